@@ -1,0 +1,2 @@
+//! The `rexmit` command.
+fn main() {}

@@ -1,0 +1,21 @@
+//! What every room of rexmit stands on: virtual time, serial numbers, range sets, timers, seeded
+//! randomness, checksums, the trace event schema and the [`Machine`] trait.
+//!
+//! Nothing here reads a clock, opens a socket or draws randomness of its own.
+
+pub mod checksum;
+mod machine;
+mod range_set;
+pub mod rng;
+pub mod serial;
+mod time;
+mod timer_table;
+pub mod trace;
+mod units;
+
+pub use machine::{Machine, Route};
+pub use range_set::RangeSet;
+pub use rng::{Rng, Seed};
+pub use time::Instant;
+pub use timer_table::{TimerKey, TimerTable};
+pub use units::BitRate;

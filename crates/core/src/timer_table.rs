@@ -1,0 +1,97 @@
+//! A small table of named deadlines: the timers of one association, one path, one link.
+
+use crate::Instant;
+
+/// Names the timers of a [`TimerTable`]: a field-less enum numbered from zero.
+pub trait TimerKey: Copy + 'static {
+    /// Every key, in the order in which simultaneous timers fire.
+    const ALL: &'static [Self];
+    /// The key's place in [`TimerKey::ALL`].
+    fn index(self) -> usize;
+}
+
+/// One optional deadline per key.
+#[derive(Clone, Debug)]
+pub struct TimerTable<const N: usize> {
+    deadlines: [Option<Instant>; N],
+}
+
+impl<const N: usize> Default for TimerTable<N> {
+    fn default() -> Self {
+        Self { deadlines: [None; N] }
+    }
+}
+
+impl<const N: usize> TimerTable<N> {
+    /// Arms the timer `key` for `deadline`, replacing an earlier deadline.
+    pub fn arm(&mut self, key: impl TimerKey, deadline: Instant) {
+        self.deadlines[key.index()] = Some(deadline);
+    }
+
+    /// Stops the timer `key`; no effect if it does not run.
+    pub fn stop(&mut self, key: impl TimerKey) {
+        self.deadlines[key.index()] = None;
+    }
+
+    /// Stops every timer.
+    pub fn stop_all(&mut self) {
+        self.deadlines = [None; N];
+    }
+
+    /// When the timer `key` is due, if it runs.
+    #[must_use]
+    pub fn deadline(&self, key: impl TimerKey) -> Option<Instant> {
+        self.deadlines[key.index()]
+    }
+
+    /// Whether the timer `key` runs.
+    #[must_use]
+    pub fn is_armed(&self, key: impl TimerKey) -> bool {
+        self.deadline(key).is_some()
+    }
+
+    /// The earliest deadline.
+    #[must_use]
+    pub fn next(&self) -> Option<Instant> {
+        self.deadlines.iter().flatten().min().copied()
+    }
+
+    /// Stops and returns one timer that is due at `now`: the earliest; among equals, the first key.
+    pub fn pop_expired<K: TimerKey>(&mut self, now: Instant) -> Option<K> {
+        let due = K::ALL
+            .iter()
+            .filter_map(|&key| Some((self.deadline(key).filter(|&at| at <= now)?, key)))
+            .min_by_key(|&(at, key)| (at, key.index()))?;
+        self.stop(due.1);
+        Some(due.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Key {
+        A,
+        B,
+    }
+    impl TimerKey for Key {
+        const ALL: &'static [Self] = &[Self::A, Self::B];
+        fn index(self) -> usize {
+            self as usize
+        }
+    }
+
+    #[test]
+    fn pops_the_earliest_due_timer_and_only_once() {
+        let mut table = TimerTable::<2>::default();
+        table.arm(Key::A, Instant::from_millis(20));
+        table.arm(Key::B, Instant::from_millis(10));
+        assert_eq!(table.next(), Some(Instant::from_millis(10)));
+        assert_eq!(table.pop_expired::<Key>(Instant::from_millis(9)), None);
+        assert_eq!(table.pop_expired(Instant::from_millis(20)), Some(Key::B));
+        assert_eq!(table.pop_expired(Instant::from_millis(20)), Some(Key::A));
+        assert_eq!(table.pop_expired::<Key>(Instant::from_millis(20)), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! The event stream of an endpoint: one value per thing that happened, with its reason.
+//!
+//! The lab turns it into latency by cause, captures and pictures; tests read it; nobody else pays
+//! for it: an endpoint without a sink records nothing.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::Instant;
+
+/// Receives the events of one endpoint in the order in which they happened.
+pub trait TraceSink: Send {
+    /// `event` happened at `now` in association number `association` of the endpoint.
+    fn record(&mut self, now: Instant, association: u32, event: &TraceEvent);
+}
+
+/// Why a data packet was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SendCause {
+    /// Data for the first time.
+    New,
+    /// The retransmission timer expired (RFC 9260 §6.3.3).
+    Timeout,
+    /// Enough missing reports (RFC 9260 §7.2.4).
+    FastRetransmit,
+    /// A probe of a closed receive window (RFC 9260 §6.1 A).
+    WindowProbe,
+}
+
+/// What happened.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum TraceEvent {
+    /// The association went to another state of RFC 9260 §4.
+    State {
+        /// The new state, in the RFC's words.
+        state: &'static str,
+    },
+    /// A packet that carries data left.
+    PacketSent {
+        /// Its number in the ledger.
+        packet: u64,
+        /// The path's index.
+        path: u8,
+        /// Why it was sent: the cause of the first data unit in it.
+        cause: SendCause,
+        /// Data units in it.
+        units: u16,
+        /// User data in it, in bytes.
+        bytes: u32,
+        /// Lowest and highest sequence number (unwrapped) in it.
+        sequence: (u64, u64),
+    },
+    /// Every data unit of the packet is acknowledged.
+    PacketAcked {
+        /// Its number in the ledger.
+        packet: u64,
+    },
+    /// The packet was judged lost.
+    PacketLost {
+        /// Its number in the ledger.
+        packet: u64,
+        /// What gave it away.
+        cause: SendCause,
+    },
+    /// A packet that was judged lost had arrived after all.
+    PacketSpurious {
+        /// Its number in the ledger.
+        packet: u64,
+    },
+    /// A round-trip time was measured.
+    RttSample {
+        /// The path's index.
+        path: u8,
+        /// The measurement.
+        rtt: Duration,
+        /// The smoothed value after it.
+        srtt: Duration,
+        /// The retransmission timeout after it.
+        rto: Duration,
+    },
+    /// The retransmission timer of a path expired.
+    RetransmissionTimeout {
+        /// The path's index.
+        path: u8,
+        /// The timeout that applies from here on.
+        rto: Duration,
+    },
+    /// The congestion window or its threshold changed.
+    Window {
+        /// The path's index.
+        path: u8,
+        /// Congestion window, in bytes.
+        cwnd: u64,
+        /// Slow start threshold, in bytes.
+        ssthresh: u64,
+        /// User data in flight, in bytes.
+        flight: u64,
+    },
+    /// A packet was dropped on arrival.
+    Dropped {
+        /// What was wrong with it.
+        reason: &'static str,
+    },
+}
