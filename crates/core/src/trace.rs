@@ -15,6 +15,33 @@ pub trait TraceSink: Send {
     fn record(&mut self, now: Instant, association: u32, event: &TraceEvent);
 }
 
+/// Hands events to a sink, if there is one; the cost without a sink is one branch.
+pub struct Tracer<'a> {
+    now: Instant,
+    association: u32,
+    sink: Option<&'a mut dyn TraceSink>,
+}
+
+impl<'a> Tracer<'a> {
+    /// A tracer for what happens in `association` at `now`.
+    pub fn new(now: Instant, association: u32, sink: Option<&'a mut dyn TraceSink>) -> Self {
+        Self { now, association, sink }
+    }
+
+    /// A tracer without a sink.
+    #[must_use]
+    pub const fn off() -> Self {
+        Self { now: Instant::ZERO, association: 0, sink: None }
+    }
+
+    /// Records what `event` makes; does not call it without a sink.
+    pub fn emit(&mut self, event: impl FnOnce() -> TraceEvent) {
+        if let Some(sink) = self.sink.as_deref_mut() {
+            sink.record(self.now, self.association, &event());
+        }
+    }
+}
+
 /// Why a data packet was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -25,6 +52,8 @@ pub enum SendCause {
     Timeout,
     /// Enough missing reports (RFC 9260 §7.2.4).
     FastRetransmit,
+    /// Outstanding data taken along by a retransmission that had room.
+    Bundled,
     /// A probe of a closed receive window (RFC 9260 §6.1 A).
     WindowProbe,
 }

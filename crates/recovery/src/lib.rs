@@ -1,1 +1,36 @@
-//! placeholder
+//! Loss recovery over a ledger of sent packets.
+//!
+//! This crate decides what is lost and when to send it again; it knows no wire format, no socket
+//! and no clock. A protocol numbers what it sends in *units* (SCTP: a DATA chunk, numbered by its
+//! unwrapped TSN) and asks [`LossRecovery`] what may leave; it tells it what was acknowledged and
+//! when the timer ran out.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `rtt`, `rto_timer` | round-trip time and the timeout made from it |
+//! | `ledger` | every packet sent: when, where, with what, and what became of it |
+//! | `loss::threshold` | missing reports and the threshold that turns them into a loss |
+//! | `congestion` | the window of a path |
+//! | `spurious` | retransmissions that were not needed, told by duplicate reports |
+//! | `sender` | the three entry points that put these together: sent, acknowledged, timed out |
+//! | `config` | the mechanisms as values, and the named profiles |
+
+mod config;
+mod congestion;
+mod ledger;
+mod loss;
+mod rto_timer;
+mod rtt;
+mod sender;
+mod spurious;
+mod statistics;
+
+pub use config::{InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig};
+pub use congestion::{Acked, CongestionWindow};
+pub use ledger::{EndedUnit, Fate, Flight, Ledger, PacketNumber, SentPacket};
+pub use loss::threshold::MissingReports;
+pub use rto_timer::RtoTimer;
+pub use rtt::RttEstimator;
+pub use sender::{AckError, AckOutcome, LossRecovery, TimeoutKind, Unit, UnitState};
+pub use spurious::{LOG_CAPACITY, RetransmissionLog};
+pub use statistics::{ByCause, RecoveryStatistics};

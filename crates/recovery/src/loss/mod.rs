@@ -1,0 +1,3 @@
+//! Detectors of loss.
+
+pub(crate) mod threshold;

@@ -1,0 +1,320 @@
+//! The sender's side of an association: what is outstanding, what may leave, and the entry points
+//! that put the mechanisms together. `send` is what leaves, `ack` what was acknowledged, `timeout`
+//! what the timer says.
+
+mod ack;
+mod path;
+mod send;
+mod timeout;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
+use rexmit_core::{Instant, RangeSet};
+
+pub use ack::{AckError, AckOutcome};
+use path::Path;
+pub use timeout::TimeoutKind;
+
+use crate::ledger::{EndedUnit, Fate, Flight, Ledger};
+use crate::{
+    CongestionWindow, MissingReports, PacketNumber, RecoveryConfig, RecoveryStatistics,
+    RetransmissionLog, RtoTimer,
+};
+
+/// What is known of a unit that was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnitState {
+    /// Its last copy is on the way.
+    InFlight,
+    /// Reported as received above the cumulative point.
+    Acknowledged,
+    /// Judged lost, and waiting to be sent again.
+    Lost(SendCause),
+    /// Given up (partial reliability): it will not be sent again.
+    Abandoned,
+}
+
+/// A unit that was sent and is not yet cumulatively acknowledged.
+#[derive(Clone, Debug)]
+pub struct Unit<P> {
+    /// What the protocol needs to send it again.
+    pub payload: P,
+    bytes: u32,
+    user_bytes: u32,
+    path: u8,
+    packet: PacketNumber,
+    transmissions: u16,
+    /// Had its fast retransmit: ineligible for another (RFC 9260 §7.2.4 rule 5).
+    fast_retransmitted: bool,
+    state: UnitState,
+}
+
+impl<P> Unit<P> {
+    /// What is known of it.
+    #[must_use]
+    pub const fn state(&self) -> UnitState {
+        self.state
+    }
+
+    /// How often it left.
+    #[must_use]
+    pub const fn transmissions(&self) -> u16 {
+        self.transmissions
+    }
+}
+
+/// Loss recovery and congestion control of one association, over units numbered by the protocol.
+///
+/// Numbers are unwrapped and consecutive. `P` is what the protocol keeps with a unit.
+#[derive(Debug)]
+pub struct LossRecovery<P> {
+    config: Arc<RecoveryConfig>,
+    /// The number of `units[0]`: one above the cumulative point.
+    first: u64,
+    units: VecDeque<Unit<P>>,
+    /// Units acknowledged above the cumulative point.
+    acknowledged: RangeSet,
+    /// Units judged lost that wait to be sent again.
+    lost: BTreeSet<u64>,
+    missing: MissingReports,
+    /// The highest unit outstanding when fast recovery began.
+    fast_recovery_exit: Option<u64>,
+    ledger: Ledger,
+    paths: Vec<Path>,
+    log: RetransmissionLog,
+    user_bytes_in_flight: u64,
+    open: Option<send::OpenPacket>,
+    statistics: RecoveryStatistics,
+}
+
+impl<P> LossRecovery<P> {
+    /// A sender whose first unit will be `first`, over one path whose packets hold units of up to
+    /// `pmdcs` bytes (header and padding included).
+    #[must_use]
+    pub fn new(config: Arc<RecoveryConfig>, first: u64, pmdcs: u32) -> Self {
+        let mut recovery = Self {
+            config,
+            first,
+            units: VecDeque::new(),
+            acknowledged: RangeSet::new(),
+            lost: BTreeSet::new(),
+            missing: MissingReports::default(),
+            fast_recovery_exit: None,
+            ledger: Ledger::default(),
+            paths: Vec::with_capacity(1),
+            log: RetransmissionLog::default(),
+            user_bytes_in_flight: 0,
+            open: None,
+            statistics: RecoveryStatistics::default(),
+        };
+        recovery.add_path(pmdcs);
+        recovery
+    }
+
+    /// Adds a path and returns its index.
+    ///
+    /// # Panics
+    /// With more than 255 paths; the protocol limits them far below.
+    pub fn add_path(&mut self, pmdcs: u32) -> u8 {
+        let index = u8::try_from(self.paths.len()).expect("the protocol limits the paths");
+        self.ledger.add_path();
+        self.paths.push(Path::new(&self.config, pmdcs));
+        index
+    }
+
+    /// The number of the next new unit.
+    #[must_use]
+    pub fn next_unit(&self) -> u64 {
+        self.first + self.units.len() as u64
+    }
+
+    /// Every unit up to this one is acknowledged (or was never sent).
+    #[must_use]
+    pub const fn cumulative(&self) -> u64 {
+        self.first - 1
+    }
+
+    /// The unit numbered `unit`, if it was sent and is not yet cumulatively acknowledged.
+    #[must_use]
+    pub fn unit(&self, unit: u64) -> Option<&Unit<P>> {
+        self.units.get(usize::try_from(unit.checked_sub(self.first)?).ok()?)
+    }
+
+    fn unit_mut(&mut self, unit: u64) -> Option<&mut Unit<P>> {
+        self.units.get_mut(usize::try_from(unit.checked_sub(self.first)?).ok()?)
+    }
+
+    /// The units not yet cumulatively acknowledged, in order.
+    pub fn units(&self) -> impl Iterator<Item = (u64, &Unit<P>)> {
+        (self.first..).zip(&self.units)
+    }
+
+    /// Whether everything sent is cumulatively acknowledged.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.units.is_empty()
+    }
+
+    /// What is in flight on `path`.
+    #[must_use]
+    pub fn flight(&self, path: u8) -> Flight {
+        self.ledger.flight(path)
+    }
+
+    /// User bytes in flight on all paths: what counts against the peer's receive window.
+    #[must_use]
+    pub const fn user_bytes_in_flight(&self) -> u64 {
+        self.user_bytes_in_flight
+    }
+
+    /// The packets of this association.
+    #[must_use]
+    pub const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The window of `path`.
+    #[must_use]
+    pub fn window(&self, path: u8) -> &CongestionWindow {
+        &self.path(path).window
+    }
+
+    /// The timeout of `path`, with the round-trip time behind it.
+    #[must_use]
+    pub fn timer(&self, path: u8) -> &RtoTimer {
+        &self.path(path).timer
+    }
+
+    /// Whether the sender is in fast recovery.
+    #[must_use]
+    pub const fn is_in_fast_recovery(&self) -> bool {
+        self.fast_recovery_exit.is_some()
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn statistics(&self) -> &RecoveryStatistics {
+        &self.statistics
+    }
+
+    /// Forgets every unit, giving each to `f` in order: the end of the association.
+    pub fn drain(&mut self, mut f: impl FnMut(Unit<P>)) {
+        self.first = self.next_unit();
+        self.units.drain(..).for_each(&mut f);
+        self.lost.clear();
+        for path in &mut self.paths {
+            path.t3 = None;
+        }
+    }
+
+    /// A round trip over `path` was measured by other means (a HEARTBEAT).
+    pub fn on_rtt_sample(
+        &mut self,
+        now: Instant,
+        path: u8,
+        rtt: Duration,
+        tracer: &mut Tracer<'_>,
+    ) {
+        let config = Arc::clone(&self.config);
+        self.path_mut(path).on_sample(now, rtt, &config);
+        let timer = &self.path(path).timer;
+        tracer.emit(|| TraceEvent::RttSample {
+            path,
+            rtt,
+            srtt: timer.rtt().srtt().unwrap_or(rtt),
+            rto: timer.rto(),
+        });
+    }
+
+    /// The receiver reports `unit` as a duplicate.
+    pub fn on_duplicate_report(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
+        if let Some((packet, cause)) = self.log.on_duplicate_report(unit) {
+            self.statistics.spurious.count(cause);
+            tracer.emit(|| TraceEvent::PacketSpurious { packet: packet.0 });
+        }
+    }
+
+    /// Gives `unit` up (RFC 3758): it will not be sent again and is not in flight.
+    pub fn abandon(&mut self, unit: u64) {
+        let Some(u) = self.unit_mut(unit) else { return };
+        let (state, path) = (u.state, u.path);
+        if matches!(state, UnitState::Abandoned | UnitState::Acknowledged) {
+            return;
+        }
+        if state == UnitState::InFlight {
+            self.leave_flight(unit, Fate::Superseded);
+        }
+        if let Some(u) = self.unit_mut(unit) {
+            u.state = UnitState::Abandoned;
+        }
+        self.lost.remove(&unit);
+        self.missing.forget(unit);
+        let p = self.path_mut(path);
+        p.outstanding -= 1;
+        if p.outstanding == 0 {
+            p.t3 = None;
+        } else if p.earliest == unit {
+            self.advance_earliest(path);
+        }
+    }
+
+    /// Finds the earliest unit outstanding on `path` again, upwards from where it was: each unit
+    /// is passed over once.
+    fn advance_earliest(&mut self, path: u8) {
+        let is_outstanding = |u: &Unit<P>| {
+            u.path == path && matches!(u.state, UnitState::InFlight | UnitState::Lost(_))
+        };
+        let from = self.path(path).earliest.max(self.first);
+        let found =
+            (from..self.next_unit()).find(|&unit| self.unit(unit).is_some_and(is_outstanding));
+        self.path_mut(path).earliest = found.unwrap_or(self.next_unit());
+    }
+
+    /// Takes `unit` out of the flight; its packet meets `fate` if it was the highest unit in it.
+    fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
+        let Some(&Unit { bytes, user_bytes, path, packet, .. }) = self.unit(unit) else {
+            return None;
+        };
+        self.user_bytes_in_flight -= u64::from(user_bytes);
+        let ended = EndedUnit { unit, bytes, path, packet };
+        self.ledger.on_unit_ended(&ended, fate).then_some(packet)
+    }
+
+    fn mark_lost(&mut self, unit: u64, cause: SendCause, tracer: &mut Tracer<'_>) {
+        if let Some(packet) = self.leave_flight(unit, Fate::Lost(cause)) {
+            self.statistics.packets_lost += 1;
+            tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
+        }
+        if let Some(u) = self.unit_mut(unit) {
+            u.state = UnitState::Lost(cause);
+            self.lost.insert(unit);
+            self.missing.forget(unit);
+        }
+    }
+
+    fn path(&self, path: u8) -> &Path {
+        &self.paths[usize::from(path)]
+    }
+
+    fn path_mut(&mut self, path: u8) -> &mut Path {
+        &mut self.paths[usize::from(path)]
+    }
+
+    fn trace_window(&self, path: u8, tracer: &mut Tracer<'_>) {
+        tracer.emit(|| {
+            let window = self.window(path);
+            TraceEvent::Window {
+                path,
+                cwnd: window.cwnd(),
+                ssthresh: window.ssthresh(),
+                flight: self.flight(path).bytes,
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! What the sender keeps for each path.
+
+use std::time::Duration;
+
+use rexmit_core::Instant;
+
+use crate::{CongestionWindow, RecoveryConfig, RtoTimer};
+
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) timer: RtoTimer,
+    pub(super) window: CongestionWindow,
+    /// When T3-rtx expires, if it runs.
+    pub(super) t3: Option<Instant>,
+    /// Units sent last over this path and neither acknowledged nor given up.
+    pub(super) outstanding: u64,
+    /// No unit below this one is outstanding on this path.
+    pub(super) earliest: u64,
+    /// One packet of retransmissions may leave whatever the window says.
+    pub(super) may_resend_now: bool,
+    /// Only one packet may be in flight until something is acknowledged.
+    pub(super) is_after_timeout: bool,
+    /// Data packets that may still leave at this opportunity.
+    pub(super) burst_left: u32,
+    pub(super) last_sample: Option<Instant>,
+    pub(super) last_retransmission: Option<Instant>,
+    /// What the acknowledgement being processed says of this path.
+    pub(super) ack: PathAck,
+}
+
+/// Gathered while one acknowledgement is processed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PathAck {
+    pub(super) flight_before: u64,
+    pub(super) bytes: u64,
+    pub(super) has_acked_earliest: bool,
+    /// When the newest unit that makes an RTT sample was sent.
+    pub(super) sample_sent_at: Option<Instant>,
+}
+
+impl Path {
+    pub(super) fn new(config: &RecoveryConfig, pmdcs: u32) -> Self {
+        let mut path = Self {
+            timer: RtoTimer::new(&config.rto),
+            window: CongestionWindow::new(config, pmdcs),
+            t3: None,
+            outstanding: 0,
+            earliest: 0,
+            may_resend_now: false,
+            is_after_timeout: false,
+            burst_left: 0,
+            last_sample: None,
+            last_retransmission: None,
+            ack: PathAck::default(),
+        };
+        path.renew_burst(config);
+        path
+    }
+
+    pub(super) fn renew_burst(&mut self, config: &RecoveryConfig) {
+        self.burst_left = match config.max_burst {
+            0 => u32::MAX,
+            packets => u32::from(packets),
+        };
+    }
+
+    pub(super) fn on_sample(&mut self, now: Instant, rtt: Duration, config: &RecoveryConfig) {
+        self.timer.on_sample(rtt, &config.rto);
+        self.last_sample = Some(now);
+    }
+
+    /// Whether a unit first sent at `sent_at` may be a sample: once per round trip
+    /// (RFC 9260 §6.3.1 C4), and only if nothing was retransmitted since (C5).
+    pub(super) fn may_sample(&self, sent_at: Instant) -> bool {
+        self.last_sample.is_none_or(|last| sent_at >= last)
+            && self.last_retransmission.is_none_or(|last| sent_at > last)
+    }
+}

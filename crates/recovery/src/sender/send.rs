@@ -1,0 +1,209 @@
+//! What may leave, and what has left.
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
+
+use super::{LossRecovery, Unit, UnitState};
+use crate::ledger::Fate;
+
+/// The packet being built.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenPacket {
+    path: u8,
+    units: u16,
+    /// Repeats the earliest outstanding unit of its path, so that T3-rtx restarts.
+    repeats_earliest: bool,
+    repeats: bool,
+}
+
+impl<P> LossRecovery<P> {
+    /// Something happened (a packet arrived, a timer expired, the application called): a new
+    /// opportunity to send, with a new allowance of Max.Burst packets.
+    pub fn begin_opportunity(&mut self) {
+        for path in &mut self.paths {
+            path.renew_burst(&self.config);
+        }
+    }
+
+    /// Whether a packet with new units may leave over `path` (RFC 9260 §6.1 B, D).
+    #[must_use]
+    pub fn may_send_new(&self, path: u8) -> bool {
+        let p = self.path(path);
+        p.burst_left > 0 && !p.may_resend_now && self.has_room(path)
+    }
+
+    /// The next unit to be sent again, if one may leave over `path` now (RFC 9260 §6.1 C, §7.2.4).
+    #[must_use]
+    pub fn next_to_resend(&self, path: u8) -> Option<u64> {
+        let p = self.path(path);
+        let may_leave = p.may_resend_now || (p.burst_left > 0 && self.has_room(path));
+        if may_leave { self.lost.first().copied() } else { None }
+    }
+
+    /// The next unit waiting to be sent again, to fill a packet that is leaving anyway.
+    #[must_use]
+    pub fn next_lost_after(&self, unit: u64) -> Option<u64> {
+        self.lost.range(unit + 1..).next().copied()
+    }
+
+    /// The next unit after `unit` that is outstanding though not judged lost, if the profile takes
+    /// such units along in a retransmission.
+    #[must_use]
+    pub fn next_to_bundle(&self, unit: u64) -> Option<u64> {
+        if !self.config.bundle_outstanding {
+            return None;
+        }
+        let skipped = usize::try_from((unit + 1).checked_sub(self.first)?).ok()?;
+        let following = self.units.iter().enumerate().skip(skipped);
+        let (index, _) = following.into_iter().find(|(_, u)| u.state == UnitState::InFlight)?;
+        Some(self.first + index as u64)
+    }
+
+    /// Whether anything waits to be sent again.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    fn has_room(&self, path: u8) -> bool {
+        let (p, flight) = (self.path(path), self.ledger.flight(path));
+        let is_blocked = p.is_after_timeout && flight.packets > 0;
+        !is_blocked && p.window.has_room(flight.bytes)
+    }
+
+    /// A packet over `path` is about to be built.
+    pub fn begin_packet(&mut self, now: Instant, path: u8) {
+        let p = self.path_mut(path);
+        p.window.on_send(now, p.timer.rto());
+        self.open = Some(OpenPacket { path, units: 0, repeats_earliest: false, repeats: false });
+    }
+
+    /// Puts a new unit of `bytes` (header and padding included), of which `user_bytes` count
+    /// against the peer's receive window, into the packet being built. Returns its number.
+    pub fn send_new(&mut self, now: Instant, bytes: u32, user_bytes: u32, payload: P) -> u64 {
+        let unit = self.next_unit();
+        let path = self.open.map_or(0, |open| open.path);
+        let packet = self.put(now, SendCause::New, unit, bytes);
+        self.units.push_back(Unit {
+            payload,
+            bytes,
+            user_bytes,
+            path,
+            packet,
+            transmissions: 1,
+            fast_retransmitted: false,
+            state: UnitState::InFlight,
+        });
+        self.user_bytes_in_flight += u64::from(user_bytes);
+        self.statistics.new_units += 1;
+        let p = self.path_mut(path);
+        if p.outstanding == 0 {
+            p.earliest = unit;
+        }
+        p.outstanding += 1;
+        unit
+    }
+
+    /// Puts `unit` once more into the packet being built, and returns what the protocol keeps with
+    /// it; `None` if it is not outstanding.
+    pub fn resend(&mut self, now: Instant, unit: u64) -> Option<&P> {
+        let &Unit { bytes, user_bytes, path: old_path, packet: old_packet, state, .. } =
+            self.unit(unit)?;
+        let cause = match state {
+            UnitState::Lost(cause) => cause,
+            UnitState::InFlight => {
+                self.leave_flight(unit, Fate::Superseded);
+                self.missing.forget(unit);
+                SendCause::Bundled
+            }
+            UnitState::Acknowledged | UnitState::Abandoned => return None,
+        };
+        self.lost.remove(&unit);
+        self.log.on_retransmitted(unit, old_packet, cause);
+        self.statistics.retransmitted.count(cause);
+        let packet = self.put(now, cause, unit, bytes);
+        self.user_bytes_in_flight += u64::from(user_bytes);
+        let path = self.open.map_or(old_path, |open| open.path);
+        self.move_to_path(unit, old_path, path);
+        let is_overtaken = self.acknowledged.max().is_some_and(|max| unit < max);
+        let u = self.unit_mut(unit)?;
+        u.packet = packet;
+        u.path = path;
+        u.state = UnitState::InFlight;
+        u.transmissions = u.transmissions.saturating_add(1);
+        u.fast_retransmitted |= cause == SendCause::FastRetransmit;
+        if is_overtaken && !u.fast_retransmitted {
+            self.missing.watch(unit, 0);
+        }
+        self.unit(unit).map(|u| &u.payload)
+    }
+
+    fn move_to_path(&mut self, unit: u64, from: u8, to: u8) {
+        self.path_mut(from).outstanding -= 1;
+        if from != to && self.path(from).earliest == unit {
+            self.advance_earliest(from);
+        }
+        let p = self.path_mut(to);
+        if p.outstanding == 0 || unit < p.earliest {
+            p.earliest = unit;
+        }
+        p.outstanding += 1;
+        let is_earliest = p.earliest == unit;
+        if let Some(open) = &mut self.open {
+            open.repeats = true;
+            open.repeats_earliest |= is_earliest;
+        }
+    }
+
+    /// Writes a unit into the ledger, opening its packet with the first.
+    fn put(
+        &mut self,
+        now: Instant,
+        cause: SendCause,
+        unit: u64,
+        bytes: u32,
+    ) -> crate::PacketNumber {
+        let Some(open) = &mut self.open else {
+            unreachable!("begin_packet comes before the first unit of a packet")
+        };
+        open.units += 1;
+        if open.units == 1 {
+            let number = self.ledger.next_number();
+            self.ledger.on_sent(now, open.path, cause, unit, bytes);
+            number
+        } else {
+            self.ledger.on_bundled(unit, bytes);
+            crate::PacketNumber(self.ledger.next_number().0 - 1)
+        }
+    }
+
+    /// The packet being built leaves. Starts T3-rtx if it does not run, and restarts it if the
+    /// packet repeats the earliest outstanding unit (RFC 9260 §6.1, R1). Returns whether it
+    /// carries any unit.
+    pub fn end_packet(&mut self, now: Instant, tracer: &mut Tracer<'_>) -> bool {
+        let Some(open) = self.open.take().filter(|open| open.units > 0) else { return false };
+        self.statistics.packets += 1;
+        let p = self.path_mut(open.path);
+        p.burst_left = p.burst_left.saturating_sub(1);
+        if open.repeats {
+            p.may_resend_now = false;
+            p.last_retransmission = Some(now);
+        }
+        if p.t3.is_none() || open.repeats_earliest {
+            p.t3 = Some(now + p.timer.rto());
+        }
+        tracer.emit(|| {
+            let number = crate::PacketNumber(self.ledger.next_number().0 - 1);
+            let packet = self.ledger.packet(number).expect("it was entered just now");
+            TraceEvent::PacketSent {
+                packet: number.0,
+                path: open.path,
+                cause: packet.cause,
+                units: packet.units,
+                bytes: packet.bytes,
+                sequence: (packet.lowest, packet.highest),
+            }
+        });
+        true
+    }
+}

@@ -1,0 +1,106 @@
+//! The retransmission timer T3-rtx (RFC 9260 §6.3.2, §6.3.3).
+
+use std::sync::Arc;
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
+
+use super::{LossRecovery, UnitState};
+use crate::PacketNumber;
+
+/// What an expiry of T3-rtx means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeoutKind {
+    /// Something was lost.
+    Loss,
+    /// The peer's window is closed and the probe of it was not taken: no sign of congestion
+    /// (RFC 9260 §6.1 A).
+    WindowProbe,
+}
+
+impl<P> LossRecovery<P> {
+    /// When the earliest T3-rtx expires.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.paths.iter().filter_map(|path| path.t3).min()
+    }
+
+    /// The path whose T3-rtx is due at `now`, if one is.
+    #[must_use]
+    pub fn due_path(&self, now: Instant) -> Option<u8> {
+        let due = |path: &super::Path| path.t3.is_some_and(|at| at <= now);
+        self.paths.iter().position(due).and_then(|index| u8::try_from(index).ok())
+    }
+
+    /// Starts T3-rtx of `path` though no unit left over it (a FORWARD-TSN did).
+    pub fn start_timer(&mut self, now: Instant, path: u8) {
+        let p = self.path_mut(path);
+        p.t3.get_or_insert(now + p.timer.rto());
+    }
+
+    /// Stops T3-rtx of `path`.
+    pub fn stop_timer(&mut self, path: u8) {
+        self.path_mut(path).t3 = None;
+    }
+
+    /// T3-rtx of `path` expired: back off, collapse the window, and judge everything in flight on
+    /// the path lost (E1, E2; E3 follows when the packet is built).
+    pub fn on_timeout(&mut self, path: u8, kind: TimeoutKind, tracer: &mut Tracer<'_>) {
+        let config = Arc::clone(&self.config);
+        self.statistics.timeouts += 1;
+        // A fast recovery that outlived the timeout would freeze the window.
+        self.fast_recovery_exit = None;
+        let cause = match kind {
+            TimeoutKind::Loss => SendCause::Timeout,
+            TimeoutKind::WindowProbe => SendCause::WindowProbe,
+        };
+        let p = self.path_mut(path);
+        p.t3 = None;
+        p.timer.on_timeout(&config.rto);
+        p.may_resend_now = true;
+        if kind == TimeoutKind::Loss {
+            p.window.on_timeout();
+            p.is_after_timeout = config.single_packet_after_timeout;
+        }
+        let rto = p.timer.rto();
+        tracer.emit(|| TraceEvent::RetransmissionTimeout { path, rto });
+        self.lose_flight(path, cause, tracer);
+        self.path_mut(path).may_resend_now &= !self.lost.is_empty();
+        self.trace_window(path, tracer);
+    }
+
+    /// Judges `unit` lost because the window that refused it is open again.
+    pub fn on_probe_refused(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
+        let Some(u) = self.unit(unit) else { return };
+        if u.state == UnitState::InFlight {
+            let path = u.path;
+            self.mark_lost(unit, SendCause::WindowProbe, tracer);
+            self.path_mut(path).may_resend_now = true;
+        }
+    }
+
+    /// Judges everything in flight on `path` lost. Costs what is in flight.
+    fn lose_flight(&mut self, path: u8, cause: SendCause, tracer: &mut Tracer<'_>) {
+        let packets: Vec<(PacketNumber, u64, u64)> =
+            self.ledger.in_flight(path).map(|(n, p)| (n, p.lowest, p.highest)).collect();
+        for (packet, lowest, highest) in packets {
+            for unit in lowest..=highest {
+                let in_it =
+                    |u: &super::Unit<P>| u.packet == packet && u.state == UnitState::InFlight;
+                if self.unit(unit).is_some_and(in_it) {
+                    self.mark_lost(unit, cause, tracer);
+                }
+            }
+        }
+        // Units whose packet has met its end without them (a receiver that dropped a part).
+        if self.ledger.flight(path).bytes > 0 {
+            for unit in self.first..self.next_unit() {
+                let is_left = |u: &super::Unit<P>| u.path == path && u.state == UnitState::InFlight;
+                if self.unit(unit).is_some_and(is_left) {
+                    self.mark_lost(unit, cause, tracer);
+                }
+            }
+        }
+        self.ledger.forget_ended();
+    }
+}

@@ -1,0 +1,67 @@
+//! Retransmissions that were not needed.
+//!
+//! A receiver that reports a unit as a duplicate has received two copies, so the judgement that
+//! made the sender repeat it was wrong. The log remembers which packets were judged lost; a
+//! duplicate report for a unit clears the oldest such judgement about it.
+
+use std::collections::BTreeMap;
+
+use rexmit_core::trace::SendCause;
+
+use crate::PacketNumber;
+
+/// How many judgements are remembered.
+pub const LOG_CAPACITY: usize = 256;
+
+/// The judgements that led to retransmissions, by unit.
+#[derive(Clone, Debug, Default)]
+pub struct RetransmissionLog {
+    judged: BTreeMap<(u64, PacketNumber), SendCause>,
+}
+
+impl RetransmissionLog {
+    /// `unit`, last sent in `packet`, was judged lost because of `cause` and left again.
+    /// Beyond [`LOG_CAPACITY`] the judgement about the lowest unit is dropped.
+    pub fn on_retransmitted(&mut self, unit: u64, packet: PacketNumber, cause: SendCause) {
+        if self.judged.len() == LOG_CAPACITY {
+            self.judged.pop_first();
+        }
+        self.judged.insert((unit, packet), cause);
+    }
+
+    /// The receiver reports `unit` as a duplicate: the packet wrongly judged lost and why it was,
+    /// if this is known.
+    pub fn on_duplicate_report(&mut self, unit: u64) -> Option<(PacketNumber, SendCause)> {
+        let of_unit = (unit, PacketNumber(0))..=(unit, PacketNumber(u64::MAX));
+        let (&key, &cause) = self.judged.range(of_unit).next()?;
+        self.judged.remove(&key);
+        Some((key.1, cause))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_report_clears_the_oldest_judgement_once() {
+        let mut log = RetransmissionLog::default();
+        log.on_retransmitted(5, PacketNumber(1), SendCause::FastRetransmit);
+        log.on_retransmitted(5, PacketNumber(9), SendCause::Timeout);
+        log.on_retransmitted(6, PacketNumber(2), SendCause::Timeout);
+        let report = |log: &mut RetransmissionLog| log.on_duplicate_report(5);
+        assert_eq!(report(&mut log), Some((PacketNumber(1), SendCause::FastRetransmit)));
+        assert_eq!(report(&mut log), Some((PacketNumber(9), SendCause::Timeout)));
+        assert_eq!(report(&mut log), None);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut log = RetransmissionLog::default();
+        for unit in 0..10_000 {
+            log.on_retransmitted(unit, PacketNumber(unit), SendCause::Timeout);
+        }
+        assert_eq!(log.judged.len(), LOG_CAPACITY);
+        assert!(log.on_duplicate_report(9_999).is_some());
+    }
+}
