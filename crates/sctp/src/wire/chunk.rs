@@ -1,0 +1,209 @@
+//! One chunk: its frame, its type, and what its type makes of its value (RFC 9260 §3.2, §3.3).
+
+use super::cursor::Cursor;
+use super::heartbeat::decode_heartbeat_info;
+use super::{CHUNK_HEADER_LEN, Causes, Data, ForwardTsn, Init, ReConfig, Sack};
+
+/// Chunk types (RFC 9260 §3.2, RFC 3758 §3.2, RFC 6525 §3.1).
+pub mod kind {
+    /// Payload Data.
+    pub const DATA: u8 = 0;
+    /// Initiation.
+    pub const INIT: u8 = 1;
+    /// Initiation Acknowledgement.
+    pub const INIT_ACK: u8 = 2;
+    /// Selective Acknowledgement.
+    pub const SACK: u8 = 3;
+    /// Heartbeat Request.
+    pub const HEARTBEAT: u8 = 4;
+    /// Heartbeat Acknowledgement.
+    pub const HEARTBEAT_ACK: u8 = 5;
+    /// Abort Association.
+    pub const ABORT: u8 = 6;
+    /// Shutdown Association.
+    pub const SHUTDOWN: u8 = 7;
+    /// Shutdown Acknowledgement.
+    pub const SHUTDOWN_ACK: u8 = 8;
+    /// Operation Error.
+    pub const ERROR: u8 = 9;
+    /// Cookie Echo.
+    pub const COOKIE_ECHO: u8 = 10;
+    /// Cookie Acknowledgement.
+    pub const COOKIE_ACK: u8 = 11;
+    /// Reserved for Explicit Congestion Notification Echo; unknown to us.
+    pub const ECNE: u8 = 12;
+    /// Reserved for Congestion Window Reduced; unknown to us.
+    pub const CWR: u8 = 13;
+    /// Shutdown Complete.
+    pub const SHUTDOWN_COMPLETE: u8 = 14;
+    /// Re-configuration.
+    pub const RE_CONFIG: u8 = 130;
+    /// Forward Cumulative TSN.
+    pub const FORWARD_TSN: u8 = 192;
+}
+
+/// The T bit of ABORT and SHUTDOWN COMPLETE: the verification tag is reflected (RFC 9260 §3.3.7).
+pub(super) const T_BIT: u8 = 1;
+
+/// Why a chunk cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ChunkError {
+    /// Its length is below four or reaches beyond the packet; what follows it cannot be found.
+    #[error("the length of a chunk does not fit its packet")]
+    Framing,
+    /// Its length is not one that its type and its own counts allow.
+    #[error("the length of a chunk of type {kind} does not fit its layout")]
+    Length {
+        /// The chunk's type.
+        kind: u8,
+    },
+    /// A HEARTBEAT or HEARTBEAT ACK does not begin with its mandatory parameter (RFC 9260 §3.3.5).
+    #[error("a heartbeat without Heartbeat Info")]
+    NoHeartbeatInfo,
+    /// A DATA chunk without user data, to be answered with an ABORT (RFC 9260 §6.2).
+    #[error("DATA with TSN {tsn} has no user data")]
+    NoUserData {
+        /// The chunk's TSN, for the error cause.
+        tsn: u32,
+    },
+}
+
+/// What to do with an unknown chunk or parameter, by the two high bits of its type
+/// (RFC 9260 §3.2, §3.2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnknownAction {
+    /// Process nothing that follows in the packet (for a parameter: in its chunk); otherwise skip
+    /// this one and go on.
+    pub stop: bool,
+    /// Report it to the sender.
+    pub report: bool,
+}
+
+impl UnknownAction {
+    /// The action that the two high bits of `type_high_byte` ask for.
+    pub(super) const fn of(type_high_byte: u8) -> Self {
+        Self { stop: type_high_byte & 0x80 == 0, report: type_high_byte & 0x40 != 0 }
+    }
+}
+
+/// A chunk as found in a packet, not looked into yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawChunk<'a> {
+    /// Its type, as in [`kind`].
+    pub kind: u8,
+    /// Its flags, unknown ones included.
+    pub flags: u8,
+    /// Its value, without padding.
+    pub value: &'a [u8],
+    /// All of it, header included, without padding: what an Unrecognized Chunk Type cause quotes.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> RawChunk<'a> {
+    /// The chunk at the start of `packet_rest`; `None` if its length does not fit there.
+    pub(super) fn split(packet_rest: &'a [u8]) -> Option<Self> {
+        let [kind, flags, high, low] = Cursor(packet_rest).array()?;
+        let bytes = packet_rest.get(..usize::from(u16::from_be_bytes([high, low])))?;
+        let value = bytes.get(CHUNK_HEADER_LEN..)?;
+        Some(Self { kind, flags, value, bytes })
+    }
+
+    /// Looks into the chunk. Parameters and causes in it are looked at when they are iterated over.
+    ///
+    /// # Errors
+    /// [`ChunkError::Length`] if it is shorter than its layout, or longer by more than padding;
+    /// [`ChunkError::NoUserData`], [`ChunkError::NoHeartbeatInfo`].
+    pub fn decode(&self) -> Result<Chunk<'a>, ChunkError> {
+        let t_bit = self.flags & T_BIT != 0;
+        let value = self.value;
+        let chunk = match self.kind {
+            kind::DATA => return self.sized(Data::decode(self.flags, value))?.map(Chunk::Data),
+            kind::INIT => Init::decode(value).map(Chunk::Init),
+            kind::INIT_ACK => Init::decode(value).map(Chunk::InitAck),
+            kind::SACK => Sack::decode(value).map(Chunk::Sack),
+            kind::HEARTBEAT => return decode_heartbeat_info(value).map(Chunk::Heartbeat),
+            kind::HEARTBEAT_ACK => return decode_heartbeat_info(value).map(Chunk::HeartbeatAck),
+            kind::ABORT => Some(Chunk::Abort { t_bit, causes: Causes::new(value) }),
+            kind::SHUTDOWN => decode_shutdown(value),
+            kind::SHUTDOWN_ACK => Cursor(value).end_of_chunk().map(|()| Chunk::ShutdownAck),
+            kind::ERROR => Some(Chunk::Error { causes: Causes::new(value) }),
+            kind::COOKIE_ECHO => Some(Chunk::CookieEcho(value)),
+            kind::COOKIE_ACK => Cursor(value).end_of_chunk().map(|()| Chunk::CookieAck),
+            kind::SHUTDOWN_COMPLETE => {
+                Cursor(value).end_of_chunk().map(|()| Chunk::ShutdownComplete { t_bit })
+            }
+            kind::RE_CONFIG => Some(Chunk::ReConfig(ReConfig::new(value))),
+            kind::FORWARD_TSN => ForwardTsn::decode(value).map(Chunk::ForwardTsn),
+            _ => Some(Chunk::Unknown),
+        };
+        self.sized(chunk)
+    }
+
+    fn sized<T>(&self, decoded: Option<T>) -> Result<T, ChunkError> {
+        decoded.ok_or(ChunkError::Length { kind: self.kind })
+    }
+
+    /// What to do with it if it is unknown.
+    #[must_use]
+    pub const fn unknown_action(&self) -> UnknownAction {
+        UnknownAction::of(self.kind)
+    }
+}
+
+/// A chunk, decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Chunk<'a> {
+    /// User data (RFC 9260 §3.3.1).
+    Data(Data<'a>),
+    /// The first packet of a handshake (RFC 9260 §3.3.2).
+    Init(Init<'a>),
+    /// The answer to INIT; its State Cookie is a parameter (RFC 9260 §3.3.3).
+    InitAck(Init<'a>),
+    /// Selective acknowledgement (RFC 9260 §3.3.4).
+    Sack(Sack<'a>),
+    /// The sender's opaque Heartbeat Info, without its parameter header (RFC 9260 §3.3.5).
+    Heartbeat(&'a [u8]),
+    /// The Heartbeat Info sent back (RFC 9260 §3.3.6).
+    HeartbeatAck(&'a [u8]),
+    /// The association is gone (RFC 9260 §3.3.7).
+    Abort {
+        /// The verification tag is the one of the packet that caused the ABORT.
+        t_bit: bool,
+        /// Zero or more causes.
+        causes: Causes<'a>,
+    },
+    /// The peer sends no more user data (RFC 9260 §3.3.8).
+    Shutdown {
+        /// All TSNs up to this one were received.
+        cumulative_tsn_ack: u32,
+    },
+    /// The answer to SHUTDOWN (RFC 9260 §3.3.9).
+    ShutdownAck,
+    /// An error that does not end the association (RFC 9260 §3.3.10).
+    Error {
+        /// One or more causes; an empty list is not refused here.
+        causes: Causes<'a>,
+    },
+    /// The State Cookie, as INIT ACK brought it (RFC 9260 §3.3.11).
+    CookieEcho(&'a [u8]),
+    /// The association is up (RFC 9260 §3.3.12).
+    CookieAck,
+    /// The answer to SHUTDOWN ACK (RFC 9260 §3.3.13).
+    ShutdownComplete {
+        /// The verification tag is the one of the packet that caused it.
+        t_bit: bool,
+    },
+    /// The sender gave up on TSNs (RFC 3758 §3.2).
+    ForwardTsn(ForwardTsn<'a>),
+    /// Requests and responses about streams (RFC 6525 §3.1).
+    ReConfig(ReConfig<'a>),
+    /// A type not known here; see [`RawChunk::unknown_action`].
+    Unknown,
+}
+
+fn decode_shutdown<'a>(value: &[u8]) -> Option<Chunk<'a>> {
+    let mut cursor = Cursor(value);
+    let cumulative_tsn_ack = cursor.u32()?;
+    cursor.end_of_chunk()?;
+    Some(Chunk::Shutdown { cumulative_tsn_ack })
+}

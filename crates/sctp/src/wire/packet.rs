@@ -1,0 +1,123 @@
+//! The common header, its checksum, and the chunks behind it (RFC 9260 §3, §3.1, §6.8).
+
+use rexmit_core::checksum::{crc32c, crc32c_append};
+
+use super::chunk::{ChunkError, RawChunk};
+use super::cursor::Cursor;
+use super::{CHUNK_HEADER_LEN, padded};
+
+/// Bytes of the common header: ports, verification tag, checksum (RFC 9260 §3.1).
+pub const COMMON_HEADER_LEN: usize = 12;
+
+/// Where the checksum stands in the common header.
+pub(super) const CHECKSUM_AT: usize = 8;
+
+/// The common header without its checksum (RFC 9260 §3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Header {
+    /// The sender's port; not zero in a packet that was parsed.
+    pub source_port: u16,
+    /// The receiver's port; not zero in a packet that was parsed.
+    pub destination_port: u16,
+    /// The Initiate Tag that the receiver chose; zero with INIT (RFC 9260 §8.5).
+    pub verification_tag: u32,
+}
+
+/// Why bytes are no SCTP packet. Such a packet is dropped without an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PacketError {
+    /// There is no room for the common header and the header of one chunk.
+    #[error("shorter than a common header and a chunk header")]
+    TooShort,
+    /// The checksum is wrong (RFC 9260 §6.8).
+    #[error("wrong checksum")]
+    Checksum,
+    /// The source or destination port is zero, which must not be used (RFC 9260 §3.1).
+    #[error("a port is zero")]
+    PortZero,
+}
+
+/// A packet with a correct checksum, over the bytes it was received in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet<'a> {
+    /// Its common header.
+    pub header: Header,
+    body: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Checks length, checksum and ports. Chunks are looked at by [`Packet::chunks`].
+    ///
+    /// # Errors
+    /// [`PacketError`], of which the first that applies, in its order.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        if bytes.len() < COMMON_HEADER_LEN + CHUNK_HEADER_LEN {
+            return Err(PacketError::TooShort);
+        }
+        let (header, checksum, body) = split_header(bytes).ok_or(PacketError::TooShort)?;
+        if checksum_of(bytes) != checksum {
+            return Err(PacketError::Checksum);
+        }
+        if header.source_port == 0 || header.destination_port == 0 {
+            return Err(PacketError::PortZero);
+        }
+        Ok(Self { header, body })
+    }
+
+    /// Its chunks in order. After a framing error there are no more.
+    #[must_use]
+    pub const fn chunks(&self) -> Chunks<'a> {
+        Chunks { rest: self.body }
+    }
+}
+
+fn split_header(bytes: &[u8]) -> Option<(Header, [u8; 4], &[u8])> {
+    let mut cursor = Cursor(bytes);
+    let header = Header {
+        source_port: cursor.u16()?,
+        destination_port: cursor.u16()?,
+        verification_tag: cursor.u32()?,
+    };
+    Some((header, cursor.array()?, cursor.0))
+}
+
+/// The checksum of a packet as it stands on the wire, whatever its checksum field holds now.
+///
+/// RFC 9260 Appendix A transmits the bits of the CRC so that its bytes come out least first.
+fn checksum_of(packet: &[u8]) -> [u8; 4] {
+    let (before, rest) = packet.split_at(CHECKSUM_AT.min(packet.len()));
+    let after = rest.get(4..).unwrap_or_default();
+    crc32c_append(crc32c_append(crc32c(before), &[0; 4]), after).to_le_bytes()
+}
+
+/// Makes the checksum of `packet` right (RFC 9260 §6.8); does nothing if it has no common header.
+pub fn write_checksum(packet: &mut [u8]) {
+    let checksum = checksum_of(packet);
+    if let Some(field) = packet.get_mut(CHECKSUM_AT..COMMON_HEADER_LEN) {
+        field.copy_from_slice(&checksum);
+    }
+}
+
+/// The chunks of a packet, in order; see [`Packet::chunks`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chunks<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Chunks<'a> {
+    type Item = Result<RawChunk<'a>, ChunkError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let whole = std::mem::take(&mut self.rest);
+        if whole.is_empty() {
+            return None;
+        }
+        let Some(chunk) = RawChunk::split(whole) else {
+            return Some(Err(ChunkError::Framing));
+        };
+        self.rest = whole.get(padded(chunk.bytes.len())..).unwrap_or_default();
+        Some(Ok(chunk))
+    }
+}
+
+impl std::iter::FusedIterator for Chunks<'_> {}

@@ -1,0 +1,42 @@
+//! Type-length-value fields (RFC 9260 §3.2.1): what parameters and error causes have in common.
+
+use super::TLV_HEADER_LEN;
+use super::padded;
+
+/// Why a parameter or an error cause cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TlvError {
+    /// Its length is below four or reaches beyond its chunk; what follows it cannot be found.
+    #[error("the length of a parameter or error cause does not fit its chunk")]
+    Framing,
+    /// Its value has not the length that its type calls for; what follows it can be read.
+    #[error("the value of a parameter or error cause does not fit its type")]
+    Value,
+}
+
+/// One field as found: its type, its value and all of it, both without padding.
+#[derive(Clone, Copy)]
+pub(super) struct Tlv<'a> {
+    pub(super) kind: u16,
+    pub(super) value: &'a [u8],
+    pub(super) bytes: &'a [u8],
+}
+
+/// Takes the first field off `rest`.
+///
+/// `None` at the end, where up to three bytes may be left over as counted final padding. After a
+/// framing error `rest` is empty, so that an iterator over it is fused.
+pub(super) fn split_tlv<'a>(rest: &mut &'a [u8]) -> Option<Result<Tlv<'a>, TlvError>> {
+    let whole = std::mem::take(rest);
+    let &[kind_high, kind_low, length_high, length_low, ..] = whole else {
+        return None;
+    };
+    let length = usize::from(u16::from_be_bytes([length_high, length_low]));
+    let Some((bytes, value)) =
+        whole.get(..length).and_then(|b| Some((b, b.get(TLV_HEADER_LEN..)?)))
+    else {
+        return Some(Err(TlvError::Framing));
+    };
+    *rest = whole.get(padded(length)..).unwrap_or_default();
+    Some(Ok(Tlv { kind: u16::from_be_bytes([kind_high, kind_low]), value, bytes }))
+}

@@ -1,0 +1,82 @@
+//! A list of 16-bit numbers, borrowed from the wire or from the caller.
+
+use std::fmt;
+
+use super::sink::Sink;
+
+/// Stream numbers, address types or parameter types, in order.
+///
+/// Read from a packet it is a view over its bytes; to be written it borrows a slice of numbers
+/// (`U16List::from(&numbers[..])`). Both compare by content.
+#[derive(Clone, Copy)]
+pub struct U16List<'a>(Source<'a>);
+
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Wire(&'a [[u8; 2]]),
+    Host(&'a [u16]),
+}
+
+impl<'a> U16List<'a> {
+    /// The list in `bytes`; `None` if their number is odd.
+    pub(super) fn from_wire(bytes: &'a [u8]) -> Option<Self> {
+        let (pairs, rest) = bytes.as_chunks();
+        rest.is_empty().then_some(Self(Source::Wire(pairs)))
+    }
+
+    pub(super) fn encode(&self, sink: &mut Sink<'_>) {
+        for number in self.iter() {
+            sink.put_u16(number);
+        }
+    }
+
+    /// How many numbers it has.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        match self.0 {
+            Source::Wire(pairs) => pairs.len(),
+            Source::Host(numbers) => numbers.len(),
+        }
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Its numbers, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = u16> + Clone + 'a {
+        let source = self.0;
+        (0..self.len()).map(move |index| match source {
+            Source::Wire(pairs) => u16::from_be_bytes(pairs[index]),
+            Source::Host(numbers) => numbers[index],
+        })
+    }
+}
+
+impl Default for U16List<'_> {
+    fn default() -> Self {
+        Self(Source::Host(&[]))
+    }
+}
+
+impl<'a> From<&'a [u16]> for U16List<'a> {
+    fn from(numbers: &'a [u16]) -> Self {
+        Self(Source::Host(numbers))
+    }
+}
+
+impl PartialEq for U16List<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for U16List<'_> {}
+
+impl fmt::Debug for U16List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}

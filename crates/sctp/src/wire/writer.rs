@@ -1,0 +1,207 @@
+//! Builds packets (RFC 9260 §3, §6.8, §6.10).
+
+use super::cause::CausesWriter;
+use super::chunk::{T_BIT, kind};
+use super::forward_tsn::encode_forward_tsn;
+use super::heartbeat::encode_heartbeat;
+use super::packet::write_checksum;
+use super::param::ParamsWriter;
+use super::re_config::encode_re_config;
+use super::sack::encode_sack;
+use super::sink::Sink;
+use super::{CHUNK_HEADER_LEN, COMMON_HEADER_LEN, Data, Header, Init, ReConfigParam, padded};
+
+/// Builds one packet in the caller's buffer, never beyond a limit.
+///
+/// Each chunk method returns whether the chunk was written: one that does not fit below the
+/// limit, or would be longer than 65535 bytes, is left out whole and leaves the packet as it was.
+/// The order of chunks, and which of them may stand together (RFC 9260 §6.10), is the caller's.
+///
+/// ```
+/// use rexmit_sctp::wire::{Chunk, Header, Packet, PacketWriter};
+///
+/// let mut buffer = Vec::new();
+/// let header = Header { source_port: 5000, destination_port: 5001, verification_tag: 7 };
+/// let mut writer = PacketWriter::new(&mut buffer, 1280, header);
+/// writer.shutdown(99);
+/// assert_eq!(writer.finish(), 20);
+///
+/// let packet = Packet::parse(&buffer)?;
+/// let chunk = packet.chunks().next().expect("one chunk")?.decode()?;
+/// assert_eq!(chunk, Chunk::Shutdown { cumulative_tsn_ack: 99 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a packet has no checksum before `finish`"]
+pub struct PacketWriter<'b> {
+    buffer: &'b mut Vec<u8>,
+    limit: usize,
+}
+
+impl<'b> PacketWriter<'b> {
+    /// Clears `buffer` and begins a packet of at most `limit` bytes in it.
+    ///
+    /// A limit is rounded down to a multiple of four, since every chunk is padded to one; one
+    /// below the size of the common header leaves room for no chunk.
+    pub fn new(buffer: &'b mut Vec<u8>, limit: usize, header: Header) -> Self {
+        buffer.clear();
+        buffer.extend_from_slice(&header.source_port.to_be_bytes());
+        buffer.extend_from_slice(&header.destination_port.to_be_bytes());
+        buffer.extend_from_slice(&header.verification_tag.to_be_bytes());
+        buffer.extend_from_slice(&[0; 4]);
+        Self { buffer, limit: limit & !3 }
+    }
+
+    /// Bytes that another chunk may take, its own padding included. A multiple of four.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.limit.saturating_sub(self.buffer.len())
+    }
+
+    /// Bytes of the packet so far, padding and common header included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Whether it has no chunk yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buffer.len() <= COMMON_HEADER_LEN
+    }
+
+    /// Writes the checksum and returns the packet's length.
+    pub fn finish(self) -> usize {
+        write_checksum(self.buffer);
+        self.buffer.len()
+    }
+
+    /// Appends DATA (RFC 9260 §3.3.1), which takes
+    /// [`DATA_HEADER_LEN`](super::DATA_HEADER_LEN) bytes and its padded payload.
+    pub fn data(&mut self, data: &Data<'_>) -> bool {
+        self.append(|sink| data.encode(sink))
+    }
+
+    /// Appends INIT (RFC 9260 §3.3.2): its own parameters, then those that `params` adds.
+    pub fn init(
+        &mut self,
+        init: &Init<'_>,
+        params: impl FnOnce(&mut ParamsWriter<'_, '_>),
+    ) -> bool {
+        self.append(|sink| init.encode(kind::INIT, sink, params))
+    }
+
+    /// Appends INIT ACK (RFC 9260 §3.3.3): its own parameters, then those that `params` adds.
+    pub fn init_ack(
+        &mut self,
+        init_ack: &Init<'_>,
+        params: impl FnOnce(&mut ParamsWriter<'_, '_>),
+    ) -> bool {
+        self.append(|sink| init_ack.encode(kind::INIT_ACK, sink, params))
+    }
+
+    /// Appends SACK (RFC 9260 §3.3.4), which takes [`sack_len`](super::sack_len) bytes.
+    /// Gap ack blocks are offsets of their first and last TSN from `cumulative_tsn_ack`.
+    pub fn sack(
+        &mut self,
+        cumulative_tsn_ack: u32,
+        a_rwnd: u32,
+        gap_ack_blocks: impl IntoIterator<Item = (u16, u16)>,
+        duplicate_tsns: impl IntoIterator<Item = u32>,
+    ) -> bool {
+        self.append(|sink| {
+            encode_sack(sink, cumulative_tsn_ack, a_rwnd, gap_ack_blocks, duplicate_tsns);
+        })
+    }
+
+    /// Appends HEARTBEAT with this content of its Heartbeat Info (RFC 9260 §3.3.5).
+    pub fn heartbeat(&mut self, info: &[u8]) -> bool {
+        self.append(|sink| encode_heartbeat(sink, kind::HEARTBEAT, info))
+    }
+
+    /// Appends HEARTBEAT ACK with the content of the HEARTBEAT's Heartbeat Info
+    /// (RFC 9260 §3.3.6).
+    pub fn heartbeat_ack(&mut self, info: &[u8]) -> bool {
+        self.append(|sink| encode_heartbeat(sink, kind::HEARTBEAT_ACK, info))
+    }
+
+    /// Appends ABORT with the causes that `causes` adds, which may be none (RFC 9260 §3.3.7).
+    pub fn abort(&mut self, t_bit: bool, causes: impl FnOnce(&mut CausesWriter<'_, '_>)) -> bool {
+        self.append(|sink| {
+            sink.chunk(kind::ABORT, t_flag(t_bit), |sink| causes(&mut CausesWriter::new(sink)));
+        })
+    }
+
+    /// Appends ERROR with the causes that `causes` adds (RFC 9260 §3.3.10). If it adds none that
+    /// fits, nothing is written, for an ERROR has at least one.
+    pub fn error(&mut self, causes: impl FnOnce(&mut CausesWriter<'_, '_>)) -> bool {
+        let start = self.buffer.len();
+        self.append(|sink| {
+            sink.chunk(kind::ERROR, 0, |sink| causes(&mut CausesWriter::new(sink)));
+        });
+        if self.buffer.len() == start + CHUNK_HEADER_LEN {
+            self.buffer.truncate(start);
+        }
+        self.buffer.len() > start
+    }
+
+    /// Appends SHUTDOWN (RFC 9260 §3.3.8).
+    pub fn shutdown(&mut self, cumulative_tsn_ack: u32) -> bool {
+        self.plain(kind::SHUTDOWN, 0, &cumulative_tsn_ack.to_be_bytes())
+    }
+
+    /// Appends SHUTDOWN ACK (RFC 9260 §3.3.9).
+    pub fn shutdown_ack(&mut self) -> bool {
+        self.plain(kind::SHUTDOWN_ACK, 0, &[])
+    }
+
+    /// Appends SHUTDOWN COMPLETE (RFC 9260 §3.3.13).
+    pub fn shutdown_complete(&mut self, t_bit: bool) -> bool {
+        self.plain(kind::SHUTDOWN_COMPLETE, t_flag(t_bit), &[])
+    }
+
+    /// Appends COOKIE ECHO with the State Cookie's value (RFC 9260 §3.3.11).
+    pub fn cookie_echo(&mut self, cookie: &[u8]) -> bool {
+        self.plain(kind::COOKIE_ECHO, 0, cookie)
+    }
+
+    /// Appends COOKIE ACK (RFC 9260 §3.3.12).
+    pub fn cookie_ack(&mut self) -> bool {
+        self.plain(kind::COOKIE_ACK, 0, &[])
+    }
+
+    /// Appends FORWARD-TSN (RFC 3758 §3.2), which takes
+    /// [`forward_tsn_len`](super::forward_tsn_len) bytes, with skipped streams and their largest
+    /// skipped SSNs.
+    pub fn forward_tsn(
+        &mut self,
+        new_cumulative_tsn: u32,
+        skipped: impl IntoIterator<Item = (u16, u16)>,
+    ) -> bool {
+        self.append(|sink| encode_forward_tsn(sink, new_cumulative_tsn, skipped))
+    }
+
+    /// Appends RE-CONFIG with `params`, which are one or two, in an order that RFC 6525 §3.1
+    /// allows.
+    pub fn re_config<'p>(&mut self, params: impl IntoIterator<Item = ReConfigParam<'p>>) -> bool {
+        self.append(|sink| encode_re_config(sink, params))
+    }
+
+    /// Appends a chunk of any type with this value; the way to write what an extension defines.
+    pub fn plain(&mut self, kind: u8, flags: u8, value: &[u8]) -> bool {
+        self.append(|sink| sink.chunk(kind, flags, |sink| sink.put(value)))
+    }
+
+    /// Appends what `chunk` writes, whole and padded, or nothing.
+    fn append(&mut self, chunk: impl FnOnce(&mut Sink<'_>)) -> bool {
+        // So bounded, a list in a chunk leaves out entries that would break its 16-bit length.
+        let end = self.limit.min(self.buffer.len() + usize::from(u16::MAX));
+        let is_written = Sink::new(self.buffer, end).whole(chunk);
+        // Within the limit: that is a multiple of four.
+        self.buffer.resize(padded(self.buffer.len()), 0);
+        is_written
+    }
+}
+
+const fn t_flag(t_bit: bool) -> u8 {
+    if t_bit { T_BIT } else { 0 }
+}
