@@ -1,0 +1,20 @@
+//! Streams: what waits to be sent, in which order it is sent, and how what arrives becomes
+//! messages again.
+//!
+//! Nothing here knows packets, paths or loss. Towards the association, [`SendQueue`] turns messages
+//! into fragments, which get their TSNs there; [`Reassembly`] takes the pieces of received DATA
+//! chunks, each TSN once, and gives messages in delivery order (RFC 9260 §6.5, §6.6, §6.9).
+//!
+//! A stream costs nothing until it is used, and every operation costs what it does, independent
+//! of how many streams were negotiated and how many messages wait.
+
+mod arena;
+mod message_lists;
+mod reassembly;
+mod scheduler;
+mod send_queue;
+
+pub(crate) use arena::PayloadArena;
+pub(crate) use reassembly::{Piece, Reassembly, ReassemblyError, ReassemblyLimits};
+pub use scheduler::Scheduling;
+pub(crate) use send_queue::{Fragment, SendQueue};
