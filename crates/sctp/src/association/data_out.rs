@@ -1,0 +1,388 @@
+//! Sending user data: from the application's message to what loss recovery keeps, and back from
+//! the peer's SACK to what the application is told (RFC 9260 §6.1, §6.2.1).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rexmit_core::serial::unwrap_u32;
+use rexmit_core::trace::TraceEvent;
+use rexmit_recovery::{AckOutcome, LossRecovery, TimeoutKind, Unit, UnitState};
+
+use super::partial::ForwardState;
+use super::{AbortCause, Association, Context, PRIMARY, Timer, unwrapped_initial_tsn};
+use crate::config::AssociationConfig;
+use crate::error::SendError;
+use crate::event::{Event, FailReason};
+use crate::message::{MessageId, OutboundMessage};
+use crate::streams::{Fragment, SendQueue};
+use crate::wire::Sack;
+
+/// The sending half of an association.
+#[derive(Debug)]
+pub(super) struct Outbound {
+    /// Messages, or the rest of one, that have not left.
+    pub(super) queue: SendQueue,
+    /// Chunks that have left and are not cumulatively acknowledged; a unit's number is its TSN.
+    pub(super) recovery: LossRecovery<Fragment>,
+    /// Messages of several chunks of which one has left, in the order of their TSNs.
+    divided: VecDeque<(MessageId, OutboundMessage)>,
+    next_message: u64,
+    streams: u16,
+    peer_a_rwnd: u64,
+    /// Payload bytes in `recovery`.
+    outstanding_bytes: usize,
+    /// The application was told that the buffer is full.
+    is_writer_waiting: bool,
+    pub(super) probe_is_due: bool,
+    /// The chunk that probes a closed window, and whether the peer was heard since.
+    probe: Option<Probe>,
+    pub(super) forward: ForwardState,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    tsn: u64,
+    user_bytes: u64,
+    is_peer_heard: bool,
+}
+
+impl Outbound {
+    pub(super) fn new(config: &AssociationConfig, initial_tsn: u32) -> Self {
+        let recovery_config = Arc::new(config.recovery.clone());
+        let first = unwrapped_initial_tsn(initial_tsn);
+        Self {
+            queue: SendQueue::new(config.scheduling),
+            recovery: LossRecovery::new(recovery_config, first, config.pmdcs()),
+            divided: VecDeque::new(),
+            next_message: 0,
+            streams: config.outbound_streams,
+            peer_a_rwnd: 0,
+            outstanding_bytes: 0,
+            is_writer_waiting: false,
+            probe_is_due: false,
+            probe: None,
+            forward: ForwardState::new(first - 1),
+        }
+    }
+
+    /// Goes on counting messages where `before` stopped.
+    pub(super) fn continuing(self, before: &Self) -> Self {
+        Self {
+            next_message: before.next_message,
+            is_writer_waiting: before.is_writer_waiting,
+            ..self
+        }
+    }
+
+    pub(super) fn on_peer_known(&mut self, streams: u16, a_rwnd: u32) {
+        self.streams = streams;
+        self.peer_a_rwnd = a_rwnd.into();
+    }
+
+    pub(super) const fn streams(&self) -> u16 {
+        self.streams
+    }
+
+    pub(super) fn begin_opportunity(&mut self) {
+        self.recovery.begin_opportunity();
+    }
+
+    pub(super) fn buffered_bytes(&self) -> usize {
+        self.queue.buffered_bytes() + self.outstanding_bytes
+    }
+
+    /// Whether nothing is queued or outstanding.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.recovery.is_empty()
+    }
+
+    /// What the peer's window still takes (RFC 9260 §6.2.1).
+    fn peer_rwnd(&self) -> u64 {
+        self.peer_a_rwnd.saturating_sub(self.recovery.user_bytes_in_flight())
+    }
+
+    /// The payload length of the next new chunk, if the peer's window takes it, or it may leave as
+    /// a probe of the window (RFC 9260 §6.1 A).
+    pub(super) fn next_new_len(&self, config: &AssociationConfig) -> Option<usize> {
+        let len = self.queue.peek_len(config.max_fragment())?;
+        let is_probe = self.probe_is_due && self.recovery.is_empty();
+        (len as u64 <= self.peer_rwnd() || is_probe).then_some(len)
+    }
+
+    /// Cuts the next chunk and hands it to loss recovery; returns its TSN.
+    pub(super) fn cut_next(
+        &mut self,
+        now: rexmit_core::Instant,
+        config: &AssociationConfig,
+        wants_sack: bool,
+    ) -> Option<u64> {
+        let rwnd = self.peer_rwnd();
+        let mut fragment = self.queue.next(config.max_fragment())?;
+        if fragment.beginning && !fragment.ending {
+            let message = self.queue.begun_message()?.clone();
+            self.divided.push_back((fragment.message, message));
+        }
+        fragment.immediate |= wants_sack && fragment.ending && self.queue.is_empty();
+        let user_bytes = fragment.payload.len();
+        let bytes = crate::wire::padded(crate::wire::DATA_HEADER_LEN + user_bytes) as u32;
+        self.outstanding_bytes += user_bytes;
+        let tsn = self.recovery.send_new(now, bytes, user_bytes as u32, fragment);
+        if user_bytes as u64 > rwnd {
+            self.probe_is_due = false;
+            let user_bytes = user_bytes as u64;
+            self.probe = Some(Probe { tsn, user_bytes, is_peer_heard: false });
+        }
+        Some(tsn)
+    }
+}
+
+impl Association {
+    /// Accepts a message from the application.
+    pub(crate) fn send(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: OutboundMessage,
+    ) -> Result<MessageId, SendError> {
+        let len = message.payload.len();
+        let limit = self.config.max_message_bytes;
+        if !self.state.may_accept_messages() {
+            return Err(SendError::Closing);
+        } else if message.stream >= self.out.streams {
+            return Err(SendError::InvalidStream { streams: self.out.streams });
+        } else if len == 0 {
+            return Err(SendError::Empty);
+        } else if len > limit {
+            return Err(SendError::TooLarge { limit });
+        }
+        let buffered = self.out.buffered_bytes();
+        if buffered > 0 && buffered + len > self.config.send_buffer_bytes {
+            self.out.is_writer_waiting = true;
+            return Err(SendError::BufferFull);
+        }
+        let id = MessageId(self.out.next_message);
+        self.out.next_message += 1;
+        self.traffic.messages_accepted += 1;
+        self.traffic.payload_accepted_bytes += len as u64;
+        self.out.queue.push(cx.now, id, message);
+        self.out.begin_opportunity();
+        self.watch_window(cx);
+        Ok(id)
+    }
+
+    /// SACK (RFC 9260 §6.2.1).
+    pub(super) fn on_sack(&mut self, cx: &mut Context<'_>, sack: &Sack<'_>) {
+        if !self.state.may_process_sack() {
+            return;
+        }
+        self.traffic.sacks_received += 1;
+        let known = self.out.recovery.cumulative();
+        let cumulative = unwrap_u32(known, sack.cumulative_tsn_ack);
+        for duplicate in sack.duplicate_tsns() {
+            let tsn = unwrap_u32(cumulative, duplicate);
+            self.out.recovery.on_duplicate_report(tsn, &mut cx.tracer());
+        }
+        let blocks = sack.gap_ack_blocks().map(move |(start, end)| {
+            (cumulative + u64::from(start), cumulative + u64::from(end))
+        });
+        let Some(outcome) = self.take_ack(cx, cumulative, blocks) else { return };
+        if !outcome.is_stale {
+            self.out.peer_a_rwnd = sack.a_rwnd.into();
+            self.check_probe(cx);
+        }
+        self.after_ack(cx);
+    }
+
+    /// The Cumulative TSN Ack of a SHUTDOWN (RFC 9260 §9.2).
+    pub(super) fn on_shutdown_ack_point(&mut self, cx: &mut Context<'_>, cumulative_tsn_ack: u32) {
+        let cumulative = unwrap_u32(self.out.recovery.cumulative(), cumulative_tsn_ack);
+        if self.take_ack(cx, cumulative, std::iter::empty()).is_some() {
+            self.after_ack(cx);
+        }
+    }
+
+    /// Hands an acknowledgement to loss recovery, and what it passes to the application's events.
+    /// `None` if the association ended over it.
+    fn take_ack(
+        &mut self,
+        cx: &mut Context<'_>,
+        cumulative: u64,
+        blocks: impl Iterator<Item = (u64, u64)> + Clone,
+    ) -> Option<AckOutcome> {
+        let (now, id) = (cx.now, cx.id);
+        let sink = cx.sink.as_mut().map(|s| &mut **s as &mut dyn rexmit_core::trace::TraceSink);
+        let mut tracer = rexmit_core::trace::Tracer::new(now, id.index(), sink);
+        let Outbound { recovery, divided, outstanding_bytes, .. } = &mut self.out;
+        let (events, report) = (&mut *cx.events, self.config.report_acknowledged);
+        let result = recovery.on_ack(now, (cumulative, blocks), &mut tracer, |unit| {
+            let acknowledged = on_delivered(unit, divided, outstanding_bytes);
+            if let Some(message) = acknowledged.filter(|_| report) {
+                events.push_back((id, Event::MessageAcknowledged(message)));
+            }
+        });
+        match result {
+            Ok(outcome) => {
+                for path in (0..64).filter(|path| outcome.paths & (1 << path) != 0) {
+                    self.clear_errors(cx, path);
+                }
+                Some(outcome)
+            }
+            Err(_) => {
+                self.abort(cx, AbortCause::Violation("a TSN was acknowledged that was never sent"));
+                None
+            }
+        }
+    }
+
+    fn after_ack(&mut self, cx: &mut Context<'_>) {
+        self.advance_peer_ack_point(cx);
+        self.watch_window(cx);
+        let has_room = self.out.buffered_bytes() <= self.config.send_buffer_bytes / 2;
+        if has_room && std::mem::take(&mut self.out.is_writer_waiting) {
+            cx.event(Event::Writable);
+        }
+    }
+
+    /// The probe of a closed window was answered: taken, or refused by a window that is open
+    /// again.
+    fn check_probe(&mut self, cx: &mut Context<'_>) {
+        let Some(probe) = &mut self.out.probe else { return };
+        probe.is_peer_heard = true;
+        let probe = *probe;
+        let state = self.out.recovery.unit(probe.tsn).map(Unit::state);
+        match state {
+            Some(UnitState::InFlight | UnitState::Lost(_)) => {
+                if probe.user_bytes <= self.out.peer_a_rwnd {
+                    self.out.recovery.on_probe_refused(probe.tsn, &mut cx.tracer());
+                }
+            }
+            _ => self.out.probe = None,
+        }
+    }
+
+    /// Arms the timer of the window probe when the window holds back what could be sent, with
+    /// nothing outstanding whose acknowledgement could open it (RFC 9260 §6.1 A).
+    pub(super) fn watch_window(&mut self, cx: &Context<'_>) {
+        let is_held_back = self.out.recovery.is_empty()
+            && !self.out.queue.is_empty()
+            && self.out.next_new_len(&self.config).is_none()
+            && self.out.queue.peek_len(self.config.max_fragment()).is_some()
+            && self.state.may_send_data();
+        if !is_held_back {
+            self.timers.stop(Timer::WindowProbe);
+        } else if !self.timers.is_armed(Timer::WindowProbe) {
+            let rto = self.out.recovery.timer(PRIMARY).rto();
+            self.timers.arm(Timer::WindowProbe, cx.now + rto);
+        }
+    }
+
+    /// T3-rtx of any path that is due (RFC 9260 §6.3.3).
+    pub(super) fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
+        while !self.state.is_setting_up()
+            && !self.state.is_closed()
+            && let Some(path) = self.out.recovery.due_path(cx.now)
+        {
+            let probe = self.out.probe.as_mut();
+            let kind = if probe.is_some() { TimeoutKind::WindowProbe } else { TimeoutKind::Loss };
+            let is_answered =
+                probe.is_some_and(|probe| std::mem::take(&mut probe.is_peer_heard));
+            self.out.recovery.on_timeout(path, kind, &mut cx.tracer());
+            if self.out.forward.is_owed(self.out.recovery.cumulative()) {
+                self.owed.forward_tsn = true;
+            }
+            if !is_answered {
+                self.count_path_error(cx, path);
+                if self.count_error(cx) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A chunk has left for the first time.
+    pub(super) fn on_first_sent(&mut self, cx: &mut Context<'_>, tsn: u64) {
+        let Some(unit) = self.out.recovery.unit(tsn) else { return };
+        if unit.payload.ending && self.config.report_sent {
+            cx.event(Event::MessageSent(unit.payload.message));
+        }
+    }
+
+    /// Tells the application of every message that is not acknowledged that it failed.
+    pub(super) fn fail_everything(&mut self, cx: &mut Context<'_>, reason: FailReason) {
+        let mut failed = Vec::new();
+        let divided = &mut self.out.divided;
+        self.out.recovery.drain(|unit| {
+            let fragment = &unit.payload;
+            let is_whole = fragment.beginning && fragment.ending;
+            if unit.state() != UnitState::Abandoned && is_whole {
+                failed.push((fragment.message, true, fragment.to_message()));
+            }
+        });
+        failed.extend(divided.drain(..).map(|(id, message)| (id, true, message)));
+        self.out.queue.drain(|id, message, was_begun| {
+            if !was_begun {
+                failed.push((id, false, message));
+            }
+        });
+        failed.sort_unstable_by_key(|(id, ..)| *id);
+        self.out.outstanding_bytes = 0;
+        self.out.probe = None;
+        for (id, was_begun, message) in failed {
+            self.fail_message(cx, (id, message), reason, was_begun);
+        }
+    }
+
+    pub(super) fn fail_message(
+        &mut self,
+        cx: &mut Context<'_>,
+        (id, message): (MessageId, OutboundMessage),
+        reason: FailReason,
+        was_begun: bool,
+    ) {
+        self.traffic.messages_failed += 1;
+        cx.event(Event::MessageFailed { id, reason, was_begun, message });
+    }
+
+    /// Messages that were accepted before the peer said that it takes fewer streams.
+    pub(super) fn fail_messages_to_missing_streams(&mut self, cx: &mut Context<'_>) {
+        if self.out.streams == self.config.outbound_streams || self.out.queue.has_begun_message() {
+            return;
+        }
+        let mut queued = Vec::new();
+        self.out.queue.drain(|id, message, _| queued.push((id, message)));
+        for (id, message) in queued {
+            if message.stream < self.out.streams {
+                self.out.queue.push(cx.now, id, message);
+            } else {
+                self.fail_message(cx, (id, message), FailReason::NoSuchStream, false);
+            }
+        }
+    }
+
+    /// The message of several chunks called `id`, which is not tracked any further.
+    pub(super) fn take_divided(&mut self, id: MessageId) -> Option<OutboundMessage> {
+        let at = self.out.divided.iter().position(|(other, _)| *other == id)?;
+        self.out.divided.remove(at).map(|(_, message)| message)
+    }
+
+    pub(super) fn trace_dropped(cx: &mut Context<'_>, reason: &'static str) {
+        cx.tracer().emit(|| TraceEvent::Dropped { reason });
+    }
+}
+
+/// The cumulative point has passed `unit`: its bytes are free; returns the message it completes.
+fn on_delivered(
+    unit: Unit<Fragment>,
+    divided: &mut VecDeque<(MessageId, OutboundMessage)>,
+    outstanding_bytes: &mut usize,
+) -> Option<MessageId> {
+    let is_abandoned = unit.state() == UnitState::Abandoned;
+    let Fragment { message, beginning, ending, payload, .. } = unit.payload;
+    *outstanding_bytes -= payload.len();
+    if is_abandoned || !ending {
+        return None;
+    }
+    if !beginning && divided.front().is_some_and(|(id, _)| *id == message) {
+        divided.pop_front();
+    }
+    Some(message)
+}

@@ -1,0 +1,241 @@
+//! Setting up an association (RFC 9260 §5): what the initiator does, what a cookie makes, and what
+//! a second cookie does to an association that exists. Answering INIT keeps no state and is the
+//! endpoint's business.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_core::Route;
+
+use super::state::{EchoedCookie, Setup};
+use super::transmit::Owed;
+use super::{
+    AbortCause, Association, Context, Farewell, Identity, Inbound, InitError, Outbound, PRIMARY,
+    PeerParameters, State, StreamReset, Timer, read_init,
+};
+use crate::config::AssociationConfig;
+use crate::event::{CloseReason, Event, FailReason};
+use crate::wire::Init;
+
+/// New INITs sent after a stale cookie before giving up.
+const MAX_STALE_COOKIES: u32 = 3;
+
+impl Association {
+    /// Begins an association: INIT is owed (RFC 9260 §5.1 A).
+    pub(crate) fn connect(
+        cx: &mut Context<'_>,
+        config: Arc<AssociationConfig>,
+        identity: Identity,
+        route: Route,
+    ) -> Self {
+        let state = State::CookieWait(Setup::default());
+        let mut association = Self::new(config, identity, route, state);
+        association.owed.setup = true;
+        association.set_state(cx, State::CookieWait(Setup::default()));
+        association
+    }
+
+    /// An association out of a state cookie that was found good: COOKIE ACK is owed
+    /// (RFC 9260 §5.1.5).
+    pub(crate) fn accept(
+        cx: &mut Context<'_>,
+        config: Arc<AssociationConfig>,
+        identity: Identity,
+        (route, peer): (Route, &PeerParameters),
+    ) -> Self {
+        let mut association = Self::new(config, identity, route, State::Established);
+        association.adopt(peer);
+        association.owed.cookie_ack = true;
+        association.establish(cx, true);
+        association
+    }
+
+    /// Takes over what the peer said of itself.
+    fn adopt(&mut self, peer: &PeerParameters) {
+        self.peer_tag = peer.tag;
+        self.supports_forward_tsn = self.config.partial_reliability && peer.supports_forward_tsn;
+        self.supports_re_config = self.config.stream_reset && peer.supports_re_config;
+        let streams = self.config.outbound_streams.min(peer.inbound_streams);
+        self.out.on_peer_known(streams, peer.a_rwnd);
+        let inbound = peer.outbound_streams.min(self.config.max_inbound_streams);
+        self.inbound.on_peer_known(peer.initial_tsn, inbound);
+        self.reset.on_peer_known(peer.initial_tsn);
+        for &address in &peer.addresses {
+            if self.paths.add(address) {
+                self.out.recovery.add_path(self.config.pmdcs());
+            }
+        }
+    }
+
+    fn establish(&mut self, cx: &mut Context<'_>, incoming: bool) {
+        self.timers.stop(Timer::T1);
+        self.error_count = 0;
+        self.set_state(cx, State::Established);
+        self.start_heartbeats(cx);
+        cx.event(Event::Connected {
+            incoming,
+            peer: self.primary_route().remote,
+            outbound_streams: self.out.streams(),
+            inbound_streams: self.inbound.streams(),
+        });
+        self.fail_messages_to_missing_streams(cx);
+    }
+
+    /// INIT or COOKIE ECHO has just left.
+    pub(super) fn on_setup_sent(&mut self, cx: &Context<'_>) {
+        let (State::CookieWait(setup) | State::CookieEchoed(setup, _)) = &mut self.state else {
+            return;
+        };
+        setup.sent_at.get_or_insert(cx.now);
+        self.owed.setup = false;
+        self.timers.arm(Timer::T1, cx.now + self.out.recovery.timer(PRIMARY).rto());
+    }
+
+    /// INIT ACK (RFC 9260 §5.1 C, §5.2.3).
+    pub(super) fn on_init_ack(&mut self, cx: &mut Context<'_>, init_ack: &Init<'_>) {
+        let State::CookieWait(setup) = self.state else { return };
+        let (peer, extras) = match read_init(init_ack) {
+            Ok(read) => read,
+            Err(error) => return self.on_bad_init_ack(cx, init_ack.initiate_tag, error),
+        };
+        let Some(cookie) = extras.state_cookie else {
+            self.peer_tag = peer.tag;
+            return self.abort(cx, AbortCause::MissingStateCookie);
+        };
+        self.sample_setup(cx, setup);
+        self.adopt(&peer);
+        let echoed = EchoedCookie { cookie: cookie.to_vec(), unrecognized: extras.unrecognized };
+        let setup = Setup { attempts: 0, sent_at: None, ..setup };
+        self.timers.stop(Timer::T1);
+        self.owed.setup = true;
+        self.set_state(cx, State::CookieEchoed(setup, Box::new(echoed)));
+    }
+
+    fn on_bad_init_ack(&mut self, cx: &mut Context<'_>, tag: u32, error: InitError) {
+        let cause = match error {
+            InitError::HostName(param) => AbortCause::UnresolvableAddress(param),
+            InitError::TagZero | InitError::InvalidMandatoryParameter | InitError::Malformed => {
+                AbortCause::InvalidMandatoryParameter
+            }
+        };
+        let reason = CloseReason::Aborted { reason: cause.words() };
+        // With a tag of zero ours is reflected (RFC 9260 §3.3.3).
+        let t_bit = tag == 0;
+        self.peer_tag = if t_bit { self.identity.local_tag } else { tag };
+        self.close(cx, Some(Farewell::Abort { t_bit, cause }), reason);
+    }
+
+    /// A round trip of a chunk that was sent once measures the path.
+    fn sample_setup(&mut self, cx: &mut Context<'_>, setup: Setup) {
+        if let (0, Some(sent_at)) = (setup.attempts, setup.sent_at) {
+            let rtt = cx.now - sent_at;
+            self.out.recovery.on_rtt_sample(cx.now, PRIMARY, rtt, &mut cx.tracer());
+        }
+    }
+
+    /// COOKIE ACK (RFC 9260 §5.1 E, §5.2.5).
+    pub(super) fn on_cookie_ack(&mut self, cx: &mut Context<'_>) {
+        if let State::CookieEchoed(setup, _) = self.state {
+            self.sample_setup(cx, setup);
+            self.establish(cx, false);
+        }
+    }
+
+    /// T1-init or T1-cookie expired (RFC 9260 §4 rules 2 and 3).
+    pub(super) fn on_t1(&mut self, cx: &mut Context<'_>) {
+        let (State::CookieWait(setup) | State::CookieEchoed(setup, _)) = &mut self.state else {
+            return;
+        };
+        setup.attempts += 1;
+        if setup.attempts > self.config.max_init_retransmits {
+            return self.close(cx, None, CloseReason::ConnectTimedOut);
+        }
+        self.owed.setup = true;
+        if self.out.recovery.flight(PRIMARY).packets > 0 {
+            // DATA left with the COOKIE ECHO, and shares its fate.
+            let kind = rexmit_recovery::TimeoutKind::Loss;
+            self.out.recovery.on_timeout(PRIMARY, kind, &mut cx.tracer());
+        } else {
+            self.out.recovery.back_off(PRIMARY);
+        }
+    }
+
+    /// ERROR with Stale Cookie (RFC 9260 §5.2.6): begin again with a new INIT.
+    pub(super) fn on_stale_cookie(&mut self, cx: &mut Context<'_>) {
+        let State::CookieEchoed(setup, _) = self.state else { return };
+        let stale_cookies = setup.stale_cookies + 1;
+        if stale_cookies > MAX_STALE_COOKIES {
+            return self.close(cx, None, CloseReason::ConnectTimedOut);
+        }
+        self.peer_tag = 0;
+        self.out.recovery.on_setup_again(&mut cx.tracer());
+        self.timers.stop(Timer::T1);
+        self.owed.setup = true;
+        self.set_state(cx, State::CookieWait(Setup { stale_cookies, ..Setup::default() }));
+    }
+
+    /// The life to ask for in INIT beyond the usual, after a stale cookie.
+    pub(super) fn cookie_preservative(&self) -> Option<Duration> {
+        match self.state {
+            State::CookieWait(setup) if setup.stale_cookies > 0 => {
+                let rtt = self.out.recovery.timer(PRIMARY).rtt().srtt().unwrap_or_default();
+                Some(rtt + Duration::from_secs(1))
+            }
+            _ => None,
+        }
+    }
+
+    /// COOKIE ECHO whose tags are those of this association (RFC 9260 §5.2.4 D).
+    pub(crate) fn on_cookie_echo_again(&mut self, cx: &mut Context<'_>) {
+        if matches!(self.state, State::CookieEchoed(..)) {
+            self.establish(cx, false);
+        }
+        self.owed.cookie_ack = true;
+    }
+
+    /// COOKIE ECHO with our tag and a new one of the peer: both sides have begun at the same time
+    /// (RFC 9260 §5.2.4 B).
+    pub(crate) fn on_collision(&mut self, cx: &mut Context<'_>, peer: &PeerParameters) {
+        if self.state.is_setting_up() {
+            self.adopt(peer);
+            self.out.recovery.on_setup_again(&mut cx.tracer());
+            self.establish(cx, false);
+        }
+        self.peer_tag = peer.tag;
+        self.owed.cookie_ack = true;
+    }
+
+    /// COOKIE ECHO of a peer that has started anew (RFC 9260 §5.2.4 A): the association begins
+    /// again under the same id; what was unacknowledged has failed, what had arrived can be read.
+    pub(crate) fn restart(
+        &mut self,
+        cx: &mut Context<'_>,
+        identity: Identity,
+        (route, peer): (Route, &PeerParameters),
+    ) {
+        self.fail_everything(cx, FailReason::AssociationEnded);
+        cx.event(Event::PeerRestarted);
+        self.identity = identity;
+        self.timers.stop_all();
+        self.owed = Owed::default();
+        self.paths = super::Paths::new(route);
+        self.out = Outbound::new(&self.config, identity.local_initial_tsn)
+            .continuing(&self.out);
+        self.inbound = Inbound::new(&self.config).continuing(&mut self.inbound);
+        self.reset = StreamReset::new(identity.local_initial_tsn);
+        self.adopt(peer);
+        self.owed.cookie_ack = true;
+        self.establish(cx, true);
+    }
+
+    /// COOKIE ECHO of a restarting peer while we wait for its SHUTDOWN COMPLETE (RFC 9260 §5.2.4).
+    pub(crate) fn refuse_restart(&mut self) {
+        self.owed.shutdown_ack = true;
+        self.owed.error(super::transmit::OwedError::CookieReceivedWhileShuttingDown);
+    }
+
+    /// INIT of a restarting peer while we wait for its SHUTDOWN COMPLETE (RFC 9260 §9.2).
+    pub(crate) fn repeat_shutdown_ack(&mut self) {
+        self.owed.shutdown_ack = true;
+    }
+}

@@ -1,0 +1,123 @@
+//! HEARTBEAT: is the peer there, and how far away (RFC 9260 §8.3).
+
+use std::time::Duration;
+
+use rexmit_core::{Instant, Route};
+
+use super::{Association, Context, PRIMARY};
+use crate::wire::PacketWriter;
+
+/// Nonce, path index, time of sending.
+const INFO_LEN: usize = 8 + 1 + 8;
+
+/// The heartbeat of one path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Heartbeat {
+    Off,
+    /// The next is due then, if the path is idle until then.
+    Resting { until: Instant },
+    /// It is to be sent as soon as may be.
+    Due,
+    /// Sent; an answer is awaited until the deadline.
+    Awaiting { nonce: u64, deadline: Instant },
+}
+
+impl Heartbeat {
+    pub(super) const fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Off | Self::Due => None,
+            Self::Resting { until } => Some(until),
+            Self::Awaiting { deadline, .. } => Some(deadline),
+        }
+    }
+}
+
+impl Association {
+    /// HB.interval + RTO, with jitter of half the RTO either way.
+    fn heartbeat_period(&self, cx: &mut Context<'_>, path: u8) -> Option<Duration> {
+        let interval = self.config.heartbeat_interval?;
+        let rto = self.out.recovery.timer(path).rto();
+        let jitter = cx.rng.below(u64::try_from(rto.as_nanos()).unwrap_or(u64::MAX));
+        Some(interval + rto / 2 + Duration::from_nanos(jitter))
+    }
+
+    /// The association is established: the primary path is watched from now on.
+    pub(super) fn start_heartbeats(&mut self, cx: &mut Context<'_>) {
+        if let Some(period) = self.heartbeat_period(cx, PRIMARY) {
+            self.paths.primary_mut().heartbeat = Heartbeat::Resting { until: cx.now + period };
+        }
+    }
+
+    pub(super) fn stop_heartbeats(&mut self) {
+        self.paths.primary_mut().heartbeat = Heartbeat::Off;
+    }
+
+    /// Heartbeat timers that are due.
+    pub(super) fn on_heartbeat_timers(&mut self, cx: &mut Context<'_>) {
+        if !self.state.may_heartbeat() {
+            return;
+        }
+        let entry = self.paths.primary();
+        match entry.heartbeat {
+            Heartbeat::Resting { until } if until <= cx.now => {
+                let interval = self.config.heartbeat_interval.unwrap_or_default();
+                let idle_from = entry.last_used + interval;
+                self.paths.primary_mut().heartbeat = if idle_from > cx.now {
+                    Heartbeat::Resting { until: idle_from }
+                } else {
+                    Heartbeat::Due
+                };
+            }
+            Heartbeat::Awaiting { deadline, .. } if deadline <= cx.now => {
+                self.out.recovery.back_off(PRIMARY);
+                self.rest(cx);
+                self.count_path_error(cx, PRIMARY);
+                self.count_error(cx);
+            }
+            _ => {}
+        }
+    }
+
+    fn rest(&mut self, cx: &mut Context<'_>) {
+        let period = self.heartbeat_period(cx, PRIMARY);
+        self.paths.primary_mut().heartbeat =
+            period.map_or(Heartbeat::Off, |period| Heartbeat::Resting { until: cx.now + period });
+    }
+
+    /// Writes the HEARTBEAT that is due.
+    pub(super) fn write_heartbeat(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
+        let nonce = cx.rng.u64();
+        let mut info = [0; INFO_LEN];
+        info[..8].copy_from_slice(&nonce.to_be_bytes());
+        info[8] = PRIMARY;
+        info[9..].copy_from_slice(&cx.now.as_nanos().to_be_bytes());
+        if writer.heartbeat(&info) {
+            let deadline = cx.now + self.out.recovery.timer(PRIMARY).rto();
+            let entry = self.paths.primary_mut();
+            entry.heartbeat = Heartbeat::Awaiting { nonce, deadline };
+            entry.last_used = cx.now;
+        }
+    }
+
+    /// HEARTBEAT: answered to where it came from, unchanged.
+    pub(super) fn on_heartbeat(&mut self, route: Route, info: &[u8]) {
+        if self.state.may_answer_heartbeat() {
+            self.owed.heartbeat_ack(route, info);
+        }
+    }
+
+    /// HEARTBEAT ACK: only the answer to what was really sent counts.
+    pub(super) fn on_heartbeat_ack(&mut self, cx: &mut Context<'_>, info: &[u8]) {
+        let Ok(info) = <&[u8; INFO_LEN]>::try_from(info) else { return };
+        let number = |bytes: &[u8]| bytes.iter().fold(0u64, |n, &b| n << 8 | u64::from(b));
+        let (echoed, path) = (number(&info[..8]), info[8]);
+        let sent_at = Instant::from_nanos(number(&info[9..]));
+        let Heartbeat::Awaiting { nonce, .. } = self.paths.primary().heartbeat else { return };
+        if path != PRIMARY || echoed != nonce {
+            return;
+        }
+        self.out.recovery.on_rtt_sample(cx.now, PRIMARY, cx.now - sent_at, &mut cx.tracer());
+        self.clear_errors(cx, PRIMARY);
+        self.rest(cx);
+    }
+}

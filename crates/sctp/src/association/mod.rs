@@ -1,0 +1,395 @@
+//! One association: its state and the table of what each chunk does. The procedures of RFC 9260
+//! have a file each.
+
+mod context;
+mod data_in;
+mod data_out;
+mod handshake;
+mod heartbeat;
+mod partial;
+mod paths;
+mod peer;
+mod received;
+mod reset;
+mod shutdown;
+mod state;
+mod timers;
+mod transmit;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rexmit_core::trace::TraceEvent;
+use rexmit_core::{Instant, Route, TimerTable};
+
+pub(crate) use context::Context;
+pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
+
+use data_in::Inbound;
+use data_out::Outbound;
+use paths::{PRIMARY, Paths};
+use reset::StreamReset;
+use state::{AbortCause, Farewell, State};
+use timers::{TIMERS, Timer};
+use transmit::Owed;
+
+use crate::config::AssociationConfig;
+use crate::event::{CloseReason, Event, FailReason};
+use crate::statistics::{AssociationStatistics, PathStatistics, Traffic};
+use crate::wire::{Cause, Chunk, ChunkError, Header, Packet, RawChunk};
+
+/// The first unwrapped TSN of an association whose initial TSN is `tsn`.
+pub(crate) const fn unwrapped_initial_tsn(tsn: u32) -> u64 {
+    (1 << 32) + tsn as u64
+}
+
+/// What identifies an association on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
+    pub(crate) local_tag: u32,
+    pub(crate) local_initial_tsn: u32,
+    /// Random numbers that stand for the two tags in a cookie (RFC 9260 §5.2.2).
+    pub(crate) tie_tags: (u32, u32),
+}
+
+/// The state of one association (the TCB).
+#[derive(Debug)]
+pub(crate) struct Association {
+    config: Arc<AssociationConfig>,
+    identity: Identity,
+    /// The peer's verification tag; 0 while it is not known.
+    peer_tag: u32,
+    supports_forward_tsn: bool,
+    supports_re_config: bool,
+    state: State,
+    paths: Paths,
+    timers: TimerTable<TIMERS>,
+    owed: Owed,
+    out: Outbound,
+    inbound: Inbound,
+    reset: StreamReset,
+    /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
+    error_count: u32,
+    traffic: Traffic,
+}
+
+/// Whether the chunks that follow in the packet are looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Next {
+    Continue,
+    Stop,
+}
+
+impl Association {
+    fn new(config: Arc<AssociationConfig>, identity: Identity, route: Route, state: State) -> Self {
+        Self {
+            peer_tag: 0,
+            supports_forward_tsn: false,
+            supports_re_config: false,
+            state,
+            paths: Paths::new(route),
+            timers: TimerTable::default(),
+            owed: Owed::default(),
+            out: Outbound::new(&config, identity.local_initial_tsn),
+            inbound: Inbound::new(&config),
+            reset: StreamReset::new(identity.local_initial_tsn),
+            error_count: 0,
+            traffic: Traffic::default(),
+            config,
+            identity,
+        }
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub(crate) const fn peer_tag(&self) -> u32 {
+        self.peer_tag
+    }
+
+    pub(crate) fn config(&self) -> &Arc<AssociationConfig> {
+        &self.config
+    }
+
+    pub(crate) fn primary_route(&self) -> Route {
+        self.paths.primary().route
+    }
+
+    /// The peer's addresses, the primary one first.
+    pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.paths.iter().map(|path| path.route.remote.ip())
+    }
+
+    pub(crate) const fn is_setting_up(&self) -> bool {
+        self.state.is_setting_up()
+    }
+
+    pub(crate) const fn is_shutdown_ack_sent(&self) -> bool {
+        matches!(self.state, State::ShutdownAckSent)
+    }
+
+    /// Whether it has ended and nothing is left to read or to send.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, State::Closed(None)) && !self.inbound.has_message()
+    }
+
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.state.is_closed()
+    }
+
+    /// Whether nothing is outstanding, queued, or owed to the peer.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.out.is_empty() && !self.owed.is_any() && !self.timers.is_armed(Timer::Sack)
+    }
+
+    /// A packet whose tag was found right.
+    pub(crate) fn on_packet(&mut self, cx: &mut Context<'_>, route: Route, packet: &Packet<'_>) {
+        if self.paths.on_packet(route).is_none() {
+            return;
+        }
+        self.out.begin_opportunity();
+        self.inbound.begin_packet();
+        for raw in packet.chunks() {
+            // A chunk that is cut short is dropped, and nothing behind it can be found.
+            let Ok(raw) = raw else { break };
+            if self.on_chunk(cx, route, &raw) == Next::Stop || self.state.is_closed() {
+                break;
+            }
+        }
+        self.end_packet(cx);
+    }
+
+    pub(crate) fn count_received(&mut self, bytes: usize) {
+        self.traffic.packets_received += 1;
+        self.traffic.bytes_received += bytes as u64;
+    }
+
+    /// What each chunk does.
+    fn on_chunk(&mut self, cx: &mut Context<'_>, route: Route, raw: &RawChunk<'_>) -> Next {
+        let chunk = match raw.decode() {
+            Ok(chunk) => chunk,
+            Err(ChunkError::NoUserData { tsn }) => {
+                if self.state.may_receive_data() {
+                    self.abort(cx, AbortCause::NoUserData(tsn));
+                }
+                return Next::Stop;
+            }
+            Err(error) => {
+                cx.tracer().emit(|| TraceEvent::Dropped { reason: malformed(error) });
+                return Next::Continue;
+            }
+        };
+        match chunk {
+            Chunk::Data(data) => self.on_data(cx, &data),
+            Chunk::Sack(sack) => self.on_sack(cx, &sack),
+            Chunk::InitAck(init_ack) => self.on_init_ack(cx, &init_ack),
+            Chunk::CookieAck => self.on_cookie_ack(cx),
+            Chunk::Heartbeat(info) => self.on_heartbeat(route, info),
+            Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(cx, info),
+            Chunk::Abort { t_bit: _, causes } => self.on_abort(cx, causes),
+            Chunk::Error { causes } => self.on_error(cx, causes),
+            Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(cx, cumulative_tsn_ack),
+            Chunk::ShutdownAck => self.on_shutdown_ack(cx),
+            Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(cx),
+            Chunk::ForwardTsn(forward) if self.supports_forward_tsn => {
+                self.on_forward_tsn(cx, &forward);
+            }
+            Chunk::ReConfig(request) if self.supports_re_config => self.on_re_config(cx, &request),
+            // The endpoint has dealt with these before.
+            Chunk::Init(_) | Chunk::CookieEcho(_) => {}
+            Chunk::ForwardTsn(_) | Chunk::ReConfig(_) | Chunk::Unknown => {
+                return self.on_unknown_chunk(raw);
+            }
+        }
+        Next::Continue
+    }
+
+    /// RFC 9260 §3.2: the two high bits of the type say what to do.
+    fn on_unknown_chunk(&mut self, raw: &RawChunk<'_>) -> Next {
+        let action = raw.unknown_action();
+        if action.report {
+            self.owed.error(transmit::OwedError::UnrecognizedChunk(raw.bytes.into()));
+        }
+        if action.stop { Next::Stop } else { Next::Continue }
+    }
+
+    /// The chunks of a packet are processed: acknowledge, and see what may happen next.
+    fn end_packet(&mut self, cx: &mut Context<'_>) {
+        if self.state.is_closed() {
+            return;
+        }
+        self.after_data(cx);
+        self.advance_shutdown(cx);
+    }
+
+    /// Every timer that is due.
+    pub(crate) fn on_timeout(&mut self, cx: &mut Context<'_>) {
+        self.out.begin_opportunity();
+        while let Some(timer) = self.timers.pop_expired(cx.now) {
+            match timer {
+                Timer::T1 => self.on_t1(cx),
+                Timer::T2Shutdown => self.on_t2_shutdown(cx),
+                Timer::T5ShutdownGuard => self.on_t5_shutdown_guard(cx),
+                Timer::Sack => self.owed.sack = true,
+                Timer::WindowProbe => self.out.probe_is_due = true,
+                Timer::ReConfig => self.on_re_config_timeout(cx),
+            }
+        }
+        self.on_retransmission_timeouts(cx);
+        self.on_heartbeat_timers(cx);
+        self.expire_queued_messages(cx);
+        self.advance_shutdown(cx);
+    }
+
+    /// When the earliest timer is due.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        if self.state.is_closed() {
+            return None;
+        }
+        // T1-cookie stands for T3-rtx while DATA travel with COOKIE ECHO.
+        let t3 = if self.state.is_setting_up() { None } else { self.out.recovery.next_timeout() };
+        let heartbeats = self.paths.iter().filter_map(|path| path.heartbeat.deadline()).min();
+        [self.timers.next(), t3, heartbeats, self.out.queue.next_expiry()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn set_state(&mut self, cx: &mut Context<'_>, state: State) {
+        self.state = state;
+        let name = self.state.name();
+        cx.tracer().emit(|| TraceEvent::State { state: name });
+    }
+
+    fn header(&self) -> Header {
+        Header {
+            source_port: self.identity.local_port,
+            destination_port: self.identity.remote_port,
+            verification_tag: self.peer_tag,
+        }
+    }
+
+    /// One more sign that the peer is not there; ends the association if there were too many
+    /// (RFC 9260 §8.1). Returns whether it ended.
+    fn count_error(&mut self, cx: &mut Context<'_>) -> bool {
+        self.error_count += 1;
+        if self.error_count > self.config.association_max_retrans {
+            self.close(cx, None, CloseReason::Unreachable);
+            return true;
+        }
+        false
+    }
+
+    /// The peer has shown that it is there.
+    fn clear_errors(&mut self, cx: &mut Context<'_>, path: u8) {
+        self.error_count = 0;
+        if let Some(entry) = self.paths.get_mut(path.into()) {
+            entry.error_count = 0;
+            if !std::mem::replace(&mut entry.is_active, true) {
+                let address = entry.route.remote;
+                cx.event(Event::PathStatus { address, is_active: true });
+            }
+        }
+    }
+
+    /// One more sign that a path does not work (RFC 9260 §8.2).
+    fn count_path_error(&mut self, cx: &mut Context<'_>, path: u8) {
+        let limit = self.config.path_max_retrans;
+        let Some(entry) = self.paths.get_mut(path.into()) else { return };
+        entry.error_count = entry.error_count.saturating_add(1).min(limit + 1);
+        if entry.error_count > limit && entry.is_active {
+            entry.is_active = false;
+            let address = entry.route.remote;
+            cx.event(Event::PathStatus { address, is_active: false });
+        }
+    }
+
+    /// Ends the association by an ABORT.
+    fn abort(&mut self, cx: &mut Context<'_>, cause: AbortCause) {
+        let reason = CloseReason::Aborted { reason: cause.words() };
+        // Without the peer's tag there is nobody to tell (RFC 9260 §8.5.1 B).
+        let farewell =
+            (self.peer_tag != 0).then_some(Farewell::Abort { t_bit: false, cause });
+        self.close(cx, farewell, reason);
+    }
+
+    /// The application aborts.
+    pub(crate) fn abort_by_user(&mut self, cx: &mut Context<'_>, reason: &[u8]) {
+        if !self.state.is_closed() {
+            self.abort(cx, AbortCause::User(bytes::Bytes::copy_from_slice(reason)));
+        }
+    }
+
+    /// Ends the association: what was not acknowledged has failed.
+    fn close(&mut self, cx: &mut Context<'_>, farewell: Option<Farewell>, reason: CloseReason) {
+        self.set_state(cx, State::Closed(farewell));
+        self.timers.stop_all();
+        self.owed = Owed::default();
+        self.fail_everything(cx, FailReason::AssociationEnded);
+        cx.event(Event::Closed(reason));
+    }
+
+    /// ABORT (RFC 9260 §9.1); the endpoint has checked its tag.
+    fn on_abort(&mut self, cx: &mut Context<'_>, causes: crate::wire::Causes<'_>) {
+        let first = causes.flatten().next();
+        let (cause, words): (u16, &[u8]) = match &first {
+            None => (0, &[]),
+            Some(Cause::UserInitiatedAbort(words)) => (12, words),
+            Some(Cause::ProtocolViolation(words)) => (13, words),
+            Some(other) => (other.code(), &[]),
+        };
+        let reason = bytes::Bytes::copy_from_slice(words);
+        self.close(cx, None, CloseReason::AbortedByPeer { cause, reason });
+    }
+
+    /// ERROR (RFC 9260 §3.3.10).
+    fn on_error(&mut self, cx: &mut Context<'_>, causes: crate::wire::Causes<'_>) {
+        for cause in causes.flatten() {
+            match cause {
+                Cause::StaleCookie { .. } => self.on_stale_cookie(cx),
+                other if !self.state.is_setting_up() => cx.event(Event::PeerError(other.code())),
+                _ => {}
+            }
+            if self.state.is_closed() {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn statistics(&self) -> AssociationStatistics {
+        let recovery = &self.out.recovery;
+        let path_statistics = |(path, entry): (u8, &paths::PathEntry)| {
+            let (timer, window) = (recovery.timer(path), recovery.window(path));
+            let flight = recovery.flight(path);
+            PathStatistics {
+                remote: entry.route.remote,
+                is_active: entry.is_active,
+                srtt: timer.rtt().srtt(),
+                rto: timer.rto(),
+                cwnd: window.cwnd(),
+                ssthresh: window.ssthresh(),
+                packets_in_flight: flight.packets,
+                bytes_in_flight: flight.bytes,
+            }
+        };
+        AssociationStatistics {
+            traffic: self.traffic,
+            recovery: *recovery.statistics(),
+            send_buffered_bytes: self.out.buffered_bytes(),
+            receive_buffered_bytes: self.inbound.held_bytes(),
+            paths: (0..).zip(self.paths.iter()).map(path_statistics).collect(),
+        }
+    }
+}
+
+const fn malformed(error: ChunkError) -> &'static str {
+    match error {
+        ChunkError::Framing => "a chunk's length does not fit the packet",
+        ChunkError::Length { .. } => "a chunk's length does not fit its layout",
+        ChunkError::NoHeartbeatInfo => "a heartbeat without Heartbeat Info",
+        ChunkError::NoUserData { .. } => "DATA without user data",
+    }
+}

@@ -1,0 +1,115 @@
+//! What INIT and INIT ACK say of the peer (RFC 9260 §3.3.2, §5.1.1, §5.1.2).
+
+use std::net::IpAddr;
+
+use crate::config::MAX_ADDRESSES;
+use crate::wire::{Init, Param, kind};
+
+/// The least window that a peer may offer (RFC 9260 §3.3.2).
+const MIN_A_RWND: u32 = 1500;
+
+/// The peer's parameters, as its INIT or INIT ACK gave them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PeerParameters {
+    pub(crate) tag: u32,
+    pub(crate) a_rwnd: u32,
+    /// OS: outgoing streams that it wants.
+    pub(crate) outbound_streams: u16,
+    /// MIS: incoming streams that it takes.
+    pub(crate) inbound_streams: u16,
+    pub(crate) initial_tsn: u32,
+    /// Addresses beyond the one its packet came from, at most [`MAX_ADDRESSES`].
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) supports_forward_tsn: bool,
+    pub(crate) supports_re_config: bool,
+}
+
+/// What else INIT or INIT ACK brought.
+#[derive(Debug, Default)]
+pub(crate) struct Extras<'a> {
+    /// In INIT ACK.
+    pub(crate) state_cookie: Option<&'a [u8]>,
+    /// In INIT: a longer cookie life is asked for, in milliseconds.
+    pub(crate) cookie_preservative_ms: u32,
+    /// Parameters to be reported, whole and padded.
+    pub(crate) unrecognized: Vec<u8>,
+}
+
+/// Why INIT or INIT ACK cannot set up an association.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum InitError {
+    /// Initiate Tag 0.
+    TagZero,
+    /// No streams, or a window that is too small.
+    InvalidMandatoryParameter,
+    /// A host name; whole parameter (RFC 9260 §5.1.2 B).
+    HostName(Vec<u8>),
+    /// A parameter's length does not fit.
+    Malformed,
+}
+
+/// How much of the unrecognized parameters is reported.
+const MAX_REPORT_BYTES: usize = 512;
+
+/// Reads INIT or INIT ACK.
+pub(crate) fn read_init<'a>(init: &Init<'a>) -> Result<(PeerParameters, Extras<'a>), InitError> {
+    if init.initiate_tag == 0 {
+        return Err(InitError::TagZero);
+    }
+    let has_streams = init.outbound_streams > 0 && init.inbound_streams > 0;
+    if !has_streams || init.a_rwnd < MIN_A_RWND {
+        return Err(InitError::InvalidMandatoryParameter);
+    }
+    let mut peer = PeerParameters {
+        tag: init.initiate_tag,
+        a_rwnd: init.a_rwnd,
+        outbound_streams: init.outbound_streams,
+        inbound_streams: init.inbound_streams,
+        initial_tsn: init.initial_tsn,
+        addresses: Vec::new(),
+        supports_forward_tsn: false,
+        supports_re_config: false,
+    };
+    let mut extras = Extras::default();
+    for param in init.params {
+        let param = param.map_err(|_| InitError::Malformed)?;
+        match param.decode().map_err(|_| InitError::Malformed)? {
+            Param::Ipv4(address) => note_address(&mut peer, address.into()),
+            Param::Ipv6(address) => note_address(&mut peer, address.into()),
+            Param::HostName(_) => return Err(InitError::HostName(param.bytes.to_vec())),
+            Param::StateCookie(cookie) => extras.state_cookie = Some(cookie),
+            Param::CookiePreservative(ms) => extras.cookie_preservative_ms = ms,
+            Param::ForwardTsnSupported => peer.supports_forward_tsn = true,
+            Param::SupportedExtensions(kinds) => {
+                peer.supports_re_config |= kinds.contains(&kind::RE_CONFIG);
+                peer.supports_forward_tsn |= kinds.contains(&kind::FORWARD_TSN);
+            }
+            Param::SupportedAddressTypes(_)
+            | Param::EcnCapable
+            | Param::UnrecognizedParameter(_)
+            | Param::HeartbeatInfo(_) => {}
+            Param::Unknown => {
+                let action = param.unknown_action();
+                let has_room =
+                    extras.unrecognized.len() + param.bytes.len() + 3 <= MAX_REPORT_BYTES;
+                if action.report && has_room {
+                    extras.unrecognized.extend_from_slice(param.bytes);
+                    let padded = crate::wire::padded(extras.unrecognized.len());
+                    extras.unrecognized.resize(padded, 0);
+                }
+                if action.stop {
+                    break;
+                }
+            }
+        }
+    }
+    Ok((peer, extras))
+}
+
+fn note_address(peer: &mut PeerParameters, address: IpAddr) {
+    let is_usable = !address.is_unspecified() && !address.is_multicast();
+    let is_new = !peer.addresses.contains(&address);
+    if is_usable && is_new && peer.addresses.len() < MAX_ADDRESSES {
+        peer.addresses.push(address);
+    }
+}

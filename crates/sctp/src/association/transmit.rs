@@ -1,0 +1,388 @@
+//! Building packets: what is owed to the peer, in the order in which it stands in a packet
+//! (RFC 9260 §6.10), then DATA.
+
+use std::collections::VecDeque;
+
+use rexmit_core::{Instant, Route};
+
+use super::{Association, Context, Farewell, PRIMARY, State};
+use super::heartbeat::Heartbeat;
+use super::state::AbortCause;
+use crate::streams::Fragment;
+use crate::wire::{
+    Cause, CausesWriter, DATA_HEADER_LEN, Data, DataFlags, Header, Init, PacketWriter, Param,
+    Params, ParamsWriter, U16List, kind, padded, param_kind,
+};
+
+/// HEARTBEATs that wait to be answered; more are not answered.
+const MAX_HEARTBEAT_ACKS: usize = 4;
+/// Errors that wait to be reported; more are not reported.
+const MAX_ERRORS: usize = 4;
+/// Bytes of a peer's chunk or heartbeat that are kept to be sent back.
+const MAX_ECHOED_BYTES: usize = 1024;
+
+/// Control chunks that have to leave.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    /// INIT or COOKIE ECHO, by the state.
+    pub(super) setup: bool,
+    pub(super) cookie_ack: bool,
+    pub(super) sack: bool,
+    pub(super) forward_tsn: bool,
+    pub(super) shutdown: bool,
+    pub(super) shutdown_ack: bool,
+    heartbeat_acks: VecDeque<(Route, Box<[u8]>)>,
+    errors: VecDeque<OwedError>,
+}
+
+/// A cause to be reported in an ERROR.
+#[derive(Debug)]
+pub(super) enum OwedError {
+    InvalidStream(u16),
+    UnrecognizedChunk(Box<[u8]>),
+    CookieReceivedWhileShuttingDown,
+}
+
+impl Owed {
+    pub(super) fn error(&mut self, error: OwedError) {
+        let is_short = match &error {
+            OwedError::UnrecognizedChunk(bytes) => bytes.len() <= MAX_ECHOED_BYTES,
+            _ => true,
+        };
+        if is_short && self.errors.len() < MAX_ERRORS {
+            self.errors.push_back(error);
+        }
+    }
+
+    pub(super) fn heartbeat_ack(&mut self, route: Route, info: &[u8]) {
+        if info.len() <= MAX_ECHOED_BYTES && self.heartbeat_acks.len() < MAX_HEARTBEAT_ACKS {
+            self.heartbeat_acks.push_back((route, info.into()));
+        }
+    }
+
+    pub(super) fn is_any(&self) -> bool {
+        self.setup
+            || self.cookie_ack
+            || self.sack
+            || self.forward_tsn
+            || self.shutdown
+            || self.shutdown_ack
+            || !self.heartbeat_acks.is_empty()
+            || !self.errors.is_empty()
+    }
+}
+
+impl Association {
+    /// Writes the next packet, if one may leave now.
+    pub(crate) fn poll_transmit(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &mut Vec<u8>,
+    ) -> Option<Route> {
+        let route = match &self.state {
+            State::Closed(_) => self.write_farewell(packet),
+            State::CookieWait(_) => self.write_init(cx, packet),
+            State::CookieEchoed(..) => self.write_cookie_echo(cx, packet),
+            _ => self
+                .write_heartbeat_ack(packet)
+                .or_else(|| self.write_established(cx, packet)),
+        }?;
+        self.traffic.packets_sent += 1;
+        self.traffic.bytes_sent += packet.len() as u64;
+        Some(route)
+    }
+
+    fn writer<'b>(&self, packet: &'b mut Vec<u8>) -> PacketWriter<'b> {
+        PacketWriter::new(packet, self.config.max_packet_bytes, self.header())
+    }
+
+    /// ABORT or SHUTDOWN COMPLETE, which stand alone.
+    fn write_farewell(&mut self, packet: &mut Vec<u8>) -> Option<Route> {
+        let mut writer = self.writer(packet);
+        let State::Closed(farewell) = &mut self.state else { return None };
+        match farewell.take()? {
+            Farewell::ShutdownComplete => {
+                writer.shutdown_complete(false);
+            }
+            Farewell::Abort { t_bit, cause } => {
+                writer.abort(t_bit, |causes| push_abort_cause(causes, &cause));
+            }
+        }
+        writer.finish();
+        Some(self.primary_route())
+    }
+
+    /// INIT stands alone, with a verification tag of zero (RFC 9260 §8.5.1 A).
+    fn write_init(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
+        if !self.owed.setup {
+            return None;
+        }
+        let header = Header { verification_tag: 0, ..self.header() };
+        let mut writer = PacketWriter::new(packet, self.config.max_packet_bytes, header);
+        let preservative = self.cookie_preservative();
+        writer.init(&self.init_chunk(), |params| {
+            push_extensions(params, &self.config);
+            if let Some(life) = preservative {
+                let ms = u32::try_from(life.as_millis()).unwrap_or(u32::MAX);
+                params.push(&Param::CookiePreservative(ms));
+            }
+            for &address in &self.own_addresses {
+                params.push(&address_param(address));
+            }
+        });
+        writer.finish();
+        self.on_setup_sent(cx);
+        Some(self.primary_route())
+    }
+
+    fn init_chunk(&self) -> Init<'static> {
+        Init {
+            initiate_tag: self.identity.local_tag,
+            a_rwnd: u32::try_from(self.config.receive_buffer_bytes).unwrap_or(u32::MAX),
+            outbound_streams: self.config.outbound_streams,
+            inbound_streams: self.config.max_inbound_streams,
+            initial_tsn: self.identity.local_initial_tsn,
+            params: Params::default(),
+        }
+    }
+
+    /// COOKIE ECHO stands first; ERROR and DATA may follow it (RFC 9260 §5.1 C).
+    fn write_cookie_echo(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
+        if !self.owed.setup {
+            return None;
+        }
+        let mut writer = self.writer(packet);
+        let State::CookieEchoed(_, echoed) = &self.state else { return None };
+        if !writer.cookie_echo(&echoed.cookie) {
+            // A cookie beyond our packet size goes out alone, and IP fragments it.
+            drop(writer);
+            let limit = self.config.max_packet_bytes + padded(echoed.cookie.len());
+            writer = PacketWriter::new(packet, limit, self.header());
+            writer.cookie_echo(&echoed.cookie);
+        } else {
+            if !echoed.unrecognized.is_empty() {
+                writer.error(|causes| {
+                    causes.push(&Cause::UnrecognizedParameters(&echoed.unrecognized));
+                });
+            }
+            self.write_data(cx, &mut writer);
+        }
+        writer.finish();
+        self.on_setup_sent(cx);
+        Some(self.primary_route())
+    }
+
+    /// HEARTBEAT ACK goes to where the HEARTBEAT came from.
+    fn write_heartbeat_ack(&mut self, packet: &mut Vec<u8>) -> Option<Route> {
+        let (route, info) = self.owed.heartbeat_acks.pop_front()?;
+        let mut writer = self.writer(packet);
+        writer.heartbeat_ack(&info);
+        writer.finish();
+        Some(route)
+    }
+
+    /// Control chunks in their order, then DATA.
+    fn write_established(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
+        let sends_data = self.may_send_data_now();
+        let mut writer = self.writer(packet);
+        if std::mem::take(&mut self.owed.cookie_ack) {
+            writer.cookie_ack();
+        }
+        self.write_errors(&mut writer);
+        if self.paths.primary().heartbeat == Heartbeat::Due {
+            self.write_heartbeat(cx, &mut writer);
+        }
+        if self.owes_re_config() {
+            self.write_re_config(cx, &mut writer);
+        }
+        if self.owed.sack || (sends_data && self.has_room_for_sack(&writer)) {
+            self.write_sack(&mut writer);
+        }
+        if self.owed.forward_tsn {
+            self.write_forward_tsn(cx.now, &mut writer);
+        }
+        self.write_shutdown(cx, &mut writer);
+        if sends_data {
+            self.write_data(cx, &mut writer);
+        }
+        if writer.is_empty() {
+            return None;
+        }
+        writer.finish();
+        let path = if sends_data { PRIMARY } else { self.inbound.reply_path };
+        self.paths.iter().nth(path.into()).map(|entry| entry.route)
+    }
+
+    /// Whether an acknowledgement that is still delayed can travel with the next DATA, without
+    /// taking its room.
+    fn has_room_for_sack(&self, writer: &PacketWriter<'_>) -> bool {
+        let received = &self.inbound.received;
+        let len = self.out.next_new_len(&self.config).unwrap_or(0);
+        received.is_unacknowledged()
+            && writer.room() >= padded(DATA_HEADER_LEN + len) + crate::wire::sack_len(0, 0)
+    }
+
+    fn write_errors(&mut self, writer: &mut PacketWriter<'_>) {
+        while let Some(error) = self.owed.errors.pop_front() {
+            let is_written = writer.error(|causes| {
+                let _ = match &error {
+                    OwedError::InvalidStream(stream) => {
+                        causes.push(&Cause::InvalidStreamIdentifier(*stream))
+                    }
+                    OwedError::UnrecognizedChunk(bytes) => {
+                        causes.push(&Cause::UnrecognizedChunkType(bytes))
+                    }
+                    OwedError::CookieReceivedWhileShuttingDown => {
+                        causes.push(&Cause::CookieReceivedWhileShuttingDown)
+                    }
+                };
+            });
+            if !is_written && !writer.is_empty() {
+                self.owed.errors.push_front(error);
+                return;
+            }
+        }
+    }
+
+    fn write_shutdown(&mut self, cx: &Context<'_>, writer: &mut PacketWriter<'_>) {
+        let cumulative = self.inbound.received.cumulative() as u32;
+        if self.owed.shutdown && writer.shutdown(cumulative) {
+            self.owed.shutdown = false;
+            self.on_shutdown_sent(cx);
+        }
+        if self.owed.shutdown_ack && writer.shutdown_ack() {
+            self.owed.shutdown_ack = false;
+            self.on_shutdown_sent(cx);
+        }
+    }
+
+    /// Whether a packet with DATA may leave now.
+    fn may_send_data_now(&self) -> bool {
+        let recovery = &self.out.recovery;
+        self.state.may_send_data()
+            && (recovery.next_to_resend(PRIMARY).is_some()
+                || (recovery.may_send_new(PRIMARY)
+                    && !recovery.has_lost()
+                    && self.out.next_new_len(&self.config).is_some()))
+    }
+
+    /// Fills the packet with DATA: what was judged lost first, then what the profile takes along,
+    /// then new chunks (RFC 9260 §6.1 C, E).
+    fn write_data(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
+        self.out.recovery.begin_packet(cx.now, PRIMARY);
+        if let Some(tsn) = self.out.recovery.next_to_resend(PRIMARY) {
+            self.resend_lost(cx, writer, tsn);
+        }
+        if self.out.recovery.may_send_new(PRIMARY) && !self.out.recovery.has_lost() {
+            self.send_new(cx, writer);
+        }
+        if self.out.recovery.end_packet(cx.now, &mut cx.tracer()) {
+            self.paths.primary_mut().last_used = cx.now;
+        }
+        self.watch_window(cx);
+    }
+
+    fn resend_lost(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>, first: u64) {
+        let mut next = Some(first);
+        let mut last_resent = None;
+        while let Some(tsn) = next {
+            if let Some(reason) = self.reason_to_abandon(cx.now, tsn) {
+                self.abandon_message(cx, tsn, reason);
+            } else if self.resend(cx.now, writer, tsn) {
+                last_resent = Some(tsn);
+            } else {
+                break;
+            }
+            next = self.out.recovery.next_lost_after(tsn);
+        }
+        while let Some(tsn) = last_resent.and_then(|tsn| self.out.recovery.next_to_bundle(tsn)) {
+            if !self.resend(cx.now, writer, tsn) {
+                break;
+            }
+            last_resent = Some(tsn);
+        }
+    }
+
+    /// Repeats one chunk, if it fits.
+    fn resend(&mut self, now: Instant, writer: &mut PacketWriter<'_>, tsn: u64) -> bool {
+        let Some(unit) = self.out.recovery.unit(tsn) else { return false };
+        if padded(DATA_HEADER_LEN + unit.payload.payload.len()) > writer.room() {
+            return false;
+        }
+        match self.out.recovery.resend(now, tsn) {
+            Some(fragment) => writer.data(&data_chunk(tsn, fragment)),
+            None => false,
+        }
+    }
+
+    fn send_new(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
+        let wants_sack = matches!(self.state, State::ShutdownPending);
+        while let Some(len) = self.out.next_new_len(&self.config) {
+            if padded(DATA_HEADER_LEN + len) > writer.room() {
+                break;
+            }
+            let Some(tsn) = self.out.cut_next(cx.now, &self.config, wants_sack) else { break };
+            if let Some(unit) = self.out.recovery.unit(tsn) {
+                writer.data(&data_chunk(tsn, &unit.payload));
+            }
+            self.on_first_sent(cx, tsn);
+        }
+    }
+}
+
+fn data_chunk(tsn: u64, fragment: &Fragment) -> Data<'_> {
+    Data {
+        flags: DataFlags {
+            immediate: fragment.immediate,
+            unordered: fragment.unordered,
+            beginning: fragment.beginning,
+            ending: fragment.ending,
+        },
+        tsn: tsn as u32,
+        stream: fragment.stream,
+        ssn: fragment.ssn,
+        ppid: fragment.ppid,
+        payload: &fragment.payload,
+    }
+}
+
+fn push_abort_cause(causes: &mut CausesWriter<'_, '_>, cause: &AbortCause) {
+    let state_cookie = [param_kind::STATE_COOKIE];
+    let _ = match cause {
+        AbortCause::User(reason) => {
+            causes.push(&Cause::UserInitiatedAbort(&reason[..reason.len().min(400)]))
+        }
+        AbortCause::Violation(what) => causes.push(&Cause::ProtocolViolation(what.as_bytes())),
+        AbortCause::NoUserData(tsn) => causes.push(&Cause::NoUserData { tsn: *tsn }),
+        AbortCause::MissingStateCookie => causes
+            .push(&Cause::MissingMandatoryParameter(U16List::from(state_cookie.as_slice()))),
+        AbortCause::InvalidMandatoryParameter => causes.push(&Cause::InvalidMandatoryParameter),
+        AbortCause::UnresolvableAddress(param) => {
+            causes.push(&Cause::UnresolvableAddress(param))
+        }
+    };
+}
+
+/// Announces the extensions that are switched on (RFC 5061 §4.2.7, RFC 3758 §3.1).
+pub(crate) fn push_extensions(
+    params: &mut ParamsWriter<'_, '_>,
+    config: &crate::config::AssociationConfig,
+) {
+    if config.partial_reliability {
+        params.push(&Param::ForwardTsnSupported);
+    }
+    let kinds: &[u8] = match (config.stream_reset, config.partial_reliability) {
+        (true, true) => &[kind::RE_CONFIG, kind::FORWARD_TSN],
+        (true, false) => &[kind::RE_CONFIG],
+        (false, true) => &[kind::FORWARD_TSN],
+        (false, false) => return,
+    };
+    params.push(&Param::SupportedExtensions(kinds));
+}
+
+pub(crate) const fn address_param(address: std::net::IpAddr) -> Param<'static> {
+    match address {
+        std::net::IpAddr::V4(address) => Param::Ipv4(address),
+        std::net::IpAddr::V6(address) => Param::Ipv6(address),
+    }
+}

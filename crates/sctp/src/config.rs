@@ -1,0 +1,281 @@
+//! Parameters of endpoints and associations. The names in parentheses are RFC 9260 §16's.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_recovery::{InvalidRecovery, RecoveryConfig};
+use serde::Serialize;
+
+use crate::Scheduling;
+use crate::wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN};
+
+/// The smallest packet limit: every IPv4 host takes 576 bytes, less IP and UDP headers.
+pub const MIN_PACKET_BYTES: usize = 512;
+/// The largest packet limit: what an IPv4 datagram with a UDP header holds, less a margin.
+pub const MAX_PACKET_BYTES: usize = 65_000;
+/// The smallest receive buffer: RFC 9260 §3.3.2 demands a first window of 1500 bytes.
+pub const MIN_RECEIVE_BUFFER_BYTES: usize = 4096;
+/// The longest SACK delay (RFC 9260 §6.2).
+pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
+/// Most addresses told to a peer, and taken from one.
+pub const MAX_ADDRESSES: usize = 8;
+
+/// One SCTP endpoint: a local port and everything that is served on it.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// The local SCTP port.
+    pub port: u16,
+    /// Whether associations that peers ask for are accepted.
+    pub accept: bool,
+    /// Associations at one time; more are refused with "Out of Resource".
+    pub max_associations: usize,
+    /// How long a state cookie is good for (Valid.Cookie.Life, 60 s).
+    pub cookie_lifetime: Duration,
+    /// How long one secret signs cookies; the one before it still verifies (RFC 9260 §5.1.3).
+    pub cookie_secret_lifetime: Duration,
+    /// Addresses told to the peer in INIT and INIT ACK; none makes the endpoint single-homed.
+    pub addresses: Vec<IpAddr>,
+    /// The configuration of accepted associations, and of [`Endpoint::connect`].
+    ///
+    /// [`Endpoint::connect`]: crate::Endpoint::connect
+    pub association: Arc<AssociationConfig>,
+}
+
+/// One association. The default is RFC 9260's.
+#[derive(Clone, Debug, Serialize)]
+pub struct AssociationConfig {
+    /// What is done about loss.
+    pub recovery: RecoveryConfig,
+    /// Outgoing streams to ask for.
+    pub outbound_streams: u16,
+    /// Incoming streams to accept.
+    pub max_inbound_streams: u16,
+    /// The largest SCTP packet, common header included; the path MTU less what is below SCTP.
+    /// The default fits the smallest IPv6 MTU, with UDP encapsulation.
+    pub max_packet_bytes: usize,
+    /// The largest message, in and out.
+    pub max_message_bytes: usize,
+    /// Bytes that wait for the application at most; what the peer is told it may send.
+    pub receive_buffer_bytes: usize,
+    /// Bytes accepted from the application and not yet acknowledged, at most.
+    pub send_buffer_bytes: usize,
+    /// DATA chunks that wait for reassembly or order, at most.
+    pub max_held_chunks: usize,
+    /// Ranges of TSNs received above the first one missing, at most.
+    pub max_gap_ranges: usize,
+    /// How long an acknowledgement may wait (SACK.Delay, 200 ms); zero never waits.
+    pub sack_delay: Duration,
+    /// Packets after which an acknowledgement waits no longer.
+    pub sack_every: u8,
+    /// HB.interval (30 s); `None` sends no HEARTBEAT.
+    pub heartbeat_interval: Option<Duration>,
+    /// Association.Max.Retrans (10).
+    pub association_max_retrans: u32,
+    /// Path.Max.Retrans (5).
+    pub path_max_retrans: u32,
+    /// Max.Init.Retransmits (8).
+    pub max_init_retransmits: u32,
+    /// T5-shutdown-guard; `None` takes five times RTO.Max (RFC 9260 §9.2).
+    pub shutdown_guard: Option<Duration>,
+    /// In what order the messages of different streams leave.
+    pub scheduling: Scheduling,
+    /// Offer partial reliability (RFC 3758).
+    pub partial_reliability: bool,
+    /// Offer stream reset (RFC 6525).
+    pub stream_reset: bool,
+    /// Report each message whose last chunk has left.
+    pub report_sent: bool,
+    /// Report each message that the peer has acknowledged.
+    pub report_acknowledged: bool,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            port: 5000,
+            accept: false,
+            max_associations: 200_000,
+            cookie_lifetime: Duration::from_secs(60),
+            cookie_secret_lifetime: Duration::from_secs(3600),
+            addresses: Vec::new(),
+            association: Arc::default(),
+        }
+    }
+}
+
+impl Default for AssociationConfig {
+    fn default() -> Self {
+        Self {
+            recovery: RecoveryConfig::default(),
+            outbound_streams: 16,
+            max_inbound_streams: 2048,
+            max_packet_bytes: 1232,
+            max_message_bytes: 256 * 1024,
+            receive_buffer_bytes: 1024 * 1024,
+            send_buffer_bytes: 1024 * 1024,
+            max_held_chunks: 16_384,
+            max_gap_ranges: 1024,
+            sack_delay: Duration::from_millis(200),
+            sack_every: 2,
+            heartbeat_interval: Some(Duration::from_secs(30)),
+            association_max_retrans: 10,
+            path_max_retrans: 5,
+            max_init_retransmits: 8,
+            shutdown_guard: None,
+            scheduling: Scheduling::default(),
+            partial_reliability: true,
+            stream_reset: true,
+            report_sent: false,
+            report_acknowledged: false,
+        }
+    }
+}
+
+/// Why a configuration is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// Port 0 cannot be used (RFC 9260 §3.1).
+    #[error("the SCTP port is 0; choose one from 1 to 65535")]
+    PortZero,
+    /// A limit is out of its bounds.
+    #[error("{name} is {value}; it must be from {min} to {max}")]
+    OutOfBounds {
+        /// The field.
+        name: &'static str,
+        /// What it was.
+        value: usize,
+        /// The least it may be.
+        min: usize,
+        /// The most it may be.
+        max: usize,
+    },
+    /// SACK.Delay must not be above 500 ms (RFC 9260 §6.2).
+    #[error("the SACK delay is above 500 ms, which RFC 9260 §6.2 forbids")]
+    SackDelay,
+    /// The recovery part makes no sense.
+    #[error("recovery: {0}")]
+    Recovery(#[from] InvalidRecovery),
+}
+
+fn bound(name: &'static str, value: usize, min: usize, max: usize) -> Result<(), ConfigError> {
+    if (min..=max).contains(&value) {
+        Ok(())
+    } else {
+        Err(ConfigError::OutOfBounds { name, value, min, max })
+    }
+}
+
+impl EndpointConfig {
+    /// Checks the values once, so that they can be trusted from here on.
+    ///
+    /// # Errors
+    /// The first field that makes no sense.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if self.port == 0 {
+            return Err(ConfigError::PortZero);
+        }
+        bound("max_associations", self.max_associations, 1, 16 << 20)?;
+        bound("addresses", self.addresses.len(), 0, MAX_ADDRESSES)?;
+        bound(
+            "cookie_secret_lifetime (s)",
+            self.cookie_secret_lifetime.as_secs() as usize,
+            self.cookie_lifetime.as_secs() as usize + 1,
+            usize::MAX,
+        )?;
+        self.association.validate()
+    }
+}
+
+impl AssociationConfig {
+    /// The default with the recovery profile `name`; see [`rexmit_recovery::PROFILES`].
+    #[must_use]
+    pub fn profile(name: &str) -> Option<Self> {
+        Some(Self { recovery: RecoveryConfig::profile(name)?, ..Self::default() })
+    }
+
+    /// Checks the values once, so that they can be trusted from here on.
+    ///
+    /// # Errors
+    /// The first field that makes no sense.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        bound("max_packet_bytes", self.max_packet_bytes, MIN_PACKET_BYTES, MAX_PACKET_BYTES)?;
+        bound("outbound_streams", self.outbound_streams.into(), 1, 65_535)?;
+        bound("max_inbound_streams", self.max_inbound_streams.into(), 1, 65_535)?;
+        bound("max_message_bytes", self.max_message_bytes, 1, self.receive_buffer_bytes)?;
+        bound(
+            "receive_buffer_bytes",
+            self.receive_buffer_bytes,
+            MIN_RECEIVE_BUFFER_BYTES,
+            1 << 30,
+        )?;
+        bound("send_buffer_bytes", self.send_buffer_bytes, 1, 1 << 30)?;
+        bound("max_held_chunks", self.max_held_chunks, 16, 1 << 24)?;
+        bound("max_gap_ranges", self.max_gap_ranges, 1, 16_384)?;
+        bound("sack_every", self.sack_every.into(), 1, 255)?;
+        if self.sack_delay > MAX_SACK_DELAY {
+            return Err(ConfigError::SackDelay);
+        }
+        Ok(self.recovery.validate()?)
+    }
+
+    /// PMDCS: the largest DATA chunk of a packet, header included.
+    pub(crate) const fn pmdcs(&self) -> u32 {
+        ((self.max_packet_bytes & !3) - COMMON_HEADER_LEN) as u32
+    }
+
+    /// The largest payload of a DATA chunk: what fits beside nothing else.
+    pub(crate) const fn max_fragment(&self) -> usize {
+        self.pmdcs() as usize - DATA_HEADER_LEN
+    }
+
+    pub(crate) fn shutdown_guard(&self) -> Duration {
+        self.shutdown_guard.unwrap_or(self.recovery.rto.max * 5)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid_and_are_those_of_rfc_9260_section_16() {
+        assert_eq!(EndpointConfig::default().validate(), Ok(()));
+        let config = AssociationConfig::default();
+        let rto = &config.recovery.rto;
+        let seconds = [rto.initial, rto.min, rto.max].map(|duration| duration.as_secs());
+        assert_eq!(seconds, [1, 1, 60]);
+        assert_eq!((rto.alpha_inverse, rto.beta_inverse), (8, 4));
+        assert_eq!(config.recovery.max_burst, 4);
+        assert_eq!(EndpointConfig::default().cookie_lifetime, Duration::from_secs(60));
+        let attempts = (
+            config.association_max_retrans,
+            config.path_max_retrans,
+            config.max_init_retransmits,
+        );
+        assert_eq!(attempts, (10, 5, 8));
+        assert_eq!(config.heartbeat_interval, Some(Duration::from_secs(30)));
+        assert_eq!(config.sack_delay, Duration::from_millis(200));
+    }
+
+    #[test]
+    fn each_bound_is_checked() {
+        let refused = |change: fn(&mut AssociationConfig)| {
+            let mut config = AssociationConfig::default();
+            change(&mut config);
+            config.validate().is_err()
+        };
+        assert!(refused(|c| c.max_packet_bytes = 100));
+        assert!(refused(|c| c.outbound_streams = 0));
+        assert!(refused(|c| c.max_inbound_streams = 0));
+        assert!(refused(|c| c.receive_buffer_bytes = 1000));
+        assert!(refused(|c| c.max_message_bytes = c.receive_buffer_bytes + 1));
+        assert!(refused(|c| c.send_buffer_bytes = 0));
+        assert!(refused(|c| c.max_held_chunks = 0));
+        assert!(refused(|c| c.max_gap_ranges = 0));
+        assert!(refused(|c| c.sack_every = 0));
+        assert!(refused(|c| c.sack_delay = Duration::from_millis(501)));
+        assert!(refused(|c| c.recovery.missing_reports = 0));
+        assert!(EndpointConfig { port: 0, ..EndpointConfig::default() }.validate().is_err());
+    }
+}

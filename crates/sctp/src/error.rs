@@ -1,0 +1,68 @@
+//! What can go wrong with a call of the application. What the peer did wrong is an
+//! [`Event`](crate::Event).
+
+/// Why a message was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The id names no association (any more).
+    #[error("there is no such association")]
+    UnknownAssociation,
+    /// Shutdown has begun, here or at the peer, or the association has ended.
+    #[error("the association is closing and takes no more messages")]
+    Closing,
+    /// The stream does not exist.
+    #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
+    InvalidStream {
+        /// How many outgoing streams there are.
+        streams: u16,
+    },
+    /// A message has at least one byte (RFC 9260 §6.2).
+    #[error("the message is empty; SCTP carries no empty messages")]
+    Empty,
+    /// The message is above the configured limit.
+    #[error("the message is larger than max_message_bytes = {limit}")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// The send buffer is full: wait for [`Event::Writable`](crate::Event::Writable).
+    #[error("the send buffer is full")]
+    BufferFull,
+}
+
+/// Why no association is begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// The endpoint serves as many as it may.
+    #[error("the endpoint has reached max_associations")]
+    TooManyAssociations,
+    /// There is one with this peer's address and port.
+    #[error("there is an association with this address and port")]
+    AlreadyConnected,
+    /// Port 0 cannot be used.
+    #[error("the peer's SCTP port is 0")]
+    PortZero,
+    /// The configuration is refused.
+    #[error(transparent)]
+    Config(#[from] crate::ConfigError),
+}
+
+/// Why streams are not reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResetError {
+    /// The id names no association (any more).
+    #[error("there is no such association")]
+    UnknownAssociation,
+    /// The association is not established (any more).
+    #[error("streams are reset only in an established association")]
+    NotEstablished,
+    /// The peer, or the own configuration, does not know stream reset.
+    #[error("the peer or the own configuration does not support stream reset")]
+    NotSupported,
+    /// A stream does not exist.
+    #[error("there is no such stream")]
+    InvalidStream,
+    /// An earlier request is not answered yet.
+    #[error("a reset is under way; wait for its end")]
+    InProgress,
+}

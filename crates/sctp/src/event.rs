@@ -1,0 +1,105 @@
+//! What an endpoint tells its application (RFC 9260 §11.2).
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+
+use crate::{MessageId, OutboundMessage};
+
+/// What happened to an association.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Established (COMMUNICATION UP).
+    Connected {
+        /// Whether the peer asked for it.
+        incoming: bool,
+        /// Where the peer is.
+        peer: SocketAddr,
+        /// Outgoing streams: 0 to one less than this.
+        outbound_streams: u16,
+        /// Incoming streams.
+        inbound_streams: u16,
+    },
+    /// [`Endpoint::receive`](crate::Endpoint::receive) has something again (DATA ARRIVE). Told
+    /// once until everything was received.
+    Readable,
+    /// There is room again after [`SendError::BufferFull`](crate::SendError::BufferFull).
+    Writable,
+    /// The last chunk of the message has left for the first time. Only if `report_sent`.
+    MessageSent(MessageId),
+    /// Every chunk of the message is acknowledged. Only if `report_acknowledged`.
+    MessageAcknowledged(MessageId),
+    /// The message will not be delivered, or it is not known whether it was (SEND FAILURE).
+    MessageFailed {
+        /// Which.
+        id: MessageId,
+        /// Why.
+        reason: FailReason,
+        /// Whether a part of it has left.
+        was_begun: bool,
+        /// As the application gave it.
+        message: OutboundMessage,
+    },
+    /// The peer takes no more messages; those on the way are still delivered.
+    PeerShutdown,
+    /// The peer has started anew: what was unacknowledged has failed, streams begin again at 0
+    /// (RESTART).
+    PeerRestarted,
+    /// Outgoing streams were reset on our request (empty: all), or the peer refused.
+    StreamsReset {
+        /// The streams.
+        streams: Vec<u16>,
+        /// Whether the peer performed it.
+        performed: bool,
+    },
+    /// The peer has reset its outgoing streams, our incoming ones (empty: all).
+    PeerResetStreams(Vec<u16>),
+    /// A path became unreachable or reachable (NETWORK STATUS CHANGE).
+    PathStatus {
+        /// The peer's address.
+        address: SocketAddr,
+        /// Whether it is reachable.
+        is_active: bool,
+    },
+    /// The peer reported an error (COMMUNICATION ERROR): its cause code of RFC 9260 §3.3.10.
+    PeerError(u16),
+    /// The last event. Messages that had arrived can still be received; after the last one, or now
+    /// if there is none, the id is gone.
+    Closed(CloseReason),
+}
+
+/// Why a message failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailReason {
+    /// Its lifetime was over.
+    Expired,
+    /// It was retransmitted as often as it may be.
+    RetransmissionLimit,
+    /// The peer takes fewer streams than were asked for.
+    NoSuchStream,
+    /// The association ended, or the peer restarted, before it was acknowledged.
+    AssociationEnded,
+}
+
+/// Why an association ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// Gracefully, with everything delivered.
+    Shutdown,
+    /// By our own abort, or because of what the peer did wrong.
+    Aborted {
+        /// What: the application's words, or what the peer violated.
+        reason: Bytes,
+    },
+    /// By an ABORT of the peer.
+    AbortedByPeer {
+        /// The first cause code in it (RFC 9260 §3.3.10); 0 if it had none.
+        cause: u16,
+        /// The peer's words (RFC 9260 §3.3.10.12, §3.3.10.13).
+        reason: Bytes,
+    },
+    /// The peer did not answer (COMMUNICATION LOST).
+    Unreachable,
+    /// It could not be set up: the peer never answered.
+    ConnectTimedOut,
+}

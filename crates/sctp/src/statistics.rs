@@ -1,0 +1,92 @@
+//! Counters that the application may ask for.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rexmit_recovery::RecoveryStatistics;
+use serde::Serialize;
+
+/// Counters of an association, from its start, and its present state.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct AssociationStatistics {
+    /// What was exchanged.
+    #[serde(flatten)]
+    pub traffic: Traffic,
+    /// What was lost and sent again.
+    pub recovery: RecoveryStatistics,
+    /// Bytes accepted from the application and not yet acknowledged.
+    pub send_buffered_bytes: usize,
+    /// Bytes received and not yet taken by the application.
+    pub receive_buffered_bytes: usize,
+    /// One entry per path; the first is the primary.
+    pub paths: Vec<PathStatistics>,
+}
+
+/// What an association exchanged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// SCTP packets sent.
+    pub packets_sent: u64,
+    /// Bytes of these, from the common header on.
+    pub bytes_sent: u64,
+    /// SCTP packets received.
+    pub packets_received: u64,
+    /// Bytes of these.
+    pub bytes_received: u64,
+    /// Messages accepted from the application.
+    pub messages_accepted: u64,
+    /// Messages handed to the application.
+    pub messages_delivered: u64,
+    /// Messages that failed.
+    pub messages_failed: u64,
+    /// Payload bytes accepted from the application.
+    pub payload_accepted_bytes: u64,
+    /// Payload bytes handed to the application.
+    pub payload_delivered_bytes: u64,
+    /// DATA chunks received that had been received before.
+    pub duplicates_received: u64,
+    /// DATA chunks dropped because a limit was reached.
+    pub chunks_dropped: u64,
+    /// SACKs sent.
+    pub sacks_sent: u64,
+    /// SACKs received.
+    pub sacks_received: u64,
+}
+
+/// One path of an association.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathStatistics {
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// Whether it is thought to be reachable.
+    pub is_active: bool,
+    /// Smoothed round-trip time, if measured.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow start threshold in bytes.
+    pub ssthresh: u64,
+    /// Data packets in flight.
+    pub packets_in_flight: u32,
+    /// Bytes of DATA chunks in flight.
+    pub bytes_in_flight: u64,
+}
+
+/// Counters of an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EndpointStatistics {
+    /// Packets dropped because they were malformed or their checksum was wrong.
+    pub malformed: u64,
+    /// Packets dropped because of their verification tag, ports or address.
+    pub misdirected: u64,
+    /// Packets that belonged to no association.
+    pub out_of_the_blue: u64,
+    /// INITs answered.
+    pub inits_answered: u64,
+    /// State cookies refused because they were forged, altered or too old.
+    pub cookies_refused: u64,
+    /// Associations refused because of `max_associations`.
+    pub refused_for_limit: u64,
+}
