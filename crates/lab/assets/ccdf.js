@@ -31,7 +31,7 @@ function logSplits(min, max, factors) {
 function ccdfAxes() {
   const decades = (u) => logSplits(u.scales.y.min, u.scales.y.max, [1]);
   const x = { ...axisLook(), label: "delivery latency, ms" + (ccdf.isLog ? " (log scale)" : ""), labelSize: 22, size: 30,
-    values: (u, splits) => splits.map((split) => figure(split, split < 1 ? 2 : 0)) };
+    values: (u, splits) => splits.map((split) => figure(split, split > 0 && split < 1 ? 2 : 0)) };
   if (ccdf.isLog) {
     x.splits = (u) => {
       const { min, max } = u.scales.x;
@@ -42,14 +42,14 @@ function ccdfAxes() {
   }
   const y = { ...axisLook(), splits: decades, filter: (u, splits) => splits, size: 58,
     values: (u, splits) => splits.map(percent) };
-  const quantiles = { ...axisLook(), side: 1, scale: "y", splits: decades, filter: (u, splits) => splits, size: 52,
+  const quantiles = { ...axisLook(), side: 1, scale: "y", splits: decades, filter: (u, splits) => splits, size: isNarrow() ? 46 : 52,
     grid: { show: false }, ticks: { show: false },
     values: (u, splits) => splits.map((split) => split > 0.5 ? "" : "p" + +((1 - split) * 100).toFixed(8)) };
   return [x, y, quantiles];
 }
 
 function ccdfSeries() {
-  const value = (u, share) => share == null ? "\u2013" : percent(share);
+  const value = (u, share, series, at) => at == null ? "\u2013" : share == null ? "none" : percent(share);
   return [
     { label: "waited", value: (u, ms) => ms == null ? "\u2013" : "\u2265 " + millis(ms) + " ms" },
     ...REPORT.runs.map((run, index) => ({
@@ -85,7 +85,7 @@ function drawCcdf() {
     },
     axes: ccdfAxes(), series: ccdfSeries(),
     cursor: { y: false, points: { size: 7 }, drag: { x: true, y: false, setScale: true } },
-    legend: { live: true, markers: { width: 2 } },
+    legend: { live: true, markers: { width: 0, fill: (u, at) => profileColour(at - 1) } },
     hooks: { setSeries: [(u, at, change) => {
       // A click in the legend hides a curve; the filter above hides the profile everywhere.
       if (at == null || change.show == null || !isShown(at - 1)) return;
@@ -118,5 +118,5 @@ function buildCcdfBar() {
     return made;
   });
   const whole = button("whole", "show the whole distribution", drawCcdf);
-  document.getElementById("ccdf-bar").append(...scales, element("span", { class: "space" }), whole);
+  document.getElementById("ccdf-bar").append(element("span", { class: "what" }, "latency axis"), ...scales, element("span", { class: "space" }), whole);
 }

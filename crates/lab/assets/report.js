@@ -56,4 +56,10 @@ document.getElementById("stalls").append(...stalls.map((stall) => stall.article)
 applyFilter();
 drawCharts();
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
-window.matchMedia("(max-width: 640px)").addEventListener("change", () => { drawTable(); drawCharts(); });
+window.matchMedia("(max-width: 640px)").addEventListener("change", drawCharts);
+let drawnWidth = window.innerWidth;
+window.addEventListener("resize", () => {
+  // On a phone the height changes with every scroll.
+  if (window.innerWidth !== drawnWidth) drawTable();
+  drawnWidth = window.innerWidth;
+});

@@ -1,4 +1,4 @@
-// The table of results: a row per profile where there is room, a column per profile on a phone.
+// The table of results: a row per profile where that fits, otherwise a column per profile.
 
 const LATENCIES = [["p50", "p50_ms"], ["p90", "p90_ms"], ["p99", "p99_ms"], ["p99.9", "p99.9_ms"],
   ["max", "max_ms"], ["mean", "mean_ms"]];
@@ -9,7 +9,7 @@ function measures(runs) {
   const groups = [
     { name: "Messages", measures: [count("sent", (run) => run.messages)] },
     { name: "Delivery latency, ms", measures: LATENCIES.map(([name, key]) => ({
-      name, read: (run) => run.latency?.[key], write: millis, isCompared: true })) },
+      name, read: (run) => run.latency?.[key], write: (ms) => figure(ms, 1), isCompared: true })) },
     { name: "Packets sent again", measures: [
       count("timeout", (run) => run.retransmissions.timeout),
       count("fast rtx", (run) => run.retransmissions.fast_retransmit),
@@ -17,7 +17,7 @@ function measures(runs) {
       count("spurious", (run) => run.spurious)] },
     { name: "On the wire", measures: [
       { ...count("packets", (run) => run.packets), isCompared: true },
-      { name: "bytes per payload byte", read: (run) => run.wire_bytes_per_payload_byte,
+      { name: "bytes per byte of payload", read: (run) => run.wire_bytes_per_payload_byte,
         write: (value) => figure(value, 2), isCompared: true }] },
   ];
   if (runs.some((run) => run.undelivered > 0)) {
@@ -84,5 +84,7 @@ function tallTable(runs, groups) {
 function drawTable() {
   const shown = REPORT.runs.map((run, index) => ({ run, index })).filter(({ index }) => isShown(index));
   const groups = measures(REPORT.runs);
-  document.getElementById("table").replaceChildren((isNarrow() ? tallTable : wideTable)(shown, groups));
+  const container = document.getElementById("table");
+  container.replaceChildren(wideTable(shown, groups));
+  if (container.scrollWidth > container.clientWidth) container.replaceChildren(tallTable(shown, groups));
 }

@@ -19,11 +19,12 @@ const figure = (value, digits = 0) =>
 /** Milliseconds with the decimals they deserve. */
 const millis = (ms) => figure(ms, ms < 10 ? 2 : ms < 1000 ? 1 : 0);
 
-/** A share as percentage with two significant digits. */
+/** A share as percentage with at most two significant digits below ten. */
 const percent = (share) => {
   const value = share * 100;
-  const digits = value >= 10 ? 0 : Math.min(6, Math.max(0, Math.ceil(-Math.log10(value) + 0.5)));
-  return value.toFixed(digits) + THIN_SPACE + "%";
+  const digits = value >= 10 ? 0 : Math.min(8, 1 - Math.floor(Math.log10(value)));
+  const text = value.toFixed(digits);
+  return (digits ? text.replace(/\.?0+$/, "") : text) + THIN_SPACE + "%";
 };
 
 /** An element with attributes and children; a string becomes text, never markup. */

@@ -41,10 +41,13 @@ function painter(u) {
   const ratio = uPlot.pxRatio;
   const x = (ms) => u.valToPos(ms / 1000, "x", true);
   const y = (tsn) => u.valToPos(tsn, "y", true);
+  // Where sequence numbers are dense, marks shrink before they run into each other.
+  const apart = Math.abs(y(0) - y(1)) / ratio;
+  const size = ratio * Math.min(1, Math.max(0.5, apart / 11));
   const shape = (name, ms, tsn, paint) => {
     ctx.save();
     ctx.translate(x(ms), y(tsn));
-    ctx.scale(ratio, ratio);
+    ctx.scale(size, size);
     paint(new Path2D(SHAPES[name]));
     ctx.restore();
   };
@@ -58,32 +61,43 @@ function painter(u) {
     ctx.stroke();
     ctx.restore();
   };
-  return { ctx, ratio, x, y, shape, line, box: u.bbox };
+  return { ctx, ratio, size, x, y, shape, line, box: u.bbox };
 }
 
 function paintWait(p, stall) {
   const { message } = stall;
   if (!message.sequence) return;
   const [low, high] = message.sequence;
-  const half = 8 * p.ratio;
+  const half = Math.max(8 * p.size, 7 * p.ratio);
   const [left, right] = [p.x(message.intended_ms), p.x(message.delivered_ms)];
   p.ctx.fillStyle = colour("wait");
   p.ctx.fillRect(left, p.y(high) - half, right - left, p.y(low) - p.y(high) + 2 * half);
 }
 
-/** What the bar means, where the bar is to be seen. */
+/** The longest stretch of the bar that is to be seen and has no mark on it. */
+function freeStretch(p, { message, sends, expiries }) {
+  const within = (ms) => Math.min(Math.max(p.x(ms), p.box.left), p.box.left + p.box.width);
+  const [low, high] = message.sequence;
+  const onBar = sends.filter(({ sequence }) => sequence[1] >= low && sequence[0] <= high);
+  const times = [message.intended_ms, message.delivered_ms, ...[...onBar, ...expiries].map((mark) => mark.at_ms)];
+  const edges = times.filter((ms) => ms >= message.intended_ms && ms <= message.delivered_ms)
+    .map(within).sort((a, b) => a - b);
+  const stretches = edges.slice(1).map((right, at) => [edges[at], right]);
+  return stretches.reduce((best, next) => next[1] - next[0] > best[1] - best[0] ? next : best, [0, 0]);
+}
+
+/** What the bar means, where there is room to say it. */
 function paintWaitText(p, stall) {
   const { message } = stall;
   if (!message.sequence) return;
-  const left = Math.max(p.x(message.intended_ms), p.box.left);
-  const right = Math.min(p.x(message.delivered_ms), p.box.left + p.box.width);
+  const [left, right] = freeStretch(p, stall);
   const text = `waited ${millis(message.delivered_ms - message.intended_ms)} ms`;
   p.ctx.font = font(12 * p.ratio);
-  if (p.ctx.measureText(text).width > right - left) return;
+  if (p.ctx.measureText(text).width > right - left - 20 * p.ratio) return;
   p.ctx.fillStyle = colour("ink");
   p.ctx.textAlign = "center";
-  p.ctx.textBaseline = "top";
-  p.ctx.fillText(text, (left + right) / 2, p.y(message.sequence[0]) + 12 * p.ratio);
+  p.ctx.textBaseline = "middle";
+  p.ctx.fillText(text, (left + right) / 2, (p.y(message.sequence[0]) + p.y(message.sequence[1])) / 2 + p.ratio);
 }
 
 function paintExpiries(p, stall) {
@@ -133,7 +147,7 @@ function paintPackets(p, stall) {
   for (const bar of stall.deliveries) {
     if (!bar.sequence) continue;
     p.shape("delivery", bar.delivered_ms, bar.sequence[1], (path) => {
-      p.ctx.lineWidth = 1.75;
+      p.ctx.lineWidth = 1.75 * p.ratio / p.size;
       p.ctx.strokeStyle = colour("ack");
       p.ctx.fillStyle = colour("paper");
       p.ctx.fill(path);
@@ -182,9 +196,8 @@ function stallChart(container, reading, stall) {
     marks.map((mark) => mark.range ? Math.max(mark.range[0], -1) : null)];
   reading.textContent = hint;
   const whenRange = (u, min, max) => min == null ? whole : [Math.max(min, whole[0]), Math.min(max, whole[1])];
-  const isWhole = (u) => u.scales.x.min <= whole[0] && u.scales.x.max >= whole[1];
   const chart = new uPlot({
-    width: container.clientWidth || 600, height: stallHeight(), padding: [8, 12, 0, 0],
+    width: container.clientWidth || 600, height: stallHeight(), padding: [8, 18, 0, 0],
     scales: {
       x: { time: false, auto: false, min: whole[0], max: whole[1], range: whenRange },
       y: { range: (u, min, max) => min == null ? [-1, 5] : [min - 0.8, Math.max(max, min + 3) + 1] },
@@ -208,7 +221,7 @@ function stallChart(container, reading, stall) {
       }],
     },
   }, data, container);
-  return { chart, whole, isWhole };
+  return { chart, whole };
 }
 
 /** Buttons for those who cannot drag: on a phone, by keyboard. */
