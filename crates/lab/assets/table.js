@@ -3,26 +3,29 @@
 const LATENCIES = [["p50", "p50_ms"], ["p90", "p90_ms"], ["p99", "p99_ms"], ["p99.9", "p99.9_ms"],
   ["max", "max_ms"], ["mean", "mean_ms"]];
 
-/** Groups of measures: name, and how to read and write each; `isCompared` shows the change. */
+/**
+ * Groups of measures: name, and how to read and write each; `isCompared` shows the change. What is
+ * rare has no column if it never happened.
+ */
 function measures(runs) {
   const count = (name, read) => ({ name, read, write: (value) => figure(value) });
+  const rare = (name, read) => runs.some((run) => read(run) > 0) ? [count(name, read)] : [];
   const groups = [
-    { name: "Messages", measures: [count("sent", (run) => run.messages)] },
+    { name: "Messages", measures: [
+      count("sent", (run) => run.messages), ...rare("undelivered", (run) => run.undelivered)] },
     { name: "Delivery latency, ms", measures: LATENCIES.map(([name, key]) => ({
       name, read: (run) => run.latency?.[key], write: (ms) => figure(ms, 1), isCompared: true })) },
-    { name: "Packets sent again", measures: [
+    { name: "Chunks sent again", measures: [
       count("timeout", (run) => run.retransmissions.timeout),
       count("fast rtx", (run) => run.retransmissions.fast_retransmit),
-      count("probe", (run) => run.retransmissions.window_probe),
-      count("spurious", (run) => run.spurious)] },
+      ...rare("bundled", (run) => run.retransmissions.bundled),
+      ...rare("probe", (run) => run.retransmissions.window_probe),
+      count("spurious", (run) => Object.values(run.spurious).reduce((sum, count) => sum + count, 0))] },
     { name: "On the wire", measures: [
       { ...count("packets", (run) => run.packets), isCompared: true },
       { name: "bytes per byte of payload", read: (run) => run.wire_bytes_per_payload_byte,
         write: (value) => figure(value, 2), isCompared: true }] },
   ];
-  if (runs.some((run) => run.undelivered > 0)) {
-    groups[0].measures.push(count("undelivered", (run) => run.undelivered));
-  }
   return groups;
 }
 

@@ -1,9 +1,10 @@
 // The time-sequence graph of a stall. uPlot keeps scales, axes and zoom; the marks are our own.
 
 const CAUSES = {
-  new: { colour: "ink", text: "sent" },
+  new: { colour: "ink", text: "sent first" },
   timeout: { colour: "timeout", text: "sent again: timeout" },
   fast_retransmit: { colour: "fast", text: "sent again: fast retransmit" },
+  bundled: { colour: "fast", text: "sent again: bundled" },
   window_probe: { colour: "probe", text: "sent again: window probe" },
 };
 
@@ -12,6 +13,7 @@ const SHAPES = {
   new: "M-2 -6 L2 -6 L2 6 L-2 6 Z",
   timeout: "M0 -7 L7 5.5 L-7 5.5 Z",
   fast_retransmit: "M0 -7 L7 0 L0 7 L-7 0 Z",
+  bundled: "M-7 -2.5 L7 -2.5 L7 2.5 L-7 2.5 Z",
   window_probe: "M-5 -5 L5 -5 L5 5 L-5 5 Z",
   delivery: "M-5 0 A5 5 0 1 0 5 0 A5 5 0 1 0 -5 0 Z",
 };
@@ -271,11 +273,9 @@ function buildKey() {
   const glyph = (...children) => svg("svg", { width: 18, height: 18, viewBox: "-9 -9 18 18", "aria-hidden": "true" }, ...children);
   const mark = (name) => glyph(svg("path", { d: SHAPES[name], style: `fill: var(--${CAUSES[name].colour})` }));
   const stroke = (d, name, extra = "") => glyph(svg("path", { d, style: `fill: none; stroke: var(--${name}); stroke-width: 1.75; ${extra}` }));
+  const occurring = new Set(REPORT.runs.flatMap((run) => run.worst_stall?.sends ?? []).map((send) => send.cause));
   const entries = [
-    [mark("new"), "sent first"],
-    [mark("timeout"), "again, by timeout"],
-    [mark("fast_retransmit"), "again, by fast retransmit"],
-    [mark("window_probe"), "again, as window probe"],
+    ...Object.keys(CAUSES).filter((cause) => occurring.has(cause)).map((cause) => [mark(cause), CAUSES[cause].text]),
     [stroke("M-8 5 L0 5 L0 -4 L8 -4", "ack"), "cumulative acknowledgement"],
     [stroke("M0 -7 L0 7", "ack", "stroke-width: 2.5"), "gap acknowledgement"],
     [stroke(SHAPES.delivery, "ack"), "delivered"],

@@ -6,9 +6,9 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::measure::{Comparison, RunResult};
 
-const HEADINGS: [&str; 12] = [
-    "profile", "messages", "p50", "p90", "p99", "p99.9", "max", "timeout", "fast", "probe",
-    "spurious", "wire B/B",
+const HEADINGS: [&str; 13] = [
+    "profile", "messages", "p50", "p90", "p99", "p99.9", "max", "timeout", "fast", "bundled",
+    "probe", "spurious", "wire B/B",
 ];
 
 /// The table: a row per profile with latencies in milliseconds and the costs beside them, and below
@@ -47,8 +47,9 @@ fn row(run: &RunResult) -> Vec<String> {
         latency(|l| l.max),
         again.timeout.to_string(),
         again.fast_retransmit.to_string(),
+        again.bundled.to_string(),
         again.window_probe.to_string(),
-        run.spurious.to_string(),
+        run.spurious.total().to_string(),
         price.map_or_else(|| "–".into(), |price| format!("{price:.2}")),
     ]
 }
@@ -59,8 +60,8 @@ fn millis(duration: Duration) -> String {
 
 fn legend(comparison: &Comparison) -> String {
     let mut legend = String::from(
-        "p50 … max: delivery latency in ms, from the intended sending. timeout, fast, probe:\n\
-         packets sent again, by cause. spurious: of the packets judged lost, those that had arrived.\n\
+        "p50 … max: delivery latency in ms, from the intended sending. timeout … probe: data\n\
+         chunks sent again, by cause. spurious: those of them that were needless.\n\
          wire B/B: bytes on the wire per byte of payload.\n",
     );
     for run in comparison.runs.iter().filter(|run| run.undelivered > 0) {
@@ -91,9 +92,9 @@ mod tests {
         };
         let messages = delivered.into_iter().enumerate().map(record).collect();
         let mut run = Run { profile: profile.into(), messages, ..Run::default() };
-        run.trace.counters.retransmissions.timeout = 3;
-        run.trace.counters.spurious = 1;
-        run.trace.counters.on_wire(12, 512);
+        run.counters.retransmissions.timeout = 3;
+        run.counters.spurious.timeout = 1;
+        run.counters.on_wire(12, 512);
         run
     }
 
@@ -108,8 +109,8 @@ mod tests {
         assert_eq!(
             words,
             [
-                "rfc9260", "2", "50.0", "1050.0", "1050.0", "1050.0", "1050.0", "3", "0", "0", "1",
-                "2.56"
+                "rfc9260", "2", "50.0", "1050.0", "1050.0", "1050.0", "1050.0", "3", "0", "0", "0",
+                "1", "2.56"
             ]
         );
         let ends: Vec<usize> = lines[..3].iter().map(|line| line.chars().count()).collect();

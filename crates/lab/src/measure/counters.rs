@@ -1,34 +1,62 @@
-//! What a run cost: packets and bytes on the wire, retransmissions by cause, spurious ones.
+//! What a run cost: packets and bytes on the wire, what was sent again and why, and how much of it
+//! in vain.
 
-use rexmit_core::trace::{SendCause, TraceEvent};
+use std::ops::AddAssign;
+
+use rexmit_core::trace::SendCause;
 use serde::{Deserialize, Serialize};
 
-/// Packets that carried data again, by what caused the first data unit in them to be repeated.
+/// Data units (chunks) sent again, by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Retransmissions {
+pub struct ByCause {
     /// The retransmission timer had expired.
     pub timeout: u64,
     /// Enough missing reports had come.
     pub fast_retransmit: u64,
+    /// Taken along by a retransmission that had room.
+    pub bundled: u64,
     /// A probe of a closed receive window.
     pub window_probe: u64,
 }
 
-impl Retransmissions {
-    /// All of them.
+impl ByCause {
+    /// Adds `units` that were sent because of `cause`; new data are no retransmission.
+    pub const fn count(&mut self, cause: SendCause, units: u64) {
+        match cause {
+            SendCause::New => {}
+            SendCause::Timeout => self.timeout += units,
+            SendCause::FastRetransmit => self.fast_retransmit += units,
+            SendCause::Bundled => self.bundled += units,
+            SendCause::WindowProbe => self.window_probe += units,
+        }
+    }
+
+    /// All causes together.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.timeout + self.fast_retransmit + self.window_probe
+        self.timeout + self.fast_retransmit + self.bundled + self.window_probe
     }
 }
 
-/// Counts of one run, fed with the sender's events and with what its driver put on the wire.
+impl AddAssign for ByCause {
+    fn add_assign(&mut self, other: Self) {
+        self.timeout += other.timeout;
+        self.fast_retransmit += other.fast_retransmit;
+        self.bundled += other.bundled;
+        self.window_probe += other.window_probe;
+    }
+}
+
+/// Counts of one run, all associations together.
+///
+/// What was sent again comes from the statistics of the senders, which know it per data unit; their
+/// traces tell of packets, and of a packet only the cause of its first unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
-    /// Retransmissions by cause.
-    pub retransmissions: Retransmissions,
-    /// Packets that were judged lost and had arrived: their retransmission was in vain.
-    pub spurious: u64,
+    /// Data units sent again.
+    pub retransmissions: ByCause,
+    /// Those of them that were needless: the first copy had arrived.
+    pub spurious: ByCause,
     /// Packets on the wire, of any kind, in the directions that the driver counts.
     pub packets: u64,
     /// Bytes of those packets, with the headers that the driver counts.
@@ -36,20 +64,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts what the endpoint did.
-    pub fn on_event(&mut self, event: &TraceEvent) {
-        match event {
-            TraceEvent::PacketSent { cause, .. } => match cause {
-                SendCause::New => {}
-                SendCause::Timeout => self.retransmissions.timeout += 1,
-                SendCause::FastRetransmit => self.retransmissions.fast_retransmit += 1,
-                SendCause::WindowProbe => self.retransmissions.window_probe += 1,
-            },
-            TraceEvent::PacketSpurious { .. } => self.spurious += 1,
-            _ => {}
-        }
-    }
-
     /// Counts `packets` on the wire of `bytes` together.
     pub const fn on_wire(&mut self, packets: u64, bytes: u64) {
         self.packets += packets;
@@ -57,39 +71,64 @@ impl Counters {
     }
 }
 
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        self.retransmissions += other.retransmissions;
+        self.spurious += other.spurious;
+        self.on_wire(other.packets, other.wire_bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sent(cause: SendCause) -> TraceEvent {
-        TraceEvent::PacketSent { packet: 1, path: 0, cause, units: 1, bytes: 100, sequence: (7, 7) }
+    #[test]
+    fn each_cause_has_its_own_count_and_new_data_has_none() {
+        let mut counts = ByCause::default();
+        counts.count(SendCause::New, 100);
+        counts.count(SendCause::Timeout, 1);
+        counts.count(SendCause::Timeout, 2);
+        counts.count(SendCause::FastRetransmit, 5);
+        counts.count(SendCause::Bundled, 7);
+        counts.count(SendCause::WindowProbe, 11);
+        let expected = ByCause { timeout: 3, fast_retransmit: 5, bundled: 7, window_probe: 11 };
+        assert_eq!(counts, expected);
+        assert_eq!(counts.total(), 26);
     }
 
     #[test]
-    fn each_cause_has_its_own_count_and_new_data_has_none() {
-        use SendCause::{FastRetransmit, New, Timeout, WindowProbe};
+    fn packets_and_bytes_on_the_wire_add_up() {
         let mut counters = Counters::default();
-        for cause in [New, New, Timeout, Timeout, Timeout, FastRetransmit, FastRetransmit] {
-            counters.on_event(&sent(cause));
-        }
-        counters.on_event(&sent(WindowProbe));
-        counters.on_event(&TraceEvent::PacketLost { packet: 1, cause: Timeout });
-        counters.on_event(&TraceEvent::PacketSpurious { packet: 1 });
         counters.on_wire(2, 300);
         counters.on_wire(1, 50);
-        assert_eq!(
-            counters,
-            Counters {
-                retransmissions: Retransmissions {
-                    timeout: 3,
-                    fast_retransmit: 2,
-                    window_probe: 1
-                },
-                spurious: 1,
-                packets: 3,
-                wire_bytes: 350,
-            }
-        );
-        assert_eq!(counters.retransmissions.total(), 6);
+        assert_eq!((counters.packets, counters.wire_bytes), (3, 350));
+    }
+
+    #[test]
+    fn the_counts_of_two_associations_add_up() {
+        let by_cause =
+            |n| ByCause { timeout: n, fast_retransmit: n + 1, bundled: n + 2, window_probe: n + 3 };
+        let counters = |n| Counters {
+            retransmissions: by_cause(n),
+            spurious: by_cause(2 * n),
+            packets: n,
+            wire_bytes: 100 * n,
+        };
+        let mut sum = counters(10);
+        sum += counters(20);
+        let double = |n: u64| ByCause {
+            timeout: n,
+            fast_retransmit: n + 2,
+            bundled: n + 4,
+            window_probe: n + 6,
+        };
+        let expected = Counters {
+            retransmissions: double(30),
+            spurious: double(60),
+            packets: 30,
+            wire_bytes: 3000,
+        };
+        assert_eq!(sum, expected);
     }
 }

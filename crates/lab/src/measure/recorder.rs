@@ -1,11 +1,9 @@
-//! Keeps the sender's trace: counts without bound, events up to a limit.
+//! Keeps the sender's trace, up to a limit.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, TraceSink};
-
-use super::Counters;
 
 /// Events kept by default: some 60 MB, about an hour of a hundred packets per second.
 pub const DEFAULT_EVENT_LIMIT: usize = 1_000_000;
@@ -21,14 +19,12 @@ pub struct TimedEvent {
     pub event: TraceEvent,
 }
 
-/// What an endpoint did.
+/// The trace of an endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// Counts over the whole run.
-    pub counters: Counters,
     /// The events in the order in which they happened, up to the recorder's limit.
     pub events: Vec<TimedEvent>,
-    /// Events after the limit, which were counted and not kept.
+    /// Events after the limit, which were not kept.
     pub dropped_events: u64,
 }
 
@@ -40,7 +36,7 @@ pub struct Recording {
 /// let recorder = Recorder::default();
 /// let mut sink = recorder.sink(); // endpoint.set_trace(Some(recorder.sink()))
 /// sink.record(Instant::ZERO, 0, &TraceEvent::PacketSpurious { packet: 1 });
-/// assert_eq!(recorder.take().counters.spurious, 1);
+/// assert_eq!(recorder.take().events.len(), 1);
 /// ```
 #[derive(Debug)]
 pub struct Recorder {
@@ -83,7 +79,6 @@ impl Default for Recorder {
 impl TraceSink for Sink {
     fn record(&mut self, now: Instant, association: u32, event: &TraceEvent) {
         let mut recording = lock(&self.recording);
-        recording.counters.on_event(event);
         if recording.events.len() < self.limit {
             recording.events.push(TimedEvent { at: now, association, event: event.clone() });
         } else {
@@ -102,14 +97,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_go_on_when_the_limit_of_events_is_reached() {
+    fn events_beyond_the_limit_are_counted_and_not_kept() {
         let recorder = Recorder::new(2);
         let mut sink = recorder.sink();
         for packet in 0..5 {
             sink.record(Instant::from_millis(packet), 3, &TraceEvent::PacketSpurious { packet });
         }
         let recording = recorder.take();
-        assert_eq!(recording.counters.spurious, 5);
         assert_eq!(recording.dropped_events, 3);
         let kept: Vec<_> = recording.events.iter().map(|e| (e.at, e.association)).collect();
         assert_eq!(kept, [(Instant::ZERO, 3), (Instant::from_millis(1), 3)]);

@@ -6,8 +6,7 @@ use rexmit_core::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Ccdf, Counters, LatencyDistribution, LatencySummary, MessageRecord, Recording, Retransmissions,
-    millis,
+    ByCause, Ccdf, Counters, LatencyDistribution, LatencySummary, MessageRecord, Recording, millis,
 };
 use crate::timesequence::TimeSequence;
 
@@ -27,7 +26,9 @@ pub struct Run {
     pub ended: Instant,
     /// Every message that the application meant to send, delivered or not.
     pub messages: Vec<MessageRecord>,
-    /// The sender's trace, with the packets on the wire in its counters.
+    /// What it cost.
+    pub counters: Counters,
+    /// The sender's trace; may be empty, then there is no picture of the worst stall.
     pub trace: Recording,
 }
 
@@ -43,7 +44,7 @@ impl Run {
         }
         let messages = self.messages.len() as u64;
         let undelivered = messages - nanos.len() as u64;
-        let Counters { retransmissions, spurious, packets, wire_bytes } = self.trace.counters;
+        let Counters { retransmissions, spurious, packets, wire_bytes } = self.counters;
         let payload_bytes = self.messages.iter().map(|m| u64::from(m.payload_bytes)).sum();
         RunResult {
             profile: self.profile.clone(),
@@ -85,10 +86,10 @@ pub struct RunResult {
     pub undelivered: u64,
     /// Latency of the delivered ones; `null` if there are none.
     pub latency: Option<LatencySummary>,
-    /// Packets sent again, by cause.
-    pub retransmissions: Retransmissions,
-    /// Packets that were judged lost and had arrived.
-    pub spurious: u64,
+    /// Data units sent again, by cause.
+    pub retransmissions: ByCause,
+    /// Those of them that were needless, by the same cause.
+    pub spurious: ByCause,
     /// Packets on the wire, of any kind.
     pub packets: u64,
     /// Bytes on the wire, headers included.
@@ -132,7 +133,7 @@ pub struct Parameter {
 /// };
 /// let mut run = Run { profile: "rfc9260".into(), messages: vec![message], ..Run::default() };
 /// run.ended = Instant::from_millis(1000);
-/// run.trace.counters.on_wire(2, 240);
+/// run.counters.on_wire(2, 240);
 /// let comparison = Comparison::new("A demo", 1).with("loss", "5 %").with_run(&run);
 /// let json = serde_json::to_value(comparison.without_curves())?;
 /// assert_eq!(json, serde_json::json!({
@@ -150,8 +151,10 @@ pub struct Parameter {
 ///             "p50_ms": 50.0, "p90_ms": 50.0, "p99_ms": 50.0, "p99.9_ms": 50.0,
 ///             "max_ms": 50.0, "mean_ms": 50.0,
 ///         },
-///         "retransmissions": { "timeout": 0, "fast_retransmit": 0, "window_probe": 0 },
-///         "spurious": 0,
+///         "retransmissions": {
+///             "timeout": 0, "fast_retransmit": 0, "bundled": 0, "window_probe": 0,
+///         },
+///         "spurious": { "timeout": 0, "fast_retransmit": 0, "bundled": 0, "window_probe": 0 },
 ///         "packets": 2,
 ///         "wire_bytes": 240,
 ///         "payload_bytes": 100,
@@ -245,7 +248,7 @@ mod tests {
             ],
             ..Run::default()
         };
-        run.trace.counters.on_wire(7, 1100);
+        run.counters.on_wire(7, 1100);
         let result = run.result();
         let latency = result.latency.unwrap();
         assert_eq!(latency.max, Duration::from_millis(1150));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rexmit_core::trace::{SendCause, TraceEvent};
 use rexmit_core::{Instant, Rng, Seed};
-use rexmit_lab::measure::{Comparison, MessageRecord, Recorder, Run};
+use rexmit_lab::measure::{Comparison, Counters, MessageRecord, Recorder, Run};
 
 const PAYLOAD_BYTES: u32 = 100;
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -67,14 +67,13 @@ fn run(sketch: &Sketch, seed: &Seed, messages: u64) -> Run {
     let mut run =
         Run { profile: sketch.profile.into(), about: sketch.about.into(), ..Run::default() };
     let mut events = Vec::new();
-    let mut packets = 0;
     for connection in 0..2 {
         let rng = seed.split(&format!("connection {connection}")).rng();
         let mut stream = Stream::new(sketch, rng, connection);
         stream.run(messages);
         run.ended = run.ended.max(stream.now);
+        run.counters += stream.counters();
         run.messages.append(&mut stream.records);
-        packets += stream.packets;
         events.append(&mut stream.events);
     }
     // Each association ran for itself; a real endpoint tells of both in the order of time.
@@ -82,8 +81,6 @@ fn run(sketch: &Sketch, seed: &Seed, messages: u64) -> Run {
     let mut sink = recorder.sink();
     events.iter().for_each(|(at, connection, event)| sink.record(*at, *connection, event));
     run.trace = recorder.take();
-    let wire_bytes = packets * 100 + run.messages.len() as u64 * u64::from(PAYLOAD_BYTES);
-    run.trace.counters.on_wire(packets, wire_bytes);
     run
 }
 
@@ -116,6 +113,7 @@ struct Stream<'a> {
     next_in_order: u64,
     records: Vec<MessageRecord>,
     packets: u64,
+    counters: Counters,
     events: Vec<(Instant, u32, TraceEvent)>,
 }
 
@@ -135,6 +133,7 @@ impl<'a> Stream<'a> {
             next_in_order: 0,
             records: Vec::new(),
             packets: 0,
+            counters: Counters::default(),
             events: Vec::new(),
         }
     }
@@ -204,8 +203,17 @@ impl<'a> Stream<'a> {
     fn send_again(&mut self, message: u64, cause: SendCause) {
         if !self.outstanding[&message].was_lost {
             self.tell(TraceEvent::PacketSpurious { packet: message });
+            self.counters.spurious.count(cause, 1);
         }
+        self.counters.retransmissions.count(cause, 1);
         self.send(message, cause);
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = self.counters;
+        let payloads = self.records.len() as u64 + counters.retransmissions.total();
+        counters.on_wire(self.packets, self.packets * 60 + payloads * u64::from(PAYLOAD_BYTES));
+        counters
     }
 
     fn on_arrival(&mut self, message: u64) {
