@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Instant;
 
@@ -43,7 +43,7 @@ impl<'a> Tracer<'a> {
 }
 
 /// Why a data packet was sent.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendCause {
     /// Data for the first time.
@@ -67,6 +67,15 @@ pub enum TraceEvent {
         /// The new state, in the RFC's words.
         state: &'static str,
     },
+    /// A message of the local application got the sequence numbers of its data units.
+    MessageNumbered {
+        /// Its number in the association, as the sending application knows it.
+        message: u64,
+        /// The stream it goes over.
+        stream: u16,
+        /// Its lowest and highest sequence number (unwrapped).
+        sequence: (u64, u64),
+    },
     /// A packet that carries data left.
     PacketSent {
         /// Its number in the ledger.
@@ -81,6 +90,13 @@ pub enum TraceEvent {
         bytes: u32,
         /// Lowest and highest sequence number (unwrapped) in it.
         sequence: (u64, u64),
+    },
+    /// An acknowledgement arrived and was not stale (RFC 9260 §6.2.1 i).
+    AckReceived {
+        /// Everything up to this sequence number (unwrapped) has arrived.
+        cumulative: u64,
+        /// What has arrived beyond it: lowest and highest sequence number of each run, ascending.
+        gaps: Vec<(u64, u64)>,
     },
     /// Every data unit of the packet is acknowledged.
     PacketAcked {

@@ -1,1 +1,13 @@
-//! placeholder
+//! The laboratory: what a run measured, and how it is told.
+//!
+//! A driver (virtual time or real sockets) hands in what it saw as a [`measure::Run`]: a record per
+//! message, the trace of the sender, the packets on the wire. [`measure::RunResult`] is what remains
+//! of a run, [`measure::Comparison`] several of them side by side. [`table`] prints a comparison on
+//! a terminal, [`report`] writes it as one HTML file, and serde as JSON; all three say the same.
+//!
+//! Nothing here knows how a run was made.
+
+pub mod measure;
+pub mod report;
+pub mod table;
+pub mod timesequence;

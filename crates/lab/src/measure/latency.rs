@@ -1,0 +1,158 @@
+//! The distribution of latency, and the few figures that a table shows of it.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use super::millis;
+
+/// Latencies of any number of messages in a fixed amount of memory.
+///
+/// Quantiles are exact to one part in a thousand (and to a microsecond), and a wait of more than a
+/// day counts as a day in them; maximum and mean are exact.
+#[derive(Clone, Debug)]
+pub struct LatencyDistribution {
+    nanos: Histogram<u64>,
+    sum_nanos: u128,
+    max: Duration,
+}
+
+impl LatencyDistribution {
+    /// A distribution of nothing.
+    ///
+    /// # Panics
+    /// Never: the bounds of the histogram are constants and valid.
+    #[must_use]
+    pub fn new() -> Self {
+        const LOWEST_NANOS: u64 = 1_000;
+        const HIGHEST_NANOS: u64 = 24 * 3_600 * 1_000_000_000;
+        let nanos = Histogram::new_with_bounds(LOWEST_NANOS, HIGHEST_NANOS, 3)
+            .expect("constant bounds are valid");
+        Self { nanos, sum_nanos: 0, max: Duration::ZERO }
+    }
+
+    /// Adds one message.
+    pub fn record(&mut self, latency: Duration) {
+        let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        self.nanos.saturating_record(nanos);
+        self.sum_nanos += u128::from(nanos);
+        self.max = self.max.max(latency);
+    }
+
+    /// Messages in it.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.nanos.len()
+    }
+
+    /// The latency that the share `quantile` (0 to 1) of the messages did not exceed; zero if there
+    /// are none.
+    #[must_use]
+    pub fn quantile(&self, quantile: f64) -> Duration {
+        // The bucket's upper edge may lie beyond what was measured.
+        Duration::from_nanos(self.nanos.value_at_quantile(quantile)).min(self.max)
+    }
+
+    /// The arithmetic mean, or `None` if there are no messages.
+    #[must_use]
+    pub fn mean(&self) -> Option<Duration> {
+        let mean = self.sum_nanos.checked_div(u128::from(self.count()))?;
+        Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+
+    /// The figures of a table, or `None` if there are no messages.
+    #[must_use]
+    pub fn summary(&self) -> Option<LatencySummary> {
+        Some(LatencySummary {
+            p50: self.quantile(0.50),
+            p90: self.quantile(0.90),
+            p99: self.quantile(0.99),
+            p999: self.quantile(0.999),
+            max: self.max,
+            mean: self.mean()?,
+        })
+    }
+}
+
+impl Default for LatencyDistribution {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Quantiles, maximum and mean of the latency of the delivered messages; milliseconds in JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// Half of the messages took no longer.
+    #[serde(rename = "p50_ms", with = "millis")]
+    pub p50: Duration,
+    /// 90 % of the messages took no longer.
+    #[serde(rename = "p90_ms", with = "millis")]
+    pub p90: Duration,
+    /// 99 % of the messages took no longer.
+    #[serde(rename = "p99_ms", with = "millis")]
+    pub p99: Duration,
+    /// 99.9 % of the messages took no longer.
+    #[serde(rename = "p99.9_ms", with = "millis")]
+    pub p999: Duration,
+    /// The longest.
+    #[serde(rename = "max_ms", with = "millis")]
+    pub max: Duration,
+    /// The arithmetic mean.
+    #[serde(rename = "mean_ms", with = "millis")]
+    pub mean: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(measured: Duration, exact_ms: u64) -> bool {
+        let exact = Duration::from_millis(exact_ms);
+        measured.abs_diff(exact) <= exact / 1000 + Duration::from_micros(2)
+    }
+
+    #[test]
+    fn quantiles_of_one_to_a_thousand_milliseconds() {
+        let mut distribution = LatencyDistribution::new();
+        // Largest first: the order of arrival must not matter.
+        (1..=1000).rev().for_each(|ms| distribution.record(Duration::from_millis(ms)));
+        let summary = distribution.summary().unwrap();
+        assert!(near(summary.p50, 500), "{summary:?}");
+        assert!(near(summary.p90, 900), "{summary:?}");
+        assert!(near(summary.p99, 990), "{summary:?}");
+        assert!(near(summary.p999, 999), "{summary:?}");
+        assert_eq!(summary.max, Duration::from_millis(1000));
+        assert_eq!(summary.mean, Duration::from_micros(500_500));
+    }
+
+    #[test]
+    fn no_quantile_exceeds_the_maximum() {
+        let mut distribution = LatencyDistribution::new();
+        distribution.record(Duration::from_nanos(100_000_001));
+        assert_eq!(distribution.quantile(0.5), Duration::from_nanos(100_000_001));
+    }
+
+    #[test]
+    fn a_wait_of_hours_is_kept() {
+        let mut distribution = LatencyDistribution::new();
+        distribution.record(Duration::from_secs(7200));
+        assert!(near(distribution.quantile(1.0), 7_200_000));
+    }
+
+    #[test]
+    fn nothing_delivered_has_no_summary() {
+        assert_eq!(LatencyDistribution::new().summary(), None);
+    }
+
+    #[test]
+    fn json_is_in_milliseconds_and_reads_back() {
+        let mut distribution = LatencyDistribution::new();
+        distribution.record(Duration::from_micros(100_250));
+        let summary = distribution.summary().unwrap();
+        let json = serde_json::to_value(summary).unwrap();
+        assert_eq!(json["p99.9_ms"], 100.25);
+        assert_eq!(serde_json::from_value::<LatencySummary>(json).unwrap(), summary);
+    }
+}

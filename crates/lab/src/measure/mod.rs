@@ -1,0 +1,19 @@
+//! What is measured: latency per message, and what it cost.
+//!
+//! Latency counts from the moment at which the application meant to send, not from the moment at
+//! which the transport accepted: a sender that is blocked does not hide its waiting.
+
+mod ccdf;
+mod counters;
+mod latency;
+mod message;
+pub(crate) mod millis;
+mod recorder;
+mod result;
+
+pub use ccdf::Ccdf;
+pub use counters::{ByCause, Counters};
+pub use latency::{LatencyDistribution, LatencySummary};
+pub use message::MessageRecord;
+pub use recorder::{DEFAULT_EVENT_LIMIT, Recorder, Recording, TimedEvent};
+pub use result::{Comparison, Parameter, Run, RunResult, SCHEMA};

@@ -1,0 +1,121 @@
+//! A comparison as a plain table for a terminal.
+
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::measure::{Comparison, RunResult};
+
+const HEADINGS: [&str; 13] = [
+    "profile", "messages", "p50", "p90", "p99", "p99.9", "max", "timeout", "fast", "bundled",
+    "probe", "spurious", "wire B/B",
+];
+
+/// The table: a row per profile with latencies in milliseconds and the costs beside them, and below
+/// it what the columns mean. Ends with a newline; the same on every terminal.
+#[must_use]
+pub fn render(comparison: &Comparison) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(HEADINGS);
+    for run in &comparison.runs {
+        table.add_row(row(run));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+        if column.index > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    format!("{lines}{}", legend(comparison))
+}
+
+fn row(run: &RunResult) -> Vec<String> {
+    let latency = |pick: fn(&crate::measure::LatencySummary) -> Duration| {
+        run.latency.as_ref().map_or_else(|| "–".into(), |summary| millis(pick(summary)))
+    };
+    let again = run.retransmissions;
+    let price = run.wire_bytes_per_payload_byte;
+    vec![
+        run.profile.clone(),
+        run.messages.to_string(),
+        latency(|l| l.p50),
+        latency(|l| l.p90),
+        latency(|l| l.p99),
+        latency(|l| l.p999),
+        latency(|l| l.max),
+        again.timeout.to_string(),
+        again.fast_retransmit.to_string(),
+        again.bundled.to_string(),
+        again.window_probe.to_string(),
+        run.spurious.total().to_string(),
+        price.map_or_else(|| "–".into(), |price| format!("{price:.2}")),
+    ]
+}
+
+fn millis(duration: Duration) -> String {
+    format!("{:.1}", crate::measure::millis::from_duration(duration))
+}
+
+fn legend(comparison: &Comparison) -> String {
+    let mut legend = String::from(
+        "p50 … max: delivery latency in ms, from the intended sending. timeout … probe: data\n\
+         chunks sent again, by cause. spurious: those of them that were needless.\n\
+         wire B/B: bytes on the wire per byte of payload.\n",
+    );
+    for run in comparison.runs.iter().filter(|run| run.undelivered > 0) {
+        legend.push_str(&format!(
+            "{}: {} of {} messages were not delivered; the latencies are those of the others.\n",
+            run.profile, run.undelivered, run.messages
+        ));
+    }
+    legend
+}
+
+#[cfg(test)]
+mod tests {
+    use rexmit_core::Instant;
+
+    use super::*;
+    use crate::measure::{MessageRecord, Run};
+
+    fn run(profile: &str, delivered: [Option<u64>; 2]) -> Run {
+        let record = |(sequence, delivered): (usize, Option<u64>)| MessageRecord {
+            connection: 0,
+            stream: 0,
+            sequence: sequence as u64,
+            payload_bytes: 100,
+            intended: Instant::ZERO,
+            delivered: delivered.map(Instant::from_millis),
+            transmissions: None,
+        };
+        let messages = delivered.into_iter().enumerate().map(record).collect();
+        let mut run = Run { profile: profile.into(), messages, ..Run::default() };
+        run.counters.retransmissions.timeout = 3;
+        run.counters.spurious.timeout = 1;
+        run.counters.on_wire(12, 512);
+        run
+    }
+
+    #[test]
+    fn columns_line_up_and_undelivered_messages_are_named() {
+        let comparison = Comparison::new("t", 1)
+            .with_run(&run("rfc9260", [Some(50), Some(1050)]))
+            .with_run(&run("thin", [None, None]));
+        let text = render(&comparison);
+        let lines: Vec<&str> = text.lines().collect();
+        let words: Vec<&str> = lines[1].split_whitespace().collect();
+        assert_eq!(
+            words,
+            [
+                "rfc9260", "2", "50.0", "1050.0", "1050.0", "1050.0", "1050.0", "3", "0", "0", "0",
+                "1", "2.56"
+            ]
+        );
+        let ends: Vec<usize> = lines[..3].iter().map(|line| line.chars().count()).collect();
+        assert!(ends.iter().all(|&end| end == ends[0]), "{text}");
+        assert!(text.contains("thin: 2 of 2 messages were not delivered"), "{text}");
+        assert!(!text.contains("rfc9260: "), "{text}");
+    }
+}

@@ -1,0 +1,422 @@
+//! The time-sequence graph of the worst stall: what the sender did, heard and waited for around the
+//! message with the highest latency of a run.
+//!
+//! Time runs to the right and sequence numbers (TSNs) upwards. Times are milliseconds since the run
+//! began; sequence numbers are offsets from the lowest one drawn, whose value on the wire is
+//! [`TimeSequence::base`].
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{SendCause, TraceEvent};
+use serde::{Deserialize, Serialize};
+
+use crate::measure::{MessageRecord, Run, TimedEvent, millis};
+
+/// Marks of one kind in a graph; what lies beyond is left out and said so.
+pub const MARK_LIMIT: usize = 5000;
+
+/// The graph's data.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct TimeSequence {
+    /// The association.
+    pub connection: u32,
+    /// The message that waited longest.
+    pub message: Bar,
+    /// Where the window begins.
+    pub from_ms: f64,
+    /// Where it ends.
+    pub until_ms: f64,
+    /// The sequence number of offset 0 as on the wire (modulo 2³²).
+    pub base: u32,
+    /// Packets with data.
+    pub sends: Vec<Send>,
+    /// Acknowledgements as they reached the sender; the first may come from before the window and
+    /// says where the line of the cumulative acknowledgement begins.
+    pub acknowledgements: Vec<Acknowledgement>,
+    /// Messages of the association whose delivery lies in the window.
+    pub deliveries: Vec<Bar>,
+    /// Expiries of the retransmission timer (T3-rtx).
+    pub expiries: Vec<Expiry>,
+    /// Whether there were more than [`MARK_LIMIT`] marks of a kind.
+    pub is_cut: bool,
+}
+
+/// A message, from the intended sending to its delivery.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Bar {
+    /// Its number in the association.
+    pub message: u64,
+    /// The stream it went over.
+    pub stream: u16,
+    /// Its lowest and highest sequence number; `null` if the trace does not tell.
+    pub sequence: Option<(u32, u32)>,
+    /// When the application meant to send it.
+    pub intended_ms: f64,
+    /// When it was delivered.
+    pub delivered_ms: f64,
+}
+
+/// A packet with data that left the sender.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Send {
+    /// When.
+    pub at_ms: f64,
+    /// Lowest and highest sequence number in it.
+    pub sequence: (u32, u32),
+    /// Why.
+    pub cause: SendCause,
+    /// User data in it, in bytes.
+    pub bytes: u32,
+}
+
+/// An acknowledgement that reached the sender.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Acknowledgement {
+    /// When.
+    pub at_ms: f64,
+    /// The offset up to which everything has arrived; -1 if that lies below the lowest one drawn.
+    pub cumulative: i64,
+    /// What has arrived beyond it, as pairs of lowest and highest.
+    pub gaps: Vec<(u32, u32)>,
+}
+
+/// An expiry of the retransmission timer.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Expiry {
+    /// When.
+    pub at_ms: f64,
+    /// The timeout that applied from there on, in milliseconds.
+    pub rto_ms: f64,
+}
+
+impl TimeSequence {
+    /// The graph of `run`'s message with the highest latency (the first, if several have it);
+    /// `None` if nothing was delivered or the trace has no packet in the window.
+    #[must_use]
+    pub fn of_worst_stall(run: &Run) -> Option<Self> {
+        let worst = run.messages.iter().rev().max_by_key(|message| message.latency())?;
+        let window = Window::around(run.started, worst)?;
+        let numbers = Numbers::of(&run.trace.events, worst.connection);
+        let mut graph = Self {
+            connection: worst.connection,
+            from_ms: window.millis(window.from),
+            until_ms: window.millis(window.until),
+            ..Self::default()
+        };
+        let lowest = window.lowest_sequence(&run.trace.events)?;
+        let scale = Scale { window: &window, lowest, numbers: &numbers };
+        graph.base = lowest as u32;
+        graph.message = scale.bar(worst)?;
+        for event in window.events(&run.trace.events) {
+            graph.mark(&scale, event);
+        }
+        graph.open_ack_line(&scale, &run.trace.events);
+        graph.add_deliveries(&scale, &run.messages);
+        Some(graph)
+    }
+
+    fn mark(&mut self, scale: &Scale<'_>, event: &TimedEvent) {
+        let at_ms = scale.window.millis(event.at);
+        let is_kept = match &event.event {
+            &TraceEvent::PacketSent { cause, bytes, sequence, .. } => {
+                let sequence = scale.offsets(sequence);
+                push(&mut self.sends, Send { at_ms, sequence, cause, bytes })
+            }
+            TraceEvent::AckReceived { cumulative, gaps } => {
+                push(&mut self.acknowledgements, scale.acknowledgement(at_ms, *cumulative, gaps))
+            }
+            &TraceEvent::RetransmissionTimeout { rto, .. } => {
+                push(&mut self.expiries, Expiry { at_ms, rto_ms: millis::from_duration(rto) })
+            }
+            _ => true,
+        };
+        self.is_cut |= !is_kept;
+    }
+
+    /// The line of the cumulative acknowledgement starts where it was when the window opened.
+    fn open_ack_line(&mut self, scale: &Scale<'_>, events: &[TimedEvent]) {
+        let window = scale.window;
+        let before = events[..window.start_index(events)].iter().rev();
+        let cumulative = before.filter(|e| e.association == window.connection).find_map(|e| {
+            if let TraceEvent::AckReceived { cumulative, .. } = e.event {
+                Some(cumulative)
+            } else {
+                None
+            }
+        });
+        if let Some(cumulative) = cumulative {
+            self.acknowledgements.insert(0, scale.acknowledgement(self.from_ms, cumulative, &[]));
+        }
+    }
+
+    fn add_deliveries(&mut self, scale: &Scale<'_>, messages: &[MessageRecord]) {
+        let window = scale.window;
+        for message in messages.iter().filter(|m| m.connection == window.connection) {
+            let is_inside = message.delivered.is_some_and(|at| window.contains(at));
+            if let Some(bar) = is_inside.then(|| scale.bar(message)).flatten() {
+                self.is_cut |= !push(&mut self.deliveries, bar);
+            }
+        }
+        self.deliveries.sort_by(|a, b| a.delivered_ms.total_cmp(&b.delivered_ms));
+    }
+}
+
+fn push<T>(marks: &mut Vec<T>, mark: T) -> bool {
+    let is_kept = marks.len() < MARK_LIMIT;
+    if is_kept {
+        marks.push(mark);
+    }
+    is_kept
+}
+
+/// The stretch of time that is drawn, of one association.
+struct Window {
+    started: Instant,
+    connection: u32,
+    from: Instant,
+    until: Instant,
+}
+
+impl Window {
+    /// The message's wait and a quarter of it on both sides, to see the stream before and after.
+    fn around(started: Instant, message: &MessageRecord) -> Option<Self> {
+        const LEAST: Duration = Duration::from_millis(200);
+        const MOST: Duration = Duration::from_secs(2);
+        let margin = (message.latency()? / 4).clamp(LEAST, MOST);
+        Some(Self {
+            started,
+            connection: message.connection,
+            from: (message.intended - margin).max(started),
+            until: message.delivered? + margin,
+        })
+    }
+
+    fn contains(&self, at: Instant) -> bool {
+        (self.from..=self.until).contains(&at)
+    }
+
+    fn start_index(&self, events: &[TimedEvent]) -> usize {
+        events.partition_point(|event| event.at < self.from)
+    }
+
+    fn events<'a>(&self, events: &'a [TimedEvent]) -> impl Iterator<Item = &'a TimedEvent> {
+        let (connection, until) = (self.connection, self.until);
+        events[self.start_index(events)..]
+            .iter()
+            .take_while(move |event| event.at <= until)
+            .filter(move |event| event.association == connection)
+    }
+
+    fn lowest_sequence(&self, events: &[TimedEvent]) -> Option<u64> {
+        let sequences = self.events(events).filter_map(|event| {
+            if let TraceEvent::PacketSent { sequence, .. } = event.event {
+                Some(sequence.0)
+            } else {
+                None
+            }
+        });
+        sequences.min()
+    }
+
+    /// Milliseconds since the run began.
+    fn millis(&self, at: Instant) -> f64 {
+        millis::from_duration(at - self.started)
+    }
+}
+
+/// The sequence numbers of an association's messages.
+struct Numbers(BTreeMap<u64, (u64, u64)>);
+
+impl Numbers {
+    fn of(events: &[TimedEvent], connection: u32) -> Self {
+        let numbered = events.iter().filter(|event| event.association == connection);
+        Self(
+            numbered
+                .filter_map(|event| {
+                    if let TraceEvent::MessageNumbered { message, sequence, .. } = event.event {
+                        Some((message, sequence))
+                    } else {
+                        None
+                    }
+                })
+                .collect(),
+        )
+    }
+}
+
+/// From instants and sequence numbers to the graph's coordinates.
+struct Scale<'a> {
+    window: &'a Window,
+    lowest: u64,
+    numbers: &'a Numbers,
+}
+
+impl Scale<'_> {
+    fn offset(&self, sequence: u64) -> u32 {
+        u32::try_from(sequence.saturating_sub(self.lowest)).unwrap_or(u32::MAX)
+    }
+
+    fn offsets(&self, (first, last): (u64, u64)) -> (u32, u32) {
+        (self.offset(first), self.offset(last))
+    }
+
+    fn acknowledgement(&self, at_ms: f64, sequence: u64, gaps: &[(u64, u64)]) -> Acknowledgement {
+        let cumulative = if sequence < self.lowest { -1 } else { i64::from(self.offset(sequence)) };
+        let gaps = gaps.iter().filter(|gap| gap.1 >= self.lowest).map(|&gap| self.offsets(gap));
+        Acknowledgement { at_ms, cumulative, gaps: gaps.collect() }
+    }
+
+    fn bar(&self, message: &MessageRecord) -> Option<Bar> {
+        let sequence = self.numbers.0.get(&message.sequence);
+        Some(Bar {
+            message: message.sequence,
+            stream: message.stream,
+            sequence: sequence.filter(|s| s.1 >= self.lowest).map(|&s| self.offsets(s)),
+            intended_ms: self.window.millis(message.intended),
+            delivered_ms: self.window.millis(message.delivered?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Recording;
+
+    const BASE: u64 = (1 << 32) + u32::MAX as u64 - 1; // the wire's numbers wrap in the window
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn message(sequence: u64, intended: u64, delivered: u64) -> MessageRecord {
+        MessageRecord {
+            connection: 1,
+            stream: 4,
+            sequence,
+            payload_bytes: 100,
+            intended: at(intended),
+            delivered: Some(at(delivered)),
+            transmissions: None,
+        }
+    }
+
+    fn event(ms: u64, association: u32, event: TraceEvent) -> TimedEvent {
+        TimedEvent { at: at(ms), association, event }
+    }
+
+    fn sent(ms: u64, association: u32, tsn: u64, cause: SendCause) -> TimedEvent {
+        let sequence = (tsn, tsn);
+        let sent =
+            TraceEvent::PacketSent { packet: tsn, path: 0, cause, units: 1, bytes: 100, sequence };
+        event(ms, association, sent)
+    }
+
+    fn acked(ms: u64, cumulative: u64, gaps: &[(u64, u64)]) -> TimedEvent {
+        event(ms, 1, TraceEvent::AckReceived { cumulative, gaps: gaps.to_vec() })
+    }
+
+    fn numbered(ms: u64, message: u64, tsn: u64) -> TimedEvent {
+        event(ms, 1, TraceEvent::MessageNumbered { message, stream: 4, sequence: (tsn, tsn) })
+    }
+
+    /// Message 1 is lost once and repeated by timeout; message 2 waits for it in order.
+    fn stalled_run() -> Run {
+        use SendCause::{New, Timeout};
+        let rto = Duration::from_secs(2);
+        Run {
+            started: at(10_000),
+            ended: at(30_000),
+            messages: vec![
+                message(0, 10_000, 10_050),
+                message(1, 20_000, 21_050),
+                message(2, 20_500, 21_051),
+            ],
+            trace: Recording {
+                events: vec![
+                    numbered(10_000, 0, BASE),
+                    sent(10_000, 1, BASE, New),
+                    acked(10_100, BASE, &[]),
+                    numbered(20_000, 1, BASE + 1),
+                    sent(20_000, 1, BASE + 1, New),
+                    sent(20_100, 0, 5, New),
+                    numbered(20_500, 2, BASE + 2),
+                    sent(20_500, 1, BASE + 2, New),
+                    acked(20_600, BASE, &[(BASE + 2, BASE + 2)]),
+                    event(21_000, 1, TraceEvent::RetransmissionTimeout { path: 0, rto }),
+                    sent(21_000, 1, BASE + 1, Timeout),
+                    acked(21_100, BASE + 2, &[]),
+                    sent(25_000, 1, BASE + 3, New),
+                ],
+                ..Recording::default()
+            },
+            ..Run::default()
+        }
+    }
+
+    #[test]
+    fn the_graph_shows_the_longest_wait_and_only_its_association() {
+        let graph = TimeSequence::of_worst_stall(&stalled_run()).unwrap();
+        assert_eq!((graph.connection, graph.message.message), (1, 1));
+        assert_eq!(graph.message.sequence, Some((0, 0)));
+        assert_eq!((graph.message.intended_ms, graph.message.delivered_ms), (10_000.0, 11_050.0));
+        assert_eq!((graph.from_ms, graph.until_ms), (9737.5, 11_312.5));
+        assert_eq!(graph.base, u32::MAX);
+        let sends: Vec<_> = graph.sends.iter().map(|s| (s.at_ms, s.sequence, s.cause)).collect();
+        assert_eq!(
+            sends,
+            [
+                (10_000.0, (0, 0), SendCause::New),
+                (10_500.0, (1, 1), SendCause::New),
+                (11_000.0, (0, 0), SendCause::Timeout),
+            ]
+        );
+        assert_eq!(graph.expiries, [Expiry { at_ms: 11_000.0, rto_ms: 2000.0 }]);
+        let delivered: Vec<_> =
+            graph.deliveries.iter().map(|d| (d.delivered_ms, d.sequence)).collect();
+        assert_eq!(delivered, [(11_050.0, Some((0, 0))), (11_051.0, Some((1, 1)))]);
+    }
+
+    #[test]
+    fn the_line_of_acknowledgements_starts_at_the_edge_of_the_window() {
+        let graph = TimeSequence::of_worst_stall(&stalled_run()).unwrap();
+        let acks: Vec<_> = graph
+            .acknowledgements
+            .iter()
+            .map(|a| (a.at_ms, a.cumulative, a.gaps.as_slice()))
+            .collect();
+        assert_eq!(
+            acks,
+            [(9737.5, -1, &[][..]), (10_600.0, -1, &[(1, 1)][..]), (11_100.0, 1, &[][..]),]
+        );
+    }
+
+    #[test]
+    fn without_numbered_messages_the_graph_still_shows_packets() {
+        let mut run = stalled_run();
+        run.trace.events.retain(|e| !matches!(e.event, TraceEvent::MessageNumbered { .. }));
+        let graph = TimeSequence::of_worst_stall(&run).unwrap();
+        assert_eq!(graph.message.sequence, None);
+        assert_eq!(graph.sends.len(), 3);
+    }
+
+    #[test]
+    fn without_a_trace_there_is_no_graph() {
+        let run = Run { trace: Recording::default(), ..stalled_run() };
+        assert_eq!(TimeSequence::of_worst_stall(&run), None);
+    }
+
+    #[test]
+    fn more_marks_than_the_limit_are_cut_and_said_so() {
+        let mut run = stalled_run();
+        let many =
+            (0..MARK_LIMIT as u64 + 1).map(|n| sent(20_501, 1, BASE + 3 + n, SendCause::New));
+        run.trace.events.splice(8..8, many);
+        let graph = TimeSequence::of_worst_stall(&run).unwrap();
+        assert!(graph.is_cut);
+        assert_eq!(graph.sends.len(), MARK_LIMIT);
+        assert_eq!(graph.expiries.len(), 1);
+    }
+}
