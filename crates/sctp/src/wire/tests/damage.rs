@@ -16,7 +16,7 @@ fn one_of_everything() -> Vec<Vec<u8>> {
         Param::Ipv4([192, 0, 2, 1].into()),
         Param::Ipv6([7; 16].into()),
         Param::StateCookie(&[2; 33]),
-        Param::UnrecognizedParameter(&[0xC0, 6, 0, 4]),
+        Param::UnrecognizedParameter(&[0xC0, 0xFE, 0, 4]),
         Param::CookiePreservative(9),
         Param::HostName(b"a\0"),
         Param::SupportedAddressTypes(U16List::from(&[5, 6, 11][..])),
@@ -30,9 +30,9 @@ fn one_of_everything() -> Vec<Vec<u8>> {
         Cause::StaleCookie { measure_of_staleness_us: 4 },
         Cause::OutOfResource,
         Cause::UnresolvableAddress(&[0, 11, 0, 5, 0]),
-        Cause::UnrecognizedChunkType(&[0xC1, 0, 0, 4]),
+        Cause::UnrecognizedChunkType(&[0xFE, 0, 0, 4]),
         Cause::InvalidMandatoryParameter,
-        Cause::UnrecognizedParameters(&[0xC0, 6, 0, 4]),
+        Cause::UnrecognizedParameters(&[0xC0, 0xFE, 0, 4]),
         Cause::NoUserData { tsn: 1 },
         Cause::CookieReceivedWhileShuttingDown,
         Cause::RestartWithNewAddresses(&[0, 5, 0, 8, 1, 2, 3, 4]),
@@ -88,7 +88,7 @@ fn one_of_everything() -> Vec<Vec<u8>> {
 fn small_chunks(writer: &mut PacketWriter<'_>) -> bool {
     let flags = DataFlags::from_bits(3);
     writer.cookie_echo(&[1; 7])
-        && writer.data(&Data { flags, tsn: 1, stream: 2, ssn: 3, ppid: 4, payload: b"hello" })
+        && writer.data(&Data { flags, tsn: 1, stream: 2, ssn: 3, ppid: 51, payload: b"hello" })
         && writer.sack(1, 2, [(2, 3), (5, 5)], [7, 8])
         && writer.heartbeat(&[1; 10])
         && writer.heartbeat_ack(&[2; 11])
