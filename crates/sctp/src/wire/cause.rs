@@ -224,6 +224,13 @@ impl<'s, 'b> CausesWriter<'s, 'b> {
         self.sink.whole(|sink| cause.encode(sink))
     }
 
+    /// Appends those of `causes` that can be read and fit.
+    pub(super) fn push_all(&mut self, causes: Causes<'_>) {
+        for cause in causes.flatten() {
+            self.push(&cause);
+        }
+    }
+
     /// Appends one Unrecognized Parameters cause that quotes each of `params`, given whole and
     /// without padding as in [`super::RawParam::bytes`] (RFC 9260 §3.3.10.8).
     pub fn push_unrecognized_parameters<'p>(

@@ -26,6 +26,8 @@ mod param;
 mod re_config;
 mod sack;
 mod sink;
+#[cfg(test)]
+mod tests;
 mod tlv;
 mod u16_list;
 mod writer;

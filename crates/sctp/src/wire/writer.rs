@@ -9,7 +9,9 @@ use super::param::ParamsWriter;
 use super::re_config::encode_re_config;
 use super::sack::encode_sack;
 use super::sink::Sink;
-use super::{CHUNK_HEADER_LEN, COMMON_HEADER_LEN, Data, Header, Init, ReConfigParam, padded};
+use super::{
+    CHUNK_HEADER_LEN, COMMON_HEADER_LEN, Chunk, Data, Header, Init, ReConfigParam, padded,
+};
 
 /// Builds one packet in the caller's buffer, never beyond a limit.
 ///
@@ -184,6 +186,34 @@ impl<'b> PacketWriter<'b> {
     /// allows.
     pub fn re_config<'p>(&mut self, params: impl IntoIterator<Item = ReConfigParam<'p>>) -> bool {
         self.append(|sink| encode_re_config(sink, params))
+    }
+
+    /// Appends a chunk as it was decoded: parameters and causes that cannot be read are left out,
+    /// and [`Chunk::Unknown`], which does not hold its content, is not written.
+    pub fn chunk(&mut self, chunk: &Chunk<'_>) -> bool {
+        match *chunk {
+            Chunk::Data(data) => self.data(&data),
+            Chunk::Init(init) => self.init(&init, |_| ()),
+            Chunk::InitAck(init_ack) => self.init_ack(&init_ack, |_| ()),
+            Chunk::Sack(sack) => {
+                let (blocks, duplicates) = (sack.gap_ack_blocks(), sack.duplicate_tsns());
+                self.sack(sack.cumulative_tsn_ack, sack.a_rwnd, blocks, duplicates)
+            }
+            Chunk::Heartbeat(info) => self.heartbeat(info),
+            Chunk::HeartbeatAck(info) => self.heartbeat_ack(info),
+            Chunk::Abort { t_bit, causes } => self.abort(t_bit, |writer| writer.push_all(causes)),
+            Chunk::Shutdown { cumulative_tsn_ack } => self.shutdown(cumulative_tsn_ack),
+            Chunk::ShutdownAck => self.shutdown_ack(),
+            Chunk::Error { causes } => self.error(|writer| writer.push_all(causes)),
+            Chunk::CookieEcho(cookie) => self.cookie_echo(cookie),
+            Chunk::CookieAck => self.cookie_ack(),
+            Chunk::ShutdownComplete { t_bit } => self.shutdown_complete(t_bit),
+            Chunk::ForwardTsn(forward) => {
+                self.forward_tsn(forward.new_cumulative_tsn, forward.skipped())
+            }
+            Chunk::ReConfig(re_config) => self.re_config(re_config.params().flatten()),
+            Chunk::Unknown => false,
+        }
     }
 
     /// Appends a chunk of any type with this value; the way to write what an extension defines.
