@@ -9,6 +9,8 @@
 //! twice at most, whatever the order of arrival.
 
 mod delivery;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -228,7 +230,7 @@ impl Reassembly {
         piece: &Piece<'_>,
     ) -> Result<(), ReassemblyError> {
         self.refuse_beginning_inside(piece)?;
-        if !piece.unordered && !self.delivery.is_expected(piece.stream, piece.ssn) {
+        if self.must_wait(piece) {
             self.admit_aside()?;
         }
         self.delivery.on_complete(Complete {
@@ -262,18 +264,8 @@ impl Reassembly {
         arena: &mut PayloadArena,
         piece: &Piece<'_>,
     ) -> Result<(), ReassemblyError> {
-        if let Some(mut assembly) = self.assemblies.remove(&piece.tsn) {
-            let may_append = assembly.accepts(piece.stream, piece.ssn, piece.unordered);
-            if let Err(error) = may_append.and(self.fits(&assembly, piece.payload.len())) {
-                self.incomplete_bytes -= assembly.buffer.len();
-                return Err(error);
-            }
-            assembly.buffer.extend_from_slice(piece.payload);
-            self.incomplete_bytes += piece.payload.len();
-            if piece.ending {
-                return self.complete(assembly);
-            }
-            return self.advance(piece.tsn.wrapping_add(1), assembly);
+        if let Some(assembly) = self.assemblies.remove(&piece.tsn) {
+            return self.append(assembly, piece);
         }
         if self.orphaned_by.is_some_and(|tsn| tsn.wrapping_add(1) == piece.tsn) {
             self.orphaned_by = None;
@@ -283,6 +275,27 @@ impl Reassembly {
             return Ok(());
         }
         self.put_aside(arena, piece)
+    }
+
+    fn append(&mut self, mut assembly: Assembly, piece: &Piece<'_>) -> Result<(), ReassemblyError> {
+        let may_append = assembly.accepts(piece.stream, piece.ssn, piece.unordered);
+        if let Err(error) = may_append.and(self.fits(&assembly, piece.payload.len())) {
+            self.incomplete_bytes -= assembly.buffer.len();
+            return Err(error);
+        }
+        if piece.ending
+            && self.must_wait(piece)
+            && let Err(error) = self.admit_aside()
+        {
+            self.assemblies.insert(piece.tsn, assembly);
+            return Err(error);
+        }
+        assembly.buffer.extend_from_slice(piece.payload);
+        self.incomplete_bytes += piece.payload.len();
+        if piece.ending {
+            return self.complete(assembly);
+        }
+        self.advance(piece.tsn.wrapping_add(1), assembly)
     }
 
     fn put_aside(
@@ -357,6 +370,11 @@ impl Reassembly {
             return Err(ReassemblyError::MessageTooLarge);
         }
         Ok(())
+    }
+
+    /// Whether the message of `piece`, were it complete, would have to wait for another.
+    fn must_wait(&self, piece: &Piece<'_>) -> bool {
+        !piece.unordered && !self.delivery.is_expected(piece.stream, piece.ssn)
     }
 
     fn refuse_beginning_inside(&self, piece: &Piece<'_>) -> Result<(), ReassemblyError> {

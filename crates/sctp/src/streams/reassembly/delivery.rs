@@ -156,3 +156,16 @@ impl Delivery {
         self.ready.push_back(InboundMessage { stream, ppid, unordered: false, payload });
     }
 }
+
+#[cfg(test)]
+impl Delivery {
+    /// What `held_bytes` must be.
+    pub(super) fn counted_bytes(&self) -> usize {
+        let waiting: usize = self.waiting.values().map(|message| message.payload.len()).sum();
+        waiting + self.ready.iter().map(|message| message.payload.len()).sum::<usize>()
+    }
+
+    pub(super) fn ready_places(&self) -> usize {
+        self.ready.capacity()
+    }
+}
