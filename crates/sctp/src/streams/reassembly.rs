@@ -177,8 +177,9 @@ impl Reassembly {
     /// Gives up what is incomplete up to `new_cumulative_tsn`, and lets each stream listed continue
     /// after its SSN listed (RFC 3758 §3.6).
     ///
-    /// A continuation of what was given up is discarded, now or when it arrives. An SSN that was
-    /// delivered already is without effect.
+    /// The association has sorted out FORWARD-TSNs at or behind its cumulative TSN. A continuation
+    /// of what was given up is discarded, now or when it arrives. An SSN that was delivered already
+    /// is without effect.
     pub(crate) fn on_forward_tsn(
         &mut self,
         new_cumulative_tsn: u64,
@@ -194,9 +195,7 @@ impl Reassembly {
         {
             self.incomplete_bytes -= entry.remove().payload.len();
         }
-        if self.orphaned_by.is_none_or(|tsn| tsn < new_cumulative_tsn) {
-            self.discard_orphans(new_cumulative_tsn);
-        }
+        self.discard_orphans(new_cumulative_tsn);
         for (stream, ssn) in skipped {
             self.delivery.skip(stream, ssn);
         }
@@ -388,11 +387,6 @@ impl Reassembly {
     /// more of it may arrive.
     fn discard_orphans(&mut self, tsn: u64) {
         let mut last = tsn;
-        // What an assembly needs next is no orphan: that message has its beginning.
-        if self.assemblies.contains_key(&last.wrapping_add(1)) {
-            self.orphaned_by = None;
-            return;
-        }
         while let Some(loose) = self.loose.remove(&last.wrapping_add(1)) {
             self.incomplete_bytes -= loose.payload.len();
             last = last.wrapping_add(1);

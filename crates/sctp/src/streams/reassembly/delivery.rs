@@ -14,7 +14,7 @@ use crate::message::InboundMessage;
 const FIRST_SSN: u64 = 1 << 16;
 
 /// How many places for ready messages are kept when all were read.
-const KEPT_PLACES: usize = 64;
+const KEPT_PLACES: usize = 8;
 
 /// A message all of whose pieces have arrived.
 pub(super) struct Complete {
