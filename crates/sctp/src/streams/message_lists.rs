@@ -5,7 +5,7 @@ use slab::Slab;
 const NONE: u32 = u32::MAX;
 
 /// How many free places are kept when everything was removed.
-const KEPT_PLACES: usize = 64;
+const KEPT_PLACES: usize = 8;
 
 /// One list: where it begins and ends in its [`MessageLists`].
 #[derive(Clone, Copy, Debug)]

@@ -13,6 +13,8 @@ mod message_lists;
 mod reassembly;
 mod scheduler;
 mod send_queue;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use arena::PayloadArena;
 pub(crate) use reassembly::{Piece, Reassembly, ReassemblyError, ReassemblyLimits};

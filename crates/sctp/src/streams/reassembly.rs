@@ -9,6 +9,8 @@
 //! twice at most, whatever the order of arrival.
 
 mod delivery;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -175,8 +177,9 @@ impl Reassembly {
     /// Gives up what is incomplete up to `new_cumulative_tsn`, and lets each stream listed continue
     /// after its SSN listed (RFC 3758 §3.6).
     ///
-    /// A continuation of what was given up is discarded, now or when it arrives. An SSN that was
-    /// delivered already is without effect.
+    /// The association has sorted out FORWARD-TSNs at or behind its cumulative TSN. A continuation
+    /// of what was given up is discarded, now or when it arrives. An SSN that was delivered already
+    /// is without effect.
     pub(crate) fn on_forward_tsn(
         &mut self,
         new_cumulative_tsn: u64,
@@ -192,9 +195,7 @@ impl Reassembly {
         {
             self.incomplete_bytes -= entry.remove().payload.len();
         }
-        if self.orphaned_by.is_none_or(|tsn| tsn < new_cumulative_tsn) {
-            self.discard_orphans(new_cumulative_tsn);
-        }
+        self.discard_orphans(new_cumulative_tsn);
         for (stream, ssn) in skipped {
             self.delivery.skip(stream, ssn);
         }
@@ -228,7 +229,7 @@ impl Reassembly {
         piece: &Piece<'_>,
     ) -> Result<(), ReassemblyError> {
         self.refuse_beginning_inside(piece)?;
-        if !piece.unordered && !self.delivery.is_expected(piece.stream, piece.ssn) {
+        if self.must_wait(piece) {
             self.admit_aside()?;
         }
         self.delivery.on_complete(Complete {
@@ -262,18 +263,8 @@ impl Reassembly {
         arena: &mut PayloadArena,
         piece: &Piece<'_>,
     ) -> Result<(), ReassemblyError> {
-        if let Some(mut assembly) = self.assemblies.remove(&piece.tsn) {
-            let may_append = assembly.accepts(piece.stream, piece.ssn, piece.unordered);
-            if let Err(error) = may_append.and(self.fits(&assembly, piece.payload.len())) {
-                self.incomplete_bytes -= assembly.buffer.len();
-                return Err(error);
-            }
-            assembly.buffer.extend_from_slice(piece.payload);
-            self.incomplete_bytes += piece.payload.len();
-            if piece.ending {
-                return self.complete(assembly);
-            }
-            return self.advance(piece.tsn.wrapping_add(1), assembly);
+        if let Some(assembly) = self.assemblies.remove(&piece.tsn) {
+            return self.append(assembly, piece);
         }
         if self.orphaned_by.is_some_and(|tsn| tsn.wrapping_add(1) == piece.tsn) {
             self.orphaned_by = None;
@@ -283,6 +274,27 @@ impl Reassembly {
             return Ok(());
         }
         self.put_aside(arena, piece)
+    }
+
+    fn append(&mut self, mut assembly: Assembly, piece: &Piece<'_>) -> Result<(), ReassemblyError> {
+        let may_append = assembly.accepts(piece.stream, piece.ssn, piece.unordered);
+        if let Err(error) = may_append.and(self.fits(&assembly, piece.payload.len())) {
+            self.incomplete_bytes -= assembly.buffer.len();
+            return Err(error);
+        }
+        if piece.ending
+            && self.must_wait(piece)
+            && let Err(error) = self.admit_aside()
+        {
+            self.assemblies.insert(piece.tsn, assembly);
+            return Err(error);
+        }
+        assembly.buffer.extend_from_slice(piece.payload);
+        self.incomplete_bytes += piece.payload.len();
+        if piece.ending {
+            return self.complete(assembly);
+        }
+        self.advance(piece.tsn.wrapping_add(1), assembly)
     }
 
     fn put_aside(
@@ -359,6 +371,11 @@ impl Reassembly {
         Ok(())
     }
 
+    /// Whether the message of `piece`, were it complete, would have to wait for another.
+    fn must_wait(&self, piece: &Piece<'_>) -> bool {
+        !piece.unordered && !self.delivery.is_expected(piece.stream, piece.ssn)
+    }
+
     fn refuse_beginning_inside(&self, piece: &Piece<'_>) -> Result<(), ReassemblyError> {
         if self.assemblies.contains_key(&piece.tsn) {
             return Err(ReassemblyError::ProtocolViolation("a message begins inside another"));
@@ -370,11 +387,6 @@ impl Reassembly {
     /// more of it may arrive.
     fn discard_orphans(&mut self, tsn: u64) {
         let mut last = tsn;
-        // What an assembly needs next is no orphan: that message has its beginning.
-        if self.assemblies.contains_key(&last.wrapping_add(1)) {
-            self.orphaned_by = None;
-            return;
-        }
         while let Some(loose) = self.loose.remove(&last.wrapping_add(1)) {
             self.incomplete_bytes -= loose.payload.len();
             last = last.wrapping_add(1);

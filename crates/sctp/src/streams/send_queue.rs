@@ -4,6 +4,9 @@
 //! fragmentation (RFC 9260 §6.9), and the lifetime of messages whose transmission has not begun.
 //! What was cut belongs to the association.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -180,7 +183,10 @@ impl SendQueue {
 
     /// Drops what is not cut yet of the begun message, if it is `id`; returns whether it was.
     ///
-    /// Its chunks never end with an E bit then: the association skips it by a FORWARD-TSN.
+    /// The association then skips the message by a FORWARD-TSN. What it sent of it ends without an
+    /// E bit and may be acknowledged already, so it spends one further TSN on the message, never
+    /// sent and abandoned at once; the FORWARD-TSN that passes it is what ends the message at the
+    /// peer.
     pub(crate) fn abandon_begun(&mut self, id: MessageId) -> bool {
         let Some(begun) = self.begun.take_if(|begun| begun.queued.id == id) else { return false };
         self.buffered_bytes -= begun.rest_bytes();

@@ -14,7 +14,7 @@ use crate::message::InboundMessage;
 const FIRST_SSN: u64 = 1 << 16;
 
 /// How many places for ready messages are kept when all were read.
-const KEPT_PLACES: usize = 64;
+const KEPT_PLACES: usize = 8;
 
 /// A message all of whose pieces have arrived.
 pub(super) struct Complete {
@@ -154,5 +154,18 @@ impl Delivery {
     /// Its bytes are counted already.
     fn make_ready(&mut self, stream: u16, Waiting { ppid, payload }: Waiting) {
         self.ready.push_back(InboundMessage { stream, ppid, unordered: false, payload });
+    }
+}
+
+#[cfg(test)]
+impl Delivery {
+    /// What `held_bytes` must be.
+    pub(super) fn counted_bytes(&self) -> usize {
+        let waiting: usize = self.waiting.values().map(|message| message.payload.len()).sum();
+        waiting + self.ready.iter().map(|message| message.payload.len()).sum::<usize>()
+    }
+
+    pub(super) fn ready_places(&self) -> usize {
+        self.ready.capacity()
     }
 }

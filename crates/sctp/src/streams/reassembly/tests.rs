@@ -1,0 +1,398 @@
+use rexmit_core::Seed;
+
+use super::*;
+
+const BASE: u64 = 1 << 32;
+/// A whole message, its beginning, middle and end.
+const WHOLE: (bool, bool) = (true, true);
+const BEGIN: (bool, bool) = (true, false);
+const MIDDLE: (bool, bool) = (false, false);
+const END: (bool, bool) = (false, true);
+
+fn ordered(tsn: u64, stream: u16, ssn: u16, part: (bool, bool), payload: &[u8]) -> Piece<'_> {
+    let (beginning, ending) = part;
+    Piece { tsn, stream, ssn, ppid: 0, unordered: false, beginning, ending, payload }
+}
+
+fn unordered(tsn: u64, stream: u16, part: (bool, bool), payload: &[u8]) -> Piece<'_> {
+    Piece { unordered: true, ..ordered(tsn, stream, 0, part, payload) }
+}
+
+/// A receiver and the arena it copies to.
+struct Receiver(Reassembly, PayloadArena);
+
+impl Receiver {
+    fn new(max_message_bytes: usize, max_held_chunks: usize) -> Self {
+        let limits = ReassemblyLimits { max_message_bytes, max_held_chunks };
+        Self(Reassembly::new(limits), PayloadArena::new())
+    }
+
+    fn on(&mut self, piece: Piece<'_>) -> Result<(), ReassemblyError> {
+        let outcome = self.0.on_data(&mut self.1, &piece);
+        self.assert_counts();
+        outcome
+    }
+
+    fn forward(&mut self, tsn: u64, skipped: &[(u16, u16)]) {
+        self.0.on_forward_tsn(tsn, skipped.iter().copied());
+        self.assert_counts();
+    }
+
+    /// The payloads of all messages that are ready.
+    fn read(&mut self) -> Vec<Bytes> {
+        let read = std::iter::from_fn(|| self.0.pop()).map(|message| message.payload).collect();
+        self.assert_counts();
+        read
+    }
+
+    /// Everything that is kept is counted, once.
+    fn assert_counts(&self) {
+        let assembled: usize = self.0.assemblies.values().map(|a| a.buffer.len()).sum();
+        let loose: usize = self.0.loose.values().map(|l| l.payload.len()).sum();
+        assert_eq!(self.0.held_bytes(), assembled + loose + self.0.delivery.counted_bytes());
+    }
+}
+
+impl Default for Receiver {
+    fn default() -> Self {
+        Self::new(1000, 1000)
+    }
+}
+
+fn is_violation(outcome: Result<(), ReassemblyError>) -> bool {
+    matches!(outcome, Err(ReassemblyError::ProtocolViolation(_)))
+}
+
+#[test]
+fn pieces_become_a_message_in_whatever_order_they_arrive() {
+    let pieces = [
+        ordered(BASE, 1, 0, BEGIN, b"a"),
+        ordered(BASE + 1, 1, 0, MIDDLE, b"bc"),
+        ordered(BASE + 2, 1, 0, MIDDLE, b"d"),
+        ordered(BASE + 3, 1, 0, END, b"ef"),
+    ];
+    for permutation in 0..4 * 4 * 4 * 4 {
+        let order = [permutation % 4, permutation / 4 % 4, permutation / 16 % 4, permutation / 64];
+        if (0..4).any(|index| !order.contains(&index)) {
+            continue;
+        }
+        let mut receiver = Receiver::default();
+        for index in order {
+            assert!(!receiver.0.has_ready());
+            receiver.on(pieces[index]).unwrap();
+        }
+        assert_eq!(receiver.read(), [&b"abcdef"[..]], "order {order:?}");
+        assert_eq!(receiver.0.held_bytes(), 0);
+    }
+}
+
+#[test]
+fn ordered_messages_wait_for_their_turn_in_their_stream_only_and_unordered_ones_never() {
+    let mut receiver = Receiver::default();
+    receiver.on(ordered(BASE + 1, 1, 1, WHOLE, b"1/1")).unwrap();
+    receiver.on(ordered(BASE + 2, 2, 0, WHOLE, b"2/0")).unwrap();
+    receiver.on(unordered(BASE + 3, 1, WHOLE, b"1/u")).unwrap();
+    assert_eq!(receiver.read(), [&b"2/0"[..], b"1/u"]);
+    assert_eq!(receiver.0.held_bytes(), 3);
+    receiver.on(ordered(BASE, 1, 0, WHOLE, b"1/0")).unwrap();
+    assert_eq!(receiver.read(), [&b"1/0"[..], b"1/1"]);
+}
+
+#[test]
+fn order_holds_across_the_wrap_of_the_ssn() {
+    let mut rng = Seed::from_u64(3).rng();
+    let mut receiver = Receiver::default();
+    let numbers: Vec<u64> = (0..200_000).collect();
+    let mut read = Vec::new();
+    for window in numbers.chunks(100) {
+        let mut window = window.to_vec();
+        while !window.is_empty() {
+            let number = window.swap_remove(rng.below(window.len() as u64) as usize);
+            let payload = number.to_be_bytes();
+            receiver.on(ordered(BASE + number, 9, number as u16, WHOLE, &payload)).unwrap();
+            read.extend(receiver.read());
+        }
+    }
+    assert_eq!(read.len(), numbers.len());
+    assert!(read.iter().zip(&numbers).all(|(payload, number)| payload[..] == number.to_be_bytes()));
+}
+
+#[test]
+fn contradictions_are_violations_and_spare_other_messages() {
+    let waiting = ordered(BASE + 9, 2, 4, WHOLE, b"w");
+    let begun = ordered(BASE, 1, 0, BEGIN, b"b");
+    let violations = [
+        ("a beginning inside", vec![begun], ordered(BASE + 1, 1, 1, BEGIN, b"x")),
+        ("a message inside", vec![begun], ordered(BASE + 1, 1, 1, WHOLE, b"x")),
+        ("another stream", vec![begun], ordered(BASE + 1, 3, 0, END, b"x")),
+        ("another SSN", vec![begun], ordered(BASE + 1, 1, 1, MIDDLE, b"x")),
+        ("another order", vec![begun], unordered(BASE + 1, 1, END, b"x")),
+        ("another order, joined", vec![unordered(BASE + 1, 1, END, b"x")], begun),
+        ("another stream, joined", vec![ordered(BASE + 1, 3, 0, END, b"x")], begun),
+        ("a waiting SSN", vec![], ordered(BASE, 2, 4, WHOLE, b"x")),
+        (
+            "a past SSN",
+            vec![ordered(BASE, 1, 0, WHOLE, b"x")],
+            ordered(BASE + 1, 1, 0, WHOLE, b"x"),
+        ),
+        ("an SSN long past", vec![], ordered(BASE, 1, 40_000, WHOLE, b"x")),
+    ];
+    for (name, before, piece) in violations {
+        let mut receiver = Receiver::default();
+        receiver.on(waiting).unwrap();
+        for piece in before {
+            receiver.on(piece).unwrap();
+        }
+        assert!(is_violation(receiver.on(piece)), "{name}");
+        receiver.read();
+        for ssn in 0..4 {
+            receiver.on(ordered(BASE + 20 + u64::from(ssn), 2, ssn, WHOLE, b"x")).unwrap();
+        }
+        assert_eq!(receiver.read().last().unwrap(), &b"w"[..], "{name}");
+    }
+}
+
+#[test]
+fn contradictions_that_no_neighbour_shows_are_found_when_the_gaps_are_filled() {
+    let whole = |tsn| unordered(tsn, 1, WHOLE, b"x");
+    for (name, piece) in [
+        ("no end", unordered(BASE + 1, 1, BEGIN, b"x")),
+        ("no beginning", unordered(BASE + 1, 1, END, b"x")),
+        ("only a middle", unordered(BASE + 1, 1, MIDDLE, b"x")),
+    ] {
+        let mut receiver = Receiver::default();
+        for piece in [whole(BASE + 2), whole(BASE), piece] {
+            assert!(!receiver.0.has_contradiction(BASE - 1));
+            receiver.on(piece).unwrap();
+        }
+        assert!(receiver.0.has_contradiction(BASE + 2), "{name}");
+    }
+}
+
+#[test]
+fn a_message_above_its_limit_is_refused_however_it_grows() {
+    for pieces in [
+        vec![unordered(BASE, 1, WHOLE, &[0; 11])],
+        vec![unordered(BASE, 1, BEGIN, &[0; 6]), unordered(BASE + 1, 1, MIDDLE, &[0; 5])],
+        vec![unordered(BASE + 1, 1, END, &[0; 5]), unordered(BASE, 1, BEGIN, &[0; 6])],
+    ] {
+        let mut receiver = Receiver::new(10, 100);
+        let (last, before) = pieces.split_last().unwrap();
+        for piece in before {
+            receiver.on(*piece).unwrap();
+        }
+        assert_eq!(receiver.on(*last), Err(ReassemblyError::MessageTooLarge));
+        assert_eq!(receiver.0.held_bytes(), 0);
+        receiver.on(unordered(BASE + 7, 1, BEGIN, &[0; 6])).unwrap();
+        receiver.on(unordered(BASE + 8, 1, END, &[0; 4])).unwrap();
+        assert_eq!(receiver.read(), [&[0; 10][..]], "a message of exactly the limit is taken");
+    }
+}
+
+#[test]
+fn pieces_that_would_be_held_above_the_limit_are_refused_without_effect() {
+    let refused = Err(ReassemblyError::TooManyHeldChunks);
+    let mut receiver = Receiver::new(1000, 3);
+    for ssn in 1..=2u16 {
+        receiver.on(ordered(BASE + 2 + u64::from(ssn), 1, ssn, WHOLE, b"x")).unwrap();
+    }
+    assert!(!receiver.0.is_full());
+    receiver.on(ordered(BASE + 2, 1, 0, END, b"x")).unwrap();
+    assert!(receiver.0.is_full());
+    assert_eq!(receiver.on(ordered(BASE + 5, 1, 3, WHOLE, b"x")), refused);
+    assert_eq!(receiver.on(unordered(BASE + 7, 1, MIDDLE, b"x")), refused);
+    assert_eq!(receiver.0.held_bytes(), 3);
+    receiver.on(ordered(BASE + 10, 2, 1, BEGIN, b"x")).unwrap();
+    assert_eq!(receiver.on(ordered(BASE + 11, 2, 1, END, b"x")), refused);
+    assert_eq!(receiver.0.held_bytes(), 4);
+    // What everything waits for gets through, and so does what need not be held.
+    receiver.on(unordered(BASE + 8, 1, WHOLE, b"u")).unwrap();
+    receiver.on(ordered(BASE, 1, 0, BEGIN, b"x")).unwrap();
+    receiver.on(ordered(BASE + 1, 1, 0, MIDDLE, b"x")).unwrap();
+    assert!(receiver.0.is_full(), "unread messages are held, too");
+    assert_eq!(receiver.read(), [&b"u"[..], b"xxx", b"x", b"x"]);
+    receiver.on(ordered(BASE + 5, 1, 3, WHOLE, b"x")).unwrap();
+    receiver.on(ordered(BASE + 11, 2, 1, END, b"x")).unwrap();
+    assert!(!receiver.0.is_full());
+}
+
+#[test]
+fn beginnings_are_limited_and_unread_messages_are_not_refused() {
+    let mut receiver = Receiver::new(1000, 3);
+    for tsn in 0..10 {
+        receiver.on(unordered(BASE + tsn, 1, WHOLE, b"x")).unwrap();
+    }
+    for tsn in 0..3 {
+        receiver.on(unordered(BASE + 100 + 2 * tsn, 1, BEGIN, b"x")).unwrap();
+        receiver.on(unordered(BASE + 300 + 2 * tsn, 1, END, b"x")).unwrap();
+    }
+    let refused = receiver.on(unordered(BASE + 200, 1, BEGIN, b"x"));
+    assert_eq!(refused, Err(ReassemblyError::TooManyHeldChunks));
+    assert_eq!(receiver.0.held_bytes(), 16);
+}
+
+#[test]
+fn a_forward_tsn_releases_what_waited_for_the_skipped() {
+    let mut receiver = Receiver::default();
+    for (tsn, stream, ssn) in [(1, 1, 1), (3, 1, 3), (4, 1, 4), (6, 1, 6), (7, 2, 1)] {
+        let name = [stream as u8, ssn as u8];
+        receiver.on(ordered(BASE + tsn, stream, ssn, WHOLE, &name)).unwrap();
+    }
+    receiver.forward(BASE + 2, &[(1, 2)]);
+    assert_eq!(receiver.read(), [[1, 1], [1, 3], [1, 4]].map(Vec::from));
+    receiver.forward(BASE + 2, &[(1, 0), (1, 2)]);
+    assert_eq!(receiver.read().len(), 0, "an SSN in the past is without effect");
+    receiver.forward(BASE + 5, &[(1, 5), (2, 0)]);
+    assert_eq!(receiver.read(), [[1, 6], [2, 1]].map(Vec::from));
+    receiver.on(ordered(BASE + 8, 1, 7, WHOLE, b"next")).unwrap();
+    assert_eq!(receiver.read(), [&b"next"[..]]);
+}
+
+#[test]
+fn a_forward_tsn_drops_what_misses_a_skipped_tsn_and_keeps_the_rest() {
+    let mut receiver = Receiver::default();
+    receiver.on(unordered(BASE, 1, BEGIN, b"lost")).unwrap();
+    receiver.on(unordered(BASE + 2, 1, END, b"lost")).unwrap();
+    receiver.on(unordered(BASE + 3, 1, BEGIN, b"kept ")).unwrap();
+    receiver.on(unordered(BASE + 5, 1, END, b"message")).unwrap();
+    receiver.forward(BASE + 3, &[]);
+    assert_eq!(receiver.0.held_bytes(), 12);
+    receiver.on(unordered(BASE + 4, 1, MIDDLE, b"whole ")).unwrap();
+    assert_eq!(receiver.read(), [&b"kept whole message"[..]]);
+}
+
+#[test]
+fn the_rest_of_a_skipped_message_is_discarded_whenever_it_arrives() {
+    for late in [false, true] {
+        let rest = [
+            unordered(BASE + 2, 1, MIDDLE, b"x"),
+            unordered(BASE + 3, 1, MIDDLE, b"x"),
+            unordered(BASE + 4, 1, END, b"x"),
+        ];
+        let mut receiver = Receiver::default();
+        let feed = |receiver: &mut Receiver| {
+            for index in [1, 2, 0] {
+                receiver.on(rest[index]).unwrap();
+            }
+        };
+        if !late {
+            feed(&mut receiver);
+        }
+        receiver.forward(BASE + 1, &[]);
+        if late {
+            feed(&mut receiver);
+        }
+        assert_eq!(receiver.0.held_bytes(), 0, "late: {late}");
+        receiver.on(unordered(BASE + 6, 1, END, b"d")).unwrap();
+        receiver.on(unordered(BASE + 5, 1, BEGIN, b"c")).unwrap();
+        assert_eq!(receiver.read(), [&b"cd"[..]]);
+        assert!(!receiver.0.has_contradiction(BASE + 6));
+    }
+}
+
+#[test]
+fn a_message_cut_short_by_its_sender_makes_room_for_the_next() {
+    let mut receiver = Receiver::default();
+    receiver.on(ordered(BASE, 1, 0, BEGIN, b"never finished")).unwrap();
+    // The sender spends BASE + 1 on what it will not send.
+    receiver.forward(BASE + 1, &[(1, 0)]);
+    receiver.on(ordered(BASE + 2, 1, 1, WHOLE, b"next")).unwrap();
+    assert_eq!(receiver.read(), [&b"next"[..]]);
+}
+
+#[test]
+fn a_reset_stream_starts_again_from_zero() {
+    let mut receiver = Receiver::default();
+    for stream in 1..=3u16 {
+        let tsn = BASE + u64::from(stream);
+        receiver.on(ordered(tsn, stream, 0, WHOLE, b"before")).unwrap();
+    }
+    receiver.0.on_streams_reset(Some(&[1, 2, 77]));
+    receiver.read();
+    receiver.on(ordered(BASE + 11, 1, 0, WHOLE, b"1")).unwrap();
+    receiver.on(ordered(BASE + 12, 2, 0, WHOLE, b"2")).unwrap();
+    assert!(is_violation(receiver.on(ordered(BASE + 13, 3, 0, WHOLE, b"3"))));
+    assert_eq!(receiver.read(), [&b"1"[..], b"2"]);
+    receiver.0.on_streams_reset(None);
+    for stream in 1..=3u16 {
+        let tsn = BASE + 20 + u64::from(stream);
+        receiver.on(ordered(tsn, stream, 0, WHOLE, b"after")).unwrap();
+    }
+    assert_eq!(receiver.read(), [&b"after"[..]; 3]);
+}
+
+#[test]
+fn a_reset_delivers_what_a_mistaken_peer_left_waiting() {
+    for streams in [None, Some(&[1][..])] {
+        let mut receiver = Receiver::default();
+        for ssn in [5u16, 3] {
+            receiver.on(ordered(BASE + u64::from(ssn), 1, ssn, WHOLE, &[ssn as u8])).unwrap();
+        }
+        receiver.0.on_streams_reset(streams);
+        receiver.on(ordered(BASE + 9, 1, 0, WHOLE, &[0])).unwrap();
+        assert_eq!(receiver.read(), [vec![3], vec![5], vec![0]]);
+    }
+}
+
+#[test]
+fn a_message_of_pieces_pins_at_most_twice_its_size() {
+    let mut receiver = Receiver::new(1 << 20, 100);
+    let mut tsn = BASE;
+    for pieces in [60, 2, 45, 3, 2] {
+        for index in 0..pieces {
+            let part = [MIDDLE, BEGIN, END]
+                [usize::from(index == 0) + 2 * usize::from(index + 1 == pieces)];
+            receiver.on(unordered(tsn, 1, part, &[7; 1200])).unwrap();
+            tsn += 1;
+        }
+        let payload = receiver.read().remove(0);
+        let bytes = payload.len();
+        assert_eq!(bytes, pieces * 1200);
+        let pinned = payload.try_into_mut().expect("it is the only handle").capacity();
+        assert!(pinned <= 2 * bytes, "{bytes} bytes pin {pinned}");
+    }
+}
+
+#[test]
+fn memory_of_a_long_backlog_is_given_back() {
+    let mut receiver = Receiver::new(1000, 10_000);
+    for tsn in 0..5000 {
+        receiver.on(unordered(BASE + tsn, 1, WHOLE, b"x")).unwrap();
+    }
+    receiver.read();
+    assert!(receiver.0.delivery.ready_places() <= 8);
+}
+
+#[test]
+fn arbitrary_pieces_are_counted_bounded_and_never_a_panic() {
+    for seed in 0..2000 {
+        let mut rng = Seed::from_u64(seed).rng();
+        let base = if seed.is_multiple_of(4) { u64::MAX - 20 } else { BASE };
+        let mut receiver = Receiver::new(30, 8);
+        for _ in 0..200 {
+            let tsn = base.wrapping_add(rng.below(40));
+            let payload = vec![1; rng.below(12) as usize];
+            let part = (rng.chance(0.4), rng.chance(0.4));
+            let ssn = [rng.below(4), rng.below(1 << 16)][usize::from(rng.chance(0.1))] as u16;
+            let mut piece = ordered(tsn, rng.below(3) as u16, ssn, part, &payload);
+            piece.unordered = rng.chance(0.3);
+            let held = receiver.0.held_bytes();
+            if receiver.on(piece) == Err(ReassemblyError::TooManyHeldChunks) {
+                assert_eq!(receiver.0.held_bytes(), held);
+            }
+            match rng.below(20) {
+                0 => receiver.forward(tsn, &[(rng.below(3) as u16, ssn)]),
+                1 => receiver.0.on_streams_reset(Some(&[rng.below(3) as u16])),
+                2 => receiver.0.on_streams_reset(None),
+                3..=8 => drop(receiver.read()),
+                _ => {}
+            }
+            let aside = receiver.0.loose.len() + receiver.0.delivery.waiting_messages();
+            assert!(aside <= 8 && receiver.0.assemblies.len() <= 8);
+        }
+        receiver.forward(u64::MAX, &[]);
+        receiver.0.on_streams_reset(None);
+        receiver.read();
+        assert_eq!(receiver.0.held_bytes(), 0);
+    }
+}

@@ -1,0 +1,287 @@
+//! Both sides together, over a network that shuffles, repeats and gives up.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use rexmit_core::{Instant, Rng, Seed};
+
+use super::*;
+use crate::message::{InboundMessage, MessageId, OutboundMessage, Reliability};
+
+#[test]
+fn streams_cost_nothing_until_they_are_used() {
+    assert!(size_of::<SendQueue>() + size_of::<Reassembly>() <= 512);
+}
+
+const STREAMS: u64 = 5;
+const FIRST_TSN: u64 = (1 << 32) + 77;
+
+/// What became of the TSNs that were assigned.
+struct Sent {
+    fragment: Fragment,
+    abandoned: bool,
+}
+
+struct Pair {
+    rng: Rng,
+    now: Instant,
+    queue: SendQueue,
+    reassembly: Reassembly,
+    arena: PayloadArena,
+    /// From the TSN after `cumulative_tsn` on.
+    sent: BTreeMap<u64, Sent>,
+    next_tsn: u64,
+    received: BTreeSet<u64>,
+    cumulative_tsn: u64,
+    /// TSNs on the network.
+    flying: Vec<u64>,
+    pending_reset: Option<Option<u16>>,
+    messages: Vec<OutboundMessage>,
+    /// What may remain undelivered.
+    given_up: BTreeSet<u64>,
+    /// What may still be delivered in order, by stream.
+    ordered: [VecDeque<u64>; STREAMS as usize],
+    unordered: BTreeSet<u64>,
+}
+
+impl Pair {
+    fn new(seed: u64) -> Self {
+        let scheduling = if seed.is_multiple_of(2) {
+            Scheduling::RoundRobin
+        } else {
+            Scheduling::FirstComeFirstServed
+        };
+        Self {
+            rng: Seed::from_u64(seed).rng(),
+            now: Instant::ZERO,
+            queue: SendQueue::new(scheduling),
+            reassembly: Reassembly::new(ReassemblyLimits::default()),
+            arena: PayloadArena::new(),
+            sent: BTreeMap::new(),
+            next_tsn: FIRST_TSN,
+            received: BTreeSet::new(),
+            cumulative_tsn: FIRST_TSN - 1,
+            flying: Vec::new(),
+            pending_reset: None,
+            messages: Vec::new(),
+            given_up: BTreeSet::new(),
+            ordered: Default::default(),
+            unordered: BTreeSet::new(),
+        }
+    }
+
+    fn step(&mut self) {
+        self.now += Duration::from_millis(1);
+        match self.rng.below(20) {
+            0..=3 => self.push(),
+            4..=9 => self.cut(),
+            10..=15 => self.deliver(),
+            16 => self.abandon(),
+            17 => self.forward(),
+            18 => self.ask_for_reset(),
+            _ => {
+                let given_up = &mut self.given_up;
+                self.queue.expire(self.now, |id, _| {
+                    given_up.insert(id.0);
+                });
+                self.read();
+            }
+        }
+        self.reset_if_pending();
+        assert!(!self.reassembly.has_contradiction(self.cumulative_tsn));
+    }
+
+    fn push(&mut self) {
+        let (rng, id) = (&mut self.rng, self.messages.len() as u64);
+        let most = if rng.chance(0.3) { 400 } else { 30 };
+        let mut payload = vec![0; 1 + rng.below(most) as usize];
+        rng.fill(&mut payload);
+        let mut message = OutboundMessage::new(rng.below(STREAMS) as u16, payload);
+        message.ppid = id as u32;
+        message.unordered = rng.chance(0.3);
+        if rng.chance(0.2) {
+            message.reliability = Reliability::Timed(Duration::from_millis(rng.below(40)));
+        }
+        if message.unordered {
+            self.unordered.insert(id);
+        } else {
+            self.ordered[message.stream as usize].push_back(id);
+        }
+        self.messages.push(message.clone());
+        self.queue.push(self.now, MessageId(id), message);
+    }
+
+    fn cut(&mut self) {
+        if self.next_tsn - self.cumulative_tsn > 60 {
+            return;
+        }
+        let max_payload = 1 + self.rng.below(40) as usize;
+        if let Some(fragment) = self.queue.next(max_payload) {
+            self.flying.push(self.next_tsn);
+            self.sent.insert(self.next_tsn, Sent { fragment, abandoned: false });
+            self.next_tsn += 1;
+        }
+    }
+
+    /// One TSN arrives, wherever it stands among those on their way; maybe it will do so again.
+    fn deliver(&mut self) {
+        if self.flying.is_empty() {
+            return;
+        }
+        let at = self.rng.below(self.flying.len() as u64) as usize;
+        let tsn = if self.rng.chance(0.1) { self.flying[at] } else { self.flying.swap_remove(at) };
+        if tsn <= self.cumulative_tsn || !self.received.insert(tsn) {
+            return;
+        }
+        let fragment = &self.sent[&tsn].fragment;
+        let piece = Piece {
+            tsn,
+            stream: fragment.stream,
+            // RFC 9260 §6.6: without significance, arbitrary, to be ignored.
+            ssn: if fragment.unordered { self.rng.below(1 << 16) as u16 } else { fragment.ssn },
+            ppid: fragment.ppid,
+            unordered: fragment.unordered,
+            beginning: fragment.beginning,
+            ending: fragment.ending,
+            payload: &fragment.payload,
+        };
+        self.reassembly.on_data(&mut self.arena, &piece).expect("the sender is correct");
+        self.advance();
+    }
+
+    fn advance(&mut self) {
+        while self.received.remove(&(self.cumulative_tsn + 1)) {
+            self.cumulative_tsn += 1;
+            self.sent.remove(&self.cumulative_tsn);
+        }
+    }
+
+    /// The sender gives up a message of which some TSN is outstanding.
+    fn abandon(&mut self) {
+        let outstanding = self.next_tsn - 1 - self.cumulative_tsn;
+        if outstanding == 0 {
+            return;
+        }
+        let tsn = self.cumulative_tsn + 1 + self.rng.below(outstanding);
+        let id = self.sent[&tsn].fragment.message;
+        if self.queue.abandon_begun(id) {
+            // The TSN that stands for what will not be sent.
+            let last = self.sent[&(self.next_tsn - 1)].fragment.clone();
+            self.sent.insert(self.next_tsn, Sent { fragment: last, abandoned: true });
+            self.next_tsn += 1;
+        }
+        self.given_up.insert(id.0);
+        for sent in self.sent.values_mut().filter(|sent| sent.fragment.message == id) {
+            sent.abandoned = true;
+        }
+    }
+
+    fn forward(&mut self) {
+        let mut point = self.cumulative_tsn;
+        let mut skipped = BTreeMap::new();
+        let is_past = |tsn: u64, sent: &Sent| sent.abandoned || self.received.contains(&tsn);
+        while let Some(sent) = self.sent.get(&(point + 1)).filter(|sent| is_past(point + 1, sent)) {
+            if sent.abandoned && !sent.fragment.unordered {
+                skipped.insert(sent.fragment.stream, sent.fragment.ssn);
+            }
+            point += 1;
+        }
+        if point == self.cumulative_tsn {
+            return;
+        }
+        self.reassembly.on_forward_tsn(point, skipped.into_iter());
+        self.cumulative_tsn = point;
+        self.sent = self.sent.split_off(&(point + 1));
+        self.received = self.received.split_off(&(point + 1));
+    }
+
+    fn ask_for_reset(&mut self) {
+        if self.pending_reset.is_none() && self.rng.chance(0.3) {
+            let stream = self.rng.chance(0.7).then(|| self.rng.below(STREAMS) as u16);
+            match stream {
+                Some(stream) => self.queue.pause(stream),
+                None => self.queue.pause_all(),
+            }
+            self.pending_reset = Some(stream);
+        }
+    }
+
+    /// Resets once nothing of the stream is on its way.
+    fn reset_if_pending(&mut self) {
+        let Some(stream) = self.pending_reset else { return };
+        let is_of_it = |sent: &Sent| stream.is_none_or(|stream| sent.fragment.stream == stream);
+        if self.sent.values().any(is_of_it) {
+            return;
+        }
+        match stream {
+            Some(stream) if !self.queue.has_begun_message_on(stream) => {
+                self.reassembly.on_streams_reset(Some(&[stream]));
+                self.queue.reset_ssn(stream);
+                self.queue.resume(stream);
+            }
+            None if !self.queue.has_begun_message() => {
+                self.reassembly.on_streams_reset(None);
+                self.queue.reset_all_ssns();
+                self.queue.resume_all();
+            }
+            _ => return,
+        }
+        self.pending_reset = None;
+    }
+
+    fn read(&mut self) {
+        while self.reassembly.has_ready() {
+            let message = self.reassembly.pop().expect("one is ready");
+            self.check(&message);
+        }
+        assert_eq!(self.reassembly.pop(), None);
+    }
+
+    fn check(&mut self, message: &InboundMessage) {
+        let id = u64::from(message.ppid);
+        let original = &self.messages[id as usize];
+        assert_eq!(message.payload, original.payload);
+        assert_eq!((message.stream, message.unordered), (original.stream, original.unordered));
+        if message.unordered {
+            assert!(self.unordered.remove(&id), "delivered twice");
+            return;
+        }
+        let ordered = &mut self.ordered[message.stream as usize];
+        while let Some(first) = ordered.pop_front() {
+            if first == id {
+                return;
+            }
+            assert!(self.given_up.contains(&first), "message {first} was overtaken by {id}");
+        }
+        panic!("message {id} was delivered twice or too late");
+    }
+
+    /// Lets everything arrive or be skipped, and checks that nothing is missing or left.
+    fn finish(mut self) {
+        while !self.queue.is_empty() || self.cumulative_tsn + 1 < self.next_tsn {
+            self.cut();
+            self.deliver();
+            self.forward();
+            self.reset_if_pending();
+        }
+        self.read();
+        let undelivered = self.ordered.iter().flatten().chain(&self.unordered);
+        for id in undelivered {
+            assert!(self.given_up.contains(id), "message {id} was lost");
+        }
+        assert_eq!(self.queue.buffered_bytes(), 0);
+        assert_eq!(self.reassembly.held_bytes(), 0);
+        assert!(!self.reassembly.has_contradiction(self.cumulative_tsn));
+    }
+}
+
+#[test]
+fn every_message_is_delivered_exactly_once_and_in_order_or_given_up() {
+    for seed in 0..500 {
+        let mut pair = Pair::new(seed);
+        for _ in 0..1500 {
+            pair.step();
+        }
+        pair.finish();
+    }
+}
