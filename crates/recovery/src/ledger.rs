@@ -120,8 +120,8 @@ impl Ledger {
         PacketNumber(self.first + self.packets.len() as u64)
     }
 
-    /// A packet leaves with its first unit.
-    pub fn on_sent(&mut self, now: Instant, path: u8, cause: SendCause, unit: u64, bytes: u32) {
+    /// A packet leaves over `path` with its first unit, of `bytes`.
+    pub fn on_sent(&mut self, now: Instant, path: u8, cause: SendCause, (unit, bytes): (u64, u32)) {
         self.packets.push_back(SentPacket {
             sent_at: now,
             path,
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn the_highest_unit_decides_the_end_of_a_packet() {
         let mut ledger = Ledger::new(1);
-        ledger.on_sent(Instant::ZERO, 0, SendCause::New, 7, 100);
+        ledger.on_sent(Instant::ZERO, 0, SendCause::New, (7, 100));
         ledger.on_bundled(8, 100);
         assert_eq!(ledger.flight(0), Flight { packets: 1, bytes: 200 });
         assert!(!ledger.on_unit_ended(&ended(7, 0), Fate::Acknowledged));
@@ -214,7 +214,7 @@ mod tests {
     fn ended_packets_are_forgotten_only_behind_nothing_in_flight() {
         let mut ledger = Ledger::new(1);
         for unit in 0..3 {
-            ledger.on_sent(Instant::ZERO, 0, SendCause::New, unit, 100);
+            ledger.on_sent(Instant::ZERO, 0, SendCause::New, (unit, 100));
         }
         ledger.on_unit_ended(&ended(1, 1), Fate::Lost(SendCause::FastRetransmit));
         ledger.forget_ended();

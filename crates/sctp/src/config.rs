@@ -248,11 +248,8 @@ mod tests {
         assert_eq!((rto.alpha_inverse, rto.beta_inverse), (8, 4));
         assert_eq!(config.recovery.max_burst, 4);
         assert_eq!(EndpointConfig::default().cookie_lifetime, Duration::from_secs(60));
-        let attempts = (
-            config.association_max_retrans,
-            config.path_max_retrans,
-            config.max_init_retransmits,
-        );
+        let attempts =
+            (config.association_max_retrans, config.path_max_retrans, config.max_init_retransmits);
         assert_eq!(attempts, (10, 5, 8));
         assert_eq!(config.heartbeat_interval, Some(Duration::from_secs(30)));
         assert_eq!(config.sack_delay, Duration::from_millis(200));

@@ -1,10 +1,45 @@
-//! placeholder
+//! SCTP (RFC 9260) as a state machine: bytes and time in, bytes and events out.
+//!
+//! An [`Endpoint`] is a value that owns no socket, reads no clock and draws only from the seed it
+//! was given. A driver feeds it through [`rexmit_core::Machine`]; the application calls
+//! [`Endpoint::connect`], [`Endpoint::send`], [`Endpoint::receive`] and reads [`Event`]s.
+//!
+//! # The contract
+//! - A message that [`Endpoint::send`] accepted is delivered, or [`Event::MessageFailed`] gives it
+//!   back with the reason. Nothing is lost silently.
+//! - [`Event::Closed`] is the last event of an association. What had arrived can still be
+//!   received; after that its [`AssociationId`] is good for nothing.
+//! - Nothing that arrives can make it panic or grow beyond the limits in [`AssociationConfig`] and
+//!   [`EndpointConfig`].
+//! - Beside RFC 9260 it speaks partial reliability (RFC 3758, RFC 7496) and stream reset
+//!   (RFC 6525), each of which can be switched off.
+//!
+//! # Where it departs from a SHOULD of RFC 9260
+//! - §6.2: data that was acknowledged is never dropped again; a full receiver takes what closes a
+//!   gap up to twice its buffer instead.
+//! - §6.2.1 D iii: that a receiver reneged is seen when the cumulative point reaches the chunk, not
+//!   at the first SACK without it, which may be an old SACK that was overtaken.
+//! - §5.4, §6.4: an association sends over its primary path only; other addresses of the peer are
+//!   recorded.
 
+mod association;
+mod config;
+mod endpoint;
+mod error;
+mod event;
 mod message;
-#[cfg_attr(not(test), expect(dead_code, reason = "the association is not written yet"))]
-#[expect(unused_imports, reason = "the association is not written yet")]
+mod statistics;
 mod streams;
 pub mod wire;
 
+pub use config::{
+    AssociationConfig, ConfigError, EndpointConfig, MAX_ADDRESSES, MAX_PACKET_BYTES,
+    MAX_SACK_DELAY, MIN_PACKET_BYTES, MIN_RECEIVE_BUFFER_BYTES,
+};
+pub use endpoint::{AssociationId, Endpoint};
+pub use error::{ConnectError, ResetError, SendError};
+pub use event::{CloseReason, Event, FailReason};
 pub use message::{InboundMessage, MessageId, OutboundMessage, Reliability};
+pub use rexmit_recovery as recovery;
+pub use statistics::{AssociationStatistics, EndpointStatistics, PathStatistics, Traffic};
 pub use streams::Scheduling;

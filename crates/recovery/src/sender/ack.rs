@@ -133,7 +133,8 @@ impl<P> LossRecovery<P> {
     fn take_unit(&mut self, unit: u64, progress: &mut Progress, tracer: &mut Tracer<'_>) {
         let Some(u) = self.unit_mut(unit) else { return };
         let (state, path, bytes) = (u.state, u.path, u.bytes);
-        if state == UnitState::Acknowledged {
+        // What was given up has left the books before, and stays given up.
+        if matches!(state, UnitState::Acknowledged | UnitState::Abandoned) {
             return;
         }
         let (packet, is_first_copy) = (u.packet, u.transmissions == 1);
@@ -147,8 +148,7 @@ impl<P> LossRecovery<P> {
             UnitState::Lost(_) => {
                 self.lost.remove(&unit);
             }
-            // Given up before: it left the books then.
-            UnitState::Abandoned | UnitState::Acknowledged => return,
+            UnitState::Abandoned | UnitState::Acknowledged => {}
         }
         self.missing.forget(unit);
         progress.highest_newly_acked = progress.highest_newly_acked.max(Some(unit));

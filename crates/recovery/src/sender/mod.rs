@@ -275,9 +275,7 @@ impl<P> LossRecovery<P> {
 
     /// Takes `unit` out of the flight; its packet meets `fate` if it was the highest unit in it.
     fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
-        let Some(&Unit { bytes, user_bytes, path, packet, .. }) = self.unit(unit) else {
-            return None;
-        };
+        let &Unit { bytes, user_bytes, path, packet, .. } = self.unit(unit)?;
         self.user_bytes_in_flight -= u64::from(user_bytes);
         let ended = EndedUnit { unit, bytes, path, packet };
         self.ledger.on_unit_ended(&ended, fate).then_some(packet)

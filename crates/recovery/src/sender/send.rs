@@ -104,6 +104,22 @@ impl<P> LossRecovery<P> {
         unit
     }
 
+    /// Spends a number on a unit that never leaves: it is given up from the start.
+    pub fn skip_new(&mut self, payload: P) -> u64 {
+        let unit = self.next_unit();
+        self.units.push_back(Unit {
+            payload,
+            bytes: 0,
+            user_bytes: 0,
+            path: 0,
+            packet: self.ledger.next_number(),
+            transmissions: 0,
+            fast_retransmitted: false,
+            state: UnitState::Abandoned,
+        });
+        unit
+    }
+
     /// Puts `unit` once more into the packet being built, and returns what the protocol keeps with
     /// it; `None` if it is not outstanding.
     pub fn resend(&mut self, now: Instant, unit: u64) -> Option<&P> {
@@ -169,7 +185,7 @@ impl<P> LossRecovery<P> {
         open.units += 1;
         if open.units == 1 {
             let number = self.ledger.next_number();
-            self.ledger.on_sent(now, open.path, cause, unit, bytes);
+            self.ledger.on_sent(now, open.path, cause, (unit, bytes));
             number
         } else {
             self.ledger.on_bundled(unit, bytes);

@@ -69,6 +69,18 @@ impl<P> LossRecovery<P> {
         self.trace_window(path, tracer);
     }
 
+    /// Something other than a unit was not answered in time (INIT, HEARTBEAT, …): back off.
+    pub fn back_off(&mut self, path: u8) {
+        let config = Arc::clone(&self.config);
+        self.path_mut(path).timer.on_timeout(&config.rto);
+    }
+
+    /// The setup begins again: what left with it before has to leave again.
+    pub fn on_setup_again(&mut self, tracer: &mut Tracer<'_>) {
+        self.lose_flight(0, SendCause::Timeout, tracer);
+        self.stop_timer(0);
+    }
+
     /// Judges `unit` lost because the window that refused it is open again.
     pub fn on_probe_refused(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
         let Some(u) = self.unit(unit) else { return };

@@ -13,6 +13,8 @@ use crate::streams::PayloadArena;
 pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
     pub(crate) id: AssociationId,
+    /// The endpoint's addresses that a peer is told.
+    pub(crate) addresses: &'a [std::net::IpAddr],
     pub(crate) rng: &'a mut Rng,
     pub(crate) arena: &'a mut PayloadArena,
     pub(crate) events: &'a mut VecDeque<(AssociationId, Event)>,

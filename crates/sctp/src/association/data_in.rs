@@ -207,8 +207,7 @@ impl Association {
 
     /// The next message for the application.
     pub(crate) fn receive(&mut self) -> Option<InboundMessage> {
-        let message =
-            self.inbound.leftover.pop_front().or_else(|| self.inbound.reassembly.pop());
+        let message = self.inbound.leftover.pop_front().or_else(|| self.inbound.reassembly.pop());
         let Some(message) = message else {
             self.inbound.is_readable_told = false;
             return None;

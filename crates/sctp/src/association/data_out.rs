@@ -25,7 +25,7 @@ pub(super) struct Outbound {
     /// Chunks that have left and are not cumulatively acknowledged; a unit's number is its TSN.
     pub(super) recovery: LossRecovery<Fragment>,
     /// Messages of several chunks of which one has left, in the order of their TSNs.
-    divided: VecDeque<(MessageId, OutboundMessage)>,
+    divided: VecDeque<Divided>,
     next_message: u64,
     streams: u16,
     peer_a_rwnd: u64,
@@ -37,6 +37,13 @@ pub(super) struct Outbound {
     /// The chunk that probes a closed window, and whether the peer was heard since.
     probe: Option<Probe>,
     pub(super) forward: ForwardState,
+}
+
+#[derive(Debug)]
+struct Divided {
+    id: MessageId,
+    first_tsn: u64,
+    message: OutboundMessage,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +116,16 @@ impl Outbound {
         (len as u64 <= self.peer_rwnd() || is_probe).then_some(len)
     }
 
+    /// The rest of the message of `tsn` will never leave. One TSN is spent on it, so that the
+    /// FORWARD-TSN passes more than the peer may already have acknowledged and the peer drops the
+    /// half it holds.
+    pub(super) fn skip_rest(&mut self, tsn: u64) {
+        let Some(unit) = self.recovery.unit(tsn) else { return };
+        let payload = bytes::Bytes::new();
+        let rest = Fragment { payload, beginning: false, ending: true, ..unit.payload.clone() };
+        self.recovery.skip_new(rest);
+    }
+
     /// Cuts the next chunk and hands it to loss recovery; returns its TSN.
     pub(super) fn cut_next(
         &mut self,
@@ -120,7 +137,8 @@ impl Outbound {
         let mut fragment = self.queue.next(config.max_fragment())?;
         if fragment.beginning && !fragment.ending {
             let message = self.queue.begun_message()?.clone();
-            self.divided.push_back((fragment.message, message));
+            let first_tsn = self.recovery.next_unit();
+            self.divided.push_back(Divided { id: fragment.message, first_tsn, message });
         }
         fragment.immediate |= wants_sack && fragment.ending && self.queue.is_empty();
         let user_bytes = fragment.payload.len();
@@ -181,9 +199,9 @@ impl Association {
             let tsn = unwrap_u32(cumulative, duplicate);
             self.out.recovery.on_duplicate_report(tsn, &mut cx.tracer());
         }
-        let blocks = sack.gap_ack_blocks().map(move |(start, end)| {
-            (cumulative + u64::from(start), cumulative + u64::from(end))
-        });
+        let blocks = sack
+            .gap_ack_blocks()
+            .map(move |(start, end)| (cumulative + u64::from(start), cumulative + u64::from(end)));
         let Some(outcome) = self.take_ack(cx, cumulative, blocks) else { return };
         if !outcome.is_stale {
             self.out.peer_a_rwnd = sack.a_rwnd.into();
@@ -192,10 +210,13 @@ impl Association {
         self.after_ack(cx);
     }
 
-    /// The Cumulative TSN Ack of a SHUTDOWN (RFC 9260 §9.2).
+    /// The Cumulative TSN Ack of a SHUTDOWN (RFC 9260 §9.2). Some peers fill in something else, so
+    /// one that cannot be is not held against them.
     pub(super) fn on_shutdown_ack_point(&mut self, cx: &mut Context<'_>, cumulative_tsn_ack: u32) {
         let cumulative = unwrap_u32(self.out.recovery.cumulative(), cumulative_tsn_ack);
-        if self.take_ack(cx, cumulative, std::iter::empty()).is_some() {
+        if cumulative < self.out.recovery.next_unit()
+            && self.take_ack(cx, cumulative, std::iter::empty()).is_some()
+        {
             self.after_ack(cx);
         }
     }
@@ -209,6 +230,7 @@ impl Association {
         blocks: impl Iterator<Item = (u64, u64)> + Clone,
     ) -> Option<AckOutcome> {
         let (now, id) = (cx.now, cx.id);
+        let blocks_seen = blocks.clone();
         let sink = cx.sink.as_mut().map(|s| &mut **s as &mut dyn rexmit_core::trace::TraceSink);
         let mut tracer = rexmit_core::trace::Tracer::new(now, id.index(), sink);
         let Outbound { recovery, divided, outstanding_bytes, .. } = &mut self.out;
@@ -221,6 +243,12 @@ impl Association {
         });
         match result {
             Ok(outcome) => {
+                if !outcome.is_stale {
+                    cx.tracer().emit(|| TraceEvent::AckReceived {
+                        cumulative,
+                        gaps: blocks_seen.collect(),
+                    });
+                }
                 for path in (0..64).filter(|path| outcome.paths & (1 << path) != 0) {
                     self.clear_errors(cx, path);
                 }
@@ -283,8 +311,7 @@ impl Association {
         {
             let probe = self.out.probe.as_mut();
             let kind = if probe.is_some() { TimeoutKind::WindowProbe } else { TimeoutKind::Loss };
-            let is_answered =
-                probe.is_some_and(|probe| std::mem::take(&mut probe.is_peer_heard));
+            let is_answered = probe.is_some_and(|probe| std::mem::take(&mut probe.is_peer_heard));
             self.out.recovery.on_timeout(path, kind, &mut cx.tracer());
             if self.out.forward.is_owed(self.out.recovery.cumulative()) {
                 self.owed.forward_tsn = true;
@@ -300,9 +327,20 @@ impl Association {
 
     /// A chunk has left for the first time.
     pub(super) fn on_first_sent(&mut self, cx: &mut Context<'_>, tsn: u64) {
-        let Some(unit) = self.out.recovery.unit(tsn) else { return };
-        if unit.payload.ending && self.config.report_sent {
-            cx.event(Event::MessageSent(unit.payload.message));
+        let Some(fragment) = self.out.recovery.unit(tsn).map(|unit| &unit.payload) else { return };
+        if !fragment.ending {
+            return;
+        }
+        let (id, stream) = (fragment.message, fragment.stream);
+        let divided = self.out.divided.back().filter(|divided| divided.id == id);
+        let first = divided.map_or(tsn, |divided| divided.first_tsn);
+        cx.tracer().emit(|| TraceEvent::MessageNumbered {
+            message: id.0,
+            stream,
+            sequence: (first, tsn),
+        });
+        if self.config.report_sent {
+            cx.event(Event::MessageSent(id));
         }
     }
 
@@ -317,7 +355,7 @@ impl Association {
                 failed.push((fragment.message, true, fragment.to_message()));
             }
         });
-        failed.extend(divided.drain(..).map(|(id, message)| (id, true, message)));
+        failed.extend(divided.drain(..).map(|d| (d.id, true, d.message)));
         self.out.queue.drain(|id, message, was_begun| {
             if !was_begun {
                 failed.push((id, false, message));
@@ -360,8 +398,8 @@ impl Association {
 
     /// The message of several chunks called `id`, which is not tracked any further.
     pub(super) fn take_divided(&mut self, id: MessageId) -> Option<OutboundMessage> {
-        let at = self.out.divided.iter().position(|(other, _)| *other == id)?;
-        self.out.divided.remove(at).map(|(_, message)| message)
+        let at = self.out.divided.iter().position(|divided| divided.id == id)?;
+        self.out.divided.remove(at).map(|divided| divided.message)
     }
 
     pub(super) fn trace_dropped(cx: &mut Context<'_>, reason: &'static str) {
@@ -372,7 +410,7 @@ impl Association {
 /// The cumulative point has passed `unit`: its bytes are free; returns the message it completes.
 fn on_delivered(
     unit: Unit<Fragment>,
-    divided: &mut VecDeque<(MessageId, OutboundMessage)>,
+    divided: &mut VecDeque<Divided>,
     outstanding_bytes: &mut usize,
 ) -> Option<MessageId> {
     let is_abandoned = unit.state() == UnitState::Abandoned;
@@ -381,7 +419,7 @@ fn on_delivered(
     if is_abandoned || !ending {
         return None;
     }
-    if !beginning && divided.front().is_some_and(|(id, _)| *id == message) {
+    if !beginning && divided.front().is_some_and(|front| front.id == message) {
         divided.pop_front();
     }
     Some(message)

@@ -219,8 +219,7 @@ impl Association {
         self.timers.stop_all();
         self.owed = Owed::default();
         self.paths = super::Paths::new(route);
-        self.out = Outbound::new(&self.config, identity.local_initial_tsn)
-            .continuing(&self.out);
+        self.out = Outbound::new(&self.config, identity.local_initial_tsn).continuing(&self.out);
         self.inbound = Inbound::new(&self.config).continuing(&mut self.inbound);
         self.reset = StreamReset::new(identity.local_initial_tsn);
         self.adopt(peer);

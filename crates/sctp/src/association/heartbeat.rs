@@ -15,11 +15,16 @@ const INFO_LEN: usize = 8 + 1 + 8;
 pub(super) enum Heartbeat {
     Off,
     /// The next is due then, if the path is idle until then.
-    Resting { until: Instant },
+    Resting {
+        until: Instant,
+    },
     /// It is to be sent as soon as may be.
     Due,
     /// Sent; an answer is awaited until the deadline.
-    Awaiting { nonce: u64, deadline: Instant },
+    Awaiting {
+        nonce: u64,
+        deadline: Instant,
+    },
 }
 
 impl Heartbeat {

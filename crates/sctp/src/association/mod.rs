@@ -24,6 +24,7 @@ use rexmit_core::{Instant, Route, TimerTable};
 
 pub(crate) use context::Context;
 pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
+pub(crate) use transmit::{address_param, push_extensions};
 
 use data_in::Inbound;
 use data_out::Outbound;
@@ -110,10 +111,6 @@ impl Association {
         self.peer_tag
     }
 
-    pub(crate) fn config(&self) -> &Arc<AssociationConfig> {
-        &self.config
-    }
-
     pub(crate) fn primary_route(&self) -> Route {
         self.paths.primary().route
     }
@@ -125,6 +122,12 @@ impl Association {
 
     pub(crate) const fn is_setting_up(&self) -> bool {
         self.state.is_setting_up()
+    }
+
+    /// Whether an INIT may bring addresses that are not known: only while nothing is known of the
+    /// peer (RFC 9260 §5.2.1, §5.2.2).
+    pub(crate) const fn may_learn_addresses(&self) -> bool {
+        matches!(self.state, State::CookieWait(_))
     }
 
     pub(crate) const fn is_shutdown_ack_sent(&self) -> bool {
@@ -146,16 +149,23 @@ impl Association {
     }
 
     /// A packet whose tag was found right.
-    pub(crate) fn on_packet(&mut self, cx: &mut Context<'_>, route: Route, packet: &Packet<'_>) {
-        if self.paths.on_packet(route).is_none() {
-            return;
-        }
+    ///
+    /// A `reflected` tag is the peer's own, which only ABORT and SHUTDOWN COMPLETE with the T bit
+    /// may bear (RFC 9260 §8.5.1).
+    pub(crate) fn on_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        (route, reflected): (Route, bool),
+        packet: &Packet<'_>,
+    ) {
+        let Some(path) = self.paths.on_packet(route) else { return };
+        self.inbound.reply_path = path;
         self.out.begin_opportunity();
         self.inbound.begin_packet();
         for raw in packet.chunks() {
             // A chunk that is cut short is dropped, and nothing behind it can be found.
             let Ok(raw) = raw else { break };
-            if self.on_chunk(cx, route, &raw) == Next::Stop || self.state.is_closed() {
+            if self.on_chunk(cx, (route, reflected), &raw) == Next::Stop || self.state.is_closed() {
                 break;
             }
         }
@@ -168,7 +178,12 @@ impl Association {
     }
 
     /// What each chunk does.
-    fn on_chunk(&mut self, cx: &mut Context<'_>, route: Route, raw: &RawChunk<'_>) -> Next {
+    fn on_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        (route, reflected): (Route, bool),
+        raw: &RawChunk<'_>,
+    ) -> Next {
         let chunk = match raw.decode() {
             Ok(chunk) => chunk,
             Err(ChunkError::NoUserData { tsn }) => {
@@ -183,17 +198,21 @@ impl Association {
             }
         };
         match chunk {
+            Chunk::Abort { t_bit, causes } if t_bit == reflected => self.on_abort(cx, causes),
+            Chunk::ShutdownComplete { t_bit } if t_bit == reflected => {
+                self.on_shutdown_complete(cx);
+            }
+            Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } => return Next::Stop,
+            _ if reflected => return Next::Stop,
             Chunk::Data(data) => self.on_data(cx, &data),
             Chunk::Sack(sack) => self.on_sack(cx, &sack),
             Chunk::InitAck(init_ack) => self.on_init_ack(cx, &init_ack),
             Chunk::CookieAck => self.on_cookie_ack(cx),
             Chunk::Heartbeat(info) => self.on_heartbeat(route, info),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(cx, info),
-            Chunk::Abort { t_bit: _, causes } => self.on_abort(cx, causes),
             Chunk::Error { causes } => self.on_error(cx, causes),
             Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(cx, cumulative_tsn_ack),
             Chunk::ShutdownAck => self.on_shutdown_ack(cx),
-            Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(cx),
             Chunk::ForwardTsn(forward) if self.supports_forward_tsn => {
                 self.on_forward_tsn(cx, &forward);
             }
@@ -311,8 +330,7 @@ impl Association {
     fn abort(&mut self, cx: &mut Context<'_>, cause: AbortCause) {
         let reason = CloseReason::Aborted { reason: cause.words() };
         // Without the peer's tag there is nobody to tell (RFC 9260 §8.5.1 B).
-        let farewell =
-            (self.peer_tag != 0).then_some(Farewell::Abort { t_bit: false, cause });
+        let farewell = (self.peer_tag != 0).then_some(Farewell::Abort { t_bit: false, cause });
         self.close(cx, farewell, reason);
     }
 

@@ -61,7 +61,9 @@ impl Association {
         for tsn in first..=last {
             self.out.recovery.abandon(tsn);
         }
-        self.out.queue.abandon_begun(id);
+        if self.out.queue.abandon_begun(id) {
+            self.out.skip_rest(last);
+        }
         let message = self.take_divided(id).unwrap_or(single);
         self.fail_message(cx, (id, message), reason, true);
         self.advance_peer_ack_point(cx);
@@ -85,9 +87,8 @@ impl Association {
         let recovery = &self.out.recovery;
         let before = self.out.forward.advanced;
         let mut advanced = before.max(recovery.cumulative());
-        let is_abandoned = |tsn| {
-            recovery.unit(tsn).is_some_and(|unit| unit.state() == UnitState::Abandoned)
-        };
+        let is_abandoned =
+            |tsn| recovery.unit(tsn).is_some_and(|unit| unit.state() == UnitState::Abandoned);
         while is_abandoned(advanced + 1) {
             advanced += 1;
         }
@@ -117,9 +118,10 @@ impl Association {
             }
             let fragment = &unit.payload;
             if !fragment.unordered {
+                let is_full = forward_tsn_len(skipped.len() + 1) > room;
                 match skipped.iter_mut().find(|(stream, _)| *stream == fragment.stream) {
                     Some((_, ssn)) => *ssn = fragment.ssn,
-                    None if forward_tsn_len(skipped.len() + 1) > room => break,
+                    None if is_full => break,
                     None => skipped.push((fragment.stream, fragment.ssn)),
                 }
             }

@@ -41,9 +41,7 @@ pub(super) struct Paths(Vec<PathEntry>);
 
 impl Paths {
     pub(super) fn new(primary: Route) -> Self {
-        let mut paths = Vec::with_capacity(1);
-        paths.push(PathEntry::new(primary, true));
-        Self(paths)
+        Self(vec![PathEntry::new(primary, true)])
     }
 
     /// Adds an address of the peer, not confirmed; it keeps the encapsulation port of the primary.
@@ -78,11 +76,12 @@ impl Paths {
     }
 
     /// A packet with the right tag came over `route`: its encapsulation port is where the peer is
-    /// reached from now on (RFC 6951 §5.4). Returns the path's index; `None` if the address is
-    /// none of the peer's.
-    pub(super) fn on_packet(&mut self, route: Route) -> Option<usize> {
+    /// reached from now on (RFC 6951 §5.4). Returns the path on which to answer: the packet's own,
+    /// or the primary while that is not confirmed. `None` if the address is none of the peer's.
+    pub(super) fn on_packet(&mut self, route: Route) -> Option<u8> {
         let index = self.find(route.remote.ip())?;
         self.0[index].route = route;
-        Some(index)
+        let is_confirmed = self.0[index].is_confirmed;
+        u8::try_from(index).ok().map(|index| if is_confirmed { index } else { PRIMARY })
     }
 }

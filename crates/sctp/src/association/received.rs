@@ -96,7 +96,12 @@ impl Received {
     }
 
     /// What to do with `tsn`, which the packet carries; `immediate` is its I bit.
-    pub(super) fn on_tsn(&mut self, tsn: u64, immediate: bool, limits: &AssociationConfig) -> Arrival {
+    pub(super) fn on_tsn(
+        &mut self,
+        tsn: u64,
+        immediate: bool,
+        limits: &AssociationConfig,
+    ) -> Arrival {
         self.packet.has_data = true;
         self.packet.is_urgent |= immediate;
         if tsn <= self.cumulative || self.above.contains(tsn) {

@@ -66,11 +66,6 @@ impl StreamReset {
                 && (deferred.streams.is_empty() || deferred.streams.contains(&stream))
         })
     }
-
-    /// Whether a RE-CONFIG has to leave, given whether our request may.
-    pub(super) fn is_owed(&self) -> bool {
-        self.answer_is_owed || self.ours.as_ref().is_some_and(|request| request.is_owed)
-    }
 }
 
 impl Association {
@@ -202,11 +197,7 @@ impl Association {
 
     /// Answers a request by its sequence number: the next one by what `perform` does, the last one
     /// by the same answer again, any other with an error (RFC 6525 §5.2.1).
-    fn answer_new(
-        &mut self,
-        sequence: u32,
-        perform: impl FnOnce(&mut Self) -> ReConfigResult,
-    ) {
+    fn answer_new(&mut self, sequence: u32, perform: impl FnOnce(&mut Self) -> ReConfigResult) {
         let is_in_progress = matches!(
             self.reset.last_answer,
             Some((last, ReConfigResult::InProgress)) if last == sequence
@@ -294,8 +285,7 @@ impl Association {
         };
         let Some(request) = self.reset.ours.take_if(is_ours) else { return };
         self.timers.stop(Timer::ReConfig);
-        let performed =
-            matches!(result, ReConfigResult::Performed | ReConfigResult::NothingToDo);
+        let performed = matches!(result, ReConfigResult::Performed | ReConfigResult::NothingToDo);
         let queue = &mut self.out.queue;
         if request.streams.is_empty() {
             if performed {

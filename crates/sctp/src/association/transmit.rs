@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use rexmit_core::{Instant, Route};
 
-use super::{Association, Context, Farewell, PRIMARY, State};
 use super::heartbeat::Heartbeat;
 use super::state::AbortCause;
+use super::{Association, Context, Farewell, PRIMARY, State};
 use crate::streams::Fragment;
 use crate::wire::{
     Cause, CausesWriter, DATA_HEADER_LEN, Data, DataFlags, Header, Init, PacketWriter, Param,
@@ -83,9 +83,7 @@ impl Association {
             State::Closed(_) => self.write_farewell(packet),
             State::CookieWait(_) => self.write_init(cx, packet),
             State::CookieEchoed(..) => self.write_cookie_echo(cx, packet),
-            _ => self
-                .write_heartbeat_ack(packet)
-                .or_else(|| self.write_established(cx, packet)),
+            _ => self.write_heartbeat_ack(packet).or_else(|| self.write_established(cx, packet)),
         }?;
         self.traffic.packets_sent += 1;
         self.traffic.bytes_sent += packet.len() as u64;
@@ -126,7 +124,7 @@ impl Association {
                 let ms = u32::try_from(life.as_millis()).unwrap_or(u32::MAX);
                 params.push(&Param::CookiePreservative(ms));
             }
-            for &address in &self.own_addresses {
+            for &address in cx.addresses {
                 params.push(&address_param(address));
             }
         });
@@ -354,12 +352,11 @@ fn push_abort_cause(causes: &mut CausesWriter<'_, '_>, cause: &AbortCause) {
         }
         AbortCause::Violation(what) => causes.push(&Cause::ProtocolViolation(what.as_bytes())),
         AbortCause::NoUserData(tsn) => causes.push(&Cause::NoUserData { tsn: *tsn }),
-        AbortCause::MissingStateCookie => causes
-            .push(&Cause::MissingMandatoryParameter(U16List::from(state_cookie.as_slice()))),
-        AbortCause::InvalidMandatoryParameter => causes.push(&Cause::InvalidMandatoryParameter),
-        AbortCause::UnresolvableAddress(param) => {
-            causes.push(&Cause::UnresolvableAddress(param))
+        AbortCause::MissingStateCookie => {
+            causes.push(&Cause::MissingMandatoryParameter(U16List::from(state_cookie.as_slice())))
         }
+        AbortCause::InvalidMandatoryParameter => causes.push(&Cause::InvalidMandatoryParameter),
+        AbortCause::UnresolvableAddress(param) => causes.push(&Cause::UnresolvableAddress(param)),
     };
 }
 

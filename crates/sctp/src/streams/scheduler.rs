@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 /// The order in which messages of different streams are sent. Within a stream it is always the
 /// order in which they were accepted.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scheduling {
     /// One message of each stream that has any, in turn (SCTP_SS_RR, RFC 8260 §3.2): a stream with
     /// much to send delays the others by one message at most.

@@ -35,8 +35,22 @@ pub(crate) struct Fragment {
     pub(crate) payload: Bytes,
     /// When the whole message is to be given up.
     pub(crate) expires: Option<Instant>,
-    /// After how many retransmissions of a chunk the whole message is to be given up.
-    pub(crate) max_retransmissions: Option<u16>,
+    /// When the application wants the whole message to be given up.
+    pub(crate) reliability: Reliability,
+}
+
+impl Fragment {
+    /// The message as the application gave it, if this is all of it.
+    pub(crate) fn to_message(&self) -> OutboundMessage {
+        OutboundMessage {
+            stream: self.stream,
+            ppid: self.ppid,
+            unordered: self.unordered,
+            immediate: self.immediate,
+            reliability: self.reliability,
+            payload: self.payload.clone(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -234,6 +248,11 @@ impl SendQueue {
         self.begun.is_some()
     }
 
+    /// The message that is cut in part.
+    pub(crate) fn begun_message(&self) -> Option<&OutboundMessage> {
+        self.begun.as_ref().map(|begun| &begun.queued.message)
+    }
+
     /// Makes 0 the next stream sequence number of `stream`.
     pub(crate) fn reset_ssn(&mut self, stream: u16) {
         if let Some(stream) = self.streams.get_mut(&stream) {
@@ -344,10 +363,7 @@ impl Begun {
             ending,
             payload: message.payload.slice(start..end),
             expires: *expires,
-            max_retransmissions: match message.reliability {
-                Reliability::MaxRetransmissions(most) => Some(most),
-                Reliability::Full | Reliability::Timed(_) => None,
-            },
+            reliability: message.reliability,
         }
     }
 }

@@ -57,7 +57,10 @@ fn cuts_a_message_into_slices_that_are_marked_at_both_ends() {
     assert_eq!(cut.iter().map(|f| f.payload.len()).collect::<Vec<_>>(), [10, 10, 5]);
     for (index, fragment) in cut.iter().enumerate() {
         assert_eq!((fragment.stream, fragment.ssn, fragment.ppid), (5, 0, 99));
-        assert_eq!((fragment.expires, fragment.max_retransmissions), (None, Some(3)));
+        assert_eq!(
+            (fragment.expires, fragment.reliability),
+            (None, Reliability::MaxRetransmissions(3))
+        );
         assert_eq!(fragment.payload.as_ptr(), start.wrapping_add(10 * index), "not a slice");
     }
     assert!(queue.is_empty());

@@ -1,0 +1,430 @@
+//! An endpoint: one local SCTP port, all associations on it, and the way of a packet to the one it
+//! is for (RFC 9260 §8.5).
+
+mod cookie;
+mod setup;
+mod stray;
+mod table;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rexmit_core::trace::TraceSink;
+use rexmit_core::{Instant, Machine, Rng, Route, Seed};
+
+use crate::association::{Association, Context, Identity};
+use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
+use crate::error::{ConnectError, ResetError, SendError};
+use crate::event::Event;
+use crate::message::{InboundMessage, MessageId, OutboundMessage};
+use crate::statistics::{AssociationStatistics, EndpointStatistics};
+use crate::streams::PayloadArena;
+use crate::wire::{Chunk, Packet, kind};
+
+use cookie::CookieSigner;
+pub use table::AssociationId;
+use table::Table;
+
+/// Answers that wait for [`Machine::poll_transmit`]; more are dropped, as a network would.
+const MAX_REPLIES: usize = 64;
+
+/// An SCTP endpoint: a [`Machine`] with the calls of an application.
+///
+/// ```
+/// use rexmit_core::{Instant, Machine, Route, Seed};
+/// use rexmit_sctp::{Endpoint, EndpointConfig, OutboundMessage};
+///
+/// let now = Instant::ZERO;
+/// let mut client = Endpoint::new(EndpointConfig::default(), &Seed::from_u64(1))?;
+/// let mut server = Endpoint::new(
+///     EndpointConfig { accept: true, ..EndpointConfig::default() },
+///     &Seed::from_u64(2),
+/// )?;
+/// let route = Route {
+///     local: "192.0.2.1:9899".parse()?,
+///     remote: "192.0.2.2:9899".parse()?,
+/// };
+/// let association = client.connect(now, route, 5000)?;
+/// client.send(now, association, OutboundMessage::new(0, "hello"))?;
+///
+/// let mut packet = Vec::new();
+/// loop {
+///     let mut is_quiet = true;
+///     while client.poll_transmit(now, &mut packet).is_some() {
+///         server.handle_input(now, route.reversed(), &packet);
+///         is_quiet = false;
+///     }
+///     while server.poll_transmit(now, &mut packet).is_some() {
+///         client.handle_input(now, route, &packet);
+///         is_quiet = false;
+///     }
+///     if is_quiet {
+///         break;
+///     }
+/// }
+/// let (accepted, _connected) = server.poll_event().expect("an association");
+/// assert_eq!(server.receive(now, accepted).expect("a message").payload, "hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Endpoint {
+    config: EndpointConfig,
+    table: Table,
+    signer: CookieSigner,
+    rng: Rng,
+    arena: PayloadArena,
+    events: VecDeque<(AssociationId, Event)>,
+    replies: VecDeque<(Route, Vec<u8>)>,
+    sink: Option<Box<dyn TraceSink>>,
+    statistics: EndpointStatistics,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("port", &self.config.port)
+            .field("associations", &self.table.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Calls an association of `$endpoint` with its surroundings, then enters what changed.
+macro_rules! with_association {
+    ($endpoint:expr, $now:expr, $index:expr, |$association:ident, $cx:ident| $body:expr) => {{
+        let endpoint = &mut *$endpoint;
+        let index = $index;
+        match endpoint.table.slot_mut(index) {
+            None => None,
+            Some(slot) => {
+                let mut context = Context {
+                    now: $now,
+                    id: slot.id,
+                    addresses: &endpoint.config.addresses,
+                    rng: &mut endpoint.rng,
+                    arena: &mut endpoint.arena,
+                    events: &mut endpoint.events,
+                    sink: endpoint.sink.as_deref_mut(),
+                };
+                let $cx = &mut context;
+                let $association = &mut *slot.association;
+                let result = $body;
+                endpoint.table.update(index);
+                Some(result)
+            }
+        }
+    }};
+}
+use with_association;
+
+impl Endpoint {
+    /// An endpoint whose tags, cookies and jitter come from `seed`: of full entropy on a network,
+    /// fixed in a simulation.
+    ///
+    /// # Errors
+    /// The first field of `config` that makes no sense.
+    pub fn new(config: EndpointConfig, seed: &Seed) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Self {
+            signer: CookieSigner::new(seed, config.cookie_secret_lifetime),
+            rng: seed.split("endpoint").rng(),
+            table: Table::default(),
+            arena: PayloadArena::new(),
+            events: VecDeque::new(),
+            replies: VecDeque::new(),
+            sink: None,
+            statistics: EndpointStatistics::default(),
+            config,
+        })
+    }
+
+    /// Begins an association with the peer at the far end of `route`, with the endpoint's
+    /// configuration of associations. [`Event::Connected`] or [`Event::Closed`] tells the outcome.
+    ///
+    /// Messages can be sent at once; they leave with the last packet of the setup.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        route: Route,
+        remote_port: u16,
+    ) -> Result<AssociationId, ConnectError> {
+        let config = Arc::clone(&self.config.association);
+        self.connect_with(now, route, remote_port, config)
+    }
+
+    /// As [`Self::connect`], with a configuration of its own.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn connect_with(
+        &mut self,
+        now: Instant,
+        route: Route,
+        remote_port: u16,
+        config: Arc<AssociationConfig>,
+    ) -> Result<AssociationId, ConnectError> {
+        config.validate()?;
+        if remote_port == 0 {
+            return Err(ConnectError::PortZero);
+        } else if self.table.by_address(route.remote.ip(), remote_port).is_some() {
+            return Err(ConnectError::AlreadyConnected);
+        } else if self.table.len() >= self.config.max_associations {
+            return Err(ConnectError::TooManyAssociations);
+        }
+        let identity = self.new_identity(remote_port);
+        let mut cx = Context {
+            now,
+            id: self.table.next_id(),
+            addresses: &self.config.addresses,
+            rng: &mut self.rng,
+            arena: &mut self.arena,
+            events: &mut self.events,
+            sink: self.sink.as_deref_mut(),
+        };
+        let association = Association::connect(&mut cx, config, identity, route);
+        let id = self.table.insert(association);
+        self.table.update(id.index());
+        Ok(id)
+    }
+
+    fn new_identity(&mut self, remote_port: u16) -> Identity {
+        Identity {
+            local_port: self.config.port,
+            remote_port,
+            local_tag: self.new_tag(),
+            local_initial_tsn: self.rng.u32(),
+            tie_tags: (self.rng.u32() | 1, self.rng.u32() | 1),
+        }
+    }
+
+    /// A random tag that no association here has (RFC 9260 §5.3.1).
+    fn new_tag(&mut self) -> u32 {
+        loop {
+            let tag = self.rng.u32();
+            if tag != 0 && self.table.by_tag(tag).is_none() {
+                return tag;
+            }
+        }
+    }
+
+    /// Accepts a message for the peer of `id`. What becomes of it is told by events: failures
+    /// always, success if [`AssociationConfig::report_acknowledged`] is set.
+    ///
+    /// # Errors
+    /// See [`SendError`]; the message was not accepted.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        message: OutboundMessage,
+    ) -> Result<MessageId, SendError> {
+        let index = self.index_of(id).ok_or(SendError::UnknownAssociation)?;
+        with_association!(self, now, index, |association, cx| association.send(cx, message))
+            .unwrap_or(Err(SendError::UnknownAssociation))
+    }
+
+    /// The next message from the peer of `id`, in delivery order.
+    pub fn receive(&mut self, now: Instant, id: AssociationId) -> Option<InboundMessage> {
+        let index = self.index_of(id)?;
+        let message = with_association!(self, now, index, |association, cx| {
+            let _ = cx;
+            association.receive()
+        })?;
+        self.table.remove_if_over(index);
+        message
+    }
+
+    /// Ends the association gracefully: everything accepted on both sides is still delivered.
+    pub fn shutdown(&mut self, now: Instant, id: AssociationId) {
+        if let Some(index) = self.index_of(id) {
+            with_association!(self, now, index, |association, cx| association.shutdown(cx));
+        }
+    }
+
+    /// Ends the association at once and tells the peer `reason` (its first 400 bytes). What was not
+    /// acknowledged fails.
+    pub fn abort(&mut self, now: Instant, id: AssociationId, reason: &[u8]) {
+        if let Some(index) = self.index_of(id) {
+            with_association!(self, now, index, |association, cx| {
+                association.abort_by_user(cx, reason);
+            });
+        }
+    }
+
+    /// Resets outgoing streams to sequence number 0 (RFC 6525); none means all.
+    /// [`Event::StreamsReset`] tells the outcome.
+    ///
+    /// # Errors
+    /// See [`ResetError`].
+    pub fn reset_streams(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        streams: &[u16],
+    ) -> Result<(), ResetError> {
+        let index = self.index_of(id).ok_or(ResetError::UnknownAssociation)?;
+        with_association!(self, now, index, |association, cx| {
+            let _ = cx;
+            association.reset_streams(streams)
+        })
+        .unwrap_or(Err(ResetError::UnknownAssociation))
+    }
+
+    /// Counters of the association, while its id is good.
+    #[must_use]
+    pub fn statistics(&self, id: AssociationId) -> Option<AssociationStatistics> {
+        self.table.find(id).map(|slot| slot.association.statistics())
+    }
+
+    /// Counters of the endpoint.
+    #[must_use]
+    pub const fn endpoint_statistics(&self) -> &EndpointStatistics {
+        &self.statistics
+    }
+
+    /// Sends the events of all associations to `sink` from now on, or to nobody.
+    pub fn set_trace(&mut self, sink: Option<Box<dyn TraceSink>>) {
+        self.sink = sink;
+    }
+
+    /// How many associations there are, those that ended and are not read to the end included.
+    #[must_use]
+    pub const fn association_count(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether no association has anything queued, outstanding or owed to its peer.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.replies.is_empty() && self.table.iter().all(|slot| slot.association.is_idle())
+    }
+
+    fn index_of(&self, id: AssociationId) -> Option<u32> {
+        self.table.find(id).map(|slot| slot.id.index())
+    }
+
+    /// Hands a packet to the association that its tag names (RFC 9260 §8.5), or finds out what a
+    /// packet that belongs to none is about.
+    fn deliver(&mut self, now: Instant, route: Route, packet: &Packet<'_>, bytes: usize) {
+        let header = packet.header;
+        let by_address = self.table.by_address(route.remote.ip(), header.source_port);
+        let by_tag = self.table.by_tag(header.verification_tag).filter(|&index| {
+            let slot = self.table.slot(index);
+            slot.is_some_and(|slot| {
+                slot.association.identity().remote_port == header.source_port
+                    && slot.association.peer_addresses().any(|ip| ip == route.remote.ip())
+            })
+        });
+        if let Some(index) = by_address.filter(|_| is_shutdown_ack(packet))
+            && self.table.slot(index).is_some_and(|slot| slot.association.is_setting_up())
+        {
+            // It ends an association before the one being set up (RFC 9260 §8.5.1 E).
+            return self.on_stray(route, packet);
+        }
+        let found = by_tag.map(|index| (index, false)).or_else(|| {
+            let index = by_address.filter(|_| bears_reflected_tag(packet))?;
+            let slot = self.table.slot(index)?;
+            (slot.association.peer_tag() == header.verification_tag).then_some((index, true))
+        });
+        match (found, by_address) {
+            (Some((index, reflected)), _) => {
+                with_association!(self, now, index, |association, cx| {
+                    association.count_received(bytes);
+                    association.on_packet(cx, (route, reflected), packet);
+                });
+            }
+            (None, Some(_)) => self.statistics.misdirected += 1,
+            (None, None) => self.on_stray(route, packet),
+        }
+    }
+
+    fn reply(&mut self, route: Route, packet: Vec<u8>) {
+        if self.replies.len() < MAX_REPLIES {
+            self.replies.push_back((route, packet));
+        }
+    }
+}
+
+fn is_shutdown_ack(packet: &Packet<'_>) -> bool {
+    matches!(packet.chunks().next(), Some(Ok(raw)) if raw.kind == kind::SHUTDOWN_ACK)
+}
+
+/// Whether the packet is an ABORT or SHUTDOWN COMPLETE with the T bit.
+fn bears_reflected_tag(packet: &Packet<'_>) -> bool {
+    let first = packet.chunks().next().and_then(Result::ok).map(|raw| raw.decode());
+    matches!(
+        first,
+        Some(Ok(Chunk::Abort { t_bit: true, .. } | Chunk::ShutdownComplete { t_bit: true }))
+    )
+}
+
+impl Machine for Endpoint {
+    type Event = (AssociationId, Event);
+
+    fn handle_input(&mut self, now: Instant, route: Route, bytes: &[u8]) {
+        let Ok(packet) = Packet::parse(bytes) else {
+            self.statistics.malformed += 1;
+            return;
+        };
+        let is_unicast = !route.remote.ip().is_multicast() && !route.remote.ip().is_unspecified();
+        if packet.header.destination_port != self.config.port || !is_unicast {
+            self.statistics.misdirected += 1;
+            return;
+        }
+        match packet.chunks().next() {
+            Some(Ok(raw)) if raw.kind == kind::INIT => self.on_init(now, route, &packet),
+            Some(Ok(raw)) if raw.kind == kind::COOKIE_ECHO => {
+                self.on_cookie_echo(now, route, &packet, bytes.len());
+            }
+            Some(Ok(_)) => self.deliver(now, route, &packet, bytes.len()),
+            Some(Err(_)) | None => self.statistics.malformed += 1,
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(index) = self.table.pop_due(now) {
+            with_association!(self, now, index, |association, cx| {
+                if association.next_timeout().is_some_and(|at| at <= now) {
+                    association.on_timeout(cx);
+                }
+            });
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        if let Some((route, reply)) = self.replies.pop_front() {
+            packet.clear();
+            packet.extend_from_slice(&reply);
+            return Some(route);
+        }
+        while let Some(index) = self.table.first_ready() {
+            let route = with_association!(self, now, index, |association, cx| {
+                association.poll_transmit(cx, packet)
+            });
+            if let Some(Some(route)) = route {
+                self.table.rotate_ready();
+                return Some(route);
+            }
+            self.table.has_nothing_to_send();
+            self.table.remove_if_over(index);
+        }
+        packet.clear();
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Self::Event> {
+        let (id, event) = self.events.pop_front()?;
+        if matches!(event, Event::Closed(_))
+            && let Some(slot) = self.table.slot_mut(id.index()).filter(|slot| slot.id == id)
+        {
+            slot.is_closed_told = true;
+            self.table.remove_if_over(id.index());
+        }
+        Some((id, event))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.table.next_deadline()
+    }
+}

@@ -1,0 +1,352 @@
+//! INIT and COOKIE ECHO, as they reach the endpoint (RFC 9260 §5.1, §5.2). Answering INIT keeps no
+//! state: all of it travels in the cookie.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_core::{Instant, Route};
+
+use super::cookie::StateCookie;
+use super::{AssociationId, Endpoint, with_association};
+use crate::association::{
+    Association, Context, Extras, Identity, InitError, PeerParameters, address_param,
+    push_extensions, read_init,
+};
+use crate::wire::{Cause, CausesWriter, Chunk, Header, Init, Packet, PacketWriter, Param, Params};
+
+/// The most that a cookie's life is extended at the peer's wish (RFC 9260 §3.3.2.1.3).
+const MAX_COOKIE_EXTENSION: Duration = Duration::from_secs(10);
+
+/// What an existing association makes of an INIT.
+enum Existing {
+    /// There is none: Tie-Tags of 0.
+    None,
+    /// It is being set up from here, too: the answer repeats its own parameters.
+    Colliding(Identity),
+    /// It may be about to be restarted: a new identity, with its Tie-Tags.
+    Established { tie_tags: (u32, u32) },
+}
+
+impl Endpoint {
+    /// INIT.
+    pub(super) fn on_init(&mut self, now: Instant, route: Route, packet: &Packet<'_>) {
+        let mut chunks = packet.chunks();
+        let Some(Ok(Chunk::Init(init))) = chunks.next().and_then(Result::ok).map(|c| c.decode())
+        else {
+            self.statistics.malformed += 1;
+            return;
+        };
+        // INIT stands alone, under a tag of zero (RFC 9260 §8.5.1 A).
+        if packet.header.verification_tag != 0 || chunks.next().is_some() {
+            self.statistics.misdirected += 1;
+            return;
+        }
+        let (peer, extras) = match read_init(&init) {
+            Ok(read) => read,
+            Err(error) => return self.refuse_init(route, packet, init.initiate_tag, error),
+        };
+        let index = self.find_existing(route, packet.header.source_port, &peer);
+        match index {
+            Some(index) => self.on_init_again(now, (route, index), packet, (&peer, &extras)),
+            None if !self.config.accept => {
+                self.send_abort(route, packet, peer.tag, |_| {});
+            }
+            None if self.table.len() >= self.config.max_associations => {
+                self.statistics.refused_for_limit += 1;
+                self.send_abort(route, packet, peer.tag, |causes| {
+                    causes.push(&Cause::OutOfResource);
+                });
+            }
+            None => self.answer_init(now, (route, packet), (&peer, &extras), &Existing::None),
+        }
+    }
+
+    /// An INIT belongs to an association if any of its addresses does (RFC 9260 §5.1.2 D).
+    fn find_existing(&self, route: Route, port: u16, peer: &PeerParameters) -> Option<u32> {
+        std::iter::once(route.remote.ip())
+            .chain(peer.addresses.iter().copied())
+            .find_map(|address| self.table.by_address(address, port))
+    }
+
+    /// INIT for an association that exists (RFC 9260 §5.2.1, §5.2.2, §9.2).
+    fn on_init_again(
+        &mut self,
+        now: Instant,
+        (route, index): (Route, u32),
+        packet: &Packet<'_>,
+        (peer, extras): (&PeerParameters, &Extras<'_>),
+    ) {
+        let Some(slot) = self.table.slot(index) else { return };
+        let association = &slot.association;
+        if association.is_shutdown_ack_sent() {
+            with_association!(self, now, index, |association, cx| {
+                let _ = cx;
+                association.repeat_shutdown_ack();
+            });
+            return;
+        }
+        let is_known = |address| association.peer_addresses().any(|known| known == address);
+        let mut added = std::iter::once(route.remote.ip())
+            .chain(peer.addresses.iter().copied())
+            .filter(|&address| !is_known(address));
+        if let Some(first) = added.next()
+            && !association.may_learn_addresses()
+        {
+            let added: Vec<_> = std::iter::once(first).chain(added).collect();
+            return self.send_abort(route, packet, peer.tag, |causes| {
+                causes.push_restart_with_new_addresses(added.iter().copied());
+            });
+        }
+        let existing = if association.is_setting_up() {
+            Existing::Colliding(*association.identity())
+        } else {
+            Existing::Established { tie_tags: association.identity().tie_tags }
+        };
+        self.answer_init(now, (route, packet), (peer, extras), &existing);
+    }
+
+    /// INIT ACK (RFC 9260 §5.1 B).
+    fn answer_init(
+        &mut self,
+        now: Instant,
+        (route, packet): (Route, &Packet<'_>),
+        (peer, extras): (&PeerParameters, &Extras<'_>),
+        existing: &Existing,
+    ) {
+        let fresh = self.new_identity(packet.header.source_port);
+        let identity = match *existing {
+            Existing::None => Identity { tie_tags: (0, 0), ..fresh },
+            Existing::Colliding(identity) => identity,
+            Existing::Established { tie_tags } => Identity { tie_tags, ..fresh },
+        };
+        let extension = Duration::from_millis(extras.cookie_preservative_ms.into());
+        let cookie = self.signer.sign(&StateCookie {
+            created: now,
+            lifetime: self.config.cookie_lifetime + extension.min(MAX_COOKIE_EXTENSION),
+            address: route.remote.ip(),
+            identity,
+            peer: peer.clone(),
+        });
+        let config = Arc::clone(&self.config.association);
+        let init_ack = Init {
+            initiate_tag: identity.local_tag,
+            a_rwnd: u32::try_from(config.receive_buffer_bytes).unwrap_or(u32::MAX),
+            outbound_streams: config.outbound_streams,
+            inbound_streams: config.max_inbound_streams,
+            initial_tsn: identity.local_initial_tsn,
+            params: Params::default(),
+        };
+        let mut reply = Vec::with_capacity(512);
+        let header = Header { verification_tag: peer.tag, ..answer_ports(packet) };
+        let mut writer = PacketWriter::new(&mut reply, config.max_packet_bytes, header);
+        writer.init_ack(&init_ack, |params| {
+            params.push(&Param::StateCookie(&cookie));
+            push_extensions(params, &config);
+            for &address in &self.config.addresses {
+                params.push(&address_param(address));
+            }
+            for param in Params::new(&extras.unrecognized).flatten() {
+                params.push(&Param::UnrecognizedParameter(param.bytes));
+            }
+        });
+        writer.finish();
+        self.statistics.inits_answered += 1;
+        self.reply(route, reply);
+    }
+
+    fn refuse_init(&mut self, route: Route, packet: &Packet<'_>, tag: u32, error: InitError) {
+        self.statistics.malformed += 1;
+        match error {
+            InitError::TagZero | InitError::Malformed => {}
+            InitError::InvalidMandatoryParameter => {
+                self.send_abort(route, packet, tag, |causes| {
+                    causes.push(&Cause::InvalidMandatoryParameter);
+                });
+            }
+            InitError::HostName(param) => self.send_abort(route, packet, tag, |causes| {
+                causes.push(&Cause::UnresolvableAddress(&param));
+            }),
+        }
+    }
+
+    /// An ABORT to somebody without an association, under the tag that it chose.
+    fn send_abort(
+        &mut self,
+        route: Route,
+        packet: &Packet<'_>,
+        tag: u32,
+        causes: impl FnOnce(&mut CausesWriter<'_, '_>),
+    ) {
+        let header = Header { verification_tag: tag, ..answer_ports(packet) };
+        let mut reply = Vec::new();
+        let limit = self.config.association.max_packet_bytes;
+        let mut writer = PacketWriter::new(&mut reply, limit, header);
+        writer.abort(false, causes);
+        writer.finish();
+        self.reply(route, reply);
+    }
+
+    /// COOKIE ECHO, with what follows it in its packet (RFC 9260 §5.1.5, §5.2.4).
+    pub(super) fn on_cookie_echo(
+        &mut self,
+        now: Instant,
+        route: Route,
+        packet: &Packet<'_>,
+        bytes: usize,
+    ) {
+        let Some(Ok(raw)) = packet.chunks().next() else { return };
+        let Some(cookie) = self.signer.verify(now, raw.value) else {
+            self.statistics.cookies_refused += 1;
+            return;
+        };
+        let header = packet.header;
+        let is_genuine = cookie.identity.local_tag == header.verification_tag
+            && cookie.identity.local_port == header.destination_port
+            && cookie.identity.remote_port == header.source_port
+            && cookie.address == route.remote.ip();
+        if !is_genuine {
+            self.statistics.cookies_refused += 1;
+            return;
+        }
+        let existing = self.find_existing(route, header.source_port, &cookie.peer);
+        let is_present = existing.is_some_and(|index| self.has_tags_of(index, &cookie));
+        if let Some(late) = cookie.staleness(now).filter(|_| !is_present) {
+            self.statistics.cookies_refused += 1;
+            return self.report_stale_cookie(route, packet, &cookie, late);
+        }
+        let index = match existing {
+            None => self.accept(now, route, packet, &cookie),
+            Some(index) => self.compare_tags(now, (route, index), &cookie),
+        };
+        if let Some(index) = index {
+            with_association!(self, now, index, |association, cx| {
+                association.count_received(bytes);
+                association.on_packet(cx, (route, false), packet);
+            });
+        }
+    }
+
+    fn has_tags_of(&self, index: u32, cookie: &StateCookie) -> bool {
+        self.table.slot(index).is_some_and(|slot| {
+            slot.association.identity().local_tag == cookie.identity.local_tag
+                && slot.association.peer_tag() == cookie.peer.tag
+        })
+    }
+
+    fn report_stale_cookie(
+        &mut self,
+        route: Route,
+        packet: &Packet<'_>,
+        cookie: &StateCookie,
+        late: Duration,
+    ) {
+        let measure_of_staleness_us = u32::try_from(late.as_micros()).unwrap_or(u32::MAX);
+        let header = Header { verification_tag: cookie.peer.tag, ..answer_ports(packet) };
+        let mut reply = Vec::new();
+        let limit = self.config.association.max_packet_bytes;
+        let mut writer = PacketWriter::new(&mut reply, limit, header);
+        writer.error(|causes| {
+            causes.push(&Cause::StaleCookie { measure_of_staleness_us });
+        });
+        writer.finish();
+        self.reply(route, reply);
+    }
+
+    /// A new association out of a good cookie.
+    fn accept(
+        &mut self,
+        now: Instant,
+        route: Route,
+        packet: &Packet<'_>,
+        cookie: &StateCookie,
+    ) -> Option<u32> {
+        let is_full = self.table.len() >= self.config.max_associations;
+        // The tag was free when the cookie was made; by now another association may have drawn it.
+        let is_taken = self.table.by_tag(cookie.identity.local_tag).is_some();
+        if is_full || is_taken || !self.config.accept {
+            self.statistics.refused_for_limit += 1;
+            self.send_abort(route, packet, cookie.peer.tag, |causes| {
+                causes.push(&Cause::OutOfResource);
+            });
+            return None;
+        }
+        let identity = self.with_tie_tags(cookie.identity);
+        let config = Arc::clone(&self.config.association);
+        let mut cx = Context {
+            now,
+            id: self.table.next_id(),
+            addresses: &self.config.addresses,
+            rng: &mut self.rng,
+            arena: &mut self.arena,
+            events: &mut self.events,
+            sink: self.sink.as_deref_mut(),
+        };
+        let association = Association::accept(&mut cx, config, identity, (route, &cookie.peer));
+        let id: AssociationId = self.table.insert(association);
+        self.table.update(id.index());
+        Some(id.index())
+    }
+
+    /// An association gets Tie-Tags of its own, which no cookie has told before.
+    fn with_tie_tags(&mut self, identity: Identity) -> Identity {
+        Identity { tie_tags: (self.rng.u32() | 1, self.rng.u32() | 1), ..identity }
+    }
+
+    /// A good cookie for an association that exists: Table 12 of RFC 9260 §5.2.4. Returns the
+    /// association if what follows the cookie in its packet is for it.
+    fn compare_tags(
+        &mut self,
+        now: Instant,
+        (route, index): (Route, u32),
+        cookie: &StateCookie,
+    ) -> Option<u32> {
+        let slot = self.table.slot(index)?;
+        let own = *slot.association.identity();
+        let local_matches = own.local_tag == cookie.identity.local_tag;
+        let peer_matches = slot.association.peer_tag() == cookie.peer.tag;
+        let has_ties = cookie.identity.tie_tags == own.tie_tags;
+        let is_shutdown_ack_sent = slot.association.is_shutdown_ack_sent();
+        match (local_matches, peer_matches) {
+            // A: the peer has restarted.
+            (false, false) if has_ties && is_shutdown_ack_sent => {
+                with_association!(self, now, index, |association, cx| {
+                    let _ = cx;
+                    association.refuse_restart();
+                });
+                None
+            }
+            (false, false) if has_ties => {
+                let identity = self.with_tie_tags(cookie.identity);
+                with_association!(self, now, index, |association, cx| {
+                    association.restart(cx, identity, (route, &cookie.peer));
+                });
+                Some(index)
+            }
+            // B: both sides have begun.
+            (true, false) => {
+                with_association!(self, now, index, |association, cx| {
+                    association.on_collision(cx, &cookie.peer);
+                });
+                Some(index)
+            }
+            // D: a repeated cookie.
+            (true, true) => {
+                with_association!(self, now, index, |association, cx| {
+                    association.on_cookie_echo_again(cx);
+                });
+                Some(index)
+            }
+            // C, and everything that the table does not list.
+            _ => None,
+        }
+    }
+}
+
+/// The ports of an answer to `packet`.
+pub(super) const fn answer_ports(packet: &Packet<'_>) -> Header {
+    Header {
+        source_port: packet.header.destination_port,
+        destination_port: packet.header.source_port,
+        verification_tag: 0,
+    }
+}

@@ -1,0 +1,66 @@
+//! Packets out of the blue: correct, but of no association (RFC 9260 §8.4).
+
+use rexmit_core::Route;
+
+use super::Endpoint;
+use super::setup::answer_ports;
+use crate::wire::{Cause, Chunk, Header, Packet, PacketWriter, RawChunk};
+
+/// What a packet out of the blue gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Answer {
+    Nothing,
+    ShutdownComplete,
+    Abort,
+}
+
+impl Endpoint {
+    /// Answers a packet that belongs to no association, or drops it.
+    pub(super) fn on_stray(&mut self, route: Route, packet: &Packet<'_>) {
+        self.statistics.out_of_the_blue += 1;
+        let answer = answer_to(packet);
+        if answer == Answer::Nothing {
+            return;
+        }
+        // The tag is reflected, and the T bit says so.
+        let header =
+            Header { verification_tag: packet.header.verification_tag, ..answer_ports(packet) };
+        let mut reply = Vec::new();
+        let limit = self.config.association.max_packet_bytes;
+        let mut writer = PacketWriter::new(&mut reply, limit, header);
+        match answer {
+            Answer::ShutdownComplete => writer.shutdown_complete(true),
+            _ => writer.abort(true, |_| {}),
+        };
+        writer.finish();
+        self.reply(route, reply);
+    }
+}
+
+/// The rules of RFC 9260 §8.4 in their order; rules 3 and 4 have been dealt with.
+fn answer_to(packet: &Packet<'_>) -> Answer {
+    let has = |is: fn(&Chunk<'_>) -> bool| {
+        let decode = |raw: RawChunk<'_>| raw.decode().is_ok_and(|chunk| is(&chunk));
+        packet.chunks().map_while(Result::ok).any(decode)
+    };
+    if has(|chunk| matches!(chunk, Chunk::Abort { .. })) {
+        Answer::Nothing
+    } else if has(|chunk| matches!(chunk, Chunk::ShutdownAck)) {
+        Answer::ShutdownComplete
+    } else if has(|chunk| matches!(chunk, Chunk::ShutdownComplete { .. } | Chunk::CookieAck))
+        || has(is_stale_cookie)
+    {
+        Answer::Nothing
+    } else {
+        Answer::Abort
+    }
+}
+
+fn is_stale_cookie(chunk: &Chunk<'_>) -> bool {
+    match chunk {
+        Chunk::Error { causes } => {
+            causes.flatten().any(|cause| matches!(cause, Cause::StaleCookie { .. }))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,236 @@
+//! The associations of an endpoint, found by id, by tag and by address, and the order in which
+//! their timers are due. No operation costs more for the associations it is not about.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+
+use rexmit_core::Instant;
+use rustc_hash::FxHashMap;
+
+use crate::association::Association;
+
+/// Names an association of an endpoint. An id is not used again for another association.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AssociationId {
+    index: u32,
+    generation: u32,
+}
+
+impl AssociationId {
+    /// The number that trace events bear; it is used again after the association is gone.
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) id: AssociationId,
+    pub(super) association: Box<Association>,
+    /// Whether it stands in `ready`.
+    is_ready: bool,
+    /// When it stands in `deadlines`: not later than its earliest timer.
+    scheduled: Option<Instant>,
+    tag: u32,
+    /// How many of the peer's addresses are entered; 0 once it is closed.
+    addresses: usize,
+    /// Whether the last event was taken by the application.
+    pub(super) is_closed_told: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    slots: Vec<Option<Slot>>,
+    generations: Vec<u32>,
+    free: Vec<u32>,
+    /// Tags are our own random numbers, so that a fast hash is safe.
+    by_tag: FxHashMap<u32, u32>,
+    /// Addresses and ports are the peer's choice, so that this is ordered instead of hashed.
+    by_address: BTreeMap<(IpAddr, u16), u32>,
+    deadlines: BTreeSet<(Instant, u32)>,
+    ready: VecDeque<u32>,
+    len: usize,
+}
+
+impl Table {
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The id that the next association gets.
+    pub(super) fn next_id(&self) -> AssociationId {
+        let fresh = || u32::try_from(self.slots.len()).expect("max_associations is below 2³²");
+        let index = self.free.last().copied().unwrap_or_else(fresh);
+        let generation = self.generations.get(index as usize).copied().unwrap_or(0);
+        AssociationId { index, generation }
+    }
+
+    /// Enters an association, made for [`Self::next_id`].
+    pub(super) fn insert(&mut self, association: Association) -> AssociationId {
+        let id = self.next_id();
+        if self.free.pop().is_none() {
+            self.slots.push(None);
+            self.generations.push(0);
+        }
+        let tag = association.identity().local_tag;
+        self.by_tag.insert(tag, id.index);
+        self.slots[id.index as usize] = Some(Slot {
+            id,
+            association: Box::new(association),
+            is_ready: false,
+            scheduled: None,
+            tag,
+            addresses: 0,
+            is_closed_told: false,
+        });
+        self.len += 1;
+        id
+    }
+
+    pub(super) fn slot(&self, index: u32) -> Option<&Slot> {
+        self.slots.get(index as usize)?.as_ref()
+    }
+
+    pub(super) fn slot_mut(&mut self, index: u32) -> Option<&mut Slot> {
+        self.slots.get_mut(index as usize)?.as_mut()
+    }
+
+    /// The slot of `id`, if the association is still there.
+    pub(super) fn find(&self, id: AssociationId) -> Option<&Slot> {
+        self.slot(id.index).filter(|slot| slot.id == id)
+    }
+
+    pub(super) fn by_tag(&self, tag: u32) -> Option<u32> {
+        self.by_tag.get(&tag).copied()
+    }
+
+    pub(super) fn by_address(&self, address: IpAddr, port: u16) -> Option<u32> {
+        self.by_address.get(&(address, port)).copied()
+    }
+
+    /// Every association, in the order of their indices.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().flatten()
+    }
+
+    /// The association `index` was called: whatever changed is entered anew.
+    pub(super) fn update(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        if !slot.is_ready {
+            slot.is_ready = true;
+            self.ready.push_back(index);
+        }
+        let next = slot.association.next_timeout();
+        // A deadline that moved away stays: finding nothing due then is cheaper than moving it
+        // with every packet.
+        if next.is_some_and(|next| slot.scheduled.is_none_or(|at| next < at)) {
+            self.reschedule(index);
+        }
+        self.update_addresses(index);
+    }
+
+    fn reschedule(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        if let Some(at) = slot.scheduled.take() {
+            self.deadlines.remove(&(at, index));
+        }
+        slot.scheduled = slot.association.next_timeout();
+        if let Some(at) = slot.scheduled {
+            self.deadlines.insert((at, index));
+        }
+    }
+
+    fn update_addresses(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        let port = slot.association.identity().remote_port;
+        let is_closed = slot.association.is_closed();
+        let tag = slot.association.identity().local_tag;
+        let count = if is_closed { 0 } else { slot.association.peer_addresses().count() };
+        if tag != slot.tag {
+            self.by_tag.remove(&slot.tag);
+            self.by_tag.insert(tag, index);
+            slot.tag = tag;
+        }
+        if count == slot.addresses {
+            return;
+        }
+        slot.addresses = count;
+        for address in slot.association.peer_addresses() {
+            if is_closed {
+                if self.by_address.get(&(address, port)) == Some(&index) {
+                    self.by_address.remove(&(address, port));
+                }
+            } else {
+                self.by_address.entry((address, port)).or_insert(index);
+            }
+        }
+        if is_closed {
+            self.by_tag.remove(&tag);
+        }
+    }
+
+    /// The earliest deadline.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|&(at, _)| at)
+    }
+
+    /// Takes an association whose deadline has come.
+    pub(super) fn pop_due(&mut self, now: Instant) -> Option<u32> {
+        let &(at, index) = self.deadlines.first().filter(|&&(at, _)| at <= now)?;
+        self.deadlines.remove(&(at, index));
+        if let Some(slot) = self.slot_mut(index) {
+            slot.scheduled = None;
+        }
+        Some(index)
+    }
+
+    /// An association that may have something to send; it stays so until
+    /// [`Self::has_nothing_to_send`].
+    pub(super) fn first_ready(&self) -> Option<u32> {
+        self.ready.front().copied()
+    }
+
+    /// The first ready association has sent a packet: the others come before its next.
+    pub(super) fn rotate_ready(&mut self) {
+        if self.ready.len() > 1 {
+            self.ready.rotate_left(1);
+        }
+    }
+
+    /// The first ready association has nothing (more) to send.
+    pub(super) fn has_nothing_to_send(&mut self) {
+        let Some(index) = self.ready.pop_front() else { return };
+        if let Some(slot) = self.slot_mut(index) {
+            slot.is_ready = false;
+        }
+    }
+
+    /// Removes the association if it is over and the application was told.
+    pub(super) fn remove_if_over(&mut self, index: u32) {
+        let is_over = |slot: &Slot| slot.is_closed_told && slot.association.is_over();
+        if self.slot(index).is_some_and(is_over) {
+            self.remove(index);
+        }
+    }
+
+    fn remove(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::take) else { return };
+        if slot.is_ready {
+            self.ready.retain(|&ready| ready != index);
+        }
+        if let Some(at) = slot.scheduled {
+            self.deadlines.remove(&(at, index));
+        }
+        self.generations[index as usize] = slot.id.generation.wrapping_add(1);
+        self.free.push(index);
+        self.len -= 1;
+    }
+}
