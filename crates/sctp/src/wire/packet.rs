@@ -10,7 +10,7 @@ use super::{CHUNK_HEADER_LEN, padded};
 pub const COMMON_HEADER_LEN: usize = 12;
 
 /// Where the checksum stands in the common header.
-pub(super) const CHECKSUM_AT: usize = 8;
+const CHECKSUM_AT: usize = 8;
 
 /// The common header without its checksum (RFC 9260 §3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -55,7 +55,7 @@ impl<'a> Packet<'a> {
             return Err(PacketError::TooShort);
         }
         let (header, checksum, body) = split_header(bytes).ok_or(PacketError::TooShort)?;
-        if checksum_of(bytes) != checksum {
+        if checksum_of(bytes) != Some(checksum) {
             return Err(PacketError::Checksum);
         }
         if header.source_port == 0 || header.destination_port == 0 {
@@ -84,17 +84,17 @@ fn split_header(bytes: &[u8]) -> Option<(Header, [u8; 4], &[u8])> {
 /// The checksum of a packet as it stands on the wire, whatever its checksum field holds now.
 ///
 /// RFC 9260 Appendix A transmits the bits of the CRC so that its bytes come out least first.
-fn checksum_of(packet: &[u8]) -> [u8; 4] {
-    let (before, rest) = packet.split_at(CHECKSUM_AT.min(packet.len()));
-    let after = rest.get(4..).unwrap_or_default();
-    crc32c_append(crc32c_append(crc32c(before), &[0; 4]), after).to_le_bytes()
+fn checksum_of(packet: &[u8]) -> Option<[u8; 4]> {
+    let (header, body) = packet.split_first_chunk::<COMMON_HEADER_LEN>()?;
+    let mut header = *header;
+    header[CHECKSUM_AT..].fill(0);
+    Some(crc32c_append(crc32c(&header), body).to_le_bytes())
 }
 
 /// Makes the checksum of `packet` right (RFC 9260 §6.8); does nothing if it has no common header.
 pub fn write_checksum(packet: &mut [u8]) {
-    let checksum = checksum_of(packet);
-    if let Some(field) = packet.get_mut(CHECKSUM_AT..COMMON_HEADER_LEN) {
-        field.copy_from_slice(&checksum);
+    if let Some(checksum) = checksum_of(packet) {
+        packet[CHECKSUM_AT..COMMON_HEADER_LEN].copy_from_slice(&checksum);
     }
 }
 
