@@ -78,7 +78,8 @@ impl Stack for SctpProto {
     const NAME: &'static str = "sctp-proto";
 
     fn connect(&mut self, _: Instant, remote: SocketAddr) {
-        let client = ClientConfig { transport: self.transport.clone(), ..ClientConfig::default() };
+        let mut client = ClientConfig::new();
+        client.transport = self.transport.clone();
         match self.endpoint.connect(client, remote) {
             Ok(association) => self.association = Some(association),
             Err(error) => self.notices.push_back(Notice::Closed(Some(error.to_string()))),
