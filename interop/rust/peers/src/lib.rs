@@ -1,0 +1,13 @@
+//! SCTP implementations by others, each as one executable over UDP: what the executables share.
+//!
+//! An implementation is a [`Stack`]; [`run`] drives it over one UDP socket whose payloads are SCTP
+//! packets (RFC 6951) and checks what it delivers.
+
+mod exchange;
+mod out_of_the_blue;
+mod packet;
+mod stack;
+mod udp;
+
+pub use exchange::run;
+pub use stack::{Notice, Stack};

@@ -1,0 +1,59 @@
+//! What the loop needs of an implementation.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// Something a stack has to tell.
+#[derive(Debug)]
+pub enum Notice {
+    /// The association is established.
+    Connected,
+    /// A message arrived.
+    Message {
+        /// On which stream.
+        stream: u16,
+        /// Its bytes.
+        payload: Vec<u8>,
+    },
+    /// The association is gone; the stack's own word for it, if it failed.
+    Closed(Option<String>),
+}
+
+/// One association of an implementation under test, without input and output.
+pub trait Stack {
+    /// Its name in reports.
+    const NAME: &'static str;
+
+    /// Opens the association (client).
+    fn connect(&mut self, now: Instant, remote: SocketAddr);
+
+    /// Takes a packet from the network.
+    fn handle_input(&mut self, now: Instant, remote: SocketAddr, packet: &[u8]);
+
+    /// Lets what is due happen.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// When `handle_timeout` is next due.
+    fn poll_timeout(&mut self) -> Option<Instant>;
+
+    /// The next packet for the network.
+    fn poll_transmit(&mut self, now: Instant) -> Option<Vec<u8>>;
+
+    /// The next thing to tell.
+    fn poll_notice(&mut self) -> Option<Notice>;
+
+    /// Takes a message to send.
+    ///
+    /// # Errors
+    /// The stack's word for its refusal.
+    fn send(&mut self, stream: u16, is_unordered: bool, payload: Vec<u8>) -> Result<(), String>;
+
+    /// Bytes taken by `send` that wait in the stack, as far as it tells.
+    fn queued(&mut self) -> usize;
+
+    /// Whether all that was sent has been acknowledged.
+    fn is_acknowledged(&mut self) -> bool;
+
+    /// Begins the graceful shutdown.
+    fn shutdown(&mut self);
+}

@@ -1,0 +1,57 @@
+//! One UDP socket towards one other address.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+/// A bound socket and the address it exchanges packets with.
+#[derive(Debug)]
+pub(crate) struct Udp {
+    socket: UdpSocket,
+    remote: Option<SocketAddr>,
+    buffer: Vec<u8>,
+}
+
+impl Udp {
+    /// Binds `local`. Without a `remote`, whoever sends is the remote.
+    pub(crate) fn bind(local: SocketAddr, remote: Option<SocketAddr>) -> io::Result<Self> {
+        Ok(Self { socket: UdpSocket::bind(local)?, remote, buffer: vec![0; 1 << 16] })
+    }
+
+    /// Sends a packet, or nowhere if the remote is not known. What the network refuses is lost.
+    pub(crate) fn send(&self, packet: &[u8]) {
+        if let Some(remote) = self.remote {
+            let _ = self.socket.send_to(packet, remote);
+        }
+    }
+
+    /// Waits for a packet; `None` after `patience`.
+    pub(crate) fn wait(&mut self, patience: Duration) -> io::Result<Option<(SocketAddr, &[u8])>> {
+        self.socket.set_nonblocking(false)?;
+        self.socket.set_read_timeout(Some(patience.max(Duration::from_millis(1))))?;
+        self.receive()
+    }
+
+    /// A packet that is there already.
+    pub(crate) fn take(&mut self) -> io::Result<Option<(SocketAddr, &[u8])>> {
+        self.socket.set_nonblocking(true)?;
+        self.receive()
+    }
+
+    fn receive(&mut self) -> io::Result<Option<(SocketAddr, &[u8])>> {
+        match self.socket.recv_from(&mut self.buffer) {
+            Ok((length, from)) => {
+                self.remote = Some(from);
+                Ok(Some((from, &self.buffer[..length])))
+            }
+            Err(error) => match error.kind() {
+                // Refused: the other side has not bound its port yet, or has left.
+                ErrorKind::WouldBlock
+                | ErrorKind::TimedOut
+                | ErrorKind::Interrupted
+                | ErrorKind::ConnectionRefused => Ok(None),
+                _ => Err(error),
+            },
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Deliberate faults of a sender, by which a receiver's verifier shows that it can fail.
+
+use std::str::FromStr;
+
+/// What is done to one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// It is not sent.
+    Lose,
+    /// It is sent twice.
+    Duplicate,
+    /// An ordered message is sent after the next ordered one of its stream.
+    Swap,
+    /// Its last byte is altered.
+    Corrupt,
+    /// It is sent on the next stream.
+    Misplace,
+}
+
+/// A fault and the number of the message it befalls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What is done.
+    pub kind: FaultKind,
+    /// To which message; for [`FaultKind::Swap`], the first ordered one from it on.
+    pub number: u32,
+}
+
+impl FromStr for Fault {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!("'{text}' is no fault: lose, duplicate, swap, corrupt or misplace, ':NUMBER'")
+        };
+        let (kind, number) = text.split_once(':').ok_or_else(wrong)?;
+        let kind = match kind {
+            "lose" => FaultKind::Lose,
+            "duplicate" => FaultKind::Duplicate,
+            "swap" => FaultKind::Swap,
+            "corrupt" => FaultKind::Corrupt,
+            "misplace" => FaultKind::Misplace,
+            _ => return Err(wrong()),
+        };
+        Ok(Self { kind, number: number.parse().map_err(|_| wrong())? })
+    }
+}

@@ -1,0 +1,20 @@
+//! What two SCTP peers send each other in an interoperability run, and the check of what arrived.
+//!
+//! Every message is a pure function of the seed, the direction and its number ([`Plan`]), so the
+//! receiver needs nothing from the sender to know what has to arrive. `interop/README.md` states
+//! the rules in words; the C and Go peers follow the same words.
+
+mod fault;
+mod options;
+mod plan;
+mod report;
+mod sender;
+mod splitmix;
+mod verifier;
+
+pub use fault::{Fault, FaultKind};
+pub use options::{Mode, Options, Role, USAGE};
+pub use plan::{Direction, LARGEST_MESSAGE, Message, PPID, Plan};
+pub use report::Report;
+pub use sender::{Outgoing, Sender};
+pub use verifier::{Counts, Verifier};

@@ -1,0 +1,207 @@
+//! The command line that all peers share.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::{Direction, Fault, Plan};
+
+/// Who opens the association (and closes it, at the end).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Connects; shuts down when both directions are done.
+    Client,
+    /// Is connected to; waits for the client's shutdown.
+    Server,
+}
+
+/// Which directions carry messages, seen from this peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Both at the same time.
+    Both,
+    /// Only this peer sends.
+    Send,
+    /// Only the other peer sends.
+    Receive,
+}
+
+/// What one peer is asked to do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Client or server.
+    pub role: Role,
+    /// The UDP address to bind.
+    pub local: SocketAddr,
+    /// The UDP address to send to; a server answers to where packets come from instead.
+    pub remote: Option<SocketAddr>,
+    /// Messages in each direction that carries any.
+    pub messages: u32,
+    /// The seed of both plans.
+    pub seed: u64,
+    /// Which directions carry messages.
+    pub mode: Mode,
+    /// The SCTP port of both ends.
+    pub sctp_port: u16,
+    /// Streams in each direction.
+    pub streams: u16,
+    /// After this time the peer gives up and reports what it has.
+    pub timeout: Duration,
+    /// How long a client stays, after the association, to answer packets that arrive for it; it
+    /// leaves earlier when its standard input ends.
+    pub linger: Duration,
+    /// A deliberate fault in what is sent.
+    pub fault: Option<Fault>,
+}
+
+/// The command line in words.
+pub const USAGE: &str =
+    "usage: PEER --role client|server --local ADDRESS:PORT [--remote ADDRESS:PORT]
+  --remote        UDP address to send to (client); a server answers to where packets come from
+  --messages N    messages in each direction (500)
+  --seed S        what they are made from (1)
+  --mode M        both, send (only this peer sends) or recv (only the other one) (both)
+  --streams K     streams in each direction (8)
+  --sctp-port P   SCTP port of both ends (5000)
+  --timeout SEC   give up after this time (60)
+  --linger SEC    a client stays this long to answer late packets, or until its input ends (5)
+  --fault F       send with a fault: lose:N, duplicate:N, swap:N, corrupt:N, misplace:N
+exit: 0 all arrived intact and the association was shut down; 1 not so; 2 wrong arguments";
+
+impl Options {
+    /// Reads the arguments that follow the program's name.
+    ///
+    /// # Errors
+    /// What is wrong with them, in words.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut arguments = arguments.into_iter();
+        let (mut role, mut local) = (None, None);
+        let mut options = Self {
+            role: Role::Client,
+            local: SocketAddr::from(([127, 0, 0, 1], 0)),
+            remote: None,
+            messages: 500,
+            seed: 1,
+            mode: Mode::Both,
+            sctp_port: 5000,
+            streams: 8,
+            timeout: Duration::from_secs(60),
+            linger: Duration::from_secs(5),
+            fault: None,
+        };
+        while let Some(name) = arguments.next() {
+            let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
+            match name.as_str() {
+                "--role" => role = Some(parse_role(&value)?),
+                "--local" => local = Some(number(&name, &value)?),
+                "--remote" => options.remote = Some(number(&name, &value)?),
+                "--messages" => options.messages = number(&name, &value)?,
+                "--seed" => options.seed = number(&name, &value)?,
+                "--mode" => options.mode = parse_mode(&value)?,
+                "--sctp-port" => options.sctp_port = number(&name, &value)?,
+                "--streams" => options.streams = number(&name, &value)?,
+                "--timeout" => options.timeout = Duration::from_secs(number(&name, &value)?),
+                "--linger" => options.linger = Duration::from_secs(number(&name, &value)?),
+                "--fault" => options.fault = Some(value.parse()?),
+                _ => return Err(format!("{name} is not known")),
+            }
+        }
+        options.role = role.ok_or("--role is missing")?;
+        options.local = local.ok_or("--local is missing")?;
+        options.validate()?;
+        Ok(options)
+    }
+
+    /// Reads this process's arguments; on a mistake prints what is wrong and exits with 2.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        Self::parse(std::env::args().skip(1)).unwrap_or_else(|wrong| {
+            eprintln!("{wrong}\n{USAGE}");
+            std::process::exit(2);
+        })
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.role == Role::Client && self.remote.is_none() {
+            return Err("a client needs --remote".into());
+        }
+        if self.streams == 0 || self.messages >= 1 << 31 || self.sctp_port == 0 {
+            return Err("--streams, --messages or --sctp-port is out of range".into());
+        }
+        Ok(())
+    }
+
+    /// The plan of what this peer sends (empty if it only receives).
+    #[must_use]
+    pub fn outgoing(&self) -> Plan {
+        let count = if self.mode == Mode::Receive { 0 } else { self.messages };
+        Plan::new(self.seed, self.direction(), count, self.streams)
+    }
+
+    /// The plan of what this peer has to receive (empty if it only sends).
+    #[must_use]
+    pub fn incoming(&self) -> Plan {
+        let count = if self.mode == Mode::Send { 0 } else { self.messages };
+        Plan::new(self.seed, self.direction().reverse(), count, self.streams)
+    }
+
+    fn direction(&self) -> Direction {
+        match self.role {
+            Role::Client => Direction::ClientToServer,
+            Role::Server => Direction::ServerToClient,
+        }
+    }
+}
+
+fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, String> {
+    value.parse().map_err(|_| format!("{name} cannot be '{value}'"))
+}
+
+fn parse_role(value: &str) -> Result<Role, String> {
+    match value {
+        "client" => Ok(Role::Client),
+        "server" => Ok(Role::Server),
+        _ => Err(format!("--role is client or server, not '{value}'")),
+    }
+}
+
+fn parse_mode(value: &str) -> Result<Mode, String> {
+    match value {
+        "both" => Ok(Mode::Both),
+        "send" => Ok(Mode::Send),
+        "recv" => Ok(Mode::Receive),
+        _ => Err(format!("--mode is both, send or recv, not '{value}'")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, String> {
+        Options::parse(line.split_whitespace().map(String::from))
+    }
+
+    #[test]
+    fn reads_a_full_line_and_its_defaults() {
+        let options =
+            parse("--role client --local 127.0.0.1:1 --remote 127.0.0.1:2 --mode recv").unwrap();
+        assert_eq!((options.messages, options.streams, options.sctp_port), (500, 8, 5000));
+        assert!(options.outgoing().is_empty());
+        assert_eq!(options.incoming().len(), 500);
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (line, word) in [
+            ("", "--role is missing"),
+            ("--role", "needs a value"),
+            ("--role client --local 127.0.0.1:1", "needs --remote"),
+            ("--role server --local here", "cannot be 'here'"),
+            ("--role server --local 127.0.0.1:1 --streams 0", "out of range"),
+            ("--role server --local 127.0.0.1:1 --fault x:1", "no fault"),
+            ("--colour red", "not known"),
+        ] {
+            assert!(parse(line).unwrap_err().contains(word), "{line}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+/* usrsctp as a peer: its own UDP encapsulation sockets (RFC 6951), one association, the workload of
+ * interop/README.md. One thread sends, one receives, one watches the time. */
+#include "workload.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <usrsctp.h>
+
+/* Takes one message of the largest size and little more, so that sends wait for the network. */
+#define SEND_BUFFER (128 * 1024)
+#define RECEIVE_BUFFER (1024 * 1024)
+#define SECOND 1000000000ll
+
+struct options {
+	bool is_client;
+	struct sockaddr_in local, remote;
+	bool has_role, has_local, has_remote;
+	uint32_t messages;
+	uint64_t seed;
+	bool sends, receives;
+	uint16_t sctp_port, streams;
+	unsigned timeout, linger;
+};
+
+static struct options options = {
+	.messages = 500, .seed = 1, .sends = true, .receives = true,
+	.sctp_port = 5000, .streams = 8, .timeout = 60, .linger = 5,
+};
+static struct plan outgoing;
+static struct verifier verifier;
+static struct socket *association;
+static int64_t started;
+
+/* Guards what follows: it is shared by the threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static uint32_t sent;
+static bool all_sent, is_graceful, is_over;
+static const char *failure;
+
+static int64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * SECOND + t.tv_nsec;
+}
+
+static int report(void)
+{
+	const struct counts *c = &verifier.counts;
+	bool is_clean = c->lost + c->duplicated + c->out_of_order + c->corrupted == 0;
+	printf("{\"implementation\":\"usrsctp\",\"role\":\"%s\",\"sent\":%u,\"received\":%u,"
+	       "\"lost\":%u,\"duplicated\":%u,\"out_of_order\":%u,\"corrupted\":%u,"
+	       "\"graceful_shutdown\":%s,\"seconds\":%.3f",
+	       options.is_client ? "client" : "server", sent, c->received, c->lost, c->duplicated,
+	       c->out_of_order, c->corrupted, is_graceful ? "true" : "false",
+	       (double)(now() - started) / SECOND);
+	if (failure != NULL)
+		printf(",\"error\":\"%s\"", failure);
+	printf("}\n");
+	fflush(stdout);
+	return is_clean && is_graceful && failure == NULL ? 0 : 1;
+}
+
+/* Ends the process: usrsctp's threads are not waited for. */
+static void fail(const char *why)
+{
+	pthread_mutex_lock(&lock);
+	failure = why;
+	_exit(report());
+}
+
+static void *watch_time(void *unused)
+{
+	(void)unused;
+	sleep(options.timeout);
+	pthread_mutex_lock(&lock);
+	if (!is_over) {
+		failure = "timeout";
+		_exit(report());
+	}
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+static void *send_all(void *unused)
+{
+	static uint8_t payload[LARGEST_MESSAGE];
+	(void)unused;
+	for (uint32_t number = 0; number < outgoing.count; number++) {
+		const struct message *message = &outgoing.messages[number];
+		struct sctp_sndinfo info = {
+			.snd_sid = message->stream,
+			.snd_flags = message->sequence == UNORDERED ? SCTP_UNORDERED : 0,
+			.snd_ppid = htonl(PPID),
+		};
+		plan_write_payload(&outgoing, number, payload);
+		if (usrsctp_sendv(association, payload, message->size, NULL, 0, &info,
+		                  sizeof info, SCTP_SENDV_SNDINFO, 0) != (ssize_t)message->size)
+			fail("usrsctp_sendv refused a message");
+		pthread_mutex_lock(&lock);
+		sent++;
+		pthread_mutex_unlock(&lock);
+	}
+	pthread_mutex_lock(&lock);
+	all_sent = true;
+	pthread_cond_signal(&changed);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* The client's last duty. The stack itself waits until all that was sent is acknowledged. */
+static void *shut_down_when_done(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&lock);
+	while (!all_sent || verifier.counts.lost > 0)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+	if (usrsctp_shutdown(association, SHUT_WR) < 0)
+		fail("usrsctp_shutdown");
+	return NULL;
+}
+
+static void on_notification(const union sctp_notification *notification)
+{
+	if (notification->sn_header.sn_type != SCTP_ASSOC_CHANGE)
+		return;
+	pthread_mutex_lock(&lock);
+	switch (notification->sn_assoc_change.sac_state) {
+	case SCTP_SHUTDOWN_COMP:
+		is_graceful = is_over = true;
+		break;
+	case SCTP_COMM_LOST:
+		failure = "communication lost";
+		is_over = true;
+		break;
+	case SCTP_CANT_STR_ASSOC:
+		failure = "no association";
+		is_over = true;
+		break;
+	default:
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void receive_until_end(void)
+{
+	static uint8_t buffer[2 * LARGEST_MESSAGE];
+	size_t filled = 0;
+	bool at_end = false;
+	while (!at_end) {
+		struct sctp_rcvinfo info = { 0 };
+		socklen_t info_length = sizeof info, no_address = 0;
+		unsigned info_type = 0;
+		int flags = 0;
+		ssize_t length = usrsctp_recvv(association, buffer + filled, sizeof buffer - filled,
+		                               NULL, &no_address, &info, &info_length, &info_type,
+		                               &flags);
+		if (length <= 0)
+			break;
+		filled += (size_t)length;
+		if (!(flags & MSG_EOR)) {
+			if (filled == sizeof buffer)
+				fail("a message is longer than any that was sent");
+			continue;
+		}
+		if (flags & MSG_NOTIFICATION) {
+			on_notification((const union sctp_notification *)buffer);
+		} else {
+			pthread_mutex_lock(&lock);
+			verifier_on_delivery(&verifier, info.rcv_sid, buffer, filled);
+			pthread_cond_signal(&changed);
+			pthread_mutex_unlock(&lock);
+		}
+		filled = 0;
+		pthread_mutex_lock(&lock);
+		at_end = is_over;
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+static void require(bool is_done, const char *what)
+{
+	if (!is_done) {
+		perror(what);
+		exit(2);
+	}
+}
+
+static struct socket *open_socket(void)
+{
+	struct socket *sock =
+	    usrsctp_socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
+	struct sctp_initmsg init = { .sinit_num_ostreams = options.streams,
+		                     .sinit_max_instreams = options.streams };
+	struct sctp_event event = { .se_assoc_id = SCTP_FUTURE_ASSOC, .se_on = 1,
+		                    .se_type = SCTP_ASSOC_CHANGE };
+	struct sockaddr_in local = { .sin_family = AF_INET, .sin_port = htons(options.sctp_port),
+		                     .sin_addr = options.local.sin_addr };
+	int send_buffer = SEND_BUFFER, receive_buffer = RECEIVE_BUFFER, on = 1;
+
+	require(sock != NULL, "usrsctp_socket");
+	require(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_INITMSG, &init, sizeof init) == 0,
+	        "SCTP_INITMSG");
+	require(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_EVENT, &event, sizeof event) == 0,
+	        "SCTP_EVENT");
+	require(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_RECVRCVINFO, &on, sizeof on) == 0,
+	        "SCTP_RECVRCVINFO");
+	require(usrsctp_setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(int)) == 0,
+	        "SO_SNDBUF");
+	require(usrsctp_setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(int)) == 0,
+	        "SO_RCVBUF");
+	/* One address, so that nothing goes around the path under test. */
+	require(usrsctp_bind(sock, (struct sockaddr *)&local, sizeof local) == 0, "usrsctp_bind");
+	return sock;
+}
+
+static struct socket *connect_to_server(void)
+{
+	struct socket *sock = open_socket();
+	struct sctp_udpencaps encapsulation = { .sue_assoc_id = SCTP_FUTURE_ASSOC,
+		                                .sue_port = options.remote.sin_port };
+	struct sockaddr_in remote = { .sin_family = AF_INET, .sin_port = htons(options.sctp_port),
+		                      .sin_addr = options.remote.sin_addr };
+	encapsulation.sue_address.ss_family = AF_INET;
+	require(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, &encapsulation,
+	                           sizeof encapsulation) == 0,
+	        "SCTP_REMOTE_UDP_ENCAPS_PORT");
+	if (usrsctp_connect(sock, (struct sockaddr *)&remote, sizeof remote) != 0)
+		fail("usrsctp_connect");
+	return sock;
+}
+
+static struct socket *accept_client(void)
+{
+	struct socket *listener = open_socket();
+	struct socket *accepted;
+	require(usrsctp_listen(listener, 1) == 0, "usrsctp_listen");
+	accepted = usrsctp_accept(listener, NULL, NULL);
+	require(accepted != NULL, "usrsctp_accept");
+	return accepted;
+}
+
+/* The stack answers what arrives late for as long as the process lives (RFC 9260 section 8.4). */
+static void *sleep_out(void *code)
+{
+	sleep(options.linger);
+	_exit(*(int *)code);
+}
+
+static void linger(int code)
+{
+	pthread_t thread;
+	char byte[64];
+	pthread_create(&thread, NULL, sleep_out, &code);
+	while (read(STDIN_FILENO, byte, sizeof byte) > 0)
+		;
+	_exit(code);
+}
+
+static void usage(const char *wrong)
+{
+	fprintf(stderr,
+	        "%s\nusage: peer-usrsctp --role client|server --local ADDRESS:PORT "
+	        "[--remote ADDRESS:PORT]\n  [--messages N] [--seed S] [--mode both|send|recv] "
+	        "[--streams K] [--sctp-port P]\n  [--timeout SEC] [--linger SEC]\n"
+	        "--local's port is bound on all addresses: usrsctp has it so.\n",
+	        wrong);
+	exit(2);
+}
+
+static uint64_t number_in(const char *text, uint64_t least, uint64_t most)
+{
+	char *end;
+	unsigned long long value = strtoull(text, &end, 10);
+	if (*text == '\0' || *text == '-' || *end != '\0' || value < least || value > most)
+		usage("a number is out of range");
+	return value;
+}
+
+static struct sockaddr_in address_in(const char *text)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	const char *colon = strrchr(text, ':');
+	char host[INET_ADDRSTRLEN] = "";
+	if (colon == NULL || (size_t)(colon - text) >= sizeof host)
+		usage("an address is IPV4:PORT");
+	memcpy(host, text, (size_t)(colon - text));
+	address.sin_port = htons((uint16_t)number_in(colon + 1, 1, UINT16_MAX));
+	if (inet_pton(AF_INET, host, &address.sin_addr) != 1)
+		usage("an address is IPV4:PORT");
+	return address;
+}
+
+static void set_option(const char *name, const char *value)
+{
+	if (strcmp(name, "--role") == 0) {
+		options.is_client = strcmp(value, "client") == 0;
+		options.has_role = options.is_client || strcmp(value, "server") == 0;
+	} else if (strcmp(name, "--local") == 0) {
+		options.local = address_in(value);
+		options.has_local = true;
+	} else if (strcmp(name, "--remote") == 0) {
+		options.remote = address_in(value);
+		options.has_remote = true;
+	} else if (strcmp(name, "--messages") == 0) {
+		options.messages = (uint32_t)number_in(value, 0, INT32_MAX);
+	} else if (strcmp(name, "--seed") == 0) {
+		options.seed = number_in(value, 0, UINT64_MAX);
+	} else if (strcmp(name, "--mode") == 0) {
+		options.sends = strcmp(value, "recv") != 0;
+		options.receives = strcmp(value, "send") != 0;
+		if (options.sends && options.receives && strcmp(value, "both") != 0)
+			usage("--mode is both, send or recv");
+	} else if (strcmp(name, "--sctp-port") == 0) {
+		options.sctp_port = (uint16_t)number_in(value, 1, UINT16_MAX);
+	} else if (strcmp(name, "--streams") == 0) {
+		options.streams = (uint16_t)number_in(value, 1, UINT16_MAX);
+	} else if (strcmp(name, "--timeout") == 0) {
+		options.timeout = (unsigned)number_in(value, 1, 1000000);
+	} else if (strcmp(name, "--linger") == 0) {
+		options.linger = (unsigned)number_in(value, 0, 1000000);
+	} else {
+		usage("an option is not known");
+	}
+}
+
+static void parse(int count, char **arguments)
+{
+	if (count % 2 != 1)
+		usage("every option has a value");
+	for (int i = 1; i < count; i += 2)
+		set_option(arguments[i], arguments[i + 1]);
+	if (!options.has_role || !options.has_local)
+		usage("--role and --local are needed");
+	if (options.is_client && !options.has_remote)
+		usage("a client needs --remote");
+}
+
+static void prepare(void)
+{
+	enum direction own = options.is_client ? CLIENT_TO_SERVER : SERVER_TO_CLIENT;
+	struct plan incoming;
+	plan_init(&outgoing, options.seed, own, options.sends ? options.messages : 0,
+	          options.streams);
+	plan_init(&incoming, options.seed, !own, options.receives ? options.messages : 0,
+	          options.streams);
+	verifier_init(&verifier, incoming, options.streams);
+
+	usrsctp_init(ntohs(options.local.sin_port), NULL, NULL);
+	usrsctp_sysctl_set_sctp_no_csum_on_loopback(0); /* CRC32c here as everywhere */
+}
+
+int main(int count, char **arguments)
+{
+	pthread_t thread;
+	int code;
+
+	parse(count, arguments);
+	prepare();
+	started = now();
+	pthread_create(&thread, NULL, watch_time, NULL);
+	association = options.is_client ? connect_to_server() : accept_client();
+	pthread_create(&thread, NULL, send_all, NULL);
+	if (options.is_client)
+		pthread_create(&thread, NULL, shut_down_when_done, NULL);
+	receive_until_end();
+
+	pthread_mutex_lock(&lock); /* kept: the process ends here */
+	is_over = true;
+	code = report();
+	if (options.is_client && is_graceful)
+		linger(code);
+	_exit(code);
+}
