@@ -1,0 +1,304 @@
+//! Path configurations in the words of netem: `delay 50ms 10ms distribution normal loss 5%`.
+//!
+//! Besides netem's own words there are `burst`, `list` and `hold`, and some differ where the model
+//! does:
+//!
+//! | words | meaning |
+//! |---|---|
+//! | `delay TIME [JITTER [distribution uniform\|normal\|pareto]]` | as netem; uniform by default |
+//! | `loss [random] PERCENT` | as netem |
+//! | `loss gemodel P R [1-H [1-K]]` | as netem; 100 % and 0 % by default |
+//! | `loss burst PERCENT PACKETS` or `TIME` | mean loss and mean burst, or mean time in bursts |
+//! | `loss list N,N,…` | exactly these packets, from 0 |
+//! | `reorder PERCENT TIME [JITTER]` | this share takes so much longer (netem: does not wait) |
+//! | `hold N K` | packet N is delivered right after K later ones |
+//! | `duplicate PERCENT`, `corrupt PERCENT`, `rate RATE` | as netem |
+//! | `limit N` or `limit SIZE` | packets or bytes that may wait for the rate |
+//! | `ordered` | jitter does not reorder |
+//!
+//! `loss` may be given several times; a packet is lost if any of them says so.
+
+use std::iter::Peekable;
+use std::str::{FromStr, SplitWhitespace};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::path::{
+    BurstLoss, ConfigError, Delay, Hold, Jitter, Loss, PathConfig, QueueLimit, Reorder,
+};
+use crate::units::{self, UnitError};
+
+/// What is wrong with the words of a path.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum NetemError {
+    /// A word that is not understood at its place.
+    #[error("`{word}` is not understood: expected {expected}")]
+    Unknown {
+        /// The word.
+        word: String,
+        /// What may stand there.
+        expected: &'static str,
+    },
+    /// The words end too early.
+    #[error("after `{after}` something is missing: {expected}")]
+    Missing {
+        /// The word after which it is missing.
+        after: &'static str,
+        /// What may stand there.
+        expected: &'static str,
+    },
+    /// A value that is no quantity.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
+    /// The words describe an impossible path.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Reads words as in the [module's table](self); nothing at all is a perfect path.
+///
+/// ```
+/// use rexmit_netsim::path::{Delay, PathConfig};
+/// use std::time::Duration;
+/// let config: PathConfig = "delay 50ms loss 5% rate 10mbit limit 100".parse()?;
+/// assert_eq!(config.delay, Delay::constant(Duration::from_millis(50)));
+/// # Ok::<(), rexmit_netsim::netem::NetemError>(())
+/// ```
+impl FromStr for PathConfig {
+    type Err = NetemError;
+
+    fn from_str(text: &str) -> Result<Self, NetemError> {
+        let mut config = Self::default();
+        let mut words = Words { rest: text.split_whitespace().peekable() };
+        while let Some(word) = words.rest.next() {
+            match word {
+                "delay" => config.delay = words.delay("delay")?,
+                "loss" => words.loss(&mut config.loss)?,
+                "reorder" => {
+                    let probability = words.probability("reorder")?;
+                    config.reorder = Reorder { probability, extra: words.delay("reorder")? };
+                }
+                "hold" => {
+                    let packet = words.number("hold", "a packet number")?;
+                    let by = words.number("hold", "a number of positions")?;
+                    config.holds.push(Hold { packet, by });
+                }
+                "duplicate" => config.duplicate = words.probability("duplicate")?,
+                "corrupt" => config.corrupt = words.probability("corrupt")?,
+                "rate" => {
+                    let rate = words.value("rate", "a rate such as 10mbit")?;
+                    config.rate = Some(units::parse_rate(rate)?);
+                }
+                "limit" => config.queue = words.value("limit", "packets or a size")?.parse()?,
+                "ordered" => config.keep_order = true,
+                _ => return Err(unknown(word, CLAUSES)),
+            }
+        }
+        config.validate()?;
+        Ok(config)
+    }
+}
+
+const CLAUSES: &str = "delay, loss, reorder, hold, duplicate, corrupt, rate, limit or ordered";
+
+/// Reads what stands after `loss` in the [module's table](self).
+impl FromStr for Loss {
+    type Err = NetemError;
+
+    fn from_str(text: &str) -> Result<Self, NetemError> {
+        let mut loss = Self::default();
+        let mut words = Words { rest: text.split_whitespace().peekable() };
+        words.loss(&mut loss)?;
+        match words.rest.next() {
+            Some(word) => Err(unknown(word, "nothing more")),
+            None => Ok(loss),
+        }
+    }
+}
+
+/// Reads a plain number as packets, and a size such as `64kb` as bytes.
+impl FromStr for QueueLimit {
+    type Err = NetemError;
+
+    fn from_str(text: &str) -> Result<Self, NetemError> {
+        match text.parse() {
+            Ok(packets) => Ok(Self::Packets(packets)),
+            Err(_) => Ok(Self::Bytes(units::parse_size(text)?)),
+        }
+    }
+}
+
+impl Jitter {
+    /// The distribution with netem's name `name` and the spread `spread`.
+    ///
+    /// # Errors
+    /// [`NetemError::Unknown`] for another name.
+    pub fn from_name(name: &str, spread: Duration) -> Result<Self, NetemError> {
+        match name {
+            "constant" => Ok(Self::Constant),
+            "uniform" => Ok(Self::Uniform(spread)),
+            "normal" => Ok(Self::Normal(spread)),
+            "pareto" => Ok(Self::Pareto(spread)),
+            _ => Err(unknown(name, "constant, uniform, normal or pareto")),
+        }
+    }
+}
+
+struct Words<'a> {
+    rest: Peekable<SplitWhitespace<'a>>,
+}
+
+impl<'a> Words<'a> {
+    fn value(
+        &mut self,
+        after: &'static str,
+        expected: &'static str,
+    ) -> Result<&'a str, NetemError> {
+        self.rest.next().ok_or(NetemError::Missing { after, expected })
+    }
+
+    /// The next word if it is a value and not a keyword.
+    fn further_value(&mut self) -> Option<&'a str> {
+        self.rest.next_if(|word| word.starts_with(|first: char| first.is_ascii_digit()))
+    }
+
+    fn probability(&mut self, after: &'static str) -> Result<f64, NetemError> {
+        Ok(units::parse_probability(self.value(after, "a share such as 5%")?)?)
+    }
+
+    fn number<T: FromStr>(
+        &mut self,
+        after: &'static str,
+        expected: &'static str,
+    ) -> Result<T, NetemError> {
+        let word = self.value(after, expected)?;
+        word.parse().map_err(|_| unknown(word, expected))
+    }
+
+    fn delay(&mut self, after: &'static str) -> Result<Delay, NetemError> {
+        let mean = units::parse_duration(self.value(after, "a time such as 50ms")?)?;
+        let Some(spread) = self.further_value() else { return Ok(Delay::constant(mean)) };
+        let spread = units::parse_duration(spread)?;
+        let name = match self.rest.next_if_eq(&"distribution") {
+            Some(_) => self.value("distribution", "uniform, normal or pareto")?,
+            None => "uniform",
+        };
+        Ok(Delay { mean, jitter: Jitter::from_name(name, spread)? })
+    }
+
+    fn loss(&mut self, loss: &mut Loss) -> Result<(), NetemError> {
+        match self.value("loss", "a share such as 5%, gemodel, burst or list")? {
+            "random" => loss.uniform = self.probability("random")?,
+            "gemodel" => loss.burst = Some(self.gemodel()?),
+            "burst" => loss.burst = Some(self.burst()?),
+            "list" => {
+                for number in self.value("list", "packet numbers such as 3,5")?.split(',') {
+                    let number = number.parse().map_err(|_| unknown(number, "a packet number"))?;
+                    loss.packets.push(number);
+                }
+            }
+            share => loss.uniform = units::parse_probability(share)?,
+        }
+        Ok(())
+    }
+
+    fn gemodel(&mut self) -> Result<BurstLoss, NetemError> {
+        let to_bad = self.probability("gemodel")?;
+        let to_good = self.probability("gemodel")?;
+        let mut further = |default| match self.further_value() {
+            Some(word) => units::parse_probability(word),
+            None => Ok(default),
+        };
+        let (loss_in_bad, loss_in_good) = (further(1.0)?, further(0.0)?);
+        Ok(BurstLoss::Gemodel { to_bad, to_good, loss_in_bad, loss_in_good })
+    }
+
+    fn burst(&mut self) -> Result<BurstLoss, NetemError> {
+        let mean_loss = self.probability("burst")?;
+        let length = self.value("burst", "packets such as 3, or a time such as 100ms")?;
+        match length.parse() {
+            Ok(mean_burst) => Ok(BurstLoss::Packets { mean_loss, mean_burst }),
+            Err(_) => Ok(BurstLoss::Time { mean_loss, mean_bad: units::parse_duration(length)? }),
+        }
+    }
+}
+
+fn unknown(word: &str, expected: &'static str) -> NetemError {
+    NetemError::Unknown { word: word.to_owned(), expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rexmit_core::BitRate;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn every_clause_sets_its_field() {
+        let text = "delay 50ms 10ms distribution normal loss random 5% loss gemodel 1% 10% \
+                    loss list 3,5 reorder 25% 3ms 1ms hold 7 2 duplicate 1% corrupt 0.5% \
+                    rate 10mbit limit 64kb ordered";
+        let expected = PathConfig {
+            delay: Delay { mean: ms(50), jitter: Jitter::Normal(ms(10)) },
+            keep_order: true,
+            loss: Loss {
+                uniform: 0.05,
+                burst: Some(BurstLoss::Gemodel {
+                    to_bad: 0.01,
+                    to_good: 0.1,
+                    loss_in_bad: 1.0,
+                    loss_in_good: 0.0,
+                }),
+                packets: vec![3, 5],
+            },
+            reorder: Reorder {
+                probability: 0.25,
+                extra: Delay { mean: ms(3), jitter: Jitter::Uniform(ms(1)) },
+            },
+            holds: vec![Hold { packet: 7, by: 2 }],
+            duplicate: 0.01,
+            corrupt: 0.005,
+            rate: BitRate::new(10_000_000),
+            queue: QueueLimit::Bytes(65_536),
+        };
+        assert_eq!(text.parse(), Ok(expected));
+        assert_eq!("".parse(), Ok(PathConfig::default()));
+    }
+
+    #[test]
+    fn losses_stand_alone_too() {
+        let burst = |text: &str| text.parse::<Loss>().map(|loss| loss.burst);
+        let packets = BurstLoss::Packets { mean_loss: 0.05, mean_burst: 3.0 };
+        assert_eq!(burst("burst 5% 3"), Ok(Some(packets)));
+        let time = BurstLoss::Time { mean_loss: 0.05, mean_bad: ms(100) };
+        assert_eq!(burst("burst 5% 100ms"), Ok(Some(time)));
+        assert_eq!("5%".parse(), Ok(Loss { uniform: 0.05, ..Loss::default() }));
+        assert_eq!("100".parse(), Ok(QueueLimit::Packets(100)));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let error = |text: &str| text.parse::<PathConfig>().unwrap_err().to_string();
+        assert_eq!(
+            error("dealy 50ms"),
+            "`dealy` is not understood: expected delay, loss, reorder, hold, duplicate, corrupt, \
+             rate, limit or ordered"
+        );
+        assert_eq!(error("delay"), "after `delay` something is missing: a time such as 50ms");
+        assert_eq!(error("delay 50"), "`50` needs one of the units ns, us, ms, s");
+        assert_eq!(
+            error("delay 50ms 5ms distribution gauss"),
+            "`gauss` is not understood: expected constant, uniform, normal or pareto"
+        );
+        assert_eq!(error("loss list 3,x"), "`x` is not understood: expected a packet number");
+        assert_eq!(
+            error("loss burst 75% 2"),
+            "bursts of 2 packets are too short for that loss: at least 3"
+        );
+        assert!("5% 6%".parse::<Loss>().is_err());
+    }
+}

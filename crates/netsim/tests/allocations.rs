@@ -1,0 +1,75 @@
+//! On the steady path nothing is allocated per packet.
+
+use std::time::Duration;
+
+use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_netsim::network::{Network, PointToPoint};
+use rexmit_netsim::path::{PathConfig, PathModel};
+
+/// Every impairment; what is held back is seldom and may allocate.
+const PATH: &str = "delay 50ms 5ms distribution normal loss 5% loss burst 5% 3 reorder 5% 5ms \
+                    duplicate 1% corrupt 1% rate 100mbit limit 100";
+
+#[test]
+fn offering_a_packet_allocates_nothing() {
+    let config: PathConfig = PATH.parse().unwrap();
+    let mut model = PathModel::new(config, &Seed::from_u64(1)).unwrap();
+    let mut now = Instant::ZERO;
+    let mut offer = |count| {
+        for _ in 0..count {
+            now += Duration::from_micros(80);
+            model.offer(now, 1500);
+        }
+    };
+    offer(10_000);
+    assert_eq!(allocation_counter::measure(|| offer(10_000)).count_total, 0);
+}
+
+/// Sends a packet every millisecond, and takes what comes.
+struct Source {
+    route: Route,
+    next: Instant,
+    is_due: bool,
+}
+
+impl Machine for Source {
+    type Event = ();
+
+    fn handle_input(&mut self, _: Instant, _: Route, _: &[u8]) {}
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.is_due = self.next <= now;
+    }
+
+    fn poll_transmit(&mut self, _: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        if !std::mem::take(&mut self.is_due) {
+            return None;
+        }
+        self.next += Duration::from_millis(1);
+        packet.clear();
+        packet.extend_from_slice(&[0; 1200]);
+        Some(self.route)
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.next)
+    }
+}
+
+#[test]
+fn carrying_a_packet_through_the_simulator_allocates_nothing() {
+    let route = PointToPoint::route();
+    let machines =
+        [route, route.reversed()].map(|route| Source { route, next: Instant::ZERO, is_due: false });
+    let mut network = Network::new(&Seed::from_u64(1));
+    PointToPoint::build(&mut network, machines, &PATH.parse().unwrap()).unwrap();
+    let mut run = |end| network.run_until(Instant::from_millis(end), |_, _| {}).unwrap();
+    // Long enough that the most packets that are ever under way have been.
+    run(60_000);
+    let allocations = allocation_counter::measure(|| run(70_000)).count_total;
+    assert!(allocations < 20, "{allocations} for 20,000 packets");
+}
