@@ -1,0 +1,309 @@
+//! What a path does to packets, as plain values.
+
+use std::time::Duration;
+
+use rexmit_core::BitRate;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::Delay;
+use crate::units;
+
+/// One direction of a path. The default is a perfect path: no delay, no loss, no limit.
+///
+/// ```
+/// use rexmit_netsim::path::{Delay, Loss, PathConfig};
+/// use std::time::Duration;
+/// let config = PathConfig {
+///     delay: Delay::constant(Duration::from_millis(50)),
+///     loss: Loss { uniform: 0.05, ..Loss::default() },
+///     ..PathConfig::default()
+/// };
+/// assert_eq!(config.validate(), Ok(()));
+/// ```
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PathConfig {
+    /// One-way delay, from the end of the queue to the other side.
+    pub delay: Delay,
+    /// Whether packets keep their order although their delays differ: a packet then waits for the
+    /// one before it. Off by default, as in netem, where jitter reorders.
+    pub keep_order: bool,
+    /// Which packets are lost.
+    pub loss: Loss,
+    /// Packets that are delayed further, so that later ones overtake them.
+    pub reorder: Reorder,
+    /// Packets that are held back until a number of later ones have passed.
+    pub holds: Vec<Hold>,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Probability that one bit of a packet, anywhere in it, is flipped.
+    pub corrupt: f64,
+    /// Rate of the link; `None`: packets take no time to send and never wait.
+    pub rate: Option<BitRate>,
+    /// How much may wait for the link. Without a rate nothing waits.
+    pub queue: QueueLimit,
+}
+
+/// Which packets are lost: those that any of the three chooses. Packets are counted from 0 in the
+/// order in which they are offered.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Loss {
+    /// Probability of loss, independent for each packet.
+    pub uniform: f64,
+    /// Losses that come in bursts.
+    pub burst: Option<BurstLoss>,
+    /// Exactly these packets, by number.
+    pub packets: Vec<u64>,
+}
+
+/// Losses in bursts: a good and a bad state that follow each other at random (Gilbert–Elliott).
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum BurstLoss {
+    /// The chain moves once per packet; the bad state loses every packet, the good state none.
+    Packets {
+        /// Share of packets lost in the long run.
+        mean_loss: f64,
+        /// Mean number of packets lost in a row.
+        mean_burst: f64,
+    },
+    /// The chain moves with time, whether packets come or not (continuous-time Gilbert): the bad
+    /// state loses every packet, the good state none.
+    Time {
+        /// Share of time in the bad state in the long run.
+        mean_loss: f64,
+        /// Mean length of a stay in the bad state; at least [`BurstLoss::MIN_MEAN_BAD`].
+        #[serde(with = "units::duration")]
+        mean_bad: Duration,
+    },
+    /// The chain as netem's `gemodel` has it, moving once per packet.
+    Gemodel {
+        /// Probability of going from good to bad (netem's `p`).
+        to_bad: f64,
+        /// Probability of going from bad to good (netem's `r`).
+        to_good: f64,
+        /// Probability of loss in the bad state (netem's `1-h`; 1 in the Gilbert model).
+        loss_in_bad: f64,
+        /// Probability of loss in the good state (netem's `1-k`; 0 in the Gilbert model).
+        loss_in_good: f64,
+    },
+}
+
+impl BurstLoss {
+    /// Bounds the work per packet: the chain in time is followed through every change of state.
+    pub const MIN_MEAN_BAD: Duration = Duration::from_micros(100);
+}
+
+/// Random reordering: some packets take longer by an extra delay.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reorder {
+    /// Probability that a packet is delayed further.
+    pub probability: f64,
+    /// How much longer such a packet takes. [`PathConfig::keep_order`] does not bind it.
+    pub extra: Delay,
+}
+
+/// Packet number `packet` is held back by `by` positions: it is delivered right after `by` packets
+/// that were offered after it have been delivered. Lost ones do not count, and a packet that is not
+/// followed by so many stays where it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hold {
+    /// The packet's number, from 0.
+    pub packet: u64,
+    /// How many positions; at least 1.
+    pub by: u32,
+}
+
+/// How much may wait for the link (drop-tail). The packet that is being sent does not count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueLimit {
+    /// At most this many packets.
+    Packets(usize),
+    /// At most this many bytes.
+    Bytes(usize),
+}
+
+impl Default for QueueLimit {
+    /// 1000 packets, as netem's `limit`.
+    fn default() -> Self {
+        Self::Packets(1000)
+    }
+}
+
+/// What makes a [`PathConfig`] impossible.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum ConfigError {
+    /// A probability is not between 0 and 1.
+    #[error("{field} is {value}, but a probability lies between 0 and 1")]
+    NotAProbability {
+        /// The field's name.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// A mean loss of 0 or 1 leaves no bursts.
+    #[error("the mean loss of bursts is {0}, but must lie between 0 and 1, both excluded")]
+    NoBursts(f64),
+    /// Bursts so short cannot reach the mean loss.
+    #[error("bursts of {mean_burst} packets are too short for that loss: at least {least}")]
+    BurstTooShort {
+        /// The mean burst that was asked for, in packets.
+        mean_burst: f64,
+        /// The shortest possible one.
+        least: f64,
+    },
+    /// The mean stay in the bad state is below [`BurstLoss::MIN_MEAN_BAD`].
+    #[error("a mean bad time of {0:?} is too short: at least 100us")]
+    BadTimeTooShort(Duration),
+    /// A packet is to be held back by no position.
+    #[error("packet {0} is to be held back by 0 positions: at least 1")]
+    HoldByNothing(u64),
+    /// A rate of zero bits per second.
+    #[error("a rate of 0 delivers nothing: leave the rate out for no limit")]
+    ZeroRate,
+    /// A delay or its spread is longer than [`PathConfig::MAX_DELAY`].
+    #[error("a delay of {0:?} is too long: at most 100 days")]
+    DelayTooLong(Duration),
+}
+
+impl PathConfig {
+    /// The longest delay and the widest spread that the model computes with: 100 days.
+    pub const MAX_DELAY: Duration = Duration::from_secs(100 * 86_400);
+
+    /// Whether the path can be as described.
+    ///
+    /// # Errors
+    /// The first impossibility that is found.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        probability("loss.uniform", self.loss.uniform)?;
+        probability("reorder.probability", self.reorder.probability)?;
+        probability("duplicate", self.duplicate)?;
+        probability("corrupt", self.corrupt)?;
+        if let Some(burst) = &self.loss.burst {
+            burst.validate()?;
+        }
+        for delay in [&self.delay, &self.reorder.extra] {
+            let longest = delay.mean.max(delay.jitter.spread());
+            if longest > Self::MAX_DELAY {
+                return Err(ConfigError::DelayTooLong(longest));
+            }
+        }
+        if let Some(hold) = self.holds.iter().find(|hold| hold.by == 0) {
+            return Err(ConfigError::HoldByNothing(hold.packet));
+        }
+        if self.rate.is_some_and(|rate| rate.bits_per_second() == 0) {
+            return Err(ConfigError::ZeroRate); // Possible by deserialization.
+        }
+        Ok(())
+    }
+}
+
+impl BurstLoss {
+    fn validate(&self) -> Result<(), ConfigError> {
+        match *self {
+            Self::Packets { mean_loss, mean_burst } => {
+                bursts_possible(mean_loss)?;
+                // Shorter ones would leave the good state with a probability above 1.
+                let least = (mean_loss / (1.0 - mean_loss)).max(1.0);
+                if !(mean_burst >= least && mean_burst.is_finite()) {
+                    return Err(ConfigError::BurstTooShort { mean_burst, least });
+                }
+            }
+            Self::Time { mean_loss, mean_bad } => {
+                bursts_possible(mean_loss)?;
+                if mean_bad < Self::MIN_MEAN_BAD {
+                    return Err(ConfigError::BadTimeTooShort(mean_bad));
+                }
+                if mean_bad > PathConfig::MAX_DELAY {
+                    return Err(ConfigError::DelayTooLong(mean_bad));
+                }
+            }
+            Self::Gemodel { to_bad, to_good, loss_in_bad, loss_in_good } => {
+                probability("to_bad", to_bad)?;
+                probability("to_good", to_good)?;
+                probability("loss_in_bad", loss_in_bad)?;
+                probability("loss_in_good", loss_in_good)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn probability(field: &'static str, value: f64) -> Result<(), ConfigError> {
+    if (0.0..=1.0).contains(&value) {
+        Ok(())
+    } else {
+        Err(ConfigError::NotAProbability { field, value })
+    }
+}
+
+fn bursts_possible(mean_loss: f64) -> Result<(), ConfigError> {
+    if mean_loss > 0.0 && mean_loss < 1.0 { Ok(()) } else { Err(ConfigError::NoBursts(mean_loss)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::Jitter;
+
+    #[test]
+    fn refuses_what_cannot_be() {
+        let good = PathConfig::default();
+        let burst = |burst| PathConfig {
+            loss: Loss { burst: Some(burst), ..Loss::default() },
+            ..good.clone()
+        };
+        assert_eq!(good.validate(), Ok(()));
+        for value in [-0.1, 1.1, f64::NAN] {
+            let error = PathConfig { duplicate: value, ..good.clone() }.validate();
+            assert!(matches!(error, Err(ConfigError::NotAProbability { field: "duplicate", .. })));
+        }
+        let short = burst(BurstLoss::Packets { mean_loss: 0.75, mean_burst: 2.0 });
+        assert_eq!(
+            short.validate(),
+            Err(ConfigError::BurstTooShort { mean_burst: 2.0, least: 3.0 })
+        );
+        let none = burst(BurstLoss::Packets { mean_loss: 0.0, mean_burst: 2.0 });
+        assert_eq!(none.validate(), Err(ConfigError::NoBursts(0.0)));
+        let brief =
+            burst(BurstLoss::Time { mean_loss: 0.1, mean_bad: Duration::from_nanos(99_999) });
+        assert!(matches!(brief.validate(), Err(ConfigError::BadTimeTooShort(_))));
+        let hold = PathConfig { holds: vec![Hold { packet: 4, by: 0 }], ..good.clone() };
+        assert_eq!(hold.validate(), Err(ConfigError::HoldByNothing(4)));
+        let long = PathConfig { delay: Delay::constant(Duration::MAX), ..good.clone() };
+        assert_eq!(long.validate(), Err(ConfigError::DelayTooLong(Duration::MAX)));
+        let stopped: PathConfig = serde_json::from_str(r#"{"rate": 0}"#).unwrap();
+        assert_eq!(stopped.validate(), Err(ConfigError::ZeroRate));
+    }
+
+    #[test]
+    fn survives_a_configuration_file() {
+        let config = PathConfig {
+            delay: Delay {
+                mean: Duration::from_millis(50),
+                jitter: Jitter::Normal(Duration::from_micros(1500)),
+            },
+            loss: Loss {
+                burst: Some(BurstLoss::Time {
+                    mean_loss: 0.05,
+                    mean_bad: Duration::from_millis(100),
+                }),
+                packets: vec![3, 5],
+                ..Loss::default()
+            },
+            holds: vec![Hold { packet: 1, by: 2 }],
+            rate: BitRate::new(1_000_000),
+            queue: QueueLimit::Bytes(64_000),
+            ..PathConfig::default()
+        };
+        let text = serde_json::to_string(&config).unwrap();
+        assert!(text.contains(r#""mean":"50ms""#), "{text}");
+        assert_eq!(serde_json::from_str::<PathConfig>(&text).unwrap(), config);
+        assert!(serde_json::from_str::<PathConfig>(r#"{"los": {}}"#).is_err());
+    }
+}

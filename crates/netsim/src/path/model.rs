@@ -1,0 +1,297 @@
+//! The path model itself: what becomes of a packet.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::time::Duration;
+
+use rexmit_core::{Instant, Rng, Seed};
+use smallvec::SmallVec;
+
+use super::hold::HeldPackets;
+use super::loss::LossProcess;
+use super::queue::DropTailQueue;
+use super::{ConfigError, PathConfig, PathStats};
+
+/// One direction of a path at work.
+///
+/// ```
+/// use rexmit_core::{Instant, Seed};
+/// use rexmit_netsim::path::{Delay, PathConfig, PathModel};
+/// use std::time::Duration;
+/// let config = PathConfig {
+///     delay: Delay::constant(Duration::from_millis(50)),
+///     ..PathConfig::default()
+/// };
+/// let mut path = PathModel::new(config, &Seed::from_u64(1))?;
+/// let outcome = path.offer(Instant::from_millis(10), 1500);
+/// assert_eq!(outcome.deliveries[0].at, Instant::from_millis(60));
+/// # Ok::<(), rexmit_netsim::path::ConfigError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PathModel {
+    config: PathConfig,
+    changes: VecDeque<(Instant, PathConfig)>,
+    loss: LossProcess,
+    queue: DropTailQueue,
+    held: HeldPackets,
+    delay_rng: Rng,
+    reorder_rng: Rng,
+    duplicate_rng: Rng,
+    corrupt_rng: Rng,
+    /// Latest delivery so far, for [`PathConfig::keep_order`].
+    latest: Instant,
+    next_packet: u64,
+    stats: PathStats,
+}
+
+/// What became of an offered packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Its number: 0 for the first packet offered to this path.
+    pub packet: u64,
+    /// Its fate.
+    pub fate: Fate,
+    /// The deliveries that are certain from now on, in the order in which those of the same time
+    /// are to be made. Besides those of this packet they may be of earlier ones that were
+    /// [`Fate::Held`] and that this packet releases.
+    pub deliveries: Deliveries,
+}
+
+/// What was decided about a packet when it was offered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fate {
+    /// It is among the deliveries.
+    Passed,
+    /// It is held back: the driver keeps it until it is among the deliveries of a later packet.
+    Held,
+    /// It is never delivered.
+    Lost(LossCause),
+}
+
+/// Why a packet was lost. If several causes apply, the first of this list but the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LossCause {
+    /// Its number is on the list.
+    Listed,
+    /// The burst process.
+    Burst,
+    /// Uniform loss.
+    Uniform,
+    /// No room in the queue.
+    Queue,
+}
+
+impl LossCause {
+    /// A word for reports and captures.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Listed => "listed",
+            Self::Burst => "burst",
+            Self::Uniform => "uniform",
+            Self::Queue => "queue",
+        }
+    }
+}
+
+/// One arrival of one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivery {
+    /// The packet's number.
+    pub packet: u64,
+    /// When it arrives.
+    pub at: Instant,
+    /// The damage that the driver is to do to it.
+    pub corruption: Option<Corruption>,
+    /// Whether this is the copy of a packet that is delivered twice.
+    pub is_copy: bool,
+}
+
+/// One bit to be flipped at a random place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Corruption(u64);
+
+impl Corruption {
+    /// Flips the bit; no effect on an empty packet.
+    pub fn apply(self, bytes: &mut [u8]) {
+        let bits = bytes.len() as u128 * 8;
+        let bit = ((u128::from(self.0) * bits) >> 64) as usize;
+        if let Some(byte) = bytes.get_mut(bit / 8) {
+            *byte ^= 1 << (bit % 8);
+        }
+    }
+}
+
+/// A few deliveries, kept inline: a packet seldom causes more than its own and its copy's.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Deliveries(SmallVec<[Delivery; 2]>);
+
+impl Deref for Deliveries {
+    type Target = [Delivery];
+    fn deref(&self) -> &[Delivery] {
+        &self.0
+    }
+}
+
+impl<'a> IntoIterator for &'a Deliveries {
+    type Item = &'a Delivery;
+    type IntoIter = std::slice::Iter<'a, Delivery>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl PathModel {
+    /// A path that behaves as `config` says; all its randomness comes from `seed`.
+    ///
+    /// # Errors
+    /// As [`PathConfig::validate`].
+    pub fn new(config: PathConfig, seed: &Seed) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Self {
+            changes: VecDeque::new(),
+            loss: LossProcess::new(&config.loss, seed, Instant::ZERO),
+            queue: DropTailQueue::default(),
+            held: HeldPackets::new(&config.holds),
+            delay_rng: seed.split("delay").rng(),
+            reorder_rng: seed.split("reorder").rng(),
+            duplicate_rng: seed.split("duplicate").rng(),
+            corrupt_rng: seed.split("corrupt").rng(),
+            latest: Instant::ZERO,
+            next_packet: 0,
+            stats: PathStats::default(),
+            config,
+        })
+    }
+
+    /// From `at` on the path behaves as `config` says, until the next change.
+    ///
+    /// Packets that were offered before keep their times, and packets that wait for the link stay
+    /// ahead of new ones. Of changes for the same time the last one counts; a time in the past
+    /// means at once.
+    ///
+    /// # Errors
+    /// As [`PathConfig::validate`]; the path then stays as it was.
+    pub fn change_at(&mut self, at: Instant, config: PathConfig) -> Result<(), ConfigError> {
+        config.validate()?;
+        let place = self.changes.partition_point(|&(earlier, _)| earlier <= at);
+        self.changes.insert(place, (at, config));
+        Ok(())
+    }
+
+    /// How the path behaves, as of the last offer.
+    #[must_use]
+    pub fn config(&self) -> &PathConfig {
+        &self.config
+    }
+
+    /// Counts so far.
+    #[must_use]
+    pub fn stats(&self) -> &PathStats {
+        &self.stats
+    }
+
+    /// Packets and bytes that wait for the link, as of the last offer.
+    #[must_use]
+    pub fn queue_depth(&self) -> (usize, usize) {
+        self.queue.depth()
+    }
+
+    /// A packet of `len` bytes enters the path at `now`, which never goes back.
+    pub fn offer(&mut self, now: Instant, len: usize) -> Outcome {
+        self.apply_changes(now);
+        let packet = self.next_packet;
+        self.next_packet += 1;
+        // Everything is drawn before anything is decided, so that no impairment disturbs another.
+        let lost = self.loss.judge(packet, now);
+        let mut delivery = Delivery { packet, at: now, corruption: None, is_copy: false };
+        let (delay, may_overtake) = self.draw_delay();
+        delivery.corruption = self.draw_corruption();
+        let copy_delay = self.draw_copy();
+        let sent = if lost.is_some() { None } else { self.enqueue(now, len) };
+        let mut outcome = Outcome { packet, fate: Fate::Passed, deliveries: Deliveries::default() };
+        if let Some(sent) = sent {
+            delivery.at = self.in_order(sent + delay, may_overtake);
+            let copy = copy_delay.map(|delay| Delivery {
+                at: self.in_order(sent + delay, may_overtake),
+                is_copy: true,
+                ..delivery
+            });
+            self.stats.duplicated += u64::from(copy.is_some());
+            self.stats.corrupted += u64::from(delivery.corruption.is_some());
+            self.pass(delivery, copy, &mut outcome);
+        } else {
+            outcome.fate = Fate::Lost(lost.unwrap_or(LossCause::Queue));
+        }
+        self.stats.on_offer(len, &outcome);
+        outcome
+    }
+
+    fn apply_changes(&mut self, now: Instant) {
+        while self.changes.front().is_some_and(|&(at, _)| at <= now)
+            && let Some((at, config)) = self.changes.pop_front()
+        {
+            self.loss.reconfigure(&config.loss, at);
+            self.held.reconfigure(&config.holds);
+            self.config = config;
+        }
+    }
+
+    /// The delay of this packet, and whether keeping order does not bind it.
+    fn draw_delay(&mut self) -> (Duration, bool) {
+        let delay = self.config.delay.sample(&mut self.delay_rng);
+        if self.reorder_rng.chance(self.config.reorder.probability) {
+            (delay + self.config.reorder.extra.sample(&mut self.reorder_rng), true)
+        } else {
+            (delay, false)
+        }
+    }
+
+    fn draw_corruption(&mut self) -> Option<Corruption> {
+        let is_hit = self.corrupt_rng.chance(self.config.corrupt);
+        is_hit.then(|| Corruption(self.corrupt_rng.u64()))
+    }
+
+    /// The delay of the packet's copy, if it gets one.
+    fn draw_copy(&mut self) -> Option<Duration> {
+        let is_hit = self.duplicate_rng.chance(self.config.duplicate);
+        is_hit.then(|| self.config.delay.sample(&mut self.duplicate_rng))
+    }
+
+    fn enqueue(&mut self, now: Instant, len: usize) -> Option<Instant> {
+        let sent = self.queue.accept(now, len, self.config.rate, self.config.queue);
+        let (packets, bytes) = self.queue.depth();
+        self.stats.on_queue(packets, bytes);
+        sent
+    }
+
+    fn in_order(&mut self, at: Instant, may_overtake: bool) -> Instant {
+        if !self.config.keep_order || may_overtake {
+            return at;
+        }
+        self.latest = self.latest.max(at);
+        self.latest
+    }
+
+    /// The packet arrives, unless it is to be held back, and releases those that waited for it.
+    fn pass(&mut self, delivery: Delivery, copy: Option<Delivery>, outcome: &mut Outcome) {
+        if let Some(by) = self.held.planned(delivery.packet) {
+            outcome.fate = Fate::Held;
+            self.held.keep(delivery, copy, by);
+            return;
+        }
+        let deliveries = &mut outcome.deliveries.0;
+        deliveries.push(delivery);
+        deliveries.extend(copy);
+        if self.held.is_empty() {
+            return;
+        }
+        self.held.on_passed(delivery.packet, delivery.at);
+        while let Some((released, copy)) = self.held.release() {
+            deliveries.push(released);
+            deliveries.extend(copy);
+            self.held.on_passed(released.packet, released.at);
+            self.stats.on_released();
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A path model together with the packets that are under way on it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rexmit_core::Instant;
+
+use super::{ArrivalStats, Corruption, Fate, PathModel};
+
+/// A path that keeps the packets offered to it until they arrive, for drivers without an event
+/// queue of their own, such as the real-time emulator.
+///
+/// `T` is the packet, or a handle of it; a packet that arrives twice is cloned.
+///
+/// ```
+/// use rexmit_core::{Instant, Seed};
+/// use rexmit_netsim::path::{PathConfig, PathModel, Pipe};
+/// let mut pipe = Pipe::new(PathModel::new(PathConfig::default(), &Seed::from_u64(1))?);
+/// pipe.offer(Instant::ZERO, 5, "hello");
+/// assert_eq!(pipe.next_arrival(), Some(Instant::ZERO));
+/// assert_eq!(pipe.poll_arrival(Instant::ZERO).unwrap().packet, "hello");
+/// # Ok::<(), rexmit_netsim::path::ConfigError>(())
+/// ```
+#[derive(Debug)]
+pub struct Pipe<T> {
+    model: PathModel,
+    under_way: BinaryHeap<UnderWay<T>>,
+    held: Vec<(u64, usize, T)>,
+    next_order: u64,
+    arrivals: ArrivalStats,
+}
+
+/// A packet that arrives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrival<T> {
+    /// What was offered.
+    pub packet: T,
+    /// When it was due.
+    pub at: Instant,
+    /// The damage that the driver is to do to it.
+    pub corruption: Option<Corruption>,
+}
+
+#[derive(Debug)]
+struct UnderWay<T> {
+    /// Earliest first, then in the order of the promises.
+    key: Reverse<(Instant, u64)>,
+    number: u64,
+    len: usize,
+    corruption: Option<Corruption>,
+    packet: T,
+}
+
+impl<T: Clone> Pipe<T> {
+    /// A pipe that delivers as `model` says.
+    #[must_use]
+    pub fn new(model: PathModel) -> Self {
+        Self {
+            model,
+            under_way: BinaryHeap::new(),
+            held: Vec::new(),
+            next_order: 0,
+            arrivals: ArrivalStats::default(),
+        }
+    }
+
+    /// `packet` of `len` bytes enters the path at `now`, which never goes back.
+    pub fn offer(&mut self, now: Instant, len: usize, packet: T) -> Fate {
+        let outcome = self.model.offer(now, len);
+        let mut own = Some(packet);
+        for (place, delivery) in outcome.deliveries.iter().enumerate() {
+            // A copy follows right after its original.
+            let keep = outcome.deliveries.get(place + 1).is_some_and(|next| next.is_copy);
+            let (len, packet) = if delivery.packet == outcome.packet {
+                (len, if keep { own.clone() } else { own.take() })
+            } else {
+                self.held_packet(delivery.packet, keep)
+            };
+            let Some(packet) = packet else { continue };
+            self.under_way.push(UnderWay {
+                key: Reverse((delivery.at, self.next_order)),
+                number: delivery.packet,
+                len,
+                corruption: delivery.corruption,
+                packet,
+            });
+            self.next_order += 1;
+        }
+        if let (Fate::Held, Some(packet)) = (outcome.fate, own) {
+            self.held.push((outcome.packet, len, packet));
+        }
+        outcome.fate
+    }
+
+    /// When the next packet arrives, as far as is known.
+    #[must_use]
+    pub fn next_arrival(&self) -> Option<Instant> {
+        self.under_way.peek().map(|next| next.key.0.0)
+    }
+
+    /// A packet that has arrived by `now`, earliest first.
+    pub fn poll_arrival(&mut self, now: Instant) -> Option<Arrival<T>> {
+        if self.next_arrival()? > now {
+            return None;
+        }
+        let next = self.under_way.pop()?;
+        self.arrivals.on_delivery(next.number, next.len);
+        Some(Arrival { packet: next.packet, at: next.key.0.0, corruption: next.corruption })
+    }
+
+    /// Packets under way, those held back included.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.under_way.len() + self.held.len()
+    }
+
+    /// The model, for its counts.
+    #[must_use]
+    pub fn model(&self) -> &PathModel {
+        &self.model
+    }
+
+    /// The model, to change its configuration.
+    pub fn model_mut(&mut self) -> &mut PathModel {
+        &mut self.model
+    }
+
+    /// Counts of arrivals.
+    #[must_use]
+    pub fn arrivals(&self) -> &ArrivalStats {
+        &self.arrivals
+    }
+
+    fn held_packet(&mut self, number: u64, keep: bool) -> (usize, Option<T>) {
+        let Some(place) = self.held.iter().position(|held| held.0 == number) else {
+            return (0, None);
+        };
+        if keep {
+            let (_, len, packet) = &self.held[place];
+            return (*len, Some(packet.clone()));
+        }
+        let (_, len, packet) = self.held.remove(place);
+        (len, Some(packet))
+    }
+}
+
+impl<T> PartialEq for UnderWay<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<T> Eq for UnderWay<T> {}
+
+impl<T> PartialOrd for UnderWay<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for UnderWay<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}

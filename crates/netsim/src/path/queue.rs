@@ -1,0 +1,65 @@
+//! The link itself: a rate, and a drop-tail queue in front of it.
+
+use std::collections::VecDeque;
+
+use rexmit_core::{BitRate, Instant};
+
+use super::QueueLimit;
+
+/// Packets that wait, computed from the times at which their sending begins.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DropTailQueue {
+    /// Begin of sending and length of each packet that was waiting when last looked at.
+    waiting: VecDeque<(Instant, usize)>,
+    waiting_bytes: usize,
+    /// When the link has sent everything that was accepted.
+    free_at: Instant,
+}
+
+impl DropTailQueue {
+    /// When a packet offered at `now` has been sent; `None` if it finds no room.
+    pub(super) fn accept(
+        &mut self,
+        now: Instant,
+        len: usize,
+        rate: Option<BitRate>,
+        limit: QueueLimit,
+    ) -> Option<Instant> {
+        self.forget_sent(now);
+        let Some(rate) = rate else {
+            // What waits from a time with a rate is still ahead of this packet.
+            return Some(now.max(self.free_at));
+        };
+        let begin = now.max(self.free_at);
+        if begin > now {
+            if !self.has_room(len, limit) {
+                return None;
+            }
+            self.waiting.push_back((begin, len));
+            self.waiting_bytes += len;
+        }
+        self.free_at = begin + rate.transmission_time(len);
+        Some(self.free_at)
+    }
+
+    /// Packets and bytes that wait, as of the last offer.
+    pub(super) fn depth(&self) -> (usize, usize) {
+        (self.waiting.len(), self.waiting_bytes)
+    }
+
+    fn forget_sent(&mut self, now: Instant) {
+        while let Some(&(begin, len)) = self.waiting.front()
+            && begin <= now
+        {
+            self.waiting.pop_front();
+            self.waiting_bytes -= len;
+        }
+    }
+
+    fn has_room(&self, len: usize, limit: QueueLimit) -> bool {
+        match limit {
+            QueueLimit::Packets(most) => self.waiting.len() < most,
+            QueueLimit::Bytes(most) => self.waiting_bytes + len <= most,
+        }
+    }
+}

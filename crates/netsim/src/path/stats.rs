@@ -1,0 +1,91 @@
+//! What became of the packets of a path, in numbers.
+
+use serde::Serialize;
+
+use super::{Fate, LossCause, Outcome};
+
+/// Counts of what was decided when packets were offered.
+///
+/// At any time `offered = passed + held + lost()`, where `held` are those held back now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct PathStats {
+    /// Packets offered.
+    pub offered: u64,
+    /// Their bytes.
+    pub offered_bytes: u64,
+    /// Packets for which a delivery was promised, each counted once.
+    pub passed: u64,
+    /// Packets that are held back now.
+    pub held: u64,
+    /// Packets lost uniformly.
+    pub lost_uniform: u64,
+    /// Packets lost in a burst.
+    pub lost_burst: u64,
+    /// Packets lost by number.
+    pub lost_listed: u64,
+    /// Packets for which there was no room in the queue.
+    pub lost_queue: u64,
+    /// Packets that arrive twice, among the offered (those lost have no copy).
+    pub duplicated: u64,
+    /// Packets in which a bit is flipped, among those not lost.
+    pub corrupted: u64,
+    /// Most packets that ever waited.
+    pub max_queue_packets: usize,
+    /// Most bytes that ever waited.
+    pub max_queue_bytes: usize,
+}
+
+impl PathStats {
+    /// Packets lost, whatever the cause.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.lost_uniform + self.lost_burst + self.lost_listed + self.lost_queue
+    }
+
+    pub(super) fn on_offer(&mut self, len: usize, outcome: &Outcome) {
+        self.offered += 1;
+        self.offered_bytes += len as u64;
+        match outcome.fate {
+            Fate::Passed => self.passed += 1,
+            Fate::Held => self.held += 1,
+            Fate::Lost(LossCause::Uniform) => self.lost_uniform += 1,
+            Fate::Lost(LossCause::Burst) => self.lost_burst += 1,
+            Fate::Lost(LossCause::Listed) => self.lost_listed += 1,
+            Fate::Lost(LossCause::Queue) => self.lost_queue += 1,
+        }
+    }
+
+    pub(super) fn on_released(&mut self) {
+        self.held -= 1;
+        self.passed += 1;
+    }
+
+    pub(super) fn on_queue(&mut self, packets: usize, bytes: usize) {
+        self.max_queue_packets = self.max_queue_packets.max(packets);
+        self.max_queue_bytes = self.max_queue_bytes.max(bytes);
+    }
+}
+
+/// Counts of what a driver delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct ArrivalStats {
+    /// Deliveries, copies included.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Deliveries of packets after one that was offered later (RFC 4737 §3.3), copies included.
+    pub reordered: u64,
+    highest: u64,
+}
+
+impl ArrivalStats {
+    /// Packet `packet` of `len` bytes is delivered.
+    pub fn on_delivery(&mut self, packet: u64, len: usize) {
+        if self.delivered > 0 && packet < self.highest {
+            self.reordered += 1;
+        }
+        self.delivered += 1;
+        self.delivered_bytes += len as u64;
+        self.highest = self.highest.max(packet);
+    }
+}

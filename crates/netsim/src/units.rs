@@ -1,0 +1,198 @@
+//! Values as people write them on a command line, in netem's vocabulary: `50ms`, `5%`, `10mbit`,
+//! `64kb`; and their form in configuration files.
+
+use std::time::Duration;
+
+use rexmit_core::BitRate;
+use thiserror::Error;
+
+/// What is wrong with a value that was meant to be a quantity.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum UnitError {
+    /// There is no number at its beginning.
+    #[error("`{0}` does not begin with a number")]
+    NoNumber(String),
+    /// A unit is required, or the unit is not one of the allowed.
+    #[error("`{value}` needs one of the units {units}")]
+    WrongUnit {
+        /// The value as it was given.
+        value: String,
+        /// What may be written.
+        units: &'static str,
+    },
+    /// The value is outside of what makes sense.
+    #[error("`{value}` is out of range: {range}")]
+    OutOfRange {
+        /// The value as it was given.
+        value: String,
+        /// What is allowed.
+        range: &'static str,
+    },
+}
+
+const DURATIONS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+const RATES: [(&str, f64); 8] = [
+    ("bit", 1.0),
+    ("kbit", 1e3),
+    ("mbit", 1e6),
+    ("gbit", 1e9),
+    // As in tc, `bps` is bytes per second.
+    ("bps", 8.0),
+    ("kbps", 8e3),
+    ("mbps", 8e6),
+    ("gbps", 8e9),
+];
+const SIZES: [(&str, f64); 4] =
+    [("b", 1.0), ("kb", 1024.0), ("mb", 1024.0 * 1024.0), ("gb", 1024.0 * 1024.0 * 1024.0)];
+
+/// A time such as `50ms`, `1.5s`, `200us`, `10ns`, or a plain `0`.
+///
+/// # Errors
+/// Another form, a missing unit, a negative value or one over 100 days.
+pub fn parse_duration(value: &str) -> Result<Duration, UnitError> {
+    let (number, unit) = split(value)?;
+    let factor = factor(value, number, unit, &DURATIONS, "ns, us, ms, s")?;
+    let nanos = in_range(value, number * factor, 100.0 * 86_400e9, "0 to 100 days")?;
+    Ok(Duration::from_nanos(nanos.round() as u64))
+}
+
+/// A probability in percent, such as `5%` or `0.1%`, as a number from 0 to 1; or a plain `0`.
+///
+/// # Errors
+/// Another form, a missing `%`, a value outside of 0 % to 100 %.
+pub fn parse_probability(value: &str) -> Result<f64, UnitError> {
+    let (number, unit) = split(value)?;
+    let factor = factor(value, number, unit, &[("%", 0.01)], "%")?;
+    in_range(value, number * factor, 1.0, "0% to 100%")
+}
+
+/// A rate such as `10mbit` or `64kbit`; as in tc, `bps` and its multiples count bytes.
+///
+/// # Errors
+/// Another form, a missing unit, zero, or more than 1000 Gbit/s.
+pub fn parse_rate(value: &str) -> Result<BitRate, UnitError> {
+    const RANGE: &str = "1bit to 1000gbit";
+    let (number, unit) = split(value)?;
+    let factor = factor(value, number, unit, &RATES, "bit, kbit, mbit, gbit, bps, kbps, mbps")?;
+    let bits = in_range(value, number * factor, 1e12, RANGE)?;
+    BitRate::new(bits.round() as u64)
+        .ok_or_else(|| UnitError::OutOfRange { value: value.to_owned(), range: RANGE })
+}
+
+/// A size in bytes such as `1500b`, `64kb`, `1mb` (powers of 1024), or a plain `0`.
+///
+/// # Errors
+/// Another form, a missing unit, or more than 1 TB.
+pub fn parse_size(value: &str) -> Result<usize, UnitError> {
+    let (number, unit) = split(value)?;
+    let factor = factor(value, number, unit, &SIZES, "b, kb, mb, gb")?;
+    Ok(in_range(value, number * factor, 1e12, "0 to 1tb")?.round() as usize)
+}
+
+/// `duration` with the largest unit in which it is a whole number: the inverse of
+/// [`parse_duration`].
+#[must_use]
+pub fn format_duration(duration: Duration) -> String {
+    match duration.as_nanos() {
+        0 => "0s".to_owned(),
+        n if n % 1_000_000_000 == 0 => format!("{}s", n / 1_000_000_000),
+        n if n % 1_000_000 == 0 => format!("{}ms", n / 1_000_000),
+        n if n % 1000 == 0 => format!("{}us", n / 1000),
+        n => format!("{n}ns"),
+    }
+}
+
+fn split(value: &str) -> Result<(f64, &str), UnitError> {
+    let end = value.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(value.len());
+    let number = value[..end].parse().map_err(|_| UnitError::NoNumber(value.to_owned()))?;
+    Ok((number, value[end..].trim()))
+}
+
+fn factor(
+    value: &str,
+    number: f64,
+    unit: &str,
+    known: &[(&str, f64)],
+    units: &'static str,
+) -> Result<f64, UnitError> {
+    if unit.is_empty() && number == 0.0 {
+        return Ok(1.0);
+    }
+    let found = known.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
+    found.map(|&(_, factor)| factor).ok_or(UnitError::WrongUnit { value: value.to_owned(), units })
+}
+
+fn in_range(value: &str, number: f64, most: f64, range: &'static str) -> Result<f64, UnitError> {
+    if number <= most {
+        Ok(number)
+    } else {
+        Err(UnitError::OutOfRange { value: value.to_owned(), range })
+    }
+}
+
+/// Durations as text (`"50ms"`) in configuration files: `#[serde(with = "units::duration")]`.
+pub mod duration {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    /// Writes `duration` as [`format_duration`](super::format_duration) does.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(duration: &Duration, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(&super::format_duration(*duration))
+    }
+
+    /// Reads what [`parse_duration`](super::parse_duration) reads.
+    ///
+    /// # Errors
+    /// Those of the deserializer, and text that is no duration.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        super::parse_duration(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_netem_values() {
+        assert_eq!(parse_duration("50ms"), Ok(Duration::from_millis(50)));
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("200us"), Ok(Duration::from_micros(200)));
+        assert_eq!(parse_duration("0"), Ok(Duration::ZERO));
+        assert_eq!(parse_probability("5%"), Ok(0.05));
+        assert_eq!(parse_probability("100 %"), Ok(1.0));
+        assert_eq!(parse_rate("10mbit"), Ok(BitRate::new(10_000_000).unwrap()));
+        assert_eq!(parse_rate("1KBPS"), Ok(BitRate::new(8000).unwrap()));
+        assert_eq!(parse_size("64kb"), Ok(65_536));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        assert_eq!(parse_duration("fast"), Err(UnitError::NoNumber("fast".into())));
+        assert_eq!(parse_duration("-5ms"), Err(UnitError::NoNumber("-5ms".into())));
+        assert_eq!(parse_duration(""), Err(UnitError::NoNumber(String::new())));
+        assert!(matches!(parse_duration("50"), Err(UnitError::WrongUnit { .. })));
+        assert!(matches!(parse_probability("0.05"), Err(UnitError::WrongUnit { .. })));
+        assert!(matches!(parse_probability("101%"), Err(UnitError::OutOfRange { .. })));
+        assert!(matches!(parse_rate("0mbit"), Err(UnitError::OutOfRange { .. })));
+        assert!(matches!(parse_rate("0.1bit"), Err(UnitError::OutOfRange { .. })));
+        assert!(matches!(parse_duration("1e9s"), Err(UnitError::WrongUnit { .. })));
+        assert!(matches!(parse_duration("99999999s"), Err(UnitError::OutOfRange { .. })));
+        assert_eq!(
+            parse_rate("10").unwrap_err().to_string(),
+            "`10` needs one of the units bit, kbit, mbit, gbit, bps, kbps, mbps"
+        );
+    }
+
+    #[test]
+    fn durations_survive_formatting() {
+        for nanos in [0, 1, 999, 1000, 1_500_000, 50_000_000, 3_000_000_000, 1_000_000_001] {
+            let duration = Duration::from_nanos(nanos);
+            assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
+        }
+    }
+}
