@@ -53,3 +53,28 @@ pub trait Machine {
     /// When [`handle_timeout`](Self::handle_timeout) is to be called at the latest.
     fn poll_timeout(&self) -> Option<Instant>;
 }
+
+/// A machine on the heap, of a kind that is known only when it runs.
+impl<M: Machine + ?Sized> Machine for Box<M> {
+    type Event = M::Event;
+
+    fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        (**self).handle_input(now, route, packet);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        (**self).handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        (**self).poll_transmit(now, packet)
+    }
+
+    fn poll_event(&mut self) -> Option<Self::Event> {
+        (**self).poll_event()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        (**self).poll_timeout()
+    }
+}

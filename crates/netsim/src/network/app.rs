@@ -1,0 +1,81 @@
+//! The application's side of a simulation: what it is told and what it may do.
+
+use rexmit_core::{Instant, Machine};
+
+use super::agenda::Agenda;
+use super::{Event, HostId, Network};
+
+/// Something the application of a host is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Occurrence<E> {
+    /// The machine has an event.
+    Event(E),
+    /// The time of [`Network::wake_at`] or [`Context::wake_at`] has come.
+    Wake(u64),
+}
+
+/// A closure for one host at one time.
+pub(super) type Call<M> = Box<dyn FnOnce(&mut Context<'_, M>) + Send>;
+
+/// One host, for as long as its application acts.
+pub struct Context<'a, M> {
+    pub(super) host: HostId,
+    pub(super) now: Instant,
+    pub(super) machine: &'a mut M,
+    pub(super) agenda: &'a mut Agenda<Event>,
+    pub(super) is_stopped: &'a mut bool,
+}
+
+impl<M> Context<'_, M> {
+    /// The host to which something happened.
+    #[must_use]
+    pub fn host(&self) -> HostId {
+        self.host
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The host's machine. What it then has to send leaves at once.
+    pub fn machine(&mut self) -> &mut M {
+        self.machine
+    }
+
+    /// Tells the application of `host` at `at` that it is time for `token`.
+    pub fn wake_at(&mut self, host: HostId, at: Instant, token: u64) {
+        self.agenda.schedule(at.max(self.now), Event::Wake { host, token });
+    }
+
+    /// Ends [`Network::run_until`] before the next thing happens.
+    pub fn stop(&mut self) {
+        *self.is_stopped = true;
+    }
+}
+
+impl<M: Machine> Network<M> {
+    /// Tells the application of `host` at `at` (now, if that is past) that it is time for `token`.
+    pub fn wake_at(&mut self, host: HostId, at: Instant, token: u64) {
+        self.agenda.schedule(at.max(self.now), Event::Wake { host, token });
+    }
+
+    /// Calls `call` at `at` (now, if that is past) for `host`.
+    pub fn call_at(
+        &mut self,
+        host: HostId,
+        at: Instant,
+        call: impl FnOnce(&mut Context<'_, M>) + Send + 'static,
+    ) {
+        let call: Call<M> = Box::new(call);
+        let place = if let Some(place) = self.free_calls.pop() {
+            self.calls[place as usize] = Some(call);
+            place
+        } else {
+            self.calls.push(Some(call));
+            u32::try_from(self.calls.len() - 1).expect("under 2³² calls scheduled")
+        };
+        self.agenda.schedule(at.max(self.now), Event::Call { host, call: place });
+    }
+}

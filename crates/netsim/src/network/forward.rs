@@ -1,0 +1,124 @@
+//! The way of a packet: from a host onto a link, over routers, to a host.
+
+use std::net::{IpAddr, SocketAddr};
+
+use rexmit_core::{Machine, Route};
+
+use super::packets::{Packet, Slot};
+use super::{Event, HostId, Network, tap};
+use crate::path::{Fate, Outcome};
+
+/// Links a packet may take.
+const HOP_LIMIT: u8 = 64;
+/// The largest payload of an IPv4 packet with a UDP header.
+const MAX_PAYLOAD: usize = 65_535 - 20 - 8;
+
+impl<M: Machine> Network<M> {
+    /// A host sends a packet.
+    pub(super) fn send(&mut self, host: HostId, route: Route, bytes: Vec<u8>) {
+        let Some((out, source)) = self.way_out(host, route, bytes.len()) else {
+            self.hosts[host.0 as usize].stats.unsendable += 1;
+            self.packets.recycle(bytes);
+            return;
+        };
+        let sender = &mut self.hosts[host.0 as usize];
+        sender.stats.packets_out += 1;
+        sender.stats.bytes_out += bytes.len() as u64;
+        let source = SocketAddr::new(source, route.local.port());
+        let packet =
+            Packet { bytes, source, destination: route.remote, number: 0, hop_limit: HOP_LIMIT };
+        self.taps.record(&sender.taps, self.now, &packet, tap::Sight::Outbound);
+        let slot = self.packets.insert(packet);
+        self.enter(out, slot);
+    }
+
+    /// The link and the source address of a packet that a host sends.
+    fn way_out(&self, host: HostId, route: Route, len: usize) -> Option<(usize, IpAddr)> {
+        let host = &self.hosts[host.0 as usize];
+        let remote = route.remote.ip();
+        let local = Some(route.local.ip()).filter(|local| !local.is_unspecified());
+        let out = self.routes.begin(host.node.0 as usize, local, remote)?;
+        let own = || host.attachments.iter().find(|own| own.out == out).map(|own| own.address);
+        let source = local.or_else(own)?;
+        (source.is_ipv4() == remote.is_ipv4() && len <= MAX_PAYLOAD).then_some((out, source))
+    }
+
+    /// A packet enters a link direction.
+    fn enter(&mut self, link: usize, slot: Slot) {
+        let end = &mut self.links[link];
+        let packet = self.packets.packet_mut(slot);
+        let outcome = end.path.offer(self.now, packet.wire_len());
+        packet.number = outcome.packet;
+        self.taps.record(&end.entry_taps, self.now, packet, tap::Sight::Entering(&outcome));
+        match outcome.fate {
+            Fate::Passed => self.schedule_arrivals(link, slot, &outcome),
+            Fate::Held => end.held.push((outcome.packet, slot)),
+            Fate::Lost(_) => self.packets.discard(slot),
+        }
+    }
+
+    fn schedule_arrivals(&mut self, link: usize, own: Slot, outcome: &Outcome) {
+        let mut copy = None;
+        for (place, delivery) in outcome.deliveries.iter().enumerate() {
+            let arriving = if delivery.is_copy {
+                copy.take()
+            } else if delivery.packet == outcome.packet {
+                Some(own)
+            } else {
+                self.links[link].release(delivery.packet)
+            };
+            let Some(slot) = arriving else { continue };
+            // A copy follows right after its original.
+            if outcome.deliveries.get(place + 1).is_some_and(|next| next.is_copy) {
+                copy = Some(self.packets.copy(slot));
+            }
+            if let Some(corruption) = delivery.corruption {
+                corruption.apply(&mut self.packets.packet_mut(slot).bytes);
+            }
+            let event = Event::Arrival { link: link as u32, packet: slot };
+            self.agenda.schedule(delivery.at, event);
+        }
+    }
+
+    /// A packet reaches the end of a link direction. Returns the host that is to take it from its
+    /// slot; forwarded and dropped packets are done with.
+    pub(super) fn arrive(&mut self, link: usize, slot: Slot) -> Option<HostId> {
+        let end = &mut self.links[link];
+        let packet = self.packets.packet(slot);
+        end.arrivals.on_delivery(packet.number, packet.wire_len());
+        self.taps.record(&end.exit_taps, self.now, packet, tap::Sight::Inbound);
+        let node = end.to.0 as usize;
+        let Some(id) = self.nodes[node].host else {
+            self.forward(node, slot);
+            return None;
+        };
+        let host = &mut self.hosts[id.0 as usize];
+        if !host.has_address(packet.destination.ip()) {
+            host.stats.misdelivered += 1;
+            self.packets.discard(slot);
+            return None;
+        }
+        host.stats.packets_in += 1;
+        host.stats.bytes_in += packet.bytes.len() as u64;
+        self.taps.record(&host.taps, self.now, packet, tap::Sight::Inbound);
+        Some(id)
+    }
+
+    /// A router sends a packet on.
+    fn forward(&mut self, node: usize, slot: Slot) {
+        let packet = self.packets.packet_mut(slot);
+        packet.hop_limit -= 1;
+        if packet.hop_limit == 0 {
+            self.stats.hop_limit_exceeded += 1;
+            self.packets.discard(slot);
+            return;
+        }
+        let way = self.routes.forward(node, packet.source.ip(), packet.destination.ip());
+        if let Some(out) = way {
+            self.enter(out, slot);
+        } else {
+            self.stats.no_route += 1;
+            self.packets.discard(slot);
+        }
+    }
+}

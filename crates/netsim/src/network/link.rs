@@ -1,0 +1,48 @@
+//! One direction of a link.
+
+use super::packets::Slot;
+use super::{Direction, LinkId, NodeId, tap};
+use crate::path::{ArrivalStats, PathModel};
+
+/// One direction of a link; the two of a link follow each other.
+pub(super) struct LinkEnd {
+    pub(super) from: NodeId,
+    pub(super) to: NodeId,
+    pub(super) path: PathModel,
+    pub(super) arrivals: ArrivalStats,
+    /// Packets that the path holds back, by number.
+    pub(super) held: Vec<(u64, Slot)>,
+    pub(super) entry_taps: Vec<tap::Interface>,
+    pub(super) exit_taps: Vec<tap::Interface>,
+}
+
+impl LinkId {
+    /// The place of a direction among all link ends.
+    pub(super) const fn end(self, direction: Direction) -> usize {
+        let link = self.0 as usize * 2;
+        match direction {
+            Direction::Forward => link,
+            Direction::Backward => link + 1,
+        }
+    }
+}
+
+impl LinkEnd {
+    pub(super) fn new(from: NodeId, to: NodeId, path: PathModel) -> Self {
+        Self {
+            from,
+            to,
+            path,
+            arrivals: ArrivalStats::default(),
+            held: Vec::new(),
+            entry_taps: Vec::new(),
+            exit_taps: Vec::new(),
+        }
+    }
+
+    /// Takes a packet that was held back.
+    pub(super) fn release(&mut self, number: u64) -> Option<Slot> {
+        let place = self.held.iter().position(|&(held, _)| held == number)?;
+        Some(self.held.remove(place).1)
+    }
+}

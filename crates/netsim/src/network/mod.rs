@@ -1,0 +1,168 @@
+//! The simulator: hosts that run machines, routers, links, and a clock that jumps from event to
+//! event.
+//!
+//! Each direction of a link is a [`PathModel`]. A host runs
+//! one [`Machine`] and has one or several IP addresses, each on one of its links; a packet leaves
+//! by the link of its local address. Nothing is polled that has nothing to do: an idle network of
+//! any size costs nothing. What happens is a function of the machines, the calls and the seed.
+//!
+//! Sizes on links are those of IP packets: 20 bytes (IPv4) or 40 bytes (IPv6) more than the machine
+//! sent, and 8 more if the route has ports and so is carried in UDP (RFC 6951).
+
+mod agenda;
+mod app;
+mod build;
+mod forward;
+mod link;
+mod packets;
+mod routing;
+mod run;
+mod stats;
+mod tap;
+mod topology;
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use rexmit_core::{Instant, Machine, Seed};
+
+use self::agenda::Agenda;
+use self::app::Call;
+use self::link::LinkEnd;
+use self::packets::{PacketStore, Slot};
+use self::routing::{Attachment, Routes};
+use self::tap::Taps;
+#[cfg(doc)]
+use crate::path::PathModel;
+
+pub use app::{Context, Occurrence};
+pub use build::BuildError;
+pub use run::Livelock;
+pub use stats::{HostStats, LinkStats, NetworkStats};
+pub use tap::{SharedBuffer, TapId, TapPoint};
+pub use topology::{Dumbbell, PointToPoint};
+
+/// A host of a [`Network`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HostId(u32);
+
+/// A router of a [`Network`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RouterId(u32);
+
+/// A host or a router, as an end of a link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(u32);
+
+/// A link, which has two directions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LinkId(u32);
+
+/// A direction of a link, as its ends were named when it was added.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Direction {
+    /// From the first end to the second.
+    Forward,
+    /// From the second end to the first.
+    Backward,
+}
+
+/// A network in virtual time whose hosts run machines of type `M`.
+///
+/// Several kinds of machines in one network are an enum that is a machine, or a
+/// `Box<dyn Machine<Event = E>>`.
+///
+/// ```
+/// use rexmit_core::{Instant, Machine, Route, Seed};
+/// use rexmit_netsim::network::{Network, Occurrence, PointToPoint};
+/// use rexmit_netsim::path::{Delay, PathConfig};
+/// use std::time::Duration;
+///
+/// /// Sends one packet if it was given one, and tells what it receives.
+/// struct Greeter(Option<Route>, Option<Vec<u8>>);
+/// impl Machine for Greeter {
+///     type Event = Vec<u8>;
+///     fn handle_input(&mut self, _: Instant, _: Route, packet: &[u8]) {
+///         self.1 = Some(packet.to_vec());
+///     }
+///     fn handle_timeout(&mut self, _: Instant) {}
+///     fn poll_transmit(&mut self, _: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+///         packet.extend_from_slice(b"hello");
+///         self.0.take()
+///     }
+///     fn poll_event(&mut self) -> Option<Vec<u8>> {
+///         self.1.take()
+///     }
+///     fn poll_timeout(&self) -> Option<Instant> {
+///         None
+///     }
+/// }
+///
+/// let path = PathConfig {
+///     delay: Delay::constant(Duration::from_millis(50)),
+///     ..PathConfig::default()
+/// };
+/// let route = PointToPoint::route();
+/// let mut network = Network::new(&Seed::from_u64(1));
+/// PointToPoint::build(&mut network, [Greeter(Some(route), None), Greeter(None, None)], &path)?;
+/// let mut heard = Vec::new();
+/// network.run_until(Instant::from_millis(1000), |context, occurrence| {
+///     heard.push((context.now(), occurrence));
+/// })?;
+/// let hello = Occurrence::Event(b"hello".to_vec());
+/// assert_eq!(heard, [(Instant::from_millis(50), hello)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Network<M: Machine> {
+    now: Instant,
+    seed: Seed,
+    nodes: Vec<Node>,
+    hosts: Vec<Host<M>>,
+    links: Vec<LinkEnd>,
+    addresses: BTreeSet<IpAddr>,
+    routes: Routes,
+    /// Whether the routes are those of the present links and addresses.
+    is_routed: bool,
+    agenda: Agenda<Event>,
+    calls: Vec<Option<Call<M>>>,
+    free_calls: Vec<u32>,
+    packets: PacketStore,
+    /// Hosts whose machine was touched from outside.
+    touched: Vec<HostId>,
+    taps: Taps,
+    step_limit: u32,
+    is_stopped: bool,
+    stats: NetworkStats,
+}
+
+struct Node {
+    name: String,
+    host: Option<HostId>,
+}
+
+struct Host<M> {
+    node: NodeId,
+    machine: M,
+    attachments: Vec<Attachment>,
+    taps: Vec<tap::Interface>,
+    /// Calls of the machine at the instant of the last one.
+    steps: (Instant, u32),
+    stats: HostStats,
+}
+
+/// What is scheduled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Event {
+    /// A packet reaches the end of a link direction.
+    Arrival { link: u32, packet: Slot },
+    /// A call with a token is due.
+    Wake { host: HostId, token: u64 },
+    /// A closure is due.
+    Call { host: HostId, call: u32 },
+}
+
+impl<M: Machine> Host<M> {
+    fn has_address(&self, address: IpAddr) -> bool {
+        self.attachments.iter().any(|attachment| attachment.address == address)
+    }
+}

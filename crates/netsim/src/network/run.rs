@@ -1,0 +1,166 @@
+//! The loop: what happens next, and the contract of [`Machine`] kept for every host.
+
+use rexmit_core::{Instant, Machine, Route};
+use thiserror::Error;
+
+use super::agenda::Next;
+use super::packets::Slot;
+use super::{Context, Event, HostId, Network, Occurrence};
+
+/// A machine does not come to rest: it was called too often at one instant.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("host {host} does not come to rest at {at:?}: its machine was called {steps} times")]
+pub struct Livelock {
+    /// The host's name.
+    pub host: String,
+    /// The instant.
+    pub at: Instant,
+    /// Calls of its machine at that instant.
+    pub steps: u32,
+}
+
+impl<M: Machine> Network<M> {
+    /// The time: that of the last thing that happened, or the end of the last run.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// When something happens next, unless a machine is touched before.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Instant> {
+        self.agenda.next_at()
+    }
+
+    /// The machine of a host, to look at.
+    #[must_use]
+    pub fn machine(&self, host: HostId) -> &M {
+        &self.hosts[host.0 as usize].machine
+    }
+
+    /// The machine of a host, to call. What it then has to send leaves when the next run begins,
+    /// at the time of [`now`](Self::now).
+    pub fn machine_mut(&mut self, host: HostId) -> &mut M {
+        self.touched.push(host);
+        &mut self.hosts[host.0 as usize].machine
+    }
+
+    /// Lets everything happen up to and including `deadline`, and tells `app` of it.
+    ///
+    /// Afterwards [`now`](Self::now) is `deadline`, unless the application stopped the run before.
+    /// With [`Instant::FAR_FUTURE`] the run lasts until nothing is left to happen.
+    ///
+    /// # Errors
+    /// [`Livelock`] if a machine does not come to rest at one instant.
+    pub fn run_until<F>(&mut self, deadline: Instant, mut app: F) -> Result<(), Livelock>
+    where
+        F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),
+    {
+        self.is_stopped = false;
+        self.find_routes();
+        for host in std::mem::take(&mut self.touched) {
+            self.drive(host, &mut app)?;
+        }
+        while !self.is_stopped
+            && let Some((at, next)) = self.agenda.pop(deadline)
+        {
+            self.now = at;
+            self.stats.events += 1;
+            match next {
+                Next::Deadline(host) => self.on_deadline(HostId(host as u32), &mut app)?,
+                Next::Event(Event::Arrival { link, packet }) => {
+                    self.on_arrival(link as usize, packet, &mut app)?;
+                }
+                Next::Event(Event::Wake { host, token }) => {
+                    app(&mut self.context(host), Occurrence::Wake(token));
+                    self.drive(host, &mut app)?;
+                }
+                Next::Event(Event::Call { host, call }) => self.on_call(host, call, &mut app)?,
+            }
+        }
+        if !self.is_stopped && deadline < Instant::FAR_FUTURE {
+            self.now = self.now.max(deadline);
+        }
+        Ok(())
+    }
+
+    fn on_deadline<F>(&mut self, host: HostId, app: &mut F) -> Result<(), Livelock>
+    where
+        F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),
+    {
+        self.step(host)?;
+        self.hosts[host.0 as usize].machine.handle_timeout(self.now);
+        self.drive(host, app)
+    }
+
+    fn on_arrival<F>(&mut self, link: usize, slot: Slot, app: &mut F) -> Result<(), Livelock>
+    where
+        F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),
+    {
+        let Some(host) = self.arrive(link, slot) else { return Ok(()) };
+        self.step(host)?;
+        let packet = self.packets.take(slot);
+        let route = Route { local: packet.destination, remote: packet.source };
+        let machine = &mut self.hosts[host.0 as usize].machine;
+        machine.handle_input(self.now, route, &packet.bytes);
+        self.packets.recycle(packet.bytes);
+        self.drive(host, app)
+    }
+
+    fn on_call<F>(&mut self, host: HostId, call: u32, app: &mut F) -> Result<(), Livelock>
+    where
+        F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),
+    {
+        if let Some(closure) = self.calls[call as usize].take() {
+            self.free_calls.push(call);
+            closure(&mut self.context(host));
+        }
+        self.drive(host, app)
+    }
+
+    /// Drains a machine that was touched, until it comes to rest, and notes its deadline.
+    fn drive<F>(&mut self, host: HostId, app: &mut F) -> Result<(), Livelock>
+    where
+        F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),
+    {
+        let place = host.0 as usize;
+        let mut buffer = self.packets.buffer();
+        loop {
+            while let Some(route) = self.hosts[place].machine.poll_transmit(self.now, &mut buffer) {
+                self.step(host)?;
+                self.send(host, route, buffer);
+                buffer = self.packets.buffer();
+            }
+            let Some(event) = self.hosts[place].machine.poll_event() else { break };
+            self.step(host)?;
+            app(&mut self.context(host), Occurrence::Event(event));
+        }
+        self.packets.recycle(buffer);
+        let deadline = self.hosts[place].machine.poll_timeout();
+        self.agenda.set_deadline(place, deadline.map(|at| at.max(self.now)));
+        Ok(())
+    }
+
+    fn context(&mut self, host: HostId) -> Context<'_, M> {
+        Context {
+            host,
+            now: self.now,
+            machine: &mut self.hosts[host.0 as usize].machine,
+            agenda: &mut self.agenda,
+            is_stopped: &mut self.is_stopped,
+        }
+    }
+
+    fn step(&mut self, host: HostId) -> Result<(), Livelock> {
+        let host = &mut self.hosts[host.0 as usize];
+        if host.steps.0 != self.now {
+            host.steps = (self.now, 0);
+        }
+        host.steps.1 += 1;
+        if host.steps.1 <= self.step_limit {
+            return Ok(());
+        }
+        let name = self.nodes[host.node.0 as usize].name.clone();
+        Err(Livelock { host: name, at: self.now, steps: self.step_limit })
+    }
+}

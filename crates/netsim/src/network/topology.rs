@@ -1,0 +1,118 @@
+//! The usual topologies.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use rexmit_core::{Machine, Route};
+
+use super::{BuildError, HostId, LinkId, Network};
+use crate::path::PathConfig;
+
+/// Two hosts and a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PointToPoint {
+    /// The hosts `a` and `b`.
+    pub hosts: [HostId; 2],
+    /// The link; its forward direction is from `a` to `b`.
+    pub link: LinkId,
+}
+
+impl PointToPoint {
+    /// The addresses of `a` and `b`.
+    pub const ADDRESSES: [IpAddr; 2] =
+        [IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2))];
+
+    /// The way from `a` to `b`, directly over IP.
+    #[must_use]
+    pub const fn route() -> Route {
+        let [a, b] = Self::ADDRESSES;
+        Route { local: SocketAddr::new(a, 0), remote: SocketAddr::new(b, 0) }
+    }
+
+    /// Adds two hosts and a link that behaves as `path` in both directions.
+    ///
+    /// # Errors
+    /// [`BuildError::Path`]; [`BuildError::AddressTaken`] if the network has these hosts already.
+    pub fn build<M: Machine>(
+        network: &mut Network<M>,
+        machines: [M; 2],
+        path: &PathConfig,
+    ) -> Result<Self, BuildError> {
+        let mut names = ["a", "b"].into_iter();
+        let hosts = machines.map(|machine| network.add_host(names.next().unwrap_or(""), machine));
+        let [a, b] = hosts.map(|host| network.host_node(host));
+        let link = network.add_link(a, b, path.clone(), path.clone())?;
+        for (host, address) in hosts.into_iter().zip(Self::ADDRESSES) {
+            network.add_address(host, address, link)?;
+        }
+        Ok(Self { hosts, link })
+    }
+}
+
+/// Hosts on two sides, a router on each, and one link between the routers that all share.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Dumbbell {
+    /// The hosts on the left.
+    pub left: Vec<HostId>,
+    /// The hosts on the right.
+    pub right: Vec<HostId>,
+    /// The links of the hosts on the left; forward is from the host to its router.
+    pub left_access: Vec<LinkId>,
+    /// The links of the hosts on the right; forward is from the host to its router.
+    pub right_access: Vec<LinkId>,
+    /// The shared link; forward is from left to right.
+    pub bottleneck: LinkId,
+}
+
+impl Dumbbell {
+    /// The address of host `n` on the left; there is room for four million.
+    #[must_use]
+    pub fn left_address(n: u32) -> IpAddr {
+        address(1, n)
+    }
+
+    /// The address of host `n` on the right; there is room for four million.
+    #[must_use]
+    pub fn right_address(n: u32) -> IpAddr {
+        address(2, n)
+    }
+
+    /// Adds the routers, the hosts `left0`, `right0` and so on, and the links. Every link behaves
+    /// the same in both directions.
+    ///
+    /// # Errors
+    /// [`BuildError::Path`]; [`BuildError::AddressTaken`] if the network has these hosts already.
+    pub fn build<M: Machine>(
+        network: &mut Network<M>,
+        left: impl IntoIterator<Item = M>,
+        right: impl IntoIterator<Item = M>,
+        access: &PathConfig,
+        bottleneck: &PathConfig,
+    ) -> Result<Self, BuildError> {
+        let routers = ["left router", "right router"].map(|name| network.add_router(name));
+        let [first, second] = routers.map(Into::into);
+        let shared = network.add_link(first, second, bottleneck.clone(), bottleneck.clone())?;
+        let mut side =
+            |machines: &mut dyn Iterator<Item = M>, name, router, address: fn(u32) -> _| {
+                let mut hosts = Vec::new();
+                let mut links = Vec::new();
+                for (n, machine) in (0..).zip(machines) {
+                    let host = network.add_host(format!("{name}{n}"), machine);
+                    let node = network.host_node(host);
+                    let link = network.add_link(node, router, access.clone(), access.clone())?;
+                    network.add_address(host, address(n), link)?;
+                    hosts.push(host);
+                    links.push(link);
+                }
+                Ok::<_, BuildError>((hosts, links))
+            };
+        let (left, left_access) = side(&mut left.into_iter(), "left", first, Self::left_address)?;
+        let (right, right_access) =
+            side(&mut right.into_iter(), "right", second, Self::right_address)?;
+        Ok(Self { left, right, left_access, right_access, bottleneck: shared })
+    }
+}
+
+/// Addresses of side 1 begin with 10.64.0.1, those of side 2 with 10.128.0.1.
+const fn address(side: u32, n: u32) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from_bits(0x0A00_0000 + side * 0x0040_0000 + n + 1))
+}

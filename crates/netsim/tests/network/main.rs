@@ -1,0 +1,7 @@
+//! The simulator: times, topologies, routes, taps, and what it does with bad machines.
+
+mod behaviour;
+mod determinism;
+mod machines;
+mod routes;
+mod taps;
