@@ -1,1 +1,7 @@
-//! placeholder
+//! Reliable transport.
+
+pub mod clock;
+pub mod emulator;
+mod error;
+
+pub use error::BindError;
