@@ -36,7 +36,7 @@ async fn measure(rate: u64) -> Result<(), Box<dyn std::error::Error>> {
             client.send_to(&[0; 100], emulator.local_addr())?;
             sent += 1;
         }
-        alarm.arm(start + Duration::from_nanos(sent * 1_000_000_000 / rate))?;
+        alarm.arm(start + Duration::from_nanos(sent * 1_000_000_000 / rate));
         alarm.expired().await?;
     }
     drain.join().map_err(|_| "the receiving thread panicked")?;

@@ -1,8 +1,10 @@
 //! What can go wrong at the edge to the operating system, in words that say what to do.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
+use rexmit_sctp::{CloseReason, ConfigError};
 use thiserror::Error;
 
 /// Why a local address cannot be used.
@@ -26,6 +28,27 @@ pub enum BindError {
         /// The address that was asked for.
         address: SocketAddr,
     },
+    /// SCTP directly over IP is not for everybody.
+    #[error(
+        "SCTP directly over IP on {address} needs CAP_NET_RAW: run as root, give the program the \
+         capability (setcap cap_net_raw+ep), or use UDP encapsulation"
+    )]
+    NeedsRawSockets {
+        /// The address that was asked for.
+        address: IpAddr,
+    },
+    /// The kernel speaks SCTP itself and would answer the same packets, with an ABORT.
+    #[error(
+        "the kernel's own SCTP answers on {address} too: unload it (rmmod sctp), or use UDP \
+         encapsulation"
+    )]
+    KernelSctp {
+        /// The address that was asked for.
+        address: IpAddr,
+    },
+    /// The configuration is refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// Another error of the operating system.
     #[error("{address} cannot be used: {source}")]
     Io {
@@ -45,4 +68,67 @@ impl BindError {
             _ => Self::Io { address, source },
         }
     }
+
+    pub(crate) fn raw(address: IpAddr, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::NeedsRawSockets { address },
+            _ => Self::new((address, 0).into(), source),
+        }
+    }
+}
+
+/// Why there is no association with a peer.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// The endpoint has been shut down.
+    #[error("the endpoint is shut down: bind another one")]
+    EndpointClosed,
+    /// The endpoint refuses to try.
+    #[error(transparent)]
+    Refused(#[from] rexmit_sctp::ConnectError),
+    /// This machine cannot send to the peer.
+    #[error("nothing can be sent to {remote}: {source}")]
+    Unreachable {
+        /// The peer's address.
+        remote: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The peer never answered.
+    #[error(
+        "SCTP port {port} of {remote} did not answer within {:.1} s: check address and ports, that \
+         it is listening, and that no firewall is in between",
+        waited.as_secs_f64()
+    )]
+    NoAnswer {
+        /// The peer's address.
+        remote: SocketAddr,
+        /// The peer's SCTP port.
+        port: u16,
+        /// How long it was tried.
+        waited: Duration,
+    },
+    /// The peer does not want to.
+    #[error(
+        "SCTP port {port} of {remote} refused the association (cause {cause}): check that \
+         something accepts associations on that port"
+    )]
+    RefusedByPeer {
+        /// The peer's address.
+        remote: SocketAddr,
+        /// The peer's SCTP port.
+        port: u16,
+        /// The cause code of its ABORT (RFC 9260 §3.3.10); 0 if it had none.
+        cause: u16,
+    },
+    /// It ended before it had begun.
+    #[error("the association with SCTP port {port} of {remote} ended in its set-up: {reason:?}")]
+    Ended {
+        /// The peer's address.
+        remote: SocketAddr,
+        /// The peer's SCTP port.
+        port: u16,
+        /// Why.
+        reason: CloseReason,
+    },
 }

@@ -32,9 +32,9 @@ impl TimerFd {
     /// An earlier deadline that is armed stays: protocol deadlines mostly move away (a
     /// retransmission timer restarts with each acknowledgement), and one wake-up too many is
     /// cheaper than a system call per packet.
-    pub(crate) fn arm(&mut self, deadline: Instant) -> io::Result<()> {
+    pub(crate) fn arm(&mut self, deadline: Instant) {
         if deadline >= self.armed {
-            return Ok(());
+            return;
         }
         // Zero would disarm the timer instead of firing it at once.
         let nanos = deadline.as_nanos().max(1);
@@ -44,9 +44,9 @@ impl TimerFd {
         };
         let once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let timer = Itimerspec { it_interval: once, it_value: value };
-        timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &timer)?;
+        let set = timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &timer);
+        debug_assert!(set.is_ok(), "the descriptor and the time are valid: {set:?}");
         self.armed = deadline;
-        Ok(())
     }
 
     /// Takes the expiry, if the timer has fired.
@@ -80,7 +80,7 @@ impl AsRawFd for TimerFd {
 ///
 /// let mut alarm = Alarm::new()?;
 /// let deadline = now() + Duration::from_micros(300);
-/// alarm.arm(deadline)?;
+/// alarm.arm(deadline);
 /// alarm.expired().await?;
 /// assert!(now() >= deadline);
 /// # std::io::Result::Ok(()) }).unwrap();
@@ -107,11 +107,8 @@ impl Alarm {
     ///
     /// It may go off earlier, namely at an earlier deadline that was set before and has not been
     /// waited for: look at the clock and set it again.
-    ///
-    /// # Errors
-    /// None that a caller could cause.
-    pub fn arm(&mut self, deadline: Instant) -> io::Result<()> {
-        self.0.get_mut().arm(deadline)
+    pub fn arm(&mut self, deadline: Instant) {
+        self.0.get_mut().arm(deadline);
     }
 
     /// Ready once the alarm has gone off; it is not set any more after that.
@@ -150,8 +147,8 @@ mod tests {
         let mut alarm = Alarm::new().unwrap();
         for micros in [0, 1, 50, 900, 3000] {
             let deadline = now() + Duration::from_micros(micros);
-            alarm.arm(deadline + Duration::from_secs(3600)).unwrap();
-            alarm.arm(deadline).unwrap();
+            alarm.arm(deadline + Duration::from_secs(3600));
+            alarm.arm(deadline);
             alarm.expired().await.unwrap();
             assert!(now() >= deadline);
         }
@@ -160,8 +157,8 @@ mod tests {
     #[tokio::test]
     async fn a_later_deadline_does_not_replace_an_earlier_one() {
         let mut alarm = Alarm::new().unwrap();
-        alarm.arm(now() + Duration::from_millis(1)).unwrap();
-        alarm.arm(now() + Duration::from_secs(3600)).unwrap();
+        alarm.arm(now() + Duration::from_millis(1));
+        alarm.arm(now() + Duration::from_secs(3600));
         alarm.expired().await.unwrap();
     }
 
@@ -169,7 +166,7 @@ mod tests {
     async fn goes_off_again_after_it_was_set_again() {
         let mut alarm = Alarm::new().unwrap();
         for _ in 0..3 {
-            alarm.arm(now()).unwrap();
+            alarm.arm(now());
             alarm.expired().await.unwrap();
         }
         assert_eq!(alarm.0.get_ref().armed, Instant::FAR_FUTURE);
@@ -178,7 +175,7 @@ mod tests {
     #[tokio::test]
     async fn the_origin_of_time_is_a_deadline_too() {
         let mut alarm = Alarm::new().unwrap();
-        alarm.arm(Instant::ZERO).unwrap();
+        alarm.arm(Instant::ZERO);
         alarm.expired().await.unwrap();
     }
 }

@@ -125,7 +125,7 @@ impl Relay {
         if self.readable.is_empty() {
             let arrivals = [self.forward.next_arrival(), self.backward.next_arrival()];
             let expiry = self.clients.next_expiry();
-            self.timer.arm(arrivals.into_iter().flatten().fold(expiry, Instant::min))?;
+            self.timer.arm(arrivals.into_iter().flatten().fold(expiry, Instant::min));
             timeout = None;
         }
         match self.poll.poll(events, timeout) {
