@@ -1,0 +1,35 @@
+//! Where tasks wait for an association.
+
+use rexmit_sctp::AssociationId;
+use tokio::sync::Notify;
+
+/// The waiting rooms of one association, shared by its handles and its endpoint.
+///
+/// Who waits takes its place first, then looks at the state, then waits: what happens in between
+/// is not missed.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) id: AssociationId,
+    pub(crate) readable: Notify,
+    pub(crate) writable: Notify,
+    pub(crate) event: Notify,
+    pub(crate) changed: Notify,
+}
+
+impl Cell {
+    pub(crate) fn new(id: AssociationId) -> Self {
+        Self {
+            id,
+            readable: Notify::new(),
+            writable: Notify::new(),
+            event: Notify::new(),
+            changed: Notify::new(),
+        }
+    }
+
+    pub(crate) fn notify_everybody(&self) {
+        for waiting in [&self.readable, &self.writable, &self.event, &self.changed] {
+            waiting.notify_waiters();
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Associations: handles to send, receive, listen to events and end.
+
+mod cell;
+mod stream;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use rexmit_sctp::{
+    AssociationStatistics, CloseReason, InboundMessage, MessageId, OutboundMessage, ResetError,
+    SendError,
+};
+
+use crate::endpoint::{Established, Received, Shared};
+use crate::event::Event;
+pub(crate) use cell::Cell;
+pub use stream::Stream;
+
+/// A handle of an association with a peer.
+///
+/// Clones are handles of the same association; every method can be called from any of them, by
+/// several tasks at once. Sending happens in the calling task: the packet is with the system when
+/// the call returns, congestion and flow control permitting.
+///
+/// Dropping the last handle of an open association shuts it down gracefully in the background:
+/// what was sent is still delivered, what arrives is thrown away. [`abort`](Self::abort) ends it
+/// at once.
+#[derive(Clone, Debug)]
+pub struct Association {
+    handle: Arc<Handle>,
+    established: Established,
+}
+
+/// What the clones share; its end is the last clone's.
+pub(crate) struct Handle {
+    shared: Arc<Shared>,
+    cell: Arc<Cell>,
+}
+
+impl Handle {
+    /// The owner of the association: dropping it releases the association.
+    pub(crate) fn new(shared: Arc<Shared>, cell: Arc<Cell>) -> Self {
+        Self { shared, cell }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.with_on_drop(|state, now| state.release(now, self.cell.id));
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.cell.id.fmt(f)
+    }
+}
+
+impl Association {
+    pub(crate) fn new(handle: Handle, established: Established) -> Self {
+        Self { handle: Arc::new(handle), established }
+    }
+
+    /// Where the peer was when the association began.
+    #[must_use]
+    pub const fn peer_addr(&self) -> SocketAddr {
+        self.established.peer
+    }
+
+    /// How many outgoing streams there are: 0 to one less than this.
+    #[must_use]
+    pub const fn outbound_streams(&self) -> u16 {
+        self.established.outbound_streams
+    }
+
+    /// How many incoming streams there are.
+    #[must_use]
+    pub const fn inbound_streams(&self) -> u16 {
+        self.established.inbound_streams
+    }
+
+    /// The outgoing stream `number`. Sending fails if there is no such stream.
+    #[must_use]
+    pub fn stream(&self, number: u16) -> Stream {
+        Stream::new(self.clone(), number)
+    }
+
+    /// Sends a message, as soon as the send buffer has room for it.
+    ///
+    /// When it returns, the message is accepted: it will be delivered, or an
+    /// [`Event::MessageFailed`] tells that it was not. Dropping the future before that sends
+    /// nothing.
+    ///
+    /// # Errors
+    /// When the association is closing, or the message is one that cannot be sent; never
+    /// [`SendError::BufferFull`].
+    pub async fn send(&self, message: OutboundMessage) -> Result<MessageId, SendError> {
+        loop {
+            let writable = self.cell().writable.notified();
+            match self.try_send(message.clone()) {
+                Err(SendError::BufferFull) => writable.await,
+                result => return result,
+            }
+        }
+    }
+
+    /// Sends a message if the send buffer has room for it.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and [`SendError::BufferFull`].
+    pub fn try_send(&self, message: OutboundMessage) -> Result<MessageId, SendError> {
+        let id = self.cell().id;
+        let result = self.handle.shared.with(|state, now| state.sctp.send(now, id, message));
+        // Who holds a handle knows that the association was there.
+        result.map_err(|error| match error {
+            SendError::UnknownAssociation => SendError::Closing,
+            error => error,
+        })
+    }
+
+    /// Receives the next message; `None` once the association has ended and everything that had
+    /// arrived was received. [`closed`](Self::closed) then says how it ended.
+    ///
+    /// Who does not receive makes the peer wait once the receive buffer is full. Dropping the
+    /// future loses nothing.
+    pub async fn recv(&self) -> Option<InboundMessage> {
+        loop {
+            let readable = self.cell().readable.notified();
+            match self.receive() {
+                Received::Message(message) => return Some(message),
+                Received::End => return None,
+                Received::Nothing => readable.await,
+            }
+        }
+    }
+
+    /// A message, if one has arrived.
+    #[must_use]
+    pub fn try_recv(&self) -> Option<InboundMessage> {
+        match self.receive() {
+            Received::Message(message) => Some(message),
+            Received::Nothing | Received::End => None,
+        }
+    }
+
+    fn receive(&self) -> Received {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.receive(now, id))
+    }
+
+    /// The next event; `None` after [`Event::Closed`]. Each event goes to one of those who wait.
+    ///
+    /// Events that nobody reads are kept up to a limit, then counted: [`Event::Missed`].
+    pub async fn event(&self) -> Option<Event> {
+        loop {
+            let event = self.cell().event.notified();
+            let id = self.cell().id;
+            {
+                let mut state = self.handle.shared.lock();
+                let entry = state.associations.get_mut(&id)?;
+                match entry.events.pop() {
+                    Some(event) => return Some(event),
+                    None if entry.closed.is_some() => return None,
+                    None => {}
+                }
+            }
+            event.await;
+        }
+    }
+
+    /// An event, if one is waiting.
+    #[must_use]
+    pub fn try_event(&self) -> Option<Event> {
+        self.handle.shared.lock().associations.get_mut(&self.cell().id)?.events.pop()
+    }
+
+    /// What was exchanged, lost and sent again so far; `None` once the association has ended and
+    /// everything was received.
+    #[must_use]
+    pub fn statistics(&self) -> Option<AssociationStatistics> {
+        self.handle.shared.lock().sctp.statistics(self.cell().id)
+    }
+
+    /// Asks the peer to reset outgoing streams (RFC 6525), all of them if `streams` is empty. An
+    /// [`Event::StreamsReset`] tells the outcome.
+    ///
+    /// # Errors
+    /// When it cannot be asked for.
+    pub fn reset_streams(&self, streams: &[u16]) -> Result<(), ResetError> {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.reset_streams(now, id, streams))
+    }
+
+    /// Ends the association gracefully: everything that was sent is delivered first, and so is
+    /// what the peer has sent. Returns when it has ended, and how.
+    ///
+    /// Go on receiving meanwhile if the peer may be sending: it cannot finish otherwise.
+    pub async fn shutdown(&self) -> CloseReason {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.shutdown(now, id));
+        self.closed().await
+    }
+
+    /// Ends the association at once, telling the peer `reason`. Messages that were not acknowledged
+    /// fail.
+    pub fn abort(&self, reason: &[u8]) {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.abort(now, id, reason));
+    }
+
+    /// Waits until the association has ended, and tells how.
+    pub async fn closed(&self) -> CloseReason {
+        loop {
+            let changed = self.cell().changed.notified();
+            if let Some(reason) = self.close_reason() {
+                return reason;
+            }
+            changed.await;
+        }
+    }
+
+    /// How the association ended, if it has.
+    #[must_use]
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        self.handle.shared.lock().associations.get(&self.cell().id)?.closed.clone()
+    }
+
+    fn cell(&self) -> &Cell {
+        &self.handle.cell
+    }
+}

@@ -1,0 +1,65 @@
+//! One outgoing stream of an association.
+
+use bytes::Bytes;
+use rexmit_sctp::{MessageId, OutboundMessage, SendError};
+
+use super::Association;
+
+/// An outgoing stream: a sequence of messages whose order the peer keeps, independent of the
+/// losses of other streams (RFC 9260 §6.5).
+///
+/// Cloning makes another handle of the same association.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    association: Association,
+    number: u16,
+}
+
+impl Stream {
+    pub(super) fn new(association: Association, number: u16) -> Self {
+        Self { association, number }
+    }
+
+    /// The stream's number.
+    #[must_use]
+    pub const fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// The association that it is a stream of.
+    #[must_use]
+    pub const fn association(&self) -> &Association {
+        &self.association
+    }
+
+    /// A message of this stream, to be changed and sent with [`Association::send`].
+    #[must_use]
+    pub fn message(&self, payload: impl Into<Bytes>) -> OutboundMessage {
+        OutboundMessage::new(self.number, payload)
+    }
+
+    /// Sends a message after those before it, reliably.
+    ///
+    /// # Errors
+    /// As [`Association::send`].
+    pub async fn send(&self, payload: impl Into<Bytes>) -> Result<MessageId, SendError> {
+        self.association.send(self.message(payload)).await
+    }
+
+    /// Sends a message that the peer may deliver before those sent before it.
+    ///
+    /// # Errors
+    /// As [`Association::send`].
+    pub async fn send_unordered(&self, payload: impl Into<Bytes>) -> Result<MessageId, SendError> {
+        let message = OutboundMessage { unordered: true, ..self.message(payload) };
+        self.association.send(message).await
+    }
+
+    /// Sends a message without waiting.
+    ///
+    /// # Errors
+    /// As [`Association::try_send`].
+    pub fn try_send(&self, payload: impl Into<Bytes>) -> Result<MessageId, SendError> {
+        self.association.try_send(self.message(payload))
+    }
+}

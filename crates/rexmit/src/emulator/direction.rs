@@ -1,0 +1,75 @@
+//! One direction of the emulated link, with the packets that are under way on it.
+
+use quinn_udp::EcnCodepoint;
+use rexmit_core::{Instant, Seed};
+use rexmit_netsim::path::{Arrival, ConfigError, PathConfig, PathModel, Pipe};
+
+use super::DirectionStatistics;
+use super::clients::ClientId;
+
+/// A packet under way.
+#[derive(Clone, Debug)]
+pub(super) struct Packet {
+    pub(super) client: ClientId,
+    pub(super) ecn: Option<EcnCodepoint>,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The path, and what was dropped around it.
+#[derive(Debug)]
+pub(super) struct Direction {
+    pipe: Pipe<Packet>,
+    max_under_way: usize,
+    latest_offer: Instant,
+    overflowed: u64,
+    unsent: u64,
+}
+
+impl Direction {
+    pub(super) fn new(
+        config: &PathConfig,
+        seed: &Seed,
+        max_under_way: usize,
+    ) -> Result<Self, ConfigError> {
+        let pipe = Pipe::new(PathModel::new(config.clone(), seed)?);
+        Ok(Self { pipe, max_under_way, latest_offer: Instant::ZERO, overflowed: 0, unsent: 0 })
+    }
+
+    /// The packet entered the path at `arrival`.
+    pub(super) fn offer(&mut self, arrival: Instant, packet: Packet) {
+        if self.pipe.in_flight() >= self.max_under_way {
+            self.overflowed += 1;
+            return;
+        }
+        // Stamps of different sockets are not read in their order, but the path needs one.
+        self.latest_offer = self.latest_offer.max(arrival);
+        let _fate = self.pipe.offer(self.latest_offer, packet.bytes.len(), packet);
+    }
+
+    pub(super) fn next_arrival(&self) -> Option<Instant> {
+        self.pipe.next_arrival()
+    }
+
+    /// A packet that is due, with its damage done.
+    pub(super) fn poll_arrival(&mut self, now: Instant) -> Option<Arrival<Packet>> {
+        let mut arrival = self.pipe.poll_arrival(now)?;
+        if let Some(corruption) = arrival.corruption {
+            corruption.apply(&mut arrival.packet.bytes);
+        }
+        Some(arrival)
+    }
+
+    /// A packet that came out of the path could not be sent.
+    pub(super) fn on_unsent(&mut self) {
+        self.unsent += 1;
+    }
+
+    pub(super) fn statistics(&self) -> DirectionStatistics {
+        DirectionStatistics {
+            path: *self.pipe.model().stats(),
+            arrivals: *self.pipe.arrivals(),
+            overflowed: self.overflowed,
+            unsent: self.unsent,
+        }
+    }
+}

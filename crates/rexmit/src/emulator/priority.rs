@@ -1,0 +1,81 @@
+//! How the relay's thread is scheduled against everything else on the machine.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// The time slice that is asked for where real-time priority is not to be had: the kernel's
+/// least. Who asks for short slices is let in sooner when it wakes up.
+const SHORT_SLICE: Duration = Duration::from_micros(100);
+
+/// The standing of the relay's thread with the kernel's scheduler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// As any thread.
+    #[default]
+    Normal,
+    /// Short time slices: woken up sooner, with the same share of the processor. Needs nothing but
+    /// a kernel that has them (Linux 6.12).
+    ShortSlice,
+    /// Ahead of every ordinary thread (`SCHED_FIFO`). Needs `CAP_SYS_NICE` or an `RLIMIT_RTPRIO`.
+    RealTime,
+}
+
+impl Priority {
+    /// Gives the calling thread the best standing it may have.
+    pub(super) fn raise() -> Self {
+        let real_time = libc::sched_attr {
+            sched_policy: libc::SCHED_FIFO as u32,
+            sched_priority: 1,
+            ..no_change()
+        };
+        let short_slice =
+            libc::sched_attr { sched_runtime: SHORT_SLICE.as_nanos() as u64, ..no_change() };
+        match () {
+            () if set(&real_time) => Self::RealTime,
+            // Older kernels accept this without effect; nobody is worse off.
+            () if set(&short_slice) => Self::ShortSlice,
+            () => Self::Normal,
+        }
+    }
+}
+
+/// `SCHED_OTHER` at the usual niceness.
+const fn no_change() -> libc::sched_attr {
+    libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_OTHER as u32,
+        sched_flags: 0,
+        sched_nice: 0,
+        sched_priority: 0,
+        sched_runtime: 0,
+        sched_deadline: 0,
+        sched_period: 0,
+    }
+}
+
+fn set(attributes: &libc::sched_attr) -> bool {
+    const CALLING_THREAD: libc::pid_t = 0;
+    // SAFETY: the kernel only reads the structure, whose `size` says how much of it there is.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_setattr, CALLING_THREAD, std::ptr::from_ref(attributes), 0)
+    };
+    result == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_gets_what_it_is_told_it_got() {
+        let (raised, policy) = std::thread::spawn(|| {
+            // SAFETY: no pointers are passed.
+            (Priority::raise(), unsafe { libc::sched_getscheduler(0) })
+        })
+        .join()
+        .unwrap();
+        assert_eq!(policy == libc::SCHED_FIFO, raised == Priority::RealTime);
+    }
+}

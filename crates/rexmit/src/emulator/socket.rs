@@ -1,0 +1,58 @@
+//! The relay's sockets: UDP in batches, with the kernel's time stamps.
+
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+
+/// Receive buffers per system call. Each holds one batch that the kernel coalesced (UDP GRO).
+pub(super) const RECEIVE_BUFFERS: usize = 8;
+/// What a coalesced batch may measure.
+pub(super) const RECEIVE_BUFFER_BYTES: usize = 1 << 16;
+/// What is asked of the kernel for the buffers of each socket; it grants what its limits allow.
+const SOCKET_BUFFER_BYTES: usize = 4 << 20;
+
+/// A UDP socket of the relay, with what its batched system calls need.
+#[derive(Debug)]
+pub(super) struct RelaySocket {
+    io: UdpSocket,
+    state: UdpSocketState,
+}
+
+impl RelaySocket {
+    pub(super) fn open(registry: &Registry, token: Token, address: SocketAddr) -> io::Result<Self> {
+        let io = UdpSocket::bind(address)?;
+        let state = UdpSocketState::new((&io).into())?;
+        // Best effort: the kernel has limits of its own, and smaller buffers work.
+        let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
+        let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
+        registry.register(&mut SourceFd(&io.as_raw_fd()), token, Interest::READABLE)?;
+        Ok(Self { io, state })
+    }
+
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.local_addr()
+    }
+
+    /// Reads at most [`RECEIVE_BUFFERS`] batches, each into its part of `buffers`.
+    pub(super) fn receive(&self, buffers: &mut [u8], meta: &mut [RecvMeta]) -> io::Result<usize> {
+        let mut chunks = buffers.chunks_mut(RECEIVE_BUFFER_BYTES).map(IoSliceMut::new);
+        let mut slices: [IoSliceMut<'_>; RECEIVE_BUFFERS] =
+            std::array::from_fn(|_| chunks.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
+        self.state.recv((&self.io).into(), &mut slices, meta)
+    }
+
+    /// Sends one packet now or never.
+    pub(super) fn send(
+        &self,
+        destination: SocketAddr,
+        ecn: Option<EcnCodepoint>,
+        contents: &[u8],
+    ) -> io::Result<()> {
+        let transmit = Transmit { destination, ecn, contents, segment_size: None, src_ip: None };
+        self.state.try_send((&self.io).into(), &transmit)
+    }
+}

@@ -1,0 +1,37 @@
+//! What the endpoint keeps about an association, besides what the protocol does.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use rexmit_sctp::CloseReason;
+
+use crate::association::Cell;
+use crate::event::EventQueue;
+
+/// One association.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) cell: Arc<Cell>,
+    /// `None` while the peer has not answered.
+    pub(crate) established: Option<Established>,
+    /// `None` while it lasts.
+    pub(crate) closed: Option<CloseReason>,
+    pub(crate) events: EventQueue,
+    /// Nobody has a handle any more: what arrives is thrown away.
+    pub(crate) is_orphaned: bool,
+}
+
+/// What was settled when it began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Established {
+    pub(crate) peer: SocketAddr,
+    pub(crate) outbound_streams: u16,
+    pub(crate) inbound_streams: u16,
+}
+
+impl Entry {
+    pub(crate) fn new(cell: Arc<Cell>, established: Option<Established>) -> Self {
+        let events = EventQueue::default();
+        Self { cell, established, closed: None, events, is_orphaned: false }
+    }
+}

@@ -1,0 +1,246 @@
+//! How associations begin and end, seen from the endpoint.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use rexmit_core::{Instant, Machine as _, Route};
+use rexmit_sctp::{self as sctp, AssociationConfig, AssociationId, CloseReason};
+
+use super::ACCEPT_BACKLOG;
+use super::entry::{Entry, Established};
+use super::state::State;
+use super::wakes::Waiting;
+use crate::ConnectError;
+use crate::association::Cell;
+use crate::event::Event;
+
+impl State {
+    /// Begins an association and sends the first packet of its set-up.
+    pub(super) fn connect(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        port: u16,
+        config: Option<Arc<AssociationConfig>>,
+    ) -> Result<Arc<Cell>, ConnectError> {
+        let Some(socket) = self.socket.as_ref().filter(|_| !self.is_closing) else {
+            return Err(ConnectError::EndpointClosed);
+        };
+        let route = Route { local: socket.local_addr(), remote };
+        let id = match config {
+            Some(config) => self.sctp.connect_with(now, route, port, config),
+            None => self.sctp.connect(now, route, port),
+        }?;
+        let cell = self.insert(id, None);
+        // What the system says against the first packet is said now rather than after minutes.
+        self.transmit(now);
+        if let Some(source) = self.take_failure(remote) {
+            self.sctp.abort(now, id, b"");
+            self.associations.remove(&id);
+            self.open -= 1;
+            return Err(ConnectError::Unreachable { remote, source });
+        }
+        Ok(cell)
+    }
+
+    /// Whether a peer's association may still come.
+    pub(super) fn accepts(&self) -> bool {
+        self.config_accepts && !self.is_closing
+    }
+
+    /// The next association that a peer began. The caller becomes its owner.
+    pub(super) fn accept(&mut self) -> Option<(Arc<Cell>, Established)> {
+        let cell = self.incoming.pop_front()?;
+        let established = self.associations.get(&cell.id)?.established?;
+        Some((cell, established))
+    }
+
+    /// The last handle of an association is gone: ends it gracefully, in the background.
+    pub(crate) fn release(&mut self, now: Instant, id: AssociationId) {
+        let Some(entry) = self.associations.get_mut(&id) else { return };
+        entry.is_orphaned = true;
+        if entry.closed.is_some() {
+            self.associations.remove(&id);
+        } else if entry.established.is_some() {
+            self.sctp.shutdown(now, id);
+        } else {
+            self.sctp.abort(now, id, b"");
+        }
+        self.discard_received(now, id);
+    }
+
+    /// Takes no more associations and shuts down those there are.
+    pub(super) fn shut_down(&mut self, now: Instant) {
+        self.is_closing = true;
+        for cell in std::mem::take(&mut self.incoming) {
+            self.release(now, cell.id);
+        }
+        for id in self.association_ids() {
+            self.sctp.shutdown(now, id);
+        }
+        self.wakes.endpoint();
+    }
+
+    /// Takes no more associations and aborts those there are.
+    pub(super) fn abort(&mut self, now: Instant, reason: &[u8]) {
+        self.is_closing = true;
+        for cell in std::mem::take(&mut self.incoming) {
+            self.release(now, cell.id);
+        }
+        for id in self.association_ids() {
+            self.sctp.abort(now, id, reason);
+        }
+        self.wakes.endpoint();
+    }
+
+    /// Whether every association has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.open == 0
+    }
+
+    /// One handle of the endpoint less.
+    pub(super) fn release_handle(&mut self, now: Instant) {
+        self.handles -= 1;
+        if self.handles == 0 {
+            self.is_closing = true;
+            for cell in std::mem::take(&mut self.incoming) {
+                self.release(now, cell.id);
+            }
+        }
+    }
+
+    /// Nobody drives the endpoint any more: what is open ends here, without a word to the peer.
+    pub(super) fn on_driver_gone(&mut self, now: Instant) {
+        self.is_closing = true;
+        self.socket = None;
+        let reason = CloseReason::Aborted { reason: "the runtime was shut down".into() };
+        for id in self.association_ids() {
+            self.on_closed(now, id, &reason);
+        }
+        self.wakes.endpoint();
+    }
+
+    /// The socket is given back with the last association after the last handle.
+    pub(super) fn release_socket_at_end(&mut self) {
+        if self.handles == 0
+            && self.has_ended()
+            && self.socket.is_some()
+            && !self.outbox.is_blocked()
+        {
+            self.socket = None;
+            self.driver_has_work = true; // Its end.
+        }
+    }
+
+    /// Tells whom it concerns. Whether something was done that may make more packets or events.
+    pub(super) fn dispatch_events(&mut self, now: Instant) -> bool {
+        let mut has_acted = false;
+        while let Some((id, event)) = self.sctp.poll_event() {
+            has_acted |= self.on_event(now, id, event);
+        }
+        has_acted
+    }
+
+    fn on_event(&mut self, now: Instant, id: AssociationId, event: sctp::Event) -> bool {
+        match event {
+            sctp::Event::Connected { incoming, peer, outbound_streams, inbound_streams } => {
+                let established = Established { peer, outbound_streams, inbound_streams };
+                if incoming {
+                    return self.on_incoming(now, id, established);
+                }
+                self.on_connected(id, established);
+            }
+            sctp::Event::Readable => return self.on_readable(now, id),
+            sctp::Event::Writable => self.wake(id, Waiting::Writable),
+            sctp::Event::Closed(reason) => return self.on_closed(now, id, &reason),
+            event => self.tell(id, Event::from_protocol(event)),
+        }
+        false
+    }
+
+    fn on_incoming(&mut self, now: Instant, id: AssociationId, established: Established) -> bool {
+        if self.is_closing || self.incoming.len() >= ACCEPT_BACKLOG {
+            self.counts.not_accepted += u64::from(!self.is_closing);
+            self.sctp.abort(now, id, b"not accepted");
+            return true;
+        }
+        let cell = self.insert(id, Some(established));
+        self.incoming.push_back(cell);
+        self.wakes.endpoint();
+        false
+    }
+
+    fn on_connected(&mut self, id: AssociationId, established: Established) {
+        if let Some(entry) = self.associations.get_mut(&id) {
+            entry.established = Some(established);
+            self.wakes.association(&entry.cell, Waiting::Change);
+        }
+    }
+
+    fn on_readable(&mut self, now: Instant, id: AssociationId) -> bool {
+        match self.associations.get(&id) {
+            Some(entry) if !entry.is_orphaned => {
+                self.wakes.association(&entry.cell, Waiting::Readable);
+                false
+            }
+            _ => self.discard_received(now, id),
+        }
+    }
+
+    fn on_closed(&mut self, now: Instant, id: AssociationId, reason: &CloseReason) -> bool {
+        let Some(entry) = self.associations.get_mut(&id) else { return false };
+        if entry.closed.replace(reason.clone()).is_some() {
+            return false;
+        }
+        self.open -= 1;
+        entry.events.push(Event::Closed(reason.clone()));
+        self.wakes.association(&entry.cell, Waiting::Change);
+        let is_orphaned = entry.is_orphaned;
+        if self.has_ended() {
+            self.wakes.endpoint();
+        }
+        if !is_orphaned {
+            return false;
+        }
+        self.associations.remove(&id);
+        self.discard_received(now, id)
+    }
+
+    fn tell(&mut self, id: AssociationId, event: Option<Event>) {
+        if let (Some(entry), Some(event)) = (self.associations.get_mut(&id), event)
+            && !entry.is_orphaned
+        {
+            entry.events.push(event);
+            self.wake(id, Waiting::Event);
+        }
+    }
+
+    fn wake(&mut self, id: AssociationId, waiting: Waiting) {
+        if let Some(entry) = self.associations.get(&id) {
+            self.wakes.association(&entry.cell, waiting);
+        }
+    }
+
+    /// Throws away what nobody will read, so that the peer can finish. Whether there was any.
+    fn discard_received(&mut self, now: Instant, id: AssociationId) -> bool {
+        let mut any = false;
+        while self.sctp.receive(now, id).is_some() {
+            any = true;
+        }
+        any
+    }
+
+    fn insert(&mut self, id: AssociationId, established: Option<Established>) -> Arc<Cell> {
+        let cell = Arc::new(Cell::new(id));
+        self.associations.insert(id, Entry::new(Arc::clone(&cell), established));
+        self.open += 1;
+        cell
+    }
+
+    /// In a fixed order.
+    fn association_ids(&self) -> Vec<AssociationId> {
+        let mut ids: Vec<_> = self.associations.keys().copied().collect();
+        ids.sort_unstable();
+        ids
+    }
+}

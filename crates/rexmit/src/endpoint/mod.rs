@@ -1,0 +1,300 @@
+//! Endpoints: a socket, and the associations that are served on it.
+//!
+//! # Threads and locks
+//!
+//! The protocol, which does no I/O itself, stands behind one lock per endpoint together with the
+//! packets to be sent, the timer and the lists of who waits for what. Everything happens in turns
+//! under this lock, and each turn ends with sending what it made due. Two kinds of callers take
+//! turns:
+//!
+//! - **Handles**, in the tasks of the application: a message that congestion and flow control let
+//!   go is with the system when `send` returns, without a detour through another task.
+//! - **The driver**, one task per endpoint: it waits for packets, for the timer and for a full
+//!   socket to drain, and hands what it received to the protocol.
+//!
+//! System calls that receive are made outside the lock, those that send under it, since order
+//! matters there. Tasks are woken up after the lock is released. Each turn sends and receives a
+//! bounded number of packets, then others get theirs. No lock is held across an `await`.
+//!
+//! One endpoint uses one core. A server with more work than that binds several endpoints.
+
+mod driver;
+mod entry;
+mod lifecycle;
+mod shared;
+mod state;
+mod wakes;
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use rexmit_core::Seed;
+use rexmit_core::trace::TraceSink;
+use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, EndpointConfig};
+use serde::Serialize;
+
+use crate::association::{Association, Cell, Handle};
+use crate::clock::{self, Alarm};
+use crate::socket::Socket;
+use crate::{BindError, ConnectError};
+use driver::Driver;
+pub(crate) use entry::Established;
+pub(crate) use shared::Shared;
+pub(crate) use state::Received;
+use state::State;
+
+/// The UDP port of SCTP encapsulated in UDP (RFC 6951 §5.1).
+pub const ENCAPSULATION_PORT: u16 = 9899;
+
+/// Associations that wait to be accepted, per endpoint. More are aborted and counted in
+/// [`EndpointStatistics::not_accepted`].
+pub const ACCEPT_BACKLOG: usize = 1024;
+
+/// A socket with the associations that are served on it.
+///
+/// Clones are handles of the same endpoint. When the last one is dropped, the endpoint takes no
+/// more associations, goes on serving those there are, and gives its socket back with the last of
+/// them.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use rexmit::{Endpoint, EndpointConfig};
+///
+/// let config = EndpointConfig { accept: true, ..EndpointConfig::default() };
+/// let server = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+/// let client = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default())?;
+///
+/// let (ours, theirs) = tokio::join!(client.connect(server.local_addr(), 5000), server.accept());
+/// let (ours, theirs) = (ours?, theirs.ok_or("the server was shut down")?);
+/// ours.stream(0).send("hello").await?;
+/// assert_eq!(theirs.recv().await.ok_or("the association has ended")?.payload, "hello");
+/// ours.shutdown().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+pub struct Endpoint {
+    shared: Arc<Shared>,
+    local_addr: SocketAddr,
+    is_raw: bool,
+}
+
+/// Counters of an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EndpointStatistics {
+    /// Packets that the system took.
+    pub packets_sent: u64,
+    /// Packets that the system refused to send; for the protocol they are lost on the way.
+    pub packets_unsent: u64,
+    /// Packets that arrived.
+    pub packets_received: u64,
+    /// Errors of the system when receiving.
+    pub receive_failures: u64,
+    /// Associations aborted because [`ACCEPT_BACKLOG`] others were waiting.
+    pub not_accepted: u64,
+    /// What the protocol counts.
+    pub protocol: sctp::EndpointStatistics,
+}
+
+impl Endpoint {
+    /// An endpoint that encapsulates SCTP in UDP (RFC 6951) on `address`, whose port is
+    /// [`ENCAPSULATION_PORT`] by convention, or 0 for any.
+    ///
+    /// A wildcard address serves all addresses of the machine; the one of IPv6 serves IPv4 too.
+    ///
+    /// # Errors
+    /// When the address cannot be had or the configuration makes no sense.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with its I/O driver enabled.
+    pub fn bind(address: SocketAddr, config: EndpointConfig) -> Result<Self, BindError> {
+        config.validate()?;
+        let socket = Socket::bind_udp(address).map_err(|error| BindError::new(address, error))?;
+        Self::with_socket(socket, config).map_err(|error| BindError::new(address, error))
+    }
+
+    /// An endpoint that speaks SCTP directly over IP (protocol 132) on `address`.
+    ///
+    /// This needs `CAP_NET_RAW`. While the endpoint exists, the kernel answers no packet to
+    /// `address` with "protocol unreachable". Several endpoints can share an address if their SCTP
+    /// ports differ; the system does not notice when they do not.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind), and when raw sockets are not allowed, or the kernel speaks SCTP
+    /// itself: it would abort the associations of others.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with its I/O driver enabled.
+    pub fn bind_raw(address: IpAddr, config: EndpointConfig) -> Result<Self, BindError> {
+        config.validate()?;
+        if Path::new("/proc/net/sctp").exists() {
+            return Err(BindError::KernelSctp { address });
+        }
+        let refused = |error| BindError::raw(address, error);
+        let socket = Socket::bind_raw(address, config.port).map_err(refused)?;
+        Self::with_socket(socket, config).map_err(refused)
+    }
+
+    fn with_socket(socket: Socket, config: EndpointConfig) -> std::io::Result<Self> {
+        let mut entropy = [0; 32];
+        getrandom::fill(&mut entropy)?;
+        let accepts = config.accept;
+        let sctp = sctp::Endpoint::new(config, &Seed::from_bytes(entropy))
+            .map_err(std::io::Error::other)?;
+        let (local_addr, is_raw) = (socket.local_addr(), socket.is_raw());
+        let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
+        tokio::spawn(Driver::new(Arc::clone(&shared)).run());
+        Ok(Self { shared, local_addr, is_raw })
+    }
+
+    /// The address and UDP port it is bound to; port 0 for an endpoint directly over IP.
+    #[must_use]
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// Begins an association with SCTP port `port` of the endpoint at `remote`, and waits until it
+    /// is established.
+    ///
+    /// Dropping the future gives up. The protocol's own patience is long: with the default
+    /// configuration (RFC 9260 §16) an answer may take four minutes.
+    ///
+    /// # Errors
+    /// When the peer does not answer or refuses, or the endpoint has been shut down.
+    pub async fn connect(
+        &self,
+        remote: SocketAddr,
+        port: u16,
+    ) -> Result<Association, ConnectError> {
+        self.establish(remote, port, None).await
+    }
+
+    /// As [`connect`](Self::connect), with a configuration of its own.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(
+        &self,
+        remote: SocketAddr,
+        port: u16,
+        config: Arc<AssociationConfig>,
+    ) -> Result<Association, ConnectError> {
+        self.establish(remote, port, Some(config)).await
+    }
+
+    async fn establish(
+        &self,
+        mut remote: SocketAddr,
+        port: u16,
+        config: Option<Arc<AssociationConfig>>,
+    ) -> Result<Association, ConnectError> {
+        if self.is_raw {
+            remote.set_port(0); // There is no UDP.
+        }
+        let start = clock::now();
+        let cell = self.shared.with(|state, now| state.connect(now, remote, port, config))?;
+        let handle = Handle::new(Arc::clone(&self.shared), Arc::clone(&cell));
+        loop {
+            let changed = cell.changed.notified();
+            if let Some(outcome) = self.outcome(&cell) {
+                return match outcome {
+                    Ok(established) => Ok(Association::new(handle, established)),
+                    Err(CloseReason::ConnectTimedOut | CloseReason::Unreachable) => {
+                        Err(ConnectError::NoAnswer { remote, port, waited: clock::now() - start })
+                    }
+                    Err(CloseReason::AbortedByPeer { cause, .. }) => {
+                        Err(ConnectError::RefusedByPeer { remote, port, cause })
+                    }
+                    Err(reason) => Err(ConnectError::Ended { remote, port, reason }),
+                };
+            }
+            changed.await;
+        }
+    }
+
+    /// What became of an attempt, once that is known.
+    fn outcome(&self, cell: &Cell) -> Option<Result<Established, CloseReason>> {
+        let state = self.shared.lock();
+        let entry = state.associations.get(&cell.id)?;
+        // Established first: it may have ended already, with messages to be received.
+        entry.established.map(Ok).or_else(|| entry.closed.clone().map(Err))
+    }
+
+    /// The next association that a peer begins; `None` once the endpoint has been shut down, or if
+    /// it was configured to accept none. Dropping the future loses nothing.
+    pub async fn accept(&self) -> Option<Association> {
+        loop {
+            let changed = self.shared.changed.notified();
+            let accepted = {
+                let mut state = self.shared.lock();
+                if !state.accepts() {
+                    return None;
+                }
+                state.accept()
+            };
+            if let Some((cell, established)) = accepted {
+                let handle = Handle::new(Arc::clone(&self.shared), cell);
+                return Some(Association::new(handle, established));
+            }
+            changed.await;
+        }
+    }
+
+    /// Takes no more associations, ends those there are gracefully, and waits until all have ended.
+    ///
+    /// Afterwards the endpoint still answers peers that did not hear the last packet of an
+    /// association, as long as one of its handles exists: keep it for some seconds if the way is
+    /// lossy.
+    pub async fn shutdown(&self) {
+        self.shared.with(State::shut_down);
+        loop {
+            let changed = self.shared.changed.notified();
+            if self.shared.lock().has_ended() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Takes no more associations and ends those there are at once, telling the peers `reason`.
+    pub fn abort(&self, reason: &[u8]) {
+        self.shared.with(|state, now| state.abort(now, reason));
+    }
+
+    /// Associations that have not ended, half-open ones of our own included.
+    #[must_use]
+    pub fn association_count(&self) -> usize {
+        self.shared.lock().open
+    }
+
+    /// Counts so far.
+    #[must_use]
+    pub fn statistics(&self) -> EndpointStatistics {
+        self.shared.lock().statistics()
+    }
+
+    /// Hands everything that happens in the protocol to `sink` from now on, in the turn in which it
+    /// happens; `None` ends it.
+    pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
+        self.shared.lock().sctp.set_trace(sink);
+    }
+}
+
+impl Clone for Endpoint {
+    fn clone(&self) -> Self {
+        self.shared.lock().handles += 1;
+        Self { shared: Arc::clone(&self.shared), ..*self }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.shared.with_on_drop(State::release_handle);
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("local_addr", &self.local_addr).finish_non_exhaustive()
+    }
+}

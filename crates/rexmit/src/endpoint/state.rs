@@ -1,0 +1,199 @@
+//! Everything behind the endpoint's lock: the protocol, the socket's outbox, the timer, and what is
+//! to be told to whom.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use rexmit_core::{Instant, Machine as _};
+use rexmit_sctp::{self as sctp, AssociationId, InboundMessage};
+use rustc_hash::FxHashMap;
+
+use super::EndpointStatistics;
+use super::entry::Entry;
+use super::wakes::Wakes;
+use crate::association::Cell;
+use crate::clock::Alarm;
+use crate::socket::{Inbox, Outbox, SendFailure, Socket};
+
+/// Packets that one turn under the lock sends at most; the rest is the driver's, after others had
+/// their turn.
+const PACKETS_PER_TURN: usize = 512;
+
+/// The state of an endpoint.
+pub(crate) struct State {
+    pub(crate) sctp: sctp::Endpoint,
+    /// Gone once the endpoint has ended.
+    pub(super) socket: Option<Arc<Socket>>,
+    pub(super) outbox: Outbox,
+    /// The packet being built.
+    packet: Vec<u8>,
+    alarm: Alarm,
+    pub(crate) associations: FxHashMap<AssociationId, Entry>,
+    /// Associations that have not ended.
+    pub(super) open: usize,
+    /// Established by a peer and not accepted yet, oldest first.
+    pub(super) incoming: VecDeque<Arc<Cell>>,
+    /// Handles of the endpoint that exist.
+    pub(super) handles: usize,
+    /// Whether the configuration lets peers begin associations.
+    pub(super) config_accepts: bool,
+    /// No new associations.
+    pub(super) is_closing: bool,
+    driver: Option<Waker>,
+    pub(super) driver_has_work: bool,
+    pub(super) wakes: Wakes,
+    last_failure: Option<SendFailure>,
+    pub(super) counts: Counts,
+}
+
+/// What the endpoint counts itself; the rest is the protocol's and the outbox's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) packets_received: u64,
+    pub(super) receive_failures: u64,
+    pub(super) not_accepted: u64,
+}
+
+/// What there is to read.
+pub(crate) enum Received {
+    Message(InboundMessage),
+    /// Nothing yet.
+    Nothing,
+    /// Nothing ever again.
+    End,
+}
+
+impl State {
+    pub(super) fn new(sctp: sctp::Endpoint, accepts: bool, socket: Socket, alarm: Alarm) -> Self {
+        Self {
+            config_accepts: accepts,
+            sctp,
+            socket: Some(Arc::new(socket)),
+            outbox: Outbox::default(),
+            packet: Vec::new(),
+            alarm,
+            associations: FxHashMap::default(),
+            open: 0,
+            incoming: VecDeque::new(),
+            handles: 1,
+            is_closing: false,
+            driver: None,
+            driver_has_work: false,
+            wakes: Wakes::default(),
+            last_failure: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Does what the last change made due: sends, tells, sets the timer. Ends every turn.
+    pub(super) fn settle(&mut self, now: Instant) -> Wakes {
+        loop {
+            self.transmit(now);
+            if !self.dispatch_events(now) {
+                break;
+            }
+        }
+        if let Some(deadline) = self.sctp.poll_timeout() {
+            self.alarm.arm(deadline);
+        }
+        self.release_socket_at_end();
+        if self.driver_has_work
+            && let Some(driver) = &self.driver
+        {
+            self.driver_has_work = false;
+            driver.wake_by_ref();
+        }
+        std::mem::take(&mut self.wakes)
+    }
+
+    /// Gathers what the protocol has to send, and sends it.
+    pub(super) fn transmit(&mut self, now: Instant) {
+        let Some(socket) = self.socket.clone() else { return };
+        if !self.gather(now, &socket, PACKETS_PER_TURN) {
+            self.driver_has_work = true; // Others first.
+        }
+        let was_blocked = self.outbox.is_blocked();
+        self.last_failure = self.outbox.flush(&socket).or(self.last_failure.take());
+        if self.outbox.is_blocked() && !was_blocked {
+            self.driver_has_work = true; // It waits for the socket.
+        }
+    }
+
+    /// Takes packets from the protocol, sending batches as they become full. Whether there are no
+    /// more, or none may be taken because the socket is full.
+    fn gather(&mut self, now: Instant, socket: &Socket, budget: usize) -> bool {
+        for _ in 0..budget {
+            if self.outbox.is_blocked() {
+                return true;
+            }
+            let Some(route) = self.sctp.poll_transmit(now, &mut self.packet) else { return true };
+            self.outbox.push(socket, route, &mut self.packet);
+            let failure = self.outbox.flush_complete(socket);
+            self.last_failure = failure.or(self.last_failure.take());
+        }
+        false
+    }
+
+    /// Why the last packet to `remote` in this turn could not be sent, if so.
+    pub(super) fn take_failure(&mut self, remote: SocketAddr) -> Option<io::Error> {
+        let failure = self.last_failure.take()?;
+        (failure.remote == remote).then_some(failure.error)
+    }
+
+    pub(super) fn statistics(&self) -> EndpointStatistics {
+        EndpointStatistics {
+            packets_sent: self.outbox.sent,
+            packets_unsent: self.outbox.failed,
+            packets_received: self.counts.packets_received,
+            receive_failures: self.counts.receive_failures,
+            not_accepted: self.counts.not_accepted,
+            protocol: *self.sctp.endpoint_statistics(),
+        }
+    }
+
+    /// The next message of an association.
+    pub(crate) fn receive(&mut self, now: Instant, id: AssociationId) -> Received {
+        if let Some(message) = self.sctp.receive(now, id) {
+            return Received::Message(message);
+        }
+        match self.associations.get(&id) {
+            Some(entry) if entry.closed.is_none() => Received::Nothing,
+            _ => Received::End,
+        }
+    }
+
+    /// Packets that arrived.
+    pub(super) fn handle_packets(&mut self, now: Instant, socket: &Socket, inbox: &Inbox) {
+        for (route, packet) in inbox.packets(socket) {
+            self.counts.packets_received += 1;
+            self.sctp.handle_input(now, route, packet);
+            // After each one, as acknowledgements are due after every second one.
+            self.gather(now, socket, PACKETS_PER_TURN);
+        }
+    }
+
+    /// Lets the protocol handle its timers if the alarm went off, and sends what waited if the
+    /// socket takes packets again; registers the driver for both.
+    pub(super) fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant) {
+        while let Poll::Ready(Ok(())) = self.alarm.poll_expired(cx) {
+            if self.sctp.poll_timeout().is_some_and(|deadline| deadline <= now) {
+                self.sctp.handle_timeout(now);
+            }
+        }
+        let Some(socket) = &self.socket else { return };
+        if self.outbox.is_blocked() && socket.poll_writable(cx).is_ready() {
+            self.outbox.resume();
+        }
+    }
+
+    /// Whom to wake up when there is work for the driver.
+    pub(super) fn register_driver(&mut self, cx: &Context<'_>) {
+        match &mut self.driver {
+            Some(driver) => driver.clone_from(cx.waker()),
+            None => self.driver = Some(cx.waker().clone()),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Who is to be woken up once the lock is released, so that nobody wakes up in front of it.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::Shared;
+use crate::association::Cell;
+
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Waiting {
+    /// A message, or the end.
+    Readable,
+    /// Room for a message, or the end.
+    Writable,
+    /// An event.
+    Event,
+    /// The beginning or the end of the association; the end is of interest to everybody.
+    Change,
+}
+
+/// Wake-ups that are due.
+#[derive(Debug, Default)]
+pub(crate) struct Wakes {
+    associations: SmallVec<[(Arc<Cell>, Waiting); 8]>,
+    endpoint: bool,
+}
+
+impl Wakes {
+    pub(crate) fn association(&mut self, cell: &Arc<Cell>, waiting: Waiting) {
+        self.associations.push((Arc::clone(cell), waiting));
+    }
+
+    /// Those who wait for the endpoint: to accept, or for its end.
+    pub(crate) fn endpoint(&mut self) {
+        self.endpoint = true;
+    }
+
+    pub(crate) fn wake(self, shared: &Shared) {
+        for (cell, waiting) in self.associations {
+            match waiting {
+                Waiting::Readable => cell.readable.notify_waiters(),
+                Waiting::Writable => cell.writable.notify_waiters(),
+                Waiting::Event => cell.event.notify_waiters(),
+                Waiting::Change => cell.notify_everybody(),
+            }
+        }
+        if self.endpoint {
+            shared.changed.notify_waiters();
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The sockets that carry SCTP packets: UDP encapsulation (RFC 6951) and raw IP protocol 132.
+//!
+//! Both are the same to what is above: batches in, batches out, readiness from tokio. A UDP socket
+//! lets the kernel cut and coalesce batches (GSO, GRO); a raw socket takes one packet at a time.
+
+mod inbox;
+mod outbox;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::task::{Context, Poll, ready};
+
+use quinn_udp::{Transmit, UdpSocketState};
+use rexmit_core::Route;
+use socket2::{Domain, Protocol, SockAddr, Type};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+pub(crate) use inbox::Inbox;
+pub(crate) use outbox::{Outbox, SendFailure};
+
+/// What is asked of the kernel for each buffer of a socket; it grants what its limits allow
+/// (`net.core.rmem_max` and `wmem_max`).
+const SOCKET_BUFFER_BYTES: usize = 4 << 20;
+
+/// IP protocol number of SCTP.
+const SCTP: i32 = 132;
+
+/// How SCTP packets are packed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// In UDP datagrams.
+    Udp,
+    /// Directly in IPv4; the kernel delivers the IP header with them.
+    RawV4 { sctp_port: u16 },
+    /// Directly in IPv6.
+    RawV6 { sctp_port: u16 },
+}
+
+/// A non-blocking socket that carries SCTP packets.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    io: AsyncFd<socket2::Socket>,
+    state: UdpSocketState,
+    kind: Kind,
+    local: SocketAddr,
+}
+
+impl Socket {
+    /// A UDP socket. An IPv6 wildcard address takes IPv4 too.
+    pub(crate) fn bind_udp(address: SocketAddr) -> io::Result<Self> {
+        let domain = Domain::for_address(address);
+        let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        if address.is_ipv6() {
+            socket.set_only_v6(!address.ip().is_unspecified())?;
+        }
+        Self::bind(socket, address, Kind::Udp)
+    }
+
+    /// A raw socket that takes the SCTP packets to `sctp_port`.
+    pub(crate) fn bind_raw(address: IpAddr, sctp_port: u16) -> io::Result<Self> {
+        let address = SocketAddr::new(address, 0);
+        let domain = Domain::for_address(address);
+        let socket = socket2::Socket::new(domain, Type::RAW, Some(Protocol::from(SCTP)))?;
+        let kind = match address {
+            SocketAddr::V4(_) => Kind::RawV4 { sctp_port },
+            SocketAddr::V6(_) => Kind::RawV6 { sctp_port },
+        };
+        Self::bind(socket, address, kind)
+    }
+
+    fn bind(socket: socket2::Socket, address: SocketAddr, kind: Kind) -> io::Result<Self> {
+        socket.set_cloexec(true)?;
+        socket.bind(&SockAddr::from(address))?;
+        let local = socket.local_addr()?.as_socket().unwrap_or(address);
+        // A raw socket refuses its options for UDP alone, which it takes for an old kernel.
+        let state = UdpSocketState::new((&socket).into())?;
+        let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER_BYTES);
+        let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER_BYTES);
+        let local = match kind {
+            Kind::Udp => local,
+            // The kernel shows the protocol number there.
+            Kind::RawV4 { .. } | Kind::RawV6 { .. } => SocketAddr::new(local.ip(), 0),
+        };
+        // SAFETY: the socket owns its descriptor, which is open and is neither replaced nor closed
+        // before the socket is dropped.
+        let io = unsafe { AsyncFd::register(socket) }?;
+        Ok(Self { io, state, kind, local })
+    }
+
+    /// The address and UDP port it is bound to; port 0 for a raw socket.
+    pub(crate) const fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    pub(crate) const fn is_raw(&self) -> bool {
+        !matches!(self.kind, Kind::Udp)
+    }
+
+    /// Packets to one destination that one call may send.
+    fn max_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// Sends packets of `segment_bytes` each, the last one possibly shorter, or none of them.
+    fn try_send(&self, route: Route, contents: &[u8], segment_bytes: usize) -> io::Result<()> {
+        let transmit = Transmit {
+            destination: self.destination(route.remote),
+            ecn: None,
+            contents,
+            segment_size: Some(segment_bytes),
+            src_ip: self.source(route.local.ip()),
+        };
+        let send = |socket: &socket2::Socket| self.state.try_send(socket.into(), &transmit);
+        self.io.try_io(Interest::WRITABLE, send)
+    }
+
+    /// What the kernel is told: an IPv6 socket knows IPv4 addresses by another name.
+    fn destination(&self, remote: SocketAddr) -> SocketAddr {
+        match (self.local, remote) {
+            (SocketAddr::V6(_), SocketAddr::V4(remote)) => {
+                (remote.ip().to_ipv6_mapped(), remote.port()).into()
+            }
+            _ => remote,
+        }
+    }
+
+    /// The source address to be chosen, where there is a choice.
+    fn source(&self, local: IpAddr) -> Option<IpAddr> {
+        (self.local.ip().is_unspecified() && !local.is_unspecified()).then_some(local)
+    }
+
+    /// Ready when [`try_send`](Self::try_send) is worth another try.
+    pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io.poll_write_ready(cx).map_ok(drop)
+    }
+
+    /// Reads what has arrived, as far as `inbox` has room, in one system call.
+    pub(crate) fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        inbox: &mut Inbox,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let mut guard = ready!(self.io.poll_read_ready(cx))?;
+            let socket = guard.get_inner();
+            match inbox.fill(|buffers, meta| self.state.recv(socket.into(), buffers, meta)) {
+                Ok(is_full) => {
+                    // Less than there was room for is all there was; more is reported anew.
+                    if !is_full {
+                        guard.clear_ready();
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
+    /// The SCTP packet in what was received, unless it is another endpoint's.
+    fn sctp_packet<'a>(&self, received: &'a [u8]) -> Option<&'a [u8]> {
+        match self.kind {
+            Kind::Udp => Some(received),
+            Kind::RawV4 { sctp_port } => {
+                // RFC 791 §3.1: the low half of the first byte counts the header's words.
+                let header_bytes = usize::from(received.first()? & 0x0f) * 4;
+                for_port(received.get(header_bytes..)?, sctp_port)
+            }
+            Kind::RawV6 { sctp_port } => for_port(received, sctp_port),
+        }
+    }
+}
+
+/// A raw socket receives every SCTP packet of its host, those for other ports included: answering
+/// them with an ABORT would end the associations of others.
+fn for_port(packet: &[u8], sctp_port: u16) -> Option<&[u8]> {
+    (packet.get(2..4)? == sctp_port.to_be_bytes()).then_some(packet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_raw_packet_is_stripped_of_its_header_and_taken_only_for_its_port() {
+        let mut socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let sctp = [0x13, 0x88, 0x13, 0x89, 1, 2, 3, 4];
+        let with_header = |words: u8| {
+            let mut packet = vec![0; usize::from(words) * 4];
+            packet[0] = 0x40 | words;
+            packet.extend(sctp);
+            packet
+        };
+        assert_eq!(socket.sctp_packet(&sctp), Some(&sctp[..]));
+        socket.kind = Kind::RawV6 { sctp_port: 5001 };
+        assert_eq!(socket.sctp_packet(&sctp), Some(&sctp[..]));
+        socket.kind = Kind::RawV6 { sctp_port: 5000 };
+        assert_eq!(socket.sctp_packet(&sctp), None);
+        assert_eq!(socket.sctp_packet(&sctp[..3]), None);
+        socket.kind = Kind::RawV4 { sctp_port: 5001 };
+        for words in [5, 15] {
+            assert_eq!(socket.sctp_packet(&with_header(words)), Some(&sctp[..]));
+        }
+        for broken in [&[][..], &[0x4f; 20][..], &with_header(5)[..21]] {
+            assert_eq!(socket.sctp_packet(broken), None);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Packets on their way to the socket, gathered into batches that one system call sends.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+
+use rexmit_core::Route;
+
+use super::Socket;
+
+/// Bytes of one batch at most: what fits an IPv4 datagram, which a batch is until it is cut.
+const MAX_BATCH_BYTES: usize = 64_000;
+/// Batch buffers kept for reuse.
+const MAX_SPARE: usize = 4;
+
+/// Packets of the same way and length, but for the last one, which may be shorter.
+#[derive(Debug)]
+struct Batch {
+    route: Route,
+    bytes: Vec<u8>,
+    segment_bytes: usize,
+    packets: usize,
+}
+
+/// What the system said instead of sending.
+#[derive(Debug)]
+pub(crate) struct SendFailure {
+    pub(crate) remote: SocketAddr,
+    pub(crate) error: io::Error,
+}
+
+/// Batches to be sent, oldest first.
+///
+/// It needs no limit of its own: its owner asks the protocol for no more packets while it
+/// [`is_blocked`](Self::is_blocked).
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    batches: VecDeque<Batch>,
+    spare: Vec<Vec<u8>>,
+    is_blocked: bool,
+    /// Packets that the system took.
+    pub(crate) sent: u64,
+    /// Packets that it refused, which are lost as if on the way.
+    pub(crate) failed: u64,
+}
+
+impl Outbox {
+    /// Adds a packet, leaving an empty buffer in its place.
+    pub(crate) fn push(&mut self, socket: &Socket, route: Route, packet: &mut Vec<u8>) {
+        if let Some(last) = self.batches.back_mut()
+            && last.has_room(route, packet.len(), socket.max_segments())
+        {
+            last.bytes.extend_from_slice(packet);
+            last.packets += 1;
+            return;
+        }
+        let spare = self.spare.pop().unwrap_or_default();
+        let bytes = std::mem::replace(packet, spare);
+        self.batches.push_back(Batch { route, segment_bytes: bytes.len(), bytes, packets: 1 });
+    }
+
+    /// Whether the socket's buffer is full: [`resume`](Self::resume) when it is not any more.
+    pub(crate) const fn is_blocked(&self) -> bool {
+        self.is_blocked
+    }
+
+    /// The socket takes packets again.
+    pub(crate) fn resume(&mut self) {
+        self.is_blocked = false;
+    }
+
+    /// Sends the batches that nothing can be added to any more, as far as the socket takes them.
+    /// The last failure, if any.
+    pub(crate) fn flush_complete(&mut self, socket: &Socket) -> Option<SendFailure> {
+        self.flush_down_to(1, socket)
+    }
+
+    /// Sends everything, as far as the socket takes it. The last failure, if any.
+    pub(crate) fn flush(&mut self, socket: &Socket) -> Option<SendFailure> {
+        self.flush_down_to(0, socket)
+    }
+
+    fn flush_down_to(&mut self, left: usize, socket: &Socket) -> Option<SendFailure> {
+        let mut failure = None;
+        while !self.is_blocked && self.batches.len() > left {
+            let Some(batch) = self.batches.front() else { break };
+            match batch.send(socket) {
+                Ok(()) => self.sent += batch.packets as u64,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.is_blocked = true;
+                    return failure;
+                }
+                // It may be that the system cannot cut batches after all.
+                Err(_) if batch.packets > 1 => {
+                    self.split_first();
+                    continue;
+                }
+                Err(error) => {
+                    self.failed += 1;
+                    failure = Some(SendFailure { remote: batch.route.remote, error });
+                }
+            }
+            self.drop_first();
+        }
+        failure
+    }
+
+    fn drop_first(&mut self) {
+        if let Some(mut batch) = self.batches.pop_front()
+            && self.spare.len() < MAX_SPARE
+        {
+            batch.bytes.clear();
+            self.spare.push(batch.bytes);
+        }
+    }
+
+    /// Replaces the first batch by batches of one packet each.
+    fn split_first(&mut self) {
+        let Some(Batch { route, bytes, segment_bytes, .. }) = self.batches.pop_front() else {
+            return;
+        };
+        for packet in bytes.chunks(segment_bytes.max(1)).rev() {
+            let (bytes, segment_bytes) = (packet.to_vec(), packet.len());
+            self.batches.push_front(Batch { route, bytes, segment_bytes, packets: 1 });
+        }
+    }
+}
+
+impl Batch {
+    fn has_room(&self, route: Route, len: usize, max_packets: usize) -> bool {
+        let is_open = self.bytes.len() == self.segment_bytes * self.packets;
+        is_open
+            && route == self.route
+            && len <= self.segment_bytes
+            && self.packets < max_packets
+            && self.bytes.len() + len <= MAX_BATCH_BYTES
+    }
+
+    fn send(&self, socket: &Socket) -> io::Result<()> {
+        socket.try_send(self.route, &self.bytes, self.segment_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn route(remote: &str) -> Route {
+        Route { local: "0.0.0.0:0".parse().unwrap(), remote: remote.parse().unwrap() }
+    }
+
+    fn shape(outbox: &Outbox) -> Vec<(usize, usize)> {
+        outbox.batches.iter().map(|batch| (batch.packets, batch.bytes.len())).collect()
+    }
+
+    #[tokio::test]
+    async fn batches_hold_equal_packets_of_one_way() {
+        let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let most = socket.max_segments();
+        assert!(most > 1, "this kernel does not cut batches, so nothing is tested");
+        let (here, there) = (route("127.0.0.1:1"), route("127.0.0.1:2"));
+        let mut outbox = Outbox::default();
+        for (route, len) in [(here, 100), (here, 100), (here, 40), (here, 40), (there, 40)] {
+            outbox.push(&socket, route, &mut vec![0; len]);
+        }
+        // The third one is shorter and closes its batch.
+        assert_eq!(shape(&outbox), [(3, 240), (1, 40), (1, 40)]);
+        outbox = Outbox::default();
+        for _ in 0..=most {
+            outbox.push(&socket, here, &mut vec![0; 10]);
+        }
+        assert_eq!(shape(&outbox), [(most, most * 10), (1, 10)]);
+        outbox = Outbox::default();
+        for _ in 0..3 {
+            outbox.push(&socket, here, &mut vec![0; MAX_BATCH_BYTES / 2]);
+        }
+        assert_eq!(shape(&outbox).len(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_was_pushed_arrives_in_order() {
+        let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        receiver.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let there = route(&receiver.local_addr().unwrap().to_string());
+        let mut outbox = Outbox::default();
+        let lengths = [100, 100, 30, 200, 200, 200, 1, 1200];
+        for (number, &len) in lengths.iter().enumerate() {
+            outbox.push(&socket, there, &mut vec![number as u8; len]);
+        }
+        assert!(outbox.flush(&socket).is_none());
+        assert_eq!((outbox.sent, outbox.batches.len()), (lengths.len() as u64, 0));
+        for (number, &len) in lengths.iter().enumerate() {
+            let mut packet = [0; 2000];
+            let received = receiver.recv(&mut packet).unwrap();
+            assert_eq!(&packet[..received], vec![number as u8; len]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_batch_that_fails_is_tried_packet_by_packet() {
+        let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut outbox = Outbox::default();
+        let nowhere = route("127.0.0.1:0"); // Port 0 takes nothing.
+        for _ in 0..3 {
+            outbox.push(&socket, nowhere, &mut vec![0; 10]);
+        }
+        let failure = outbox.flush(&socket).expect("nothing can be sent there");
+        assert_eq!(failure.remote, nowhere.remote);
+        assert_eq!((outbox.sent, outbox.failed), (0, 3));
+    }
+}

@@ -1,0 +1,224 @@
+//! The emulator between plain UDP sockets on loopback.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use rexmit::BindError;
+use rexmit::emulator::{Emulator, EmulatorConfig, EmulatorError, EmulatorStatistics};
+use rexmit_core::Seed;
+use rexmit_netsim::path::{Delay, Loss, PathConfig};
+
+/// Long enough for any machine; reached only by a failing test.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+fn config(server: &UdpSocket) -> EmulatorConfig {
+    EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap())
+}
+
+fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+    let mut packet = vec![0; 2000];
+    let (len, from) = socket.recv_from(&mut packet).expect("a packet in time");
+    packet.truncate(len);
+    (packet, from)
+}
+
+/// Looks at the statistics until they are as wanted; a test that never sees it fails.
+fn wait_until(emulator: &Emulator, wanted: impl Fn(&EmulatorStatistics) -> bool) {
+    let start = rexmit::clock::now();
+    while !wanted(&emulator.statistics()) {
+        assert!(rexmit::clock::now() - start < PATIENCE, "{:#?}", emulator.statistics());
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn each_client_gets_the_answers_to_its_own_packets() {
+    let server = socket();
+    let emulator = Emulator::start(&config(&server)).unwrap();
+    let clients = [socket(), socket(), socket()];
+    for (number, client) in clients.iter().enumerate() {
+        client.send_to(&[number as u8], emulator.local_addr()).unwrap();
+    }
+    for _ in &clients {
+        let (packet, from) = receive(&server);
+        server.send_to(&[packet[0], b'!'], from).unwrap();
+    }
+    for (number, client) in clients.iter().enumerate() {
+        assert_eq!(receive(client), (vec![number as u8, b'!'], emulator.local_addr()));
+    }
+    let statistics = emulator.stop().unwrap();
+    assert_eq!(statistics.clients, 3);
+    assert_eq!(statistics.forward.arrivals.delivered, 3);
+    assert_eq!(statistics.backward.arrivals.delivered_bytes, 6);
+    assert_eq!(statistics.lateness.count, 6);
+}
+
+#[test]
+fn each_direction_follows_its_own_path() {
+    let server = socket();
+    let forward = PathConfig {
+        loss: Loss { packets: vec![0, 2], ..Loss::default() },
+        ..PathConfig::default()
+    };
+    let backward = PathConfig { duplicate: 1.0, corrupt: 1.0, ..PathConfig::default() };
+    let config = EmulatorConfig { forward, backward, ..config(&server) };
+    let emulator = Emulator::start(&config).unwrap();
+    let client = socket();
+    for number in 0..4 {
+        client.send_to(&[number; 100], emulator.local_addr()).unwrap();
+    }
+    let (packet, from) = receive(&server);
+    assert_eq!(packet, [1; 100]);
+    assert_eq!(receive(&server).0, [3; 100]);
+
+    server.send_to(&[0; 100], from).unwrap();
+    let (first, second) = (receive(&client).0, receive(&client).0);
+    assert_eq!(first.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1);
+    assert_eq!(first, second);
+    let statistics = emulator.stop().unwrap();
+    assert_eq!(statistics.forward.path.lost_listed, 2);
+    assert_eq!(statistics.backward.path.duplicated, 1);
+}
+
+#[test]
+fn the_same_seed_loses_the_same_packets() {
+    let run = |seed: Option<u64>| {
+        let server = socket();
+        let mut config = config(&server);
+        config.forward.loss.uniform = 0.5;
+        if let Some(seed) = seed {
+            config.seed = Seed::from_u64(seed);
+        }
+        let emulator = Emulator::start(&config).unwrap();
+        let client = socket();
+        for number in 0..200 {
+            client.send_to(&[number], emulator.local_addr()).unwrap();
+        }
+        wait_until(&emulator, |now| now.forward.path.offered == 200);
+        let arrived = emulator.stop().unwrap().forward.arrivals.delivered;
+        (0..arrived).map(|_| receive(&server).0[0]).collect::<Vec<_>>()
+    };
+    let first = run(None);
+    assert_eq!(run(None), first);
+    assert_ne!(run(Some(99)), first);
+}
+
+#[test]
+fn packets_that_the_kernel_coalesced_stay_separate_packets() {
+    let server = socket();
+    let emulator = Emulator::start(&config(&server)).unwrap();
+    let client = socket();
+    let state = quinn_udp::UdpSocketState::new((&client).into()).unwrap();
+    let segments = state.max_gso_segments().min(30);
+    let packets: Vec<Vec<u8>> = (0..segments as u8).map(|number| vec![number; 1000]).collect();
+    let contents = [packets.concat(), b"and a short one".to_vec()].concat();
+    let batch = quinn_udp::Transmit {
+        destination: emulator.local_addr(),
+        ecn: None,
+        contents: &contents,
+        segment_size: Some(1000),
+        src_ip: None,
+    };
+    state.try_send((&client).into(), &batch).unwrap();
+    for packet in packets {
+        assert_eq!(receive(&server).0, packet);
+    }
+    assert_eq!(receive(&server).0, b"and a short one");
+}
+
+#[test]
+fn one_client_too_many_is_refused_until_another_has_been_idle() {
+    let server = socket();
+    let config = EmulatorConfig {
+        max_clients: 1,
+        client_idle_timeout: Duration::from_millis(20),
+        ..config(&server)
+    };
+    let emulator = Emulator::start(&config).unwrap();
+    let (first, second) = (socket(), socket());
+    first.send_to(b"first", emulator.local_addr()).unwrap();
+    second.send_to(b"second", emulator.local_addr()).unwrap();
+    let (_, relay) = receive(&server);
+    wait_until(&emulator, |now| now.clients == 0);
+
+    // The first client is forgotten, and the second takes its place.
+    server.send_to(b"late", relay).unwrap();
+    let mut next = emulator.statistics().refused;
+    loop {
+        second.send_to(b"again", emulator.local_addr()).unwrap();
+        wait_until(&emulator, |now| now.refused > next || now.forward.path.offered >= 2);
+        if emulator.statistics().forward.path.offered >= 2 {
+            break;
+        }
+        next = emulator.statistics().refused;
+    }
+    assert!(receive(&server).0.starts_with(b"a"), "the refused packet got through");
+}
+
+#[test]
+fn drops_what_exceeds_the_limit_of_packets_under_way() {
+    let server = socket();
+    let mut config = EmulatorConfig { max_packets_under_way: 10, ..config(&server) };
+    config.forward.delay = Delay::constant(Duration::from_secs(3600));
+    let emulator = Emulator::start(&config).unwrap();
+    let client = socket();
+    for _ in 0..25 {
+        client.send_to(b"packet", emulator.local_addr()).unwrap();
+    }
+    wait_until(&emulator, |now| now.forward.overflowed + now.forward.path.offered == 25);
+    assert_eq!(emulator.stop().unwrap().forward.overflowed, 15);
+}
+
+#[test]
+fn packets_of_strangers_do_not_reach_a_client() {
+    let server = socket();
+    let emulator = Emulator::start(&config(&server)).unwrap();
+    let client = socket();
+    client.send_to(b"hello", emulator.local_addr()).unwrap();
+    let (_, relay) = receive(&server);
+    socket().send_to(b"stranger", relay).unwrap();
+    server.send_to(b"server", relay).unwrap();
+    assert_eq!(receive(&client).0, b"server");
+    assert_eq!(emulator.stop().unwrap().backward.path.offered, 1);
+}
+
+#[test]
+fn says_that_the_address_is_in_use() {
+    let server = socket();
+    let taken = socket().local_addr().unwrap();
+    let guard = UdpSocket::bind(taken).unwrap();
+    let result = Emulator::start(&EmulatorConfig { listen: taken, ..config(&server) });
+    drop(guard);
+    let error = result.expect_err("the address is in use");
+    assert!(matches!(error, EmulatorError::Bind(BindError::InUse { address }) if address == taken));
+    assert!(error.to_string().contains("is in use: choose another"), "{error}");
+}
+
+#[test]
+fn says_which_path_cannot_be() {
+    let server = socket();
+    let mut config = config(&server);
+    config.backward.duplicate = 1.5;
+    let error = Emulator::start(&config).expect_err("no such probability");
+    assert!(error.to_string().starts_with("the backward path: duplicate is 1.5"), "{error}");
+}
+
+#[test]
+fn stops_at_once_with_packets_under_way_and_frees_its_address() {
+    let server = socket();
+    let mut config = config(&server);
+    config.forward.delay = Delay::constant(Duration::from_secs(3600));
+    let emulator = Emulator::start(&config).unwrap();
+    let client = socket();
+    client.send_to(b"packet", emulator.local_addr()).unwrap();
+    wait_until(&emulator, |now| now.forward.path.offered == 1);
+    let address = emulator.local_addr();
+    drop(emulator);
+    UdpSocket::bind(address).unwrap();
+}
