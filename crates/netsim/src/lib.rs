@@ -1,7 +1,13 @@
-//! A network in virtual time.
+//! A network in virtual time, and the traffic for it.
 //!
-//! [`path`] is the model of one direction of a path; it stands alone, so that the real-time
-//! emulator uses the very same. [`units`] reads its values as people write them.
+//! - [`path`]: what one direction of a path does to packets, as a pure function of time, packet
+//!   and seed. It stands alone, so that the real-time emulator uses the very same.
+//! - [`network`]: the simulator: hosts that run any [`Machine`](rexmit_core::Machine), routers,
+//!   links, captures, statistics.
+//! - [`traffic`]: traces of what applications sent, from files and captures.
+//! - [`netem`] and [`units`]: paths and their values as people write them.
+//!
+//! Nothing here knows a protocol, a clock or a socket, and the same seed gives the same bytes.
 
 pub mod netem;
 pub mod network;

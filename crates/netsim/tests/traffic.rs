@@ -156,6 +156,10 @@ fn errors_name_the_file_and_the_line() {
     assert!(csv("x,0,up,1,5\n").starts_with("t.csv, line 2: "), "{}", csv("x,0,up,1,5\n"));
     assert!(csv("x,0,c2s,1\n").starts_with("t.csv, line 2: "));
     assert!(csv("x,0,c2s,-1,5\n").starts_with("t.csv, line 2: "));
+    assert_eq!(
+        csv("x,0,c2s,18446744073709551615,5\n"),
+        "t.csv, line 2: a time of more than 100 years"
+    );
     assert_eq!(csv("x,0,c2s,1,0\n"), "t.csv, line 2: a message of 0 bytes");
     assert_eq!(
         csv("x,0,c2s,9,5\nx,1,c2s,3,5\nx,0,s2c,1,5\nx,0,c2s,8,5\n"),

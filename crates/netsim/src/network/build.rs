@@ -38,7 +38,7 @@ pub enum BuildError {
     AddressTaken(IpAddr),
 }
 
-/// Calls of one machine at one instant, after which it is taken not to come to rest.
+/// Calls of one host at one instant, after which it is taken not to come to rest.
 const STEP_LIMIT: u32 = 1_000_000;
 
 impl<M: Machine> Network<M> {
@@ -175,7 +175,7 @@ impl<M: Machine> Network<M> {
         self.links[link.end(direction)].path.change_at(at, config)
     }
 
-    /// How many calls of one machine at one instant end a run with
+    /// How many calls of one host at one instant, none of which waits, end a run with
     /// [`Livelock`](super::Livelock). The default is 1,000,000.
     pub fn set_step_limit(&mut self, steps: u32) {
         self.step_limit = steps;

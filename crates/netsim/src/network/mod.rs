@@ -7,7 +7,8 @@
 //! any size costs nothing. What happens is a function of the machines, the calls and the seed.
 //!
 //! Sizes on links are those of IP packets: 20 bytes (IPv4) or 40 bytes (IPv6) more than the machine
-//! sent, and 8 more if the route has ports and so is carried in UDP (RFC 6951).
+//! sent, and 8 more if the route has ports and so is carried in UDP (RFC 6951). Corruption flips a
+//! bit of what the machine sent, not of these headers.
 
 mod agenda;
 mod app;
@@ -145,7 +146,7 @@ struct Host<M> {
     machine: M,
     attachments: Vec<Attachment>,
     taps: Vec<tap::Interface>,
-    /// Calls of the machine at the instant of the last one.
+    /// Calls of the machine and application at the instant of the last one.
     steps: (Instant, u32),
     stats: HostStats,
 }

@@ -7,15 +7,15 @@ use super::agenda::Next;
 use super::packets::Slot;
 use super::{Context, Event, HostId, Network, Occurrence};
 
-/// A machine does not come to rest: it was called too often at one instant.
+/// A host does not come to rest: its machine or application was called too often at one instant.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("host {host} does not come to rest at {at:?}: its machine was called {steps} times")]
+#[error("host {host} does not come to rest at {at:?}: it was called {steps} times")]
 pub struct Livelock {
     /// The host's name.
     pub host: String,
     /// The instant.
     pub at: Instant,
-    /// Calls of its machine at that instant.
+    /// Calls of its machine and application at that instant.
     pub steps: u32,
 }
 
@@ -51,7 +51,7 @@ impl<M: Machine> Network<M> {
     /// With [`Instant::FAR_FUTURE`] the run lasts until nothing is left to happen.
     ///
     /// # Errors
-    /// [`Livelock`] if a machine does not come to rest at one instant.
+    /// [`Livelock`] if a host does not come to rest at one instant.
     pub fn run_until<F>(&mut self, deadline: Instant, mut app: F) -> Result<(), Livelock>
     where
         F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),
@@ -72,6 +72,7 @@ impl<M: Machine> Network<M> {
                     self.on_arrival(link as usize, packet, &mut app)?;
                 }
                 Next::Event(Event::Wake { host, token }) => {
+                    self.step(host)?;
                     app(&mut self.context(host), Occurrence::Wake(token));
                     self.drive(host, &mut app)?;
                 }
@@ -111,6 +112,7 @@ impl<M: Machine> Network<M> {
     where
         F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),
     {
+        self.step(host)?;
         if let Some(closure) = self.calls[call as usize].take() {
             self.free_calls.push(call);
             closure(&mut self.context(host));

@@ -148,11 +148,9 @@ fn write_packet(packet: &Packet, protocol: IpNumber, bytes: &mut Vec<u8>) -> io:
     let udp = match (packet.source.ip(), packet.destination.ip()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let (source, destination) = (source.octets(), destination.octets());
-            let mut ip =
-                Ipv4Header::new(payload_len, packet.hop_limit, protocol, source, destination)
-                    .map_err(io::Error::other)?;
-            ip.header_checksum = ip.calc_header_checksum();
-            ip.write(bytes)?;
+            let ip = Ipv4Header::new(payload_len, packet.hop_limit, protocol, source, destination)
+                .map_err(io::Error::other)?;
+            ip.write(bytes)?; // with its checksum
             UdpHeader::with_ipv4_checksum(ports.0, ports.1, &ip, &packet.bytes)
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {

@@ -81,19 +81,6 @@ pub enum LossCause {
     Queue,
 }
 
-impl LossCause {
-    /// A word for reports and captures.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Listed => "listed",
-            Self::Burst => "burst",
-            Self::Uniform => "uniform",
-            Self::Queue => "queue",
-        }
-    }
-}
-
 /// One arrival of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delivery {

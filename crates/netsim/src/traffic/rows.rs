@@ -7,6 +7,9 @@ use serde::Deserialize;
 
 use super::trace::{Flow, Message, Sender, Trace, TraceError};
 
+/// Sums of times stay far from overflow.
+const MAX_TIME_US: u64 = 100 * 366 * 86_400 * 1_000_000;
+
 #[derive(Deserialize)]
 struct Row<'a> {
     trace: &'a str,
@@ -51,6 +54,9 @@ pub(super) fn read(file: &str, bytes: &[u8]) -> Result<Trace, TraceError> {
 
 fn push(messages: &mut Vec<Message>, row: &Row<'_>) -> Result<(), &'static str> {
     let at = Duration::from_micros(row.time_us);
+    if row.time_us > MAX_TIME_US {
+        return Err("a time of more than 100 years");
+    }
     if row.payload_bytes == 0 {
         return Err("a message of 0 bytes");
     }

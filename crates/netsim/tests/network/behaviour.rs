@@ -196,7 +196,7 @@ fn machines_of_several_kinds_share_a_network_in_boxes() {
 }
 
 #[test]
-fn a_machine_that_does_not_rest_is_named() {
+fn a_host_that_does_not_rest_is_named() {
     let restless = |machines: [Node; 2], path: &PathConfig| {
         let mut network = network();
         network.set_step_limit(1000);
@@ -208,13 +208,21 @@ fn a_machine_that_does_not_rest_is_named() {
     assert_eq!(error, livelock("b"));
     assert_eq!(
         error.to_string(),
-        "host b does not come to rest at 0.000000s: its machine was called 1000 times"
+        "host b does not come to rest at 0.000000s: it was called 1000 times"
     );
     // Two that answer each other without any delay.
     let ping = Node { outbox: [(PointToPoint::route(), vec![7])].into(), ..Node::echo() };
     let error = restless([ping.clone(), Node::echo()], &PathConfig::default()).unwrap_err();
     assert_eq!(error.at, Instant::ZERO);
     assert_eq!(restless([ping, Node::echo()], &delay(1)), Ok(()));
+    // An application that wakes itself without end.
+    let mut network = network();
+    network.set_step_limit(1000);
+    let host = network.add_host("sleepless", Node::default());
+    network.wake_at(host, Instant::ZERO, 0);
+    let end = Instant::from_millis(1);
+    let error = network.run_until(end, |cx, _| cx.wake_at(cx.host(), cx.now(), 0)).unwrap_err();
+    assert_eq!(error, livelock("sleepless"));
 }
 
 #[test]
@@ -258,4 +266,22 @@ fn a_network_that_cannot_be_is_refused() {
     assert_eq!(network.add_address(b, one, link), Err(BuildError::AddressTaken(one)));
     let error = network.add_address(c, two, link).unwrap_err();
     assert_eq!(error, BuildError::NotAtLink { host: "c".into(), address: two });
+}
+
+#[test]
+fn networks_and_paths_may_move_to_other_threads() {
+    fn is_send<T: Send>() {}
+    is_send::<Network<Node>>();
+    is_send::<rexmit_netsim::path::PathModel>();
+    is_send::<rexmit_netsim::path::Pipe<Vec<u8>>>();
+}
+
+#[test]
+fn a_link_changes_at_its_time() {
+    let mut network = network();
+    let source = Node::source(PointToPoint::route(), 10, 100 * MS, Instant::from_millis(50));
+    let pair = PointToPoint::build(&mut network, [source, Node::default()], &delay(5)).unwrap();
+    let change = Instant::from_millis(150);
+    network.change_path_at(pair.link, Direction::Forward, change, delay(9)).unwrap();
+    assert_eq!(arrivals(&mut network, 300), [(55.0, 2), (159.0, 2), (259.0, 2)]);
 }
