@@ -150,7 +150,7 @@ impl State {
             packets_received: self.counts.packets_received,
             receive_failures: self.counts.receive_failures,
             not_accepted: self.counts.not_accepted,
-            protocol: self.sctp.endpoint_statistics(),
+            protocol: *self.sctp.endpoint_statistics(),
         }
     }
 
