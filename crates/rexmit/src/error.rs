@@ -49,6 +49,9 @@ pub enum BindError {
     /// The configuration is refused.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// Without randomness no endpoint is safe.
+    #[error("the system gives no random numbers: {0}")]
+    Entropy(io::Error),
     /// Another error of the operating system.
     #[error("{address} cannot be used: {source}")]
     Io {

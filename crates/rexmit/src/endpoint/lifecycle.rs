@@ -109,15 +109,11 @@ impl State {
         }
     }
 
-    /// Nobody drives the endpoint any more: what is open ends here, without a word to the peer.
+    /// Nobody drives the endpoint any more: what is open ends here.
     pub(super) fn on_driver_gone(&mut self, now: Instant) {
-        self.is_closing = true;
+        self.abort(now, b"the runtime was shut down");
+        self.transmit(now);
         self.socket = None;
-        let reason = CloseReason::Aborted { reason: "the runtime was shut down".into() };
-        for id in self.association_ids() {
-            self.on_closed(now, id, &reason);
-        }
-        self.wakes.endpoint();
     }
 
     /// The socket is given back with the last association after the last handle.
@@ -145,7 +141,8 @@ impl State {
         match event {
             sctp::Event::Connected { incoming, peer, outbound_streams, inbound_streams } => {
                 let established = Established { peer, outbound_streams, inbound_streams };
-                if incoming {
+                // Not so new if its peer has restarted, or if both sides began.
+                if incoming && !self.associations.contains_key(&id) {
                     return self.on_incoming(now, id, established);
                 }
                 self.on_connected(id, established);

@@ -76,6 +76,7 @@ pub const ACCEPT_BACKLOG: usize = 1024;
 pub struct Endpoint {
     shared: Arc<Shared>,
     local_addr: SocketAddr,
+    port: u16,
     is_raw: bool,
 }
 
@@ -100,6 +101,10 @@ impl Endpoint {
     /// An endpoint that encapsulates SCTP in UDP (RFC 6951) on `address`, whose port is
     /// [`ENCAPSULATION_PORT`] by convention, or 0 for any.
     ///
+    /// An SCTP port of 0 in `config` stands for any from the dynamic range (RFC 6335 §6). Clients
+    /// need it: two associations of one server differ by the peer's address and SCTP port, the UDP
+    /// port does not count (RFC 6951 §5.4).
+    ///
     /// A wildcard address serves all addresses of the machine; the one of IPv6 serves IPv4 too.
     ///
     /// # Errors
@@ -107,8 +112,8 @@ impl Endpoint {
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver enabled.
-    pub fn bind(address: SocketAddr, config: EndpointConfig) -> Result<Self, BindError> {
-        config.validate()?;
+    pub fn bind(address: SocketAddr, mut config: EndpointConfig) -> Result<Self, BindError> {
+        prepare(&mut config)?;
         let socket = Socket::bind_udp(address).map_err(|error| BindError::new(address, error))?;
         Self::with_socket(socket, config).map_err(|error| BindError::new(address, error))
     }
@@ -125,8 +130,8 @@ impl Endpoint {
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver enabled.
-    pub fn bind_raw(address: IpAddr, config: EndpointConfig) -> Result<Self, BindError> {
-        config.validate()?;
+    pub fn bind_raw(address: IpAddr, mut config: EndpointConfig) -> Result<Self, BindError> {
+        prepare(&mut config)?;
         if Path::new("/proc/net/sctp").exists() {
             return Err(BindError::KernelSctp { address });
         }
@@ -138,19 +143,25 @@ impl Endpoint {
     fn with_socket(socket: Socket, config: EndpointConfig) -> std::io::Result<Self> {
         let mut entropy = [0; 32];
         getrandom::fill(&mut entropy)?;
-        let accepts = config.accept;
+        let (accepts, port) = (config.accept, config.port);
         let sctp = sctp::Endpoint::new(config, &Seed::from_bytes(entropy))
             .map_err(std::io::Error::other)?;
         let (local_addr, is_raw) = (socket.local_addr(), socket.is_raw());
         let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
         tokio::spawn(Driver::new(Arc::clone(&shared)).run());
-        Ok(Self { shared, local_addr, is_raw })
+        Ok(Self { shared, local_addr, port, is_raw })
     }
 
     /// The address and UDP port it is bound to; port 0 for an endpoint directly over IP.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
         self.local_addr
+    }
+
+    /// The local SCTP port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
     }
 
     /// Begins an association with SCTP port `port` of the endpoint at `remote`, and waits until it
@@ -278,6 +289,17 @@ impl Endpoint {
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
         self.shared.lock().sctp.set_trace(sink);
     }
+}
+
+/// Draws the SCTP port if need be, and checks the rest.
+fn prepare(config: &mut EndpointConfig) -> Result<(), BindError> {
+    const DYNAMIC_PORTS: u16 = 49_152;
+    if config.port == 0 {
+        let mut random = [0; 2];
+        getrandom::fill(&mut random).map_err(|error| BindError::Entropy(error.into()))?;
+        config.port = u16::from_ne_bytes(random) | DYNAMIC_PORTS;
+    }
+    Ok(config.validate()?)
 }
 
 impl Clone for Endpoint {

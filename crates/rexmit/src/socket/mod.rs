@@ -112,7 +112,14 @@ impl Socket {
             src_ip: self.source(route.local.ip()),
         };
         let send = |socket: &socket2::Socket| self.state.try_send(socket.into(), &transmit);
-        self.io.try_io(Interest::WRITABLE, send)
+        match send(self.io.get_ref()) {
+            // Once more, so that tokio learns that the socket is full. It is not asked first: it
+            // does not know a new socket to be writable before the runtime has had a turn.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.io.try_io(Interest::WRITABLE, send)
+            }
+            result => result,
+        }
     }
 
     /// What the kernel is told: an IPv6 socket knows IPv4 addresses by another name.

@@ -1,0 +1,55 @@
+//! Connected endpoints on loopback.
+
+// Not every test uses everything.
+#![allow(dead_code)]
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
+
+use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig};
+
+/// Waits for what must happen. Long enough for any machine; reached only by a failing test.
+pub(crate) async fn patiently<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), future).await.expect("it takes too long")
+}
+
+pub(crate) fn server_config() -> EndpointConfig {
+    EndpointConfig { accept: true, ..EndpointConfig::default() }
+}
+
+/// On an SCTP port of its own: clients on the same address differ by it.
+pub(crate) fn client_config() -> EndpointConfig {
+    static NEXT_PORT: AtomicU16 = AtomicU16::new(20_000);
+    let port = NEXT_PORT.fetch_add(1, Ordering::Relaxed);
+    EndpointConfig { port, ..EndpointConfig::default() }
+}
+
+pub(crate) fn bind(config: EndpointConfig) -> Endpoint {
+    Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap()
+}
+
+/// Two endpoints and both ends of their association.
+pub(crate) struct Pair {
+    pub(crate) client: Endpoint,
+    pub(crate) server: Endpoint,
+    pub(crate) ours: Association,
+    pub(crate) theirs: Association,
+}
+
+impl Pair {
+    pub(crate) async fn connect() -> Self {
+        Self::connect_with(AssociationConfig::default()).await
+    }
+
+    pub(crate) async fn connect_with(config: AssociationConfig) -> Self {
+        let association = Arc::new(config);
+        let client = bind(EndpointConfig { association: association.clone(), ..client_config() });
+        let server = bind(EndpointConfig { association, ..server_config() });
+        let connecting = client.connect(server.local_addr(), server.port());
+        let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+        let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+        Self { client, server, ours, theirs }
+    }
+}
