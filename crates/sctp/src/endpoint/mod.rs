@@ -189,11 +189,14 @@ impl Endpoint {
     }
 
     fn new_identity(&mut self, remote_port: u16) -> Identity {
+        let local_tag = self.new_tag();
+        // Drawn in any case, so that fixing the TSN changes nothing else.
+        let random_tsn = self.rng.u32();
         Identity {
             local_port: self.config.port,
             remote_port,
-            local_tag: self.new_tag(),
-            local_initial_tsn: self.rng.u32(),
+            local_tag,
+            local_initial_tsn: self.config.initial_tsn.unwrap_or(random_tsn),
             tie_tags: (self.rng.u32() | 1, self.rng.u32() | 1),
         }
     }
