@@ -68,9 +68,9 @@ impl Script {
     ) -> Self {
         let mut script = Self::client_with(change);
         script.take_init();
-        script.peer_sends(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+        script.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
         expect_packet!(script, [CookieEcho(_)]);
-        script.peer_sends(PacketWriter::cookie_ack);
+        script.peer_sends([CookieAck]);
         expect_event!(script, Event::Connected { incoming: false, .. });
         script
     }
@@ -86,7 +86,7 @@ impl Script {
     ) -> Self {
         let mut script = Self::with(change);
         let cookie = script.peer_begins();
-        script.peer_sends(|p| p.cookie_echo(&cookie));
+        script.peer_sends([CookieEcho(&cookie)]);
         expect_packet!(script, [CookieAck]);
         expect_event!(script, Event::Connected { incoming: true, .. });
         script
@@ -105,7 +105,7 @@ impl Script {
     #[track_caller]
     pub fn peer_begins(&mut self) -> Vec<u8> {
         let init = peer_init(self.peer.tag);
-        self.peer_sends_under(0, |p| p.init(&init, extensions));
+        self.peer_writes_under(0, |p| p.init(&init, extensions));
         self.take_init_ack()
     }
 

@@ -3,10 +3,10 @@
 //!
 //! ```ignore
 //! let mut s = Script::established_server();
-//! s.peer_sends(|p| p.data(&data(0, b"hello")));        // a packet arrives, now
-//! expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(0)); // what must leave, now
-//! s.at(1_000).peer_sends(|p| p.data(&data(1, b"you")));
-//! s.at(1_200);                                         // nothing leaves before 1200 ms
+//! s.peer_sends([Data(data(0, b"hello"))]);        // a packet arrives, now
+//! expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(0)); // and is answered, now
+//! s.at(1_000).peer_sends([Data(data(1, b"you"))]);
+//! s.at(1_200);                                    // nothing leaves before 1200 ms
 //! expect_packet!(s, [Sack(_)]);
 //! ```
 //!
@@ -36,7 +36,7 @@ use std::sync::Arc;
 use rexmit_core::{Instant, Machine, Route, Seed};
 pub use rexmit_sctp::wire::Chunk::*;
 pub use rexmit_sctp::wire::{
-    self, Cause, Chunk, Data, DataFlags, Header, Init, PacketWriter, Param, ParamsWriter,
+    self, Cause, Chunk, DataFlags, Header, PacketWriter, Param, ParamsWriter,
 };
 use rexmit_sctp::{AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event};
 
@@ -59,9 +59,9 @@ pub const fn tsn(n: u32) -> u32 {
 }
 
 /// The peer's `n`th DATA chunk: an ordered message on stream 0, the SSN of which is `n`, too.
-pub fn data(n: u16, payload: &[u8]) -> Data<'_> {
+pub fn data(n: u16, payload: &[u8]) -> wire::Data<'_> {
     let flags = DataFlags { beginning: true, ending: true, ..DataFlags::default() };
-    Data { flags, tsn: tsn(n.into()), stream: 0, ssn: n, ppid: 0, payload }
+    wire::Data { flags, tsn: tsn(n.into()), stream: 0, ssn: n, ppid: 0, payload }
 }
 
 /// `192.0.2.host`, with the encapsulation's port.
@@ -211,19 +211,38 @@ impl Script {
         assert!(next.is_none_or(|next| next > self.now), "a timer that was due did not fire");
     }
 
-    /// A packet of the peer arrives, as `build` fills it.
-    pub fn peer_sends<T>(&mut self, build: impl FnOnce(&mut PacketWriter<'_>) -> T) {
-        self.peer_sends_under(self.peer.endpoint_tag, build);
+    /// A packet of the peer with these chunks arrives.
+    pub fn peer_sends<'c>(&mut self, chunks: impl IntoIterator<Item = Chunk<'c>>) {
+        self.peer_sends_under(self.peer.endpoint_tag, chunks);
     }
 
     /// The same, under another verification tag.
-    pub fn peer_sends_under<T>(
+    pub fn peer_sends_under<'c>(&mut self, tag: u32, chunks: impl IntoIterator<Item = Chunk<'c>>) {
+        self.peer_writes_under(tag, |packet| {
+            for chunk in chunks {
+                assert!(packet.chunk(&chunk), "{chunk:?} can be written");
+            }
+        });
+    }
+
+    /// A packet of the peer arrives, as `build` fills it: for chunks with lists.
+    pub fn peer_writes<T>(&mut self, build: impl FnOnce(&mut PacketWriter<'_>) -> T) {
+        self.peer_writes_under(self.peer.endpoint_tag, build);
+    }
+
+    /// The same, under another verification tag.
+    pub fn peer_writes_under<T>(
         &mut self,
         tag: u32,
         build: impl FnOnce(&mut PacketWriter<'_>) -> T,
     ) {
         let bytes = self.peer_packet(tag, build);
         self.deliver(&bytes);
+    }
+
+    /// A SACK of the peer without gaps arrives.
+    pub fn peer_acknowledges(&mut self, cumulative_tsn_ack: u32) {
+        self.peer_writes(|p| p.sack(cumulative_tsn_ack, PEER_RWND, [], []));
     }
 
     /// A packet of the peer, to be delivered, changed or lost by the script.
