@@ -104,6 +104,8 @@ impl Association {
         };
         self.sample_setup(cx, setup);
         self.adopt(&peer);
+        // Before they could leave with COOKIE ECHO.
+        self.fail_messages_to_missing_streams(cx);
         let echoed = EchoedCookie { cookie: cookie.to_vec(), unrecognized: extras.unrecognized };
         let setup = Setup { attempts: 0, sent_at: None, ..setup };
         self.timers.stop(Timer::T1);
