@@ -376,6 +376,10 @@ impl Machine for Endpoint {
             return;
         }
         match packet.chunks().next() {
+            Some(Ok(raw)) if packet.header.verification_tag == 0 && raw.kind != kind::INIT => {
+                // Only INIT may bear it (RFC 9260 §8.5.1 A); above all it is nobody's own tag.
+                self.statistics.misdirected += 1;
+            }
             Some(Ok(raw)) if raw.kind == kind::INIT => self.on_init(now, route, &packet),
             Some(Ok(raw)) if raw.kind == kind::COOKIE_ECHO => {
                 self.on_cookie_echo(now, route, &packet, bytes.len());
