@@ -116,9 +116,11 @@ impl Association {
     fn on_bad_init_ack(&mut self, cx: &mut Context<'_>, tag: u32, error: InitError) {
         let cause = match error {
             InitError::HostName(param) => AbortCause::UnresolvableAddress(param),
-            InitError::TagZero | InitError::InvalidMandatoryParameter | InitError::Malformed => {
+            InitError::TagZero | InitError::NoStreams | InitError::Malformed => {
                 AbortCause::InvalidMandatoryParameter
             }
+            // It changes no state (RFC 9260 §3.3.3), so another INIT ACK may still come.
+            InitError::WindowTooSmall => return,
         };
         let reason = CloseReason::Aborted { reason: cause.words() };
         // With a tag of zero ours is reflected (RFC 9260 §3.3.3).

@@ -158,7 +158,7 @@ impl Endpoint {
         self.statistics.malformed += 1;
         match error {
             InitError::TagZero | InitError::Malformed => {}
-            InitError::InvalidMandatoryParameter => {
+            InitError::NoStreams | InitError::WindowTooSmall => {
                 self.send_abort(route, packet, tag, |causes| {
                     causes.push(&Cause::InvalidMandatoryParameter);
                 });
