@@ -36,6 +36,9 @@ pub struct EndpointConfig {
     pub cookie_secret_lifetime: Duration,
     /// Addresses told to the peer in INIT and INIT ACK; none makes the endpoint single-homed.
     pub addresses: Vec<IpAddr>,
+    /// The first TSN of every association; `None` draws it at random, as RFC 9260 §3.3.2 asks for
+    /// on an open network. Tests choose one near the wrap.
+    pub initial_tsn: Option<u32>,
     /// The configuration of accepted associations, and of [`Endpoint::connect`].
     ///
     /// [`Endpoint::connect`]: crate::Endpoint::connect
@@ -99,6 +102,7 @@ impl Default for EndpointConfig {
             cookie_lifetime: Duration::from_secs(60),
             cookie_secret_lifetime: Duration::from_secs(3600),
             addresses: Vec::new(),
+            initial_tsn: None,
             association: Arc::default(),
         }
     }

@@ -19,6 +19,7 @@
 //!   gap up to twice its buffer instead.
 //! - §6.2.1 D iii: that a receiver reneged is seen when the cumulative point reaches the chunk, not
 //!   at the first SACK without it, which may be an old SACK that was overtaken.
+//! - §3.3.3: an INIT ACK with a window below 1500 is discarded as demanded, without the ABORT.
 //! - §5.4, §6.4: an association sends over its primary path only; other addresses of the peer are
 //!   recorded.
 

@@ -104,6 +104,8 @@ impl Association {
         };
         self.sample_setup(cx, setup);
         self.adopt(&peer);
+        // Before they could leave with COOKIE ECHO.
+        self.fail_messages_to_missing_streams(cx);
         let echoed = EchoedCookie { cookie: cookie.to_vec(), unrecognized: extras.unrecognized };
         let setup = Setup { attempts: 0, sent_at: None, ..setup };
         self.timers.stop(Timer::T1);
@@ -114,9 +116,11 @@ impl Association {
     fn on_bad_init_ack(&mut self, cx: &mut Context<'_>, tag: u32, error: InitError) {
         let cause = match error {
             InitError::HostName(param) => AbortCause::UnresolvableAddress(param),
-            InitError::TagZero | InitError::InvalidMandatoryParameter | InitError::Malformed => {
+            InitError::TagZero | InitError::NoStreams | InitError::Malformed => {
                 AbortCause::InvalidMandatoryParameter
             }
+            // It changes no state (RFC 9260 §3.3.3), so another INIT ACK may still come.
+            InitError::WindowTooSmall => return,
         };
         let reason = CloseReason::Aborted { reason: cause.words() };
         // With a tag of zero ours is reflected (RFC 9260 §3.3.3).

@@ -40,8 +40,10 @@ pub(crate) struct Extras<'a> {
 pub(crate) enum InitError {
     /// Initiate Tag 0.
     TagZero,
-    /// No streams, or a window that is too small.
-    InvalidMandatoryParameter,
+    /// No streams.
+    NoStreams,
+    /// A window below [`MIN_A_RWND`].
+    WindowTooSmall,
     /// A host name; whole parameter (RFC 9260 §5.1.2 B).
     HostName(Vec<u8>),
     /// A parameter's length does not fit.
@@ -56,9 +58,10 @@ pub(crate) fn read_init<'a>(init: &Init<'a>) -> Result<(PeerParameters, Extras<'
     if init.initiate_tag == 0 {
         return Err(InitError::TagZero);
     }
-    let has_streams = init.outbound_streams > 0 && init.inbound_streams > 0;
-    if !has_streams || init.a_rwnd < MIN_A_RWND {
-        return Err(InitError::InvalidMandatoryParameter);
+    if init.outbound_streams == 0 || init.inbound_streams == 0 {
+        return Err(InitError::NoStreams);
+    } else if init.a_rwnd < MIN_A_RWND {
+        return Err(InitError::WindowTooSmall);
     }
     let mut peer = PeerParameters {
         tag: init.initiate_tag,

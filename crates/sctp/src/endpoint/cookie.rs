@@ -85,6 +85,11 @@ impl StateCookie {
         age.checked_sub(self.lifetime).filter(|late| !late.is_zero())
     }
 
+    /// Whether `address` is one of those that the INIT came from and told.
+    pub(super) fn may_come_from(&self, address: IpAddr) -> bool {
+        self.address == address || self.peer.addresses.contains(&address)
+    }
+
     fn encode(&self) -> Vec<u8> {
         let (identity, peer) = (&self.identity, &self.peer);
         let mut bytes = Vec::with_capacity(160);

@@ -189,11 +189,14 @@ impl Endpoint {
     }
 
     fn new_identity(&mut self, remote_port: u16) -> Identity {
+        let local_tag = self.new_tag();
+        // Drawn in any case, so that fixing the TSN changes nothing else.
+        let random_tsn = self.rng.u32();
         Identity {
             local_port: self.config.port,
             remote_port,
-            local_tag: self.new_tag(),
-            local_initial_tsn: self.rng.u32(),
+            local_tag,
+            local_initial_tsn: self.config.initial_tsn.unwrap_or(random_tsn),
             tie_tags: (self.rng.u32() | 1, self.rng.u32() | 1),
         }
     }
@@ -373,6 +376,10 @@ impl Machine for Endpoint {
             return;
         }
         match packet.chunks().next() {
+            Some(Ok(raw)) if packet.header.verification_tag == 0 && raw.kind != kind::INIT => {
+                // Only INIT may bear it (RFC 9260 §8.5.1 A); above all it is nobody's own tag.
+                self.statistics.misdirected += 1;
+            }
             Some(Ok(raw)) if raw.kind == kind::INIT => self.on_init(now, route, &packet),
             Some(Ok(raw)) if raw.kind == kind::COOKIE_ECHO => {
                 self.on_cookie_echo(now, route, &packet, bytes.len());

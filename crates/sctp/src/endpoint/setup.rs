@@ -1,6 +1,7 @@
 //! INIT and COOKIE ECHO, as they reach the endpoint (RFC 9260 §5.1, §5.2). Answering INIT keeps no
 //! state: all of it travels in the cookie.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -158,7 +159,7 @@ impl Endpoint {
         self.statistics.malformed += 1;
         match error {
             InitError::TagZero | InitError::Malformed => {}
-            InitError::InvalidMandatoryParameter => {
+            InitError::NoStreams | InitError::WindowTooSmall => {
                 self.send_abort(route, packet, tag, |causes| {
                     causes.push(&Cause::InvalidMandatoryParameter);
                 });
@@ -203,7 +204,7 @@ impl Endpoint {
         let is_genuine = cookie.identity.local_tag == header.verification_tag
             && cookie.identity.local_port == header.destination_port
             && cookie.identity.remote_port == header.source_port
-            && cookie.address == route.remote.ip();
+            && cookie.may_come_from(route.remote.ip());
         if !is_genuine {
             self.statistics.cookies_refused += 1;
             return;
@@ -214,9 +215,12 @@ impl Endpoint {
             self.statistics.cookies_refused += 1;
             return self.report_stale_cookie(route, packet, &cookie, late);
         }
+        // Confirmed is the address that got INIT ACK, whichever this came from (RFC 9260 §5.4).
+        let remote = SocketAddr::new(cookie.address, route.remote.port());
+        let confirmed = Route { remote, ..route };
         let index = match existing {
-            None => self.accept(now, route, packet, &cookie),
-            Some(index) => self.compare_tags(now, (route, index), &cookie),
+            None => self.accept(now, confirmed, packet, &cookie),
+            Some(index) => self.compare_tags(now, (confirmed, index), &cookie),
         };
         if let Some(index) = index {
             with_association!(self, now, index, |association, cx| {
