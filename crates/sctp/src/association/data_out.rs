@@ -382,17 +382,10 @@ impl Association {
 
     /// Messages that were accepted before the peer said that it takes fewer streams.
     pub(super) fn fail_messages_to_missing_streams(&mut self, cx: &mut Context<'_>) {
-        if self.out.streams == self.config.outbound_streams || self.out.queue.has_begun_message() {
-            return;
-        }
-        let mut queued = Vec::new();
-        self.out.queue.drain(|id, message, _| queued.push((id, message)));
-        for (id, message) in queued {
-            if message.stream < self.out.streams {
-                self.out.queue.push(cx.now, id, message);
-            } else {
-                self.fail_message(cx, (id, message), FailReason::NoSuchStream, false);
-            }
+        let mut failed = Vec::new();
+        self.out.queue.drop_streams_from(self.out.streams, |id, message| failed.push((id, message)));
+        for failed in failed {
+            self.fail_message(cx, failed, FailReason::NoSuchStream, false);
         }
     }
 
