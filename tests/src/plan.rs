@@ -97,7 +97,7 @@ impl Plan {
         let max_message = configs[0].association.max_message_bytes;
         let mut steps = first_connects(&mut rng, pairs, duration_ms);
         let mix = Mix::draw(&mut rng);
-        let count = pick(&mut rng, &[5, 20, 40]);
+        let count = pick(&mut rng, &[10, 40, 150, 300]);
         for _ in 0..count {
             let at = Instant::from_millis(rng.below(duration_ms));
             let (host, pair) = (rng.below(2) as usize, rng.below(pairs as u64) as usize);
@@ -171,14 +171,14 @@ struct Mix {
 impl Mix {
     fn draw(rng: &mut Rng) -> Self {
         Self {
-            connect: pick(rng, &[0.0, 0.02, 0.1]),
+            connect: pick(rng, &[0.01, 0.05, 0.2]),
             pause: pick(rng, &[0.0, 0.05, 0.15]),
             reset: pick(rng, &[0.0, 0.0, 0.05, 0.2]),
-            end: pick(rng, &[0.0, 0.0, 0.03, 0.1]),
+            end: pick(rng, &[0.0, 0.0, 0.02, 0.06]),
             restart: pick(rng, &[0.0, 0.0, 0.0, 0.02]),
             partial: pick(rng, &[0.0, 0.0, 0.3, 0.9]),
             unordered: pick(rng, &[0.0, 0.3, 1.0]),
-            large: pick(rng, &[0.0, 0.1, 0.5]),
+            large: pick(rng, &[0.0, 0.1, 0.3]),
         }
     }
 

@@ -148,15 +148,18 @@ impl Watched {
             let Some(after) = self.endpoint.statistics(*id) else { continue };
             let (held, buffer) = (after.receive_buffered_bytes, self.limits.receive_buffer_bytes);
             assert!(held <= 2 * buffer, "{held} bytes held in a buffer of {buffer}");
-            if after.traffic.sacks_received == before.traffic.sacks_received {
+            if after.traffic.packets_received == before.traffic.packets_received {
                 continue;
             }
+            let is_sack_taken = after.traffic.sacks_received > before.traffic.sacks_received;
             let (Ok(packet), Some(wire)) = (Packet::parse(packet), self.wires.get_mut(id)) else {
                 continue;
             };
             for chunk in packet.chunks().flatten().flat_map(|raw| raw.decode()) {
-                if let Chunk::Sack(sack) = chunk {
-                    wire.on_sack(&sack);
+                match chunk {
+                    Chunk::Sack(sack) if is_sack_taken => wire.on_sack(&sack),
+                    Chunk::Shutdown { cumulative_tsn_ack } => wire.advance(cumulative_tsn_ack),
+                    _ => {}
                 }
             }
         }
@@ -164,6 +167,14 @@ impl Watched {
 }
 
 impl Wire {
+    fn advance(&mut self, cumulative_tsn_ack: u32) {
+        let cumulative = unwrap_u32(self.cumulative, cumulative_tsn_ack);
+        if (self.cumulative..=self.highest).contains(&cumulative) {
+            self.cumulative = cumulative;
+            self.unacknowledged = self.unacknowledged.split_off(&(cumulative + 1));
+        }
+    }
+
     fn on_sack(&mut self, sack: &rexmit_sctp::wire::Sack<'_>) {
         let cumulative = unwrap_u32(self.cumulative, sack.cumulative_tsn_ack);
         if cumulative < self.cumulative {

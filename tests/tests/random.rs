@@ -18,7 +18,9 @@ fn random_runs_keep_every_promise() {
     let first = number("REXMIT_FIRST_SEED").unwrap_or(0);
     let mut failed = Vec::new();
     for seed in first..first + count {
-        if catch_unwind(AssertUnwindSafe(|| run(&Plan::draw(seed), false, false))).is_err() {
+        let result = catch_unwind(AssertUnwindSafe(|| run(&Plan::draw(seed), false, false)));
+        if let Ok(o) = &result { eprintln!("OUT {seed} {:?} {} {:?} {:?}", o.counts, o.events, o.chunks, o.closed); }
+        if result.is_err() {
             eprintln!(
                 "seed {seed} failed; REXMIT_SEED={seed} cargo test -p rexmit-tests replay -- \
                  --nocapture tells the story"
