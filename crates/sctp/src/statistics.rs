@@ -85,7 +85,8 @@ pub struct EndpointStatistics {
     pub out_of_the_blue: u64,
     /// INITs answered.
     pub inits_answered: u64,
-    /// State cookies refused because they were forged, altered or too old.
+    /// State cookies refused because they were forged, altered, too old, or of an association that has
+    /// ended.
     pub cookies_refused: u64,
     /// Associations refused because of `max_associations`.
     pub refused_for_limit: u64,

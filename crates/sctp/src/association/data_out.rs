@@ -264,8 +264,12 @@ impl Association {
     fn after_ack(&mut self, cx: &mut Context<'_>) {
         self.advance_peer_ack_point(cx);
         self.watch_window(cx);
+        self.tell_writable(cx);
+    }
+
+    fn tell_writable(&mut self, cx: &mut Context<'_>) {
         let has_room = self.out.buffered_bytes() <= self.config.send_buffer_bytes / 2;
-        if has_room && std::mem::take(&mut self.out.is_writer_waiting) {
+        if has_room && !self.state.is_closed() && std::mem::take(&mut self.out.is_writer_waiting) {
             cx.event(Event::Writable);
         }
     }
@@ -378,21 +382,17 @@ impl Association {
     ) {
         self.traffic.messages_failed += 1;
         cx.event(Event::MessageFailed { id, reason, was_begun, message });
+        self.tell_writable(cx);
     }
 
     /// Messages that were accepted before the peer said that it takes fewer streams.
     pub(super) fn fail_messages_to_missing_streams(&mut self, cx: &mut Context<'_>) {
-        if self.out.streams == self.config.outbound_streams || self.out.queue.has_begun_message() {
-            return;
-        }
-        let mut queued = Vec::new();
-        self.out.queue.drain(|id, message, _| queued.push((id, message)));
-        for (id, message) in queued {
-            if message.stream < self.out.streams {
-                self.out.queue.push(cx.now, id, message);
-            } else {
-                self.fail_message(cx, (id, message), FailReason::NoSuchStream, false);
-            }
+        let mut failed = Vec::new();
+        self.out
+            .queue
+            .drop_streams_from(self.out.streams, |id, message| failed.push((id, message)));
+        for failed in failed {
+            self.fail_message(cx, failed, FailReason::NoSuchStream, false);
         }
     }
 
@@ -419,8 +419,10 @@ fn on_delivered(
     if is_abandoned || !ending {
         return None;
     }
-    if !beginning && divided.front().is_some_and(|front| front.id == message) {
-        divided.pop_front();
+    if beginning {
+        return Some(message);
     }
-    Some(message)
+    // A divided message that is not tracked any more was given up, though its end had arrived.
+    let _is_tracked = divided.front().filter(|front| front.id == message)?;
+    divided.pop_front().map(|divided| divided.id)
 }

@@ -78,7 +78,6 @@ impl Association {
             outbound_streams: self.out.streams(),
             inbound_streams: self.inbound.streams(),
         });
-        self.fail_messages_to_missing_streams(cx);
     }
 
     /// INIT or COOKIE ECHO has just left.
@@ -104,7 +103,7 @@ impl Association {
         };
         self.sample_setup(cx, setup);
         self.adopt(&peer);
-        // Before they could leave with COOKIE ECHO.
+        // Now, and not when it is established: messages travel with the COOKIE ECHO.
         self.fail_messages_to_missing_streams(cx);
         let echoed = EchoedCookie { cookie: cookie.to_vec(), unrecognized: extras.unrecognized };
         let setup = Setup { attempts: 0, sent_at: None, ..setup };
@@ -202,6 +201,7 @@ impl Association {
     pub(crate) fn on_collision(&mut self, cx: &mut Context<'_>, peer: &PeerParameters) {
         if self.state.is_setting_up() {
             self.adopt(peer);
+            self.fail_messages_to_missing_streams(cx);
             self.out.recovery.on_setup_again(&mut cx.tracer());
             self.establish(cx, false);
         }

@@ -242,6 +242,8 @@ impl Association {
         }
         self.after_data(cx);
         self.advance_shutdown(cx);
+        // A reset that has ended may have let messages go that meet a closed window.
+        self.watch_window(cx);
     }
 
     /// Every timer that is due.

@@ -2,6 +2,7 @@
 //! is for (RFC 9260 §8.5).
 
 mod cookie;
+mod retired;
 mod setup;
 mod stray;
 mod table;
@@ -107,7 +108,7 @@ macro_rules! with_association {
                 let $cx = &mut context;
                 let $association = &mut *slot.association;
                 let result = $body;
-                endpoint.table.update(index);
+                endpoint.table.update($now, index);
                 Some(result)
             }
         }
@@ -126,7 +127,7 @@ impl Endpoint {
         Ok(Self {
             signer: CookieSigner::new(seed, config.cookie_secret_lifetime),
             rng: seed.split("endpoint").rng(),
-            table: Table::default(),
+            table: Table::new(config.cookie_lifetime + setup::MAX_COOKIE_EXTENSION),
             arena: PayloadArena::new(),
             events: VecDeque::new(),
             replies: VecDeque::new(),
@@ -184,7 +185,7 @@ impl Endpoint {
         };
         let association = Association::connect(&mut cx, config, identity, route);
         let id = self.table.insert(association);
-        self.table.update(id.index());
+        self.table.update(now, id.index());
         Ok(id)
     }
 
@@ -205,7 +206,8 @@ impl Endpoint {
     fn new_tag(&mut self) -> u32 {
         loop {
             let tag = self.rng.u32();
-            if tag != 0 && self.table.by_tag(tag).is_none() {
+            let is_free = self.table.by_tag(tag).is_none() && !self.table.is_retired(tag);
+            if tag != 0 && is_free {
                 return tag;
             }
         }

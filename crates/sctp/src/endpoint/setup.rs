@@ -16,7 +16,7 @@ use crate::association::{
 use crate::wire::{Cause, CausesWriter, Chunk, Header, Init, Packet, PacketWriter, Param, Params};
 
 /// The most that a cookie's life is extended at the peer's wish (RFC 9260 §3.3.2.1.3).
-const MAX_COOKIE_EXTENSION: Duration = Duration::from_secs(10);
+pub(super) const MAX_COOKIE_EXTENSION: Duration = Duration::from_secs(10);
 
 /// What an existing association makes of an INIT.
 enum Existing {
@@ -215,6 +215,11 @@ impl Endpoint {
             self.statistics.cookies_refused += 1;
             return self.report_stale_cookie(route, packet, &cookie, late);
         }
+        if existing.is_none() && self.table.is_retired(cookie.identity.local_tag) {
+            // The association that it would begin has been, and has ended.
+            self.statistics.cookies_refused += 1;
+            return self.send_abort(route, packet, cookie.peer.tag, |_| {});
+        }
         // Confirmed is the address that got INIT ACK, whichever this came from (RFC 9260 §5.4).
         let remote = SocketAddr::new(cookie.address, route.remote.port());
         let confirmed = Route { remote, ..route };
@@ -287,7 +292,7 @@ impl Endpoint {
         };
         let association = Association::accept(&mut cx, config, identity, (route, &cookie.peer));
         let id: AssociationId = self.table.insert(association);
-        self.table.update(id.index());
+        self.table.update(now, id.index());
         Some(id.index())
     }
 

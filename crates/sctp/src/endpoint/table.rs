@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use rexmit_core::Instant;
 use rustc_hash::FxHashMap;
 
+use super::retired::RetiredTags;
 use crate::association::Association;
 
 /// Names an association of an endpoint. An id is not used again for another association.
@@ -40,7 +42,7 @@ pub(super) struct Slot {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Table {
     slots: Vec<Option<Slot>>,
     generations: Vec<u32>,
@@ -51,10 +53,26 @@ pub(super) struct Table {
     by_address: BTreeMap<(IpAddr, u16), u32>,
     deadlines: BTreeSet<(Instant, u32)>,
     ready: VecDeque<u32>,
+    retired: RetiredTags,
     len: usize,
 }
 
 impl Table {
+    /// A table without associations; a cookie is good for no longer than `cookie_life`.
+    pub(super) fn new(cookie_life: Duration) -> Self {
+        Self {
+            slots: Vec::new(),
+            generations: Vec::new(),
+            free: Vec::new(),
+            by_tag: FxHashMap::default(),
+            by_address: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            ready: VecDeque::new(),
+            retired: RetiredTags::new(cookie_life),
+            len: 0,
+        }
+    }
+
     pub(super) const fn len(&self) -> usize {
         self.len
     }
@@ -106,6 +124,11 @@ impl Table {
         self.by_tag.get(&tag).copied()
     }
 
+    /// Whether an association that has ended had `tag`, and a cookie with it may still come.
+    pub(super) fn is_retired(&self, tag: u32) -> bool {
+        self.retired.contains(tag)
+    }
+
     pub(super) fn by_address(&self, address: IpAddr, port: u16) -> Option<u32> {
         self.by_address.get(&(address, port)).copied()
     }
@@ -116,7 +139,7 @@ impl Table {
     }
 
     /// The association `index` was called: whatever changed is entered anew.
-    pub(super) fn update(&mut self, index: u32) {
+    pub(super) fn update(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::as_mut) else {
             return;
         };
@@ -130,7 +153,7 @@ impl Table {
         if next.is_some_and(|next| slot.scheduled.is_none_or(|at| next < at)) {
             self.reschedule(index);
         }
-        self.update_addresses(index);
+        self.update_addresses(now, index);
     }
 
     fn reschedule(&mut self, index: u32) {
@@ -146,7 +169,7 @@ impl Table {
         }
     }
 
-    fn update_addresses(&mut self, index: u32) {
+    fn update_addresses(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::as_mut) else {
             return;
         };
@@ -156,6 +179,7 @@ impl Table {
         let count = if is_closed { 0 } else { slot.association.peer_addresses().count() };
         if tag != slot.tag {
             self.by_tag.remove(&slot.tag);
+            self.retired.retire(now, slot.tag);
             self.by_tag.insert(tag, index);
             slot.tag = tag;
         }
@@ -174,6 +198,7 @@ impl Table {
         }
         if is_closed {
             self.by_tag.remove(&tag);
+            self.retired.retire(now, tag);
         }
     }
 

@@ -267,6 +267,30 @@ impl SendQueue {
         }
     }
 
+    /// Drops the messages not begun of every stream from `first` on, which the peer does not take,
+    /// and hands them to `f` in the order in which they were accepted.
+    pub(crate) fn drop_streams_from(
+        &mut self,
+        first: u16,
+        mut f: impl FnMut(MessageId, OutboundMessage),
+    ) {
+        let mut dropped = Vec::new();
+        for stream in self.streams.range(first..).map(|(&number, _)| number).collect::<Vec<_>>() {
+            while let Some(key) = self.streams.get(&stream).and_then(|s| s.messages.head()) {
+                let Some(queued) = self.remove(key) else { break };
+                if let Some(at) = queued.expires {
+                    self.deadlines.remove(&(at, queued.arrival, key));
+                }
+                self.buffered_bytes -= queued.message.payload.len();
+                dropped.push(queued);
+            }
+        }
+        dropped.sort_unstable_by_key(|queued| queued.arrival);
+        for queued in dropped {
+            f(queued.id, queued.message);
+        }
+    }
+
     /// Empties the queue at the end of the association: hands every message that is not cut
     /// entirely to `f`, whole, with whether it was begun; the begun one first, the others in the
     /// order in which they were accepted.

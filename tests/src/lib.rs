@@ -1,0 +1,21 @@
+//! Random runs: two SCTP endpoints over a simulated path, driven by random operations, and
+//! checkers that watch what the applications are told and what is on the wire.
+//!
+//! A run is a function of its seed: [`Plan::draw`] makes a plan from it, [`run`] carries the plan
+//! out and says what was wrong. [`plan`] is what may be drawn; [`messages`] checks what the
+//! applications see; [`watch`] checks the wire; [`world`] puts them together.
+//!
+//! ```text
+//! cargo test -p rexmit-tests                                  the usual number of seeds
+//! REXMIT_SEEDS=5000 cargo test --release -p rexmit-tests      more of them
+//! REXMIT_SEED=17 cargo test -p rexmit-tests replay -- --nocapture    one, with its story
+//! ```
+
+pub mod messages;
+pub mod paths;
+pub mod plan;
+pub mod watch;
+pub mod world;
+
+pub use plan::Plan;
+pub use world::{Outcome, run};

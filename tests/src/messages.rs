@@ -1,0 +1,229 @@
+//! What became of every message, as the two applications see it.
+//!
+//! Each message of a run has a number of its own, which travels as its payload protocol identifier
+//! and determines its content. The book of all messages is then checked against the contract: each
+//! is delivered at most once, unaltered, in the order of its stream if it has one; each accepted
+//! one meets exactly one end; an acknowledged one was delivered, and a failed one that never left
+//! was not.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use rexmit_core::Instant;
+use rexmit_sctp::{
+    AssociationId, FailReason, InboundMessage, MessageId, OutboundMessage, Reliability,
+};
+
+/// An association as one side knows it: the host, how often the host has begun anew, the id.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Side {
+    /// 0 or 1.
+    pub host: usize,
+    /// How often the host was restarted before.
+    pub life: u32,
+    /// The association.
+    pub id: AssociationId,
+}
+
+/// What the sending application was told last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// It was acknowledged.
+    Acknowledged,
+    /// It failed; `true` if a part of it had left.
+    Failed(FailReason, bool),
+    /// Its sender is no more.
+    Vanished,
+}
+
+/// One message that an endpoint has accepted.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Who sent it.
+    pub from: Side,
+    /// How its sender names it.
+    pub id: MessageId,
+    /// As it was given.
+    pub message: OutboundMessage,
+    /// When it was accepted.
+    pub at: Instant,
+    is_sent_told: bool,
+    end: Option<End>,
+    delivered_to: Option<Side>,
+}
+
+/// The book of all messages of a run.
+#[derive(Debug, Default)]
+pub struct Messages {
+    sent: Vec<Sent>,
+    numbers: BTreeMap<(Side, MessageId), usize>,
+    /// The last ordered message delivered of each stream to each life of the other host.
+    last_in_order: BTreeMap<(Side, u32, u16), usize>,
+    /// Whose messages each association has delivered: several one after the other if peers restart.
+    sources: BTreeMap<Side, Vec<Side>>,
+    /// When each host was last restarted.
+    restarted: [Option<Instant>; 2],
+}
+
+/// The content of message `number`.
+#[must_use]
+pub fn payload(number: u32, len: usize) -> Bytes {
+    let mut state = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+impl Messages {
+    /// The payload protocol identifier of the next message.
+    #[must_use]
+    pub fn next_ppid(&self) -> u32 {
+        self.sent.len() as u32 + 1
+    }
+
+    /// `message`, with [`Self::next_ppid`], was accepted.
+    pub fn on_accepted(
+        &mut self,
+        at: Instant,
+        from: Side,
+        id: MessageId,
+        message: OutboundMessage,
+    ) {
+        let number = self.sent.len();
+        assert!(
+            self.numbers.insert((from, id), number).is_none(),
+            "{from:?} gave the name {id:?} twice"
+        );
+        let (is_sent_told, end, delivered_to) = (false, None, None);
+        self.sent.push(Sent { from, id, message, at, is_sent_told, end, delivered_to });
+    }
+
+    fn find(&mut self, from: Side, id: MessageId) -> &mut Sent {
+        let number = self.numbers.get(&(from, id));
+        let number = *number.unwrap_or_else(|| panic!("{from:?} tells of unknown {id:?}"));
+        &mut self.sent[number]
+    }
+
+    /// The sender was told that all of the message has left.
+    pub fn on_sent_told(&mut self, from: Side, id: MessageId) {
+        let sent = self.find(from, id);
+        assert!(!sent.is_sent_told, "told twice that it was sent: {sent:?}");
+        assert_eq!(sent.end, None, "told that it was sent after its end: {sent:?}");
+        sent.is_sent_told = true;
+    }
+
+    /// The sender was told that the message was acknowledged.
+    pub fn on_acknowledged(&mut self, from: Side, id: MessageId) {
+        let sent = self.find(from, id);
+        assert_eq!(sent.end, None, "a second end, acknowledged: {sent:?}");
+        sent.end = Some(End::Acknowledged);
+    }
+
+    /// The sender was told that the message failed, and got it back.
+    pub fn on_failed(
+        &mut self,
+        from: Side,
+        id: MessageId,
+        (reason, was_begun): (FailReason, bool),
+        message: &OutboundMessage,
+    ) {
+        let sent = self.find(from, id);
+        assert_eq!(sent.end, None, "a second end, failed because {reason:?}: {sent:?}");
+        assert_eq!(sent.message.payload, message.payload, "altered when given back");
+        assert_eq!(sent.message.ppid, message.ppid, "altered when given back");
+        assert_eq!(sent.message.stream, message.stream, "altered when given back");
+        assert_eq!(sent.message.unordered, message.unordered, "altered when given back");
+        let may_be = match reason {
+            FailReason::Expired => matches!(sent.message.reliability, Reliability::Timed(_)),
+            FailReason::RetransmissionLimit => {
+                matches!(sent.message.reliability, Reliability::MaxRetransmissions(_))
+            }
+            FailReason::NoSuchStream => !was_begun,
+            FailReason::AssociationEnded => true,
+        };
+        assert!(may_be, "cannot have failed because {reason:?}: {sent:?}");
+        assert!(was_begun || !sent.is_sent_told, "it has left, but not begun: {sent:?}");
+        sent.end = Some(End::Failed(reason, was_begun));
+    }
+
+    /// The association of `from` is over: everything must have met its end. Returns how many
+    /// failed because of that.
+    pub fn on_closed(&mut self, from: Side) -> usize {
+        let mut failed = 0;
+        for sent in self.sent.iter().filter(|sent| sent.from == from) {
+            assert!(sent.end.is_some(), "disappeared when the association closed: {sent:?}");
+            failed +=
+                usize::from(matches!(sent.end, Some(End::Failed(FailReason::AssociationEnded, _))));
+        }
+        failed
+    }
+
+    /// Every association of the host is lost.
+    pub fn on_restart(&mut self, at: Instant, host: usize) {
+        self.restarted[host] = Some(at);
+        for sent in self.sent.iter_mut().filter(|sent| sent.from.host == host) {
+            sent.end.get_or_insert(End::Vanished);
+        }
+    }
+
+    /// The application at `to` has read `message`.
+    pub fn on_delivered(&mut self, to: Side, message: &InboundMessage) {
+        let number = (message.ppid as usize).wrapping_sub(1);
+        let sent = self.sent.get_mut(number).expect("a message that was never sent");
+        // A receiver that was restarted knows nothing of what it had, and nor may its peer.
+        let is_first = sent.delivered_to.is_none_or(|before| before.life < to.life);
+        assert!(is_first, "delivered twice, now to {to:?}: {sent:?}");
+        assert_eq!(sent.from.host, 1 - to.host, "delivered to its own host");
+        assert_eq!(sent.message.payload, message.payload, "altered on the way: {:?}", sent.id);
+        assert_eq!(sent.message.stream, message.stream, "on another stream: {:?}", sent.id);
+        assert_eq!(sent.message.unordered, message.unordered, "ordering changed: {:?}", sent.id);
+        if let Some(End::Failed(reason, false)) = sent.end {
+            panic!("delivered, though it failed ({reason:?}) before it began: {sent:?}");
+        }
+        sent.delivered_to = Some(to);
+        let from = sent.from;
+        let sources = self.sources.entry(to).or_default();
+        if sources.last() != Some(&from) {
+            assert!(!sources.contains(&from), "{to:?} delivers of {from:?} again: {sources:?}");
+            sources.push(from);
+        }
+        if !message.unordered {
+            let last = self.last_in_order.insert((from, to.life, message.stream), number);
+            assert!(
+                last.is_none_or(|last| last < number),
+                "out of order: {} after {last:?} on stream {}",
+                number,
+                message.stream
+            );
+        }
+    }
+
+    /// Messages that have not met their end.
+    pub fn open(&self) -> impl Iterator<Item = &Sent> {
+        self.sent.iter().filter(|sent| sent.end.is_none())
+    }
+
+    /// Everything is over: what was acknowledged has been delivered.
+    pub fn check_at_end(&self) {
+        for sent in &self.sent {
+            assert!(sent.end.is_some(), "no end: {sent:?}");
+            // A receiver that was restarted has forgotten what it had acknowledged.
+            let is_receiver_same = self.restarted[1 - sent.from.host].is_none_or(|at| at < sent.at);
+            if sent.end == Some(End::Acknowledged) && is_receiver_same {
+                assert!(sent.delivered_to.is_some(), "acknowledged but not delivered: {sent:?}");
+            }
+        }
+    }
+
+    /// Messages accepted, delivered and failed.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let delivered = self.sent.iter().filter(|sent| sent.delivered_to.is_some()).count();
+        let failed = |sent: &&Sent| matches!(sent.end, Some(End::Failed(..)));
+        (self.sent.len(), delivered, self.sent.iter().filter(failed).count())
+    }
+}

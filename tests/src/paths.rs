@@ -1,0 +1,88 @@
+//! The paths of random runs: every impairment by itself and together, changes, and black-outs.
+
+use std::time::Duration;
+
+use rexmit_core::{BitRate, Instant, Rng};
+use rexmit_netsim::path::{BurstLoss, Delay, Jitter, Loss, PathConfig, QueueLimit, Reorder};
+
+use crate::plan::pick;
+
+/// A path and its changes within `duration_ms`.
+pub fn draw(rng: &mut Rng, duration_ms: u64) -> Vec<(Instant, [PathConfig; 2])> {
+    let mut paths = vec![(Instant::ZERO, pair(rng))];
+    for _ in 0..pick(rng, &[0, 0, 1, 3]) {
+        let at = Instant::from_millis(rng.below(duration_ms));
+        let change = if rng.chance(0.4) { blackout(rng, &paths[0].1) } else { pair(rng) };
+        paths.push((at, change));
+    }
+    paths.sort_by_key(|(at, _)| *at);
+    paths
+}
+
+/// What the path becomes when the run is to come to its end: some loss, nothing unusual.
+#[must_use]
+pub fn mild() -> PathConfig {
+    PathConfig {
+        delay: Delay::constant(Duration::from_millis(20)),
+        loss: Loss { uniform: 0.02, ..Loss::default() },
+        ..PathConfig::default()
+    }
+}
+
+fn pair(rng: &mut Rng) -> [PathConfig; 2] {
+    let there = direction(rng);
+    if rng.chance(0.5) { [there.clone(), there] } else { [there, direction(rng)] }
+}
+
+/// Nothing passes in one direction, or in both.
+fn blackout(rng: &mut Rng, before: &[PathConfig; 2]) -> [PathConfig; 2] {
+    let [there, back] = before.clone();
+    let dark =
+        |path: PathConfig| PathConfig { loss: Loss { uniform: 1.0, ..Loss::default() }, ..path };
+    match rng.below(3) {
+        0 => [dark(there), back],
+        1 => [there, dark(back)],
+        _ => [dark(there), dark(back)],
+    }
+}
+
+fn direction(rng: &mut Rng) -> PathConfig {
+    let mean = Duration::from_millis(pick(rng, &[0, 1, 10, 50, 150, 400]));
+    let spread = Duration::from_millis(pick(rng, &[1, 10, 100]));
+    let jitters = [
+        Jitter::Constant,
+        Jitter::Constant,
+        Jitter::Uniform(spread),
+        Jitter::Normal(spread),
+        Jitter::Pareto(spread),
+    ];
+    PathConfig {
+        delay: Delay { mean, jitter: pick(rng, &jitters) },
+        keep_order: rng.chance(0.3),
+        loss: Loss {
+            uniform: pick(rng, &[0.0, 0.0, 0.01, 0.05, 0.2, 0.4]),
+            burst: if rng.chance(0.2) { Some(burst(rng)) } else { None },
+            ..Loss::default()
+        },
+        reorder: Reorder {
+            probability: pick(rng, &[0.0, 0.0, 0.05, 0.5]),
+            extra: Delay::constant(spread),
+        },
+        duplicate: pick(rng, &[0.0, 0.0, 0.05, 0.5]),
+        corrupt: pick(rng, &[0.0, 0.0, 0.0, 0.05]),
+        rate: pick(rng, &[None, None, BitRate::new(200_000), BitRate::new(5_000_000)]),
+        queue: pick(rng, &[QueueLimit::Packets(5), QueueLimit::Packets(1000)]),
+        ..PathConfig::default()
+    }
+}
+
+fn burst(rng: &mut Rng) -> BurstLoss {
+    let mean_bad = Duration::from_millis(pick(rng, &[5, 100, 1000]));
+    pick(
+        rng,
+        &[
+            BurstLoss::Packets { mean_loss: 0.1, mean_burst: 4.0 },
+            BurstLoss::Time { mean_loss: 0.1, mean_bad },
+        ],
+    )
+}

@@ -1,0 +1,266 @@
+//! What a run does, drawn from its seed: two configurations, a path and how it changes, and the
+//! operations of both applications in time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_core::{Instant, Rng, Seed};
+use rexmit_netsim::path::PathConfig;
+use rexmit_sctp::recovery::{PROFILES, RecoveryConfig};
+use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
+
+use crate::paths;
+
+/// Pairs of addresses that the two hosts have at most, hence associations at one time.
+pub const MAX_PAIRS: usize = 3;
+
+/// What an application does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// Begins an association between a pair of addresses.
+    Connect,
+    /// Sends messages that differ in nothing but their content.
+    Send(Burst),
+    /// Reads nothing until [`Op::Resume`].
+    Pause,
+    /// Reads again.
+    Resume,
+    /// Resets outgoing streams; none means all.
+    Reset(Vec<u16>),
+    /// Ends the association gracefully.
+    Shutdown,
+    /// Ends it at once.
+    Abort,
+    /// The whole endpoint is lost and begins anew.
+    Restart,
+}
+
+/// Messages sent in one go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Burst {
+    /// How many.
+    pub count: usize,
+    /// Their stream, which the association may not have.
+    pub stream: u16,
+    /// Their length in bytes.
+    pub len: usize,
+    /// Whether they need no order.
+    pub unordered: bool,
+    /// Whether they ask for an acknowledgement at once.
+    pub immediate: bool,
+    /// When they are given up.
+    pub reliability: Reliability,
+}
+
+/// An operation, when, and by which of the two hosts on which pair of addresses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// When.
+    pub at: Instant,
+    /// 0 or 1.
+    pub host: usize,
+    /// Which pair of addresses.
+    pub pair: usize,
+    /// What.
+    pub op: Op,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The seed of everything that is random in the run.
+    pub seed: u64,
+    /// Seeds of the endpoints in place of those that come from `seed`.
+    pub endpoint_seeds: [Option<u64>; 2],
+    /// The two endpoints.
+    pub configs: [EndpointConfig; 2],
+    /// How many pairs of addresses there are.
+    pub pairs: usize,
+    /// The two directions of the path from each time on; the first is at zero.
+    pub paths: Vec<(Instant, [PathConfig; 2])>,
+    /// What the applications do, by time.
+    pub steps: Vec<Step>,
+    /// When everybody is to be content: from here on the path is mild and everybody reads.
+    pub calm_at: Instant,
+    /// Who shuts what is left down at the end; both if `None`.
+    pub closer: Option<usize>,
+}
+
+impl Plan {
+    /// The plan of `seed`.
+    #[must_use]
+    pub fn draw(seed: u64) -> Self {
+        let mut rng = Seed::from_u64(seed).split("plan").rng();
+        let duration_ms = pick(&mut rng, &[200, 2_000, 10_000, 40_000]);
+        let pairs = 1 + rng.below(MAX_PAIRS as u64) as usize;
+        let configs = draw_configs(&mut rng);
+        let max_message = configs[0].association.max_message_bytes;
+        let mut steps = first_connects(&mut rng, pairs, duration_ms);
+        let mix = Mix::draw(&mut rng);
+        let count = pick(&mut rng, &[10, 40, 150, 300]);
+        for _ in 0..count {
+            let at = Instant::from_millis(rng.below(duration_ms));
+            let (host, pair) = (rng.below(2) as usize, rng.below(pairs as u64) as usize);
+            let op = mix.op(&mut rng, max_message);
+            steps.push(Step { at, host, pair, op });
+        }
+        steps.sort_by_key(|step| step.at);
+        let closer = pick(&mut rng, &[None, Some(0), Some(1)]);
+        Self {
+            seed,
+            endpoint_seeds: [None; 2],
+            configs,
+            pairs,
+            paths: paths::draw(&mut rng, duration_ms),
+            steps,
+            calm_at: Instant::from_millis(duration_ms),
+            closer,
+        }
+    }
+
+    /// The same plan with endpoints made from these seeds: the TSNs of their first association
+    /// begin as the seeds have it.
+    #[must_use]
+    pub fn with_endpoint_seeds(self, seeds: [u64; 2]) -> Self {
+        Self { endpoint_seeds: seeds.map(Some), ..self }
+    }
+
+    /// Whether any message may be given up before it is delivered.
+    #[must_use]
+    pub fn has_partial_reliability(&self) -> bool {
+        let is_partial = |step: &Step| matches!(step.op, Op::Send(burst) if burst.reliability != Reliability::Full);
+        self.steps.iter().any(is_partial)
+    }
+}
+
+/// One of `choices`.
+pub fn pick<T: Clone>(rng: &mut Rng, choices: &[T]) -> T {
+    choices[rng.below(choices.len() as u64) as usize].clone()
+}
+
+/// Each pair is connected at the beginning, by one side or by both at about the same time.
+fn first_connects(rng: &mut Rng, pairs: usize, duration_ms: u64) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for pair in 0..pairs {
+        let at = Instant::from_millis(rng.below(1 + duration_ms / 20));
+        let host = rng.below(2) as usize;
+        steps.push(Step { at, host, pair, op: Op::Connect });
+        if rng.chance(0.3) {
+            let at = at + Duration::from_millis(rng.below(1 + duration_ms / 10));
+            steps.push(Step { at, host: 1 - host, pair, op: Op::Connect });
+        }
+    }
+    steps
+}
+
+/// How likely each operation is in a run.
+#[derive(Clone, Copy, Debug)]
+struct Mix {
+    connect: f64,
+    pause: f64,
+    reset: f64,
+    end: f64,
+    restart: f64,
+    partial: f64,
+    unordered: f64,
+    large: f64,
+}
+
+impl Mix {
+    fn draw(rng: &mut Rng) -> Self {
+        Self {
+            connect: pick(rng, &[0.01, 0.05, 0.2]),
+            pause: pick(rng, &[0.0, 0.05, 0.15]),
+            reset: pick(rng, &[0.0, 0.0, 0.05, 0.2]),
+            end: pick(rng, &[0.0, 0.0, 0.02, 0.06]),
+            restart: pick(rng, &[0.0, 0.0, 0.0, 0.02]),
+            partial: pick(rng, &[0.0, 0.0, 0.3, 0.9]),
+            unordered: pick(rng, &[0.0, 0.3, 1.0]),
+            large: pick(rng, &[0.0, 0.1, 0.3]),
+        }
+    }
+
+    fn op(&self, rng: &mut Rng, max_message: usize) -> Op {
+        if rng.chance(self.restart) {
+            Op::Restart
+        } else if rng.chance(self.connect) {
+            Op::Connect
+        } else if rng.chance(self.pause) {
+            pick(rng, &[Op::Pause, Op::Resume])
+        } else if rng.chance(self.reset) {
+            let count = rng.below(3);
+            Op::Reset((0..count).map(|_| rng.below(4) as u16).collect())
+        } else if rng.chance(self.end) {
+            pick(rng, &[Op::Shutdown, Op::Shutdown, Op::Abort])
+        } else {
+            Op::Send(self.burst(rng, max_message))
+        }
+    }
+
+    fn burst(&self, rng: &mut Rng, max_message: usize) -> Burst {
+        let most = if rng.chance(self.large) { pick(rng, &[4_000, 102_400]) } else { 200 };
+        let len = (1 + rng.below(most) as usize).min(max_message);
+        let count = match len {
+            ..=200 => pick(rng, &[1, 1, 10, 100]),
+            201..=4000 => pick(rng, &[1, 5, 20]),
+            _ => 1 + rng.below(2) as usize,
+        };
+        Burst {
+            count,
+            stream: pick(rng, &[0, 0, 1, 2, 5]),
+            len,
+            unordered: rng.chance(self.unordered),
+            immediate: rng.chance(0.1),
+            reliability: if rng.chance(self.partial) {
+                let lifetime = Duration::from_millis(pick(rng, &[0, 1, 50, 500, 5_000]));
+                let limit = Reliability::MaxRetransmissions(pick(rng, &[0, 0, 1, 3]));
+                pick(rng, &[Reliability::Timed(lifetime), limit])
+            } else {
+                Reliability::Full
+            },
+        }
+    }
+}
+
+fn draw_configs(rng: &mut Rng) -> [EndpointConfig; 2] {
+    let mut configs = [draw_association(rng), draw_association(rng)];
+    // Nobody sends what the other does not take.
+    let most = configs.iter().map(|config| config.receive_buffer_bytes).min().unwrap_or(1);
+    for config in &mut configs {
+        config.max_message_bytes = most.min(102_400);
+    }
+    configs.map(|association| EndpointConfig {
+        port: 5000,
+        accept: true,
+        cookie_lifetime: pick(rng, &[Duration::from_secs(60), Duration::from_millis(300)]),
+        association: Arc::new(association),
+        ..EndpointConfig::default()
+    })
+}
+
+fn draw_association(rng: &mut Rng) -> AssociationConfig {
+    let ms = Duration::from_millis;
+    let (profile, _) = pick(rng, PROFILES);
+    let mut recovery = RecoveryConfig::profile(profile).unwrap_or_default();
+    recovery.max_burst = pick(rng, &[4, 4, 0, 1]);
+    recovery.rto.min = pick(rng, &[recovery.rto.min, ms(100), ms(10)]);
+    AssociationConfig {
+        recovery,
+        outbound_streams: pick(rng, &[1, 4, 16, 65_535]),
+        max_inbound_streams: pick(rng, &[1, 4, 2048]),
+        max_packet_bytes: pick(rng, &[512, 1232, 1232, 1473, 9000]),
+        receive_buffer_bytes: pick(rng, &[4096, 16_384, 131_072, 1 << 20]),
+        send_buffer_bytes: pick(rng, &[1, 20_000, 1 << 20, 1 << 20]),
+        max_held_chunks: pick(rng, &[16, 16_384, 16_384]),
+        max_gap_ranges: pick(rng, &[1, 16, 1024, 1024]),
+        sack_delay: pick(rng, &[ms(0), ms(20), ms(200), ms(500)]),
+        sack_every: pick(rng, &[1, 2, 2, 10]),
+        heartbeat_interval: pick(rng, &[None, Some(ms(300)), Some(ms(30_000))]),
+        scheduling: pick(rng, &[Scheduling::RoundRobin, Scheduling::FirstComeFirstServed]),
+        partial_reliability: rng.chance(0.8),
+        stream_reset: rng.chance(0.8),
+        report_sent: rng.chance(0.5),
+        report_acknowledged: true,
+        ..AssociationConfig::default()
+    }
+}

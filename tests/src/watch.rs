@@ -1,0 +1,229 @@
+//! An endpoint under observation: every packet that it sends and receives is read, and what it
+//! sends is held against the windows.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use rexmit_core::serial::unwrap_u32;
+use rexmit_core::{Instant, Machine, Route};
+use rexmit_sctp::wire::{Chunk, Packet, kind};
+use rexmit_sctp::{AssociationId, AssociationStatistics, Endpoint, Event};
+
+/// What must hold for everything that an endpoint does.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The endpoint's largest packet.
+    pub max_packet_bytes: usize,
+    /// The endpoint's receive buffer.
+    pub receive_buffer_bytes: usize,
+    /// The window with which its peer begins.
+    pub peer_window: usize,
+    /// Whether what is outstanding can be told from the wire: not if messages are given up.
+    pub is_flight_visible: bool,
+}
+
+/// An [`Endpoint`] whose packets are checked as they pass.
+#[derive(Debug)]
+pub struct Watched {
+    /// The endpoint.
+    pub endpoint: Endpoint,
+    limits: Limits,
+    associations: Vec<AssociationId>,
+    wires: BTreeMap<AssociationId, Wire>,
+    /// Chunks sent, by type.
+    pub chunks_sent: BTreeMap<u8, u64>,
+    /// The first TSN that any INIT or INIT ACK of this endpoint announced.
+    pub first_tsn: Option<u32>,
+}
+
+/// One direction of an association as it looks on the wire.
+#[derive(Debug)]
+struct Wire {
+    peer_tag: u32,
+    a_rwnd: u64,
+    cumulative: u64,
+    highest: u64,
+    /// Lengths of what was sent and not acknowledged, by TSN.
+    unacknowledged: BTreeMap<u64, usize>,
+}
+
+impl Watched {
+    /// Watches `endpoint`.
+    #[must_use]
+    pub fn new(endpoint: Endpoint, limits: Limits) -> Self {
+        Self {
+            endpoint,
+            limits,
+            associations: Vec::new(),
+            wires: BTreeMap::new(),
+            chunks_sent: BTreeMap::new(),
+            first_tsn: None,
+        }
+    }
+
+    /// Watches this association, too. Incoming ones are noticed by their first event.
+    pub fn watch(&mut self, id: AssociationId) {
+        if !self.associations.contains(&id) {
+            self.associations.push(id);
+        }
+    }
+
+    fn statistics(&self) -> Vec<(AssociationId, AssociationStatistics)> {
+        let of = |&id: &AssociationId| Some((id, self.endpoint.statistics(id)?));
+        self.associations.iter().filter_map(of).collect()
+    }
+
+    fn on_sent(&mut self, before: &[(AssociationId, AssociationStatistics)], packet: &[u8]) {
+        let parsed = Packet::parse(packet).expect("a malformed packet was sent");
+        let mut new_data = Vec::new();
+        for raw in parsed.chunks() {
+            let raw = raw.expect("a malformed chunk was sent");
+            *self.chunks_sent.entry(raw.kind).or_default() += 1;
+            match raw.decode().expect("a malformed chunk was sent") {
+                Chunk::Data(data) => new_data.push((data.tsn, data.payload.len())),
+                Chunk::Init(init) | Chunk::InitAck(init) => {
+                    self.first_tsn.get_or_insert(init.initial_tsn);
+                }
+                _ => {}
+            }
+        }
+        let is_cookie = parsed.chunks().flatten().any(|raw| raw.kind == kind::COOKIE_ECHO);
+        let len = packet.len();
+        assert!(is_cookie || len <= self.limits.max_packet_bytes, "a packet of {len} bytes");
+        if !new_data.is_empty() {
+            self.on_data_sent(before, parsed.header.verification_tag, &new_data);
+        }
+    }
+
+    fn on_data_sent(
+        &mut self,
+        before: &[(AssociationId, AssociationStatistics)],
+        peer_tag: u32,
+        data: &[(u32, usize)],
+    ) {
+        let has_sent = |(id, before): &&(AssociationId, AssociationStatistics)| {
+            let after = self.endpoint.statistics(*id);
+            after.is_some_and(|after| after.traffic.packets_sent > before.traffic.packets_sent)
+        };
+        let Some((id, before)) = before.iter().find(has_sent) else { return };
+        let first = unwrap_u32(1 << 32, data[0].0);
+        let fresh = || Wire {
+            peer_tag,
+            a_rwnd: self.limits.peer_window as u64,
+            cumulative: first - 1,
+            highest: first - 1,
+            unacknowledged: BTreeMap::new(),
+        };
+        let wire = self.wires.entry(*id).or_insert_with(fresh);
+        if wire.peer_tag != peer_tag {
+            *wire = fresh();
+        }
+        let (mut is_new, was_quiet) = (false, wire.unacknowledged.is_empty());
+        for &(tsn, len) in data {
+            let tsn = unwrap_u32(wire.cumulative, tsn);
+            is_new |= tsn > wire.highest;
+            wire.highest = wire.highest.max(tsn);
+            if tsn > wire.cumulative {
+                wire.unacknowledged.insert(tsn, len);
+            }
+        }
+        if !is_new {
+            return;
+        }
+        let outstanding: usize = wire.unacknowledged.values().sum();
+        let is_probe = was_quiet && data.len() == 1;
+        assert!(
+            is_probe || !self.limits.is_flight_visible || outstanding as u64 <= wire.a_rwnd,
+            "{outstanding} bytes outstanding with a window of {}",
+            wire.a_rwnd
+        );
+        let (path, after) = (&before.paths[0], self.endpoint.statistics(*id));
+        let Some(after) = after else { return };
+        let (flight, cwnd) = (path.bytes_in_flight, after.paths[0].cwnd);
+        assert!(flight < cwnd, "new data with {flight} bytes in flight and a cwnd of {cwnd}");
+    }
+
+    fn on_received(&mut self, before: &[(AssociationId, AssociationStatistics)], packet: &[u8]) {
+        for (id, before) in before {
+            let Some(after) = self.endpoint.statistics(*id) else { continue };
+            let (held, buffer) = (after.receive_buffered_bytes, self.limits.receive_buffer_bytes);
+            assert!(held <= 2 * buffer, "{held} bytes held in a buffer of {buffer}");
+            if after.traffic.packets_received == before.traffic.packets_received {
+                continue;
+            }
+            let is_sack_taken = after.traffic.sacks_received > before.traffic.sacks_received;
+            let (Ok(packet), Some(wire)) = (Packet::parse(packet), self.wires.get_mut(id)) else {
+                continue;
+            };
+            for chunk in packet.chunks().flatten().flat_map(|raw| raw.decode()) {
+                match chunk {
+                    Chunk::Sack(sack) if is_sack_taken => wire.on_sack(&sack),
+                    Chunk::Shutdown { cumulative_tsn_ack } => wire.advance(cumulative_tsn_ack),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+impl Wire {
+    fn advance(&mut self, cumulative_tsn_ack: u32) {
+        let cumulative = unwrap_u32(self.cumulative, cumulative_tsn_ack);
+        if (self.cumulative..=self.highest).contains(&cumulative) {
+            self.cumulative = cumulative;
+            self.unacknowledged = self.unacknowledged.split_off(&(cumulative + 1));
+        }
+    }
+
+    fn on_sack(&mut self, sack: &rexmit_sctp::wire::Sack<'_>) {
+        let cumulative = unwrap_u32(self.cumulative, sack.cumulative_tsn_ack);
+        if cumulative < self.cumulative {
+            return;
+        }
+        self.cumulative = cumulative;
+        self.a_rwnd = sack.a_rwnd.into();
+        self.unacknowledged = self.unacknowledged.split_off(&(cumulative + 1));
+        for (start, end) in sack.gap_ack_blocks() {
+            for tsn in cumulative + u64::from(start)..=cumulative + u64::from(end) {
+                self.unacknowledged.remove(&tsn);
+            }
+        }
+    }
+}
+
+impl Machine for Watched {
+    type Event = (AssociationId, Event);
+
+    fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        let before = self.statistics();
+        self.endpoint.handle_input(now, route, packet);
+        self.on_received(&before, packet);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        let before = self.statistics();
+        let route = self.endpoint.poll_transmit(now, packet)?;
+        self.on_sent(&before, packet);
+        Some(route)
+    }
+
+    fn poll_event(&mut self) -> Option<Self::Event> {
+        let (id, event) = self.endpoint.poll_event()?;
+        self.watch(id);
+        Some((id, event))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+}
+
+/// The address of `host` in pair number `pair`.
+#[must_use]
+pub fn address(host: usize, pair: usize) -> IpAddr {
+    IpAddr::from([10, 0, pair as u8, 1 + host as u8])
+}

@@ -1,0 +1,527 @@
+//! One run: the network, the two applications that carry out the plan, and what must hold at the
+//! end.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_netsim::network::{
+    Context, Direction, HostId, LinkId, Network, Occurrence, SharedBuffer, TapPoint,
+};
+use rexmit_sctp::{
+    AssociationId, CloseReason, Endpoint, Event, OutboundMessage, ResetError, SendError,
+};
+
+use crate::messages::{self, Messages, Side};
+use crate::paths;
+use crate::plan::{Burst, Op, Plan};
+use crate::watch::{Limits, Watched, address};
+
+/// Longer than the slowest association takes to recover or to give up: ten timeouts of a minute.
+const PATIENCE: Duration = Duration::from_secs(3600);
+/// Things that happen in a run at most; more are a sign of packets that chase each other.
+const MOST_EVENTS: u64 = 3_000_000;
+/// What our applications say when they abort.
+const ABORT_REASON: &[u8] = b"random abort";
+
+/// What a run brought, for tests of the runs themselves.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Messages accepted, delivered and failed.
+    pub counts: (usize, usize, usize),
+    /// How often each side was told each reason of an end.
+    pub closed: Vec<CloseReason>,
+    /// Chunks sent by type, of both sides.
+    pub chunks: std::collections::BTreeMap<u8, u64>,
+    /// The first TSN of each side's first association.
+    pub first_tsns: [Option<u32>; 2],
+    /// Everything that happened in the network.
+    pub events: u64,
+    /// Everything at both hosts, as pcapng, if asked for.
+    pub capture: Option<Vec<u8>>,
+}
+
+/// An association as its application knows it.
+#[derive(Debug)]
+struct Known {
+    side: Side,
+    pair: usize,
+    is_reading: bool,
+    is_connected: bool,
+    is_closed: bool,
+    is_shut_down: bool,
+    is_aborted: bool,
+    waits_for_room: bool,
+    waits_for_reset: bool,
+    was_restarted: bool,
+    is_path_active: bool,
+}
+
+impl Known {
+    const fn new(side: Side, pair: usize) -> Self {
+        Self {
+            side,
+            pair,
+            is_reading: true,
+            is_connected: false,
+            is_closed: false,
+            is_shut_down: false,
+            is_aborted: false,
+            waits_for_room: false,
+            waits_for_reset: false,
+            was_restarted: false,
+            is_path_active: true,
+        }
+    }
+}
+
+/// Both applications.
+struct Applications<'a> {
+    plan: &'a Plan,
+    hosts: [HostId; 2],
+    lives: [u32; 2],
+    known: Vec<Known>,
+    messages: Messages,
+    closed: Vec<CloseReason>,
+    is_calm: bool,
+    tells: bool,
+}
+
+/// Carries out `plan`. `tells` writes the story to standard error, `captures` records all packets.
+///
+/// # Panics
+/// When anything is not as it must be.
+#[must_use]
+pub fn run(plan: &Plan, tells: bool, captures: bool) -> Outcome {
+    let (mut network, hosts, link) = build(plan);
+    let buffer = SharedBuffer::default();
+    let tap = captures.then(|| {
+        let points = hosts.map(TapPoint::Host);
+        network.tap(&points, buffer.clone()).expect("memory takes every capture")
+    });
+    for (index, step) in plan.steps.iter().enumerate() {
+        network.wake_at(hosts[step.host], step.at, index as u64);
+    }
+    let mut applications = Applications {
+        plan,
+        hosts,
+        lives: [0; 2],
+        known: Vec::new(),
+        messages: Messages::default(),
+        closed: Vec::new(),
+        is_calm: false,
+        tells,
+    };
+    advance(&mut network, &mut applications, plan.calm_at);
+    calm_down(&mut network, &mut applications, link);
+    check_quiet(&mut network, &mut applications);
+    close_all(&mut network, &mut applications);
+    applications.messages.check_at_end();
+    if let Some(tap) = tap {
+        network.finish_tap(tap).expect("memory takes every capture");
+    }
+    outcome(&network, applications, captures.then(|| buffer.bytes()))
+}
+
+fn outcome(
+    network: &Network<Watched>,
+    applications: Applications<'_>,
+    capture: Option<Vec<u8>>,
+) -> Outcome {
+    let mut chunks = std::collections::BTreeMap::new();
+    for host in applications.hosts {
+        for (&kind, &count) in &network.machine(host).chunks_sent {
+            *chunks.entry(kind).or_default() += count;
+        }
+    }
+    Outcome {
+        counts: applications.messages.counts(),
+        closed: applications.closed,
+        chunks,
+        first_tsns: applications.hosts.map(|host| network.machine(host).first_tsn),
+        events: network.stats().events,
+        capture,
+    }
+}
+
+fn endpoint(plan: &Plan, host: usize, life: u32) -> Watched {
+    let config = plan.configs[host].clone();
+    let limits = Limits {
+        max_packet_bytes: config.association.max_packet_bytes,
+        receive_buffer_bytes: config.association.receive_buffer_bytes,
+        peer_window: plan.configs[1 - host].association.receive_buffer_bytes,
+        is_flight_visible: !plan.has_partial_reliability(),
+    };
+    let seed = match plan.endpoint_seeds[host] {
+        Some(seed) if life == 0 => Seed::from_u64(seed),
+        _ => Seed::from_u64(plan.seed).split(&format!("endpoint {host}, life {life}")),
+    };
+    Watched::new(Endpoint::new(config, &seed).expect("plans are valid"), limits)
+}
+
+fn build(plan: &Plan) -> (Network<Watched>, [HostId; 2], LinkId) {
+    let mut network = Network::new(&Seed::from_u64(plan.seed).split("network"));
+    let hosts = [0, 1].map(|host| network.add_host(["a", "b"][host], endpoint(plan, host, 0)));
+    let [a, b] = hosts.map(|host| network.host_node(host));
+    let (_, [there, back]) = plan.paths[0].clone();
+    let link = network.add_link(a, b, there, back).expect("plans are valid");
+    for pair in 0..plan.pairs {
+        for host in 0..2 {
+            network.add_address(hosts[host], address(host, pair), link).expect("distinct");
+        }
+    }
+    for (at, [there, back]) in plan.paths[1..].iter().cloned() {
+        let directions = [(Direction::Forward, there), (Direction::Backward, back)];
+        for (direction, path) in directions {
+            network.change_path_at(link, direction, at, path).expect("plans are valid");
+        }
+    }
+    (network, hosts, link)
+}
+
+fn advance(network: &mut Network<Watched>, applications: &mut Applications<'_>, until: Instant) {
+    let app = |context: &mut Context<'_, Watched>, occurrence| {
+        applications.on_occurrence(context, occurrence);
+    };
+    network.run_until(until, app).expect("no livelock");
+    let events = network.stats().events;
+    assert!(events < MOST_EVENTS, "{events} events by {:?}", network.now());
+}
+
+/// The path becomes mild, everybody reads, and in the end everybody is content.
+fn calm_down(network: &mut Network<Watched>, applications: &mut Applications<'_>, link: LinkId) {
+    applications.tell(network.now(), || "calm".to_owned());
+    applications.is_calm = true;
+    for direction in [Direction::Forward, Direction::Backward] {
+        let now = network.now();
+        network.change_path_at(link, direction, now, paths::mild()).expect("a valid path");
+    }
+    for index in 0..applications.known.len() {
+        applications.known[index].is_reading = true;
+        let host = applications.hosts[applications.known[index].side.host];
+        let now = network.now();
+        applications.read(now, network.machine_mut(host), index);
+    }
+    let deadline = network.now() + PATIENCE;
+    while !applications.is_content(network) {
+        assert!(network.now() < deadline, "stuck: {}", applications.complaints(network));
+        let until = network.now() + Duration::from_secs(5);
+        advance(network, applications, until);
+    }
+}
+
+/// Nothing is left anywhere, and nothing but heartbeats passes.
+fn check_quiet(network: &mut Network<Watched>, applications: &mut Applications<'_>) {
+    for known in applications.known.iter().filter(|known| !known.is_closed) {
+        let machine = network.machine(applications.hosts[known.side.host]);
+        let Some(statistics) = machine.endpoint.statistics(known.side.id) else {
+            panic!("gone without an event: {known:?}")
+        };
+        let path = &statistics.paths[0];
+        assert_eq!((path.packets_in_flight, path.bytes_in_flight), (0, 0), "in flight: {known:?}");
+        assert_eq!(statistics.send_buffered_bytes, 0, "in the send buffer: {known:?}");
+        // What a peer began that is no more stays until a heartbeat finds out.
+        let is_whole = applications.known.iter().any(|other| {
+            (other.side.host, other.pair, other.is_closed)
+                == (1 - known.side.host, known.pair, false)
+        });
+        let held = statistics.receive_buffered_bytes;
+        assert!(held == 0 || !is_whole, "{held} bytes in the receive buffer: {known:?}");
+    }
+    let sent = |network: &Network<Watched>, applications: &Applications<'_>| -> u64 {
+        applications.hosts.iter().map(|&host| network.host_stats(host).packets_out).sum()
+    };
+    let before = sent(network, applications);
+    let until = network.now() + Duration::from_secs(5);
+    advance(network, applications, until);
+    // The shortest heartbeat interval of a plan is 300 ms.
+    let packets = sent(network, applications) - before;
+    assert!(packets <= 80 * applications.plan.pairs as u64, "{packets} packets while idle");
+}
+
+/// Everything is shut down; then nothing is left to happen.
+fn close_all(network: &mut Network<Watched>, applications: &mut Applications<'_>) {
+    let closer = applications.plan.closer;
+    for host in [0, 1].into_iter().filter(|&host| closer.is_none_or(|closer| closer == host)) {
+        applications.shut_down_all(network, host);
+    }
+    let until = network.now() + PATIENCE;
+    advance(network, applications, until);
+    // What one side has lost without the other noticing ends only now.
+    for host in 0..2 {
+        applications.shut_down_all(network, host);
+    }
+    let until = network.now() + PATIENCE;
+    advance(network, applications, until);
+    for known in &applications.known {
+        assert!(known.is_closed, "not closed: {known:?}");
+    }
+    for host in applications.hosts {
+        let endpoint = &network.machine(host).endpoint;
+        assert_eq!(endpoint.association_count(), 0, "associations left");
+        assert_eq!(endpoint.poll_timeout(), None, "a timer left");
+        assert!(endpoint.is_idle());
+    }
+    assert_eq!(network.next_at(), None, "something is left to happen");
+}
+
+impl Applications<'_> {
+    fn tell(&self, now: Instant, story: impl FnOnce() -> String) {
+        if self.tells {
+            eprintln!("{now:?} {}", story());
+        }
+    }
+
+    fn on_occurrence(
+        &mut self,
+        context: &mut Context<'_, Watched>,
+        occurrence: Occurrence<(AssociationId, Event)>,
+    ) {
+        let host = usize::from(context.host() == self.hosts[1]);
+        let now = context.now();
+        match occurrence {
+            Occurrence::Event((id, event)) => {
+                let side = Side { host, life: self.lives[host], id };
+                self.tell(now, || format!("{side:?}: {event:?}").chars().take(300).collect());
+                self.on_event(now, context.machine(), side, event);
+            }
+            Occurrence::Wake(token) => {
+                let step = &self.plan.steps[token as usize];
+                self.tell(now, || format!("{step:?}"));
+                self.on_step(now, context.machine(), (host, step.pair), &step.op);
+            }
+        }
+    }
+
+    fn on_step(
+        &mut self,
+        now: Instant,
+        machine: &mut Watched,
+        (host, pair): (usize, usize),
+        op: &Op,
+    ) {
+        let index = self.present(host, pair);
+        match (op, index) {
+            (Op::Connect, None) => self.connect(now, machine, (host, pair)),
+            (Op::Restart, _) => self.restart(now, machine, host),
+            (Op::Connect, _) | (_, None) => {}
+            (Op::Send(burst), Some(index)) => self.send(now, machine, index, burst),
+            (Op::Pause, Some(index)) => self.known[index].is_reading = false,
+            (Op::Resume, Some(index)) => {
+                self.known[index].is_reading = true;
+                self.read(now, machine, index);
+            }
+            (Op::Reset(streams), Some(index)) => self.reset(now, machine, index, streams),
+            (Op::Shutdown, Some(index)) => {
+                self.known[index].is_shut_down = true;
+                machine.endpoint.shutdown(now, self.known[index].side.id);
+            }
+            (Op::Abort, Some(index)) => {
+                self.known[index].is_aborted = true;
+                machine.endpoint.abort(now, self.known[index].side.id, ABORT_REASON);
+            }
+        }
+    }
+
+    /// The newest association that the application has on this pair and that is not closed.
+    fn present(&self, host: usize, pair: usize) -> Option<usize> {
+        let is_it = |known: &Known| {
+            (known.side.host, known.side.life, known.pair, known.is_closed)
+                == (host, self.lives[host], pair, false)
+        };
+        self.known.iter().rposition(is_it)
+    }
+
+    fn connect(&mut self, now: Instant, machine: &mut Watched, (host, pair): (usize, usize)) {
+        let route = Route {
+            local: SocketAddr::new(address(host, pair), 0),
+            remote: SocketAddr::new(address(1 - host, pair), 0),
+        };
+        let id = machine.endpoint.connect(now, route, 5000).expect("there is none");
+        machine.watch(id);
+        let side = Side { host, life: self.lives[host], id };
+        self.known.push(Known::new(side, pair));
+    }
+
+    fn restart(&mut self, now: Instant, machine: &mut Watched, host: usize) {
+        self.messages.on_restart(now, host);
+        self.known.retain(|known| known.side.host != host);
+        self.lives[host] += 1;
+        *machine = endpoint(self.plan, host, self.lives[host]);
+    }
+
+    fn send(&mut self, now: Instant, machine: &mut Watched, index: usize, burst: &Burst) {
+        for _ in 0..burst.count {
+            let ppid = self.messages.next_ppid();
+            let message = OutboundMessage {
+                stream: burst.stream,
+                ppid,
+                unordered: burst.unordered,
+                immediate: burst.immediate,
+                reliability: burst.reliability,
+                payload: messages::payload(ppid, burst.len),
+            };
+            let known = &mut self.known[index];
+            match machine.endpoint.send(now, known.side.id, message.clone()) {
+                Ok(id) => self.messages.on_accepted(now, known.side, id, message),
+                Err(SendError::BufferFull) => return known.waits_for_room = true,
+                Err(SendError::InvalidStream { streams }) => {
+                    return assert!(burst.stream >= streams);
+                }
+                Err(SendError::Closing) => return,
+                Err(error) => panic!("{error}: {known:?}"),
+            }
+        }
+    }
+
+    fn reset(&mut self, now: Instant, machine: &mut Watched, index: usize, streams: &[u16]) {
+        let known = &mut self.known[index];
+        match machine.endpoint.reset_streams(now, known.side.id, streams) {
+            Ok(()) => known.waits_for_reset = true,
+            Err(ResetError::InProgress | ResetError::InvalidStream) => {}
+            Err(ResetError::NotEstablished | ResetError::NotSupported) => {}
+            Err(error) => panic!("{error}: {known:?}"),
+        }
+    }
+
+    fn read(&mut self, now: Instant, machine: &mut Watched, index: usize) {
+        let known = &self.known[index];
+        if known.is_reading {
+            while let Some(message) = machine.endpoint.receive(now, known.side.id) {
+                self.messages.on_delivered(known.side, &message);
+            }
+        }
+    }
+
+    fn index_of(&mut self, side: Side, event: &Event) -> usize {
+        if let Some(index) = self.known.iter().position(|known| known.side == side) {
+            return index;
+        }
+        let Event::Connected { incoming: true, peer, .. } = event else {
+            panic!("an association begins with {event:?}")
+        };
+        let pair = (0..self.plan.pairs).find(|&pair| address(1 - side.host, pair) == peer.ip());
+        self.known.push(Known::new(side, pair.expect("an address of the peer")));
+        self.known.len() - 1
+    }
+
+    fn on_event(&mut self, now: Instant, machine: &mut Watched, side: Side, event: Event) {
+        let index = self.index_of(side, &event);
+        let known = &mut self.known[index];
+        assert!(!known.is_closed, "{event:?} after the last event: {known:?}");
+        match event {
+            Event::Connected { .. } => {
+                assert!(!known.is_connected, "connected twice: {known:?}");
+                known.is_connected = true;
+            }
+            Event::Readable => self.read(now, machine, index),
+            Event::Writable => {
+                assert!(known.waits_for_room, "told of room that nobody waits for: {known:?}");
+                known.waits_for_room = false;
+            }
+            Event::MessageSent(id) => self.messages.on_sent_told(side, id),
+            Event::MessageAcknowledged(id) => self.messages.on_acknowledged(side, id),
+            Event::MessageFailed { id, reason, was_begun, message } => {
+                self.messages.on_failed(side, id, (reason, was_begun), &message);
+            }
+            Event::PeerRestarted => {
+                assert!(known.is_connected, "restarted before it was connected: {known:?}");
+                known.is_connected = false; // Connected follows.
+                // It ended the association that is no more (RFC 9260 §5.2.4 A).
+                known.is_shut_down = false;
+                known.was_restarted = true;
+                known.waits_for_reset = false;
+                known.is_path_active = true;
+            }
+            Event::StreamsReset { .. } => {
+                assert!(known.waits_for_reset, "told of a reset nobody asked for: {known:?}");
+                known.waits_for_reset = false;
+            }
+            Event::PathStatus { is_active, .. } => {
+                assert_ne!(known.is_path_active, is_active, "no change: {known:?}");
+                known.is_path_active = is_active;
+            }
+            // "Cookie received while shutting down".
+            Event::PeerError(code) => assert_eq!(code, 10, "the peer reports an error: {known:?}"),
+            Event::PeerShutdown | Event::PeerResetStreams(_) => {}
+            Event::Closed(reason) => self.on_closed(now, machine, index, reason),
+        }
+    }
+
+    fn on_closed(
+        &mut self,
+        now: Instant,
+        machine: &mut Watched,
+        index: usize,
+        reason: CloseReason,
+    ) {
+        let known = &mut self.known[index];
+        known.is_closed = true;
+        known.waits_for_room = false;
+        known.waits_for_reset = false;
+        let failed = self.messages.on_closed(known.side);
+        let guard: &[u8] = b"the shutdown took longer than its guard allows";
+        let is_explained = match &reason {
+            CloseReason::Shutdown => known.was_restarted || failed == 0,
+            CloseReason::Aborted { reason } if reason == ABORT_REASON => known.is_aborted,
+            CloseReason::Aborted { reason } => {
+                known.is_shut_down
+                    && (reason == guard || &reason[..] == b"shut down before it was established")
+            }
+            // No cause: the peer knows nothing of the association.
+            CloseReason::AbortedByPeer { cause: 0, .. } => true,
+            CloseReason::AbortedByPeer { cause: 12, reason } => {
+                reason == ABORT_REASON || &reason[..] == b"shut down before it was established"
+            }
+            CloseReason::AbortedByPeer { cause: 13, reason } => reason == guard,
+            CloseReason::AbortedByPeer { .. } => false,
+            CloseReason::Unreachable | CloseReason::ConnectTimedOut => true,
+        };
+        assert!(is_explained, "closed because of {reason:?}, {failed} failed: {known:?}");
+        self.closed.push(reason);
+        if self.is_calm {
+            self.known[index].is_reading = true;
+        }
+        self.read(now, machine, index);
+    }
+
+    fn shut_down_all(&mut self, network: &mut Network<Watched>, host: usize) {
+        let now = network.now();
+        for known in self.known.iter_mut().filter(|known| known.side.host == host) {
+            if !known.is_closed {
+                known.is_shut_down = true;
+                let machine = network.machine_mut(self.hosts[host]);
+                machine.endpoint.shutdown(now, known.side.id);
+            }
+        }
+    }
+
+    /// Whether nothing is open: no message, no wish of an application, nothing owed to a peer.
+    fn is_content(&self, network: &Network<Watched>) -> bool {
+        let waits = |known: &Known| {
+            let has_wish = known.waits_for_room || known.waits_for_reset || known.is_shut_down;
+            !known.is_closed && (has_wish || !known.is_connected)
+        };
+        self.messages.open().next().is_none()
+            && !self.known.iter().any(waits)
+            && self.hosts.iter().all(|&host| network.machine(host).endpoint.is_idle())
+    }
+
+    fn complaints(&self, network: &Network<Watched>) -> String {
+        use std::fmt::Write as _;
+        let mut text = String::new();
+        for sent in self.messages.open().take(3) {
+            let _ = write!(text, "\n  open: {:?} {:?} {:?}", sent.from, sent.id, sent.at);
+        }
+        for known in self.known.iter().filter(|known| !known.is_closed) {
+            let endpoint = &network.machine(self.hosts[known.side.host]).endpoint;
+            let statistics = endpoint.statistics(known.side.id);
+            let _ = write!(text, "\n  {known:?}\n    {statistics:?}");
+        }
+        for host in self.hosts {
+            let endpoint = &network.machine(host).endpoint;
+            let _ = write!(text, "\n  idle: {}, {:?}", endpoint.is_idle(), endpoint.poll_timeout());
+        }
+        text
+    }
+}
