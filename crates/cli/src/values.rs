@@ -18,6 +18,11 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// `5%`, `0.1%`, as a number from 0 to 1.
+pub(crate) fn probability(text: &str) -> Result<f64, String> {
+    netem::parse_probability(text).map_err(|error| error.to_string())
+}
+
 /// `ADDRESS:PORT`, where the address may be a name.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     const EXPECTED: &str = "expected ADDRESS:PORT, such as 192.0.2.1:9899, [2001:db8::1]:9899 or \

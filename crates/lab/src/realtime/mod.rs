@@ -24,6 +24,7 @@ mod link;
 mod load;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rexmit::emulator::EmulatorStatistics;
@@ -72,8 +73,8 @@ pub enum Progress {
     Delivered {
         /// The index of its profile.
         lane: usize,
-        /// What it waited.
-        latency: Duration,
+        /// The longest wait so far.
+        worst: Duration,
     },
 }
 
@@ -119,11 +120,12 @@ impl Replay {
         let mut running = JoinSet::new();
         for (index, lane) in lanes.into_iter().enumerate() {
             let watch = Arc::clone(&watch);
-            let on_delivery = move |latency| watch(Progress::Delivered { lane: index, latency });
+            let on_delivery = Arc::new(worst_so_far(move |worst| {
+                watch(Progress::Delivered { lane: index, worst });
+            }));
             let deadline = start + self.load.duration + PATIENCE;
-            running.spawn(async move {
-                Ok((index, lane.run((start, deadline), Arc::new(on_delivery)).await?))
-            });
+            running
+                .spawn(async move { Ok((index, lane.run((start, deadline), on_delivery).await?)) });
         }
         Ok(self.outcome(in_order(running).await?))
     }
@@ -164,6 +166,16 @@ impl Replay {
             .into_iter()
             .fold(comparison, |comparison, (name, value)| comparison.with(name, value))
             .with("on the wire", "both directions, with UDP and IPv4 headers")
+    }
+}
+
+/// Hands on the longest of the waits it is told.
+fn worst_so_far(watch: impl Fn(Duration) + Send + Sync) -> impl Fn(Duration) + Send + Sync {
+    let worst = AtomicU64::new(0);
+    move |latency| {
+        let latency = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        let before = worst.fetch_max(latency, Ordering::Relaxed);
+        watch(Duration::from_nanos(before.max(latency)));
     }
 }
 

@@ -88,10 +88,10 @@ pub mod netem {
         UnitError, format_duration, parse_duration, parse_probability, parse_rate, parse_size,
     };
 }
-/// What a path does to packets.
-pub use rexmit_netsim::path;
 pub use priority::Priority;
 use relay::Relay;
+/// What a path does to packets.
+pub use rexmit_netsim::path;
 
 /// What the emulator is to do.
 #[derive(Clone, Debug)]
