@@ -1,2 +1,30 @@
-//! The `rexmit` command.
-fn main() {}
+//! The `rexmit` command: reads arguments, calls the library, prints what came of it.
+//!
+//! One file per subcommand under `commands/`. A subcommand is a clap `Args` struct and a `run` that
+//! takes it; what it does is in the libraries. Results go to standard output, everything else to
+//! standard error; [`failure`] says what the exit codes mean.
+
+mod commands;
+mod failure;
+mod output;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Reliable transport that recovers from loss before its users notice: SCTP in user space, and a
+/// laboratory around it.
+#[derive(Debug, Parser)]
+#[command(name = "rexmit", version, max_term_width = 100, after_help = failure::EXIT_CODES)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+fn main() -> ExitCode {
+    match commands::run(CommandLine::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.tell(),
+    }
+}

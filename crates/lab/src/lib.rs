@@ -5,9 +5,11 @@
 //! of a run, [`measure::Comparison`] several of them side by side. [`table`] prints a comparison on
 //! a terminal, [`report`] writes it as one HTML file, and serde as JSON; all three say the same.
 //!
-//! Nothing here knows how a run was made.
+//! Nothing there knows how a run was made. [`realtime`] makes runs on real sockets.
 
+pub mod finding;
 pub mod measure;
+pub mod realtime;
 pub mod report;
 pub mod table;
 pub mod timesequence;

@@ -106,13 +106,29 @@ impl Trace {
     /// [`TraceError`], which names the file and the place in it.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let file = path.display().to_string();
-        let bytes =
-            read(path).map_err(|source| TraceError::Unreadable { file: file.clone(), source })?;
+        let unreadable = |source| TraceError::Unreadable { file: file.clone(), source };
+        Self::read(&file, &name_of(path), File::open(path).map_err(unreadable)?)
+    }
+
+    /// Reads what [`open`](Self::open) would read in a file of these bytes; errors call it `file`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_bytes(file: &str, bytes: &[u8]) -> Result<Self, TraceError> {
+        Self::read(file, &name_of(Path::new(file)), bytes)
+    }
+
+    fn read(file: &str, name: &str, source: impl Read) -> Result<Self, TraceError> {
+        let file = file.to_owned();
+        let bytes = match decompressed(source) {
+            Ok(bytes) => bytes,
+            Err(source) => return Err(TraceError::Unreadable { file, source }),
+        };
         if bytes.len() as u64 > Self::MAX_FILE {
             return Err(TraceError::TooLarge(file));
         }
         let trace = if capture::is_capture(&bytes) {
-            capture::read(&file, &name_of(path), &bytes)?
+            capture::read(&file, name, &bytes)?
         } else {
             rows::read(&file, &bytes)?
         };
@@ -166,12 +182,11 @@ impl Iterator for Replay<'_> {
 
 impl ExactSizeIterator for Replay<'_> {}
 
-/// The file's bytes, at most one more than are allowed.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+/// The bytes of `source`, at most one more than are allowed.
+fn decompressed(mut source: impl Read) -> io::Result<Vec<u8>> {
     let mut magic = Vec::new();
-    (&mut file).take(2).read_to_end(&mut magic)?;
-    let whole = magic.as_slice().chain(&file);
+    (&mut source).take(2).read_to_end(&mut magic)?;
+    let whole = magic.as_slice().chain(source);
     let mut bytes = Vec::new();
     if magic == [0x1F, 0x8B] {
         MultiGzDecoder::new(whole).take(Trace::MAX_FILE + 1).read_to_end(&mut bytes)?;

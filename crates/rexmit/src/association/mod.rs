@@ -61,6 +61,13 @@ impl Association {
         Self { handle: Arc::new(handle), established }
     }
 
+    /// The number that the endpoint's [trace events](crate::Endpoint::set_trace) give it. It is
+    /// used again after the association is gone.
+    #[must_use]
+    pub fn trace_number(&self) -> u32 {
+        self.cell().id.index()
+    }
+
     /// Where the peer was when the association began.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {

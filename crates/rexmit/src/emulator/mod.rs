@@ -81,8 +81,17 @@ use thiserror::Error;
 
 use crate::BindError;
 pub use lateness::Lateness;
+/// Values and whole paths as people write them.
+pub mod netem {
+    pub use rexmit_netsim::netem::NetemError;
+    pub use rexmit_netsim::units::{
+        UnitError, format_duration, parse_duration, parse_probability, parse_rate, parse_size,
+    };
+}
 pub use priority::Priority;
 use relay::Relay;
+/// What a path does to packets.
+pub use rexmit_netsim::path;
 
 /// What the emulator is to do.
 #[derive(Clone, Debug)]

@@ -1,0 +1,23 @@
+//! `rexmit completions` and `rexmit man`.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::examples;
+use crate::CommandLine;
+use crate::failure::Outcome;
+use crate::output;
+
+/// Print a script that completes rexmit's command line in a shell.
+#[derive(Debug, Args)]
+#[command(after_help = examples!("  rexmit completions bash > /etc/bash_completion.d/rexmit\n  rexmit completions fish | source"))]
+pub(crate) struct Arguments {
+    /// Which shell.
+    shell: Shell,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut CommandLine::command(), "rexmit", &mut script);
+    output::print(&String::from_utf8_lossy(&script))
+}

@@ -1,0 +1,199 @@
+//! `rexmit demo`.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rexmit_lab::realtime::{
+    Link, Load, LoadError, Outcome as Measured, Progress, RealtimeError, Replay, all_profiles,
+};
+use rexmit_lab::{finding, report, table};
+
+use super::examples;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::output::{self, Format};
+use crate::values;
+
+/// Replay a captured game over an emulated lossy link, once per recovery profile, side by side.
+///
+/// Everything runs on this machine, over real UDP sockets, without privileges. A server sends what
+/// the game's server sent to two of its players; the table and the report tell what each message
+/// waited for.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit demo
+  rexmit demo --duration 2min --loss 1% --burst 3
+  rexmit demo --trace ssh --profile rfc9260,lksctp --report ssh.html
+  rexmit demo --json | jq '.runs[] | {profile, latency}'"))]
+pub(crate) struct Arguments {
+    /// How much of the trace to replay, from its middle.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::interval)]
+    duration: Duration,
+    /// Round-trip time of the link, half of it each way.
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = values::duration)]
+    rtt: Duration,
+    /// Share of packets that are lost, each way.
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = values::probability)]
+    loss: f64,
+    /// Lose packets in bursts of so many on average, instead of each for itself.
+    #[arg(long, value_name = "PACKETS")]
+    burst: Option<f64>,
+    /// Let each packet's delay vary by up to so much; this alone does not reorder.
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::duration)]
+    jitter: Duration,
+    /// Let so many packets take a quarter of the round-trip time longer, so that others pass them.
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = values::probability)]
+    reorder: f64,
+    /// Recovery profiles to compare, all if none is named (see `rexmit profiles`).
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    profile: Vec<String>,
+    /// What to replay: bzflag-tcp, crossfire, ssh, vnc, or a file (CSV trace, pcap or pcapng).
+    #[arg(long, value_name = "NAME", default_value = "crossfire")]
+    trace: String,
+    /// Where the emulator's randomness comes from; the same seed loses the same packets.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Deliver messages in any order, not each after the ones before it.
+    #[arg(long)]
+    unordered: bool,
+    /// Where to write the report [default: rexmit-demo.html; none with --json].
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let report = match (&arguments.report, arguments.format.json) {
+        (Some(path), _) => Some(path.clone()),
+        (None, false) => Some(PathBuf::from("rexmit-demo.html")),
+        (None, true) => None,
+    };
+    let json = arguments.format.json;
+    let replay = replay(arguments)?;
+    // Before the half minute rather than after it.
+    if let Some(path) = &report {
+        File::options().create(true).append(true).open(path).map_err(|e| unwritable(path, &e))?;
+    }
+    let bars = Bars::new(&replay, json);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let watch = Arc::clone(&bars);
+    let measured = runtime.block_on(replay.run(Arc::new(move |progress| watch.show(progress))));
+    bars.clear();
+    let measured = measured?;
+    if let Some(path) = &report {
+        let html = report::html(&measured.comparison).map_err(std::io::Error::from)?;
+        fs::write(path, html).map_err(|error| unwritable(path, &error))?;
+    }
+    if json {
+        return output::json_line(&measured.comparison.without_curves());
+    }
+    output::print(&text(&replay, &measured, report.as_deref()))
+}
+
+fn replay(arguments: Arguments) -> Result<Replay, Failure> {
+    let Arguments { rtt, loss, burst, jitter, reorder, .. } = arguments;
+    let profiles =
+        if arguments.profile.is_empty() { all_profiles() } else { arguments.profile.clone() };
+    Ok(Replay {
+        load: Load::open(&arguments.trace, arguments.duration)?,
+        link: Link { rtt, loss, burst, jitter, reorder },
+        profiles,
+        seed: arguments.seed,
+        unordered: arguments.unordered,
+    })
+}
+
+fn text(replay: &Replay, measured: &Measured, report: Option<&std::path::Path>) -> String {
+    let comparison = &measured.comparison;
+    let mut text = format!("{}, seed {}\n\n", comparison.title, comparison.seed);
+    text += &table::render(comparison);
+    if let Some(sentence) = finding::sentence(comparison) {
+        text += &format!("\n{sentence}\n");
+    }
+    let error = measured.timing_error().as_secs_f64() * 1e3;
+    let lanes = replay.profiles.len();
+    text += &format!(
+        "\nThe emulated link was late by {error:.2} ms at the 99th percentile ({lanes} at a time).\n"
+    );
+    if let Some(path) = report {
+        text += &format!("The report with the curves and the worst stalls: {}\n", path.display());
+    }
+    text
+}
+
+fn unwritable(path: &std::path::Path, error: &std::io::Error) -> Failure {
+    let path = path.display();
+    Failure::new(
+        Kind::File,
+        format!("the report cannot be written to {path}: {error}; choose another with --report"),
+    )
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let kind = match error {
+            LoadError::Trace(_) => Kind::File,
+            _ => Kind::Usage,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<RealtimeError> for Failure {
+    fn from(error: RealtimeError) -> Self {
+        match error {
+            RealtimeError::UnknownProfile { .. } => Self::new(Kind::Usage, error),
+            RealtimeError::Emulator(error) => error.into(),
+            RealtimeError::Bind(error) => error.into(),
+            error => Self::new(Kind::Failed, error),
+        }
+    }
+}
+
+/// A bar per profile on standard error; nothing unless that is a terminal.
+struct Bars {
+    all: MultiProgress,
+    lanes: Vec<ProgressBar>,
+}
+
+impl Bars {
+    fn new(replay: &Replay, is_hidden: bool) -> Arc<Self> {
+        let target =
+            if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let all = MultiProgress::with_draw_target(target);
+        let widest = replay.profiles.iter().map(String::len).max().unwrap_or_default();
+        let style = ProgressStyle::with_template(
+            "{prefix}  {bar:30}  {pos:>5} of {len} messages delivered, worst wait {msg}",
+        )
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let lane = |name: &String| {
+            let bar = ProgressBar::new(replay.load.messages() as u64).with_style(style.clone());
+            let bar = all.add(bar);
+            bar.set_prefix(format!("{name:widest$}"));
+            bar.set_message("–");
+            bar
+        };
+        let lanes = replay.profiles.iter().map(lane).collect();
+        Arc::new(Self { all, lanes })
+    }
+
+    fn show(&self, progress: Progress) {
+        match progress {
+            Progress::Started { .. } => self.lanes.iter().for_each(ProgressBar::tick),
+            Progress::Delivered { lane, worst } => {
+                if let Some(bar) = self.lanes.get(lane) {
+                    bar.set_message(format!("{:.2} s", worst.as_secs_f64()));
+                    bar.inc(1);
+                }
+            }
+        }
+    }
+
+    fn clear(&self) {
+        let _ = self.all.clear();
+    }
+}

@@ -1,0 +1,89 @@
+//! How a command fails: in words for people, and as an exit code for programs.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// The exit codes in words, at the end of every `--help`.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed: the error message says why and what to do
+  2  wrong arguments
+  3  an address cannot be had: in use, not of this machine, or not permitted
+  4  the peer does not answer, or refuses
+  5  a file cannot be read or written, or is not what was expected
+  130  interrupted before the end";
+
+/// The kind of a failure: its exit code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Anything without a code of its own.
+    Failed = 1,
+    /// Arguments that clap cannot judge alone.
+    Usage = 2,
+    /// A local address cannot be had.
+    Address = 3,
+    /// The peer does not answer, or refuses.
+    Peer = 4,
+    /// A file.
+    File = 5,
+    /// SIGINT or SIGTERM before the end.
+    Interrupted = 130,
+}
+
+/// Why a command failed, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    message: String,
+}
+
+impl Failure {
+    /// A failure in the words of `message`.
+    pub(crate) fn new(kind: Kind, message: impl fmt::Display) -> Self {
+        Self { kind, message: message.to_string() }
+    }
+
+    /// Prints the message and returns the exit code.
+    pub(crate) fn tell(&self) -> ExitCode {
+        eprintln!("rexmit: {}", self.message);
+        ExitCode::from(self.kind as u8)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::new(Kind::Failed, error)
+    }
+}
+
+impl From<rexmit::BindError> for Failure {
+    fn from(error: rexmit::BindError) -> Self {
+        let kind = match error {
+            rexmit::BindError::Config(_) => Kind::Usage,
+            _ => Kind::Address,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<rexmit::ConnectError> for Failure {
+    fn from(error: rexmit::ConnectError) -> Self {
+        Self::new(Kind::Peer, error)
+    }
+}
+
+impl From<rexmit::emulator::EmulatorError> for Failure {
+    fn from(error: rexmit::emulator::EmulatorError) -> Self {
+        use rexmit::emulator::EmulatorError;
+        match error {
+            EmulatorError::Bind(error) => error.into(),
+            EmulatorError::Path { .. } => Self::new(Kind::Usage, error),
+            EmulatorError::Io(_) => Self::new(Kind::Failed, error),
+        }
+    }
+}
+
+/// What `run` of a subcommand returns.
+pub(crate) type Outcome = Result<(), Failure>;

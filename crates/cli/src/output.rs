@@ -1,0 +1,37 @@
+//! Results on standard output.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::failure::Outcome;
+
+/// The option that every subcommand with a result has.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Format {
+    /// Print one JSON document for programs instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Format {
+    /// Prints `value` as JSON if asked for, else what `text` makes of it.
+    pub(crate) fn print<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) -> Outcome {
+        if self.json { json_line(value) } else { print(&text(value)) }
+    }
+}
+
+/// Prints `value` as one line of JSON.
+pub(crate) fn json_line<T: Serialize>(value: &T) -> Outcome {
+    print(&format!("{}\n", serde_json::to_string(value).map_err(io::Error::from)?))
+}
+
+/// Prints text. Nobody reading it any more is no failure: `rexmit … | head` is ordinary.
+pub(crate) fn print(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,202 @@
+//! Comparisons in real time: the messages of a captured trace go from a server to its clients over
+//! real sockets, through the link emulator, under several recovery profiles side by side.
+//!
+//! Each profile has a *lane* of its own: a server, a client per flow, and an emulator between them.
+//! All emulators draw from the same seed, so that the n-th packet of a direction is lost in every
+//! lane or in none. All lanes run at the same time on the calling runtime.
+//!
+//! # What is measured
+//!
+//! - The server's profile is what is compared: the messages go from the server to the clients.
+//! - A message of the trace is a message of SCTP, of the same length. The payload protocol
+//!   identifier carries its number, so that even messages of one byte arrive by name; the content is
+//!   made up and checked. Each must be delivered exactly once, and in order unless
+//!   [`Replay::unordered`]: anything else ends the run with [`RealtimeError::Broken`].
+//! - Latency counts from the time at which the trace has the message to the time at which the
+//!   client's `recv` returns it, on one clock ([`rexmit::clock`]).
+//! - On the wire is what enters the emulator in both directions from the first message on: SCTP
+//!   packets with their UDP and IPv4 headers, acknowledgements and lost packets included.
+
+mod error;
+mod flow;
+mod lane;
+mod link;
+mod load;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rexmit::emulator::EmulatorStatistics;
+use rexmit::{AssociationConfig, clock};
+use rexmit_core::Instant;
+use rexmit_sctp::recovery::PROFILES;
+use tokio::task::JoinSet;
+
+use crate::measure::{Comparison, Run};
+pub use error::RealtimeError;
+use lane::Lane;
+pub use link::Link;
+pub use load::{BUNDLED, Bundled, Load, LoadError, MAX_FLOWS};
+
+/// From when the last lane is ready to the first message.
+const HEAD_START: Duration = Duration::from_millis(50);
+
+/// How long a run waits, after the last message was to be sent, for what is still under way. Longer
+/// than three timeouts in a row with their backoff.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// The messages.
+    pub load: Load,
+    /// The link between server and clients.
+    pub link: Link,
+    /// The names of the recovery profiles, a lane for each.
+    pub profiles: Vec<String>,
+    /// The seed of the emulators.
+    pub seed: u64,
+    /// Whether messages may be delivered in any order. A game over TCP knows order only.
+    pub unordered: bool,
+}
+
+/// Something to show while a run lasts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// All associations stand.
+    Started {
+        /// Messages in each lane.
+        messages: usize,
+    },
+    /// A message was delivered.
+    Delivered {
+        /// The index of its profile.
+        lane: usize,
+        /// The longest wait so far.
+        worst: Duration,
+    },
+}
+
+/// Is told of progress, on the runtime's threads.
+pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The figures, a run per profile in their order.
+    pub comparison: Comparison,
+    /// What each lane's emulator did, handshakes included.
+    pub emulators: Vec<EmulatorStatistics>,
+}
+
+impl Outcome {
+    /// The 99th percentile of the emulators' lateness; the worst lane's.
+    #[must_use]
+    pub fn timing_error(&self) -> Duration {
+        self.emulators.iter().map(|emulator| emulator.lateness.p99).max().unwrap_or_default()
+    }
+}
+
+/// The names of all profiles, in the order in which they are compared.
+#[must_use]
+pub fn all_profiles() -> Vec<String> {
+    PROFILES.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
+impl Replay {
+    /// Sets up the lanes, replays the messages in real time and measures.
+    ///
+    /// # Errors
+    /// When a profile or a link cannot be, no socket is to be had, no association comes about, one
+    /// ends early, or the transport does not keep its promises.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with its I/O driver and timer enabled.
+    pub async fn run(&self, watch: Watch) -> Result<Outcome, RealtimeError> {
+        let lanes = self.set_up().await?;
+        watch(Progress::Started { messages: self.load.messages() });
+        let start = clock::now() + HEAD_START;
+        let mut running = JoinSet::new();
+        for (index, lane) in lanes.into_iter().enumerate() {
+            let watch = Arc::clone(&watch);
+            let on_delivery = Arc::new(worst_so_far(move |worst| {
+                watch(Progress::Delivered { lane: index, worst });
+            }));
+            let deadline = start + self.load.duration + PATIENCE;
+            running
+                .spawn(async move { Ok((index, lane.run((start, deadline), on_delivery).await?)) });
+        }
+        Ok(self.outcome(in_order(running).await?))
+    }
+
+    /// A lane for each profile, with its associations established.
+    async fn set_up(&self) -> Result<Vec<Lane>, RealtimeError> {
+        let mut lanes = JoinSet::new();
+        for (index, name) in self.profiles.iter().enumerate() {
+            let (name, replay) = (name.clone(), self.clone());
+            let config = AssociationConfig::profile(&name)
+                .ok_or_else(|| RealtimeError::UnknownProfile { name: name.clone() })?;
+            lanes.spawn(async move { Ok((index, Lane::set_up(name, config, &replay).await?)) });
+        }
+        in_order(lanes).await
+    }
+
+    fn outcome(&self, lanes: Vec<(Run, EmulatorStatistics)>) -> Outcome {
+        let (runs, emulators): (Vec<Run>, Vec<_>) = lanes.into_iter().unzip();
+        let mut outcome = Outcome { comparison: self.describe(), emulators };
+        let lateness = format!("{:.2} ms at p99", outcome.timing_error().as_secs_f64() * 1e3);
+        let comparison = outcome.comparison.with("emulator's timing error", lateness);
+        outcome.comparison =
+            runs.iter().fold(comparison, |comparison, run| comparison.with_run(run));
+        outcome
+    }
+
+    /// The comparison without its runs.
+    fn describe(&self) -> Comparison {
+        let Load { name, flows, duration } = &self.load;
+        let title = format!("{name} from a server to its clients, {}", self.link);
+        let comparison = Comparison::new(title, self.seed)
+            .with("traffic", format!("trace {name}, server to client"))
+            .with("associations", flows.len().to_string())
+            .with("duration", format!("{:.0} s", duration.as_secs_f64()))
+            .with("delivery", if self.unordered { "unordered" } else { "ordered" });
+        self.link
+            .parameters()
+            .into_iter()
+            .fold(comparison, |comparison, (name, value)| comparison.with(name, value))
+            .with("on the wire", "both directions, with UDP and IPv4 headers")
+    }
+}
+
+/// Hands on the longest of the waits it is told.
+fn worst_so_far(watch: impl Fn(Duration) + Send + Sync) -> impl Fn(Duration) + Send + Sync {
+    let worst = AtomicU64::new(0);
+    move |latency| {
+        let latency = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        let before = worst.fetch_max(latency, Ordering::Relaxed);
+        watch(Duration::from_nanos(before.max(latency)));
+    }
+}
+
+/// The results of tasks in the order of their indices, or the first error. Dropping the set stops
+/// the others.
+async fn in_order<T: 'static>(
+    mut tasks: JoinSet<Result<(usize, T), RealtimeError>>,
+) -> Result<Vec<T>, RealtimeError> {
+    let mut results = Vec::new();
+    while let Some(joined) = tasks.join_next().await {
+        results.push(match joined {
+            Ok(result) => result?,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(cancelled) => unreachable!("nobody cancels it: {cancelled}"),
+            },
+        });
+    }
+    results.sort_by_key(|(index, _)| *index);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}
+
+/// A stretch of the run: from the first message to the end of patience.
+type Span = (Instant, Instant);
