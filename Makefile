@@ -11,15 +11,15 @@ demo: ## replay a game stream over a lossy path, compare the recovery profiles, 
 	@$(CARGO) run --quiet --release -p rexmit-cli -- demo
 
 test: setup ## all tests: units, scripts, random operations, fuzz, real peers (short forms)
-	$(CARGO) test --workspace --quiet
+	$(CARGO) test --quiet
 	scripts/interop --messages 500
 
 test-long: setup ## the same at full length: thousands of seeds, 10,000 messages with every peer
-	REXMIT_SEEDS=$(SEEDS) $(CARGO) test --workspace --quiet --release
+	REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release
 	scripts/interop --messages 10000
 
 bench: setup ## ratios against rivals and limits, measured in one run
-	@$(CARGO) run --quiet --release -p rexmit-bench
+	@$(CARGO) run --quiet --profile dist -p rexmit-bench
 
 doc: ## the documentation of every crate, in target/doc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps

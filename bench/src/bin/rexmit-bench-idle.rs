@@ -1,0 +1,10 @@
+//! The part of the measurement that counts allocations, in a process of its own, so that the
+//! counting costs nobody else anything. Prints its rows as JSON.
+
+fn main() {
+    let rows = rexmit_bench::idle::measure(
+        |work| allocation_counter::measure(work).bytes_current,
+        rexmit_bench::REPETITIONS,
+    );
+    println!("{}", serde_json::to_string(&rows).expect("rows are plain values"));
+}

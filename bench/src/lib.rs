@@ -1,0 +1,15 @@
+//! Measures rexmit against its rivals and its limits.
+//!
+//! Every figure is a ratio within one run on one machine: against another implementation that did
+//! the same at the same time, or against a stated limit. Nothing here is a test, and no test
+//! depends on a time.
+
+pub mod bulk;
+pub mod idle;
+pub mod loopback;
+pub mod report;
+pub mod sample;
+pub mod simulation;
+
+/// How often each contestant of a comparison runs.
+pub const REPETITIONS: usize = 7;
