@@ -69,6 +69,7 @@ impl Association {
 
     fn establish(&mut self, cx: &mut Context<'_>, incoming: bool) {
         self.timers.stop(Timer::T1);
+        self.owed.setup = false;
         self.error_count = 0;
         self.set_state(cx, State::Established);
         self.start_heartbeats(cx);
