@@ -321,9 +321,9 @@ impl Endpoint {
                     && slot.association.peer_addresses().any(|ip| ip == route.remote.ip())
             })
         });
-        if let Some(index) = by_address.filter(|_| is_shutdown_ack(packet))
-            && self.table.slot(index).is_some_and(|slot| slot.association.is_setting_up())
-        {
+        let is_setting_up =
+            |index| self.table.slot(index).is_some_and(|slot| slot.association.is_setting_up());
+        if by_address.is_some_and(|index| is_setting_up(index)) && has_shutdown_ack(packet) {
             // It ends an association before the one being set up (RFC 9260 §8.5.1 E).
             return self.on_stray(route, packet);
         }
@@ -351,8 +351,8 @@ impl Endpoint {
     }
 }
 
-fn is_shutdown_ack(packet: &Packet<'_>) -> bool {
-    matches!(packet.chunks().next(), Some(Ok(raw)) if raw.kind == kind::SHUTDOWN_ACK)
+fn has_shutdown_ack(packet: &Packet<'_>) -> bool {
+    packet.chunks().flatten().any(|raw| raw.kind == kind::SHUTDOWN_ACK)
 }
 
 /// Whether the packet is an ABORT or SHUTDOWN COMPLETE with the T bit.
