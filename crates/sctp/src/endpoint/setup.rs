@@ -326,6 +326,7 @@ impl Endpoint {
             }
             (false, false) if has_ties => {
                 let identity = self.with_tie_tags(cookie.identity);
+                self.table.forget_addresses(index);
                 with_association!(self, now, index, |association, cx| {
                     association.restart(cx, identity, (route, &cookie.peer));
                 });
