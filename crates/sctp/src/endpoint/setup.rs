@@ -98,6 +98,10 @@ impl Endpoint {
                 causes.push_restart_with_new_addresses(added.iter().copied());
             });
         }
+        // In COOKIE-WAIT an answer goes only to where the application has connected to
+        // (RFC 9260 §5.2.1 rules 1 and 2); in other states this is the INIT's own way.
+        let is_from_known = is_known(route.remote.ip());
+        let route = if is_from_known { route } else { association.primary_route() };
         let existing = if association.is_setting_up() {
             Existing::Colliding(*association.identity())
         } else {
