@@ -2,6 +2,7 @@
 //! a second cookie does to an association that exists. Answering INIT keeps no state and is the
 //! endpoint's business.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,9 +62,14 @@ impl Association {
         self.inbound.on_peer_known(peer.initial_tsn, inbound);
         self.reset.on_peer_known(peer.initial_tsn);
         for &address in &peer.addresses {
-            if self.paths.add(address) {
-                self.out.recovery.add_path(self.config.pmdcs());
-            }
+            self.note_address(address);
+        }
+    }
+
+    /// The peer can also be reached at `address`.
+    pub(crate) fn note_address(&mut self, address: IpAddr) {
+        if self.paths.add(address) {
+            self.out.recovery.add_path(self.config.pmdcs());
         }
     }
 

@@ -386,6 +386,9 @@ impl Machine for Endpoint {
             Some(Ok(raw)) if raw.kind == kind::COOKIE_ECHO => {
                 self.on_cookie_echo(now, route, &packet, bytes.len());
             }
+            Some(Ok(raw)) if raw.kind == kind::INIT_ACK => {
+                self.on_init_ack(now, route, &packet, bytes.len());
+            }
             Some(Ok(_)) => self.deliver(now, route, &packet, bytes.len()),
             Some(Err(_)) | None => self.statistics.malformed += 1,
         }
