@@ -8,6 +8,7 @@ mod stray;
 mod table;
 
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use rexmit_core::trace::TraceSink;
@@ -351,6 +352,12 @@ impl Endpoint {
     }
 }
 
+/// Whether it is no address of many hosts (RFC 9260 §8.4 rule 1). A broadcast address of a subnet
+/// cannot be told from others.
+fn may_be_one_host(address: IpAddr) -> bool {
+    !address.is_multicast() && address != IpAddr::V4(Ipv4Addr::BROADCAST)
+}
+
 fn has_shutdown_ack(packet: &Packet<'_>) -> bool {
     packet.chunks().flatten().any(|raw| raw.kind == kind::SHUTDOWN_ACK)
 }
@@ -372,7 +379,10 @@ impl Machine for Endpoint {
             self.statistics.malformed += 1;
             return;
         };
-        let is_unicast = !route.remote.ip().is_multicast() && !route.remote.ip().is_unspecified();
+        // An unspecified local address only says that the driver does not know it.
+        let is_unicast = may_be_one_host(route.remote.ip())
+            && !route.remote.ip().is_unspecified()
+            && may_be_one_host(route.local.ip());
         if packet.header.destination_port != self.config.port || !is_unicast {
             self.statistics.misdirected += 1;
             return;
