@@ -104,10 +104,10 @@ impl Association {
         }
     }
 
-    /// HEARTBEAT: answered to where it came from, unchanged.
-    pub(super) fn on_heartbeat(&mut self, route: Route, info: &[u8]) {
+    /// HEARTBEAT: answered to where it came from, with all that is in it.
+    pub(super) fn on_heartbeat(&mut self, route: Route, value: &[u8]) {
         if self.state.may_answer_heartbeat() {
-            self.owed.heartbeat_ack(route, info);
+            self.owed.heartbeat_ack(route, value);
         }
     }
 

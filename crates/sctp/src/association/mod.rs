@@ -208,7 +208,7 @@ impl Association {
             Chunk::Sack(sack) => self.on_sack(cx, &sack),
             Chunk::InitAck(init_ack) => self.on_init_ack(cx, &init_ack),
             Chunk::CookieAck => self.on_cookie_ack(cx),
-            Chunk::Heartbeat(info) => self.on_heartbeat(route, info),
+            Chunk::Heartbeat(_) => self.on_heartbeat(route, raw.value),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(cx, info),
             Chunk::Error { causes } => self.on_error(cx, causes),
             Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(cx, cumulative_tsn_ack),
