@@ -206,7 +206,11 @@ impl Association {
             _ if reflected => return Next::Stop,
             Chunk::Data(data) => self.on_data(cx, &data),
             Chunk::Sack(sack) => self.on_sack(cx, &sack),
-            Chunk::InitAck(init_ack) => self.on_init_ack(cx, &init_ack),
+            Chunk::InitAck(init_ack) => {
+                self.on_init_ack(cx, &init_ack);
+                // It stands alone (RFC 9260 §6.10).
+                return Next::Stop;
+            }
             Chunk::CookieAck => self.on_cookie_ack(cx),
             Chunk::Heartbeat(_) => self.on_heartbeat(route, raw.value),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(cx, info),
