@@ -160,6 +160,7 @@ impl Association {
     ) {
         let Some(path) = self.paths.on_packet(route) else { return };
         self.inbound.reply_path = path;
+        self.hear_of_peer_while_shutdown_sent(cx);
         self.out.begin_opportunity();
         self.inbound.begin_packet();
         for raw in packet.chunks() {
