@@ -29,6 +29,8 @@ impl Association {
             State::ShutdownPending => {
                 self.set_state(cx, State::ShutdownSent);
                 self.owed.shutdown = true;
+                // SHUTDOWN acknowledges what a delayed SACK would.
+                self.timers.stop(Timer::Sack);
                 self.stop_heartbeats();
                 let guard = cx.now + self.config.shutdown_guard();
                 self.timers.arm(Timer::T5ShutdownGuard, guard);
