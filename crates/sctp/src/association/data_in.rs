@@ -193,7 +193,8 @@ impl Association {
             self.timers.arm(Timer::Sack, cx.now + self.config.sack_delay);
         }
         if matches!(self.state, State::ShutdownSent) {
-            self.on_data_while_shutdown_sent(cx);
+            // Each packet with DATA is answered with SHUTDOWN (RFC 9260 §9.2).
+            self.owed.shutdown = true;
         }
         self.tell_readable(cx);
     }

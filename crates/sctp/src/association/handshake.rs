@@ -2,6 +2,7 @@
 //! a second cookie does to an association that exists. Answering INIT keeps no state and is the
 //! endpoint's business.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,14 +62,20 @@ impl Association {
         self.inbound.on_peer_known(peer.initial_tsn, inbound);
         self.reset.on_peer_known(peer.initial_tsn);
         for &address in &peer.addresses {
-            if self.paths.add(address) {
-                self.out.recovery.add_path(self.config.pmdcs());
-            }
+            self.note_address(address);
+        }
+    }
+
+    /// The peer can also be reached at `address`.
+    pub(crate) fn note_address(&mut self, address: IpAddr) {
+        if self.paths.add(address) {
+            self.out.recovery.add_path(self.config.pmdcs());
         }
     }
 
     fn establish(&mut self, cx: &mut Context<'_>, incoming: bool) {
         self.timers.stop(Timer::T1);
+        self.owed.setup = false;
         self.error_count = 0;
         self.set_state(cx, State::Established);
         self.start_heartbeats(cx);

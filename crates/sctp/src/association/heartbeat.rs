@@ -14,9 +14,11 @@ const INFO_LEN: usize = 8 + 1 + 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Heartbeat {
     Off,
-    /// The next is due then, if the path is idle until then.
+    /// The next is due then, if the path is idle until then. The answer to the last may still
+    /// come, late.
     Resting {
         until: Instant,
+        unanswered: Option<u64>,
     },
     /// It is to be sent as soon as may be.
     Due,
@@ -31,26 +33,25 @@ impl Heartbeat {
     pub(super) const fn deadline(self) -> Option<Instant> {
         match self {
             Self::Off | Self::Due => None,
-            Self::Resting { until } => Some(until),
+            Self::Resting { until, .. } => Some(until),
             Self::Awaiting { deadline, .. } => Some(deadline),
         }
     }
 }
 
 impl Association {
-    /// HB.interval + RTO, with jitter of half the RTO either way.
-    fn heartbeat_period(&self, cx: &mut Context<'_>, path: u8) -> Option<Duration> {
+    /// HB.interval + RTO, with jitter of half the RTO either way: the least it may be, and what is
+    /// drawn on top of it.
+    fn heartbeat_period(&self, cx: &mut Context<'_>, path: u8) -> Option<(Duration, Duration)> {
         let interval = self.config.heartbeat_interval?;
         let rto = self.out.recovery.timer(path).rto();
         let jitter = cx.rng.below(u64::try_from(rto.as_nanos()).unwrap_or(u64::MAX));
-        Some(interval + rto / 2 + Duration::from_nanos(jitter))
+        Some((interval + rto / 2, Duration::from_nanos(jitter)))
     }
 
     /// The association is established: the primary path is watched from now on.
     pub(super) fn start_heartbeats(&mut self, cx: &mut Context<'_>) {
-        if let Some(period) = self.heartbeat_period(cx, PRIMARY) {
-            self.paths.primary_mut().heartbeat = Heartbeat::Resting { until: cx.now + period };
-        }
+        self.rest(cx, None);
     }
 
     pub(super) fn stop_heartbeats(&mut self) {
@@ -64,18 +65,19 @@ impl Association {
         }
         let entry = self.paths.primary();
         match entry.heartbeat {
-            Heartbeat::Resting { until } if until <= cx.now => {
-                let interval = self.config.heartbeat_interval.unwrap_or_default();
-                let idle_from = entry.last_used + interval;
-                self.paths.primary_mut().heartbeat = if idle_from > cx.now {
-                    Heartbeat::Resting { until: idle_from }
-                } else {
-                    Heartbeat::Due
+            Heartbeat::Resting { until, unanswered } if until <= cx.now => {
+                let last_used = entry.last_used;
+                self.paths.primary_mut().heartbeat = match self.heartbeat_period(cx, PRIMARY) {
+                    // The path was used meanwhile: the period begins with that.
+                    Some((least, jitter)) if last_used + least > cx.now => {
+                        Heartbeat::Resting { until: last_used + least + jitter, unanswered }
+                    }
+                    _ => Heartbeat::Due,
                 };
             }
-            Heartbeat::Awaiting { deadline, .. } if deadline <= cx.now => {
+            Heartbeat::Awaiting { nonce, deadline } if deadline <= cx.now => {
                 self.out.recovery.back_off(PRIMARY);
-                self.rest(cx);
+                self.rest(cx, Some(nonce));
                 self.count_path_error(cx, PRIMARY);
                 self.count_error(cx);
             }
@@ -83,10 +85,11 @@ impl Association {
         }
     }
 
-    fn rest(&mut self, cx: &mut Context<'_>) {
-        let period = self.heartbeat_period(cx, PRIMARY);
-        self.paths.primary_mut().heartbeat =
-            period.map_or(Heartbeat::Off, |period| Heartbeat::Resting { until: cx.now + period });
+    fn rest(&mut self, cx: &mut Context<'_>, unanswered: Option<u64>) {
+        let (now, period) = (cx.now, self.heartbeat_period(cx, PRIMARY));
+        let resting =
+            |(least, jitter)| Heartbeat::Resting { until: now + least + jitter, unanswered };
+        self.paths.primary_mut().heartbeat = period.map_or(Heartbeat::Off, resting);
     }
 
     /// Writes the HEARTBEAT that is due.
@@ -104,10 +107,10 @@ impl Association {
         }
     }
 
-    /// HEARTBEAT: answered to where it came from, unchanged.
-    pub(super) fn on_heartbeat(&mut self, route: Route, info: &[u8]) {
+    /// HEARTBEAT: answered to where it came from, with all that is in it.
+    pub(super) fn on_heartbeat(&mut self, route: Route, value: &[u8]) {
         if self.state.may_answer_heartbeat() {
-            self.owed.heartbeat_ack(route, info);
+            self.owed.heartbeat_ack(route, value);
         }
     }
 
@@ -117,12 +120,16 @@ impl Association {
         let number = |bytes: &[u8]| bytes.iter().fold(0u64, |n, &b| n << 8 | u64::from(b));
         let (echoed, path) = (number(&info[..8]), info[8]);
         let sent_at = Instant::from_nanos(number(&info[9..]));
-        let Heartbeat::Awaiting { nonce, .. } = self.paths.primary().heartbeat else { return };
-        if path != PRIMARY || echoed != nonce {
+        let nonce = match self.paths.primary().heartbeat {
+            Heartbeat::Awaiting { nonce, .. } => Some(nonce),
+            Heartbeat::Resting { unanswered, .. } => unanswered,
+            Heartbeat::Off | Heartbeat::Due => None,
+        };
+        if path != PRIMARY || nonce != Some(echoed) {
             return;
         }
         self.out.recovery.on_rtt_sample(cx.now, PRIMARY, cx.now - sent_at, &mut cx.tracer());
         self.clear_errors(cx, PRIMARY);
-        self.rest(cx);
+        self.rest(cx, None);
     }
 }

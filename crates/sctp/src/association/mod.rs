@@ -160,6 +160,7 @@ impl Association {
     ) {
         let Some(path) = self.paths.on_packet(route) else { return };
         self.inbound.reply_path = path;
+        self.hear_of_peer_while_shutdown_sent(cx);
         self.out.begin_opportunity();
         self.inbound.begin_packet();
         for raw in packet.chunks() {
@@ -206,9 +207,13 @@ impl Association {
             _ if reflected => return Next::Stop,
             Chunk::Data(data) => self.on_data(cx, &data),
             Chunk::Sack(sack) => self.on_sack(cx, &sack),
-            Chunk::InitAck(init_ack) => self.on_init_ack(cx, &init_ack),
+            Chunk::InitAck(init_ack) => {
+                self.on_init_ack(cx, &init_ack);
+                // It stands alone (RFC 9260 §6.10).
+                return Next::Stop;
+            }
             Chunk::CookieAck => self.on_cookie_ack(cx),
-            Chunk::Heartbeat(info) => self.on_heartbeat(route, info),
+            Chunk::Heartbeat(_) => self.on_heartbeat(route, raw.value),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(cx, info),
             Chunk::Error { causes } => self.on_error(cx, causes),
             Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(cx, cumulative_tsn_ack),

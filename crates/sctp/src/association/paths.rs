@@ -4,6 +4,7 @@
 use rexmit_core::{Instant, Route};
 
 use super::heartbeat::Heartbeat;
+use crate::config::MAX_ADDRESSES;
 
 /// The index of the path that data take.
 pub(super) const PRIMARY: u8 = 0;
@@ -45,8 +46,9 @@ impl Paths {
     }
 
     /// Adds an address of the peer, not confirmed; it keeps the encapsulation port of the primary.
+    /// Returns whether it was new, and there was room for it.
     pub(super) fn add(&mut self, address: std::net::IpAddr) -> bool {
-        if self.find(address).is_some() {
+        if self.find(address).is_some() || self.0.len() > MAX_ADDRESSES {
             return false;
         }
         let primary = self.primary().route;

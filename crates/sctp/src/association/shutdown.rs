@@ -29,6 +29,8 @@ impl Association {
             State::ShutdownPending => {
                 self.set_state(cx, State::ShutdownSent);
                 self.owed.shutdown = true;
+                // SHUTDOWN acknowledges what a delayed SACK would.
+                self.timers.stop(Timer::Sack);
                 self.stop_heartbeats();
                 let guard = cx.now + self.config.shutdown_guard();
                 self.timers.arm(Timer::T5ShutdownGuard, guard);
@@ -92,11 +94,12 @@ impl Association {
         }
     }
 
-    /// Each packet with DATA is answered with SHUTDOWN, and the peer gets its time.
-    pub(super) fn on_data_while_shutdown_sent(&mut self, cx: &Context<'_>) {
-        self.owed.shutdown = true;
-        self.error_count = 0;
-        self.on_shutdown_sent(cx);
+    /// A packet of the peer in SHUTDOWN-SENT gives it time for the rest of its data.
+    pub(super) fn hear_of_peer_while_shutdown_sent(&mut self, cx: &Context<'_>) {
+        if matches!(self.state, State::ShutdownSent) && !self.owed.shutdown {
+            self.error_count = 0;
+            self.on_shutdown_sent(cx);
+        }
     }
 
     /// SHUTDOWN ACK. While setting up it belongs to an association before this one, and the

@@ -31,6 +31,7 @@ pub(super) struct Owed {
     pub(super) forward_tsn: bool,
     pub(super) shutdown: bool,
     pub(super) shutdown_ack: bool,
+    /// Where each goes, and all that was in the HEARTBEAT.
     heartbeat_acks: VecDeque<(Route, Box<[u8]>)>,
     errors: VecDeque<OwedError>,
 }
@@ -54,9 +55,9 @@ impl Owed {
         }
     }
 
-    pub(super) fn heartbeat_ack(&mut self, route: Route, info: &[u8]) {
-        if info.len() <= MAX_ECHOED_BYTES && self.heartbeat_acks.len() < MAX_HEARTBEAT_ACKS {
-            self.heartbeat_acks.push_back((route, info.into()));
+    pub(super) fn heartbeat_ack(&mut self, route: Route, value: &[u8]) {
+        if value.len() <= MAX_ECHOED_BYTES && self.heartbeat_acks.len() < MAX_HEARTBEAT_ACKS {
+            self.heartbeat_acks.push_back((route, value.into()));
         }
     }
 
@@ -172,11 +173,14 @@ impl Association {
 
     /// HEARTBEAT ACK goes to where the HEARTBEAT came from.
     fn write_heartbeat_ack(&mut self, packet: &mut Vec<u8>) -> Option<Route> {
-        let (route, info) = self.owed.heartbeat_acks.pop_front()?;
-        let mut writer = self.writer(packet);
-        writer.heartbeat_ack(&info);
-        writer.finish();
-        Some(route)
+        while let Some((route, value)) = self.owed.heartbeat_acks.pop_front() {
+            let mut writer = self.writer(packet);
+            if writer.plain(kind::HEARTBEAT_ACK, 0, &value) {
+                writer.finish();
+                return Some(route);
+            }
+        }
+        None
     }
 
     /// Control chunks in their order, then DATA.

@@ -8,6 +8,7 @@ mod stray;
 mod table;
 
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use rexmit_core::trace::TraceSink;
@@ -321,9 +322,9 @@ impl Endpoint {
                     && slot.association.peer_addresses().any(|ip| ip == route.remote.ip())
             })
         });
-        if let Some(index) = by_address.filter(|_| is_shutdown_ack(packet))
-            && self.table.slot(index).is_some_and(|slot| slot.association.is_setting_up())
-        {
+        let is_setting_up =
+            |index| self.table.slot(index).is_some_and(|slot| slot.association.is_setting_up());
+        if by_address.is_some_and(|index| is_setting_up(index)) && has_shutdown_ack(packet) {
             // It ends an association before the one being set up (RFC 9260 §8.5.1 E).
             return self.on_stray(route, packet);
         }
@@ -351,8 +352,14 @@ impl Endpoint {
     }
 }
 
-fn is_shutdown_ack(packet: &Packet<'_>) -> bool {
-    matches!(packet.chunks().next(), Some(Ok(raw)) if raw.kind == kind::SHUTDOWN_ACK)
+/// Whether it is no address of many hosts (RFC 9260 §8.4 rule 1). A broadcast address of a subnet
+/// cannot be told from others.
+fn may_be_one_host(address: IpAddr) -> bool {
+    !address.is_multicast() && address != IpAddr::V4(Ipv4Addr::BROADCAST)
+}
+
+fn has_shutdown_ack(packet: &Packet<'_>) -> bool {
+    packet.chunks().flatten().any(|raw| raw.kind == kind::SHUTDOWN_ACK)
 }
 
 /// Whether the packet is an ABORT or SHUTDOWN COMPLETE with the T bit.
@@ -372,7 +379,10 @@ impl Machine for Endpoint {
             self.statistics.malformed += 1;
             return;
         };
-        let is_unicast = !route.remote.ip().is_multicast() && !route.remote.ip().is_unspecified();
+        // An unspecified local address only says that the driver does not know it.
+        let is_unicast = may_be_one_host(route.remote.ip())
+            && !route.remote.ip().is_unspecified()
+            && may_be_one_host(route.local.ip());
         if packet.header.destination_port != self.config.port || !is_unicast {
             self.statistics.misdirected += 1;
             return;
@@ -385,6 +395,9 @@ impl Machine for Endpoint {
             Some(Ok(raw)) if raw.kind == kind::INIT => self.on_init(now, route, &packet),
             Some(Ok(raw)) if raw.kind == kind::COOKIE_ECHO => {
                 self.on_cookie_echo(now, route, &packet, bytes.len());
+            }
+            Some(Ok(raw)) if raw.kind == kind::INIT_ACK => {
+                self.on_init_ack(now, route, &packet, bytes.len());
             }
             Some(Ok(_)) => self.deliver(now, route, &packet, bytes.len()),
             Some(Err(_)) | None => self.statistics.malformed += 1,

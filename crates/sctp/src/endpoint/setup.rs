@@ -98,6 +98,10 @@ impl Endpoint {
                 causes.push_restart_with_new_addresses(added.iter().copied());
             });
         }
+        // In COOKIE-WAIT an answer goes only to where the application has connected to
+        // (RFC 9260 §5.2.1 rules 1 and 2); in other states this is the INIT's own way.
+        let is_from_known = is_known(route.remote.ip());
+        let route = if is_from_known { route } else { association.primary_route() };
         let existing = if association.is_setting_up() {
             Existing::Colliding(*association.identity())
         } else {
@@ -153,6 +157,41 @@ impl Endpoint {
         writer.finish();
         self.statistics.inits_answered += 1;
         self.reply(route, reply);
+    }
+
+    /// INIT ACK, which may come from an address that is not known yet.
+    pub(super) fn on_init_ack(
+        &mut self,
+        now: Instant,
+        route: Route,
+        packet: &Packet<'_>,
+        bytes: usize,
+    ) {
+        let Some(index) = self.init_ack_from_elsewhere(route, packet) else {
+            return self.deliver(now, route, packet, bytes);
+        };
+        with_association!(self, now, index, |association, cx| {
+            association.count_received(bytes);
+            let known = association.primary_route();
+            association.on_packet(cx, (known, false), packet);
+            association.note_address(route.remote.ip());
+        });
+    }
+
+    /// The association in COOKIE-WAIT that an INIT ACK from an unknown address belongs to, because
+    /// it names an address that is known (RFC 9260 §5.1.2 D).
+    fn init_ack_from_elsewhere(&self, route: Route, packet: &Packet<'_>) -> Option<u32> {
+        let Chunk::InitAck(init_ack) = packet.chunks().next()?.ok()?.decode().ok()? else {
+            return None;
+        };
+        let index = self.table.by_tag(packet.header.verification_tag)?;
+        let association = &self.table.slot(index)?.association;
+        let is_known = |address| association.peer_addresses().any(|known| known == address);
+        let is_elsewhere = association.may_learn_addresses()
+            && association.identity().remote_port == packet.header.source_port
+            && !is_known(route.remote.ip());
+        let (peer, _) = read_init(&init_ack).ok().filter(|_| is_elsewhere)?;
+        peer.addresses.iter().any(|&address| is_known(address)).then_some(index)
     }
 
     fn refuse_init(&mut self, route: Route, packet: &Packet<'_>, tag: u32, error: InitError) {
@@ -326,6 +365,7 @@ impl Endpoint {
             }
             (false, false) if has_ties => {
                 let identity = self.with_tie_tags(cookie.identity);
+                self.table.forget_addresses(index);
                 with_association!(self, now, index, |association, cx| {
                     association.restart(cx, identity, (route, &cookie.peer));
                 });

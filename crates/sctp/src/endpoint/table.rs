@@ -186,19 +186,29 @@ impl Table {
         if count == slot.addresses {
             return;
         }
-        slot.addresses = count;
-        for address in slot.association.peer_addresses() {
-            if is_closed {
-                if self.by_address.get(&(address, port)) == Some(&index) {
-                    self.by_address.remove(&(address, port));
-                }
-            } else {
-                self.by_address.entry((address, port)).or_insert(index);
-            }
-        }
         if is_closed {
             self.by_tag.remove(&tag);
             self.retired.retire(now, tag);
+            return self.forget_addresses(index);
+        }
+        slot.addresses = count;
+        for address in slot.association.peer_addresses() {
+            self.by_address.entry((address, port)).or_insert(index);
+        }
+    }
+
+    /// Takes out the addresses of the association `index`, whose peer is about to name others;
+    /// [`Self::update`] enters those.
+    pub(super) fn forget_addresses(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        slot.addresses = 0;
+        let port = slot.association.identity().remote_port;
+        for address in slot.association.peer_addresses() {
+            if self.by_address.get(&(address, port)) == Some(&index) {
+                self.by_address.remove(&(address, port));
+            }
         }
     }
 

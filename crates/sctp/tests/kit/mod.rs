@@ -40,7 +40,7 @@ pub use rexmit_sctp::wire::{
 };
 use rexmit_sctp::{AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event};
 
-pub use handshake::{COOKIE, answer_params, extensions, peer_init};
+pub use handshake::{COOKIE, answer_params, cookie_of, extensions, peer_init};
 pub use sent::Sent;
 
 /// The first TSN of both sides, two below the wrap.

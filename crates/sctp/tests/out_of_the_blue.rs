@@ -1,0 +1,249 @@
+//! Packets that belong to no association, and tags that are not right (RFC 9260 §8.4, §8.5).
+
+mod kit;
+
+use kit::*;
+use rexmit_sctp::{CloseReason, Event};
+
+const STRAY_TAG: u32 = 0xB10E;
+
+/// A stray packet with these chunks gets no answer.
+#[track_caller]
+fn expect_no_answer<'c>(chunks: impl IntoIterator<Item = Chunk<'c>>) {
+    let mut s = Script::server();
+    s.peer_sends_under(STRAY_TAG, chunks);
+    s.expect_silence();
+}
+
+/// An association that waits for SHUTDOWN COMPLETE.
+fn shutdown_ack_sent() -> Script {
+    let mut s = Script::established_server();
+    s.peer_sends([Shutdown { cumulative_tsn_ack: tsn(0).wrapping_sub(1) }]);
+    expect_packet!(s, [ShutdownAck]);
+    expect_event!(s, Event::PeerShutdown);
+    s
+}
+
+fn stale_cookie<'c>() -> Cause<'c> {
+    Cause::StaleCookie { measure_of_staleness_us: 0 }
+}
+
+/// RFC 9260 §8.4 (1): nothing is said to or from an address that is not one host's.
+#[test]
+fn stray_to_or_from_many_hosts_is_discarded() {
+    for many in ["224.0.0.1:9899", "255.255.255.255:9899", "0.0.0.0:9899", "[ff02::1]:9899"] {
+        let mut s = Script::server();
+        s.peer.route.remote = many.parse().unwrap();
+        s.peer_sends_under(STRAY_TAG, [Heartbeat(b"")]);
+        s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), extensions));
+        s.expect_silence();
+    }
+    for many in ["224.0.0.1:9899", "255.255.255.255:9899", "[ff02::1]:9899"] {
+        let mut s = Script::server();
+        s.peer.route.local = many.parse().unwrap();
+        s.peer_sends_under(STRAY_TAG, [Heartbeat(b"")]);
+        s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), extensions));
+        s.expect_silence();
+    }
+}
+
+/// RFC 9260 §8.4 (2), §9.1: an ABORT is never answered, wherever it stands.
+#[test]
+fn stray_abort_is_discarded() {
+    let mut s = Script::server();
+    for t_bit in [false, true] {
+        s.peer_writes_under(STRAY_TAG, |p| p.abort(t_bit, |_| ()));
+        s.peer_writes_under(STRAY_TAG, |p| {
+            p.heartbeat(b"");
+            p.abort(t_bit, |_| ())
+        });
+    }
+    s.expect_silence();
+}
+
+/// RFC 9260 §8.4 (4): a stray COOKIE ECHO is looked at as a cookie.
+#[test]
+fn stray_cookie_echo_is_discarded_if_the_cookie_is_not_ours() {
+    expect_no_answer([CookieEcho(b"not a cookie of this endpoint, but long enough for one")]);
+    expect_no_answer([CookieEcho(b"")]);
+}
+
+/// RFC 9260 §8.4 (5): SHUTDOWN ACK gets SHUTDOWN COMPLETE under its own tag, with the T bit.
+#[test]
+fn stray_shutdown_ack_is_completed() {
+    let mut s = Script::server();
+    s.peer_sends_under(STRAY_TAG, [ShutdownAck]);
+    expect_packet!(s, tag STRAY_TAG, [ShutdownComplete { t_bit: true }]);
+}
+
+/// RFC 9260 §8.4 (6), (7): what may be left over from an association that ended is discarded.
+#[test]
+fn stray_leftovers_are_discarded() {
+    for t_bit in [false, true] {
+        expect_no_answer([ShutdownComplete { t_bit }]);
+    }
+    expect_no_answer([CookieAck]);
+    let mut s = Script::server();
+    s.peer_writes_under(STRAY_TAG, |p| {
+        p.error(|causes| {
+            causes.push(&stale_cookie());
+        })
+    });
+    s.expect_silence();
+}
+
+/// RFC 9260 §8.4 (8): everything else gets an ABORT under its own tag, with the T bit.
+#[test]
+fn any_other_stray_is_aborted() {
+    let mut s = Script::server();
+    let shutdown = Shutdown { cumulative_tsn_ack: 0 };
+    for chunk in [Data(data(0, b"stray")), Heartbeat(b""), HeartbeatAck(b""), shutdown] {
+        s.peer_sends_under(STRAY_TAG, [chunk]);
+        expect_packet!(s, tag STRAY_TAG, [Abort { t_bit: true, .. }]);
+    }
+    s.peer_writes_under(STRAY_TAG, |p| p.sack(0, 0, [], []));
+    expect_packet!(s, tag STRAY_TAG, [Abort { t_bit: true, .. }]);
+    s.peer_writes_under(STRAY_TAG, |p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, tag STRAY_TAG, [Abort { t_bit: true, .. }]);
+    s.peer_writes_under(STRAY_TAG, |p| {
+        p.error(|causes| {
+            causes.push(&Cause::OutOfResource);
+        })
+    });
+    expect_packet!(s, tag STRAY_TAG, [Abort { t_bit: true, .. }]);
+    s.peer_writes_under(STRAY_TAG, |p| p.plain(0xC9, 0, b"unknown"));
+    expect_packet!(s, tag STRAY_TAG, [Abort { t_bit: true, .. }]);
+    assert_eq!(s.endpoint.endpoint_statistics().out_of_the_blue, 8);
+}
+
+/// RFC 9260 §8.5.1 A: under the tag 0 nothing but INIT is even looked at.
+#[test]
+fn tag_zero_is_for_init_alone() {
+    let mut s = Script::server();
+    s.peer_sends_under(0, [Data(data(0, b"stray"))]);
+    s.peer_sends_under(0, [ShutdownAck]);
+    s.peer_sends_under(0, [CookieEcho(b"cookie")]);
+    s.expect_silence();
+}
+
+/// RFC 9260 §6.8, §3.1: a wrong checksum or port is not answered.
+#[test]
+fn damaged_and_misdirected_packets_are_discarded() {
+    let mut s = Script::server();
+    let good = s.peer_packet(STRAY_TAG, |p| p.shutdown_ack());
+    for at in 0..good.len() {
+        let mut damaged = good.clone();
+        damaged[at] ^= 0x10;
+        s.deliver(&damaged);
+    }
+    s.expect_silence();
+    let mut misdirected = good.clone();
+    misdirected[3] ^= 1;
+    wire::write_checksum(&mut misdirected);
+    s.deliver(&misdirected);
+    s.deliver(&good[..12]);
+    s.deliver(&[]);
+    s.expect_silence();
+    assert_eq!(s.endpoint.endpoint_statistics().misdirected, 1);
+}
+
+/// RFC 9260 §8.5: what comes from a peer under a wrong tag is discarded.
+#[test]
+fn packet_under_a_wrong_tag_is_discarded() {
+    let mut s = Script::established_server();
+    for wrong in [s.peer.endpoint_tag ^ 1, s.peer.tag] {
+        s.peer_sends_under(wrong, [Data(data(0, b"forged"))]);
+        s.peer_sends_under(wrong, [Heartbeat(b"forged")]);
+        s.peer_sends_under(wrong, [Shutdown { cumulative_tsn_ack: tsn(0).wrapping_sub(1) }]);
+        s.peer_sends_under(wrong, [ShutdownAck]);
+    }
+    s.expect_silence();
+    assert_eq!(s.events(), []);
+}
+
+/// RFC 9260 §5, §8.4: the right tag from an address that is not the peer's is a stray.
+#[test]
+fn packet_from_a_stranger_under_the_right_tag_is_a_stray() {
+    let mut s = Script::established_server();
+    let tag = s.peer.endpoint_tag;
+    s.peer.route.remote = address(66, 9899);
+    s.peer_sends([Data(data(0, b"stranger"))]);
+    expect_packet!(s, tag tag, [Abort { t_bit: true, .. }]);
+    assert_eq!(s.events(), []);
+}
+
+/// RFC 9260 §8.5.1 B: ABORT under our tag without the T bit, or under the peer's tag with it.
+#[test]
+fn abort_is_taken_under_our_tag_or_reflected_under_the_peers() {
+    for (is_ours, t_bit, is_taken) in
+        [(true, false, true), (false, true, true), (true, true, false), (false, false, false)]
+    {
+        let mut s = Script::established_server();
+        let tag = if is_ours { s.peer.endpoint_tag } else { s.peer.tag };
+        s.peer_writes_under(tag ^ 1, |p| p.abort(t_bit, |_| ()));
+        assert_eq!(s.events(), []);
+        s.peer_writes_under(tag, |p| p.abort(t_bit, |_| ()));
+        s.expect_silence();
+        if is_taken {
+            expect_event!(s, Event::Closed(CloseReason::AbortedByPeer { .. }));
+        }
+        assert_eq!(s.events(), [], "our tag: {is_ours}, T bit: {t_bit}");
+    }
+}
+
+/// RFC 9260 §8.5.1 C: the same for SHUTDOWN COMPLETE.
+#[test]
+fn shutdown_complete_is_taken_under_our_tag_or_reflected_under_the_peers() {
+    for (is_ours, t_bit, is_taken) in
+        [(true, false, true), (false, true, true), (true, true, false), (false, false, false)]
+    {
+        let mut s = shutdown_ack_sent();
+        let tag = if is_ours { s.peer.endpoint_tag } else { s.peer.tag };
+        s.peer_sends_under(tag ^ 1, [ShutdownComplete { t_bit }]);
+        assert_eq!(s.events(), []);
+        s.peer_sends_under(tag, [ShutdownComplete { t_bit }]);
+        if is_taken {
+            expect_event!(s, Event::Closed(CloseReason::Shutdown));
+        }
+        assert_eq!(s.events(), [], "our tag: {is_ours}, T bit: {t_bit}");
+    }
+}
+
+/// RFC 9260 §8.5.1 B: behind an ABORT with a reflected tag nothing else is looked at.
+#[test]
+fn reflected_tag_is_good_for_no_other_chunk() {
+    let mut s = shutdown_ack_sent();
+    s.peer_sends_under(PEER_TAG, [Heartbeat(b"forged"), ShutdownComplete { t_bit: true }]);
+    s.expect_silence();
+    assert_eq!(s.events(), []);
+}
+
+/// RFC 9260 §8.5.1 C: SHUTDOWN COMPLETE counts in SHUTDOWN-ACK-SENT alone.
+#[test]
+fn unexpected_shutdown_complete_is_ignored() {
+    let mut s = Script::established_server();
+    s.peer_sends([ShutdownComplete { t_bit: false }]);
+    s.peer_sends_under(PEER_TAG, [ShutdownComplete { t_bit: true }]);
+    assert_eq!(s.events(), []);
+    s.shutdown();
+    expect_packet!(s, [Shutdown { .. }]);
+    s.peer_sends([ShutdownComplete { t_bit: false }]);
+    assert_eq!(s.events(), []);
+}
+
+/// RFC 9260 §8.5.1 E, §9.2: in COOKIE-WAIT and COOKIE-ECHOED SHUTDOWN ACK is a stray: answered
+/// under its tag, and T1 runs on.
+#[test]
+fn shutdown_ack_during_the_setup_is_a_stray() {
+    let mut s = Script::client();
+    s.take_init();
+    s.peer_sends_under(STRAY_TAG, [ShutdownAck]);
+    expect_packet!(s, tag STRAY_TAG, [ShutdownComplete { t_bit: true }]);
+    s.at(1_000).take_init();
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_sends([ShutdownAck]);
+    expect_packet!(s, tag s.peer.endpoint_tag, [ShutdownComplete { t_bit: true }]);
+    s.at(3_000);
+    expect_packet!(s, [CookieEcho(_)]);
+}

@@ -1,0 +1,456 @@
+//! INIT, INIT ACK, COOKIE ECHO and COOKIE ACK where there is an association already: collision,
+//! restart, repetition (RFC 9260 §5.2, all of Table 12).
+
+mod kit;
+
+use kit::*;
+use rexmit_sctp::{Event, FailReason};
+
+/// The tag of the peer after it has started anew.
+const NEW_TAG: u32 = 0x1234_5678;
+
+/// The peer has crashed and begins again; returns the cookie of the new association.
+#[track_caller]
+fn peer_begins_again(s: &mut Script) -> Vec<u8> {
+    s.peer.tag = NEW_TAG;
+    s.peer_begins()
+}
+
+/// The association `s` is alive and knows its peer under `s.peer.tag`.
+#[track_caller]
+fn expect_alive(s: &mut Script) {
+    s.peer_sends([Heartbeat(b"alive?")]);
+    expect_packet!(s, [HeartbeatAck(b"alive?")]);
+}
+
+/// RFC 9260 §5.2.4 (A), §5.2.4.1: X X M M. The association begins again under new tags; the
+/// application is told of the restart, and of what was not acknowledged.
+#[test]
+fn restart_of_the_peer_begins_the_association_again() {
+    let mut s = Script::established_server();
+    let outstanding = s.send(b"outstanding");
+    expect_packet!(s, [Data(_)]);
+    let cookie = peer_begins_again(&mut s);
+    assert_eq!(s.events(), [], "INIT alone changes nothing");
+    s.peer_sends([CookieEcho(&cookie), Data(data(0, b"anew"))]);
+    expect_packet!(s, [CookieAck, Sack(sack)] if sack.cumulative_tsn_ack == tsn(0));
+    expect_event!(s, Event::MessageFailed { id, reason: FailReason::AssociationEnded, .. }
+        if id == outstanding);
+    expect_event!(s, Event::PeerRestarted);
+    expect_event!(s, Event::Connected { .. });
+    expect_event!(s, Event::Readable);
+    assert_eq!(s.receive().unwrap(), "anew");
+    s.send(b"anew");
+    expect_packet!(s, [Data(d)] if (d.tsn, d.ssn) == (tsn(0), 0));
+    assert_eq!(s.endpoint.association_count(), 1);
+}
+
+/// RFC 9260 §5.2.4 (A): window and timeout are those of a new association, and T3-rtx is gone.
+#[test]
+fn restart_resets_congestion_control_and_timers() {
+    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    let initial = s.statistics().paths[0].clone();
+    s.send(b"lost");
+    expect_packet!(s, [Data(_)]);
+    s.at(1_000);
+    expect_packet!(s, [Data(_)]);
+    assert_ne!(
+        (s.statistics().paths[0].cwnd, s.statistics().paths[0].rto),
+        (initial.cwnd, initial.rto)
+    );
+    let cookie = peer_begins_again(&mut s);
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    let path = s.statistics().paths[0].clone();
+    assert_eq!((path.cwnd, path.ssthresh, path.rto), (initial.cwnd, initial.ssthresh, initial.rto));
+    s.expect_silence_until(100_000);
+}
+
+/// RFC 9260 §5.2.4 (A), §5.3.1: the tags of before are good for nothing.
+#[test]
+fn restart_makes_the_old_tags_strangers() {
+    let mut s = Script::established_server();
+    let old = s.peer.endpoint_tag;
+    let cookie = peer_begins_again(&mut s);
+    assert_ne!(s.peer.endpoint_tag, old);
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    s.peer_sends_under(old, [Heartbeat(b"old")]);
+    s.expect_silence();
+    expect_alive(&mut s);
+}
+
+/// RFC 9260 §5.2.4 (A): what had arrived is retained, before what comes after the restart.
+#[test]
+fn messages_of_before_a_restart_can_be_read_first() {
+    let mut s = Script::established_server();
+    s.peer_sends([Data(data(0, b"before"))]);
+    expect_packet!(s, [Sack(_)]);
+    let cookie = peer_begins_again(&mut s);
+    s.peer_sends([CookieEcho(&cookie), Data(data(0, b"after"))]);
+    expect_packet!(s, [CookieAck, Sack(_)]);
+    assert_eq!((s.receive().unwrap(), s.receive().unwrap()), ("before".into(), "after".into()));
+}
+
+/// RFC 9260 §5.2.4 (A) in SHUTDOWN-PENDING, SHUTDOWN-SENT and SHUTDOWN-RECEIVED.
+#[test]
+fn restart_ends_a_shutdown_that_is_under_way() {
+    let pending = |s: &mut Script| {
+        s.send(b"outstanding");
+        expect_packet!(s, [Data(_)]);
+        s.shutdown();
+    };
+    let sent = |s: &mut Script| {
+        s.shutdown();
+        expect_packet!(s, [Shutdown { .. }]);
+    };
+    let received = |s: &mut Script| {
+        s.send(b"outstanding");
+        expect_packet!(s, [Data(_)]);
+        s.peer_sends([Shutdown { cumulative_tsn_ack: tsn(0).wrapping_sub(1) }]);
+    };
+    for begin in [&pending as &dyn Fn(&mut Script), &sent, &received] {
+        let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+        begin(&mut s);
+        let cookie = peer_begins_again(&mut s);
+        s.peer_sends([CookieEcho(&cookie)]);
+        expect_packet!(s, [CookieAck]);
+        s.events();
+        s.send(b"anew");
+        expect_packet!(s, [Data(d)] if d.tsn == tsn(0));
+        s.peer_acknowledges(tsn(0));
+        s.expect_silence_until(400_000);
+    }
+}
+
+/// RFC 9260 §5.2.4 (A): in SHUTDOWN-ACK-SENT there is no restart, but SHUTDOWN ACK again, and an
+/// ERROR; the peer's SHUTDOWN COMPLETE reflects the tag it got.
+#[test]
+fn restart_while_shutdown_ack_is_sent_is_refused() {
+    let mut s = Script::established_server();
+    let old = s.peer;
+    let cookie = peer_begins_again(&mut s);
+    let new = std::mem::replace(&mut s.peer, old);
+    s.peer_sends([Shutdown { cumulative_tsn_ack: tsn(0).wrapping_sub(1) }]);
+    expect_packet!(s, [ShutdownAck]);
+    s.peer_sends_under(new.endpoint_tag, [CookieEcho(&cookie), Data(data(0, b"anew"))]);
+    expect_packet!(s, [Error { causes }, ShutdownAck] if {
+        causes.flatten().eq([Cause::CookieReceivedWhileShuttingDown])
+    });
+    s.peer_sends_under(old.tag, [ShutdownComplete { t_bit: true }]);
+    s.events();
+    assert_eq!(s.endpoint.association_count(), 0);
+}
+
+/// RFC 9260 §8.4 (5), §8.5.1 E: the other side of that: a restarting client takes the SHUTDOWN
+/// ACK wherever it stands in the packet, and its INIT goes on.
+#[test]
+fn shutdown_ack_in_answer_to_a_restart_is_completed() {
+    let mut s = Script::client();
+    s.take_init();
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_writes_under(99, |p| {
+        p.error(|causes| {
+            causes.push(&Cause::CookieReceivedWhileShuttingDown);
+        });
+        p.shutdown_ack()
+    });
+    expect_packet!(s, tag 99, [ShutdownComplete { t_bit: true }]);
+    s.at(1_000);
+    expect_packet!(s, [CookieEcho(_)]);
+}
+
+/// RFC 9260 §5.2.4: the cookie of a restart is good once; then its Tie-Tags are old.
+#[test]
+fn cookie_of_a_restart_cannot_be_used_again() {
+    let mut s = Script::established_server();
+    let first = peer_begins_again(&mut s);
+    let of_first = s.peer;
+    s.peer.tag = NEW_TAG + 1;
+    let second = s.peer_begins();
+    let of_second = std::mem::replace(&mut s.peer, of_first);
+    s.peer_sends([CookieEcho(&first)]);
+    expect_packet!(s, [CookieAck]);
+    s.events();
+    s.peer_sends_under(of_second.endpoint_tag, [CookieEcho(&second)]);
+    s.expect_silence();
+    assert_eq!(s.events(), []);
+    expect_alive(&mut s);
+}
+
+/// RFC 9260 §5.2.1: INIT in COOKIE-WAIT is answered with the parameters of our own INIT; T1-init
+/// runs on.
+#[test]
+fn init_in_cookie_wait_is_answered_with_our_own_tag() {
+    let mut s = Script::client();
+    s.take_init();
+    let tag = s.peer.endpoint_tag;
+    s.at(500).peer_begins();
+    assert_eq!(s.peer.endpoint_tag, tag);
+    s.at(1_000).take_init();
+}
+
+/// RFC 9260 §5.2.1: the same in COOKIE-ECHOED; T1-cookie runs on.
+#[test]
+fn init_in_cookie_echoed_is_answered_with_our_own_tag() {
+    let mut s = Script::client();
+    s.take_init();
+    let tag = s.peer.endpoint_tag;
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.at(500).peer_begins();
+    assert_eq!(s.peer.endpoint_tag, tag);
+    s.at(1_000);
+    expect_packet!(s, [CookieEcho(_)]);
+}
+
+/// RFC 9260 §5.2.1: an INIT in COOKIE-ECHOED that adds addresses is discarded, and they are named.
+#[test]
+fn init_in_cookie_echoed_with_new_addresses_is_refused() {
+    let mut s = Script::client();
+    s.take_init();
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_writes_under(0, |p| {
+        p.init(&peer_init(NEW_TAG), |params| {
+            params.push(&address(9, 0).ip().into());
+        })
+    });
+    expect_packet!(s, tag NEW_TAG, [Abort { t_bit: false, causes }] if {
+        let mut named = wire::Params::new(match causes.flatten().next() {
+            Some(Cause::RestartWithNewAddresses(addresses)) => addresses,
+            other => panic!("{other:?}"),
+        });
+        named.next().unwrap().unwrap().decode() == Ok(address(9, 0).ip().into())
+    });
+    s.peer_sends([CookieAck]);
+    expect_event!(s, Event::Connected { .. });
+}
+
+/// RFC 9260 §5.2.1 (1), (2): INIT ACK goes only to an address that the application named.
+#[test]
+fn init_in_cookie_wait_from_elsewhere_is_answered_to_where_we_connect() {
+    let mut s = Script::client();
+    s.take_init();
+    let named = std::mem::replace(&mut s.peer.route.remote, address(3, 9899));
+    s.peer_writes_under(0, |p| {
+        p.init(&peer_init(PEER_TAG), |params| {
+            params.push(&named.ip().into());
+        })
+    });
+    assert_eq!(s.next_packet().route.remote, named);
+}
+
+/// RFC 9260 §5.2.2: INIT for an established association: a new tag, the same state; and a new
+/// address is refused under the tag of the INIT.
+#[test]
+fn init_in_established_changes_nothing() {
+    let mut s = Script::established_server();
+    let before = s.peer;
+    s.peer.tag = NEW_TAG;
+    s.peer_begins();
+    assert_ne!(s.peer.endpoint_tag, before.endpoint_tag);
+    s.peer.route.remote = address(3, 9899);
+    s.peer_writes_under(0, |p| {
+        p.init(&peer_init(NEW_TAG), |params| {
+            params.push(&before.route.remote.ip().into());
+        })
+    });
+    expect_packet!(s, [Abort { t_bit: false, causes }] if {
+        matches!(causes.flatten().next(), Some(Cause::RestartWithNewAddresses(_)))
+    });
+    s.peer = before;
+    expect_alive(&mut s);
+    assert_eq!(s.events(), []);
+}
+
+/// RFC 9260 §5.2.4 (B): M 0. Both have begun, and the peer's cookie comes back while we wait for
+/// its INIT ACK.
+#[test]
+fn collision_in_cookie_wait_establishes() {
+    let mut s = Script::client();
+    s.send(b"early");
+    s.take_init();
+    let cookie = s.peer_begins();
+    s.at(10).peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck, Data(d)] if d.tsn == tsn(0));
+    expect_event!(s, Event::Connected { .. });
+    s.peer_acknowledges(tsn(0));
+    s.expect_silence_until(20_000);
+}
+
+/// RFC 9260 §5.2.4 (B): M X. The peer has chosen another tag since its INIT ACK: the cookie's
+/// counts, T1-cookie stops, and the data of our COOKIE ECHO leave again.
+#[test]
+fn collision_in_cookie_echoed_takes_the_new_tag_of_the_peer() {
+    let mut s = Script::client();
+    s.send(b"early");
+    s.take_init();
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(_), Data(_)]);
+    s.peer.tag = NEW_TAG;
+    let cookie = s.peer_begins();
+    s.at(10).peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck, Data(d)] if d.tsn == tsn(0));
+    s.peer_acknowledges(tsn(0));
+    expect_event!(s, Event::Connected { .. });
+    s.expect_silence_until(20_000);
+    expect_alive(&mut s);
+}
+
+/// RFC 9260 §5.2.4 (B): the collision comes just as T1-init has expired: no INIT is left over.
+#[test]
+fn collision_takes_back_an_init_that_was_about_to_leave() {
+    let mut s = Script::client();
+    s.take_init();
+    let cookie = s.peer_begins();
+    s.at(1_000).peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    s.expect_silence();
+    assert!(s.endpoint.is_idle());
+}
+
+/// RFC 9260 §5.2.4 (B) in ESTABLISHED: it stays established, with the peer's new tag.
+#[test]
+fn late_collision_updates_the_tag_of_the_peer() {
+    let mut s = Script::client();
+    s.take_init();
+    let old = s.peer;
+    s.peer.tag = NEW_TAG;
+    let cookie = s.peer_begins();
+    s.peer = old;
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_sends([CookieAck]);
+    expect_event!(s, Event::Connected { .. });
+    s.peer.tag = NEW_TAG;
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    expect_alive(&mut s);
+    assert_eq!(s.events(), []);
+}
+
+/// RFC 9260 §5.2.4 (C): X M 0 0. A cookie of ours that comes late, with a tag of before: nothing.
+#[test]
+fn late_cookie_with_an_old_tag_of_ours_is_discarded() {
+    let mut s = Script::server();
+    let late = s.peer_begins();
+    let tag_of_late = s.peer.endpoint_tag;
+    s.connect();
+    s.take_init();
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(COOKIE)]);
+    s.at(400).peer_sends_under(tag_of_late, [CookieEcho(&late), Data(data(0, b"late"))]);
+    s.expect_silence();
+    s.at(1_000);
+    expect_packet!(s, [CookieEcho(COOKIE)]);
+    s.peer_sends([CookieAck]);
+    s.peer_sends_under(tag_of_late, [CookieEcho(&late)]);
+    s.expect_silence();
+}
+
+/// RFC 9260 §5.2.4: X X 0 0 is not in the table: a cookie of before the association.
+#[test]
+fn cookie_without_tie_tags_does_not_restart() {
+    let mut s = Script::server();
+    let first = s.peer_begins();
+    let of_first = s.peer;
+    s.peer.tag = NEW_TAG;
+    let second = s.peer_begins();
+    let of_second = std::mem::replace(&mut s.peer, of_first);
+    s.peer_sends([CookieEcho(&first)]);
+    expect_packet!(s, [CookieAck]);
+    s.events();
+    s.peer_sends_under(of_second.endpoint_tag, [CookieEcho(&second)]);
+    s.expect_silence();
+    assert_eq!(s.events(), []);
+}
+
+/// RFC 9260 §5.2.4 (D): M M in COOKIE-ECHOED establishes and stops T1-cookie.
+#[test]
+fn own_cookie_in_cookie_echoed_establishes() {
+    let mut s = Script::client();
+    s.take_init();
+    let cookie = s.peer_begins();
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(COOKIE)]);
+    s.at(10).peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    expect_event!(s, Event::Connected { .. });
+    s.peer_sends([CookieAck]);
+    s.expect_silence_until(20_000);
+    assert_eq!(s.events(), []);
+}
+
+/// RFC 9260 §5.2.4 (D): M M in ESTABLISHED: COOKIE ACK was lost. What comes with it is taken.
+#[test]
+fn repeated_cookie_is_acknowledged_again() {
+    let mut s = Script::server();
+    let cookie = s.peer_begins();
+    let echo: &[Chunk<'_>] = &[CookieEcho(&cookie), Data(data(0, b"early"))];
+    s.peer_sends(echo.iter().copied());
+    expect_packet!(s, [CookieAck, Sack(_)]);
+    s.peer_sends(echo.iter().copied());
+    expect_packet!(s, [CookieAck, Sack(sack)] if sack.duplicate_tsns().eq([tsn(0)]));
+    expect_event!(s, Event::Connected { .. });
+    expect_event!(s, Event::Readable);
+    assert_eq!((s.receive().unwrap(), s.receive()), ("early".into(), None));
+    assert_eq!(s.events(), []);
+}
+
+/// RFC 9260 §5.2.3: INIT ACK outside COOKIE-WAIT is discarded.
+#[test]
+fn unexpected_init_ack_is_discarded() {
+    let mut s = Script::client();
+    s.take_init();
+    for tag in [PEER_TAG, NEW_TAG, 0] {
+        s.peer_writes(|p| p.init_ack(&peer_init(tag), answer_params));
+        if tag == PEER_TAG {
+            expect_packet!(s, [CookieEcho(COOKIE)]);
+        }
+        s.expect_silence();
+    }
+    s.peer_sends([CookieAck]);
+    s.peer_writes(|p| p.init_ack(&peer_init(NEW_TAG), answer_params));
+    expect_alive(&mut s);
+}
+
+/// RFC 9260 §5.2.5: COOKIE ACK outside COOKIE-ECHOED is discarded.
+#[test]
+fn unexpected_cookie_ack_is_discarded() {
+    let mut waiting = Script::client();
+    waiting.take_init();
+    waiting.peer_sends([CookieAck]);
+    assert_eq!(waiting.events(), []);
+    waiting.at(1_000).take_init();
+    let mut established = Script::established_client();
+    established.peer_sends([CookieAck]);
+    established.expect_silence();
+    assert_eq!(established.events(), []);
+}
+
+/// RFC 9260 §5.2.4 (A): an address that the restarted peer no longer names is free: an INIT from
+/// there is that of a stranger.
+#[test]
+fn restart_with_fewer_addresses_lets_the_others_go() {
+    let mut s = Script::server();
+    let other = address(3, 9899);
+    s.peer_writes_under(0, |p| {
+        p.init(&peer_init(PEER_TAG), |params| {
+            params.push(&other.ip().into());
+        })
+    });
+    let cookie = s.take_init_ack();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    let cookie = peer_begins_again(&mut s);
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    s.peer.route.remote = other;
+    s.peer.tag = 3;
+    let cookie = s.peer_begins();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    assert_eq!(s.endpoint.association_count(), 2);
+}
