@@ -39,7 +39,7 @@ impl ByCause {
 pub struct RecoveryStatistics {
     /// Packets sent that carried data.
     pub packets: u64,
-    /// Packets judged lost.
+    /// Packets judged lost; probes of a closed window are not.
     pub packets_lost: u64,
     /// Units sent for the first time.
     pub new_units: u64,

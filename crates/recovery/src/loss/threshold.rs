@@ -13,9 +13,10 @@ pub struct MissingReports {
 }
 
 impl MissingReports {
-    /// `unit` is in flight and below something acknowledged; it has `reports` so far.
+    /// `unit` is in flight and below something acknowledged; it has at least `reports` so far.
     pub fn watch(&mut self, unit: u64, reports: u8) {
-        self.overtaken.insert(unit, reports);
+        let known = self.overtaken.entry(unit).or_default();
+        *known = reports.max(*known);
     }
 
     /// `unit` needs no watching: acknowledged, retransmitted, or given up.

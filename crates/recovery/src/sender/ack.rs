@@ -38,6 +38,8 @@ struct Progress {
     highest_before: u64,
     highest_newly_acked: Option<u64>,
     highest_in_blocks: u64,
+    /// Units that the receiver has dropped after it acknowledged them.
+    reneged: Vec<u64>,
     outcome: AckOutcome,
 }
 
@@ -69,7 +71,9 @@ impl<P> LossRecovery<P> {
         self.leave_fast_recovery(&progress);
         self.watch_overtaken(&progress);
         self.detect_losses(&mut progress, tracer);
+        self.watch_reneged(&progress);
         self.update_timers(now);
+        self.settle_resending();
         self.ledger.forget_ended();
         Ok(progress.outcome)
     }
@@ -85,6 +89,7 @@ impl<P> LossRecovery<P> {
             highest_before: self.acknowledged.max().unwrap_or(self.cumulative()),
             highest_newly_acked: None,
             highest_in_blocks: cumulative,
+            reneged: Vec::new(),
             outcome: AckOutcome::default(),
         }
     }
@@ -166,7 +171,7 @@ impl<P> LossRecovery<P> {
 
     /// A unit that was acknowledged above the cumulative point must pass with it; if it is left in
     /// front unacknowledged, the receiver reneged (RFC 9260 §6.2.1 D iii, R4), and what it no
-    /// longer reports is in flight again with one missing report. A SACK overtaken by a newer one
+    /// longer reports is in flight again. A SACK overtaken by a newer one
     /// cannot be mistaken for this.
     fn check_reneging(
         &mut self,
@@ -185,16 +190,29 @@ impl<P> LossRecovery<P> {
         let reneged: Vec<u64> =
             self.acknowledged.iter().flatten().filter(|&unit| !still.contains(unit)).collect();
         self.acknowledged = still;
-        for unit in reneged {
+        for &unit in &reneged {
             let Some(u) = self.unit_mut(unit) else { continue };
+            // What was given up after it was acknowledged stays given up.
+            if u.state != UnitState::Acknowledged {
+                continue;
+            }
             u.state = UnitState::InFlight;
             let (path, bytes, user_bytes) = (u.path, u.bytes, u.user_bytes);
             self.ledger.on_unit_returned(path, bytes);
             self.user_bytes_in_flight += u64::from(user_bytes);
-            self.missing.watch(unit, 1);
             let p = self.path_mut(path);
             p.earliest = if p.outstanding == 0 { unit } else { p.earliest.min(unit) };
             p.outstanding += 1;
+        }
+        progress.reneged = reneged;
+    }
+
+    /// What was reneged has one missing report, whatever else this acknowledgement says.
+    fn watch_reneged(&mut self, progress: &Progress) {
+        for &unit in &progress.reneged {
+            if self.unit(unit).is_some_and(Unit::may_be_fast_retransmitted) {
+                self.missing.watch(unit, 1);
+            }
         }
     }
 
@@ -242,9 +260,7 @@ impl<P> LossRecovery<P> {
         while let Some(range) = ranges.next().filter(|range| *range.end() > known) {
             let below = ranges.peek().map_or(progress.cumulative, |range| *range.end());
             for unit in below.max(known) + 1..*range.start() {
-                let is_eligible =
-                    |u: &Unit<P>| u.state == UnitState::InFlight && !u.fast_retransmitted;
-                if self.unit(unit).is_some_and(is_eligible) {
+                if self.unit(unit).is_some_and(Unit::may_be_fast_retransmitted) {
                     self.missing.watch(unit, 0);
                 }
             }
@@ -255,7 +271,7 @@ impl<P> LossRecovery<P> {
 
     /// Missing reports by HTNA, and what the threshold makes of them (RFC 9260 §7.2.4).
     fn detect_losses(&mut self, progress: &mut Progress, tracer: &mut Tracer<'_>) {
-        let Some(htna) = progress.highest_newly_acked else { return };
+        let htna = progress.highest_newly_acked.unwrap_or(0);
         let is_recovering = self.is_in_fast_recovery();
         let bound = if is_recovering && progress.outcome.has_advanced {
             htna.max(progress.highest_in_blocks)
@@ -271,14 +287,16 @@ impl<P> LossRecovery<P> {
             self.mark_lost(unit, SendCause::FastRetransmit, tracer);
             if !is_recovering && reduced & (1 << path.min(63)) == 0 {
                 reduced |= 1 << path.min(63);
-                self.enter_fast_recovery(path, tracer);
+                self.reduce_window(path, tracer);
             }
+        }
+        if reduced != 0 {
+            self.statistics.fast_recoveries += 1;
+            self.fast_recovery_exit = Some(self.next_unit() - 1);
         }
     }
 
-    fn enter_fast_recovery(&mut self, path: u8, tracer: &mut Tracer<'_>) {
-        self.statistics.fast_recoveries += 1;
-        self.fast_recovery_exit = Some(self.next_unit() - 1);
+    fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         let p = self.path_mut(path);
         p.window.on_fast_retransmit();
         p.may_resend_now = true;

@@ -59,6 +59,11 @@ impl<P> Unit<P> {
         self.state
     }
 
+    /// Whether missing reports of it count (RFC 9260 §7.2.4 rule 5).
+    fn may_be_fast_retransmitted(&self) -> bool {
+        self.state == UnitState::InFlight && !self.fast_retransmitted
+    }
+
     /// How often it left.
     #[must_use]
     pub const fn transmissions(&self) -> u16 {
@@ -88,6 +93,9 @@ pub struct LossRecovery<P> {
     user_bytes_in_flight: u64,
     open: Option<send::OpenPacket>,
     statistics: RecoveryStatistics,
+    /// How often a unit was looked at: what a SACK costs.
+    #[cfg(test)]
+    visits: std::cell::Cell<u64>,
 }
 
 impl<P> LossRecovery<P> {
@@ -109,6 +117,8 @@ impl<P> LossRecovery<P> {
             user_bytes_in_flight: 0,
             open: None,
             statistics: RecoveryStatistics::default(),
+            #[cfg(test)]
+            visits: std::cell::Cell::default(),
         };
         recovery.add_path(pmdcs);
         recovery
@@ -140,10 +150,14 @@ impl<P> LossRecovery<P> {
     /// The unit numbered `unit`, if it was sent and is not yet cumulatively acknowledged.
     #[must_use]
     pub fn unit(&self, unit: u64) -> Option<&Unit<P>> {
+        #[cfg(test)]
+        self.visits.update(|visits| visits + 1);
         self.units.get(usize::try_from(unit.checked_sub(self.first)?).ok()?)
     }
 
     fn unit_mut(&mut self, unit: u64) -> Option<&mut Unit<P>> {
+        #[cfg(test)]
+        self.visits.update(|visits| visits + 1);
         self.units.get_mut(usize::try_from(unit.checked_sub(self.first)?).ok()?)
     }
 
@@ -205,8 +219,15 @@ impl<P> LossRecovery<P> {
         self.first = self.next_unit();
         self.units.drain(..).for_each(&mut f);
         self.lost.clear();
+        self.missing.clear();
+        self.acknowledged.clear();
+        self.ledger = Ledger::default();
+        self.user_bytes_in_flight = 0;
         for path in &mut self.paths {
+            self.ledger.add_path();
             path.t3 = None;
+            path.outstanding = 0;
+            path.may_resend_now = false;
         }
     }
 
@@ -237,20 +258,22 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// Gives `unit` up (RFC 3758): it will not be sent again and is not in flight.
+    /// Gives `unit` up (RFC 3758): it will not be sent again and is not in flight. One that was
+    /// acknowledged above the cumulative point is given up, too, as a part of its message.
     pub fn abandon(&mut self, unit: u64) {
         let Some(u) = self.unit_mut(unit) else { return };
         let (state, path) = (u.state, u.path);
-        if matches!(state, UnitState::Abandoned | UnitState::Acknowledged) {
-            return;
+        u.state = UnitState::Abandoned;
+        match state {
+            UnitState::Abandoned | UnitState::Acknowledged => return,
+            UnitState::InFlight => {
+                self.leave_flight(unit, Fate::Superseded);
+                self.ledger.forget_ended();
+            }
+            UnitState::Lost(_) => {
+                self.lost.remove(&unit);
+            }
         }
-        if state == UnitState::InFlight {
-            self.leave_flight(unit, Fate::Superseded);
-        }
-        if let Some(u) = self.unit_mut(unit) {
-            u.state = UnitState::Abandoned;
-        }
-        self.lost.remove(&unit);
         self.missing.forget(unit);
         let p = self.path_mut(path);
         p.outstanding -= 1;
@@ -258,6 +281,14 @@ impl<P> LossRecovery<P> {
             p.t3 = None;
         } else if p.earliest == unit {
             self.advance_earliest(path);
+        }
+        self.settle_resending();
+    }
+
+    /// Nothing waits to be sent again, so no packet may pass the window for it.
+    fn settle_resending(&mut self) {
+        if self.lost.is_empty() {
+            self.paths.iter_mut().for_each(|path| path.may_resend_now = false);
         }
     }
 
@@ -283,7 +314,8 @@ impl<P> LossRecovery<P> {
 
     fn mark_lost(&mut self, unit: u64, cause: SendCause, tracer: &mut Tracer<'_>) {
         if let Some(packet) = self.leave_flight(unit, Fate::Lost(cause)) {
-            self.statistics.packets_lost += 1;
+            // The receiver refused a window probe; the network lost nothing.
+            self.statistics.packets_lost += u64::from(cause != SendCause::WindowProbe);
             tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
         }
         if let Some(u) = self.unit_mut(unit) {

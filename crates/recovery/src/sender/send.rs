@@ -72,9 +72,7 @@ impl<P> LossRecovery<P> {
     }
 
     /// A packet over `path` is about to be built.
-    pub fn begin_packet(&mut self, now: Instant, path: u8) {
-        let p = self.path_mut(path);
-        p.window.on_send(now, p.timer.rto());
+    pub fn begin_packet(&mut self, path: u8) {
         self.open = Some(OpenPacket { path, units: 0, repeats_earliest: false, repeats: false });
     }
 
@@ -184,8 +182,10 @@ impl<P> LossRecovery<P> {
         };
         open.units += 1;
         if open.units == 1 {
-            let number = self.ledger.next_number();
-            self.ledger.on_sent(now, open.path, cause, (unit, bytes));
+            let (number, path) = (self.ledger.next_number(), open.path);
+            self.ledger.on_sent(now, path, cause, (unit, bytes));
+            let p = self.path_mut(path);
+            p.window.on_send(now, p.timer.rto());
             number
         } else {
             self.ledger.on_bundled(unit, bytes);

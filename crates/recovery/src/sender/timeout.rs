@@ -6,7 +6,6 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::{LossRecovery, UnitState};
-use crate::PacketNumber;
 
 /// What an expiry of T3-rtx means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +64,7 @@ impl<P> LossRecovery<P> {
         let rto = p.timer.rto();
         tracer.emit(|| TraceEvent::RetransmissionTimeout { path, rto });
         self.lose_flight(path, cause, tracer);
-        self.path_mut(path).may_resend_now &= !self.lost.is_empty();
+        self.settle_resending();
         self.trace_window(path, tracer);
     }
 
@@ -91,26 +90,14 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// Judges everything in flight on `path` lost. Costs what is in flight.
+    /// Judges everything in flight on `path` lost. Passes over what is not cumulatively
+    /// acknowledged once.
     fn lose_flight(&mut self, path: u8, cause: SendCause, tracer: &mut Tracer<'_>) {
-        let packets: Vec<(PacketNumber, u64, u64)> =
-            self.ledger.in_flight(path).map(|(n, p)| (n, p.lowest, p.highest)).collect();
-        for (packet, lowest, highest) in packets {
-            for unit in lowest..=highest {
-                let in_it =
-                    |u: &super::Unit<P>| u.packet == packet && u.state == UnitState::InFlight;
-                if self.unit(unit).is_some_and(in_it) {
-                    self.mark_lost(unit, cause, tracer);
-                }
-            }
-        }
-        // Units whose packet has met its end without them (a receiver that dropped a part).
-        if self.ledger.flight(path).bytes > 0 {
-            for unit in self.first..self.next_unit() {
-                let is_left = |u: &super::Unit<P>| u.path == path && u.state == UnitState::InFlight;
-                if self.unit(unit).is_some_and(is_left) {
-                    self.mark_lost(unit, cause, tracer);
-                }
+        for unit in self.first..self.next_unit() {
+            let is_in_flight =
+                |u: &super::Unit<P>| u.path == path && u.state == UnitState::InFlight;
+            if self.unit(unit).is_some_and(is_in_flight) {
+                self.mark_lost(unit, cause, tracer);
             }
         }
         self.ledger.forget_ended();

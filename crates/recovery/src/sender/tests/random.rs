@@ -1,0 +1,108 @@
+//! Laws under random operations: what is counted is what is there, and T3-rtx runs exactly while
+//! something is outstanding.
+
+use rexmit_core::Seed;
+
+use super::{BASE, FULL, Sender, TimeoutKind, UnitState};
+
+impl Sender {
+    /// The laws. `is_sending_done`: what was judged lost has left, as far as it may.
+    #[track_caller]
+    fn check(&self) {
+        let (mut bytes, mut user_bytes, mut outstanding, mut lost) = (0, 0, 0, 0);
+        let mut earliest = None;
+        for (number, unit) in self.recovery.units() {
+            let is_in_flight = unit.state == UnitState::InFlight;
+            let is_lost = matches!(unit.state, UnitState::Lost(_));
+            if is_in_flight {
+                bytes += u64::from(unit.bytes);
+                user_bytes += u64::from(unit.user_bytes);
+            }
+            lost += u64::from(is_lost);
+            if is_in_flight || is_lost {
+                outstanding += 1;
+                earliest.get_or_insert(number);
+            }
+        }
+        let path = &self.recovery.paths[0];
+        assert_eq!(self.flight().1, bytes);
+        assert_eq!(self.recovery.user_bytes_in_flight(), user_bytes);
+        assert_eq!(path.outstanding, outstanding);
+        assert_eq!(self.recovery.lost.len() as u64, lost);
+        assert!(earliest.is_none_or(|earliest| earliest == path.earliest), "{path:?}");
+        assert!(!path.may_resend_now || lost > 0, "nothing waits to pass the window");
+        let in_flight = self.recovery.ledger().in_flight(0).count();
+        assert_eq!(self.flight().0 as usize, in_flight);
+        if in_flight == 0 {
+            assert!(self.recovery.ledger().is_empty());
+        }
+    }
+
+    /// After what may leave has left: the timer runs exactly while something is outstanding.
+    #[track_caller]
+    fn check_timer(&self) {
+        let is_outstanding = self.recovery.paths[0].outstanding > 0;
+        assert_eq!(self.t3().is_some(), is_outstanding);
+    }
+}
+
+/// A receiver that takes some of what is sent, and may renege.
+fn run(seed: u64) {
+    let mut rng = Seed::from_u64(seed).rng();
+    let profile = if rng.chance(0.5) { "lksctp" } else { "rfc9260" };
+    let mut s = Sender::with(|config| {
+        *config = crate::RecoveryConfig::profile(profile).expect("a profile");
+    });
+    let mut held = std::collections::BTreeSet::new();
+    let (mut cumulative, mut ms) = (0, 0);
+    for _ in 0..300 {
+        ms += rng.below(400);
+        s.at(ms);
+        let last = s.recovery.next_unit() - BASE - 1;
+        match rng.below(10) {
+            0..4 if s.recovery.may_send_new(0) && !s.recovery.has_lost() => {
+                let units = 1 + rng.below(3) as usize;
+                s.push(&vec![FULL / 4; units]);
+            }
+            4 if last > cumulative => s.abandon(cumulative + 1 + rng.below(last - cumulative)),
+            5 => {
+                s.recovery.skip_new(());
+            }
+            6 if s.recovery.due_path(s.now).is_some() => {
+                let kind = [TimeoutKind::Loss, TimeoutKind::WindowProbe][rng.below(2) as usize];
+                s.recovery.on_timeout(0, kind, &mut rexmit_core::trace::Tracer::off());
+            }
+            7 if rng.chance(0.1) => held.clear(),
+            _ if last > cumulative => {
+                for _ in 0..rng.below(4) {
+                    held.insert(cumulative + 1 + rng.below(last - cumulative));
+                }
+                while held.remove(&(cumulative + 1)) {
+                    cumulative += 1;
+                }
+                let blocks: Vec<_> = held.iter().map(|&unit| (unit, unit)).collect();
+                s.ack(cumulative, &blocks);
+            }
+            _ => {}
+        }
+        s.check();
+        if rng.chance(0.8) {
+            while !s.resend().is_empty() {}
+            s.check();
+        }
+        if !s.recovery.has_lost() {
+            s.check_timer();
+        }
+    }
+    let last = s.recovery.next_unit() - BASE - 1;
+    s.ack(last, &[]);
+    s.check();
+    assert!(s.recovery.is_empty() && s.t3().is_none() && s.flight() == (0, 0));
+}
+
+#[test]
+fn the_books_agree_with_the_units_and_the_timer_runs_while_something_is_outstanding() {
+    for seed in 0..300 {
+        run(seed);
+    }
+}
