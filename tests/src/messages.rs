@@ -57,8 +57,8 @@ pub struct Sent {
 pub struct Messages {
     sent: Vec<Sent>,
     numbers: BTreeMap<(Side, MessageId), usize>,
-    /// The last ordered message delivered of each stream to each life of the other host.
-    last_in_order: BTreeMap<(Side, u32, u16), usize>,
+    /// The last ordered message delivered of each stream from one association to one.
+    last_in_order: BTreeMap<(Side, Side, u16), usize>,
     /// Whose messages each association has delivered: several one after the other if peers restart.
     sources: BTreeMap<Side, Vec<Side>>,
     /// When each host was last restarted.
@@ -192,11 +192,10 @@ impl Messages {
             sources.push(from);
         }
         if !message.unordered {
-            let last = self.last_in_order.insert((from, to.life, message.stream), number);
+            let last = self.last_in_order.insert((from, to, message.stream), number);
             assert!(
                 last.is_none_or(|last| last < number),
-                "out of order: {} after {last:?} on stream {}",
-                number,
+                "out of order: {number} after {last:?} on stream {}, {from:?} to {to:?}",
                 message.stream
             );
         }

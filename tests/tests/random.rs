@@ -38,6 +38,6 @@ fn replay() {
     let Some(seed) = number("REXMIT_SEED") else { return };
     let plan = Plan::draw(seed);
     eprintln!("{plan:#?}");
-    let outcome = run(&plan, true, false);
+    let outcome = run(&plan, true, std::env::var("REXMIT_CAPTURE").is_ok());
     eprintln!("{outcome:#?}");
 }
