@@ -49,7 +49,8 @@ pub struct Sent {
     pub at: Instant,
     is_sent_told: bool,
     end: Option<End>,
-    delivered_to: Option<Side>,
+    /// To whom, and whether its sender knew by then that the association was established.
+    delivered_to: Option<(Side, bool)>,
 }
 
 /// The book of all messages of a run.
@@ -170,12 +171,22 @@ impl Messages {
         }
     }
 
-    /// The application at `to` has read `message`.
-    pub fn on_delivered(&mut self, to: Side, message: &InboundMessage) {
+    /// Who sent the message that bears `ppid`.
+    #[must_use]
+    pub fn sender(&self, ppid: u32) -> Option<Side> {
+        self.sent.get((ppid as usize).wrapping_sub(1)).map(|sent| sent.from)
+    }
+
+    /// The application at `to` has read `message`. `is_established` says whether its sender knows
+    /// that the association is.
+    pub fn on_delivered(&mut self, to: Side, message: &InboundMessage, is_established: bool) {
         let number = (message.ppid as usize).wrapping_sub(1);
         let sent = self.sent.get_mut(number).expect("a message that was never sent");
-        // A receiver that was restarted knows nothing of what it had, and nor may its peer.
-        let is_first = sent.delivered_to.is_none_or(|before| before.life < to.life);
+        // A receiver that began anew knows nothing of what it had; nor does a sender that was still
+        // setting up know that it sends to another association.
+        let is_first = sent.delivered_to.is_none_or(|(before, was_established)| {
+            before.life < to.life || (before != to && !was_established)
+        });
         assert!(is_first, "delivered twice, now to {to:?}: {sent:?}");
         assert_eq!(sent.from.host, 1 - to.host, "delivered to its own host");
         assert_eq!(sent.message.payload, message.payload, "altered on the way: {:?}", sent.id);
@@ -184,7 +195,7 @@ impl Messages {
         if let Some(End::Failed(reason, false)) = sent.end {
             panic!("delivered, though it failed ({reason:?}) before it began: {sent:?}");
         }
-        sent.delivered_to = Some(to);
+        sent.delivered_to = Some((to, is_established));
         let from = sent.from;
         let sources = self.sources.entry(to).or_default();
         if sources.last() != Some(&from) {
