@@ -9,8 +9,7 @@ use bolero::{TypeGenerator, produce};
 use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_sctp::wire::{Chunk, Header, Packet, kind, write_checksum};
 use rexmit_sctp::{
-    AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, OutboundMessage,
-    Reliability,
+    AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, OutboundMessage, Reliability,
 };
 
 use crate::PacketDraft;

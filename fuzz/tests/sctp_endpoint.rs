@@ -9,16 +9,15 @@ const ITERATIONS: usize = 3_000;
 
 #[test]
 fn invented_packets_in_every_state() {
-    check!()
-        .with_type::<(u8, Vec<(PacketDraft, Aim)>)>()
-        .with_iterations(ITERATIONS)
-        .for_each(|(start, packets)| {
+    check!().with_type::<(u8, Vec<(PacketDraft, Aim)>)>().with_iterations(ITERATIONS).for_each(
+        |(start, packets)| {
             let mut exchange = Exchange::new(*start);
             for (draft, aim) in packets {
                 exchange.act(&Act::Invent(draft.clone(), *aim));
             }
             exchange.run_out();
-        });
+        },
+    );
 }
 
 #[test]

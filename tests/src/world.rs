@@ -97,10 +97,6 @@ pub fn run(plan: &Plan, tells: bool, captures: bool) -> Outcome {
     let buffer = SharedBuffer::default();
     let tap = captures.then(|| {
         let points = hosts.map(TapPoint::Host);
-        if let Ok(p) = std::env::var("REXMIT_CAPTURE") {
-            let file = std::fs::File::create(p).unwrap();
-            return network.tap(&points, file).unwrap();
-        }
         network.tap(&points, buffer.clone()).expect("memory takes every capture")
     });
     for (index, step) in plan.steps.iter().enumerate() {

@@ -48,10 +48,7 @@ fn room_made_by_failed_messages_is_told() {
 /// Seed 55: the last piece had arrived, so the skipped message counted as acknowledged.
 #[test]
 fn a_message_that_was_given_up_is_not_acknowledged_too() {
-    let burst = Burst {
-        reliability: Reliability::MaxRetransmissions(0),
-        ..Burst::new(0, 1, 3000)
-    };
+    let burst = Burst { reliability: Reliability::MaxRetransmissions(0), ..Burst::new(0, 1, 3000) };
     let mut plan = Plan::by_hand(vec![
         Step::new(0, 0, Op::Connect),
         Step::new(1000, 0, Op::Send(burst)),
