@@ -14,6 +14,9 @@ use rexmit_sctp::{
     AssociationId, FailReason, InboundMessage, MessageId, OutboundMessage, Reliability,
 };
 
+/// The identifier of the first message: far from those that Wireshark knows a protocol for.
+const FIRST_PPID: u32 = 1_000_000_000;
+
 /// An association as one side knows it: the host, how often the host has begun anew, the id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Side {
@@ -83,7 +86,7 @@ impl Messages {
     /// The payload protocol identifier of the next message.
     #[must_use]
     pub fn next_ppid(&self) -> u32 {
-        self.sent.len() as u32 + 1
+        FIRST_PPID + self.sent.len() as u32
     }
 
     /// `message`, with [`Self::next_ppid`], was accepted.
@@ -174,13 +177,13 @@ impl Messages {
     /// Who sent the message that bears `ppid`.
     #[must_use]
     pub fn sender(&self, ppid: u32) -> Option<Side> {
-        self.sent.get((ppid as usize).wrapping_sub(1)).map(|sent| sent.from)
+        self.sent.get(ppid.wrapping_sub(FIRST_PPID) as usize).map(|sent| sent.from)
     }
 
     /// The application at `to` has read `message`. `is_established` says whether its sender knows
     /// that the association is.
     pub fn on_delivered(&mut self, to: Side, message: &InboundMessage, is_established: bool) {
-        let number = (message.ppid as usize).wrapping_sub(1);
+        let number = message.ppid.wrapping_sub(FIRST_PPID) as usize;
         let sent = self.sent.get_mut(number).expect("a message that was never sent");
         // A receiver that began anew knows nothing of what it had; nor does a sender that was still
         // setting up know that it sends to another association.
