@@ -13,6 +13,8 @@
 //! A failure belongs into the tests of the crate it was found in, under a name that says what
 //! broke.
 
+mod endpoint;
 mod sctp_packet;
 
+pub use endpoint::{Act, Aim, Exchange, Script, SendDraft};
 pub use sctp_packet::{ChunkDraft, PacketDraft};

@@ -14,6 +14,7 @@
 pub mod messages;
 pub mod paths;
 pub mod plan;
+pub mod seeds;
 pub mod watch;
 pub mod world;
 

@@ -14,6 +14,9 @@ use rexmit_sctp::{
     AssociationId, FailReason, InboundMessage, MessageId, OutboundMessage, Reliability,
 };
 
+/// The identifier of the first message: far from those that Wireshark knows a protocol for.
+const FIRST_PPID: u32 = 1_000_000_000;
+
 /// An association as one side knows it: the host, how often the host has begun anew, the id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Side {
@@ -49,7 +52,8 @@ pub struct Sent {
     pub at: Instant,
     is_sent_told: bool,
     end: Option<End>,
-    delivered_to: Option<Side>,
+    /// To whom, and whether its sender knew by then that the association was established.
+    delivered_to: Option<(Side, bool)>,
 }
 
 /// The book of all messages of a run.
@@ -57,8 +61,8 @@ pub struct Sent {
 pub struct Messages {
     sent: Vec<Sent>,
     numbers: BTreeMap<(Side, MessageId), usize>,
-    /// The last ordered message delivered of each stream to each life of the other host.
-    last_in_order: BTreeMap<(Side, u32, u16), usize>,
+    /// The last ordered message delivered of each stream from one association to one.
+    last_in_order: BTreeMap<(Side, Side, u16), usize>,
     /// Whose messages each association has delivered: several one after the other if peers restart.
     sources: BTreeMap<Side, Vec<Side>>,
     /// When each host was last restarted.
@@ -82,7 +86,7 @@ impl Messages {
     /// The payload protocol identifier of the next message.
     #[must_use]
     pub fn next_ppid(&self) -> u32 {
-        self.sent.len() as u32 + 1
+        FIRST_PPID + self.sent.len() as u32
     }
 
     /// `message`, with [`Self::next_ppid`], was accepted.
@@ -170,12 +174,22 @@ impl Messages {
         }
     }
 
-    /// The application at `to` has read `message`.
-    pub fn on_delivered(&mut self, to: Side, message: &InboundMessage) {
-        let number = (message.ppid as usize).wrapping_sub(1);
+    /// Who sent the message that bears `ppid`.
+    #[must_use]
+    pub fn sender(&self, ppid: u32) -> Option<Side> {
+        self.sent.get(ppid.wrapping_sub(FIRST_PPID) as usize).map(|sent| sent.from)
+    }
+
+    /// The application at `to` has read `message`. `is_established` says whether its sender knows
+    /// that the association is.
+    pub fn on_delivered(&mut self, to: Side, message: &InboundMessage, is_established: bool) {
+        let number = message.ppid.wrapping_sub(FIRST_PPID) as usize;
         let sent = self.sent.get_mut(number).expect("a message that was never sent");
-        // A receiver that was restarted knows nothing of what it had, and nor may its peer.
-        let is_first = sent.delivered_to.is_none_or(|before| before.life < to.life);
+        // A receiver that began anew knows nothing of what it had; nor does a sender that was still
+        // setting up know that it sends to another association.
+        let is_first = sent.delivered_to.is_none_or(|(before, was_established)| {
+            before.life < to.life || (before != to && !was_established)
+        });
         assert!(is_first, "delivered twice, now to {to:?}: {sent:?}");
         assert_eq!(sent.from.host, 1 - to.host, "delivered to its own host");
         assert_eq!(sent.message.payload, message.payload, "altered on the way: {:?}", sent.id);
@@ -184,7 +198,7 @@ impl Messages {
         if let Some(End::Failed(reason, false)) = sent.end {
             panic!("delivered, though it failed ({reason:?}) before it began: {sent:?}");
         }
-        sent.delivered_to = Some(to);
+        sent.delivered_to = Some((to, is_established));
         let from = sent.from;
         let sources = self.sources.entry(to).or_default();
         if sources.last() != Some(&from) {
@@ -192,11 +206,10 @@ impl Messages {
             sources.push(from);
         }
         if !message.unordered {
-            let last = self.last_in_order.insert((from, to.life, message.stream), number);
+            let last = self.last_in_order.insert((from, to, message.stream), number);
             assert!(
                 last.is_none_or(|last| last < number),
-                "out of order: {} after {last:?} on stream {}",
-                number,
+                "out of order: {number} after {last:?} on stream {}, {from:?} to {to:?}",
                 message.stream
             );
         }

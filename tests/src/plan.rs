@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rexmit_core::{Instant, Rng, Seed};
-use rexmit_netsim::path::PathConfig;
+use rexmit_netsim::path::{Delay, PathConfig};
 use rexmit_sctp::recovery::{PROFILES, RecoveryConfig};
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
 
@@ -52,6 +52,15 @@ pub struct Burst {
     pub reliability: Reliability,
 }
 
+impl Burst {
+    /// `count` ordered and fully reliable messages of `len` bytes.
+    #[must_use]
+    pub const fn new(stream: u16, count: usize, len: usize) -> Self {
+        let reliability = Reliability::Full;
+        Self { count, stream, len, unordered: false, immediate: false, reliability }
+    }
+}
+
 /// An operation, when, and by which of the two hosts on which pair of addresses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
@@ -63,6 +72,14 @@ pub struct Step {
     pub pair: usize,
     /// What.
     pub op: Op,
+}
+
+impl Step {
+    /// An operation of `host` on the first pair of addresses.
+    #[must_use]
+    pub const fn new(at_ms: u64, host: usize, op: Op) -> Self {
+        Self { at: Instant::from_millis(at_ms), host, pair: 0, op }
+    }
 }
 
 /// See the module.
@@ -116,6 +133,37 @@ impl Plan {
             calm_at: Instant::from_millis(duration_ms),
             closer,
         }
+    }
+
+    /// A plan to be filled by hand: default configurations, a path of 20 ms each way, `steps`, and
+    /// nothing unusual.
+    #[must_use]
+    pub fn by_hand(steps: Vec<Step>) -> Self {
+        let association = AssociationConfig { report_acknowledged: true, ..Default::default() };
+        let config = EndpointConfig {
+            accept: true,
+            association: Arc::new(association),
+            ..EndpointConfig::default()
+        };
+        let path = PathConfig {
+            delay: Delay::constant(Duration::from_millis(20)),
+            ..PathConfig::default()
+        };
+        Self {
+            seed: 1,
+            endpoint_seeds: [None; 2],
+            configs: [config.clone(), config],
+            pairs: 1,
+            paths: vec![(Instant::ZERO, [path.clone(), path])],
+            steps,
+            calm_at: Instant::from_millis(10_000),
+            closer: Some(0),
+        }
+    }
+
+    /// The configuration of the associations of `host`, to be changed.
+    pub fn association_mut(&mut self, host: usize) -> &mut AssociationConfig {
+        Arc::make_mut(&mut self.configs[host].association)
     }
 
     /// The same plan with endpoints made from these seeds: the TSNs of their first association
@@ -252,7 +300,7 @@ fn draw_association(rng: &mut Rng) -> AssociationConfig {
         receive_buffer_bytes: pick(rng, &[4096, 16_384, 131_072, 1 << 20]),
         send_buffer_bytes: pick(rng, &[1, 20_000, 1 << 20, 1 << 20]),
         max_held_chunks: pick(rng, &[16, 16_384, 16_384]),
-        max_gap_ranges: pick(rng, &[1, 16, 1024, 1024]),
+        max_gap_ranges: pick(rng, &[16, 1024, 1024]),
         sack_delay: pick(rng, &[ms(0), ms(20), ms(200), ms(500)]),
         sack_every: pick(rng, &[1, 2, 2, 10]),
         heartbeat_interval: pick(rng, &[None, Some(ms(300)), Some(ms(30_000))]),

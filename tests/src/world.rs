@@ -385,11 +385,13 @@ impl Applications<'_> {
     }
 
     fn read(&mut self, now: Instant, machine: &mut Watched, index: usize) {
-        let known = &self.known[index];
-        if known.is_reading {
-            while let Some(message) = machine.endpoint.receive(now, known.side.id) {
-                self.messages.on_delivered(known.side, &message);
-            }
+        let Known { side, is_reading: true, .. } = self.known[index] else { return };
+        while let Some(message) = machine.endpoint.receive(now, side.id) {
+            let sender = self.messages.sender(message.ppid);
+            let is_sender = |known: &&Known| Some(known.side) == sender;
+            let sender = self.known.iter().find(is_sender);
+            let is_established = sender.is_none_or(|known| known.is_connected);
+            self.messages.on_delivered(side, &message, is_established);
         }
     }
 

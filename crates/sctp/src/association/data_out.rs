@@ -267,7 +267,8 @@ impl Association {
         self.tell_writable(cx);
     }
 
-    fn tell_writable(&mut self, cx: &mut Context<'_>) {
+    /// Tells the application that there is room again, if it waits for that.
+    pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
         let has_room = self.out.buffered_bytes() <= self.config.send_buffer_bytes / 2;
         if has_room && !self.state.is_closed() && std::mem::take(&mut self.out.is_writer_waiting) {
             cx.event(Event::Writable);

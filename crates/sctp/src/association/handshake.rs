@@ -236,6 +236,7 @@ impl Association {
         self.adopt(peer);
         self.owed.cookie_ack = true;
         self.establish(cx, true);
+        self.tell_writable(cx);
     }
 
     /// COOKIE ECHO of a restarting peer while we wait for its SHUTDOWN COMPLETE (RFC 9260 §5.2.4).

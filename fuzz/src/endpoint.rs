@@ -1,0 +1,403 @@
+//! An endpoint with a genuine peer, and somebody in between who knows everything and does what he
+//! likes: drops, repeats, alters and invents packets, while both applications act.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bolero::{TypeGenerator, produce};
+use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_sctp::wire::{Chunk, Header, Packet, kind, write_checksum};
+use rexmit_sctp::{
+    AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, OutboundMessage, Reliability,
+};
+
+use crate::PacketDraft;
+
+/// Packets and events that one input may cause; more would be a hang.
+const MOST_OUTPUTS: usize = 10_000;
+/// Captured packets that are kept to be repeated.
+const MOST_CAPTURED: usize = 64;
+/// The receive buffer of both endpoints.
+const RECEIVE_BUFFER: usize = 8192;
+
+/// One thing that happens.
+#[derive(Clone, Debug, TypeGenerator)]
+pub enum Act {
+    /// Somebody invents a packet with the right tag and a right checksum.
+    Invent(PacketDraft, Aim),
+    /// A captured packet comes again, to either side.
+    Repeat(u8, bool),
+    /// A captured packet comes with another byte and a right checksum.
+    Alter(u8, u8, u8, bool),
+    /// So many packets under way to each side arrive.
+    Deliver(u8),
+    /// So many packets under way to each side are lost.
+    Drop(u8),
+    /// Time passes: a power of two of milliseconds.
+    Wait(u8),
+    /// The application of one side sends.
+    Send(bool, SendDraft),
+    /// The application of one side reads everything.
+    Receive(bool),
+    /// The application of one side resets a stream, or all.
+    Reset(bool, u8),
+    /// The application of one side ends the association gracefully.
+    Shutdown(bool),
+    /// The application of one side ends it at once.
+    Abort(bool),
+    /// The application of one side begins a new one.
+    Connect(bool),
+}
+
+/// What an invented packet is about.
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub struct Aim {
+    /// To which side.
+    pub side: bool,
+    /// Selects the tag: right more often than not.
+    pub tag: u8,
+    /// Whether its sequence numbers are moved near to the real ones.
+    pub is_near: bool,
+}
+
+/// A message to be sent.
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub struct SendDraft {
+    stream: u8,
+    len: u16,
+    unordered: bool,
+    reliability: u8,
+}
+
+/// Everything that happens.
+#[derive(Clone, Debug, TypeGenerator)]
+pub struct Script {
+    /// How far the association is when the script begins.
+    pub start: u8,
+    /// What happens then.
+    #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
+    pub acts: Vec<Act>,
+}
+
+/// One side.
+struct Side {
+    endpoint: Endpoint,
+    route: Route,
+    associations: Vec<AssociationId>,
+    /// Packets on the way to it.
+    inbox: VecDeque<Vec<u8>>,
+    /// What its INIT or INIT ACK said last.
+    tag: u32,
+    /// The TSN it sent last, or the one before its first.
+    tsn: u32,
+}
+
+/// Both sides.
+pub struct Exchange {
+    now: Instant,
+    sides: [Side; 2],
+    captured: VecDeque<Vec<u8>>,
+}
+
+impl Side {
+    fn new(index: u8) -> Self {
+        let association = AssociationConfig {
+            receive_buffer_bytes: RECEIVE_BUFFER,
+            max_message_bytes: RECEIVE_BUFFER,
+            send_buffer_bytes: 32_768,
+            max_held_chunks: 64,
+            max_gap_ranges: 16,
+            report_sent: true,
+            report_acknowledged: true,
+            ..AssociationConfig::default()
+        };
+        let config = EndpointConfig {
+            accept: true,
+            max_associations: 4,
+            association: Arc::new(association),
+            ..EndpointConfig::default()
+        };
+        let endpoint = Endpoint::new(config, &Seed::from_u64(index.into())).expect("it is valid");
+        let address = |index: u8| ([10, 0, 0, index], 0).into();
+        let route = Route { local: address(index), remote: address(1 - index) };
+        let (associations, inbox) = (Vec::new(), VecDeque::new());
+        Self { endpoint, route, associations, inbox, tag: 0, tsn: 0 }
+    }
+
+    fn newest(&self) -> Option<AssociationId> {
+        self.associations.last().copied()
+    }
+
+    fn connect(&mut self, now: Instant) {
+        if let Ok(id) = self.endpoint.connect(now, self.route, 5000) {
+            self.associations.push(id);
+        }
+    }
+
+    /// What it says on the wire is noted.
+    fn note(&mut self, packet: &[u8]) {
+        let packet = Packet::parse(packet).expect("a malformed packet was sent");
+        for raw in packet.chunks() {
+            let raw = raw.expect("a malformed chunk was sent");
+            match raw.decode().expect("a malformed chunk was sent") {
+                Chunk::Init(init) | Chunk::InitAck(init) => {
+                    self.tag = init.initiate_tag;
+                    self.tsn = init.initial_tsn.wrapping_sub(1);
+                }
+                Chunk::Data(data) => self.tsn = data.tsn,
+                _ => {}
+            }
+        }
+    }
+
+    fn check_limits(&self) {
+        assert!(self.endpoint.association_count() <= 4);
+        for &id in &self.associations {
+            let Some(statistics) = self.endpoint.statistics(id) else { continue };
+            assert!(statistics.receive_buffered_bytes <= 2 * RECEIVE_BUFFER);
+            assert!(statistics.send_buffered_bytes <= 32_768 + RECEIVE_BUFFER);
+            let path = &statistics.paths[0];
+            assert!(path.packets_in_flight > 0 || path.bytes_in_flight == 0, "{statistics:?}");
+        }
+    }
+}
+
+impl Exchange {
+    /// Two endpoints whose association is as far as `start` says.
+    #[must_use]
+    pub fn new(start: u8) -> Self {
+        let sides = [Side::new(0), Side::new(1)];
+        let (now, captured) = (Instant::from_millis(1000), VecDeque::new());
+        let mut exchange = Self { now, sides, captured };
+        let stage = start % 16;
+        if stage > 0 {
+            exchange.sides[0].connect(now);
+            exchange.settle(0);
+        }
+        // One packet each way per step: INIT, INIT ACK, COOKIE ECHO, COOKIE ACK.
+        for step in 0..stage.saturating_sub(1).min(4) {
+            exchange.deliver(usize::from(step % 2 == 0), 1);
+        }
+        if stage > 6 {
+            for side in [false, true] {
+                let draft = SendDraft { stream: 1, len: 3000, unordered: false, reliability: 0 };
+                exchange.act(&Act::Send(side, draft));
+            }
+        }
+        match stage {
+            8 => exchange.act(&Act::Reset(false, 0)),
+            9 => exchange.act(&Act::Shutdown(false)),
+            10.. => {
+                exchange.act(&Act::Deliver(255));
+                exchange.act(&Act::Shutdown(false));
+                for step in 10..stage {
+                    exchange.deliver(usize::from(step % 2 == 0), 1);
+                }
+            }
+            _ => {}
+        }
+        exchange
+    }
+
+    /// Lets `act` happen, and everything that it causes in the endpoints.
+    pub fn act(&mut self, act: &Act) {
+        let now = self.now;
+        match act {
+            Act::Invent(draft, aim) => self.invent(draft, *aim),
+            Act::Repeat(which, to) => {
+                let packet = self.pick(*which);
+                self.input((*to).into(), &packet);
+            }
+            Act::Alter(which, at, byte, to) => {
+                let mut packet = self.pick(*which);
+                // Behind the tag, which is right more often so.
+                let at = 12 + usize::from(*at) % packet.len().saturating_sub(12).max(1);
+                if let Some(place) = packet.get_mut(at) {
+                    *place = *byte;
+                    write_checksum(&mut packet);
+                }
+                self.input((*to).into(), &packet);
+            }
+            Act::Deliver(count) => {
+                for _ in 0..*count {
+                    for side in 0..2 {
+                        self.deliver(side, 1);
+                    }
+                    if self.sides.iter().all(|side| side.inbox.is_empty()) {
+                        break;
+                    }
+                }
+            }
+            Act::Drop(count) => {
+                for side in &mut self.sides {
+                    let count = usize::from(*count).min(side.inbox.len());
+                    side.inbox.drain(..count);
+                }
+            }
+            Act::Wait(power) => self.wait(Duration::from_millis(1 << (power % 18))),
+            Act::Send(side, draft) => self.send((*side).into(), *draft),
+            Act::Receive(side) => {
+                let side = &mut self.sides[usize::from(*side)];
+                for &id in &side.associations {
+                    while side.endpoint.receive(now, id).is_some() {}
+                }
+            }
+            Act::Reset(side, stream) => self.with_newest(*side, |endpoint, id| {
+                let streams = [u16::from(stream % 4)];
+                let streams = if *stream > 200 { &[][..] } else { &streams };
+                let _ = endpoint.reset_streams(now, id, streams);
+            }),
+            Act::Shutdown(side) => {
+                self.with_newest(*side, |endpoint, id| endpoint.shutdown(now, id));
+            }
+            Act::Abort(side) => {
+                self.with_newest(*side, |endpoint, id| endpoint.abort(now, id, b"fuzz"));
+            }
+            Act::Connect(side) => self.sides[usize::from(*side)].connect(now),
+        }
+        self.settle(0);
+        self.settle(1);
+    }
+
+    /// Nothing more arrives: whatever the endpoints still do comes to an end or takes its time.
+    pub fn run_out(&mut self) {
+        for side in &mut self.sides {
+            side.inbox.clear();
+        }
+        for _ in 0..100 {
+            let Some(next) = self.next_timeout() else { break };
+            self.wait(next - self.now);
+            for side in &mut self.sides {
+                side.inbox.clear();
+            }
+        }
+    }
+
+    fn with_newest(&mut self, side: bool, f: impl FnOnce(&mut Endpoint, AssociationId)) {
+        let side = &mut self.sides[usize::from(side)];
+        if let Some(id) = side.newest() {
+            f(&mut side.endpoint, id);
+        }
+    }
+
+    fn send(&mut self, side: usize, draft: SendDraft) {
+        let (now, side) = (self.now, &mut self.sides[side]);
+        let Some(id) = side.newest() else { return };
+        let message = OutboundMessage {
+            unordered: draft.unordered,
+            reliability: match draft.reliability % 4 {
+                0 | 1 => Reliability::Full,
+                2 => Reliability::Timed(Duration::from_millis(draft.reliability.into())),
+                _ => Reliability::MaxRetransmissions(u16::from(draft.reliability >> 6)),
+            },
+            ..OutboundMessage::new(u16::from(draft.stream % 18), vec![7; draft.len.into()])
+        };
+        let _ = side.endpoint.send(now, id, message);
+    }
+
+    fn pick(&self, which: u8) -> Vec<u8> {
+        let count = self.captured.len().max(1);
+        self.captured.get(usize::from(which) % count).cloned().unwrap_or_default()
+    }
+
+    fn invent(&mut self, draft: &PacketDraft, aim: Aim) {
+        let (to, from) = (&self.sides[usize::from(aim.side)], &self.sides[usize::from(!aim.side)]);
+        let verification_tag = match aim.tag % 16 {
+            0 => 0,
+            1 => from.tag,
+            2 => u32::from(aim.tag),
+            _ => to.tag,
+        };
+        let mut packet =
+            draft.bytes(Header { source_port: 5000, destination_port: 5000, verification_tag });
+        if aim.is_near {
+            move_near(&mut packet, from.tsn, to.tsn);
+        }
+        self.input(aim.side.into(), &packet);
+    }
+
+    fn deliver(&mut self, side: usize, count: usize) {
+        for _ in 0..count {
+            if let Some(packet) = self.sides[side].inbox.pop_front() {
+                self.input(side, &packet);
+            }
+        }
+    }
+
+    fn input(&mut self, side: usize, packet: &[u8]) {
+        let to = &mut self.sides[side];
+        to.endpoint.handle_input(self.now, to.route, packet);
+        self.settle(side);
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.sides.iter().filter_map(|side| side.endpoint.poll_timeout()).min()
+    }
+
+    fn wait(&mut self, duration: Duration) {
+        let until = self.now + duration;
+        for _ in 0..MOST_OUTPUTS {
+            let Some(at) = self.next_timeout().filter(|&at| at <= until) else {
+                self.now = until;
+                return;
+            };
+            self.now = self.now.max(at);
+            for side in 0..2 {
+                self.sides[side].endpoint.handle_timeout(self.now);
+                self.settle(side);
+                let next = self.sides[side].endpoint.poll_timeout();
+                assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");
+            }
+        }
+        panic!("too many timeouts in {duration:?}");
+    }
+
+    /// Takes everything that an endpoint has to say.
+    fn settle(&mut self, side: usize) {
+        let mut packet = Vec::new();
+        let other = 1 - side;
+        for _ in 0..MOST_OUTPUTS {
+            if self.sides[side].endpoint.poll_transmit(self.now, &mut packet).is_some() {
+                self.sides[side].note(&packet);
+                if self.captured.len() == MOST_CAPTURED {
+                    self.captured.pop_front();
+                }
+                self.captured.push_back(packet.clone());
+                self.sides[other].inbox.push_back(packet.clone());
+            } else if let Some((id, event)) = self.sides[side].endpoint.poll_event() {
+                let associations = &mut self.sides[side].associations;
+                if matches!(event, Event::Connected { .. }) && !associations.contains(&id) {
+                    associations.push(id);
+                }
+            } else {
+                return self.sides[side].check_limits();
+            }
+        }
+        panic!("an endpoint does not come to rest");
+    }
+}
+
+/// Moves the sequence numbers of chunks near to the real ones: those of the sender's own TSNs, and
+/// those that it acknowledges.
+fn move_near(packet: &mut [u8], own: u32, acknowledged: u32) {
+    let mut at = 12;
+    while at + 8 <= packet.len() {
+        let len = usize::from(u16::from_be_bytes([packet[at + 2], packet[at + 3]]));
+        let near = |base: u32, byte: u8| base.wrapping_add_signed(i32::from(byte as i8) / 8);
+        let place = match packet[at] {
+            kind::DATA | kind::FORWARD_TSN => Some((at + 4, own)),
+            kind::SACK | kind::SHUTDOWN => Some((at + 4, acknowledged)),
+            kind::RE_CONFIG => Some((at + 8, own)),
+            _ => None,
+        };
+        if let Some((place, base)) = place
+            && let Some(bytes) = packet.get_mut(place..place + 4)
+        {
+            let moved = near(base, bytes[3]);
+            bytes.copy_from_slice(&moved.to_be_bytes());
+        }
+        at += len.max(4).next_multiple_of(4);
+    }
+    write_checksum(packet);
+}

@@ -1,0 +1,99 @@
+//! Who may import whom (ARCHITECTURE.md), checked against what Cargo knows and, where an arrow
+//! leads to one module only, against the source.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The arrows: each crate and what it may import.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("rexmit-core", &[]),
+    ("rexmit-recovery", &["rexmit-core"]),
+    ("rexmit-sctp", &["rexmit-core", "rexmit-recovery"]),
+    ("rexmit-netsim", &["rexmit-core"]),
+    ("rexmit", &["rexmit-core", "rexmit-sctp", "rexmit-netsim"]),
+    ("rexmit-lab", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit"]),
+    (
+        "rexmit-cli",
+        &["rexmit-core", "rexmit-recovery", "rexmit-netsim", "rexmit-sctp", "rexmit-lab", "rexmit"],
+    ),
+];
+
+/// Rooms for tests, which may import everything and which nobody imports.
+const TEST_ROOMS: &[&str] = &["rexmit-tests", "rexmit-fuzz"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace above").to_owned()
+}
+
+/// Every member and what it imports of the others, without what only its tests import.
+fn imports() -> Vec<(String, BTreeSet<String>)> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs this test");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    let name = |value: &Value| value["name"].as_str().expect("a name").to_owned();
+    let packages = metadata["packages"].as_array().expect("a list of packages");
+    let is_import =
+        |dependency: &&Value| dependency["kind"] != "dev" && name(dependency).starts_with("rexmit");
+    let imports = |package: &Value| {
+        let dependencies = package["dependencies"].as_array().expect("a list of dependencies");
+        (name(package), dependencies.iter().filter(is_import).map(name).collect())
+    };
+    packages.iter().map(imports).collect()
+}
+
+#[test]
+fn crates_import_only_along_the_arrows() {
+    let imports = imports();
+    assert!(imports.len() >= ARROWS.len() + TEST_ROOMS.len(), "{imports:?}");
+    for (importer, imported) in imports {
+        if TEST_ROOMS.contains(&importer.as_str()) {
+            continue;
+        }
+        let (_, allowed) = ARROWS
+            .iter()
+            .find(|(name, _)| *name == importer)
+            .unwrap_or_else(|| panic!("{importer} is a room without arrows: add them here"));
+        for name in imported {
+            assert!(allowed.contains(&name.as_str()), "{importer} must not import {name}");
+        }
+    }
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("a readable folder").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// What of netsim a line of source code names; `None` if nothing.
+fn part_of_netsim(line: &str) -> Option<&str> {
+    let code = line.split("//").next()?;
+    let at = code.find("rexmit_netsim")?;
+    Some(code[at + "rexmit_netsim".len()..].trim_start_matches("::"))
+}
+
+#[test]
+fn the_async_crate_uses_only_the_path_model_of_netsim() {
+    let mut files = Vec::new();
+    sources(&root().join("crates/rexmit/src"), &mut files);
+    assert!(!files.is_empty());
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("readable sources");
+        for part in text.lines().filter_map(part_of_netsim) {
+            assert!(part.starts_with("path"), "{} uses netsim's {part}", file.display());
+        }
+    }
+    assert_eq!(part_of_netsim("use rexmit_netsim::network::Network;"), Some("network::Network;"));
+}
