@@ -73,12 +73,12 @@ impl Stack for DcSctp {
         message.inspect(|message| check(&message.payload)).is_some()
     }
 
-    fn handle_input(&mut self, now: Instant, packet: Vec<u8>) {
+    fn handle_input(&mut self, now: Instant, packet: Vec<u8>, _: &mut Vec<Vec<u8>>) {
         self.advance(now);
         self.socket.handle_input(&packet);
     }
 
-    fn poll_transmit(&mut self, _: Instant) -> Option<Vec<u8>> {
+    fn poll_transmit(&mut self, _: Instant, _: &mut Vec<Vec<u8>>) -> Option<Vec<u8>> {
         if self.packets.is_empty() {
             self.take_events();
         }
@@ -87,8 +87,7 @@ impl Stack for DcSctp {
 
     fn poll_timeout(&mut self) -> Option<Instant> {
         let due = self.socket.poll_timeout();
-        (due != SocketTime::infinite_future())
-            .then(|| Instant::ZERO + (due - SocketTime::zero()))
+        (due != SocketTime::infinite_future()).then(|| Instant::ZERO + (due - SocketTime::zero()))
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -42,8 +42,13 @@ trait Stack: Sized {
     fn send(&mut self, now: Instant, message: Vec<u8>);
     /// The next message that has arrived, handed to `check`; whether there was one.
     fn receive(&mut self, now: Instant, check: &mut impl FnMut(&[u8])) -> bool;
-    fn handle_input(&mut self, now: Instant, packet: Self::Packet);
-    fn poll_transmit(&mut self, now: Instant) -> Option<Self::Packet>;
+    /// Takes a packet; what can be used again goes to `spare`.
+    fn handle_input(&mut self, now: Instant, packet: Self::Packet, spare: &mut Vec<Self::Packet>);
+    fn poll_transmit(
+        &mut self,
+        now: Instant,
+        spare: &mut Vec<Self::Packet>,
+    ) -> Option<Self::Packet>;
     fn poll_timeout(&mut self) -> Option<Instant>;
     fn handle_timeout(&mut self, now: Instant);
 }
@@ -54,6 +59,7 @@ struct Pair<S: Stack> {
     server: S,
     to_server: VecDeque<S::Packet>,
     to_client: VecDeque<S::Packet>,
+    spare: Vec<S::Packet>,
     packets: u64,
 }
 
@@ -65,6 +71,7 @@ impl<S: Stack> Pair<S> {
             server: S::new(false),
             to_server: VecDeque::new(),
             to_client: VecDeque::new(),
+            spare: Vec::new(),
             packets: 0,
         };
         pair.client.connect(pair.now);
@@ -80,16 +87,17 @@ impl<S: Stack> Pair<S> {
     /// Sends what is due, then hands over what was under way. Whether anything was.
     fn turn(&mut self) -> bool {
         let (now, before) = (self.now, self.packets);
-        drain(now, &mut self.client, &mut self.to_server);
+        let spare = &mut self.spare;
+        drain(now, &mut self.client, &mut self.to_server, spare);
         while let Some(packet) = self.to_server.pop_front() {
             self.packets += 1;
-            self.server.handle_input(now, packet);
-            drain(now, &mut self.server, &mut self.to_client);
+            self.server.handle_input(now, packet, spare);
+            drain(now, &mut self.server, &mut self.to_client, spare);
         }
         while let Some(packet) = self.to_client.pop_front() {
             self.packets += 1;
-            self.client.handle_input(now, packet);
-            drain(now, &mut self.client, &mut self.to_server);
+            self.client.handle_input(now, packet, spare);
+            drain(now, &mut self.client, &mut self.to_server, spare);
         }
         self.now += TURN;
         for stack in [&mut self.client, &mut self.server] {
@@ -120,13 +128,18 @@ impl<S: Stack> Pair<S> {
                 arrived += 1;
             };
             while self.server.receive(self.now, &mut check) {}
-            drain(self.now, &mut self.server, &mut self.to_client);
+            drain(self.now, &mut self.server, &mut self.to_client, &mut self.spare);
         }
     }
 }
 
-fn drain<S: Stack>(now: Instant, stack: &mut S, queue: &mut VecDeque<S::Packet>) {
-    while let Some(packet) = stack.poll_transmit(now) {
+fn drain<S: Stack>(
+    now: Instant,
+    stack: &mut S,
+    queue: &mut VecDeque<S::Packet>,
+    spare: &mut Vec<S::Packet>,
+) {
+    while let Some(packet) = stack.poll_transmit(now, spare) {
         queue.push_back(packet);
     }
 }

@@ -14,7 +14,6 @@ pub(super) struct Rexmit {
     route: Route,
     association: Option<AssociationId>,
     is_connected: bool,
-    spare: Vec<Vec<u8>>,
 }
 
 impl Rexmit {
@@ -52,7 +51,6 @@ impl Stack for Rexmit {
             route: if is_client { from_client } else { from_client.reversed() },
             association: None,
             is_connected: false,
-            spare: Vec::new(),
         }
     }
 
@@ -76,17 +74,17 @@ impl Stack for Rexmit {
         message.inspect(|message| check(&message.payload)).is_some()
     }
 
-    fn handle_input(&mut self, now: Instant, packet: Vec<u8>) {
+    fn handle_input(&mut self, now: Instant, packet: Vec<u8>, spare: &mut Vec<Vec<u8>>) {
         self.endpoint.handle_input(now, self.route, &packet);
-        self.spare.push(packet);
+        spare.push(packet);
     }
 
-    fn poll_transmit(&mut self, now: Instant) -> Option<Vec<u8>> {
-        let mut packet = self.spare.pop().unwrap_or_default();
+    fn poll_transmit(&mut self, now: Instant, spare: &mut Vec<Vec<u8>>) -> Option<Vec<u8>> {
+        let mut packet = spare.pop().unwrap_or_default();
         if self.endpoint.poll_transmit(now, &mut packet).is_some() {
             return Some(packet);
         }
-        self.spare.push(packet);
+        spare.push(packet);
         None
     }
 

@@ -126,7 +126,7 @@ impl Stack for SctpProto {
         false
     }
 
-    fn handle_input(&mut self, now: Instant, packet: Bytes) {
+    fn handle_input(&mut self, now: Instant, packet: Bytes, _: &mut Vec<Bytes>) {
         let at = self.at(now);
         match self.endpoint.handle(at, self.remote, None, None, packet) {
             Some((handle, DatagramEvent::NewAssociation(association))) => {
@@ -141,7 +141,7 @@ impl Stack for SctpProto {
         }
     }
 
-    fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
+    fn poll_transmit(&mut self, now: Instant, _: &mut Vec<Bytes>) -> Option<Bytes> {
         if self.packets.is_empty() {
             let at = self.at(now);
             let of_endpoint = self.endpoint.poll_transmit();

@@ -1,0 +1,99 @@
+//! Ours: an async endpoint on a runtime of one thread, as an application would have it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rexmit::{AssociationConfig, Endpoint, EndpointConfig, OutboundMessage};
+
+use super::{BUFFER_BYTES, Ending, Peer, Transfer};
+use crate::sample::{monotonic, process_cpu_time};
+
+const SCTP_PORT: u16 = 5000;
+
+pub(super) fn peer() -> Result<Peer, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    Ok(Peer { program, first_arguments: vec!["loopback-peer".into()] })
+}
+
+/// ROLE OWN-PORT PEER-PORT MESSAGES SIZE PACKET-BYTES
+pub(super) fn run(arguments: &[&str]) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let result = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(act(arguments)));
+    match result {
+        Ok(ending) => {
+            println!("{}", serde_json::to_string(&ending).expect("a plain value"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn act(arguments: &[&str]) -> Result<Ending, Box<dyn std::error::Error>> {
+    let [role, own, peer, messages, size, packet_bytes] = arguments else {
+        return Err("six arguments are needed".into());
+    };
+    let transfer = Transfer { messages: messages.parse()?, size: size.parse()? };
+    let loopback = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let association = AssociationConfig {
+        max_packet_bytes: packet_bytes.parse()?,
+        send_buffer_bytes: BUFFER_BYTES,
+        receive_buffer_bytes: BUFFER_BYTES,
+        ..AssociationConfig::default()
+    };
+    let config = EndpointConfig {
+        port: SCTP_PORT,
+        accept: *role == "receive",
+        association: Arc::new(association),
+        ..EndpointConfig::default()
+    };
+    let endpoint = Endpoint::bind(loopback(own.parse()?), config)?;
+    match *role {
+        "receive" => receive(&endpoint, transfer).await,
+        _ => send(&endpoint, loopback(peer.parse()?), transfer).await,
+    }
+}
+
+async fn receive(
+    endpoint: &Endpoint,
+    transfer: Transfer,
+) -> Result<Ending, Box<dyn std::error::Error>> {
+    println!("ready");
+    let association = endpoint.accept().await.ok_or("nothing to accept")?;
+    let (mut first, mut last) = (None, monotonic());
+    let mut messages = 0;
+    while messages < transfer.messages {
+        let message = association.recv().await.ok_or("the association has ended")?;
+        if message.payload.len() != transfer.size {
+            return Err("a message of another size".into());
+        }
+        last = monotonic();
+        first.get_or_insert(last);
+        messages += 1;
+    }
+    let cpu_seconds = process_cpu_time().as_secs_f64();
+    association.closed().await;
+    let seconds = (last - first.unwrap_or(last)).as_secs_f64();
+    Ok(Ending { messages, seconds, cpu_seconds })
+}
+
+async fn send(
+    endpoint: &Endpoint,
+    receiver: SocketAddr,
+    transfer: Transfer,
+) -> Result<Ending, Box<dyn std::error::Error>> {
+    let association = endpoint.connect(receiver, SCTP_PORT).await?;
+    let message = vec![0; transfer.size];
+    for _ in 0..transfer.messages {
+        // Each one anew: usrsctp copies what it is given.
+        let message = Bytes::copy_from_slice(&message);
+        association.send(OutboundMessage::new(0, message)).await?;
+    }
+    association.shutdown().await;
+    let cpu_seconds = process_cpu_time().as_secs_f64();
+    Ok(Ending { messages: transfer.messages, seconds: 0.0, cpu_seconds })
+}
