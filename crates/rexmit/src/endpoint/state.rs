@@ -145,7 +145,9 @@ impl State {
             self.driver_has_work = true; // Others first.
         }
         let was_blocked = self.outbox.is_blocked();
-        self.last_failure = self.outbox.flush(&socket).or(self.last_failure.take());
+        if let Some(failure) = self.outbox.flush(&socket) {
+            self.last_failure = Some(failure);
+        }
         if self.outbox.is_blocked() && !was_blocked {
             self.driver_has_work = true; // It waits for the socket.
         }
@@ -160,8 +162,9 @@ impl State {
             }
             let Some(route) = self.sctp.poll_transmit(now, &mut self.packet) else { return true };
             self.outbox.push(socket, route, &mut self.packet);
-            let failure = self.outbox.flush_complete(socket);
-            self.last_failure = failure.or(self.last_failure.take());
+            if let Some(failure) = self.outbox.flush_complete(socket) {
+                self.last_failure = Some(failure);
+            }
         }
         false
     }
