@@ -1,4 +1,79 @@
-//! Reliable transport.
+//! Reliable transport that recovers from loss before its users notice: SCTP (RFC 9260) in user
+//! space, with an async API on tokio.
+//!
+//! An [`Endpoint`] is a socket that serves associations. An [`Association`] connects two endpoints:
+//! it carries messages, not bytes, over many streams that do not wait for each other's losses, and
+//! tells what became of each message. A [`Stream`] is a handle of one of its outgoing streams.
+//!
+//! An echo server and its client:
+//!
+//! ```
+//! use rexmit::{Endpoint, EndpointConfig, OutboundMessage};
+//!
+//! # type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+//! async fn serve(server: Endpoint) {
+//!     while let Some(association) = server.accept().await {
+//!         tokio::spawn(async move {
+//!             while let Some(message) = association.recv().await {
+//!                 let echo = OutboundMessage::new(message.stream, message.payload);
+//!                 if association.send(echo).await.is_err() {
+//!                     break; // The client is closing.
+//!                 }
+//!             }
+//!         });
+//!     }
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<()> {
+//!     let config = EndpointConfig { accept: true, ..EndpointConfig::default() };
+//!     let server = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+//!     let (address, port) = (server.local_addr(), server.port());
+//!     tokio::spawn(serve(server));
+//!
+//!     // Port 0: any.
+//!     let config = EndpointConfig { port: 0, ..EndpointConfig::default() };
+//!     let client = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+//!     let association = client.connect(address, port).await?;
+//!     association.stream(3).send("hello").await?;
+//!     let echo = association.recv().await.ok_or("the server closed")?;
+//!     assert_eq!((echo.stream, &echo.payload[..]), (3, &b"hello"[..]));
+//!     association.shutdown().await;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Recovery profiles
+//!
+//! How an association deals with loss is a value, [`AssociationConfig::recovery`], and has named
+//! profiles:
+//!
+//! ```
+//! use rexmit::{AssociationConfig, EndpointConfig};
+//!
+//! let association = AssociationConfig::profile("rfc9260").expect("a profile");
+//! let config = EndpointConfig { association: association.into(), ..EndpointConfig::default() };
+//! assert_eq!(config.validate(), Ok(()));
+//! ```
+//!
+//! # The parts
+//!
+//! | module | what |
+//! |---|---|
+//! | [`endpoint`] | sockets and their associations; threads and locks |
+//! | [`association`] | sending, receiving, ending |
+//! | [`event`] | what the application is told, and how little of it is kept if it does not listen |
+//! | [`emulator`] | a bad link for tests and demonstrations, in real time |
+//! | [`clock`] | the monotonic clock, and precise waiting |
+//!
+//! SCTP travels in UDP ([`Endpoint::bind`]) or directly over IP ([`Endpoint::bind_raw`]). The
+//! protocol itself is `rexmit-sctp`, which runs anywhere; the drivers here need Linux.
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+compile_error!(
+    "the drivers of rexmit need Linux (timerfd, sched_setattr); elsewhere, drive rexmit-sctp \
+     through its Machine trait"
+);
 
 pub mod association;
 pub mod clock;
@@ -13,7 +88,10 @@ pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};
 pub use error::{BindError, ConnectError};
 pub use event::Event;
 pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig};
+pub use rexmit_core::{Instant, trace};
+pub use rexmit_netsim::path;
 pub use rexmit_sctp::{
     AssociationConfig, AssociationStatistics, CloseReason, ConfigError, EndpointConfig, FailReason,
-    InboundMessage, MessageId, OutboundMessage, Reliability, ResetError, SendError,
+    InboundMessage, MessageId, OutboundMessage, PathStatistics, Reliability, ResetError,
+    Scheduling, SendError, Traffic, recovery,
 };

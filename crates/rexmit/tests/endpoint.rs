@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -428,16 +429,16 @@ async fn events_tell_what_became_of_messages() {
 }
 
 #[tokio::test]
-async fn ipv4_and_ipv6_peers_share_a_wildcard_endpoint() {
+async fn a_wildcard_endpoint_serves_ipv4_and_ipv6_and_answers_from_the_address_asked() {
     let server = Endpoint::bind("[::]:0".parse().unwrap(), server_config()).unwrap();
-    for loopback in ["127.0.0.1", "::1"] {
-        let loopback: std::net::IpAddr = loopback.parse().unwrap();
-        let client = Endpoint::bind((loopback, 0).into(), client_config()).unwrap();
-        let address = (loopback, server.local_addr().port()).into();
-        let connecting =
-            async { tokio::join!(client.connect(address, server.port()), server.accept()) };
-        let (ours, theirs) = patiently(connecting).await;
+    for (own, asked) in [("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "127.0.0.2"), ("::1", "::1")] {
+        let [own, asked]: [IpAddr; 2] = [own, asked].map(|address| address.parse().unwrap());
+        let client = Endpoint::bind((own, 0).into(), client_config()).unwrap();
+        let address = (asked, server.local_addr().port()).into();
+        let connecting = client.connect(address, server.port());
+        let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
         let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+        assert_eq!(ours.peer_addr(), address);
         assert_eq!(theirs.peer_addr(), client.local_addr());
         theirs.stream(0).send("hello").await.unwrap();
         assert_eq!(patiently(ours.recv()).await.unwrap().payload, "hello");

@@ -19,8 +19,9 @@ pub use stream::Stream;
 /// A handle of an association with a peer.
 ///
 /// Clones are handles of the same association; every method can be called from any of them, by
-/// several tasks at once. Sending happens in the calling task: the packet is with the system when
-/// the call returns, congestion and flow control permitting.
+/// several tasks at once. Unless many messages are sent in a row, sending happens in the calling
+/// task: the packet is with the system when the call returns, congestion and flow control
+/// permitting.
 ///
 /// Dropping the last handle of an open association shuts it down gracefully in the background:
 /// what was sent is still delivered, what arrives is thrown away. [`abort`](Self::abort) ends it
@@ -116,10 +117,8 @@ impl Association {
     /// # Errors
     /// As [`send`](Self::send), and [`SendError::BufferFull`].
     pub fn try_send(&self, message: OutboundMessage) -> Result<MessageId, SendError> {
-        let id = self.cell().id;
-        let result = self.handle.shared.with(|state, now| state.sctp.send(now, id, message));
         // Who holds a handle knows that the association was there.
-        result.map_err(|error| match error {
+        self.handle.shared.send(self.cell().id, message).map_err(|error| match error {
             SendError::UnknownAssociation => SendError::Closing,
             error => error,
         })

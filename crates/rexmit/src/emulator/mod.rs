@@ -8,7 +8,7 @@
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! use rexmit::emulator::{Emulator, EmulatorConfig};
-//! use rexmit_netsim::path::{Delay, PathConfig};
+//! use rexmit::path::{Delay, PathConfig};
 //! use std::time::Duration;
 //! use tokio::net::UdpSocket;
 //!

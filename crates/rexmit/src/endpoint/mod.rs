@@ -8,7 +8,9 @@
 //! turns:
 //!
 //! - **Handles**, in the tasks of the application: a message that congestion and flow control let
-//!   go is with the system when `send` returns, without a detour through another task.
+//!   go is with the system when `send` returns, without a detour through another task. Only a
+//!   sender of many messages (more than 16 in a row, more than 20,000 a second) leaves them to the
+//!   driver, which then sends several at a time.
 //! - **The driver**, one task per endpoint: it waits for packets, for the timer and for a full
 //!   socket to drain, and hands what it received to the protocol.
 //!
@@ -21,6 +23,7 @@
 mod driver;
 mod entry;
 mod lifecycle;
+mod promptness;
 mod shared;
 mod state;
 mod wakes;

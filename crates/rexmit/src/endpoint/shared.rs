@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use rexmit_core::Instant;
+use rexmit_sctp::{AssociationId, MessageId, OutboundMessage, SendError};
 use tokio::sync::Notify;
 
 use super::state::State;
@@ -27,6 +28,19 @@ impl Shared {
         let now = clock::now();
         let result = act(&mut state, now);
         let wakes = state.settle(now);
+        drop(state);
+        wakes.wake(self);
+        result
+    }
+
+    /// Takes a turn to send a message, which may be left to the driver.
+    pub(crate) fn send(
+        &self,
+        id: AssociationId,
+        message: OutboundMessage,
+    ) -> Result<MessageId, SendError> {
+        let mut state = self.lock();
+        let (result, wakes) = state.send(clock::now(), id, message);
         drop(state);
         wakes.wake(self);
         result

@@ -8,11 +8,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use rexmit_core::{Instant, Machine as _};
-use rexmit_sctp::{self as sctp, AssociationId, InboundMessage};
+use rexmit_sctp::{
+    self as sctp, AssociationId, InboundMessage, MessageId, OutboundMessage, SendError,
+};
 use rustc_hash::FxHashMap;
 
 use super::EndpointStatistics;
 use super::entry::Entry;
+use super::promptness::Promptness;
 use super::wakes::Wakes;
 use crate::association::Cell;
 use crate::clock::Alarm;
@@ -44,6 +47,7 @@ pub(crate) struct State {
     pub(super) is_closing: bool,
     driver: Option<Waker>,
     pub(super) driver_has_work: bool,
+    promptness: Promptness,
     pub(super) wakes: Wakes,
     last_failure: Option<SendFailure>,
     pub(super) counts: Counts,
@@ -82,6 +86,7 @@ impl State {
             is_closing: false,
             driver: None,
             driver_has_work: false,
+            promptness: Promptness::default(),
             wakes: Wakes::default(),
             last_failure: None,
             counts: Counts::default(),
@@ -100,13 +105,37 @@ impl State {
             self.alarm.arm(deadline);
         }
         self.release_socket_at_end();
-        if self.driver_has_work
-            && let Some(driver) = &self.driver
-        {
-            self.driver_has_work = false;
-            driver.wake_by_ref();
+        self.take_wakes()
+    }
+
+    /// Ends a turn that left its work to the driver.
+    fn leave_to_driver(&mut self) -> Wakes {
+        self.driver_has_work = true;
+        self.take_wakes()
+    }
+
+    fn take_wakes(&mut self) -> Wakes {
+        if self.driver_has_work {
+            // It looks at everything in its next turn. Until then it need not be woken up again.
+            self.wakes.driver = self.driver.take();
         }
         std::mem::take(&mut self.wakes)
+    }
+
+    /// Accepts a message, and sends it or leaves that to the driver.
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        message: OutboundMessage,
+    ) -> (Result<MessageId, SendError>, Wakes) {
+        let result = self.sctp.send(now, id, message);
+        let wakes = if result.is_err() || self.promptness.allows(now) {
+            self.settle(now)
+        } else {
+            self.leave_to_driver()
+        };
+        (result, wakes)
     }
 
     /// Gathers what the protocol has to send, and sends it.
@@ -116,7 +145,9 @@ impl State {
             self.driver_has_work = true; // Others first.
         }
         let was_blocked = self.outbox.is_blocked();
-        self.last_failure = self.outbox.flush(&socket).or(self.last_failure.take());
+        if let Some(failure) = self.outbox.flush(&socket) {
+            self.last_failure = Some(failure);
+        }
         if self.outbox.is_blocked() && !was_blocked {
             self.driver_has_work = true; // It waits for the socket.
         }
@@ -131,8 +162,9 @@ impl State {
             }
             let Some(route) = self.sctp.poll_transmit(now, &mut self.packet) else { return true };
             self.outbox.push(socket, route, &mut self.packet);
-            let failure = self.outbox.flush_complete(socket);
-            self.last_failure = failure.or(self.last_failure.take());
+            if let Some(failure) = self.outbox.flush_complete(socket) {
+                self.last_failure = Some(failure);
+            }
         }
         false
     }
@@ -189,11 +221,9 @@ impl State {
         }
     }
 
-    /// Whom to wake up when there is work for the driver.
+    /// The driver's turn begins: whom to wake up when there is work after it.
     pub(super) fn register_driver(&mut self, cx: &Context<'_>) {
-        match &mut self.driver {
-            Some(driver) => driver.clone_from(cx.waker()),
-            None => self.driver = Some(cx.waker().clone()),
-        }
+        self.driver_has_work = false;
+        self.driver = Some(cx.waker().clone());
     }
 }

@@ -1,6 +1,7 @@
 //! Who is to be woken up once the lock is released, so that nobody wakes up in front of it.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use smallvec::SmallVec;
 
@@ -25,6 +26,7 @@ pub(crate) enum Waiting {
 pub(crate) struct Wakes {
     associations: SmallVec<[(Arc<Cell>, Waiting); 8]>,
     endpoint: bool,
+    pub(super) driver: Option<Waker>,
 }
 
 impl Wakes {
@@ -38,6 +40,9 @@ impl Wakes {
     }
 
     pub(crate) fn wake(self, shared: &Shared) {
+        if let Some(driver) = self.driver {
+            driver.wake();
+        }
         for (cell, waiting) in self.associations {
             match waiting {
                 Waiting::Readable => cell.readable.notify_waiters(),

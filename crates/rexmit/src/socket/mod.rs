@@ -159,8 +159,14 @@ impl Socket {
                     }
                     return Poll::Ready(Ok(()));
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
-                Err(error) => return Poll::Ready(Err(error)),
+                Err(error) => {
+                    // Another error than that there is nothing is not tried again before something
+                    // else arrives: it might be there to stay.
+                    guard.clear_ready();
+                    if error.kind() != io::ErrorKind::WouldBlock {
+                        return Poll::Ready(Err(error));
+                    }
+                }
             }
         }
     }
