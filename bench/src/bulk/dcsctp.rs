@@ -87,8 +87,7 @@ impl Stack for DcSctp {
 
     fn poll_timeout(&mut self) -> Option<Instant> {
         let due = self.socket.poll_timeout();
-        (due != SocketTime::infinite_future())
-            .then(|| Instant::ZERO + (due - SocketTime::zero()))
+        (due != SocketTime::infinite_future()).then(|| Instant::ZERO + (due - SocketTime::zero()))
     }
 
     fn handle_timeout(&mut self, now: Instant) {
