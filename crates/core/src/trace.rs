@@ -88,8 +88,8 @@ pub enum TraceEvent {
         units: u16,
         /// User data in it, in bytes.
         bytes: u32,
-        /// Lowest and highest sequence number (unwrapped) in it.
-        sequence: (u64, u64),
+        /// The sequence numbers (unwrapped) in it: lowest and highest of each run, ascending.
+        runs: Vec<(u64, u64)>,
     },
     /// An acknowledgement arrived and was not stale (RFC 9260 §6.2.1 i).
     AckReceived {

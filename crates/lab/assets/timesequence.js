@@ -21,10 +21,12 @@ const SHAPES = {
 const seconds = (ms) => figure(ms / 1000, 3) + " s";
 const tsns = ([low, high]) => low === high ? `TSN +${low}` : `TSN +${low}\u2026+${high}`;
 
+const touches = ([low, high], runs) => runs.some((run) => run[1] >= low && run[0] <= high);
+
 /** Everything that can be pointed at: time, sequence numbers, text. */
 function readings(stall) {
-  const sends = stall.sends.map((send) => ({ ms: send.at_ms, range: send.sequence,
-    text: `${tsns(send.sequence)} ${CAUSES[send.cause].text}, ${figure(send.bytes)} B` }));
+  const sends = stall.sends.map((send) => ({ ms: send.at_ms, range: [send.runs[0][0], send.runs.at(-1)[1]],
+    text: `${send.runs.map(tsns).join(", ")} ${CAUSES[send.cause].text}, ${figure(send.bytes)} B` }));
   const deliveries = stall.deliveries.filter((bar) => bar.sequence).map((bar) => ({
     ms: bar.delivered_ms, range: bar.sequence,
     text: `message ${bar.message} (${tsns(bar.sequence)}) delivered, ${millis(bar.delivered_ms - bar.intended_ms)} ms after it was meant to be sent` }));
@@ -46,10 +48,10 @@ function painter(u) {
   // Where sequence numbers are dense, marks shrink before they run into each other.
   const apart = Math.abs(y(0) - y(1)) / ratio;
   const size = ratio * Math.min(1, Math.max(0.5, apart / 11));
-  const shape = (name, ms, tsn, paint) => {
+  const shape = (name, ms, tsn, paint, scale = size) => {
     ctx.save();
     ctx.translate(x(ms), y(tsn));
-    ctx.scale(size, size);
+    ctx.scale(scale, scale);
     paint(new Path2D(SHAPES[name]));
     ctx.restore();
   };
@@ -80,7 +82,7 @@ function paintWait(p, stall) {
 function freeStretch(p, { message, sends, expiries }) {
   const within = (ms) => Math.min(Math.max(p.x(ms), p.box.left), p.box.left + p.box.width);
   const [low, high] = message.sequence;
-  const onBar = sends.filter(({ sequence }) => sequence[1] >= low && sequence[0] <= high);
+  const onBar = sends.filter(({ runs }) => touches([low, high], runs));
   const times = [message.intended_ms, message.delivered_ms, ...[...onBar, ...expiries].map((mark) => mark.at_ms)];
   const edges = times.filter((ms) => ms >= message.intended_ms && ms <= message.delivered_ms)
     .map(within).sort((a, b) => a - b);
@@ -96,10 +98,16 @@ function paintWaitText(p, stall) {
   const text = `waited ${millis(message.delivered_ms - message.intended_ms)} ms`;
   p.ctx.font = font(12 * p.ratio);
   if (p.ctx.measureText(text).width > right - left - 20 * p.ratio) return;
-  p.ctx.fillStyle = colour("ink");
+  const place = [(left + right) / 2, (p.y(message.sequence[0]) + p.y(message.sequence[1])) / 2 + p.ratio];
   p.ctx.textAlign = "center";
   p.ctx.textBaseline = "middle";
-  p.ctx.fillText(text, (left + right) / 2, (p.y(message.sequence[0]) + p.y(message.sequence[1])) / 2 + p.ratio);
+  // Acknowledgements cross the bar: the text needs a ground of its own.
+  p.ctx.lineWidth = 5 * p.ratio;
+  p.ctx.lineJoin = "round";
+  p.ctx.strokeStyle = colour("paper");
+  p.ctx.strokeText(text, ...place);
+  p.ctx.fillStyle = colour("ink");
+  p.ctx.fillText(text, ...place);
 }
 
 function paintExpiries(p, stall) {
@@ -124,10 +132,13 @@ function paintAcknowledgements(p, stall) {
     const x = p.x(ack.at_ms);
     if (at) corners.push([x, corners.at(-1)[1]]);
     corners.push([x, p.y(ack.cumulative)]);
+    // Faint: during a stall each one spans nearly everything that the one before did.
+    p.ctx.globalAlpha = 0.4;
     for (const [low, high] of ack.gaps) {
-      const half = 5 * p.ratio;
-      p.line([[x, p.y(low) + half], [x, p.y(high) - half]], { stroke, width: 2 });
+      const half = 5 * p.size;
+      p.line([[x, p.y(low) + half], [x, p.y(high) - half]], { stroke, width: 1.5 });
     }
+    p.ctx.globalAlpha = 1;
   });
   if (corners.length) {
     corners.push([p.box.left + p.box.width, corners.at(-1)[1]]);
@@ -137,13 +148,14 @@ function paintAcknowledgements(p, stall) {
 
 function paintPackets(p, stall) {
   for (const send of stall.sends) {
-    const [low, high] = send.sequence;
     const fill = colour(CAUSES[send.cause].colour);
-    if (high > low) {
-      p.line([[p.x(send.at_ms), p.y(low)], [p.x(send.at_ms), p.y(high)]], { stroke: fill, width: 2 });
-    }
-    for (const tsn of high > low ? [low, high] : [low]) {
-      p.shape(send.cause, send.at_ms, tsn, (path) => { p.ctx.fillStyle = fill; p.ctx.fill(path); });
+    for (const [low, high] of send.runs) {
+      if (high > low) {
+        p.line([[p.x(send.at_ms), p.y(low)], [p.x(send.at_ms), p.y(high)]], { stroke: fill, width: 2 });
+      }
+      for (const tsn of high > low ? [low, high] : [low]) {
+        p.shape(send.cause, send.at_ms, tsn, (path) => { p.ctx.fillStyle = fill; p.ctx.fill(path); });
+      }
     }
   }
   for (const bar of stall.deliveries) {
@@ -158,6 +170,22 @@ function paintPackets(p, stall) {
   }
 }
 
+/** The transmissions of the message itself, large and above everything else. */
+function paintOwnPackets(p, stall) {
+  const own = stall.message.sequence;
+  if (!own) return;
+  for (const send of stall.sends.filter(({ runs }) => touches(own, runs))) {
+    p.shape(send.cause, send.at_ms, own[0], (path) => {
+      p.ctx.lineWidth = 3;
+      p.ctx.lineJoin = "round";
+      p.ctx.strokeStyle = colour("paper");
+      p.ctx.fillStyle = colour(CAUSES[send.cause].colour);
+      p.ctx.stroke(path);
+      p.ctx.fill(path);
+    }, p.ratio);
+  }
+}
+
 function paintStall(u, stall) {
   const p = painter(u);
   p.ctx.save();
@@ -168,6 +196,7 @@ function paintStall(u, stall) {
   paintExpiries(p, stall);
   paintAcknowledgements(p, stall);
   paintPackets(p, stall);
+  paintOwnPackets(p, stall);
   paintWaitText(p, stall);
   p.ctx.restore();
 }
@@ -243,6 +272,26 @@ function zoomBar({ chart, whole }) {
     button("whole", "show the whole stall", () => chart.setScale("x", { min: whole[0], max: whole[1] })));
 }
 
+const AGAIN = { timeout: "timeout", fast_retransmit: "fast retransmit", bundled: "taken along", window_probe: "window probe" };
+const listed = (words) => words.length < 2 ? words.join("") : words.slice(0, -1).join(", ") + " and " + words.at(-1);
+
+/** What happened to the message, in words. */
+function story({ message, sends, deliveries }) {
+  if (!message.sequence) return "";
+  const since = (ms) => millis(ms - message.intended_ms) + " ms";
+  const own = sends.filter(({ runs, at_ms }) => touches(message.sequence, runs) && at_ms <= message.delivered_ms);
+  const first = own.find((send) => send.cause === "new");
+  const again = own.filter((send) => send.cause !== "new").map((send) => `${since(send.at_ms)} (${AGAIN[send.cause]})`);
+  const sentences = [];
+  if (first) sentences.push(first.at_ms - message.intended_ms < 1 ? "It left at once." : `It left after ${since(first.at_ms)}.`);
+  if (again.length) sentences.push(`It was sent again after ${listed(again)}.`);
+  // What the same packet set free is delivered in the same moment, one message after the other.
+  const freed = deliveries.filter((bar) => bar.message > message.message && bar.delivered_ms >= message.delivered_ms &&
+    bar.delivered_ms < message.delivered_ms + 5 && bar.delivered_ms - bar.intended_ms > 5);
+  if (freed.length > 1) sentences.push(`${figure(freed.length)} later messages came out with it.`);
+  return " " + sentences.join(" ");
+}
+
 function stallArticle(run, index) {
   const stall = run.worst_stall;
   const heading = element("h3", {}, swatch(index), " " + run.profile);
@@ -254,7 +303,7 @@ function stallArticle(run, index) {
   const { message } = stall;
   const found = element("p", { class: "found" }, `Message ${figure(message.message)} of association ${stall.connection}, stream ${message.stream}, waited `,
     element("b", {}, millis(message.delivered_ms - message.intended_ms) + " ms"),
-    ` and was delivered at ${seconds(message.delivered_ms)}.` + (stall.is_cut ? " Too many marks to draw; the last are left out." : ""));
+    ` and was delivered at ${seconds(message.delivered_ms)}.` + story(stall) + (stall.is_cut ? " Too many marks to draw; the last are left out." : ""));
   const title = element("p", { class: "axis-title" }, `TSN, counted from ${figure(stall.base)}`);
   const container = element("div", { class: "chart stall" });
   const reading = element("p", { class: "reading", "aria-live": "polite" });

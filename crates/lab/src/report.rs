@@ -4,7 +4,7 @@
 //! it. Its content security policy forbids every request, so that a mistake here shows at once.
 
 use crate::measure::Comparison;
-use crate::table;
+use crate::{finding, table};
 
 const PAGE: &str = include_str!("../assets/report.html");
 
@@ -19,6 +19,7 @@ pub fn html(comparison: &Comparison) -> Result<String, serde_json::Error> {
     let data = script_json(comparison)?;
     Ok(fill(PAGE, |name| match name {
         "title" => escaped(&comparison.title),
+        "finding" => escaped(&finding::sentence(comparison).unwrap_or_default()),
         "uplot_css" => include_str!("../assets/uplot/uPlot.min.css").into(),
         "uplot_js" => include_str!("../assets/uplot/uPlot.iife.min.js").into(),
         "uplot_licence" => escaped(include_str!("../assets/uplot/LICENSE")),

@@ -63,8 +63,8 @@ pub struct Bar {
 pub struct Send {
     /// When.
     pub at_ms: f64,
-    /// Lowest and highest sequence number in it.
-    pub sequence: (u32, u32),
+    /// The sequence numbers in it, as pairs of lowest and highest.
+    pub runs: Vec<(u32, u32)>,
     /// Why.
     pub cause: SendCause,
     /// User data in it, in bytes.
@@ -120,9 +120,9 @@ impl TimeSequence {
     fn mark(&mut self, scale: &Scale<'_>, event: &TimedEvent) {
         let at_ms = scale.window.millis(event.at);
         let is_kept = match &event.event {
-            &TraceEvent::PacketSent { cause, bytes, sequence, .. } => {
-                let sequence = scale.offsets(sequence);
-                push(&mut self.sends, Send { at_ms, sequence, cause, bytes })
+            TraceEvent::PacketSent { cause, bytes, runs, .. } => {
+                let runs = runs.iter().map(|&run| scale.offsets(run)).collect();
+                push(&mut self.sends, Send { at_ms, runs, cause: *cause, bytes: *bytes })
             }
             TraceEvent::AckReceived { cumulative, gaps } => {
                 push(&mut self.acknowledgements, scale.acknowledgement(at_ms, *cumulative, gaps))
@@ -211,8 +211,8 @@ impl Window {
 
     fn lowest_sequence(&self, events: &[TimedEvent]) -> Option<u64> {
         let sequences = self.events(events).filter_map(|event| {
-            if let TraceEvent::PacketSent { sequence, .. } = event.event {
-                Some(sequence.0)
+            if let TraceEvent::PacketSent { runs, .. } = &event.event {
+                runs.first().map(|run| run.0)
             } else {
                 None
             }
@@ -308,9 +308,9 @@ mod tests {
     }
 
     fn sent(ms: u64, association: u32, tsn: u64, cause: SendCause) -> TimedEvent {
-        let sequence = (tsn, tsn);
+        let runs = vec![(tsn, tsn)];
         let sent =
-            TraceEvent::PacketSent { packet: tsn, path: 0, cause, units: 1, bytes: 100, sequence };
+            TraceEvent::PacketSent { packet: tsn, path: 0, cause, units: 1, bytes: 100, runs };
         event(ms, association, sent)
     }
 
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!((graph.message.intended_ms, graph.message.delivered_ms), (10_000.0, 11_050.0));
         assert_eq!((graph.from_ms, graph.until_ms), (9737.5, 11_312.5));
         assert_eq!(graph.base, u32::MAX);
-        let sends: Vec<_> = graph.sends.iter().map(|s| (s.at_ms, s.sequence, s.cause)).collect();
+        let sends: Vec<_> = graph.sends.iter().map(|s| (s.at_ms, s.runs[0], s.cause)).collect();
         assert_eq!(
             sends,
             [

@@ -91,13 +91,12 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if json {
         return output::json_line(&measured.comparison.without_curves());
     }
-    output::print(&text(&replay, &measured, report.as_deref()))
+    output::print(&text(&measured, report.as_deref()))
 }
 
 fn replay(arguments: Arguments) -> Result<Replay, Failure> {
     let Arguments { rtt, loss, burst, jitter, reorder, .. } = arguments;
-    let profiles =
-        if arguments.profile.is_empty() { all_profiles() } else { arguments.profile.clone() };
+    let profiles = if arguments.profile.is_empty() { all_profiles() } else { arguments.profile };
     Ok(Replay {
         load: Load::open(&arguments.trace, arguments.duration)?,
         link: Link { rtt, loss, burst, jitter, reorder },
@@ -107,17 +106,18 @@ fn replay(arguments: Arguments) -> Result<Replay, Failure> {
     })
 }
 
-fn text(replay: &Replay, measured: &Measured, report: Option<&std::path::Path>) -> String {
+fn text(measured: &Measured, report: Option<&std::path::Path>) -> String {
     let comparison = &measured.comparison;
     let mut text = format!("{}, seed {}\n\n", comparison.title, comparison.seed);
     text += &table::render(comparison);
     if let Some(sentence) = finding::sentence(comparison) {
         text += &format!("\n{sentence}\n");
     }
-    let error = measured.timing_error().as_secs_f64() * 1e3;
-    let lanes = replay.profiles.len();
+    let millis = |duration: Duration| format!("{:.2} ms", duration.as_secs_f64() * 1e3);
     text += &format!(
-        "\nThe emulated link was late by {error:.2} ms at the 99th percentile ({lanes} at a time).\n"
+        "\nTiming error (99th percentile, in the latencies): emulated link {}, sender {}.\n",
+        millis(measured.timing_error()),
+        millis(measured.sending.quantile(0.99)),
     );
     if let Some(path) = report {
         text += &format!("The report with the curves and the worst stalls: {}\n", path.display());

@@ -40,6 +40,13 @@ impl LatencyDistribution {
         self.max = self.max.max(latency);
     }
 
+    /// Adds what is in `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.nanos += &other.nanos;
+        self.sum_nanos += other.sum_nanos;
+        self.max = self.max.max(other.max);
+    }
+
     /// Messages in it.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -125,6 +132,19 @@ mod tests {
         assert!(near(summary.p999, 999), "{summary:?}");
         assert_eq!(summary.max, Duration::from_millis(1000));
         assert_eq!(summary.mean, Duration::from_micros(500_500));
+    }
+
+    #[test]
+    fn merged_distributions_are_one_of_all_their_messages() {
+        let of = |range: std::ops::RangeInclusive<u64>| {
+            let mut distribution = LatencyDistribution::new();
+            range.for_each(|ms| distribution.record(Duration::from_millis(ms)));
+            distribution
+        };
+        let mut merged = of(501..=1000);
+        merged.merge(&of(1..=500));
+        assert_eq!(merged.count(), 1000);
+        assert_eq!(merged.summary(), of(1..=1000).summary());
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub enum RealtimeError {
         /// The profile.
         profile: String,
         /// The message's number.
-        message: usize,
+        message: u32,
         /// Why.
         source: SendError,
     },

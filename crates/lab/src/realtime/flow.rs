@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rexmit::{Association, InboundMessage, OutboundMessage, SendError, clock};
+use rexmit::{Association, OutboundMessage, SendError, clock};
 use rexmit_core::Instant;
 use rexmit_netsim::traffic::trace::Message;
 use rexmit_sctp::recovery::RecoveryStatistics;
 
+use super::records::{Records, content};
 use super::{RealtimeError, Span};
-use crate::measure::MessageRecord;
+use crate::measure::{LatencyDistribution, MessageRecord};
 
 /// How often to look whether the last acknowledgements have come.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -35,6 +36,8 @@ pub(super) struct Flow {
 pub(super) struct Finished {
     pub(super) records: Vec<MessageRecord>,
     pub(super) recovery: RecoveryStatistics,
+    /// How late the application sent; empty if patience was over first.
+    pub(super) lateness: LatencyDistribution,
     /// Still open, so that no end of one flow is measured while another goes on.
     pub(super) ends: [Association; 2],
 }
@@ -46,48 +49,39 @@ impl Flow {
         (start, deadline): Span,
         on_delivery: OnDelivery,
     ) -> Result<Finished, RealtimeError> {
-        let mut records = self.records(start);
+        let connection = self.sender.trace_number();
+        let place = (connection, STREAM);
+        let mut records = Records::new(place, &self.messages, start, self.unordered);
         let both = async {
             let sending = self.send(start);
             let receiving = self.receive(&mut records, &on_delivery);
-            tokio::try_join!(sending, receiving)?;
+            let (lateness, ()) = tokio::try_join!(sending, receiving)?;
             self.settle().await;
-            Ok::<(), RealtimeError>(())
+            Ok::<_, RealtimeError>(lateness)
         };
-        tokio::select! {
+        let lateness = tokio::select! {
             result = both => result?,
-            () = clock::sleep_until(deadline) => {}
-        }
+            () = clock::sleep_until(deadline) => LatencyDistribution::new(),
+        };
         let Some(statistics) = self.sender.statistics() else { return Err(self.ended_early()) };
         let ends = [self.sender, self.receiver];
-        Ok(Finished { records, recovery: statistics.recovery, ends })
+        let records = records.into_inner();
+        Ok(Finished { records, recovery: statistics.recovery, lateness, ends })
     }
 
-    /// The messages as nothing has become of them yet.
-    fn records(&self, start: Instant) -> Vec<MessageRecord> {
-        let connection = self.sender.trace_number();
-        let record = |(sequence, message): (u64, &Message)| MessageRecord {
-            connection,
-            stream: STREAM,
-            sequence,
-            payload_bytes: message.bytes,
-            intended: start + message.at,
-            delivered: None,
-            transmissions: None,
-        };
-        (0..).zip(&self.messages).map(record).collect()
-    }
-
-    async fn send(&self, start: Instant) -> Result<(), RealtimeError> {
+    /// Sends each message at its time; returns how late that was.
+    async fn send(&self, start: Instant) -> Result<LatencyDistribution, RealtimeError> {
+        let mut lateness = LatencyDistribution::new();
         let mut alarm = clock::Alarm::new()?;
-        for (number, message) in self.messages.iter().enumerate() {
+        for (number, message) in (0..).zip(&self.messages) {
             let at = start + message.at;
             while clock::now() < at {
                 alarm.arm(at);
                 alarm.expired().await?;
             }
+            lateness.record(clock::now() - at);
             let message = OutboundMessage {
-                ppid: number as u32,
+                ppid: number,
                 unordered: self.unordered,
                 ..OutboundMessage::new(STREAM, content(number, message.bytes))
             };
@@ -100,47 +94,21 @@ impl Flow {
                 }
             }
         }
-        Ok(())
+        Ok(lateness)
     }
 
     async fn receive(
         &self,
-        records: &mut [MessageRecord],
+        records: &mut Records,
         on_delivery: &OnDelivery,
     ) -> Result<(), RealtimeError> {
-        for count in 0..records.len() {
+        while !records.is_complete() {
             let Some(message) = self.receiver.recv().await else { return Err(self.ended_early()) };
-            let now = clock::now();
-            let number = self.check(&message, count, records)?;
-            let record = &mut records[number];
-            record.delivered = Some(now);
-            on_delivery(now - record.intended);
+            let arrival = records.on_arrival(clock::now(), message.ppid, &message.payload);
+            let broken = |what| RealtimeError::Broken { profile: self.profile.clone(), what };
+            on_delivery(arrival.map_err(broken)?);
         }
         Ok(())
-    }
-
-    /// The number of a message that arrived as the `count`th, if it is one that may arrive now.
-    fn check(
-        &self,
-        message: &InboundMessage,
-        count: usize,
-        records: &[MessageRecord],
-    ) -> Result<usize, RealtimeError> {
-        let number = message.ppid as usize;
-        let broken = |what: String| RealtimeError::Broken { profile: self.profile.clone(), what };
-        let Some(record) = records.get(number) else {
-            return Err(broken(format!("message {number} arrived, which was never sent")));
-        };
-        if record.delivered.is_some() {
-            return Err(broken(format!("message {number} was delivered twice")));
-        }
-        if !self.unordered && number != count {
-            return Err(broken(format!("message {number} was delivered in the place of {count}")));
-        }
-        if message.payload != content(number, record.payload_bytes) {
-            return Err(broken(format!("message {number} arrived changed")));
-        }
-        Ok(number)
     }
 
     /// Waits until everything is acknowledged, so that each end of a run is the same.
@@ -155,10 +123,4 @@ impl Flow {
         let reason = reason.unwrap_or(rexmit::CloseReason::Shutdown);
         RealtimeError::EndedEarly { profile: self.profile.clone(), reason }
     }
-}
-
-/// Made-up bytes that differ from message to message and from place to place.
-fn content(number: usize, bytes: u32) -> Vec<u8> {
-    let first = number.wrapping_mul(31);
-    (0..bytes as usize).map(|place| first.wrapping_add(place.wrapping_mul(7)) as u8).collect()
 }

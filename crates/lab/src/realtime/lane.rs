@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::flow::{Flow, OnDelivery};
 use super::{RealtimeError, Replay, Span, in_order};
-use crate::measure::{ByCause, Counters, Recorder, Run};
+use crate::measure::{ByCause, Counters, LatencyDistribution, Recorder, Run};
 
 /// How long an association may take to come about: several lost packets of its set-up.
 const SET_UP_PATIENCE: Duration = Duration::from_secs(60);
@@ -33,6 +33,13 @@ pub(super) struct Lane {
     server: Endpoint,
     recorder: Recorder,
     flows: Vec<Flow>,
+}
+
+/// What came of a lane.
+pub(super) struct LaneOutcome {
+    pub(super) run: Run,
+    pub(super) emulator: EmulatorStatistics,
+    pub(super) sending: LatencyDistribution,
 }
 
 impl Lane {
@@ -77,7 +84,7 @@ impl Lane {
         self,
         span: Span,
         on_delivery: OnDelivery,
-    ) -> Result<(Run, EmulatorStatistics), RealtimeError> {
+    ) -> Result<LaneOutcome, RealtimeError> {
         let before = self.emulator.statistics();
         let mut flows = JoinSet::new();
         for (index, flow) in self.flows.into_iter().enumerate() {
@@ -98,12 +105,14 @@ impl Lane {
         self.server.set_trace(None);
         let after = self.emulator.stop()?;
         count_wire(&mut run.counters, &before, &after);
+        let mut sending = LatencyDistribution::new();
         for flow in finished {
+            sending.merge(&flow.lateness);
             run.counters += counters(&flow.recovery);
             run.messages.extend(flow.records);
             flow.ends.iter().for_each(|end| end.abort(b"the replay is over"));
         }
-        Ok((run, after))
+        Ok(LaneOutcome { run, emulator: after, sending })
     }
 }
 

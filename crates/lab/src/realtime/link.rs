@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use rexmit_netsim::path::{BurstLoss, Delay, Jitter, Loss, PathConfig, Reorder};
-use rexmit_netsim::units::format_duration;
 
 /// A link that is the same in both directions.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -65,25 +64,33 @@ impl Link {
 
     /// What is set, for people.
     pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
-        let mut set = vec![("RTT", format_duration(self.rtt))];
+        let mut set = vec![("RTT", words(self.rtt))];
         let bursts =
             self.burst.map_or_else(String::new, |mean| format!(", in bursts of {mean} on average"));
         set.push(("loss", format!("{} each way{bursts}", percent(self.loss))));
         if !self.jitter.is_zero() {
-            set.push(("jitter", format!("±{}", format_duration(self.jitter))));
+            set.push(("jitter", format!("±{}", words(self.jitter))));
         }
         if self.reorder > 0.0 {
-            let detour = format_duration(self.rtt.mul_f64(Self::DETOUR));
+            let detour = words(self.rtt.mul_f64(Self::DETOUR));
             set.push(("reordering", format!("{} take {detour} longer", percent(self.reorder))));
         }
         set
     }
 }
 
-/// `100ms RTT, 5 % loss`.
+/// `100 ms RTT with 5 % loss`.
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} RTT, {} loss", format_duration(self.rtt), percent(self.loss))
+        write!(f, "{} RTT with {} loss", words(self.rtt), percent(self.loss))
+    }
+}
+
+/// `12.5 ms`, without more digits than there are.
+fn words(duration: Duration) -> String {
+    match duration.as_secs_f64() {
+        seconds if seconds < 1.0 => format!("{} ms", (seconds * 1e6).round() / 1e3),
+        seconds => format!("{} s", (seconds * 1e3).round() / 1e3),
     }
 }
 
@@ -115,17 +122,17 @@ mod tests {
     fn parameters_say_what_was_asked_for_and_nothing_else() {
         let plain = Link { loss: 0.07, ..Link::default() };
         let said = |link: Link| link.parameters().into_iter().map(|(_, v)| v).collect::<Vec<_>>();
-        assert_eq!(said(plain), ["100ms", "7 % each way"]);
-        assert_eq!(plain.to_string(), "100ms RTT, 7 % loss");
+        assert_eq!(said(plain), ["100 ms", "7 % each way"]);
+        assert_eq!(plain.to_string(), "100 ms RTT with 7 % loss");
         let all =
             Link { burst: Some(2.5), jitter: Duration::from_millis(5), reorder: 0.001, ..plain };
         assert_eq!(
             said(all),
             [
-                "100ms",
+                "100 ms",
                 "7 % each way, in bursts of 2.5 on average",
-                "±5ms",
-                "0.1 % take 25ms longer"
+                "±5 ms",
+                "0.1 % take 25 ms longer"
             ]
         );
     }

@@ -22,6 +22,7 @@ mod flow;
 mod lane;
 mod link;
 mod load;
+mod records;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,9 +34,9 @@ use rexmit_core::Instant;
 use rexmit_sctp::recovery::PROFILES;
 use tokio::task::JoinSet;
 
-use crate::measure::{Comparison, Run};
+use crate::measure::{Comparison, LatencyDistribution};
 pub use error::RealtimeError;
-use lane::Lane;
+use lane::{Lane, LaneOutcome};
 pub use link::Link;
 pub use load::{BUNDLED, Bundled, Load, LoadError, MAX_FLOWS};
 
@@ -88,6 +89,9 @@ pub struct Outcome {
     pub comparison: Comparison,
     /// What each lane's emulator did, handshakes included.
     pub emulators: Vec<EmulatorStatistics>,
+    /// How late the messages were given to the transport, all lanes together: what a busy machine
+    /// adds to the latencies before anything is sent.
+    pub sending: LatencyDistribution,
 }
 
 impl Outcome {
@@ -127,7 +131,7 @@ impl Replay {
             running
                 .spawn(async move { Ok((index, lane.run((start, deadline), on_delivery).await?)) });
         }
-        Ok(self.outcome(in_order(running).await?))
+        Ok(self.outcome(&in_order(running).await?))
     }
 
     /// A lane for each profile, with its associations established.
@@ -142,20 +146,25 @@ impl Replay {
         in_order(lanes).await
     }
 
-    fn outcome(&self, lanes: Vec<(Run, EmulatorStatistics)>) -> Outcome {
-        let (runs, emulators): (Vec<Run>, Vec<_>) = lanes.into_iter().unzip();
-        let mut outcome = Outcome { comparison: self.describe(), emulators };
-        let lateness = format!("{:.2} ms at p99", outcome.timing_error().as_secs_f64() * 1e3);
-        let comparison = outcome.comparison.with("emulator's timing error", lateness);
+    fn outcome(&self, lanes: &[LaneOutcome]) -> Outcome {
+        let mut sending = LatencyDistribution::new();
+        lanes.iter().for_each(|lane| sending.merge(&lane.sending));
+        let emulators = lanes.iter().map(|lane| lane.emulator).collect();
+        let mut outcome = Outcome { comparison: self.describe(), emulators, sending };
+        let p99 = |duration: Duration| format!("{:.2} ms at p99", duration.as_secs_f64() * 1e3);
+        let link = p99(outcome.timing_error());
+        let application = p99(outcome.sending.quantile(0.99));
+        let comparison = outcome.comparison.with("link late by", link);
+        let comparison = comparison.with("sender late by", application);
         outcome.comparison =
-            runs.iter().fold(comparison, |comparison, run| comparison.with_run(run));
+            lanes.iter().fold(comparison, |comparison, lane| comparison.with_run(&lane.run));
         outcome
     }
 
     /// The comparison without its runs.
     fn describe(&self) -> Comparison {
         let Load { name, flows, duration } = &self.load;
-        let title = format!("{name} from a server to its clients, {}", self.link);
+        let title = format!("{name}, from a server to its clients over {}", self.link);
         let comparison = Comparison::new(title, self.seed)
             .with("traffic", format!("trace {name}, server to client"))
             .with("associations", flows.len().to_string())

@@ -191,8 +191,8 @@ impl<'a> Stream<'a> {
         self.outstanding.insert(message, Outstanding { missing: 0, was_lost, is_repeated });
         self.records[usize::try_from(message).unwrap()].transmissions =
             self.records[usize::try_from(message).unwrap()].transmissions.map(|n| n + 1);
-        let (sequence, bytes) = ((tsn, tsn), PAYLOAD_BYTES);
-        self.tell(TraceEvent::PacketSent { packet, path: 0, cause, units: 1, bytes, sequence });
+        let (runs, bytes) = (vec![(tsn, tsn)], PAYLOAD_BYTES);
+        self.tell(TraceEvent::PacketSent { packet, path: 0, cause, units: 1, bytes, runs });
         if !was_lost {
             let queued = Duration::from_micros(self.rng.below(6_000));
             let spike = Duration::from_millis(if is_slow { 260 } else { 0 });

@@ -1,9 +1,12 @@
 //! What may leave, and what has left.
 
+use std::ops::RangeInclusive;
+
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::{LossRecovery, Unit, UnitState};
+use crate::PacketNumber;
 use crate::ledger::Fate;
 
 /// The packet being built.
@@ -170,13 +173,7 @@ impl<P> LossRecovery<P> {
     }
 
     /// Writes a unit into the ledger, opening its packet with the first.
-    fn put(
-        &mut self,
-        now: Instant,
-        cause: SendCause,
-        unit: u64,
-        bytes: u32,
-    ) -> crate::PacketNumber {
+    fn put(&mut self, now: Instant, cause: SendCause, unit: u64, bytes: u32) -> PacketNumber {
         let Some(open) = &mut self.open else {
             unreachable!("begin_packet comes before the first unit of a packet")
         };
@@ -189,7 +186,7 @@ impl<P> LossRecovery<P> {
             number
         } else {
             self.ledger.on_bundled(unit, bytes);
-            crate::PacketNumber(self.ledger.next_number().0 - 1)
+            PacketNumber(self.ledger.next_number().0 - 1)
         }
     }
 
@@ -209,7 +206,7 @@ impl<P> LossRecovery<P> {
             p.t3 = Some(now + p.timer.rto());
         }
         tracer.emit(|| {
-            let number = crate::PacketNumber(self.ledger.next_number().0 - 1);
+            let number = PacketNumber(self.ledger.next_number().0 - 1);
             let packet = self.ledger.packet(number).expect("it was entered just now");
             TraceEvent::PacketSent {
                 packet: number.0,
@@ -217,9 +214,70 @@ impl<P> LossRecovery<P> {
                 cause: packet.cause,
                 units: packet.units,
                 bytes: packet.bytes,
-                sequence: (packet.lowest, packet.highest),
+                runs: self.runs_in(number, packet.lowest..=packet.highest),
             }
         });
         true
+    }
+
+    /// The units of a packet that has just been built, as runs of consecutive numbers.
+    fn runs_in(&self, packet: PacketNumber, range: RangeInclusive<u64>) -> Vec<(u64, u64)> {
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for unit in range.filter(|&unit| self.unit(unit).is_some_and(|u| u.packet == packet)) {
+            match runs.last_mut() {
+                Some((_, last)) if *last + 1 == unit => *last = unit,
+                _ => runs.push((unit, unit)),
+            }
+        }
+        runs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc;
+
+    use rexmit_core::trace::TraceSink;
+
+    use super::*;
+    use crate::TimeoutKind;
+
+    struct Runs(mpsc::Sender<Vec<(u64, u64)>>);
+
+    impl TraceSink for Runs {
+        fn record(&mut self, _: Instant, _: u32, event: &TraceEvent) {
+            if let TraceEvent::PacketSent { runs, .. } = event {
+                self.0.send(runs.clone()).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn the_trace_tells_exactly_which_units_a_packet_carries() {
+        let (runs, traced) = mpsc::channel();
+        let mut sink = Runs(runs);
+        let now = Instant::ZERO;
+        let mut sender = LossRecovery::new(Arc::default(), 10, 1000);
+        let mut tracer = Tracer::new(now, 0, Some(&mut sink));
+        sender.begin_opportunity();
+        for units in [1, 1, 2] {
+            sender.begin_packet(now, 0);
+            for _ in 0..units {
+                sender.send_new(now, 100, 100, ());
+            }
+            assert!(sender.end_packet(now, &mut tracer));
+        }
+        // 11 arrived; the rest is repeated in one packet.
+        sender.on_ack(now, (9, [(11, 11)].into_iter()), &mut tracer, drop).unwrap();
+        sender.on_timeout(0, TimeoutKind::Loss, &mut tracer);
+        sender.begin_packet(now, 0);
+        for unit in [10, 12, 13] {
+            sender.resend(now, unit).unwrap();
+        }
+        assert!(sender.end_packet(now, &mut tracer));
+        let traced: Vec<_> = traced.try_iter().collect();
+        let expected = [vec![(10, 10)], vec![(11, 11)], vec![(12, 13)], vec![(10, 10), (12, 13)]];
+        assert_eq!(traced, expected);
     }
 }

@@ -1,0 +1,83 @@
+//! `rexmit demo` as a newcomer runs it, only shorter.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn demo(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rexmit")).arg("demo").args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A file of one test, not there yet.
+fn fresh(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+#[test]
+fn prints_a_table_and_writes_a_report_that_needs_nothing_else() {
+    let report = fresh("demo.html");
+    let file = report.to_str().unwrap();
+    let short = ["--duration", "2s", "--rtt", "20ms", "--loss", "2%", "--seed", "5"];
+    let output = demo(&[&short[..], &["--profile", "rfc9260,lksctp", "--report", file]].concat());
+    let (printed, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{errors}");
+    assert_eq!(errors, "", "no progress where nobody looks");
+    let rows: Vec<Vec<&str>> = printed
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(|words| words.first().is_some_and(|&word| word == "rfc9260" || word == "lksctp"))
+        .collect();
+    assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), ["rfc9260", "lksctp"]);
+    assert!(rows.iter().all(|row| row.len() == 13 && row[1] == rows[0][1]), "{printed}");
+    assert!(!printed.contains("not delivered"), "{printed}");
+    for said in ["With rfc9260, half of the messages", "Timing error", file] {
+        assert!(printed.contains(said), "{printed}");
+    }
+    let page = std::fs::read_to_string(&report).unwrap();
+    assert!(page.contains("default-src 'none'") && page.trim_end().ends_with("</html>"));
+    assert!(page.contains("\"worst_stall\""));
+    std::fs::remove_file(report).unwrap();
+}
+
+#[test]
+fn prints_one_json_document_and_writes_no_file_unless_asked() {
+    let directory = fresh("demo-json");
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir(&directory).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_rexmit"))
+        .args(["demo", "--json", "--duration", "1s", "--rtt", "20ms", "--loss", "0"])
+        .args(["--profile", "freebsd", "--unordered", "--trace", "bzflag-tcp"])
+        .current_dir(&directory)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["runs"][0]["profile"], "freebsd");
+    assert_eq!(document["runs"][0]["undelivered"], 0);
+    assert_eq!(document["runs"][0]["retransmissions"]["timeout"], 0);
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
+    std::fs::remove_dir(directory).unwrap();
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    for (arguments, code, advice) in [
+        (&["--profile", "reno"][..], 2, "there are rfc9260"),
+        (&["--trace", "quake"], 2, "crossfire"),
+        (&["--duration", "1000s"], 2, "choose a shorter duration"),
+        (&["--loss", "0.05"], 2, "%"),
+        (&["--burst", "0.1"], 2, "at least"),
+        (&["--report", "/nonexistent/demo.html"], 5, "--report"),
+        (&["--trace", "/dev/null"], 5, "/dev/null"),
+    ] {
+        let output = demo(arguments);
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+        assert!(errors.contains(advice), "{arguments:?}: {errors}");
+    }
+}
