@@ -4,9 +4,12 @@
 //! takes it; what it does is in the libraries. Results go to standard output, everything else to
 //! standard error; [`failure`] says what the exit codes mean.
 
+mod carry;
 mod commands;
 mod failure;
 mod output;
+mod signals;
+mod transport;
 mod values;
 
 use std::process::ExitCode;

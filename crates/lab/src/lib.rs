@@ -5,11 +5,14 @@
 //! of a run, [`measure::Comparison`] several of them side by side. [`table`] prints a comparison on
 //! a terminal, [`report`] writes it as one HTML file, and serde as JSON; all three say the same.
 //!
-//! Nothing there knows how a run was made. [`realtime`] makes runs on real sockets.
+//! Nothing there knows how a run was made. [`realtime`] makes runs on real sockets, [`load`] makes
+//! load between two programs.
 
 pub mod finding;
+pub mod load;
 pub mod measure;
 pub mod realtime;
 pub mod report;
 pub mod table;
 pub mod timesequence;
+pub mod traffic;

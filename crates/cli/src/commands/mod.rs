@@ -1,8 +1,14 @@
 //! The subcommands.
 
 mod completions;
+mod connect;
 mod demo;
+mod emulate;
+mod listen;
+mod man;
+mod perf;
 mod profiles;
+mod trace;
 
 use clap::Subcommand;
 
@@ -12,16 +18,28 @@ use crate::failure::Outcome;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(demo::Arguments),
+    Listen(listen::Arguments),
+    Connect(connect::Arguments),
+    Perf(perf::Arguments),
+    Emulate(emulate::Arguments),
+    Trace(trace::Arguments),
     Profiles(profiles::Arguments),
     Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// Does what was asked for.
 pub(crate) fn run(command: Command) -> Outcome {
     match command {
         Command::Demo(arguments) => demo::run(arguments),
+        Command::Listen(arguments) => listen::run(&arguments),
+        Command::Connect(arguments) => connect::run(&arguments),
+        Command::Perf(arguments) => perf::run(arguments),
+        Command::Emulate(arguments) => emulate::run(&arguments),
+        Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
     }
 }
 

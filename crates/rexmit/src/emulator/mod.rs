@@ -74,7 +74,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rexmit_core::Seed;
+pub use rexmit_core::Seed;
 use rexmit_netsim::path::{ArrivalStats, ConfigError, PathConfig, PathStats};
 use serde::Serialize;
 use thiserror::Error;

@@ -1,0 +1,289 @@
+//! Standard input and output as the two directions of an association.
+//!
+//! Both are blocking, so each has a thread of its own; short queues in between make a slow reader
+//! slow down the peer, and a slow network the reading of the input.
+
+use std::io::{self, BufRead, Read, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::Args;
+use rexmit::{Association, AssociationStatistics, CloseReason, Event, OutboundMessage, SendError};
+use tokio::sync::{Notify, mpsc};
+
+use crate::failure::{Failure, Kind, Outcome};
+use crate::signals::Signals;
+use crate::values;
+
+/// Who ended an association stays so long, to answer a peer that did not hear the last packet: it
+/// asks again after its timeout, a second or a little more (RFC 9260 §8.4, §16).
+pub(crate) const LINGER: Duration = Duration::from_millis(1500);
+
+/// Messages between a thread and the association.
+const QUEUE: usize = 64;
+/// Longer lines are several messages.
+const MAX_LINE_BYTES: usize = 64 * 1024;
+
+/// What is carried, and until when.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Carry {
+    /// Messages are pieces of the input as they come, not its lines.
+    #[arg(long, visible_alias = "messages")]
+    binary: bool,
+    /// The longest message of --binary.
+    #[arg(long, value_name = "SIZE", default_value = "16kb", value_parser = values::size,
+          requires = "binary")]
+    chunk: usize,
+    /// Send over so many streams in turn; order is kept within a stream only.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) streams: u16,
+    /// Let the peer have each message as soon as it arrives, in any order.
+    #[arg(long)]
+    unordered: bool,
+    /// At the end of the input stay until the peer's input has ended too. SCTP has no half-closed
+    /// state, so the peer is told by a reset of all streams (RFC 6525).
+    #[arg(long)]
+    keep_open: bool,
+    /// Tell what happens, and the statistics at the end, on standard error.
+    #[arg(short, long)]
+    verbose: bool,
+    /// Print the statistics at the end as JSON, on standard error.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What both directions know of each other.
+#[derive(Default)]
+struct Shared {
+    statistics: Mutex<AssociationStatistics>,
+    peer_input_ended: Notify,
+}
+
+impl Shared {
+    fn look(&self, association: &Association) {
+        if let Some(latest) = association.statistics() {
+            *self.statistics.lock().unwrap_or_else(PoisonError::into_inner) = latest;
+        }
+    }
+}
+
+impl Carry {
+    /// Carries until the association has ended, or `signals` tell to stop. Whether this side has
+    /// ended it.
+    pub(crate) async fn run(
+        &self,
+        association: Association,
+        signals: &Signals,
+    ) -> Result<bool, Failure> {
+        let shared = Shared::default();
+        let (output, writer) = spawn_writer();
+        let traffic = async {
+            tokio::join!(
+                self.send(&association, &shared),
+                receive(&association, output, &shared),
+                self.watch(&association, &shared),
+            )
+        };
+        let (has_ended_it, received, failed) = tokio::select! {
+            outcome = traffic => outcome,
+            () = signals.stop() => {
+                association.abort(b"interrupted");
+                return Err(Failure::new(Kind::Interrupted, "interrupted: the association was aborted"));
+            }
+        };
+        received?;
+        writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        self.tell_statistics(&shared)?;
+        judge(&association.closed().await, failed)?;
+        Ok(has_ended_it)
+    }
+
+    /// Sends the input, then ends the association. Whether this side did that first.
+    async fn send(&self, association: &Association, shared: &Shared) -> bool {
+        let mut input = self.spawn_reader();
+        let mut streams = (0..association.outbound_streams().min(self.streams)).cycle();
+        loop {
+            let payload = tokio::select! {
+                payload = input.recv() => payload,
+                _ = association.closed() => return false,
+            };
+            let Some(payload) = payload else { break };
+            let message = OutboundMessage {
+                unordered: self.unordered,
+                ..OutboundMessage::new(streams.next().unwrap_or(0), payload)
+            };
+            if let Err(error) = association.send(message).await {
+                if error != SendError::Closing {
+                    eprintln!("rexmit: {error}");
+                }
+                association.closed().await;
+                return false;
+            }
+        }
+        shared.look(association);
+        if self.keep_open {
+            if let Err(error) = association.reset_streams(&[]) {
+                self.note(&format!("the peer is not told of the end of the input: {error}"));
+            }
+            tokio::select! {
+                () = shared.peer_input_ended.notified() => {}
+                _ = association.closed() => return false,
+            }
+        }
+        association.shutdown().await;
+        true
+    }
+
+    /// Reads the input in a thread of its own, which ends with the process.
+    fn spawn_reader(&self) -> mpsc::Receiver<Bytes> {
+        let (to, from) = mpsc::channel(QUEUE);
+        let chunk = self.binary.then_some(self.chunk);
+        std::thread::spawn(move || {
+            let mut input = io::stdin().lock();
+            loop {
+                let mut payload = Vec::new();
+                let read = match chunk {
+                    Some(bytes) => read_some(&mut input, bytes, &mut payload),
+                    None => {
+                        (&mut input).take(MAX_LINE_BYTES as u64).read_until(b'\n', &mut payload)
+                    }
+                };
+                match read {
+                    Ok(0) => return,
+                    Ok(_) if to.blocking_send(payload.into()).is_err() => return,
+                    Ok(_) => {}
+                    Err(error) => return eprintln!("rexmit: the input cannot be read: {error}"),
+                }
+            }
+        });
+        from
+    }
+
+    /// Tells events. Returns the messages that failed.
+    async fn watch(&self, association: &Association, shared: &Shared) -> u64 {
+        let mut failed = 0;
+        while let Some(event) = association.event().await {
+            shared.look(association);
+            match &event {
+                Event::PeerResetStreams(_) | Event::PeerShutdown => {
+                    shared.peer_input_ended.notify_one();
+                }
+                Event::MessageFailed { .. } => failed += 1,
+                Event::Missed(missed) => failed += missed.messages_failed,
+                _ => {}
+            }
+            match event {
+                Event::MessageFailed { id, reason, .. } => {
+                    self.note(&format!("message {} failed: {reason:?}", id.0));
+                }
+                event => self.note(&format!("{event:?}")),
+            }
+        }
+        failed
+    }
+
+    fn note(&self, text: &str) {
+        if self.verbose {
+            eprintln!("{text}");
+        }
+    }
+
+    fn tell_statistics(&self, shared: &Shared) -> Outcome {
+        let statistics = shared.statistics.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.json {
+            eprintln!("{}", serde_json::to_string(&*statistics).map_err(io::Error::from)?);
+        } else if self.verbose {
+            let (traffic, recovery) = (&statistics.traffic, &statistics.recovery);
+            eprintln!(
+                "sent {} messages, {} bytes, in {} packets; {} chunks sent again, {} of them \
+                 needlessly\nreceived {} messages, {} bytes, in {} packets",
+                traffic.messages_accepted,
+                traffic.payload_accepted_bytes,
+                traffic.packets_sent,
+                recovery.retransmitted.total(),
+                recovery.spurious.total(),
+                traffic.messages_delivered,
+                traffic.payload_delivered_bytes,
+                traffic.packets_received,
+            );
+        }
+        Ok(())
+    }
+}
+
+/// At most `bytes`, as soon as there are any.
+fn read_some(input: &mut impl Read, bytes: usize, payload: &mut Vec<u8>) -> io::Result<usize> {
+    payload.resize(bytes, 0);
+    let read = loop {
+        match input.read(payload) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => break result?,
+        }
+    };
+    payload.truncate(read);
+    Ok(read)
+}
+
+async fn receive(
+    association: &Association,
+    output: mpsc::Sender<Bytes>,
+    shared: &Shared,
+) -> Outcome {
+    while let Some(message) = association.recv().await {
+        shared.look(association);
+        if output.send(message.payload).await.is_err() {
+            association.abort(b"the output was closed");
+            return Err(Failure::new(
+                Kind::Failed,
+                "nobody reads the output any more: the association was aborted",
+            ));
+        }
+    }
+    Ok(())
+}
+
+type Writer = std::thread::JoinHandle<io::Result<()>>;
+
+/// Writes the output in a thread of its own, which ends when the sender is dropped.
+fn spawn_writer() -> (mpsc::Sender<Bytes>, Writer) {
+    let (to, mut from) = mpsc::channel::<Bytes>(QUEUE);
+    let writer = std::thread::spawn(move || {
+        let mut output = io::stdout().lock();
+        while let Some(payload) = from.blocking_recv() {
+            output.write_all(&payload)?;
+            if from.is_empty() {
+                output.flush()?;
+            }
+        }
+        output.flush()
+    });
+    (to, writer)
+}
+
+/// What the end of the association means for the exit code.
+fn judge(reason: &CloseReason, failed: u64) -> Outcome {
+    let lost = match failed {
+        0 => String::new(),
+        1 => "; a message was perhaps not delivered".into(),
+        n => format!("; {n} messages were perhaps not delivered"),
+    };
+    let words = match reason {
+        CloseReason::Shutdown if failed == 0 => return Ok(()),
+        CloseReason::Shutdown => "the association has ended".into(),
+        CloseReason::Aborted { reason } => {
+            format!("the association was aborted: {}", reason.escape_ascii())
+        }
+        CloseReason::AbortedByPeer { cause, reason } if reason.is_empty() => {
+            format!("the peer aborted the association (cause {cause})")
+        }
+        CloseReason::AbortedByPeer { reason, .. } => {
+            format!("the peer aborted the association: {}", reason.escape_ascii())
+        }
+        CloseReason::Unreachable | CloseReason::ConnectTimedOut => {
+            "the peer does not answer any more: check that it is running and the network".into()
+        }
+    };
+    Err(Failure::new(Kind::Peer, format!("{words}{lost}")))
+}

@@ -1,0 +1,56 @@
+//! `rexmit connect`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Args;
+use rexmit::clock::{now, sleep_until};
+
+use super::examples;
+use crate::carry::{Carry, LINGER};
+use crate::failure::{Failure, Kind, Outcome};
+use crate::signals::{Signals, block_on};
+use crate::transport::Transport;
+use crate::values;
+
+/// Begin an association and carry standard input and output over it.
+///
+/// Each line of the input is a message (with its end of line), each message that arrives is printed
+/// as it is. The end of the input ends the association once everything is delivered, and with it
+/// what the peer has not sent by then; --keep-open waits for that.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  echo hello | rexmit connect 192.0.2.1:9899
+  rexmit connect localhost:9899 --binary --profile lksctp < file"))]
+pub(crate) struct Arguments {
+    /// Where the peer listens. With --raw the UDP port means nothing.
+    #[arg(value_name = "ADDR:PORT", value_parser = values::address)]
+    address: SocketAddr,
+    /// How long to wait for an answer.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
+    timeout: Duration,
+    #[command(flatten)]
+    transport: Transport,
+    #[command(flatten)]
+    carry: Carry,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let Arguments { address, timeout, transport, carry } = arguments;
+    block_on(async {
+        let signals = Signals::new()?;
+        let association =
+            transport.association(|association| association.outbound_streams = carry.streams);
+        let target = transport.target(*address, association, *timeout);
+        let (association, _endpoint) = tokio::select! {
+            connection = target.connect() => connection?,
+            () = signals.stop() => {
+                return Err(Failure::new(Kind::Interrupted, "interrupted: nobody had answered"));
+            }
+        };
+        if carry.run(association, &signals).await? {
+            sleep_until(now() + LINGER).await;
+        }
+        Ok(())
+    })
+}

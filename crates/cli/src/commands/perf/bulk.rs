@@ -1,0 +1,121 @@
+//! `rexmit perf bulk`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use rexmit_lab::load::{receive, send};
+
+use super::examples;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::output::Format;
+use crate::signals::{Signals, block_on};
+use crate::transport::Transport;
+use crate::values;
+
+/// Measure throughput.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit perf bulk recv --listen 127.0.0.1:9899
+  rexmit perf bulk send --to 127.0.0.1:9899 --size 64kb --duration 10s"))]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Recv(Recv),
+    Send(Send),
+}
+
+/// Receive as much as comes, and print the goodput.
+///
+/// Ends when all connections have ended, or with SIGINT or SIGTERM.
+#[derive(Debug, Args)]
+#[command(after_help = examples!("  rexmit perf bulk recv --listen 127.0.0.1:9899 --json"))]
+struct Recv {
+    /// Where to listen; port 0 for any.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:9899",
+          value_parser = values::address)]
+    listen: SocketAddr,
+    /// End after this time even if connections are open.
+    #[arg(long, value_name = "TIME", value_parser = values::interval)]
+    duration: Option<Duration>,
+    #[command(flatten)]
+    transport: Transport,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// Send as much as goes, and print the goodput.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit perf bulk send --to 127.0.0.1:9899 --connections 4 --duration 10s"))]
+struct Send {
+    /// Where `rexmit perf bulk recv` listens.
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
+    to: SocketAddr,
+    /// Connections.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=16_000))]
+    connections: u32,
+    /// Bytes of a message.
+    #[arg(long, value_name = "SIZE", default_value = "64kb", value_parser = values::size)]
+    size: usize,
+    /// How long to send.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
+    duration: Duration,
+    /// Let messages be delivered out of order.
+    #[arg(long)]
+    unordered: bool,
+    /// How long to wait for an answer to each connection.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
+    timeout: Duration,
+    #[command(flatten)]
+    transport: Transport,
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    match &arguments.command {
+        Command::Recv(arguments) => recv(arguments),
+        Command::Send(arguments) => bulk_send(arguments),
+    }
+}
+
+fn recv(arguments: &Recv) -> Outcome {
+    let Recv { listen, duration, transport, format } = arguments;
+    let received = block_on(async {
+        let signals = Signals::new()?;
+        let endpoint = transport.listen(*listen, transport.association(|_| {}))?;
+        Ok(receive::bulk(&endpoint, super::stop_after(&signals, *duration)).await?)
+    })?;
+    format.print(&received, |received| received.table())
+}
+
+fn bulk_send(arguments: &Send) -> Outcome {
+    let Send { to, connections, size, duration, unordered, timeout, transport, format } = arguments;
+    let association = transport.association(|_| {});
+    let largest = association.max_message_bytes;
+    if *size > largest {
+        let message = format!("--size is {size}: choose one up to {largest}");
+        return Err(Failure::new(Kind::Usage, message));
+    }
+    let load = send::BulkLoad {
+        connections: *connections,
+        message_bytes: *size,
+        duration: *duration,
+        unordered: *unordered,
+    };
+    block_on(async {
+        let signals = Signals::new()?;
+        let target = transport.target(*to, association, *timeout);
+        let started = || eprintln!("{connections} connections set up");
+        let (sent, lingering) =
+            send::bulk(&target, &load, super::stop_after(&signals, None), started).await?;
+        format.print(&sent, |sent| sent.table(true))?;
+        super::end(&sent, lingering).await
+    })
+}

@@ -1,0 +1,66 @@
+//! `rexmit perf recv`.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use rexmit_lab::load::receive;
+
+use super::examples;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::output::Format;
+use crate::signals::{Signals, block_on};
+use crate::transport::Transport;
+use crate::values;
+
+/// Receive thin streams, record every message, and print the distribution of the latency.
+///
+/// Ends when all connections have ended, or with SIGINT or SIGTERM; what was recorded until then is
+/// in the file. Its columns are conn,seq,send_ns,recv_ns, in the order of delivery; send_ns is when
+/// the message was meant to be sent.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit perf recv --listen 127.0.0.1:9899 --out latency.csv
+  rexmit perf recv --listen 0.0.0.0:9899 --duration 60s --json | jq .latency"))]
+pub(super) struct Arguments {
+    /// Where to listen; port 0 for any.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:9899",
+          value_parser = values::address)]
+    listen: SocketAddr,
+    /// The file to write the record to, anew.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// End after this time even if connections are open.
+    #[arg(long, value_name = "TIME", value_parser = values::interval)]
+    duration: Option<Duration>,
+    #[command(flatten)]
+    transport: Transport,
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let Arguments { listen, out, duration, transport, format } = arguments;
+    let out: Box<dyn Write + Send> = match out {
+        Some(path) => Box::new(create(path)?),
+        None => Box::new(io::sink()),
+    };
+    let received = block_on(async {
+        let signals = Signals::new()?;
+        let endpoint = transport.listen(*listen, transport.association(|_| {}))?;
+        let stop = super::stop_after(&signals, *duration);
+        Ok(receive::thin(&endpoint, out, stop).await?)
+    })?;
+    format.print(&received, |received| received.table())
+}
+
+fn create(path: &Path) -> Result<File, Failure> {
+    File::create(path).map_err(|error| {
+        let path = path.display();
+        let message = format!("{path} cannot be written: {error}; choose another file with --out");
+        Failure::new(Kind::File, message)
+    })
+}

@@ -1,0 +1,91 @@
+//! `rexmit perf send`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Args;
+use rexmit_lab::load::schedule::ThinLoad;
+use rexmit_lab::load::send;
+use rexmit_lab::load::stamp::STAMP_BYTES;
+
+use super::examples;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::output::Format;
+use crate::signals::{Signals, block_on};
+use crate::transport::Transport;
+use crate::values;
+
+/// Send thin streams: a small message on each of many connections every so often.
+///
+/// The connections begin spread over one interval. SIGINT or SIGTERM ends the load early; what was
+/// sent is still delivered. Prints what was sent again and why, and what a byte of payload cost on
+/// the wire (with UDP and IP headers, this side's packets only).
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit perf send --to 127.0.0.1:9899 --connections 100 --interval 250ms --size 100 --duration 60s
+  rexmit perf send --to 192.0.2.1:9899 --poisson --profile lksctp --json"))]
+pub(super) struct Arguments {
+    /// Where `rexmit perf recv` listens.
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
+    to: SocketAddr,
+    /// Connections.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=16_000))]
+    connections: u32,
+    /// Time between two messages of a connection.
+    #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = values::interval)]
+    interval: Duration,
+    /// Bytes of a message, 24 at least.
+    #[arg(long, value_name = "SIZE", default_value = "100", value_parser = values::size)]
+    size: usize,
+    /// How long to send.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::interval)]
+    duration: Duration,
+    /// Independent exponential intervals with that mean, instead of equal ones.
+    #[arg(long)]
+    poisson: bool,
+    /// Let messages be delivered out of order.
+    #[arg(long, conflicts_with = "ordered")]
+    unordered: bool,
+    /// Deliver messages in order; the default.
+    #[arg(long)]
+    ordered: bool,
+    /// Where exponential intervals come from.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How long to wait for an answer to each connection.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
+    timeout: Duration,
+    #[command(flatten)]
+    transport: Transport,
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let Arguments { to, size, transport, timeout, .. } = arguments;
+    let association = transport.association(|_| {});
+    let largest = association.max_message_bytes;
+    if !(STAMP_BYTES..=largest).contains(size) {
+        let message = format!("--size is {size}: choose one from {STAMP_BYTES} to {largest}");
+        return Err(Failure::new(Kind::Usage, message));
+    }
+    let load = ThinLoad {
+        connections: arguments.connections,
+        interval: arguments.interval,
+        message_bytes: *size,
+        duration: arguments.duration,
+        poisson: arguments.poisson,
+        unordered: arguments.unordered,
+        seed: arguments.seed,
+    };
+    block_on(async {
+        let signals = Signals::new()?;
+        let target = transport.target(*to, association, *timeout);
+        let started = || eprintln!("{} connections set up", load.connections);
+        let (sent, lingering) =
+            send::thin(&target, &load, super::stop_after(&signals, None), started).await?;
+        arguments.format.print(&sent, |sent| sent.table(false))?;
+        super::end(&sent, lingering).await
+    })
+}

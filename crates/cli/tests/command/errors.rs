@@ -1,0 +1,69 @@
+//! Each error says what to do, and has its exit code.
+
+use std::net::UdpSocket;
+
+use crate::process::{run, scratch};
+
+#[test]
+fn arguments_that_make_no_sense() {
+    run("").assert_failed(2, "Usage: rexmit <COMMAND>");
+    run("connect somewhere.invalid:9899").assert_failed(2, "expected ADDRESS:PORT, such as 192.0");
+    run("listen 127.0.0.1:0 --profile fast").assert_failed(2, "but rfc9260, lksctp, freebsd");
+    run("emulate --listen 127.0.0.1:0 --to 127.0.0.1:1 --delay 50")
+        .assert_failed(2, "`50` needs one of the units ns, us, ms, s");
+    run("emulate --listen 127.0.0.1:0 --to 127.0.0.1:1 --loss 5% --burst 0.5")
+        .assert_failed(2, "bursts of 0.5 packets are too short");
+    run("emulate --listen 127.0.0.1:0 --to 127.0.0.1:1 --forward dealy")
+        .assert_failed(2, "`dealy` is not understood: expected delay, loss");
+    run("perf send --to 127.0.0.1:9 --interval 0").assert_failed(2, "it must be longer than 0");
+    run("perf send --to 127.0.0.1:9 --size 8").assert_failed(2, "choose one from 24 to 262144");
+    run("perf bulk send --to 127.0.0.1:9 --size 1mb").assert_failed(2, "choose one up to 262144");
+}
+
+#[test]
+fn addresses_that_cannot_be_had() {
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    for command in ["listen", "perf recv --listen", "perf bulk recv --listen"] {
+        let said = format!("{address} is in use: choose another port");
+        run(&format!("{command} {address}")).assert_failed(3, &said);
+    }
+    let said = format!("{address} is in use: choose another port");
+    run(&format!("emulate --to 127.0.0.1:1 --listen {address}")).assert_failed(3, &said);
+    run("listen 192.0.2.1:0").assert_failed(3, "is not an address of this machine");
+}
+
+#[test]
+fn nobody_answers() {
+    // Bound, so that the system says nothing either.
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    for command in ["connect --timeout 200ms", "perf send --timeout 200ms --to"] {
+        run(&format!("{command} {address}")).assert_failed(4, "did not answer within 0.2 s: check");
+    }
+}
+
+#[test]
+fn files_that_are_no_traces() {
+    run("trace stats no/such/file").assert_failed(5, "cannot read no/such/file: No such file");
+    let path = scratch("no-trace.csv");
+    std::fs::write(&path, "a picture of a cat\n").unwrap();
+    let ended = run(&format!("trace stats {}", path.display()));
+    ended.assert_failed(5, "no-trace.csv, line 1: ");
+    ended.assert_failed(5, "trace,flow_id,direction,time_us,payload_bytes");
+    run("perf recv --listen 127.0.0.1:0 --out /no/such/place.csv")
+        .assert_failed(5, "/no/such/place.csv cannot be written: No such file");
+}
+
+#[test]
+fn raw_sockets_say_what_they_need() {
+    // Either they work (as root), or they say what to do; a listener is enough to see.
+    let process = crate::process::Rexmit::start_idle(["listen", "127.0.0.1", "--raw"]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    process.signal("INT");
+    let ended = process.end();
+    match ended.status.code() {
+        Some(3) => ended.assert_failed(3, "use UDP encapsulation"),
+        _ => ended.assert_failed(130, "listening on 127.0.0.1, SCTP port 5000"),
+    }
+}

@@ -1,0 +1,8 @@
+//! The real binary, as a person or a script runs it.
+
+mod carry;
+mod errors;
+mod help;
+mod load;
+mod process;
+mod traces;

@@ -1,0 +1,46 @@
+//! `trace stats` prints the rows that other software made of the bundled traces.
+
+use crate::process::run;
+
+/// Direction, packets, mean payload, largest payload, median and 99th percentile of interarrival
+/// times in ms, packets/s: from traces/README.md.
+const SSH: [&str; 2] = [
+    "all c2s 2948 39 16 1448 168.2 3907.8 3.068 2573",
+    "all s2c 4236 312 28 1448 123.3 3016.1 4.410 13350",
+];
+
+fn bundled(name: &str) -> String {
+    format!("{}/../../traces/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn rows_of_a_trace_and_of_its_capture_are_the_published_ones() {
+    for name in ["ssh.csv.gz", "ssh.pcap.gz"] {
+        let text = run(&format!("trace stats {}", bundled(name))).text();
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .filter(|cells: &Vec<&str>| cells.len() == 14 && cells[1] != "dir")
+            .collect();
+        assert_eq!(rows.len(), 2 * 2 + 2, "{text}");
+        for (cells, expected) in rows[4..].iter().zip(SSH) {
+            let rounded = |column: usize| {
+                format!("{:.1}", cells[column].parse::<f64>().unwrap())
+            };
+            let row = [&cells[..6], &[&*rounded(7), &*rounded(11)], &cells[12..]].concat();
+            assert_eq!(row.join(" "), expected, "{text}");
+        }
+    }
+}
+
+#[test]
+fn json_has_each_flow_and_the_total() {
+    let json = run(&format!("trace stats --json {}", bundled("crossfire.csv.gz"))).json();
+    assert_eq!(json["trace"], "crossfire");
+    assert_eq!(json["flows"].as_array().unwrap().len(), 8);
+    assert_eq!(json["total"][1]["direction"], "s2c");
+    assert_eq!(json["total"][1]["packets"], 26_102);
+    let flows = json["flows"].as_array().unwrap().iter();
+    let packets = flows.filter(|flow| flow["direction"] == "s2c");
+    assert_eq!(packets.map(|flow| flow["packets"].as_u64().unwrap()).sum::<u64>(), 26_102);
+}
