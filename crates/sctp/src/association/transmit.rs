@@ -271,7 +271,7 @@ impl Association {
     /// Fills the packet with DATA: what was judged lost first, then what the profile takes along,
     /// then new chunks (RFC 9260 §6.1 C, E).
     fn write_data(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
-        self.out.recovery.begin_packet(cx.now, PRIMARY);
+        self.out.recovery.begin_packet(PRIMARY);
         if let Some(tsn) = self.out.recovery.next_to_resend(PRIMARY) {
             self.resend_lost(cx, writer, tsn);
         }
