@@ -62,6 +62,12 @@ pub enum ResetError {
     /// A stream does not exist.
     #[error("there is no such stream")]
     InvalidStream,
+    /// They do not fit one packet. Naming none resets all.
+    #[error("at most {limit} streams can be named in one packet; name none to reset all")]
+    TooManyStreams {
+        /// How many can be named.
+        limit: usize,
+    },
     /// An earlier request is not answered yet.
     #[error("a reset is under way; wait for its end")]
     InProgress,

@@ -8,7 +8,10 @@ use rexmit_core::serial::Serial;
 use super::{Association, Context, PRIMARY, State, Timer};
 use crate::error::ResetError;
 use crate::event::Event;
-use crate::wire::{PacketWriter, ReConfig, ReConfigParam, ReConfigResult, U16List};
+use crate::wire::{
+    CHUNK_HEADER_LEN, COMMON_HEADER_LEN, PacketWriter, ReConfig, ReConfigParam, ReConfigResult,
+    U16List,
+};
 
 /// Where stream reset stands, both ways.
 #[derive(Debug)]
@@ -18,12 +21,26 @@ pub(super) struct StreamReset {
     /// The sequence number of the peer's next request.
     next_of_peer: Serial<u32>,
     ours: Option<OwnRequest>,
-    /// Our answer to the peer's last request: repeated if it is.
-    last_answer: Option<(u32, ReConfigResult)>,
-    answer_is_owed: bool,
+    /// Our answers to the requests of the peer's last RE-CONFIG: given again if it is repeated.
+    answers: Vec<Answer>,
+    /// Answers that have not left, at most [`MAX_OWED_ANSWERS`].
+    owed: Vec<Answer>,
+    /// The last request of the peer that became a request of ours, which answers it.
+    taken_up: Option<u32>,
     /// The peer's request that waits for DATA still on the way.
     deferred: Option<Deferred>,
 }
+
+/// The sequence number of a request, and what became of it.
+type Answer = (u32, ReConfigResult);
+
+/// Answers that wait to leave; more are not given, and the peer asks again.
+const MAX_OWED_ANSWERS: usize = 4;
+/// Bytes of a response without TSNs, and of a request without streams (RFC 6525 §4.4, §4.1).
+const RESPONSE_LEN: usize = 12;
+const OUTGOING_REQUEST_LEN: usize = 16;
+/// Parameters of a RE-CONFIG at most (RFC 6525 §3.1).
+const MAX_PARAMS: usize = 2;
 
 #[derive(Debug)]
 struct OwnRequest {
@@ -32,6 +49,8 @@ struct OwnRequest {
     response_sequence: Option<u32>,
     streams: Vec<u16>,
     is_owed: bool,
+    /// The peer has said that it takes its time, which is no error.
+    is_in_progress: bool,
     /// It has left, so it must be repeated as it is.
     last_assigned_tsn: Option<u64>,
 }
@@ -43,14 +62,23 @@ struct Deferred {
     streams: Vec<u16>,
 }
 
+impl OwnRequest {
+    /// Whether it resets all of `streams`; none stands for all there are.
+    fn covers(&self, streams: &[u16]) -> bool {
+        let has = |stream| self.streams.binary_search(stream).is_ok();
+        self.streams.is_empty() || (!streams.is_empty() && streams.iter().all(has))
+    }
+}
+
 impl StreamReset {
     pub(super) const fn new(local_initial_tsn: u32) -> Self {
         Self {
             next_request: local_initial_tsn,
             next_of_peer: Serial(0),
             ours: None,
-            last_answer: None,
-            answer_is_owed: false,
+            answers: Vec::new(),
+            owed: Vec::new(),
+            taken_up: None,
             deferred: None,
         }
     }
@@ -63,9 +91,24 @@ impl StreamReset {
     pub(super) fn holds_back(&self, tsn: u64, stream: u16) -> bool {
         self.deferred.as_ref().is_some_and(|deferred| {
             tsn > deferred.last_tsn
-                && (deferred.streams.is_empty() || deferred.streams.contains(&stream))
+                && (deferred.streams.is_empty() || deferred.streams.binary_search(&stream).is_ok())
         })
     }
+
+    fn owe(&mut self, answer: Answer) {
+        self.owed.retain(|&(sequence, _)| sequence != answer.0);
+        if self.owed.len() < MAX_OWED_ANSWERS {
+            self.owed.push(answer);
+        }
+    }
+}
+
+/// Streams as they were named, in order and each once.
+fn sorted(streams: impl Iterator<Item = u16>) -> Vec<u16> {
+    let mut streams: Vec<u16> = streams.collect();
+    streams.sort_unstable();
+    streams.dedup();
+    streams
 }
 
 impl Association {
@@ -80,8 +123,19 @@ impl Association {
         } else if self.reset.ours.is_some() {
             return Err(ResetError::InProgress);
         }
-        self.begin_reset(streams.to_vec(), None);
+        let streams = sorted(streams.iter().copied());
+        let limit = self.max_reset_streams();
+        if streams.len() > limit {
+            return Err(ResetError::TooManyStreams { limit });
+        }
+        self.begin_reset(streams, None);
         Ok(())
+    }
+
+    /// How many streams a request can name in one packet, beside one answer.
+    fn max_reset_streams(&self) -> usize {
+        let others = COMMON_HEADER_LEN + CHUNK_HEADER_LEN + RESPONSE_LEN + OUTGOING_REQUEST_LEN;
+        self.config.max_packet_bytes.saturating_sub(others) / 2
     }
 
     fn begin_reset(&mut self, streams: Vec<u16>, response_sequence: Option<u32>) {
@@ -98,6 +152,7 @@ impl Association {
             response_sequence,
             streams,
             is_owed: true,
+            is_in_progress: false,
             last_assigned_tsn: None,
         });
     }
@@ -114,47 +169,57 @@ impl Association {
 
     /// Whether a RE-CONFIG may leave now.
     pub(super) fn owes_re_config(&self) -> bool {
-        self.reset.answer_is_owed
-            || self.reset.ours.as_ref().is_some_and(|r| r.is_owed && !self.is_reset_held_up(r))
+        !self.reset.owed.is_empty() || self.may_request_reset()
     }
 
-    /// Writes what is owed: an answer, or our request.
+    fn may_request_reset(&self) -> bool {
+        self.reset.ours.as_ref().is_some_and(|ours| ours.is_owed && !self.is_reset_held_up(ours))
+    }
+
+    /// Writes what is owed: two answers, or one and our request (RFC 6525 §3.1).
     pub(super) fn write_re_config(&mut self, cx: &Context<'_>, writer: &mut PacketWriter<'_>) {
-        if std::mem::take(&mut self.reset.answer_is_owed)
-            && let Some((response_sequence, result)) = self.reset.last_answer
-        {
-            let answer = ReConfigParam::Response { response_sequence, result, next_tsns: None };
-            self.reset.answer_is_owed = !writer.re_config([answer]);
-            return;
-        }
-        let is_held_up = self.reset.ours.as_ref().is_none_or(|r| self.is_reset_held_up(r));
+        let answers = self.reset.owed.len().min(MAX_PARAMS);
+        let requests = answers < MAX_PARAMS && self.may_request_reset();
         let last = self.out.recovery.next_unit() - 1;
         let last_of_peer = self.reset.next_of_peer.0.wrapping_sub(1);
-        let Some(request) = self.reset.ours.as_mut().filter(|_| !is_held_up) else { return };
-        let last_assigned_tsn = *request.last_assigned_tsn.get_or_insert(last);
-        let param = ReConfigParam::OutgoingSsnResetRequest {
-            request_sequence: request.sequence,
-            response_sequence: request.response_sequence.unwrap_or(last_of_peer),
-            last_assigned_tsn: last_assigned_tsn as u32,
-            streams: U16List::from(request.streams.as_slice()),
+        let request = self.reset.ours.as_mut().filter(|_| requests).map(|request| {
+            let last_assigned_tsn = *request.last_assigned_tsn.get_or_insert(last);
+            ReConfigParam::OutgoingSsnResetRequest {
+                request_sequence: request.sequence,
+                response_sequence: request.response_sequence.unwrap_or(last_of_peer),
+                last_assigned_tsn: last_assigned_tsn as u32,
+                streams: U16List::from(request.streams.as_slice()),
+            }
+        });
+        let response = |&(response_sequence, result): &Answer| ReConfigParam::Response {
+            response_sequence,
+            result,
+            next_tsns: None,
         };
-        if writer.re_config([param]) {
+        let responses = self.reset.owed.iter().take(answers).map(response);
+        if !writer.re_config(responses.chain(request)) {
+            return;
+        }
+        self.reset.owed.drain(..answers);
+        if let Some(request) = self.reset.ours.as_mut().filter(|_| requests) {
             request.is_owed = false;
             let rto = self.out.recovery.timer(PRIMARY).rto();
             self.timers.arm(Timer::ReConfig, cx.now + rto);
         }
     }
 
-    /// Our request was not answered in time: the same again.
+    /// Our request was not answered in time: the same again. That the peer takes its time is no
+    /// error (RFC 6525 §5.2.7 H2).
     pub(super) fn on_re_config_timeout(&mut self, cx: &mut Context<'_>) {
-        self.count_path_error(cx, PRIMARY);
-        if self.reset.ours.is_none() || self.count_error(cx) {
-            return;
+        let Some(request) = &mut self.reset.ours else { return };
+        request.is_owed = true;
+        if !request.is_in_progress {
+            self.count_path_error(cx, PRIMARY);
+            if self.count_error(cx) {
+                return;
+            }
         }
         self.out.recovery.back_off(PRIMARY);
-        if let Some(request) = &mut self.reset.ours {
-            request.is_owed = true;
-        }
     }
 
     /// RE-CONFIG.
@@ -162,86 +227,84 @@ impl Association {
         if self.state.is_setting_up() {
             return;
         }
-        for param in chunk.params().map_while(Result::ok) {
-            match param {
+        let mut answers = Vec::new();
+        for param in chunk.params().map_while(Result::ok).take(MAX_PARAMS) {
+            let answer = match param {
                 ReConfigParam::Response { response_sequence, result, .. } => {
                     self.on_reset_answer(cx, response_sequence, result);
+                    None
                 }
+                // Its response sequence may answer an incoming request; we send none.
                 ReConfigParam::OutgoingSsnResetRequest {
                     request_sequence,
                     last_assigned_tsn,
                     streams,
-                    response_sequence,
+                    ..
                 } => {
-                    self.on_incoming_reset(
-                        cx,
-                        request_sequence,
-                        last_assigned_tsn,
-                        streams.iter().collect(),
-                    );
-                    // It may also answer an incoming request; we send none.
-                    let _ = response_sequence;
+                    let streams = sorted(streams.iter());
+                    Some(self.on_incoming_reset(cx, (request_sequence, last_assigned_tsn), streams))
                 }
                 ReConfigParam::IncomingSsnResetRequest { request_sequence, streams } => {
-                    self.on_request_to_reset(request_sequence, streams.iter().collect());
+                    self.on_request_to_reset(request_sequence, sorted(streams.iter()))
                 }
                 ReConfigParam::SsnTsnResetRequest { request_sequence }
                 | ReConfigParam::AddOutgoingStreamsRequest { request_sequence, .. }
                 | ReConfigParam::AddIncomingStreamsRequest { request_sequence, .. } => {
-                    self.answer_new(request_sequence, |_| ReConfigResult::Denied);
+                    let result = self.judge(request_sequence).unwrap_or(ReConfigResult::Denied);
+                    Some((request_sequence, result))
                 }
-                ReConfigParam::Unknown(_) => {}
-            }
+                ReConfigParam::Unknown(_) => None,
+            };
+            answers.extend(answer);
+        }
+        for &answer in &answers {
+            self.reset.owe(answer);
+        }
+        answers.retain(|&(_, result)| result != ReConfigResult::BadSequenceNumber);
+        if !answers.is_empty() {
+            self.reset.answers = answers;
         }
     }
 
-    /// Answers a request by its sequence number: the next one by what `perform` does, the last one
-    /// by the same answer again, any other with an error (RFC 6525 §5.2.1).
-    fn answer_new(&mut self, sequence: u32, perform: impl FnOnce(&mut Self) -> ReConfigResult) {
-        let is_in_progress = matches!(
-            self.reset.last_answer,
-            Some((last, ReConfigResult::InProgress)) if last == sequence
-        );
-        let result = if Serial(sequence) == self.reset.next_of_peer || is_in_progress {
-            self.reset.next_of_peer = Serial(sequence).next();
-            perform(self)
-        } else {
-            match self.reset.last_answer {
-                Some((last, result)) if last == sequence => result,
-                _ => ReConfigResult::BadSequenceNumber,
+    /// What is to be said of a request by its sequence number alone: the same as before of one
+    /// that was answered, an error of one that is out of order (RFC 6525 §5.2.1). `None` if it is
+    /// to be performed.
+    fn judge(&mut self, sequence: u32) -> Option<ReConfigResult> {
+        let before = self.reset.answers.iter().find(|&&(answered, _)| answered == sequence);
+        match before {
+            Some((_, ReConfigResult::InProgress)) => None,
+            Some(&(_, result)) => Some(result),
+            None if Serial(sequence) == self.reset.next_of_peer => {
+                self.reset.next_of_peer = Serial(sequence).next();
+                None
             }
-        };
-        self.reset.last_answer = Some((sequence, result));
-        self.reset.answer_is_owed = true;
+            None => Some(ReConfigResult::BadSequenceNumber),
+        }
     }
 
     /// The peer resets its outgoing streams, our incoming ones (RFC 6525 §5.2.2).
     fn on_incoming_reset(
         &mut self,
         cx: &mut Context<'_>,
-        sequence: u32,
-        last_assigned_tsn: u32,
+        (sequence, last_assigned_tsn): (u32, u32),
         streams: Vec<u16>,
-    ) {
+    ) -> Answer {
+        self.owed.sack = true;
+        if let Some(result) = self.judge(sequence) {
+            return (sequence, result);
+        }
         let cumulative = self.inbound.received.cumulative();
         let last_tsn = rexmit_core::serial::unwrap_u32(cumulative, last_assigned_tsn);
-        let inbound_streams = self.inbound.streams();
-        let mut performed = None;
-        self.answer_new(sequence, |association| {
-            if streams.iter().any(|&stream| stream >= inbound_streams) {
-                return ReConfigResult::WrongSsn;
-            }
-            if last_tsn > cumulative {
-                association.reset.deferred = Some(Deferred { sequence, last_tsn, streams });
-                return ReConfigResult::InProgress;
-            }
-            association.reset.deferred = None;
-            performed = Some(streams);
-            ReConfigResult::Performed
-        });
-        if let Some(streams) = performed {
-            self.perform_reset(cx, streams);
+        if streams.last().is_some_and(|&stream| stream >= self.inbound.streams()) {
+            return (sequence, ReConfigResult::WrongSsn);
         }
+        if last_tsn > cumulative {
+            self.reset.deferred = Some(Deferred { sequence, last_tsn, streams });
+            return (sequence, ReConfigResult::InProgress);
+        }
+        self.reset.deferred = None;
+        self.perform_reset(cx, streams);
+        (sequence, ReConfigResult::Performed)
     }
 
     fn perform_reset(&mut self, cx: &mut Context<'_>, streams: Vec<u16>) {
@@ -255,35 +318,65 @@ impl Association {
         let cumulative = self.inbound.received.cumulative();
         let is_due = |deferred: &mut Deferred| deferred.last_tsn <= cumulative;
         if let Some(deferred) = self.reset.deferred.take_if(is_due) {
-            self.reset.last_answer = Some((deferred.sequence, ReConfigResult::Performed));
-            self.reset.answer_is_owed = true;
+            let answer = (deferred.sequence, ReConfigResult::Performed);
+            self.reset.answers.retain(|&(sequence, _)| sequence != deferred.sequence);
+            self.reset.answers.push(answer);
+            self.reset.owe(answer);
             self.perform_reset(cx, deferred.streams);
         }
     }
 
     /// The peer asks us to reset our outgoing streams (RFC 6525 §5.2.3): our own request is the
-    /// answer.
-    fn on_request_to_reset(&mut self, sequence: u32, streams: Vec<u16>) {
-        let is_valid = streams.iter().all(|&stream| stream < self.out.streams());
-        let may_begin = matches!(self.state, State::Established) && self.reset.ours.is_none();
-        let is_new = Serial(sequence) == self.reset.next_of_peer;
-        if is_new && is_valid && may_begin {
-            self.reset.next_of_peer = Serial(sequence).next();
-            self.reset.last_answer = Some((sequence, ReConfigResult::Performed));
-            self.begin_reset(streams, Some(sequence));
-        } else {
-            self.answer_new(sequence, |_| {
-                if is_valid { ReConfigResult::AlreadyInProgress } else { ReConfigResult::WrongSsn }
-            });
+    /// answer, once no other is under way.
+    fn on_request_to_reset(&mut self, sequence: u32, streams: Vec<u16>) -> Option<Answer> {
+        if self.reset.taken_up == Some(sequence) {
+            return self.on_request_to_reset_again(sequence);
+        }
+        if let Some(result) = self.judge(sequence) {
+            return Some((sequence, result));
+        }
+        let is_valid = streams.last().is_none_or(|&stream| stream < self.out.streams());
+        let may_perform =
+            matches!(self.state, State::Established) && streams.len() <= self.max_reset_streams();
+        let result = match &self.reset.ours {
+            _ if !is_valid => ReConfigResult::WrongSsn,
+            _ if !may_perform => ReConfigResult::Denied,
+            Some(ours) if ours.covers(&streams) => ReConfigResult::NothingToDo,
+            Some(_) => ReConfigResult::InProgress,
+            None => {
+                self.reset.taken_up = Some(sequence);
+                self.begin_reset(streams, Some(sequence));
+                return None;
+            }
+        };
+        Some((sequence, result))
+    }
+
+    /// The same request again: ours that answers it is lost, or waits, or has been performed.
+    fn on_request_to_reset_again(&mut self, sequence: u32) -> Option<Answer> {
+        let is_answer = |ours: &&mut OwnRequest| ours.response_sequence == Some(sequence);
+        match self.reset.ours.as_mut().filter(is_answer) {
+            None => Some((sequence, ReConfigResult::NothingToDo)),
+            Some(ours) if ours.last_assigned_tsn.is_none() => {
+                Some((sequence, ReConfigResult::InProgress))
+            }
+            Some(ours) => {
+                ours.is_owed = true;
+                None
+            }
         }
     }
 
     /// What became of our request.
     fn on_reset_answer(&mut self, cx: &mut Context<'_>, sequence: u32, result: ReConfigResult) {
-        let is_ours = |request: &mut OwnRequest| {
-            request.sequence == sequence && result != ReConfigResult::InProgress
-        };
-        let Some(request) = self.reset.ours.take_if(is_ours) else { return };
+        let is_ours = |request: &mut OwnRequest| request.sequence == sequence;
+        let Some(mut request) = self.reset.ours.take_if(is_ours) else { return };
+        if result == ReConfigResult::InProgress {
+            request.is_in_progress = true;
+            self.reset.ours = Some(request);
+            let rto = self.out.recovery.timer(PRIMARY).rto();
+            return self.timers.arm(Timer::ReConfig, cx.now + rto);
+        }
         self.timers.stop(Timer::ReConfig);
         let performed = matches!(result, ReConfigResult::Performed | ReConfigResult::NothingToDo);
         let queue = &mut self.out.queue;

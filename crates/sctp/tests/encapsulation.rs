@@ -1,0 +1,103 @@
+//! Where packets go: the UDP port of the encapsulation is learned (RFC 6951 §5.4), and nothing is
+//! sent to an address that is not confirmed (RFC 9260 §5.4).
+
+mod kit;
+
+use std::net::SocketAddr;
+
+use kit::*;
+use rexmit_sctp::Event;
+
+/// The next packet goes there.
+#[track_caller]
+fn expect_way(s: &mut Script, remote: SocketAddr) {
+    assert_eq!(s.next_packet().route.remote, remote);
+}
+
+/// RFC 6951 §5.4: the port of the last packet under the right tag is the peer's from then on.
+#[test]
+fn encapsulation_port_follows_the_peer() {
+    let mut s = Script::established_server();
+    s.send(b"one");
+    expect_way(&mut s, address(2, 9899));
+    s.peer.route.remote = address(2, 40_000);
+    s.peer_acknowledges(tsn(0));
+    s.send(b"two");
+    expect_way(&mut s, address(2, 40_000));
+    s.at(1_000);
+    expect_way(&mut s, address(2, 40_000));
+}
+
+/// RFC 6951 §5.4: a port of 0 stands for no encapsulation, and is learned as well.
+#[test]
+fn peer_may_give_up_the_encapsulation() {
+    let mut s = Script::established_client();
+    s.peer.route.remote = address(2, 0);
+    s.peer_sends([Heartbeat(b"")]);
+    expect_way(&mut s, address(2, 0));
+    s.send(b"plain");
+    expect_way(&mut s, address(2, 0));
+}
+
+/// RFC 6951 §5.4: it is learned only after the verification tag was found right.
+#[test]
+fn encapsulation_port_is_not_learned_from_forged_packets() {
+    let mut s = Script::established_server();
+    let old = s.peer.endpoint_tag;
+    s.peer.route.remote = address(2, 666);
+    s.peer_sends_under(old ^ 1, [Heartbeat(b"")]);
+    s.peer_sends_under(old ^ 1, [Abort { t_bit: false, causes: wire::Causes::default() }]);
+    s.peer_writes_under(0, |p| p.init(&peer_init(0x666), extensions));
+    expect_packet!(s, tag 0x666, [InitAck(_)]);
+    s.peer_sends_under(old, []);
+    s.send(b"to the peer");
+    expect_way(&mut s, address(2, 9899));
+}
+
+/// RFC 6951 §5.4: during the setup, too.
+#[test]
+fn encapsulation_port_is_learned_from_init_ack() {
+    let mut s = Script::client();
+    s.take_init();
+    s.peer.route.remote = address(2, 40_000);
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_way(&mut s, address(2, 40_000));
+}
+
+/// RFC 6951 §5.1: each address of the peer has a port of its own.
+#[test]
+fn encapsulation_port_belongs_to_an_address() {
+    let mut s = Script::server();
+    s.peer_writes_under(0, |p| {
+        p.init(&peer_init(PEER_TAG), |params| {
+            params.push(&address(3, 0).ip().into());
+        })
+    });
+    let cookie = s.take_init_ack();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    expect_event!(s, Event::Connected { .. });
+    s.peer.route.remote = address(3, 333);
+    s.peer_sends([Heartbeat(b"")]);
+    expect_way(&mut s, address(3, 333));
+    s.send(b"over the primary path");
+    expect_way(&mut s, address(2, 9899));
+}
+
+/// RFC 9260 §5.4, §6.4: what comes from an address that is not confirmed is answered to one that
+/// is.
+#[test]
+fn nothing_but_heartbeat_ack_goes_to_an_unconfirmed_address() {
+    let mut s = Script::server();
+    s.peer_writes_under(0, |p| {
+        p.init(&peer_init(PEER_TAG), |params| {
+            params.push(&address(3, 0).ip().into());
+        })
+    });
+    let cookie = s.take_init_ack();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    s.peer.route.remote = address(3, 9899);
+    s.peer_sends([Data(data(0, b"over the other path"))]);
+    expect_way(&mut s, address(2, 9899));
+}
