@@ -209,11 +209,15 @@ fn shutdown_complete_is_taken_under_our_tag_or_reflected_under_the_peers() {
     }
 }
 
-/// RFC 9260 §8.5.1 B: behind an ABORT with a reflected tag nothing else is looked at.
+/// RFC 9260 §8.5.1 B, C: under a reflected tag only ABORT and SHUTDOWN COMPLETE are looked at.
 #[test]
 fn reflected_tag_is_good_for_no_other_chunk() {
-    let mut s = shutdown_ack_sent();
-    s.peer_sends_under(PEER_TAG, [Heartbeat(b"forged"), ShutdownComplete { t_bit: true }]);
+    let mut s = Script::established_server();
+    s.peer_sends_under(PEER_TAG, [ShutdownComplete { t_bit: true }, Heartbeat(b"forged")]);
+    s.peer_sends_under(
+        PEER_TAG,
+        [Heartbeat(b"forged"), Abort { t_bit: true, causes: wire::Causes::default() }],
+    );
     s.expect_silence();
     assert_eq!(s.events(), []);
 }
