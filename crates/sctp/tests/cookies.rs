@@ -156,6 +156,24 @@ fn old_cookie_of_the_association_itself_is_acknowledged() {
     assert_eq!(s.events(), []);
 }
 
+/// RFC 9260 §5.1, §12.2.4.2: a cookie that the network delivers twice does not begin an
+/// association a second time after it has ended.
+#[test]
+fn cookie_of_an_association_that_has_ended_is_refused() {
+    let mut s = Script::server();
+    let cookie = s.peer_begins();
+    s.peer_sends([CookieEcho(&cookie), Data(data(0, b"once"))]);
+    expect_packet!(s, [CookieAck, Sack(_)]);
+    expect_event!(s, Event::Connected { .. });
+    assert_eq!(s.receive().unwrap(), "once");
+    s.at(100).peer_writes(|p| p.abort(false, |_| ()));
+    s.events();
+    s.at(60_000).peer_sends([CookieEcho(&cookie), Data(data(0, b"once"))]);
+    expect_packet!(s, [Abort { t_bit: false, .. }]);
+    assert_eq!((s.events(), s.endpoint.association_count()), (vec![], 0));
+    s.peer_begins();
+}
+
 /// RFC 9260 §5.2.4 (3): a stale cookie with other tags is reported, and the association stays.
 #[test]
 fn stale_cookie_of_a_restart_is_reported() {
@@ -180,16 +198,17 @@ fn client_asks_for_a_longer_life_after_a_stale_cookie() {
     expect_packet!(s, [CookieEcho(COOKIE)]);
     let tag = s.peer.endpoint_tag;
     let stale = Cause::StaleCookie { measure_of_staleness_us: 0 };
-    s.at(200).peer_writes(|p| {
+    s.at(500).peer_writes(|p| {
         p.error(|causes| {
             causes.push(&stale);
         })
     });
     expect_packet!(s, tag 0, [Init(init)] if init.initiate_tag == tag && {
-        let wish = Param::CookiePreservative(1_100);
+        // 7/8 of the 100 ms of INIT ACK and 1/8 of the 400 ms of the ERROR (RFC 9260 §6.3.1 C3).
+            let wish = Param::CookiePreservative(1_137);
         init.params().flatten().any(|param| param.decode() == Ok(wish))
     });
-    s.at(300).peer_writes(|p| {
+    s.at(600).peer_writes(|p| {
         p.init_ack(&peer_init(77), |params| {
             params.push(&Param::StateCookie(b"fresh"));
         })

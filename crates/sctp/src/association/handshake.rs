@@ -177,6 +177,7 @@ impl Association {
         if stale_cookies > MAX_STALE_COOKIES {
             return self.close(cx, None, CloseReason::ConnectTimedOut);
         }
+        self.sample_setup(cx, setup);
         self.peer_tag = 0;
         self.out.recovery.on_setup_again(&mut cx.tracer());
         self.timers.stop(Timer::T1);
