@@ -166,7 +166,7 @@ fn unanswered_heartbeats_end_an_idle_association() {
         assert!(period_after(from_ms, rto_ms).contains(&at_ms), "number {n} at {at_ms}");
         match n {
             7 => {
-                expect_event!(s, Event::PathStatus { address: a, is_active: false } if a == address)
+                expect_event!(s, Event::PathStatus { address: a, is_active: false } if a == address);
             }
             _ => assert_eq!(s.events(), [], "before number {n}"),
         }

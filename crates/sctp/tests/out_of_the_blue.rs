@@ -130,7 +130,7 @@ fn tag_zero_is_for_init_alone() {
 #[test]
 fn damaged_and_misdirected_packets_are_discarded() {
     let mut s = Script::server();
-    let good = s.peer_packet(STRAY_TAG, |p| p.shutdown_ack());
+    let good = s.peer_packet(STRAY_TAG, |p| p.chunk(&ShutdownAck));
     for at in 0..good.len() {
         let mut damaged = good.clone();
         damaged[at] ^= 0x10;

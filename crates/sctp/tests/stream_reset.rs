@@ -188,10 +188,8 @@ fn reset_is_refused_where_it_makes_no_sense() {
 fn request_waits_for_a_message_that_has_begun() {
     let mut s = without_heartbeats();
     s.try_send(OutboundMessage::new(0, vec![0; 6_000])).unwrap();
-    let mut sent = 0;
-    for _ in 0..4 {
-        expect_packet!(s, [Data(d)] if d.tsn == tsn(sent));
-        sent += 1;
+    for n in 0..4 {
+        expect_packet!(s, [Data(d)] if d.tsn == tsn(n));
     }
     s.reset(&[0, 0, 0]);
     s.expect_silence();

@@ -324,7 +324,7 @@ impl Endpoint {
         });
         let is_setting_up =
             |index| self.table.slot(index).is_some_and(|slot| slot.association.is_setting_up());
-        if by_address.is_some_and(|index| is_setting_up(index)) && has_shutdown_ack(packet) {
+        if by_address.is_some_and(is_setting_up) && has_shutdown_ack(packet) {
             // It ends an association before the one being set up (RFC 9260 §8.5.1 E).
             return self.on_stray(route, packet);
         }
