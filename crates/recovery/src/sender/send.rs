@@ -262,7 +262,7 @@ mod tests {
         let mut tracer = Tracer::new(now, 0, Some(&mut sink));
         sender.begin_opportunity();
         for units in [1, 1, 2] {
-            sender.begin_packet(now, 0);
+            sender.begin_packet(0);
             for _ in 0..units {
                 sender.send_new(now, 100, 100, ());
             }
@@ -271,7 +271,7 @@ mod tests {
         // 11 arrived; the rest is repeated in one packet.
         sender.on_ack(now, (9, [(11, 11)].into_iter()), &mut tracer, drop).unwrap();
         sender.on_timeout(0, TimeoutKind::Loss, &mut tracer);
-        sender.begin_packet(now, 0);
+        sender.begin_packet(0);
         for unit in [10, 12, 13] {
             sender.resend(now, unit).unwrap();
         }

@@ -172,7 +172,9 @@ impl Association {
         let cumulative = self.inbound.received.cumulative();
         let new_cumulative = unwrap_u32(cumulative, forward.new_cumulative_tsn);
         if self.inbound.received.skip_to(new_cumulative) {
-            self.inbound.reassembly.on_forward_tsn(new_cumulative, forward.skipped());
+            let streams = self.inbound.streams;
+            let skipped = forward.skipped().filter(|&(stream, _)| stream < streams);
+            self.inbound.reassembly.on_forward_tsn(new_cumulative, skipped);
         }
     }
 
@@ -244,9 +246,10 @@ impl Association {
             return false;
         }
         let entries = (room - crate::wire::sack_len(0, 0)) / 4;
+        let blocks = received.gap_block_count().min(entries);
         let duplicates = received.duplicates();
-        let duplicates = &duplicates[..duplicates.len().min(entries / 2)];
-        let blocks = received.gap_ack_blocks().take(entries - duplicates.len());
+        let duplicates = &duplicates[..duplicates.len().min(entries - blocks)];
+        let blocks = received.gap_ack_blocks().take(blocks);
         let window = self.inbound.window(&self.config);
         let a_rwnd = u32::try_from(window).unwrap_or(u32::MAX);
         let cumulative = received.cumulative() as u32;

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
 use rexmit_core::trace::TraceEvent;
 use rexmit_recovery::{AckOutcome, LossRecovery, TimeoutKind, Unit, UnitState};
@@ -17,6 +18,10 @@ use crate::message::{MessageId, OutboundMessage};
 use crate::streams::{Fragment, SendQueue};
 use crate::wire::Sack;
 
+/// DATA chunks beyond the cumulative point at most: half the space of stream sequence numbers, so
+/// that the peer can tell an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
+const MAX_OUTSTANDING: u64 = i16::MAX as u64;
+
 /// The sending half of an association.
 #[derive(Debug)]
 pub(super) struct Outbound {
@@ -28,13 +33,15 @@ pub(super) struct Outbound {
     divided: VecDeque<Divided>,
     next_message: u64,
     streams: u16,
+    /// The window that the peer offered last.
     peer_a_rwnd: u64,
+    /// The largest payload of a chunk: what fits a packet, and a window that was never used.
+    max_fragment: usize,
     /// Payload bytes in `recovery`.
     outstanding_bytes: usize,
     /// The application was told that the buffer is full.
     is_writer_waiting: bool,
     pub(super) probe_is_due: bool,
-    /// The chunk that probes a closed window, and whether the peer was heard since.
     probe: Option<Probe>,
     pub(super) forward: ForwardState,
 }
@@ -46,11 +53,15 @@ struct Divided {
     message: OutboundMessage,
 }
 
+/// The chunk that probes a closed window.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     tsn: u64,
     user_bytes: u64,
-    is_peer_heard: bool,
+    /// When it last left.
+    sent_at: Instant,
+    /// A SACK came since, and the window was still closed.
+    is_refused: bool,
 }
 
 impl Outbound {
@@ -64,6 +75,7 @@ impl Outbound {
             next_message: 0,
             streams: config.outbound_streams,
             peer_a_rwnd: 0,
+            max_fragment: config.max_fragment(),
             outstanding_bytes: 0,
             is_writer_waiting: false,
             probe_is_due: false,
@@ -84,6 +96,7 @@ impl Outbound {
     pub(super) fn on_peer_known(&mut self, streams: u16, a_rwnd: u32) {
         self.streams = streams;
         self.peer_a_rwnd = a_rwnd.into();
+        self.max_fragment = self.max_fragment.min(a_rwnd as usize);
     }
 
     pub(super) const fn streams(&self) -> u16 {
@@ -110,31 +123,44 @@ impl Outbound {
 
     /// The payload length of the next new chunk, if the peer's window takes it, or it may leave as
     /// a probe of the window (RFC 9260 §6.1 A).
-    pub(super) fn next_new_len(&self, config: &AssociationConfig) -> Option<usize> {
-        let len = self.queue.peek_len(config.max_fragment())?;
+    ///
+    /// A chunk is never made shorter to fit a window: a small window is left unused until it holds
+    /// the whole chunk, which is the sender's part against silly windows.
+    pub(super) fn next_new_len(&self) -> Option<usize> {
+        let len = self.queue.peek_len(self.max_fragment)?;
         let is_probe = self.probe_is_due && self.recovery.is_empty();
-        (len as u64 <= self.peer_rwnd() || is_probe).then_some(len)
+        let is_near = self.recovery.next_unit() - self.recovery.cumulative() <= MAX_OUTSTANDING;
+        (is_near && (len as u64 <= self.peer_rwnd() || is_probe)).then_some(len)
     }
 
-    /// The rest of the message of `tsn` will never leave. One TSN is spent on it, so that the
-    /// FORWARD-TSN passes more than the peer may already have acknowledged and the peer drops the
-    /// half it holds.
-    pub(super) fn skip_rest(&mut self, tsn: u64) {
-        let Some(unit) = self.recovery.unit(tsn) else { return };
-        let payload = bytes::Bytes::new();
-        let rest = Fragment { payload, beginning: false, ending: true, ..unit.payload.clone() };
-        self.recovery.skip_new(rest);
+    /// Whether the window alone holds back what could be sent, with nothing outstanding whose
+    /// acknowledgement could open it.
+    fn is_held_back_by_window(&self) -> bool {
+        self.recovery.is_empty()
+            && self
+                .queue
+                .peek_len(self.max_fragment)
+                .is_some_and(|len| len as u64 > self.peer_rwnd())
+    }
+
+    /// Whether the probe of a closed window is on its way, and the window still closed to it.
+    fn is_probing(&self) -> bool {
+        self.probe.is_some_and(|probe| probe.user_bytes > self.peer_a_rwnd)
+    }
+
+    /// The rest of the message `id`, if it is begun, will never leave. One TSN is spent on it, so
+    /// that the FORWARD-TSN passes more than the peer may already have acknowledged and the peer
+    /// drops the half it holds.
+    pub(super) fn skip_rest(&mut self, id: MessageId) {
+        if let Some(rest) = self.queue.abandon_begun(id) {
+            self.recovery.skip_new(rest);
+        }
     }
 
     /// Cuts the next chunk and hands it to loss recovery; returns its TSN.
-    pub(super) fn cut_next(
-        &mut self,
-        now: rexmit_core::Instant,
-        config: &AssociationConfig,
-        wants_sack: bool,
-    ) -> Option<u64> {
+    pub(super) fn cut_next(&mut self, now: Instant, wants_sack: bool) -> Option<u64> {
         let rwnd = self.peer_rwnd();
-        let mut fragment = self.queue.next(config.max_fragment())?;
+        let mut fragment = self.queue.next(self.max_fragment)?;
         if fragment.beginning && !fragment.ending {
             let message = self.queue.begun_message()?.clone();
             let first_tsn = self.recovery.next_unit();
@@ -148,7 +174,7 @@ impl Outbound {
         if user_bytes as u64 > rwnd {
             self.probe_is_due = false;
             let user_bytes = user_bytes as u64;
-            self.probe = Some(Probe { tsn, user_bytes, is_peer_heard: false });
+            self.probe = Some(Probe { tsn, user_bytes, sent_at: now, is_refused: false });
         }
         Some(tsn)
     }
@@ -230,7 +256,11 @@ impl Association {
         blocks: impl Iterator<Item = (u64, u64)> + Clone,
     ) -> Option<AckOutcome> {
         let (now, id) = (cx.now, cx.id);
-        let blocks_seen = blocks.clone();
+        let recovery = &self.out.recovery;
+        if (recovery.cumulative()..recovery.next_unit()).contains(&cumulative) {
+            let gaps = || blocks.clone().collect();
+            cx.tracer().emit(|| TraceEvent::AckReceived { cumulative, gaps: gaps() });
+        }
         let sink = cx.sink.as_mut().map(|s| &mut **s as &mut dyn rexmit_core::trace::TraceSink);
         let mut tracer = rexmit_core::trace::Tracer::new(now, id.index(), sink);
         let Outbound { recovery, divided, outstanding_bytes, .. } = &mut self.out;
@@ -243,11 +273,9 @@ impl Association {
         });
         match result {
             Ok(outcome) => {
-                if !outcome.is_stale {
-                    cx.tracer().emit(|| TraceEvent::AckReceived {
-                        cumulative,
-                        gaps: blocks_seen.collect(),
-                    });
+                // A FORWARD-TSN was taken: that shows a living peer, too.
+                if outcome.has_advanced && outcome.newly_acked == 0 {
+                    self.clear_errors(cx, PRIMARY);
                 }
                 for path in (0..64).filter(|path| outcome.paths & (1 << path) != 0) {
                     self.clear_errors(cx, path);
@@ -275,34 +303,34 @@ impl Association {
         }
     }
 
-    /// The probe of a closed window was answered: taken, or refused by a window that is open
-    /// again.
+    /// The probe of a closed window was answered: taken, or refused. Refused by a window that has
+    /// opened since, it leaves again at once. A window update that left before the probe arrived
+    /// says nothing about it: it comes sooner than a round trip, with no refusal before it.
     fn check_probe(&mut self, cx: &mut Context<'_>) {
+        let is_probing = self.out.is_probing();
+        let recovery = &mut self.out.recovery;
         let Some(probe) = &mut self.out.probe else { return };
-        probe.is_peer_heard = true;
-        let probe = *probe;
-        let state = self.out.recovery.unit(probe.tsn).map(Unit::state);
-        match state {
-            Some(UnitState::InFlight | UnitState::Lost(_)) => {
-                if probe.user_bytes <= self.out.peer_a_rwnd {
-                    self.out.recovery.on_probe_refused(probe.tsn, &mut cx.tracer());
-                }
-            }
-            _ => self.out.probe = None,
+        let state = recovery.unit(probe.tsn).map(Unit::state);
+        if !matches!(state, Some(UnitState::InFlight | UnitState::Lost(_))) {
+            self.out.probe = None;
+            return;
+        }
+        let round_trip = recovery.timer(PRIMARY).rtt().srtt().unwrap_or_default();
+        if is_probing {
+            probe.is_refused = true;
+        } else if probe.is_refused || cx.now - probe.sent_at >= round_trip {
+            recovery.on_probe_refused(probe.tsn, &mut cx.tracer());
+            self.out.probe = None;
         }
     }
 
     /// Arms the timer of the window probe when the window holds back what could be sent, with
     /// nothing outstanding whose acknowledgement could open it (RFC 9260 §6.1 A).
     pub(super) fn watch_window(&mut self, cx: &Context<'_>) {
-        let is_held_back = self.out.recovery.is_empty()
-            && !self.out.queue.is_empty()
-            && self.out.next_new_len(&self.config).is_none()
-            && self.out.queue.peek_len(self.config.max_fragment()).is_some()
-            && self.state.may_send_data();
-        if !is_held_back {
+        if !self.state.may_send_data() || !self.out.is_held_back_by_window() {
+            self.out.probe_is_due = false;
             self.timers.stop(Timer::WindowProbe);
-        } else if !self.timers.is_armed(Timer::WindowProbe) {
+        } else if !self.out.probe_is_due && !self.timers.is_armed(Timer::WindowProbe) {
             let rto = self.out.recovery.timer(PRIMARY).rto();
             self.timers.arm(Timer::WindowProbe, cx.now + rto);
         }
@@ -314,9 +342,9 @@ impl Association {
             && !self.state.is_closed()
             && let Some(path) = self.out.recovery.due_path(cx.now)
         {
-            let probe = self.out.probe.as_mut();
-            let kind = if probe.is_some() { TimeoutKind::WindowProbe } else { TimeoutKind::Loss };
-            let is_answered = probe.is_some_and(|probe| std::mem::take(&mut probe.is_peer_heard));
+            let is_probing = self.out.is_probing();
+            let kind = if is_probing { TimeoutKind::WindowProbe } else { TimeoutKind::Loss };
+            let is_answered = is_probing && self.renew_probe(cx.now);
             self.out.recovery.on_timeout(path, kind, &mut cx.tracer());
             if self.out.forward.is_owed(self.out.recovery.cumulative()) {
                 self.owed.forward_tsn = true;
@@ -328,6 +356,13 @@ impl Association {
                 }
             }
         }
+    }
+
+    /// The probe leaves once more; returns whether the peer had answered it.
+    fn renew_probe(&mut self, now: Instant) -> bool {
+        let Some(probe) = &mut self.out.probe else { return false };
+        probe.sent_at = now;
+        std::mem::take(&mut probe.is_refused)
     }
 
     /// A chunk has left for the first time.

@@ -278,10 +278,8 @@ impl Association {
         // T1-cookie stands for T3-rtx while DATA travel with COOKIE ECHO.
         let t3 = if self.state.is_setting_up() { None } else { self.out.recovery.next_timeout() };
         let heartbeats = self.paths.iter().filter_map(|path| path.heartbeat.deadline()).min();
-        [self.timers.next(), t3, heartbeats, self.out.queue.next_expiry()]
-            .into_iter()
-            .flatten()
-            .min()
+        let expiry = self.out.queue.next_expiry();
+        [self.timers.next(), t3, heartbeats, expiry, self.rest_expiry()].into_iter().flatten().min()
     }
 
     fn set_state(&mut self, cx: &mut Context<'_>, state: State) {

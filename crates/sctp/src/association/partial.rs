@@ -61,16 +61,38 @@ impl Association {
         for tsn in first..=last {
             self.out.recovery.abandon(tsn);
         }
-        if self.out.queue.abandon_begun(id) {
-            self.out.skip_rest(last);
-        }
+        self.out.skip_rest(id);
         let message = self.take_divided(id).unwrap_or(single);
         self.fail_message(cx, (id, message), reason, true);
         self.advance_peer_ack_point(cx);
     }
 
-    /// Drops queued messages whose lifetime is over.
+    /// When a message of which a part has left is to be given up, if the rest has not left by then
+    /// (RFC 3758 §4.1 TR4).
+    pub(super) fn rest_expiry(&self) -> Option<Instant> {
+        self.out.queue.begun_expiry().filter(|_| self.supports_forward_tsn).map(|(at, _)| at)
+    }
+
+    fn abandon_expired_rest(&mut self, cx: &mut Context<'_>) {
+        let Some((_, id)) = self.out.queue.begun_expiry() else { return };
+        let last = self.out.recovery.next_unit() - 1;
+        let unit = self.out.recovery.unit(last);
+        if unit.is_some_and(|unit| unit.payload.message == id) {
+            return self.abandon_message(cx, last, FailReason::Expired);
+        }
+        // All that left of it is acknowledged.
+        self.out.skip_rest(id);
+        if let Some(message) = self.take_divided(id) {
+            self.fail_message(cx, (id, message), FailReason::Expired, true);
+        }
+        self.advance_peer_ack_point(cx);
+    }
+
+    /// Gives up messages whose lifetime is over and that have not left, or not entirely.
     pub(super) fn expire_queued_messages(&mut self, cx: &mut Context<'_>) {
+        if self.rest_expiry().is_some_and(|at| at <= cx.now) {
+            self.abandon_expired_rest(cx);
+        }
         if self.out.queue.next_expiry().is_none_or(|at| at > cx.now) {
             return;
         }
@@ -79,6 +101,7 @@ impl Association {
         for failed in expired {
             self.fail_message(cx, failed, FailReason::Expired, false);
         }
+        self.watch_window(cx);
     }
 
     /// Moves Advanced.Peer.Ack.Point over what was given up, and owes a FORWARD-TSN while the peer
@@ -127,7 +150,8 @@ impl Association {
             }
             advanced = tsn;
         }
-        if writer.forward_tsn(advanced as u32, skipped) {
+        // Without room for any of it, it waits for the next packet.
+        if advanced > recovery.cumulative() && writer.forward_tsn(advanced as u32, skipped) {
             self.owed.forward_tsn = false;
             self.out.forward.sent_at = Some(now);
             self.out.recovery.start_timer(now, PRIMARY);

@@ -6,8 +6,10 @@ use crate::config::AssociationConfig;
 
 /// Duplicate TSNs reported in one SACK at most.
 pub(super) const MAX_DUPLICATES: usize = 32;
-/// How far above the cumulative TSN a chunk may be: a gap block's offset has 16 bits.
-const MAX_TSN_AHEAD: u64 = u16::MAX as u64;
+/// How far above the cumulative TSN a chunk may be. A gap block's offset has 16 bits; half of that
+/// keeps the SSNs of one stream, of which each takes a TSN, in one half of their space, too, so
+/// that one ahead is never taken for one behind.
+const MAX_TSN_AHEAD: u64 = i16::MAX as u64;
 
 /// What to do with a TSN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,6 +80,11 @@ impl Received {
     /// Whether something waits to be acknowledged.
     pub(super) fn is_unacknowledged(&self) -> bool {
         self.unacknowledged_packets > 0 || !self.duplicates.is_empty()
+    }
+
+    /// How many ranges there are above the cumulative TSN.
+    pub(super) fn gap_block_count(&self) -> usize {
+        self.above.range_count()
     }
 
     /// The ranges above the cumulative TSN as offsets from it, lowest first.
@@ -246,6 +253,6 @@ mod tests {
         assert_eq!(received.on_tsn(105, false, &config), Arrival::New);
         assert_eq!(received.on_tsn(103, false, &config), Arrival::New);
         assert_eq!(received.on_tsn(100, false, &config), Arrival::New);
-        assert_eq!(received.on_tsn(99 + 65_536, false, &config), Arrival::BeyondLimit);
+        assert_eq!(received.on_tsn(99 + 32_768, false, &config), Arrival::BeyondLimit);
     }
 }

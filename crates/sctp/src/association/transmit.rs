@@ -185,6 +185,7 @@ impl Association {
 
     /// Control chunks in their order, then DATA.
     fn write_established(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
+        self.abandon_next(cx);
         let sends_data = self.may_send_data_now();
         let mut writer = self.writer(packet);
         if std::mem::take(&mut self.owed.cookie_ack) {
@@ -219,7 +220,12 @@ impl Association {
     /// taking its room.
     fn has_room_for_sack(&self, writer: &PacketWriter<'_>) -> bool {
         let received = &self.inbound.received;
-        let len = self.out.next_new_len(&self.config).unwrap_or(0);
+        let recovery = &self.out.recovery;
+        let again = recovery.next_to_resend(PRIMARY).and_then(|tsn| recovery.unit(tsn));
+        let len = match again {
+            Some(unit) => unit.payload.payload.len(),
+            None => self.out.next_new_len().unwrap_or(0),
+        };
         received.is_unacknowledged()
             && writer.room() >= padded(DATA_HEADER_LEN + len) + crate::wire::sack_len(0, 0)
     }
@@ -265,7 +271,17 @@ impl Association {
             && (recovery.next_to_resend(PRIMARY).is_some()
                 || (recovery.may_send_new(PRIMARY)
                     && !recovery.has_lost()
-                    && self.out.next_new_len(&self.config).is_some()))
+                    && self.out.next_new_len().is_some()))
+    }
+
+    /// Gives up what would leave next and may not, so that the packet can carry the FORWARD-TSN,
+    /// and one without DATA is not taken for one with.
+    fn abandon_next(&mut self, cx: &mut Context<'_>) {
+        while let Some(tsn) = self.out.recovery.next_to_resend(PRIMARY)
+            && let Some(reason) = self.reason_to_abandon(cx.now, tsn)
+        {
+            self.abandon_message(cx, tsn, reason);
+        }
     }
 
     /// Fills the packet with DATA: what was judged lost first, then what the profile takes along,
@@ -297,10 +313,12 @@ impl Association {
             }
             next = self.out.recovery.next_lost_after(tsn);
         }
-        while let Some(tsn) = last_resent.and_then(|tsn| self.out.recovery.next_to_bundle(tsn)) {
-            if !self.resend(cx.now, writer, tsn) {
-                break;
-            }
+        // With more to be sent again than fits, there is no room, and no need to look for more.
+        while !self.out.recovery.has_lost()
+            && let Some(tsn) = last_resent.and_then(|tsn| self.out.recovery.next_to_bundle(tsn))
+            && self.reason_to_abandon(cx.now, tsn).is_none()
+            && self.resend(cx.now, writer, tsn)
+        {
             last_resent = Some(tsn);
         }
     }
@@ -319,11 +337,11 @@ impl Association {
 
     fn send_new(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
         let wants_sack = matches!(self.state, State::ShutdownPending);
-        while let Some(len) = self.out.next_new_len(&self.config) {
+        while let Some(len) = self.out.next_new_len() {
             if padded(DATA_HEADER_LEN + len) > writer.room() {
                 break;
             }
-            let Some(tsn) = self.out.cut_next(cx.now, &self.config, wants_sack) else { break };
+            let Some(tsn) = self.out.cut_next(cx.now, wants_sack) else { break };
             if let Some(unit) = self.out.recovery.unit(tsn) {
                 writer.data(&data_chunk(tsn, &unit.payload));
             }

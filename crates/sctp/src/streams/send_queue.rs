@@ -195,16 +195,18 @@ impl SendQueue {
         self.deadlines.first().map(|&(at, ..)| at)
     }
 
-    /// Drops what is not cut yet of the begun message, if it is `id`; returns whether it was.
+    /// Drops what is not cut yet of the begun message, if it is `id`, and returns a fragment that
+    /// ends it and holds nothing.
     ///
     /// The association then skips the message by a FORWARD-TSN. What it sent of it ends without an
-    /// E bit and may be acknowledged already, so it spends one further TSN on the message, never
+    /// E bit and may be acknowledged already, so it spends one further TSN on that fragment, never
     /// sent and abandoned at once; the FORWARD-TSN that passes it is what ends the message at the
     /// peer.
-    pub(crate) fn abandon_begun(&mut self, id: MessageId) -> bool {
-        let Some(begun) = self.begun.take_if(|begun| begun.queued.id == id) else { return false };
+    pub(crate) fn abandon_begun(&mut self, id: MessageId) -> Option<Fragment> {
+        let mut begun = self.begun.take_if(|begun| begun.queued.id == id)?;
         self.buffered_bytes -= begun.rest_bytes();
-        true
+        let rest = begun.cut(usize::MAX);
+        Some(Fragment { payload: Bytes::new(), ..rest })
     }
 
     /// Holds the messages of `stream` that are not begun, while its SSN reset is pending
@@ -251,6 +253,11 @@ impl SendQueue {
     /// The message that is cut in part.
     pub(crate) fn begun_message(&self) -> Option<&OutboundMessage> {
         self.begun.as_ref().map(|begun| &begun.queued.message)
+    }
+
+    /// The message that is cut in part, if it expires, and when.
+    pub(crate) fn begun_expiry(&self) -> Option<(Instant, MessageId)> {
+        self.begun.as_ref().and_then(|begun| Some((begun.queued.expires?, begun.queued.id)))
     }
 
     /// Makes 0 the next stream sequence number of `stream`.

@@ -164,7 +164,7 @@ impl Pair {
         }
         let tsn = self.cumulative_tsn + 1 + self.rng.below(outstanding);
         let id = self.sent[&tsn].fragment.message;
-        if self.queue.abandon_begun(id) {
+        if self.queue.abandon_begun(id).is_some() {
             // The TSN that stands for what will not be sent.
             let last = self.sent[&(self.next_tsn - 1)].fragment.clone();
             self.sent.insert(self.next_tsn, Sent { fragment: last, abandoned: true });

@@ -171,6 +171,17 @@ impl Script {
         self.at(ms).expect_silence();
     }
 
+    /// Moves the clock to `ms`; whatever leaves before is lost.
+    pub fn lose_until(&mut self, ms: u64) {
+        let end = Instant::from_millis(ms);
+        while self.poll_packet().is_some() {}
+        while let Some(due) = self.endpoint.poll_timeout().filter(|&due| due < end) {
+            self.fire(due);
+            while self.poll_packet().is_some() {}
+        }
+        self.fire(end);
+    }
+
     /// Nothing may leave now.
     #[track_caller]
     pub fn expect_silence(&mut self) {
@@ -198,7 +209,8 @@ impl Script {
         }
     }
 
-    fn poll_packet(&mut self) -> Option<Sent> {
+    /// The next packet, if one leaves now.
+    pub fn poll_packet(&mut self) -> Option<Sent> {
         let mut bytes = Vec::new();
         let route = self.endpoint.poll_transmit(self.now, &mut bytes)?;
         Some(Sent::new(self.now, route, bytes, self.peer.port))

@@ -77,11 +77,12 @@ fn a_unit_sent_before_a_retransmission_makes_no_sample_and_one_sent_after_does()
         s.at(ms).ack(0, &[(2, end)]);
     }
     assert_eq!(s.latest(), Some(100));
+    s.at(125).push(&[FULL]); // 6
     assert_eq!(s.at(130).resend(), [1]);
-    s.at(140).push(&[FULL]); // 6
-    s.at(300).ack(5, &[]);
-    assert_eq!(s.latest(), Some(100), "1 is repeated, 5 is older than the retransmission");
-    s.at(360).ack(6, &[]);
+    s.at(140).push(&[FULL]); // 7
+    s.at(300).ack(6, &[]);
+    assert_eq!(s.latest(), Some(100), "1 is repeated, 6 is older than the retransmission");
+    s.at(360).ack(7, &[]);
     assert_eq!(s.latest(), Some(220));
 }
 

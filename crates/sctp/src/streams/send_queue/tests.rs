@@ -169,11 +169,12 @@ fn an_expired_message_yields_its_age_but_not_the_turn_of_its_stream() {
 #[test]
 fn the_rest_of_an_abandoned_message_is_not_cut() {
     let mut queue = queue(Scheduling::RoundRobin, vec![message(1, 30), message(1, 10)]);
-    assert!(!queue.abandon_begun(MessageId(0)), "not begun");
+    assert!(queue.abandon_begun(MessageId(0)).is_none(), "not begun");
     queue.next(10).unwrap();
-    assert!(!queue.abandon_begun(MessageId(1)), "another is begun");
-    assert!(queue.abandon_begun(MessageId(0)));
-    assert!(!queue.abandon_begun(MessageId(0)), "nothing is left of it");
+    assert!(queue.abandon_begun(MessageId(1)).is_none(), "another is begun");
+    let rest = queue.abandon_begun(MessageId(0)).expect("it is begun");
+    assert!(rest.ending && !rest.beginning && rest.payload.is_empty());
+    assert!(queue.abandon_begun(MessageId(0)).is_none(), "nothing is left of it");
     assert_eq!(queue.buffered_bytes(), 10);
     let next = queue.next(10).unwrap();
     assert_eq!((next.message, next.ssn, next.beginning), (MessageId(1), 1, true));

@@ -1,0 +1,238 @@
+//! The peer's window, and how it is probed when it is closed (RFC 9260 §6.1 A).
+
+use rexmit_sctp::{CloseReason, Event, Reliability};
+use std::time::Duration;
+
+use crate::kit::*;
+use crate::{FULL, NONE, PMDCS};
+
+/// The peer has taken one chunk, and closes its window at 0 ms; another message waits.
+fn closed() -> Script {
+    let mut s = Script::established_client_with(|_, association| {
+        association.heartbeat_interval = None;
+    });
+    s.send(b"taken");
+    assert_eq!(s.take_data(), [0]);
+    s.peer_sacks(tsn(0), 0, &[]);
+    s.send(b"probe");
+    s
+}
+
+/// RFC 9260 §6.1 A, §6.2.1 A: INIT ACK's window counts from the start.
+#[test]
+fn no_more_is_sent_than_the_peer_offered() {
+    let mut s = Script::client();
+    s.take_init();
+    let init_ack = wire::Init { a_rwnd: 1_500, ..peer_init(PEER_TAG) };
+    s.peer_writes(|p| p.init_ack(&init_ack, answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_sends([CookieAck]);
+    for _ in 0..3 {
+        s.send_len(700);
+    }
+    assert_eq!(s.take_data(), [0]);
+    assert_eq!(s.take_data(), [1]);
+    s.expect_silence(); // 100 bytes are left.
+    s.at(50).peer_sacks(tsn(0), 1_399, &[]);
+    s.expect_silence(); // 1399 less 700 in flight.
+    s.at(60).peer_sacks(tsn(0), 1_400, &[]);
+    assert_eq!(s.take_data(), [2]);
+}
+
+/// RFC 9260 §6.1 A: the first probe after one RTO, then at intervals that double; as long as it is
+/// answered, no error is counted.
+#[test]
+fn a_closed_window_is_probed_ever_more_rarely_and_without_end() {
+    let mut s = closed();
+    let mut seconds = Vec::new();
+    for _ in 0..20 {
+        let probe = s.wait_for_packet();
+        if let [Data(data)] = probe.chunks()[..] {
+            assert_eq!((data.tsn, data.payload), (tsn(1), &b"probe"[..]));
+            seconds.push(probe.at_ms() / 1_000);
+            s.peer_sacks(tsn(0), 0, &[]);
+        }
+    }
+    assert_eq!(seconds[..9], [1, 2, 4, 8, 16, 32, 64, 124, 184]);
+    assert!(seconds.len() > 12, "more than Association.Max.Retrans");
+    let path = &s.statistics().paths[0];
+    assert_eq!((path.cwnd, path.is_active), (4_404, true));
+}
+
+/// RFC 9260 §6.1 A, §8.1: a peer that does not answer its probes is not there.
+#[test]
+fn unanswered_probes_count_as_errors() {
+    let mut s = closed();
+    // The first, and Association.Max.Retrans more.
+    for second in [1, 2, 4, 8, 16, 32, 64, 124, 184, 244, 304] {
+        s.at(1_000 * second);
+        assert_eq!(s.take_data(), [1]);
+    }
+    s.expect_silence_until(364_000);
+    let events = s.events();
+    assert!(matches!(events.last(), Some(Event::Closed(CloseReason::Unreachable))), "{events:?}");
+}
+
+/// RFC 9260 §6.1 A: a refused probe leaves again as soon as the window opens, and the rest too.
+#[test]
+fn a_refused_probe_leaves_again_when_the_window_opens() {
+    let mut s = closed();
+    s.send_len(FULL);
+    s.at(1_000);
+    assert_eq!(s.take_data(), [1]);
+    s.at(1_050).peer_sacks(tsn(0), 0, &[]);
+    s.at(1_500).peer_sacks(tsn(0), PEER_RWND, &[]);
+    assert_eq!(s.take_data(), [1]);
+    assert_eq!(s.take_data(), [2]);
+    s.at(1_550).peer_acknowledges(tsn(2));
+    s.expect_silence_until(5_000);
+    assert_eq!(s.statistics().recovery.packets_lost, 0, "the network lost nothing");
+}
+
+/// A window update that left before the probe arrived says nothing about the probe.
+#[test]
+fn a_window_update_that_crosses_the_probe_does_not_repeat_it() {
+    let mut s = Script::with_round_trip(100);
+    s.send(b"taken");
+    assert_eq!(s.take_data(), [0]);
+    s.at(300).peer_sacks(tsn(0), 0, &[]);
+    s.send(b"probe");
+    s.at(1_300);
+    assert_eq!(s.take_data(), [1]);
+    s.at(1_340).peer_sacks(tsn(0), PEER_RWND, &[]);
+    s.expect_silence();
+    s.at(1_400).peer_acknowledges(tsn(1));
+    s.expect_silence_until(5_000);
+    assert_eq!(s.statistics().recovery.retransmitted.total(), 0);
+}
+
+/// When it is repeated because the window opened, it is repeated once, not with every SACK.
+#[test]
+fn further_sacks_do_not_repeat_the_probe_again() {
+    let mut s = closed();
+    for _ in 0..6 {
+        s.send_len(FULL);
+    }
+    s.at(1_000);
+    assert_eq!(s.take_data(), [1]);
+    s.at(1_050).peer_sacks(tsn(0), PEER_RWND, &[]);
+    assert_eq!(s.take_data(), [1]);
+    for n in 2..5 {
+        assert_eq!(s.take_data(), [n]);
+    }
+    s.at(1_100).peer_sacks(tsn(0), PEER_RWND, &[(2, 2)]);
+    assert_eq!((s.take_data(), s.take_data()), (vec![5], vec![6]), "new data, and no probe");
+    s.expect_silence();
+}
+
+/// Once the window is open, the loss of what had probed it is a loss.
+#[test]
+fn a_loss_after_the_window_opened_is_congestion() {
+    let mut s = closed();
+    s.at(1_000);
+    assert_eq!(s.take_data(), [1]);
+    s.at(1_050).peer_sacks(tsn(0), PEER_RWND, &[]);
+    assert_eq!(s.take_data(), [1]);
+    s.at(2_050);
+    assert_eq!(s.take_data(), [1]);
+    assert_eq!(s.statistics().paths[0].cwnd, PMDCS);
+}
+
+/// RFC 9260 §6.1 A: "when all outstanding DATA chunks have been cumulatively acknowledged".
+#[test]
+fn nothing_is_probed_while_something_is_outstanding() {
+    let mut s = Script::established_client();
+    s.send(b"one");
+    s.send(b"two");
+    assert_eq!(s.take_data(), [0, 1]);
+    s.send(b"three");
+    assert_eq!(s.take_data(), [2]);
+    s.at(50).peer_sacks(tsn(1), 0, &[]);
+    s.send(b"four");
+    s.at(1_050); // T3-rtx of the third chunk; no probe beside it.
+    assert_eq!(s.take_data(), [2]);
+    s.at(1_100).peer_sacks(tsn(2), 0, &[]);
+    s.expect_silence_until(3_099);
+    s.at(3_100); // One RTO, which T3-rtx has doubled.
+    assert_eq!(s.take_data(), [3]);
+}
+
+/// A window that closes anew is probed after an RTO again, not at once.
+#[test]
+fn a_probe_that_was_not_needed_does_not_leave_early_next_time() {
+    let mut s = closed();
+    s.at(500).peer_sacks(tsn(0), PEER_RWND, &[]);
+    assert_eq!(s.take_data(), [1]);
+    s.at(600).peer_sacks(tsn(1), 0, &[]);
+    s.send(b"again");
+    s.expect_silence_until(1_599);
+    s.at(1_600);
+    assert_eq!(s.take_data(), [2]);
+}
+
+/// What would have probed has expired: the next message begins the wait anew.
+#[test]
+fn an_expired_probe_leaves_no_timer_behind() {
+    let mut s = Script::established_client();
+    s.send(b"taken");
+    assert_eq!(s.take_data(), [0]);
+    s.peer_sacks(tsn(0), 0, &[]);
+    let reliability = Reliability::Timed(Duration::from_millis(400));
+    s.try_send(rexmit_sctp::OutboundMessage { reliability, ..crate::message(10) }).expect("room");
+    s.expect_silence_until(900);
+    expect_event!(s, Event::MessageFailed { .. });
+    s.send(b"later");
+    s.expect_silence_until(1_899);
+    s.at(1_900);
+    assert_eq!(s.take_data(), [1]);
+}
+
+/// RFC 9260 §6.1, RFC 1122 §4.2.3.4: no chunk is cut small to fit a small window.
+#[test]
+fn a_message_waits_for_a_window_that_holds_it() {
+    let mut s = Script::established_client();
+    s.send(b"taken");
+    assert_eq!(s.take_data(), [0]);
+    s.send_len(1_000);
+    assert_eq!(s.take_data(), [1]);
+    s.send_len(1_000);
+    assert_eq!(s.take_data(), [2]);
+    s.at(10).peer_sacks(tsn(1), 1_999, &[]);
+    s.send_len(1_000);
+    s.expect_silence();
+    s.at(20).peer_sacks(tsn(1), 2_000, &[]);
+    expect_packet!(s, [Data(data)] if data.payload.len() == 1_000);
+}
+
+/// A peer with a small buffer is sent chunks that it can take, not probes of a window that will
+/// never be large enough.
+#[test]
+fn chunks_are_no_larger_than_the_peers_whole_window() {
+    let mut s = Script::client_with(|_, association| association.max_packet_bytes = 9_000);
+    s.take_init();
+    let init_ack = wire::Init { a_rwnd: 1_500, ..peer_init(PEER_TAG) };
+    s.peer_writes(|p| p.init_ack(&init_ack, answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_sends([CookieAck]);
+    s.send_len(4_000);
+    expect_packet!(s, [Data(data)] if data.payload.len() == 1_500);
+    s.at(10).peer_sacks(tsn(0), 1_500, &[]);
+    expect_packet!(s, [Data(data)] if data.payload.len() == 1_500);
+    s.at(20).peer_sacks(tsn(1), 1_500, &[]);
+    expect_packet!(s, [Data(data)] if data.payload.len() == 1_000 && data.flags.ending);
+}
+
+/// RFC 9260 §6.2.1 D i: the window of a stale SACK does not count.
+#[test]
+fn a_stale_sack_does_not_change_the_window() {
+    let mut s = Script::established_client();
+    for _ in 0..2 {
+        s.send_len(FULL);
+    }
+    assert_eq!((s.take_data(), s.take_data()), (vec![0], vec![1]));
+    s.peer_sacks(tsn(1), PEER_RWND, &[]);
+    s.peer_sacks(tsn(0), 0, &[]);
+    s.peer_sacks(NONE, 0, &[]);
+    s.send(b"more");
+    assert_eq!(s.take_data(), [2]);
+}

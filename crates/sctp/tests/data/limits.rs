@@ -1,0 +1,148 @@
+//! Limits with names: nothing that a peer does makes memory grow beyond them.
+
+use crate::NONE;
+use crate::kit::*;
+
+fn blocks(sack: &wire::Sack<'_>) -> Vec<(u16, u16)> {
+    sack.gap_ack_blocks().collect()
+}
+
+/// A chunk of an unordered message that never gets complete: it begins and does not end.
+fn beginning(n: u32, payload: &[u8]) -> wire::Data<'_> {
+    wire::Data { flags: DataFlags::from_bits(6), tsn: tsn(n), ..data(0, payload) }
+}
+
+/// A message that waits for nothing.
+fn lone(n: u32) -> wire::Data<'static> {
+    wire::Data { flags: DataFlags::from_bits(7), tsn: tsn(n), ..data(0, b"m") }
+}
+
+/// `receive_buffer_bytes`: twice of it is held at most, and only to close a gap.
+#[test]
+fn the_receive_buffer_bounds_what_is_held() {
+    let mut s = Script::established_server_with(|_, association| {
+        association.receive_buffer_bytes = 8_192;
+        association.max_message_bytes = 8_192;
+    });
+    let payload = [0; 1_200];
+    // From the back: each closes a part of the gap, so the first rule does not stop it.
+    for n in (1..100).rev() {
+        s.peer_sends([Data(data(n, &payload))]);
+        s.next_packet();
+        assert!(s.statistics().receive_buffered_bytes <= 2 * 8_192, "after {n}");
+    }
+    assert!(s.statistics().traffic.chunks_dropped > 80);
+    s.peer_sends([Data(data(0, &payload))]);
+    s.next_packet();
+    assert!(s.statistics().receive_buffered_bytes <= 2 * 8_192);
+}
+
+/// `max_gap_ranges`: one more gap is dropped and not acknowledged; gaps that are there can be
+/// closed.
+#[test]
+fn the_number_of_gaps_is_bounded() {
+    let mut s = Script::established_server_with(|_, association| association.max_gap_ranges = 3);
+    for n in [1, 3, 5, 7, 9] {
+        s.peer_sends([Data(lone(n))]);
+        let count = (u16::try_from(n).unwrap_or(0) + 1) / 2;
+        expect_packet!(s, [Sack(sack)] if blocks(&sack).len() == usize::from(count.min(3)));
+    }
+    assert_eq!(s.statistics().traffic.chunks_dropped, 2);
+    s.peer_sends([Data(lone(6))]);
+    expect_packet!(s, [Sack(sack)] if blocks(&sack) == [(2, 2), (4, 4), (6, 7)]);
+}
+
+/// The distance of a TSN: half of what a gap block can say.
+#[test]
+fn a_tsn_too_far_ahead_is_dropped() {
+    let mut s = Script::established_server();
+    s.peer_sends([Data(data(0, b"m"))]);
+    expect_packet!(s, [Sack(_)]);
+    s.peer_sends([Data(lone(32_767))]);
+    expect_packet!(s, [Sack(sack)] if blocks(&sack) == [(32_767, 32_767)]);
+    for ahead in [32_768, 65_535, 65_536, 0x7FFF_FFFF] {
+        s.peer_sends([Data(lone(ahead))]);
+        expect_packet!(s, [Sack(sack)] if blocks(&sack) == [(32_767, 32_767)]);
+    }
+    assert_eq!(s.statistics().traffic.chunks_dropped, 4);
+}
+
+/// So an SSN far ahead is never taken for one that was delivered.
+#[test]
+fn messages_as_far_ahead_as_may_be_wait_for_their_order() {
+    let mut s =
+        Script::established_server_with(|_, association| association.max_held_chunks = 1 << 20);
+    for n in (1..32_767u32).step_by(64) {
+        s.peer_writes(|p| {
+            for n in n..(n + 64).min(32_767) {
+                p.data(&wire::Data { tsn: tsn(n), ..data(n as u16, b"m") });
+            }
+        });
+        expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == NONE);
+    }
+    s.peer_sends([Data(data(0, b"m"))]);
+    expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(32_766));
+    assert_eq!(std::iter::from_fn(|| s.receive()).count(), 32_767);
+}
+
+/// `max_held_chunks`: a chunk that would have to wait beyond it is dropped; the next in order is
+/// taken.
+#[test]
+fn the_number_of_waiting_chunks_is_bounded() {
+    let mut s = Script::established_server_with(|_, association| association.max_held_chunks = 16);
+    for n in 1..=20 {
+        s.peer_sends([Data(data(n, b"m"))]);
+        expect_packet!(s, [Sack(sack)] if blocks(&sack) == [(2, n.min(16) + 1)]);
+    }
+    assert_eq!(s.statistics().traffic.chunks_dropped, 4);
+    s.peer_sends([Data(data(0, b"m"))]);
+    expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(16));
+    assert_eq!(std::iter::from_fn(|| s.receive()).count(), 17);
+    expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 1 << 20); // It was closed meanwhile.
+}
+
+/// `max_message_bytes`, incoming: the association ends, for the message could never be delivered.
+#[test]
+fn a_message_beyond_the_limit_ends_the_association() {
+    let mut s = Script::established_server_with(|_, association| {
+        association.max_message_bytes = 1_500;
+    });
+    let payload = [0; 1_000];
+    let end = wire::Data { flags: DataFlags::from_bits(5), ..beginning(1, &payload) };
+    s.peer_sends([Data(beginning(0, &payload)), Data(end)]);
+    expect_packet!(s, [Abort { .. }]);
+}
+
+/// Chunks outstanding: no more than the peer can tell apart, whatever the windows say.
+#[test]
+fn the_number_of_outstanding_chunks_is_bounded() {
+    let mut s = Script::client_with(|_, association| {
+        association.recovery.max_burst = 0;
+        association.heartbeat_interval = None;
+        association.send_buffer_bytes = 1 << 20;
+    });
+    s.take_init();
+    let init_ack = wire::Init { a_rwnd: u32::MAX, ..peer_init(PEER_TAG) };
+    s.peer_writes(|p| p.init_ack(&init_ack, answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_sends([CookieAck]);
+    let mut highest = 0;
+    for _ in 0..800 {
+        for _ in 0..100 {
+            s.send(b"m");
+        }
+        while let Some(sent) = s.poll_packet() {
+            for chunk in sent.chunks() {
+                let Data(data) = chunk else { continue };
+                highest = highest.max(data.tsn.wrapping_sub(FIRST_TSN));
+            }
+        }
+        // All but the first arrive.
+        let end = u16::try_from(highest + 1).expect("a gap block can say it");
+        s.peer_sacks(NONE, u32::MAX, &[(2, end)]);
+    }
+    assert_eq!(highest + 1, 32_767);
+    s.peer_acknowledges(tsn(highest));
+    assert!(!s.take_data().is_empty(), "then it goes on");
+    while s.poll_packet().is_some() {}
+}

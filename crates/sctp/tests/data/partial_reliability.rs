@@ -1,0 +1,418 @@
+//! Messages that are given up (RFC 3758, RFC 7496).
+
+use rexmit_sctp::recovery::RecoveryConfig;
+use rexmit_sctp::{AssociationConfig, Event, FailReason, MessageId, OutboundMessage, Reliability};
+use std::time::Duration;
+
+use crate::kit::*;
+use crate::{FULL, NONE};
+
+fn timed(ms: u64) -> Reliability {
+    Reliability::Timed(Duration::from_millis(ms))
+}
+
+fn retransmissions(limit: u16) -> Reliability {
+    Reliability::MaxRetransmissions(limit)
+}
+
+fn quiet(association: &mut AssociationConfig) {
+    association.heartbeat_interval = None;
+    association.report_acknowledged = true;
+}
+
+fn client() -> Script {
+    Script::established_client_with(|_, association| quiet(association))
+}
+
+impl Script {
+    #[track_caller]
+    fn send_with(&mut self, reliability: Reliability, len: usize) -> MessageId {
+        self.try_send(OutboundMessage { reliability, ..crate::message(len) }).expect("room")
+    }
+
+    /// Takes a packet with a FORWARD-TSN alone: the new cumulative TSN as a number, and what is
+    /// skipped.
+    #[track_caller]
+    fn take_forward(&mut self) -> (u32, Vec<(u16, u16)>) {
+        expect_packet!(self, [ForwardTsn(forward)] =>
+            (forward.new_cumulative_tsn.wrapping_sub(FIRST_TSN), forward.skipped().collect()))
+    }
+
+    #[track_caller]
+    fn take_failure(
+        &mut self,
+        id: MessageId,
+        reason: FailReason,
+        was_begun: bool,
+    ) -> OutboundMessage {
+        match self.next_event() {
+            Some(Event::MessageFailed { id: i, reason: r, was_begun: b, message }) => {
+                assert_eq!((i, r, b), (id, reason, was_begun));
+                message
+            }
+            other => panic!("expected a failure, got {other:?}"),
+        }
+    }
+}
+
+/// RFC 3758 §4.1 TR3: no TSN for a message that expires before it can leave.
+#[test]
+fn a_message_that_expires_before_it_leaves_takes_no_tsn() {
+    let mut s = client();
+    s.send_len(FULL);
+    assert_eq!(s.take_data(), [0]);
+    s.peer_sacks(NONE, 0, &[]); // The window is closed.
+    let id = s.send_with(timed(300), 10);
+    s.at(299);
+    assert_eq!(s.events(), []);
+    s.at(300);
+    let message = s.take_failure(id, FailReason::Expired, false);
+    assert_eq!((message.payload.len(), message.reliability), (10, timed(300)));
+    s.peer_acknowledges(tsn(0));
+    expect_event!(s, Event::MessageAcknowledged(_));
+    s.send(b"next");
+    expect_packet!(s, [Data(data)] if data.tsn == tsn(1) && data.ssn == 1);
+}
+
+/// RFC 3758 §4.1 TR4, §3.5: at the moment it would be repeated, the peer is told to go on; not a
+/// timeout later.
+#[test]
+fn a_message_that_expired_is_skipped_instead_of_repeated() {
+    let mut s = client();
+    let id = s.send_with(timed(500), 10);
+    assert_eq!(s.take_data(), [0]);
+    s.at(1_000);
+    assert_eq!(s.take_forward(), (0, vec![(0, 0)]));
+    assert_eq!(s.take_failure(id, FailReason::Expired, true).payload.len(), 10);
+    s.at(1_050).peer_acknowledges(tsn(0));
+    s.expect_silence_until(10_000);
+    assert_eq!(s.events(), [], "it was not acknowledged");
+}
+
+/// RFC 3758 §4.1 TR2: before that it is like any other.
+#[test]
+fn a_message_that_has_not_expired_is_repeated() {
+    let mut s = client();
+    let id = s.send_with(timed(1_500), 10);
+    assert_eq!(s.take_data(), [0]);
+    s.at(1_000);
+    assert_eq!(s.take_data(), [0]);
+    s.at(3_000);
+    assert_eq!(s.take_forward(), (0, vec![(0, 0)]));
+    s.take_failure(id, FailReason::Expired, true);
+    s.peer_acknowledges(tsn(0));
+}
+
+/// RFC 7496 §3.1.
+#[test]
+fn a_message_is_repeated_as_often_as_it_may_be() {
+    for limit in [0u16, 1, 3] {
+        let mut s = client();
+        let id = s.send_with(retransmissions(limit), 10);
+        assert_eq!(s.take_data(), [0]);
+        let times = [1_000, 3_000, 7_000, 15_000];
+        for &ms in &times[..limit.into()] {
+            s.at(ms);
+            assert_eq!(s.take_data(), [0]);
+        }
+        s.at(times[usize::from(limit)]);
+        assert_eq!(s.take_forward(), (0, vec![(0, 0)]));
+        s.take_failure(id, FailReason::RetransmissionLimit, true);
+        s.peer_acknowledges(tsn(0));
+    }
+}
+
+/// RFC 7496 §3.1 with a fast retransmit; RFC 3758 §3.5 F2: FORWARD-TSN and new DATA share a packet.
+#[test]
+fn a_message_judged_lost_by_reports_is_skipped_in_a_packet_with_new_data() {
+    let mut s = client();
+    let id = s.send_with(retransmissions(0), 10);
+    assert_eq!(s.take_data(), [0]);
+    for n in 1..=3 {
+        s.send(b"m");
+        assert_eq!(s.take_data(), [n]);
+    }
+    for end in [2, 3] {
+        s.peer_sacks(NONE, PEER_RWND, &[(2, end)]);
+    }
+    s.send(b"new");
+    s.peer_sacks(NONE, PEER_RWND, &[(2, 4)]);
+    expect_packet!(s, [ForwardTsn(forward), Data(data)]
+        if forward.new_cumulative_tsn == tsn(0) && data.tsn == tsn(4));
+    s.take_failure(id, FailReason::RetransmissionLimit, true);
+    s.peer_acknowledges(tsn(4));
+}
+
+/// RFC 3758 §3.5 C4: each stream once, with its highest SSN; unordered messages in none.
+#[test]
+fn a_forward_tsn_names_the_highest_ssn_of_each_ordered_stream() {
+    let mut s = client();
+    for (stream, unordered) in [(0, false), (5, false), (0, false), (7, true), (5, false)] {
+        let message = OutboundMessage {
+            unordered,
+            reliability: retransmissions(0),
+            ..OutboundMessage::new(stream, "m")
+        };
+        s.try_send(message).expect("room");
+        s.next_packet();
+    }
+    s.at(1_000);
+    let (cumulative, mut skipped) = s.take_forward();
+    skipped.sort_unstable();
+    assert_eq!((cumulative, skipped), (4, vec![(0, 1), (5, 1)]));
+    assert_eq!(s.events().len(), 5);
+    s.peer_acknowledges(tsn(4));
+}
+
+/// RFC 3758 §3.5 C5, A5: it is repeated by T3-rtx until the peer has gone on.
+#[test]
+fn a_lost_forward_tsn_is_repeated() {
+    let mut s = client();
+    s.send_with(retransmissions(0), 10);
+    assert_eq!(s.take_data(), [0]);
+    for ms in [1_000, 3_000, 7_000, 15_000] {
+        s.expect_silence_until(ms - 1);
+        s.at(ms);
+        assert_eq!(s.take_forward(), (0, vec![(0, 0)]));
+    }
+    s.at(15_100).peer_acknowledges(tsn(0));
+    s.expect_silence_until(100_000);
+    assert!(s.endpoint.is_idle());
+}
+
+/// pion/sctp#505: SACK and FORWARD-TSN must not answer each other without end. RFC 3758 §3.5 F2.
+#[test]
+fn sacks_that_do_not_advance_are_not_each_answered_by_a_forward_tsn() {
+    let mut s = Script::with_round_trip(100);
+    s.send_with(retransmissions(0), 10);
+    assert_eq!(s.take_data(), [0]);
+    s.at(1_200);
+    s.take_forward();
+    let mut answers = 0;
+    for ms in 1_201..1_400 {
+        s.at(ms).peer_sacks(NONE, PEER_RWND, &[]);
+        if ms == 1_300 {
+            s.take_forward();
+            answers += 1;
+        }
+    }
+    assert_eq!(answers, 1, "once per round trip");
+    s.peer_acknowledges(tsn(0));
+    s.expect_silence_until(5_000);
+}
+
+/// The other side of it: a FORWARD-TSN that says nothing new is answered once, at once.
+#[test]
+fn a_forward_tsn_that_is_behind_is_acknowledged_and_changes_nothing() {
+    let mut s = Script::established_server();
+    s.peer_sends([Data(data(0, b"m"))]);
+    expect_packet!(s, [Sack(_)]);
+    for stale in [NONE, tsn(0), NONE.wrapping_sub(1_000)] {
+        s.peer_writes(|p| p.forward_tsn(stale, [(0, 500)]));
+        expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(0));
+    }
+    s.peer_sends([Data(data(1, b"m"))]);
+    s.at(200);
+    expect_packet!(s, [Sack(_)]);
+    assert_eq!(std::iter::from_fn(|| s.receive()).count(), 2, "SSN 1 was not skipped");
+}
+
+/// RFC 3758 §3.6: the receiver goes on, and delivers what waited.
+#[test]
+fn a_forward_tsn_lets_the_receiver_go_on() {
+    let mut s = Script::established_server();
+    s.peer_sends([Data(data(1, b"one")), Data(data(3, b"three"))]);
+    expect_packet!(s, [Sack(_)]);
+    s.peer_writes(|p| p.forward_tsn(tsn(0), [(0, 0)]));
+    expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(1)
+        && sack.gap_ack_blocks().eq([(2, 2)]));
+    assert_eq!(s.receive().expect("it waited"), "one");
+    assert_eq!(s.receive(), None);
+    s.peer_writes(|p| p.forward_tsn(tsn(2), [(0, 2)]));
+    expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(3));
+    assert_eq!(s.receive().expect("it waited"), "three");
+}
+
+/// RFC 3758 §3.5 A3: all fragments, and the rest that never left; its number is passed as well.
+#[test]
+fn a_message_of_several_chunks_is_given_up_as_a_whole() {
+    let mut s = client();
+    let id = s.send_with(retransmissions(0), 8 * FULL);
+    for n in 0..4 {
+        assert_eq!(s.take_data(), [n]); // The rest waits for the window.
+    }
+    s.at(1_000);
+    assert_eq!(s.take_forward(), (4, vec![(0, 0)]), "one number stands for the rest");
+    let message = s.take_failure(id, FailReason::RetransmissionLimit, true);
+    assert_eq!(message.payload.len(), 8 * FULL, "as the application gave it");
+    s.send(b"next");
+    expect_packet!(s, [Data(data)] if data.tsn == tsn(5) && data.ssn == 1 && data.flags.beginning);
+    s.at(1_100).peer_acknowledges(tsn(5));
+    expect_event!(s, Event::MessageAcknowledged(_));
+    assert_eq!((s.events(), s.statistics().send_buffered_bytes), (vec![], 0));
+}
+
+/// RFC 3758 §4.1 TR4: the rest of a message that expires does not leave.
+#[test]
+fn the_rest_of_an_expired_message_does_not_leave() {
+    let mut s = client();
+    let id = s.send_with(timed(500), 8 * FULL);
+    for n in 0..4 {
+        assert_eq!(s.take_data(), [n]);
+    }
+    s.expect_silence_until(499);
+    s.at(500);
+    assert_eq!(s.take_forward(), (4, vec![(0, 0)]));
+    s.take_failure(id, FailReason::Expired, true);
+    s.at(550).peer_acknowledges(tsn(4));
+    s.expect_silence_until(5_000);
+}
+
+/// The same when all of it that left has been acknowledged.
+#[test]
+fn the_rest_of_an_expired_message_is_skipped_though_nothing_is_outstanding() {
+    let mut s = client();
+    let id = s.send_with(timed(500), 5 * FULL);
+    for n in 0..4 {
+        assert_eq!(s.take_data(), [n]);
+    }
+    s.at(100).peer_sacks(tsn(3), 0, &[]);
+    s.at(500);
+    assert_eq!(s.take_forward(), (4, vec![(0, 0)]));
+    assert_eq!(s.take_failure(id, FailReason::Expired, true).payload.len(), 5 * FULL);
+    s.at(550).peer_acknowledges(tsn(4));
+    assert_eq!(s.events(), []);
+    s.send(b"next");
+    expect_packet!(s, [Data(data)] if data.tsn == tsn(5) && data.ssn == 1);
+    s.peer_acknowledges(tsn(5));
+}
+
+/// A message that failed is not acknowledged afterwards, whatever of it had arrived.
+#[test]
+fn a_message_that_was_given_up_is_not_reported_as_acknowledged() {
+    let mut s = client();
+    let id = s.send_with(retransmissions(0), 3 * FULL);
+    for n in 0..3 {
+        assert_eq!(s.take_data(), [n]);
+    }
+    s.at(100).peer_sacks(NONE, PEER_RWND, &[(2, 3)]);
+    s.at(1_000);
+    assert_eq!(s.take_forward(), (2, vec![(0, 0)]), "what arrived of it is skipped, too");
+    s.take_failure(id, FailReason::RetransmissionLimit, true);
+    s.at(1_100).peer_acknowledges(tsn(2));
+    assert_eq!(s.events(), []);
+}
+
+/// RFC 3758 §3.3: a peer that does not know FORWARD-TSN gets everything.
+#[test]
+fn without_the_peers_support_nothing_that_left_is_given_up() {
+    let mut s = Script::client_with(|_, association| quiet(association));
+    s.take_init();
+    s.peer_writes(|p| {
+        p.init_ack(&peer_init(PEER_TAG), |params| {
+            params.push(&Param::StateCookie(COOKIE));
+        })
+    });
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_sends([CookieAck]);
+    expect_event!(s, Event::Connected { .. });
+    s.send_with(retransmissions(0), 10);
+    s.send_with(timed(10), 10);
+    assert_eq!(s.take_data(), [0, 1]);
+    for ms in [1_000, 3_000] {
+        s.at(ms);
+        assert_eq!(s.take_data(), [0, 1]);
+    }
+    s.peer_acknowledges(tsn(1));
+    assert!(matches!(
+        s.events()[..],
+        [Event::MessageAcknowledged(_), Event::MessageAcknowledged(_)]
+    ));
+}
+
+/// Switched off, it is not offered, and FORWARD-TSN is an unknown chunk (RFC 9260 §3.2).
+#[test]
+fn switched_off_a_forward_tsn_is_an_unknown_chunk() {
+    let mut s = Script::established_server_with(|_, association| {
+        association.partial_reliability = false;
+    });
+    s.peer_writes(|p| p.forward_tsn(tsn(5), []));
+    let code = expect_packet!(s, [Error { causes }] => causes.flatten().next().map(|c| c.code()));
+    assert_eq!(code, Some(6), "Unrecognized Chunk Type");
+    s.peer_sends([Data(data(0, b"m"))]);
+    expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(0));
+}
+
+/// RFC 9260 §8.1: a peer that answers FORWARD-TSNs is there, though nothing is delivered.
+#[test]
+fn a_peer_that_goes_on_when_told_is_alive() {
+    let mut s = client();
+    for n in 0..30 {
+        s.send_with(retransmissions(0), 10);
+        assert_eq!(s.take_data(), [n]);
+        let ms = s.now_ms() + 61_000;
+        while s.now_ms() < ms {
+            let sent = s.wait_for_packet();
+            assert!(matches!(sent.chunks()[..], [ForwardTsn(_)]), "{sent:?}");
+            s.peer_acknowledges(tsn(n));
+            s.expect_silence_until(ms.max(s.now_ms()));
+        }
+    }
+    assert!(s.statistics().paths[0].is_active);
+}
+
+/// What a profile takes along in a retransmission keeps its limit, too.
+#[test]
+fn a_message_at_its_limit_is_not_taken_along() {
+    let mut s = Script::established_client_with(|_, association| {
+        quiet(association);
+        association.recovery = RecoveryConfig::profile("lksctp").expect("a profile");
+    });
+    for n in 0..4 {
+        s.send(b"m");
+        assert_eq!(s.take_data(), [n]);
+    }
+    s.send_with(retransmissions(0), 10);
+    assert_eq!(s.take_data(), [4]);
+    for end in [2, 3, 4] {
+        s.peer_sacks(NONE, PEER_RWND, &[(2, end)]);
+    }
+    assert_eq!(s.take_data(), [0]);
+    s.peer_acknowledges(tsn(4));
+}
+
+/// RFC 3758 §3.5 C4: with more streams than fit, the FORWARD-TSN goes as far as it can.
+#[test]
+fn a_forward_tsn_that_does_not_fit_goes_as_far_as_it_can() {
+    let mut s = Script::client_with(|_, association| {
+        quiet(association);
+        association.outbound_streams = 200;
+        association.max_packet_bytes = 512;
+    });
+    s.take_init();
+    let init_ack = wire::Init { inbound_streams: 200, ..peer_init(PEER_TAG) };
+    s.peer_writes(|p| p.init_ack(&init_ack, answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_sends([CookieAck]);
+    // The window of 2000 bytes takes 4 packets of 25 chunks of 20 bytes, and then 2 more.
+    for stream in 0..150 {
+        let reliability = retransmissions(0);
+        let message = OutboundMessage { reliability, ..OutboundMessage::new(stream, "m") };
+        s.try_send(message).expect("room");
+    }
+    for packet in 0..4u32 {
+        assert_eq!(s.take_data(), (25 * packet..25 * packet + 25).collect::<Vec<_>>());
+    }
+    s.peer_sacks(NONE, PEER_RWND, &[(76, 100)]);
+    for packet in 4..6u32 {
+        assert_eq!(s.take_data(), (25 * packet..25 * packet + 25).collect::<Vec<_>>());
+    }
+    s.at(1_000);
+    // 500 bytes hold 8 and 4 for each of 123 streams; the first 75 were lost.
+    let (cumulative, skipped) = s.take_forward();
+    assert_eq!((cumulative, skipped.len()), (74, 75));
+    s.peer_sacks(tsn(99), PEER_RWND, &[]);
+    let (cumulative, skipped) = s.take_forward();
+    assert_eq!((cumulative, skipped.len()), (149, 50));
+    s.peer_acknowledges(tsn(149));
+}

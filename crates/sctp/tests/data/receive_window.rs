@@ -1,0 +1,112 @@
+//! What the receiver offers and takes (RFC 9260 §6.2).
+
+use rexmit_sctp::Event;
+
+use crate::kit::*;
+
+/// A receiver of 8 KiB. The peer's chunks are of 1000 bytes.
+fn small() -> Script {
+    Script::established_server_with(|_, association| {
+        association.receive_buffer_bytes = 8_192;
+        association.max_message_bytes = 4_096;
+        association.sack_delay = std::time::Duration::ZERO;
+    })
+}
+
+impl Script {
+    /// Chunk `n` arrives; what the SACK says: cumulative TSN (as a number) and window.
+    #[track_caller]
+    fn chunk(&mut self, n: u16) -> (u32, u32) {
+        let payload = [0; 1_000];
+        self.peer_sends([Data(data(n, &payload))]);
+        expect_packet!(self, [Sack(sack)] =>
+            (sack.cumulative_tsn_ack.wrapping_sub(FIRST_TSN), sack.a_rwnd))
+    }
+}
+
+/// RFC 9260 §6.2 B, C, D.
+#[test]
+fn the_window_shrinks_by_what_is_held_and_grows_by_what_is_read() {
+    let mut s = small();
+    assert_eq!(s.chunk(0), (0, 7_192));
+    assert_eq!(s.chunk(1), (1, 6_192));
+    s.receive().expect("a message");
+    assert_eq!(s.chunk(2), (2, 6_192));
+}
+
+/// RFC 9260 §6.2, RFC 1122 §4.2.3.3: less than a packet is offered as nothing.
+#[test]
+fn a_silly_window_is_not_offered() {
+    let mut s = small();
+    let windows: Vec<u32> = (0..8).map(|n| s.chunk(n).1).collect();
+    assert_eq!(windows, [7_192, 6_192, 5_192, 4_192, 3_192, 2_192, 0, 0]);
+}
+
+/// RFC 9260 §6.2: new data are dropped while the buffer is full, and the SACK leaves at once and
+/// does not cover them.
+#[test]
+fn a_full_receiver_drops_new_data_and_says_so_at_once() {
+    let mut s = small();
+    for n in 0..9 {
+        s.chunk(n);
+    }
+    assert_eq!(s.chunk(9), (8, 0));
+    assert_eq!(s.chunk(9), (8, 0), "and again when it probes");
+    assert_eq!(s.statistics().traffic.chunks_dropped, 2);
+    assert_eq!(s.statistics().receive_buffered_bytes, 9_000);
+}
+
+/// RFC 9260 §6.2: a full receiver takes what it misses below what it has; nothing that it
+/// acknowledged is dropped for it.
+#[test]
+fn a_full_receiver_takes_what_closes_a_gap() {
+    let mut s = small();
+    s.chunk(0);
+    for n in 2..10 {
+        assert_eq!(s.chunk(n).0, 0);
+    }
+    assert_eq!(s.chunk(10), (0, 0), "beyond the highest: dropped");
+    assert_eq!(s.chunk(1), (9, 0), "it closes the gap");
+    let read = std::iter::from_fn(|| s.receive()).count();
+    assert_eq!(read, 10);
+    expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 8_192);
+}
+
+/// RFC 9260 §6.2: the window update leaves when a quarter of the buffer is free, once.
+#[test]
+fn a_closed_window_that_opens_by_a_quarter_is_told() {
+    let mut s = small();
+    for n in 0..8 {
+        s.chunk(n);
+    }
+    s.receive().expect("a message");
+    s.expect_silence();
+    s.receive().expect("a message");
+    s.receive().expect("a message");
+    expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 3_192 && sack.cumulative_tsn_ack == tsn(7));
+    while s.receive().is_some() {}
+    s.expect_silence_until(5_000);
+}
+
+/// A window that was open all the time: nobody waits to hear that it is wider.
+#[test]
+fn a_window_that_never_closed_is_not_updated() {
+    let mut s = small();
+    for n in 0..5 {
+        s.chunk(n);
+    }
+    while s.receive().is_some() {}
+    s.expect_silence_until(5_000);
+}
+
+/// The application is told once that there is something to read, until it has read everything.
+#[test]
+fn readable_is_told_once_until_everything_was_read() {
+    let mut s = small();
+    s.chunk(0);
+    s.chunk(1);
+    assert_eq!(s.events(), [Event::Readable]);
+    while s.receive().is_some() {}
+    s.chunk(2);
+    assert_eq!(s.events(), [Event::Readable]);
+}

@@ -1,0 +1,217 @@
+//! What leaves, and when (RFC 9260 §6.1, §6.10).
+
+use rexmit_sctp::{Event, OutboundMessage};
+
+use crate::kit::*;
+use crate::{FULL, NONE};
+
+/// RFC 9260 §3.3.1, §6.1.
+#[test]
+fn a_chunk_carries_what_the_application_gave() {
+    let mut s = Script::established_client();
+    let message = OutboundMessage { ppid: 51, ..OutboundMessage::new(7, "hello") };
+    s.try_send(message).expect("it is accepted");
+    let flags = DataFlags { beginning: true, ending: true, ..DataFlags::default() };
+    let want = wire::Data { flags, tsn: tsn(0), stream: 7, ssn: 0, ppid: 51, payload: b"hello" };
+    expect_packet!(s, [Data(data)] if data == want);
+}
+
+/// RFC 9260 §6.1, §1.6: TSNs go on after the wrap, and so do acknowledgements.
+#[test]
+fn tsns_wrap() {
+    let mut s = Script::established_client();
+    for n in 0..5 {
+        s.send(b"m");
+        expect_packet!(s, [Data(data)] if data.tsn == FIRST_TSN.wrapping_add(n));
+        s.peer_acknowledges(tsn(n));
+        assert_eq!(s.statistics().send_buffered_bytes, 0);
+    }
+    s.expect_silence_until(5_000);
+}
+
+/// RFC 9260 §6.1 B: nothing new with cwnd bytes in flight; the last packet may exceed it.
+#[test]
+fn the_window_is_filled_and_exceeded_by_one_packet() {
+    let mut s = Script::established_client();
+    for _ in 0..10 {
+        s.send_len(FULL);
+    }
+    // 4404 bytes of window take 3 packets of 1220 and one that exceeds it.
+    for n in 0..4 {
+        assert_eq!(s.take_data(), [n]);
+    }
+    s.expect_silence();
+    s.at(50).peer_acknowledges(tsn(0));
+    for n in 4..6 {
+        assert_eq!(s.take_data(), [n], "one for the acknowledged, one for the window's growth");
+    }
+    s.expect_silence();
+}
+
+/// RFC 9260 §6.1 C: what is marked for retransmission leaves before anything new.
+#[test]
+fn what_timed_out_leaves_before_what_is_new() {
+    let mut s = Script::established_client();
+    s.send_len(FULL);
+    assert_eq!(s.take_data(), [0]);
+    s.at(999).send_len(FULL);
+    assert_eq!(s.take_data(), [1]);
+    s.at(1_000).send(b"new");
+    assert_eq!(s.take_data(), [0]);
+    s.at(1_100).peer_acknowledges(tsn(0));
+    assert_eq!(s.take_data(), [1], "new data does not fit beside it");
+    assert_eq!(s.take_data(), [2]);
+}
+
+/// RFC 9260 §6.1 D: four packets at a time, whatever the window.
+#[test]
+fn a_burst_is_four_packets() {
+    let mut s = Script::established_client();
+    for _ in 0..12 {
+        s.send_len(700); // The window takes seven packets of one such message.
+    }
+    for n in 0..4 {
+        assert_eq!(s.take_data(), [n]);
+    }
+    s.expect_silence();
+    s.at(50).peer_acknowledges(tsn(0));
+    for n in 4..8 {
+        assert_eq!(s.take_data(), [n]);
+    }
+    s.expect_silence();
+}
+
+/// RFC 9260 §6.1 E, §6.10: chunks share a packet while they fit.
+#[test]
+fn small_messages_share_a_packet_up_to_its_size() {
+    let mut s = Script::established_client();
+    for _ in 0..5 {
+        s.send_len(284); // 300 bytes with the header: four fit into 1220.
+    }
+    assert_eq!(s.take_data(), [0, 1, 2, 3]);
+    assert_eq!(s.take_data(), [4]);
+}
+
+/// RFC 9260 §6.1: an acknowledgement that waits travels with the next DATA.
+#[test]
+fn a_delayed_sack_travels_with_data() {
+    let mut s = Script::established_client();
+    s.peer_sends([Data(data(0, b"first"))]);
+    expect_packet!(s, [Sack(_)]);
+    s.at(100).peer_sends([Data(data(1, b"second"))]);
+    s.at(150).send(b"answer");
+    expect_packet!(s, [Sack(sack), Data(_)] if sack.cumulative_tsn_ack == tsn(1));
+    s.peer_acknowledges(tsn(0));
+    s.expect_silence_until(1_000);
+}
+
+/// RFC 9260 §6.1: "as long as the size of the final SCTP packet does not exceed the current PMTU";
+/// it is not sent early on its own either (§6.2: "MUST NOT be more aggressive").
+#[test]
+fn a_delayed_sack_that_does_not_fit_beside_data_stays_delayed() {
+    let mut s = Script::established_client();
+    s.peer_sends([Data(data(0, b"first"))]);
+    expect_packet!(s, [Sack(_)]);
+    s.at(100).peer_sends([Data(data(1, b"second"))]);
+    s.at(150).send_len(FULL);
+    assert_eq!(s.take_data(), [0]);
+    s.at(300);
+    expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(1));
+}
+
+/// The same for DATA that leave again.
+#[test]
+fn a_delayed_sack_that_does_not_fit_beside_a_retransmission_stays_delayed() {
+    let mut s = Script::established_client();
+    s.peer_sends([Data(data(0, b"first"))]);
+    expect_packet!(s, [Sack(_)]);
+    s.send_len(FULL);
+    assert_eq!(s.take_data(), [0]);
+    s.at(950).peer_sends([Data(data(1, b"second"))]);
+    s.at(1_000);
+    assert_eq!(s.take_data(), [0]);
+    s.at(1_150);
+    expect_packet!(s, [Sack(_)]);
+}
+
+/// RFC 9260 §6.1, I bit: where the application asks for it, on the last chunk.
+#[test]
+fn the_application_may_ask_for_an_immediate_sack() {
+    let mut s = Script::established_client();
+    let message = OutboundMessage { immediate: true, ..crate::message(FULL + 1) };
+    s.try_send(message).expect("it is accepted");
+    expect_packet!(s, [Data(d)] if !d.flags.immediate && !d.flags.ending);
+    expect_packet!(s, [Data(d)] if d.flags.immediate && d.flags.ending);
+}
+
+/// RFC 9260 §6.1, I bit: in SHUTDOWN-PENDING, on the last chunk there is.
+#[test]
+fn the_last_chunk_before_a_shutdown_asks_for_an_immediate_sack() {
+    let mut s = Script::established_client();
+    s.send(b"one");
+    s.send(b"two");
+    s.shutdown();
+    expect_packet!(s, [Data(one), Data(two)] if !one.flags.immediate && two.flags.immediate);
+    s.peer_acknowledges(tsn(1));
+    expect_packet!(s, [Shutdown { .. }]);
+}
+
+/// RFC 9260 §6: no DATA leave while setting up, but with COOKIE ECHO.
+#[test]
+fn data_leave_with_the_cookie_echo_and_not_before() {
+    let mut s = Script::client();
+    s.send(b"early");
+    s.take_init();
+    s.at(100).peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(_), Data(data)] if data.tsn == tsn(0));
+    s.send(b"later");
+    s.expect_silence();
+    s.at(200).peer_writes(|p| {
+        p.cookie_ack();
+        p.sack(tsn(0), PEER_RWND, [], [])
+    });
+    expect_packet!(s, [Data(data)] if data.tsn == tsn(1) && data.payload == b"later");
+}
+
+/// RFC 9260 §5.1, §6.3.3: T1-cookie repeats both; T3-rtx takes over when it is established.
+#[test]
+fn data_sent_with_a_cookie_echo_are_repeated_with_it_and_then_on_their_own() {
+    let mut s = Script::client();
+    s.send(b"early");
+    s.take_init();
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(_), Data(_)]);
+    s.at(1_000);
+    expect_packet!(s, [CookieEcho(_), Data(data)] if data.tsn == tsn(0));
+    s.at(1_100).peer_sends([CookieAck]);
+    expect_event!(s, Event::Connected { .. });
+    // The DATA were lost; the RTO was doubled when they left with the second COOKIE ECHO.
+    s.at(3_000);
+    assert_eq!(s.take_data(), [0]);
+    s.at(3_100).peer_acknowledges(tsn(0));
+    s.expect_silence_until(10_000);
+}
+
+/// RFC 9260 §6: a SACK is good only for TSNs that were sent.
+#[test]
+fn a_sack_for_a_tsn_never_sent_ends_the_association() {
+    let mut s = Script::established_client();
+    s.send(b"one");
+    assert_eq!(s.take_data(), [0]);
+    s.peer_acknowledges(tsn(1));
+    let code = expect_packet!(s, [Abort { t_bit: false, causes }] =>
+        causes.flatten().next().map(|cause| cause.code()));
+    assert_eq!(code, Some(13), "Protocol Violation");
+    assert!(matches!(s.events()[..], [Event::MessageFailed { .. }, Event::Closed(_)]));
+}
+
+/// The same with gap blocks is no reason to end it: they say nothing.
+#[test]
+fn gap_blocks_for_tsns_never_sent_are_ignored() {
+    let mut s = Script::established_client();
+    s.send(b"one");
+    assert_eq!(s.take_data(), [0]);
+    s.peer_sacks(NONE, PEER_RWND, &[(2, 65_535), (0, 0), (9, 3)]);
+    s.at(1_000);
+    assert_eq!(s.take_data(), [0]);
+}
