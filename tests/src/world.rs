@@ -171,8 +171,8 @@ fn build(plan: &Plan) -> (Network<Watched>, [HostId; 2], LinkId) {
     let (_, [there, back]) = plan.paths[0].clone();
     let link = network.add_link(a, b, there, back).expect("plans are valid");
     for pair in 0..plan.pairs {
-        for host in 0..2 {
-            network.add_address(hosts[host], address(host, pair), link).expect("distinct");
+        for (host, id) in hosts.into_iter().enumerate() {
+            network.add_address(id, address(host, pair), link).expect("distinct");
         }
     }
     for (at, [there, back]) in plan.paths[1..].iter().cloned() {
