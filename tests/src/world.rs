@@ -9,7 +9,8 @@ use rexmit_netsim::network::{
     Context, Direction, HostId, LinkId, Network, Occurrence, SharedBuffer, TapPoint,
 };
 use rexmit_sctp::{
-    AssociationId, CloseReason, Endpoint, Event, OutboundMessage, ResetError, SendError,
+    AssociationId, AssociationStatistics, CloseReason, Endpoint, Event, OutboundMessage,
+    ResetError, SendError,
 };
 
 use crate::messages::{self, Messages, Side};
@@ -37,6 +38,10 @@ pub struct Outcome {
     pub first_tsns: [Option<u32>; 2],
     /// Everything that happened in the network.
     pub events: u64,
+    /// Of each association that was open when all was quiet, by host.
+    pub statistics: Vec<(usize, AssociationStatistics)>,
+    /// Packets that both sent in five seconds in which nobody wanted anything.
+    pub quiet_packets: u64,
     /// Everything at both hosts, as pcapng, if asked for.
     pub capture: Option<Vec<u8>>,
 }
@@ -114,20 +119,18 @@ pub fn run(plan: &Plan, tells: bool, captures: bool) -> Outcome {
     };
     advance(&mut network, &mut applications, plan.calm_at);
     calm_down(&mut network, &mut applications, link);
-    check_quiet(&mut network, &mut applications);
+    let (statistics, quiet_packets) = check_quiet(&mut network, &mut applications);
     close_all(&mut network, &mut applications);
     applications.messages.check_at_end();
     if let Some(tap) = tap {
         network.finish_tap(tap).expect("memory takes every capture");
     }
-    outcome(&network, applications, captures.then(|| buffer.bytes()))
+    let outcome = outcome(&network, applications);
+    let capture = captures.then(|| buffer.bytes());
+    Outcome { statistics, quiet_packets, capture, ..outcome }
 }
 
-fn outcome(
-    network: &Network<Watched>,
-    applications: Applications<'_>,
-    capture: Option<Vec<u8>>,
-) -> Outcome {
+fn outcome(network: &Network<Watched>, applications: Applications<'_>) -> Outcome {
     let mut chunks = std::collections::BTreeMap::new();
     for host in applications.hosts {
         for (&kind, &count) in &network.machine(host).chunks_sent {
@@ -140,7 +143,9 @@ fn outcome(
         chunks,
         first_tsns: applications.hosts.map(|host| network.machine(host).first_tsn),
         events: network.stats().events,
-        capture,
+        statistics: Vec::new(),
+        quiet_packets: 0,
+        capture: None,
     }
 }
 
@@ -166,8 +171,8 @@ fn build(plan: &Plan) -> (Network<Watched>, [HostId; 2], LinkId) {
     let (_, [there, back]) = plan.paths[0].clone();
     let link = network.add_link(a, b, there, back).expect("plans are valid");
     for pair in 0..plan.pairs {
-        for host in 0..2 {
-            network.add_address(hosts[host], address(host, pair), link).expect("distinct");
+        for (host, id) in hosts.into_iter().enumerate() {
+            network.add_address(id, address(host, pair), link).expect("distinct");
         }
     }
     for (at, [there, back]) in plan.paths[1..].iter().cloned() {
@@ -211,7 +216,11 @@ fn calm_down(network: &mut Network<Watched>, applications: &mut Applications<'_>
 }
 
 /// Nothing is left anywhere, and nothing but heartbeats passes.
-fn check_quiet(network: &mut Network<Watched>, applications: &mut Applications<'_>) {
+fn check_quiet(
+    network: &mut Network<Watched>,
+    applications: &mut Applications<'_>,
+) -> (Vec<(usize, AssociationStatistics)>, u64) {
+    let mut all = Vec::new();
     for known in applications.known.iter().filter(|known| !known.is_closed) {
         let machine = network.machine(applications.hosts[known.side.host]);
         let Some(statistics) = machine.endpoint.statistics(known.side.id) else {
@@ -227,6 +236,7 @@ fn check_quiet(network: &mut Network<Watched>, applications: &mut Applications<'
         });
         let held = statistics.receive_buffered_bytes;
         assert!(held == 0 || !is_whole, "{held} bytes in the receive buffer: {known:?}");
+        all.push((known.side.host, statistics));
     }
     let sent = |network: &Network<Watched>, applications: &Applications<'_>| -> u64 {
         applications.hosts.iter().map(|&host| network.host_stats(host).packets_out).sum()
@@ -237,6 +247,7 @@ fn check_quiet(network: &mut Network<Watched>, applications: &mut Applications<'
     // The shortest heartbeat interval of a plan is 300 ms.
     let packets = sent(network, applications) - before;
     assert!(packets <= 80 * applications.plan.pairs as u64, "{packets} packets while idle");
+    (all, packets)
 }
 
 /// Everything is shut down; then nothing is left to happen.
