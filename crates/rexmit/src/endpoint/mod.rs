@@ -323,3 +323,33 @@ impl fmt::Debug for Endpoint {
         f.debug_struct("Endpoint").field("local_addr", &self.local_addr).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rexmit_sctp::OutboundMessage;
+
+    use super::*;
+
+    /// The packets of what is not sent at once would otherwise leave with the next that arrives,
+    /// or never.
+    #[tokio::test]
+    async fn the_driver_is_called_for_what_is_not_sent_at_once() {
+        let bind = |port| {
+            let config = EndpointConfig { port, accept: true, ..EndpointConfig::default() };
+            Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap()
+        };
+        let (server, client) = (bind(5000), bind(6000));
+        let association = client.connect(server.local_addr(), 5000).await.unwrap();
+        let is_called = || client.shared.lock().is_driver_called();
+        while is_called() {
+            tokio::task::yield_now().await;
+        }
+        let mut sent = 0;
+        while !is_called() {
+            association.try_send(OutboundMessage::new(0, "message")).unwrap();
+            sent += 1;
+            assert!(sent < 100_000, "every message of a burst is sent at once");
+        }
+        assert!(sent > 1, "not even one message is sent at once");
+    }
+}

@@ -122,6 +122,11 @@ impl State {
         std::mem::take(&mut self.wakes)
     }
 
+    #[cfg(test)]
+    pub(super) fn is_driver_called(&self) -> bool {
+        self.driver_has_work && self.driver.is_none()
+    }
+
     /// Accepts a message, and sends it or leaves that to the driver.
     pub(super) fn send(
         &mut self,
