@@ -7,8 +7,8 @@ fn text(lines: usize, word: &str) -> Vec<u8> {
     let mut text = Vec::new();
     for number in 0..lines {
         let length = if number % 997 == 500 { 200_000 } else { number * 31 % 400 };
-        let line = format!("{number} {word}").bytes().cycle().take(length);
-        text.extend(line);
+        let words = format!("{number} {word} ");
+        text.extend(words.bytes().cycle().take(length));
         text.push(b'\n');
     }
     text.extend_from_slice(b"the end");
@@ -46,7 +46,8 @@ fn a_text_arrives_as_it_was_and_both_sides_end() {
 fn files_arrive_both_ways_when_both_sides_stay_for_each_other() {
     let (forth, back) = (bytes(1_500_000), bytes(400_001));
     let options = "--binary --keep-open";
-    let (listener, address) = Rexmit::listen(&format!("listen 127.0.0.1:0 {options}"), back.clone());
+    let (listener, address) =
+        Rexmit::listen(&format!("listen 127.0.0.1:0 {options}"), back.clone());
     let client = connect(&address, options, forth.clone()).end();
     let server = listener.end();
     assert!(client.status.success() && server.status.success(), "{client:?}");

@@ -73,9 +73,8 @@ fn an_interrupted_receiver_keeps_its_record() {
         &format!("perf recv --listen 127.0.0.1:0 --out {}", out.display()),
         Vec::new(),
     );
-    let arguments = format!(
-        "perf send --to {address} --connections 3 --interval 10ms --poisson --unordered"
-    );
+    let arguments =
+        format!("perf send --to {address} --connections 3 --interval 10ms --poisson --unordered");
     let sender = Rexmit::start_idle(arguments.split_whitespace());
     // Until the first flush has shown that it is under way.
     while std::fs::read_to_string(&out).is_ok_and(|text| text.lines().count() < 10) {

@@ -30,8 +30,8 @@ pub struct BulkLoad {
     pub unordered: bool,
 }
 
-/// Sends a thin load to `target`. Once `stop` is ready nothing more is sent; what was sent is still
-/// delivered. `started` is called when all connections are set up.
+/// Sends a thin load to `target`. Once `stop` is ready, or all connections are broken, nothing more
+/// is sent; what was sent is still delivered. `started` is called when all connections are set up.
 ///
 /// A message that finds the send buffer full waits and keeps the time at which it was due.
 ///
@@ -62,6 +62,9 @@ pub async fn thin(
         }
         while let Some((at, connection)) = schedule.poll(now()) {
             lines[connection as usize].send(at);
+        }
+        if lines.iter().all(|line| line.is_broken) {
+            break;
         }
     }
     let mut finishing = JoinSet::new();
@@ -139,6 +142,8 @@ struct Line {
     due: u64,
     /// Those of them that found no room yet: when they were due.
     waiting: VecDeque<Instant>,
+    /// Nothing can be sent any more.
+    is_broken: bool,
 }
 
 impl Line {
@@ -150,6 +155,7 @@ impl Line {
             unordered: load.unordered,
             due: 0,
             waiting: VecDeque::new(),
+            is_broken: false,
         }
     }
 
@@ -157,10 +163,14 @@ impl Line {
     fn send(&mut self, at: Instant) {
         self.due += 1;
         self.waiting.push_back(at);
-        while let Some(message) = self.next_message()
-            && self.connection.association.try_send(message).is_ok()
-        {
-            self.waiting.pop_front();
+        while let Some(message) = self.next_message() {
+            match self.connection.association.try_send(message) {
+                Ok(_) => drop(self.waiting.pop_front()),
+                Err(error) => {
+                    self.is_broken = error != SendError::BufferFull;
+                    return;
+                }
+            }
         }
     }
 
@@ -177,8 +187,7 @@ impl Line {
         while let Some(message) = self.next_message() {
             match self.connection.association.send(message).await {
                 Ok(_) => drop(self.waiting.pop_front()),
-                Err(SendError::Closing) => break,
-                Err(_) => drop(self.waiting.pop_front()),
+                Err(_) => break, // The others would fare no better.
             }
         }
         (self.due, self.connection.finish().await)
