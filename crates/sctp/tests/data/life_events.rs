@@ -106,6 +106,21 @@ fn an_abort_gives_everything_back() {
     assert_eq!(events.len(), messages.len() + 1);
 }
 
+/// In the order in which they were accepted, whether they had to be cut or not.
+#[test]
+fn messages_are_given_back_in_their_order() {
+    let mut s = client();
+    let ids = [s.send_len(2 * FULL), s.send(b"small")];
+    for n in 0..2 {
+        assert_eq!(s.take_data(), [n]);
+    }
+    assert_eq!(s.take_data(), [2]);
+    s.abort(b"enough");
+    expect_packet!(s, [Abort { .. }]);
+    let failed: Vec<_> = failures(&s.events()).iter().map(|&(id, ..)| id).collect();
+    assert_eq!(failed, ids);
+}
+
 #[test]
 fn an_abort_of_the_peer_gives_everything_back() {
     let (mut s, messages) = outstanding();

@@ -180,6 +180,21 @@ fn a_lost_forward_tsn_is_repeated() {
     assert!(s.endpoint.is_idle());
 }
 
+/// RFC 3758 §3.5 C5: the timer runs though a SACK without news has come and nothing is in flight.
+#[test]
+fn a_sack_without_news_does_not_stop_the_timer_of_a_forward_tsn() {
+    let mut s = Script::with_round_trip(100);
+    s.send_with(retransmissions(0), 10);
+    assert_eq!(s.take_data(), [0]);
+    s.at(1_200);
+    s.take_forward();
+    s.at(1_201).peer_sacks(NONE, PEER_RWND, &[]);
+    s.expect_silence_until(3_200);
+    s.at(3_201); // The RTO was doubled.
+    assert_eq!(s.take_forward(), (0, vec![(0, 0)]));
+    s.peer_acknowledges(tsn(0));
+}
+
 /// pion/sctp#505: SACK and FORWARD-TSN must not answer each other without end. RFC 3758 §3.5 F2.
 #[test]
 fn sacks_that_do_not_advance_are_not_each_answered_by_a_forward_tsn() {

@@ -56,6 +56,23 @@ fn a_full_receiver_drops_new_data_and_says_so_at_once() {
     assert_eq!(s.statistics().receive_buffered_bytes, 9_000);
 }
 
+/// RFC 9260 §6.2: "MUST immediately send back a SACK chunk", though acknowledgements are delayed.
+#[test]
+fn what_is_dropped_is_answered_without_the_usual_delay() {
+    let mut s = Script::established_server_with(|_, association| {
+        association.receive_buffer_bytes = 8_192;
+        association.max_message_bytes = 4_096;
+    });
+    let payload = [0; 1_000];
+    for n in 0..9 {
+        s.peer_sends([Data(data(n, &payload))]);
+        s.poll_packet();
+    }
+    for _ in 0..2 {
+        assert_eq!(s.chunk(9), (8, 0));
+    }
+}
+
 /// RFC 9260 §6.2: a full receiver takes what it misses below what it has; nothing that it
 /// acknowledged is dropped for it.
 #[test]

@@ -63,6 +63,23 @@ fn what_timed_out_leaves_before_what_is_new() {
     assert_eq!(s.take_data(), [2]);
 }
 
+/// RFC 9260 §6.1 C: also where there is room beside a retransmission for something new only.
+#[test]
+fn new_data_do_not_overtake_what_waits_to_be_sent_again() {
+    let mut s = Script::established_client();
+    for n in 0..3 {
+        s.send_len(1_000);
+        assert_eq!(s.take_data(), [n]);
+    }
+    s.at(1_000);
+    assert_eq!(s.take_data(), [0]);
+    s.send(b"new");
+    s.at(1_100).peer_acknowledges(tsn(0));
+    assert_eq!((s.take_data(), s.take_data()), (vec![1], vec![2]));
+    s.at(1_200).peer_acknowledges(tsn(2));
+    assert_eq!(s.take_data(), [3]);
+}
+
 /// RFC 9260 §6.1 D: four packets at a time, whatever the window.
 #[test]
 fn a_burst_is_four_packets() {

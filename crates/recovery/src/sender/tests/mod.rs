@@ -150,7 +150,7 @@ impl Sender {
     }
 
     fn state(&self, unit: u64) -> Option<UnitState> {
-        self.recovery.unit(BASE + unit).map(|unit| unit.state())
+        self.recovery.unit(BASE + unit).map(super::Unit::state)
     }
 
     fn cwnd(&self) -> u64 {

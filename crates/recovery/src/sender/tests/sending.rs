@@ -50,6 +50,8 @@ fn after_a_timeout_one_packet_is_in_flight_until_an_acknowledgement() {
     assert_eq!(s.resend(), [1], "the second does not fit beside it");
     assert_eq!(s.resend(), [0; 0]);
     assert!(!s.recovery.may_send_new(0));
+    s.at(1050).ack(0, &[]);
+    assert_eq!(s.resend(), [0; 0], "nothing was acknowledged");
     s.at(1100).ack(1, &[]);
     assert_eq!(s.resend(), [2]);
 }
