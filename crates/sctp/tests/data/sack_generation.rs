@@ -61,12 +61,12 @@ fn a_sack_that_left_restarts_the_count() {
 #[test]
 fn every_packet_is_acknowledged_at_once_while_there_is_a_gap() {
     let mut s = begun();
-    let table: [(u16, u32, &[(u16, u16)]); 5] = [
-        (2, 0, &[(2, 2)]),
-        (3, 0, &[(2, 3)]),
-        (6, 0, &[(2, 3), (6, 6)]),
-        (1, 3, &[(3, 3)]),
-        (4, 4, &[(2, 2)]),
+    let table = [
+        (2, 0, vec![(2, 2)]),
+        (3, 0, vec![(2, 3)]),
+        (6, 0, vec![(2, 3), (6, 6)]),
+        (1, 3, vec![(3, 3)]),
+        (4, 4, vec![(2, 2)]),
     ];
     for (n, cumulative, want) in table {
         s.peer_sends([Data(data(n, b"m"))]);
