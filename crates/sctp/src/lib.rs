@@ -17,6 +17,8 @@
 //! # Where it departs from a SHOULD of RFC 9260
 //! - §6.2: data that was acknowledged is never dropped again; a full receiver takes what closes a
 //!   gap up to twice its buffer instead.
+//! - §6.2: a window offered as nothing only because less than a packet is left, against silly
+//!   windows, still takes what finds room.
 //! - §6.2.1 D iii: that a receiver reneged is seen when the cumulative point reaches the chunk, not
 //!   at the first SACK without it, which may be an old SACK that was overtaken.
 //! - §3.3.3: an INIT ACK with a window below 1500 is discarded as demanded, without the ABORT.
