@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use rexmit_core::serial::unwrap_u32;
 use rexmit_core::{Instant, Machine, Route};
-use rexmit_sctp::wire::{Chunk, Packet, kind};
+use rexmit_sctp::wire::{Chunk, DATA_HEADER_LEN, Packet, kind, padded};
 use rexmit_sctp::{AssociationId, AssociationStatistics, Endpoint, Event};
 
 /// What must hold for everything that an endpoint does.
@@ -105,7 +105,7 @@ impl Watched {
             let after = self.endpoint.statistics(*id);
             after.is_some_and(|after| after.traffic.packets_sent > before.traffic.packets_sent)
         };
-        let Some((id, before)) = before.iter().find(has_sent) else { return };
+        let Some((id, _)) = before.iter().find(has_sent) else { return };
         let first = unwrap_u32(1 << 32, data[0].0);
         let fresh = || Wire {
             peer_tag,
@@ -137,9 +137,11 @@ impl Watched {
             "{outstanding} bytes outstanding with a window of {}",
             wire.a_rwnd
         );
-        let (path, after) = (&before.paths[0], self.endpoint.statistics(*id));
-        let Some(after) = after else { return };
-        let (flight, cwnd) = (path.bytes_in_flight, after.paths[0].cwnd);
+        let Some(after) = self.endpoint.statistics(*id) else { return };
+        // What was given up to make place for the packet has left the flight before it.
+        let (path, packet) = (&after.paths[0], data.iter().map(|&(_, len)| in_flight(len)));
+        let flight = path.bytes_in_flight.saturating_sub(packet.sum());
+        let cwnd = path.cwnd;
         assert!(flight < cwnd, "new data with {flight} bytes in flight and a cwnd of {cwnd}");
     }
 
@@ -220,6 +222,11 @@ impl Machine for Watched {
     fn poll_timeout(&self) -> Option<Instant> {
         self.endpoint.poll_timeout()
     }
+}
+
+/// What a chunk with `len` bytes of user data counts for in the congestion window.
+fn in_flight(len: usize) -> u64 {
+    padded(DATA_HEADER_LEN + len) as u64
 }
 
 /// The address of `host` in pair number `pair`.

@@ -63,10 +63,13 @@ impl CongestionWindow {
         flight < self.cwnd
     }
 
-    /// A packet leaves: an idle window decays first, once per RTO without sending.
-    pub fn on_send(&mut self, now: Instant, rto: Duration) {
+    /// A packet leaves, with `flight` bytes in flight before it: an idle window decays first, once
+    /// per RTO without sending. With something in flight it is in use, and a decay would leave more
+    /// in flight than it holds.
+    pub fn on_send(&mut self, now: Instant, rto: Duration, flight: u64) {
         let floor = self.floor();
         if let Some(last) = self.last_sent
+            && flight == 0
             && self.cwnd > floor
             && now - last >= rto
         {
@@ -194,19 +197,29 @@ mod tests {
     }
 
     #[test]
+    fn window_that_holds_something_in_flight_does_not_decay() {
+        let rto = Duration::from_secs(1);
+        let mut w = window();
+        w.cwnd = 32_000;
+        w.on_send(Instant::from_millis(0), rto, 0);
+        w.on_send(Instant::from_millis(60_000), rto, 1000);
+        assert_eq!(w.cwnd(), 32_000);
+    }
+
+    #[test]
     fn idle_window_halves_once_per_rto_down_to_four_packets_and_never_rises() {
         let rto = Duration::from_secs(1);
         let mut w = window();
         w.cwnd = 32_000;
-        w.on_send(Instant::from_millis(0), rto);
-        w.on_send(Instant::from_millis(999), rto);
+        w.on_send(Instant::from_millis(0), rto, 0);
+        w.on_send(Instant::from_millis(999), rto, 0);
         assert_eq!(w.cwnd(), 32_000);
-        w.on_send(Instant::from_millis(2999), rto);
+        w.on_send(Instant::from_millis(2999), rto, 0);
         assert_eq!((w.cwnd(), w.ssthresh()), (8000, 32_000));
-        w.on_send(Instant::from_millis(60_000), rto);
+        w.on_send(Instant::from_millis(60_000), rto, 0);
         assert_eq!(w.cwnd(), 4000);
         w.on_timeout();
-        w.on_send(Instant::from_millis(600_000), rto);
+        w.on_send(Instant::from_millis(600_000), rto, 0);
         assert_eq!(w.cwnd(), 1000);
     }
 }

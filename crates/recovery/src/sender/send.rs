@@ -180,9 +180,10 @@ impl<P> LossRecovery<P> {
         open.units += 1;
         if open.units == 1 {
             let (number, path) = (self.ledger.next_number(), open.path);
+            let flight = self.ledger.flight(path).bytes;
             self.ledger.on_sent(now, path, cause, (unit, bytes));
             let p = self.path_mut(path);
-            p.window.on_send(now, p.timer.rto());
+            p.window.on_send(now, p.timer.rto(), flight);
             number
         } else {
             self.ledger.on_bundled(unit, bytes);

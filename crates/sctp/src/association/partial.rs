@@ -120,6 +120,7 @@ impl Association {
         forward.advanced = advanced;
         if !forward.is_owed(self.out.recovery.cumulative()) {
             forward.sent_at = None;
+            self.owed.forward_tsn = false;
             return;
         }
         let has_moved = advanced > before;
