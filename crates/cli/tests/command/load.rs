@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::process::{Rexmit, run, scratch};
+use crate::process::{Rexmit, run, scratch, wait_for_lines};
 
 struct Row {
     connection: u32,
@@ -41,7 +41,7 @@ fn thin_streams_arrive_once_and_in_order() {
     assert_eq!(sent["payload_bytes"], messages * 120);
     // Each message is at least its payload and the headers of DATA, SCTP, UDP and IP.
     let price = sent["wire_bytes_per_payload_byte"].as_f64().unwrap();
-    assert!(price > (120 + 16 + 12 + 8 + 20) as f64 / 120.0, "{sent}");
+    assert!(price > f64::from(120 + 16 + 12 + 8 + 20) / 120.0, "{sent}");
     assert_eq!(received["messages"], messages);
     for count in ["missing", "overtaken", "foreign"] {
         assert_eq!(received[count], 0, "{received}");
@@ -76,10 +76,7 @@ fn an_interrupted_receiver_keeps_its_record() {
     let arguments =
         format!("perf send --to {address} --connections 3 --interval 10ms --poisson --unordered");
     let sender = Rexmit::start_idle(arguments.split_whitespace());
-    // Until the first flush has shown that it is under way.
-    while std::fs::read_to_string(&out).is_ok_and(|text| text.lines().count() < 10) {
-        std::thread::yield_now();
-    }
+    wait_for_lines(&out, 10);
     receiver.signal("INT");
     let text = receiver.end().text();
     sender.end().assert_failed(4, "3 connections broke");
@@ -90,11 +87,14 @@ fn an_interrupted_receiver_keeps_its_record() {
 
 #[test]
 fn an_interrupted_sender_delivers_what_it_has_sent() {
-    let (receiver, address) = Rexmit::listen("perf recv --listen 127.0.0.1:0 --json", Vec::new());
+    let out = scratch("delivered.csv");
+    let (receiver, address) = Rexmit::listen(
+        &format!("perf recv --listen 127.0.0.1:0 --json --out {}", out.display()),
+        Vec::new(),
+    );
     let arguments = format!("perf send --to {address} --interval 5ms --json");
-    let mut sender = Rexmit::start_idle(arguments.split_whitespace());
-    sender.wait_for("1 connections set up");
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    let sender = Rexmit::start_idle(arguments.split_whitespace());
+    wait_for_lines(&out, 10);
     sender.signal("TERM");
     let (sent, received) = (sender.end().json(), receiver.end().json());
     assert_eq!(sent["undelivered"], 0);

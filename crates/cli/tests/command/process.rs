@@ -85,7 +85,8 @@ impl Rexmit {
         while !self.next_line().contains(what) {}
     }
 
-    fn next_line(&mut self) -> String {
+    /// The next line that it says on standard error.
+    pub(crate) fn next_line(&mut self) -> String {
         let mut line = String::new();
         let read = self.stderr.read_line(&mut line).unwrap();
         self.told.push_str(&line);
@@ -144,4 +145,16 @@ pub(crate) fn run(arguments: &str) -> Ended {
 /// A file of these tests.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Waits until a file has so many lines.
+pub(crate) fn wait_for_lines(path: &std::path::Path, count: usize) {
+    while std::fs::read_to_string(path).is_ok_and(|text| text.lines().count() < count) {
+        pause();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+fn pause() {
+    std::thread::sleep(std::time::Duration::from_millis(20));
 }

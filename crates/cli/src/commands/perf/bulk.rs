@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use rexmit_lab::load::result::BulkReceived;
 use rexmit_lab::load::{receive, send};
 
 use super::examples;
@@ -92,7 +93,7 @@ fn recv(arguments: &Recv) -> Outcome {
         let endpoint = transport.listen(*listen, transport.association(|_| {}))?;
         Ok(receive::bulk(&endpoint, super::stop_after(&signals, *duration)).await?)
     })?;
-    format.print(&received, |received| received.table())
+    format.print(&received, BulkReceived::table)
 }
 
 fn bulk_send(arguments: &Send) -> Outcome {

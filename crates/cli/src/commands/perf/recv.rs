@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rexmit_lab::load::receive;
+use rexmit_lab::load::result::Received;
 
 use super::examples;
 use crate::failure::{Failure, Kind, Outcome};
@@ -54,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let stop = super::stop_after(&signals, *duration);
         Ok(receive::thin(&endpoint, out, stop).await?)
     })?;
-    format.print(&received, |received| received.table())
+    format.print(&received, Received::table)
 }
 
 fn create(path: &Path) -> Result<File, Failure> {
