@@ -8,7 +8,7 @@
 //! ```text
 //! cargo test -p rexmit-tests                                  the usual number of seeds
 //! REXMIT_SEEDS=5000 cargo test --release -p rexmit-tests      more of them
-//! REXMIT_SEED=17 cargo test -p rexmit-tests replay -- --nocapture    one, with its story
+//! REXMIT_SEED=17 cargo test -p rexmit-tests keep_every -- --nocapture    one, with its story
 //! ```
 
 pub mod messages;
