@@ -22,6 +22,7 @@ pub(super) struct Inbound {
     pub(super) reassembly: Reassembly,
     /// Read before what `reassembly` has: left from before the peer restarted.
     leftover: VecDeque<InboundMessage>,
+    leftover_bytes: usize,
     streams: u16,
     /// The application knows that there is something to read.
     is_readable_told: bool,
@@ -41,6 +42,7 @@ impl Inbound {
             received: Received::new(unwrapped_initial_tsn(0)),
             reassembly: Reassembly::new(limits),
             leftover: VecDeque::new(),
+            leftover_bytes: 0,
             streams: config.max_inbound_streams,
             is_readable_told: false,
             advertised: config.receive_buffer_bytes,
@@ -52,6 +54,7 @@ impl Inbound {
     pub(super) fn continuing(mut self, before: &mut Self) -> Self {
         self.leftover = std::mem::take(&mut before.leftover);
         self.leftover.extend(std::iter::from_fn(|| before.reassembly.pop()));
+        self.leftover_bytes = self.leftover.iter().map(|message| message.payload.len()).sum();
         self.is_readable_told = before.is_readable_told;
         self
     }
@@ -70,8 +73,18 @@ impl Inbound {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        let left: usize = self.leftover.iter().map(|message| message.payload.len()).sum();
-        left + self.reassembly.held_bytes()
+        self.leftover_bytes + self.reassembly.held_bytes()
+    }
+
+    /// Whether as many chunks and messages are held as may be.
+    fn is_full(&self, config: &AssociationConfig) -> bool {
+        self.reassembly.is_full() || self.leftover.len() >= config.max_held_chunks
+    }
+
+    fn pop(&mut self) -> Option<InboundMessage> {
+        let Some(message) = self.leftover.pop_front() else { return self.reassembly.pop() };
+        self.leftover_bytes -= message.payload.len();
+        Some(message)
     }
 
     pub(super) fn has_message(&self) -> bool {
@@ -83,7 +96,7 @@ impl Inbound {
     fn window(&self, config: &AssociationConfig) -> usize {
         let left = config.receive_buffer_bytes.saturating_sub(self.held_bytes());
         let least = config.max_packet_bytes.min(config.receive_buffer_bytes / 2);
-        if self.reassembly.is_full() || left < least { 0 } else { left }
+        if self.is_full(config) || left < least { 0 } else { left }
     }
 
     /// Whether a new chunk of `len` bytes is taken. A closed window takes only what closes a gap,
@@ -91,12 +104,12 @@ impl Inbound {
     /// that RFC 9260 §6.2 suggests), so the missing chunk must find room.
     fn admits(&self, tsn: u64, len: usize, config: &AssociationConfig) -> bool {
         let held = self.held_bytes();
-        if held < config.receive_buffer_bytes && !self.reassembly.is_full() {
+        if held < config.receive_buffer_bytes && !self.is_full(config) {
             return true;
         }
         let is_next = tsn == self.received.cumulative() + 1;
         let closes_gap = tsn < self.received.highest();
-        (is_next && self.received.has_gap() || closes_gap && !self.reassembly.is_full())
+        (is_next && self.received.has_gap() || closes_gap && !self.is_full(config))
             && held + len <= 2 * config.receive_buffer_bytes
     }
 }
@@ -146,7 +159,7 @@ impl Association {
             ending: data.flags.ending,
             payload: data.payload,
         };
-        match self.inbound.reassembly.on_data(cx.arena, &piece) {
+        match self.inbound.reassembly.on_data(&mut cx.around.arena, &piece) {
             Ok(()) => {
                 self.inbound.received.record(tsn);
             }
@@ -210,7 +223,7 @@ impl Association {
 
     /// The next message for the application.
     pub(crate) fn receive(&mut self) -> Option<InboundMessage> {
-        let message = self.inbound.leftover.pop_front().or_else(|| self.inbound.reassembly.pop());
+        let message = self.inbound.pop();
         let Some(message) = message else {
             self.inbound.is_readable_told = false;
             return None;

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
-use rexmit_core::trace::TraceEvent;
+use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
 use rexmit_recovery::{AckOutcome, LossRecovery, TimeoutKind, Unit, UnitState};
 
 use super::partial::ForwardState;
-use super::{AbortCause, Association, Context, PRIMARY, Timer, unwrapped_initial_tsn};
+use super::{
+    AbortCause, Association, Context, PRIMARY, Surroundings, Timer, unwrapped_initial_tsn,
+};
 use crate::config::AssociationConfig;
 use crate::error::SendError;
 use crate::event::{Event, FailReason};
@@ -261,10 +263,11 @@ impl Association {
             let gaps = || blocks.clone().collect();
             cx.tracer().emit(|| TraceEvent::AckReceived { cumulative, gaps: gaps() });
         }
-        let sink = cx.sink.as_mut().map(|s| &mut **s as &mut dyn rexmit_core::trace::TraceSink);
-        let mut tracer = rexmit_core::trace::Tracer::new(now, id.index(), sink);
+        let Surroundings { events, sink, .. } = &mut *cx.around;
+        let sink = sink.as_mut().map(|sink| &mut **sink as &mut dyn TraceSink);
+        let mut tracer = Tracer::new(now, id.index(), sink);
         let Outbound { recovery, divided, outstanding_bytes, .. } = &mut self.out;
-        let (events, report) = (&mut *cx.events, self.config.report_acknowledged);
+        let report = self.config.report_acknowledged;
         let result = recovery.on_ack(now, (cumulative, blocks), &mut tracer, |unit| {
             let acknowledged = on_delivered(unit, divided, outstanding_bytes);
             if let Some(message) = acknowledged.filter(|_| report) {

@@ -45,7 +45,7 @@ impl Association {
     fn heartbeat_period(&self, cx: &mut Context<'_>, path: u8) -> Option<(Duration, Duration)> {
         let interval = self.config.heartbeat_interval?;
         let rto = self.out.recovery.timer(path).rto();
-        let jitter = cx.rng.below(u64::try_from(rto.as_nanos()).unwrap_or(u64::MAX));
+        let jitter = cx.around.rng.below(u64::try_from(rto.as_nanos()).unwrap_or(u64::MAX));
         Some((interval + rto / 2, Duration::from_nanos(jitter)))
     }
 
@@ -94,7 +94,7 @@ impl Association {
 
     /// Writes the HEARTBEAT that is due.
     pub(super) fn write_heartbeat(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
-        let nonce = cx.rng.u64();
+        let nonce = cx.around.rng.u64();
         let mut info = [0; INFO_LEN];
         info[..8].copy_from_slice(&nonce.to_be_bytes());
         info[8] = PRIMARY;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Instant, Route, TimerTable};
 
-pub(crate) use context::Context;
+pub(crate) use context::{Context, Surroundings};
 pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
 pub(crate) use transmit::{address_param, push_extensions};
 

@@ -125,7 +125,7 @@ impl Association {
                 let ms = u32::try_from(life.as_millis()).unwrap_or(u32::MAX);
                 params.push(&Param::CookiePreservative(ms));
             }
-            for &address in cx.addresses {
+            for &address in &cx.around.addresses {
                 params.push(&address_param(address));
             }
         });

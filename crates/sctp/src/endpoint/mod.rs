@@ -12,9 +12,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use rexmit_core::trace::TraceSink;
-use rexmit_core::{Instant, Machine, Rng, Route, Seed};
+use rexmit_core::{Instant, Machine, Route, Seed};
 
-use crate::association::{Association, Context, Identity};
+use crate::association::{Association, Context, Identity, Surroundings};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::error::{ConnectError, ResetError, SendError};
 use crate::event::Event;
@@ -72,11 +72,8 @@ pub struct Endpoint {
     config: EndpointConfig,
     table: Table,
     signer: CookieSigner,
-    rng: Rng,
-    arena: PayloadArena,
-    events: VecDeque<(AssociationId, Event)>,
+    around: Surroundings,
     replies: VecDeque<(Route, Vec<u8>)>,
-    sink: Option<Box<dyn TraceSink>>,
     statistics: EndpointStatistics,
 }
 
@@ -89,34 +86,6 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// Calls an association of `$endpoint` with its surroundings, then enters what changed.
-macro_rules! with_association {
-    ($endpoint:expr, $now:expr, $index:expr, |$association:ident, $cx:ident| $body:expr) => {{
-        let endpoint = &mut *$endpoint;
-        let index = $index;
-        match endpoint.table.slot_mut(index) {
-            None => None,
-            Some(slot) => {
-                let mut context = Context {
-                    now: $now,
-                    id: slot.id,
-                    addresses: &endpoint.config.addresses,
-                    rng: &mut endpoint.rng,
-                    arena: &mut endpoint.arena,
-                    events: &mut endpoint.events,
-                    sink: endpoint.sink.as_deref_mut(),
-                };
-                let $cx = &mut context;
-                let $association = &mut *slot.association;
-                let result = $body;
-                endpoint.table.update($now, index);
-                Some(result)
-            }
-        }
-    }};
-}
-use with_association;
-
 impl Endpoint {
     /// An endpoint whose tags, cookies and jitter come from `seed`: of full entropy on a network,
     /// fixed in a simulation.
@@ -127,12 +96,15 @@ impl Endpoint {
         config.validate()?;
         Ok(Self {
             signer: CookieSigner::new(seed, config.cookie_secret_lifetime),
-            rng: seed.split("endpoint").rng(),
             table: Table::new(config.cookie_lifetime + setup::MAX_COOKIE_EXTENSION),
-            arena: PayloadArena::new(),
-            events: VecDeque::new(),
+            around: Surroundings {
+                addresses: config.addresses.clone(),
+                rng: seed.split("endpoint").rng(),
+                arena: PayloadArena::new(),
+                events: VecDeque::new(),
+                sink: None,
+            },
             replies: VecDeque::new(),
-            sink: None,
             statistics: EndpointStatistics::default(),
             config,
         })
@@ -175,15 +147,8 @@ impl Endpoint {
             return Err(ConnectError::TooManyAssociations);
         }
         let identity = self.new_identity(remote_port);
-        let mut cx = Context {
-            now,
-            id: self.table.next_id(),
-            addresses: &self.config.addresses,
-            rng: &mut self.rng,
-            arena: &mut self.arena,
-            events: &mut self.events,
-            sink: self.sink.as_deref_mut(),
-        };
+        let id = self.table.next_id();
+        let mut cx = Context { now, id, around: &mut self.around };
         let association = Association::connect(&mut cx, config, identity, route);
         let id = self.table.insert(association);
         self.table.update(now, id.index());
@@ -193,20 +158,20 @@ impl Endpoint {
     fn new_identity(&mut self, remote_port: u16) -> Identity {
         let local_tag = self.new_tag();
         // Drawn in any case, so that fixing the TSN changes nothing else.
-        let random_tsn = self.rng.u32();
+        let random_tsn = self.around.rng.u32();
         Identity {
             local_port: self.config.port,
             remote_port,
             local_tag,
             local_initial_tsn: self.config.initial_tsn.unwrap_or(random_tsn),
-            tie_tags: (self.rng.u32() | 1, self.rng.u32() | 1),
+            tie_tags: (self.around.rng.u32() | 1, self.around.rng.u32() | 1),
         }
     }
 
     /// A random tag that no association here has (RFC 9260 §5.3.1).
     fn new_tag(&mut self) -> u32 {
         loop {
-            let tag = self.rng.u32();
+            let tag = self.around.rng.u32();
             let is_free = self.table.by_tag(tag).is_none() && !self.table.is_retired(tag);
             if tag != 0 && is_free {
                 return tag;
@@ -226,17 +191,14 @@ impl Endpoint {
         message: OutboundMessage,
     ) -> Result<MessageId, SendError> {
         let index = self.index_of(id).ok_or(SendError::UnknownAssociation)?;
-        with_association!(self, now, index, |association, cx| association.send(cx, message))
+        self.call(now, index, |association, cx| association.send(cx, message))
             .unwrap_or(Err(SendError::UnknownAssociation))
     }
 
     /// The next message from the peer of `id`, in delivery order.
     pub fn receive(&mut self, now: Instant, id: AssociationId) -> Option<InboundMessage> {
         let index = self.index_of(id)?;
-        let message = with_association!(self, now, index, |association, cx| {
-            let _ = cx;
-            association.receive()
-        })?;
+        let message = self.call(now, index, |association, _| association.receive())?;
         self.table.remove_if_over(index);
         message
     }
@@ -244,7 +206,7 @@ impl Endpoint {
     /// Ends the association gracefully: everything accepted on both sides is still delivered.
     pub fn shutdown(&mut self, now: Instant, id: AssociationId) {
         if let Some(index) = self.index_of(id) {
-            with_association!(self, now, index, |association, cx| association.shutdown(cx));
+            self.call(now, index, Association::shutdown);
         }
     }
 
@@ -252,7 +214,7 @@ impl Endpoint {
     /// acknowledged fails.
     pub fn abort(&mut self, now: Instant, id: AssociationId, reason: &[u8]) {
         if let Some(index) = self.index_of(id) {
-            with_association!(self, now, index, |association, cx| {
+            self.call(now, index, |association, cx| {
                 association.abort_by_user(cx, reason);
             });
         }
@@ -270,11 +232,8 @@ impl Endpoint {
         streams: &[u16],
     ) -> Result<(), ResetError> {
         let index = self.index_of(id).ok_or(ResetError::UnknownAssociation)?;
-        with_association!(self, now, index, |association, cx| {
-            let _ = cx;
-            association.reset_streams(streams)
-        })
-        .unwrap_or(Err(ResetError::UnknownAssociation))
+        self.call(now, index, |association, _| association.reset_streams(streams))
+            .unwrap_or(Err(ResetError::UnknownAssociation))
     }
 
     /// Counters of the association, while its id is good.
@@ -291,7 +250,7 @@ impl Endpoint {
 
     /// Sends the events of all associations to `sink` from now on, or to nobody.
     pub fn set_trace(&mut self, sink: Option<Box<dyn TraceSink>>) {
-        self.sink = sink;
+        self.around.sink = sink;
     }
 
     /// How many associations there are, those that ended and are not read to the end included.
@@ -304,6 +263,20 @@ impl Endpoint {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.replies.is_empty() && self.table.iter().all(|slot| slot.association.is_idle())
+    }
+
+    /// Calls the association `index` with its surroundings, then enters what changed.
+    fn call<R>(
+        &mut self,
+        now: Instant,
+        index: u32,
+        act: impl FnOnce(&mut Association, &mut Context<'_>) -> R,
+    ) -> Option<R> {
+        let slot = self.table.slot_mut(index)?;
+        let mut cx = Context { now, id: slot.id, around: &mut self.around };
+        let result = act(&mut slot.association, &mut cx);
+        self.table.update(now, index);
+        Some(result)
     }
 
     fn index_of(&self, id: AssociationId) -> Option<u32> {
@@ -335,7 +308,7 @@ impl Endpoint {
         });
         match (found, by_address) {
             (Some((index, reflected)), _) => {
-                with_association!(self, now, index, |association, cx| {
+                self.call(now, index, |association, cx| {
                     association.count_received(bytes);
                     association.on_packet(cx, (route, reflected), packet);
                 });
@@ -406,7 +379,7 @@ impl Machine for Endpoint {
 
     fn handle_timeout(&mut self, now: Instant) {
         while let Some(index) = self.table.pop_due(now) {
-            with_association!(self, now, index, |association, cx| {
+            self.call(now, index, |association, cx| {
                 if association.next_timeout().is_some_and(|at| at <= now) {
                     association.on_timeout(cx);
                 }
@@ -421,9 +394,8 @@ impl Machine for Endpoint {
             return Some(route);
         }
         while let Some(index) = self.table.first_ready() {
-            let route = with_association!(self, now, index, |association, cx| {
-                association.poll_transmit(cx, packet)
-            });
+            let route =
+                self.call(now, index, |association, cx| association.poll_transmit(cx, packet));
             if let Some(Some(route)) = route {
                 self.table.rotate_ready();
                 return Some(route);
@@ -436,7 +408,7 @@ impl Machine for Endpoint {
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {
-        let (id, event) = self.events.pop_front()?;
+        let (id, event) = self.around.events.pop_front()?;
         if matches!(event, Event::Closed(_))
             && let Some(slot) = self.table.slot_mut(id.index()).filter(|slot| slot.id == id)
         {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rexmit_core::{Instant, Route};
 
 use super::cookie::StateCookie;
-use super::{AssociationId, Endpoint, with_association};
+use super::{AssociationId, Endpoint};
 use crate::association::{
     Association, Context, Extras, Identity, InitError, PeerParameters, address_param,
     push_extensions, read_init,
@@ -80,10 +80,7 @@ impl Endpoint {
         let Some(slot) = self.table.slot(index) else { return };
         let association = &slot.association;
         if association.is_shutdown_ack_sent() {
-            with_association!(self, now, index, |association, cx| {
-                let _ = cx;
-                association.repeat_shutdown_ack();
-            });
+            self.call(now, index, |association, _| association.repeat_shutdown_ack());
             return;
         }
         let is_known = |address| association.peer_addresses().any(|known| known == address);
@@ -147,7 +144,7 @@ impl Endpoint {
         writer.init_ack(&init_ack, |params| {
             params.push(&Param::StateCookie(&cookie));
             push_extensions(params, &config);
-            for &address in &self.config.addresses {
+            for &address in &self.around.addresses {
                 params.push(&address_param(address));
             }
             for param in Params::new(&extras.unrecognized).flatten() {
@@ -170,7 +167,7 @@ impl Endpoint {
         let Some(index) = self.init_ack_from_elsewhere(route, packet) else {
             return self.deliver(now, route, packet, bytes);
         };
-        with_association!(self, now, index, |association, cx| {
+        self.call(now, index, |association, cx| {
             association.count_received(bytes);
             let known = association.primary_route();
             association.on_packet(cx, (known, false), packet);
@@ -267,7 +264,7 @@ impl Endpoint {
             Some(index) => self.compare_tags(now, (confirmed, index), &cookie),
         };
         if let Some(index) = index {
-            with_association!(self, now, index, |association, cx| {
+            self.call(now, index, |association, cx| {
                 association.count_received(bytes);
                 association.on_packet(cx, (route, false), packet);
             });
@@ -320,15 +317,8 @@ impl Endpoint {
         }
         let identity = self.with_tie_tags(cookie.identity);
         let config = Arc::clone(&self.config.association);
-        let mut cx = Context {
-            now,
-            id: self.table.next_id(),
-            addresses: &self.config.addresses,
-            rng: &mut self.rng,
-            arena: &mut self.arena,
-            events: &mut self.events,
-            sink: self.sink.as_deref_mut(),
-        };
+        let id = self.table.next_id();
+        let mut cx = Context { now, id, around: &mut self.around };
         let association = Association::accept(&mut cx, config, identity, (route, &cookie.peer));
         let id: AssociationId = self.table.insert(association);
         self.table.update(now, id.index());
@@ -337,7 +327,7 @@ impl Endpoint {
 
     /// An association gets Tie-Tags of its own, which no cookie has told before.
     fn with_tie_tags(&mut self, identity: Identity) -> Identity {
-        Identity { tie_tags: (self.rng.u32() | 1, self.rng.u32() | 1), ..identity }
+        Identity { tie_tags: (self.around.rng.u32() | 1, self.around.rng.u32() | 1), ..identity }
     }
 
     /// A good cookie for an association that exists: Table 12 of RFC 9260 §5.2.4. Returns the
@@ -357,30 +347,27 @@ impl Endpoint {
         match (local_matches, peer_matches) {
             // A: the peer has restarted.
             (false, false) if has_ties && is_shutdown_ack_sent => {
-                with_association!(self, now, index, |association, cx| {
-                    let _ = cx;
-                    association.refuse_restart();
-                });
+                self.call(now, index, |association, _| association.refuse_restart());
                 None
             }
             (false, false) if has_ties => {
                 let identity = self.with_tie_tags(cookie.identity);
                 self.table.forget_addresses(index);
-                with_association!(self, now, index, |association, cx| {
+                self.call(now, index, |association, cx| {
                     association.restart(cx, identity, (route, &cookie.peer));
                 });
                 Some(index)
             }
             // B: both sides have begun.
             (true, false) => {
-                with_association!(self, now, index, |association, cx| {
+                self.call(now, index, |association, cx| {
                     association.on_collision(cx, &cookie.peer);
                 });
                 Some(index)
             }
             // D: a repeated cookie.
             (true, true) => {
-                with_association!(self, now, index, |association, cx| {
+                self.call(now, index, |association, cx| {
                     association.on_cookie_echo_again(cx);
                 });
                 Some(index)
