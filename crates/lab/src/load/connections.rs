@@ -10,6 +10,7 @@ use rexmit::{
     EndpointConfig, Event,
 };
 use rexmit_core::Seed;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -73,6 +74,7 @@ impl Target {
 
     /// Sets up `count` associations, in the order of their numbers.
     pub(super) async fn connect_all(&self, count: u32) -> Result<Vec<Connection>, LoadError> {
+        raise_descriptor_limit();
         let first = draw_port();
         let mut connections = Vec::with_capacity(count as usize);
         let mut setups = JoinSet::new();
@@ -124,6 +126,13 @@ impl Target {
 /// Ports that were just used may still be known to the receiver, so that a fixed one would not do.
 fn draw_port() -> u16 {
     FIRST_PORT + Seed::from_u64(now().as_nanos()).rng().below(PORTS.into()) as u16
+}
+
+/// Each connection has a socket and a timer. As many as the system allows, not as it gives at first.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // If it is refused, the connections that go beyond it say so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 type Setup = Result<(u32, Connection), LoadError>;
