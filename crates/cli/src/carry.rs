@@ -4,7 +4,6 @@
 //! slow down the peer, and a slow network the reading of the input.
 
 use std::io::{self, BufRead, Read, Write};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -57,16 +56,7 @@ pub(crate) struct Carry {
 /// What both directions know of each other.
 #[derive(Default)]
 struct Shared {
-    statistics: Mutex<AssociationStatistics>,
     peer_input_ended: Notify,
-}
-
-impl Shared {
-    fn look(&self, association: &Association) {
-        if let Some(latest) = association.statistics() {
-            *self.statistics.lock().unwrap_or_else(PoisonError::into_inner) = latest;
-        }
-    }
 }
 
 impl Carry {
@@ -82,7 +72,7 @@ impl Carry {
         let traffic = async {
             tokio::join!(
                 self.send(&association, &shared),
-                receive(&association, output, &shared),
+                receive(&association, output),
                 self.watch(&association, &shared),
             )
         };
@@ -95,8 +85,9 @@ impl Carry {
         };
         received?;
         writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        self.tell_statistics(&shared)?;
-        judge(&association.closed().await, failed)?;
+        let reason = association.closed().await;
+        self.tell_statistics(&association.statistics())?;
+        judge(&reason, failed)?;
         Ok(has_ended_it)
     }
 
@@ -122,7 +113,6 @@ impl Carry {
                 return false;
             }
         }
-        shared.look(association);
         if self.keep_open {
             if let Err(error) = association.reset_streams(&[]) {
                 self.note(&format!("the peer is not told of the end of the input: {error}"));
@@ -165,7 +155,6 @@ impl Carry {
     async fn watch(&self, association: &Association, shared: &Shared) -> u64 {
         let mut failed = 0;
         while let Some(event) = association.event().await {
-            shared.look(association);
             match &event {
                 Event::PeerResetStreams(_) | Event::PeerShutdown => {
                     shared.peer_input_ended.notify_one();
@@ -190,10 +179,9 @@ impl Carry {
         }
     }
 
-    fn tell_statistics(&self, shared: &Shared) -> Outcome {
-        let statistics = shared.statistics.lock().unwrap_or_else(PoisonError::into_inner);
+    fn tell_statistics(&self, statistics: &AssociationStatistics) -> Outcome {
         if self.json {
-            eprintln!("{}", serde_json::to_string(&*statistics).map_err(io::Error::from)?);
+            eprintln!("{}", serde_json::to_string(statistics).map_err(io::Error::from)?);
         } else if self.verbose {
             let (traffic, recovery) = (&statistics.traffic, &statistics.recovery);
             eprintln!(
@@ -226,13 +214,8 @@ fn read_some(input: &mut impl Read, bytes: usize, payload: &mut Vec<u8>) -> io::
     Ok(read)
 }
 
-async fn receive(
-    association: &Association,
-    output: mpsc::Sender<Bytes>,
-    shared: &Shared,
-) -> Outcome {
+async fn receive(association: &Association, output: mpsc::Sender<Bytes>) -> Outcome {
     while let Some(message) = association.recv().await {
-        shared.look(association);
         if output.send(message.payload).await.is_err() {
             association.abort(b"the output was closed");
             return Err(Failure::new(

@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         bytes += message.payload.len();
     }
     let elapsed = (now() - start).as_secs_f64();
-    let statistics = sender.await??.ok_or("no statistics")?;
+    let statistics = sender.await??;
     println!(
         "{size} B: {:.0} Mbit/s, {:.0} messages/s, {:?}",
         bytes as f64 * 8e-6 / elapsed,

@@ -258,7 +258,7 @@ async fn dropping_the_last_handle_shuts_down_gracefully() {
     // The peer has sent more than fits, which nobody will read.
     let limit = AssociationConfig::default().receive_buffer_bytes;
     let filled = async {
-        while clone.statistics().unwrap().receive_buffered_bytes < limit - 10_000
+        while clone.statistics().receive_buffered_bytes < limit - 10_000
             || pair.theirs.try_send(OutboundMessage::new(0, vec![0; 1000])).is_ok()
         {
             let _ = pair.theirs.try_send(OutboundMessage::new(0, vec![0; 1000]));

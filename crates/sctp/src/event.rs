@@ -63,8 +63,8 @@ pub enum Event {
     },
     /// The peer reported an error (COMMUNICATION ERROR): its cause code of RFC 9260 §3.3.10.
     PeerError(u16),
-    /// The last event. Messages that had arrived can still be received; after the last one, or now
-    /// if there is none, the id is gone.
+    /// The last event. Messages that had arrived can still be received; after the last one, or
+    /// with the next call of `poll_event` if there is none, the id is gone.
     Closed(CloseReason),
 }
 

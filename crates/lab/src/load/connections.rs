@@ -18,8 +18,6 @@ use super::LoadError;
 
 /// Set-ups under way at a time.
 const SETUPS_AT_A_TIME: u32 = 32;
-/// How often it is looked whether everything is acknowledged.
-const LOOK: Duration = Duration::from_millis(5);
 /// SCTP ports that systems do not hand out to services (RFC 6335 §6).
 const FIRST_PORT: u16 = 49_152;
 const PORTS: u16 = u16::MAX - FIRST_PORT;
@@ -156,17 +154,10 @@ fn unspecified(remote: SocketAddr) -> IpAddr {
 }
 
 impl Connection {
-    /// Waits until everything is acknowledged, and ends the association gracefully.
+    /// Ends the association gracefully, which waits until everything is acknowledged.
     pub(super) async fn finish(self) -> Ended {
-        let mut statistics = AssociationStatistics::default();
-        while let Some(latest) = self.association.statistics() {
-            statistics = latest;
-            if statistics.send_buffered_bytes == 0 || self.association.close_reason().is_some() {
-                break;
-            }
-            sleep_until(now() + LOOK).await;
-        }
         let reason = self.association.shutdown().await;
+        let statistics = self.association.statistics();
         let mut failed = 0;
         while let Some(event) = self.association.try_event() {
             failed += match event {

@@ -63,7 +63,7 @@ impl Flow {
             result = both => result?,
             () = clock::sleep_until(deadline) => LatencyDistribution::new(),
         };
-        let Some(statistics) = self.sender.statistics() else { return Err(self.ended_early()) };
+        let statistics = self.sender.statistics();
         let ends = [self.sender, self.receiver];
         let records = records.into_inner();
         Ok(Finished { records, recovery: statistics.recovery, lateness, ends })
@@ -113,7 +113,9 @@ impl Flow {
 
     /// Waits until everything is acknowledged, so that each end of a run is the same.
     async fn settle(&self) {
-        while self.sender.statistics().is_some_and(|s| s.send_buffered_bytes > 0) {
+        while self.sender.statistics().send_buffered_bytes > 0
+            && self.sender.close_reason().is_none()
+        {
             clock::sleep_until(clock::now() + LOOK_AGAIN).await;
         }
     }

@@ -180,11 +180,10 @@ impl Association {
         self.handle.shared.lock().associations.get_mut(&self.cell().id)?.events.pop()
     }
 
-    /// What was exchanged, lost and sent again so far; `None` once the association has ended and
-    /// everything was received.
+    /// What was exchanged, lost and sent again so far, or until the end.
     #[must_use]
-    pub fn statistics(&self) -> Option<AssociationStatistics> {
-        self.handle.shared.lock().sctp.statistics(self.cell().id)
+    pub fn statistics(&self) -> AssociationStatistics {
+        self.handle.shared.lock().association_statistics(self.cell().id)
     }
 
     /// Asks the peer to reset outgoing streams (RFC 6525), all of them if `streams` is empty. An

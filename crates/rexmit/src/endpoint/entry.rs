@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use rexmit_sctp::CloseReason;
+use rexmit_sctp::{AssociationStatistics, CloseReason};
 
 use crate::association::Cell;
 use crate::event::EventQueue;
@@ -16,6 +16,8 @@ pub(crate) struct Entry {
     pub(crate) established: Option<Established>,
     /// `None` while it lasts.
     pub(crate) closed: Option<CloseReason>,
+    /// The last statistics, once it has ended.
+    pub(crate) statistics: Option<Box<AssociationStatistics>>,
     pub(crate) events: EventQueue,
     /// Nobody has a handle any more: what arrives is thrown away.
     pub(crate) is_orphaned: bool,
@@ -32,6 +34,6 @@ pub(crate) struct Established {
 impl Entry {
     pub(crate) fn new(cell: Arc<Cell>, established: Option<Established>) -> Self {
         let events = EventQueue::default();
-        Self { cell, established, closed: None, events, is_orphaned: false }
+        Self { cell, established, closed: None, statistics: None, events, is_orphaned: false }
     }
 }

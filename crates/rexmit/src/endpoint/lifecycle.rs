@@ -185,10 +185,12 @@ impl State {
     }
 
     fn on_closed(&mut self, now: Instant, id: AssociationId, reason: &CloseReason) -> bool {
+        let statistics = self.sctp.statistics(id).map(Box::new);
         let Some(entry) = self.associations.get_mut(&id) else { return false };
         if entry.closed.replace(reason.clone()).is_some() {
             return false;
         }
+        entry.statistics = statistics;
         self.open -= 1;
         entry.events.push(Event::Closed(reason.clone()));
         self.wakes.association(&entry.cell, Waiting::Change);

@@ -9,7 +9,8 @@ use std::task::{Context, Poll, Waker};
 
 use rexmit_core::{Instant, Machine as _};
 use rexmit_sctp::{
-    self as sctp, AssociationId, InboundMessage, MessageId, OutboundMessage, SendError,
+    self as sctp, AssociationId, AssociationStatistics, InboundMessage, MessageId, OutboundMessage,
+    SendError,
 };
 use rustc_hash::FxHashMap;
 
@@ -191,14 +192,32 @@ impl State {
         }
     }
 
+    /// What an association has counted, or had when it ended.
+    pub(crate) fn association_statistics(&self, id: AssociationId) -> AssociationStatistics {
+        let at_end = self.associations.get(&id).and_then(|entry| entry.statistics.as_deref());
+        at_end.cloned().or_else(|| self.sctp.statistics(id)).unwrap_or_default()
+    }
+
     /// The next message of an association.
     pub(crate) fn receive(&mut self, now: Instant, id: AssociationId) -> Received {
         if let Some(message) = self.sctp.receive(now, id) {
+            self.count_received_after_end(id, &message);
             return Received::Message(message);
         }
         match self.associations.get(&id) {
             Some(entry) if entry.closed.is_none() => Received::Nothing,
             _ => Received::End,
+        }
+    }
+
+    /// What is received after the end belongs to the final statistics, too.
+    fn count_received_after_end(&mut self, id: AssociationId, message: &InboundMessage) {
+        let entry = self.associations.get_mut(&id);
+        if let Some(statistics) = entry.and_then(|entry| entry.statistics.as_deref_mut()) {
+            let len = message.payload.len();
+            statistics.traffic.messages_delivered += 1;
+            statistics.traffic.payload_delivered_bytes += len as u64;
+            statistics.receive_buffered_bytes -= len;
         }
     }
 

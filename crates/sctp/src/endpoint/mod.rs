@@ -74,6 +74,8 @@ pub struct Endpoint {
     signer: CookieSigner,
     around: Surroundings,
     replies: VecDeque<(Route, Vec<u8>)>,
+    /// The association whose last event was taken just now: its statistics can still be asked for.
+    told: Option<u32>,
     statistics: EndpointStatistics,
 }
 
@@ -105,6 +107,7 @@ impl Endpoint {
                 sink: None,
             },
             replies: VecDeque::new(),
+            told: None,
             statistics: EndpointStatistics::default(),
             config,
         })
@@ -236,7 +239,8 @@ impl Endpoint {
             .unwrap_or(Err(ResetError::UnknownAssociation))
     }
 
-    /// Counters of the association, while its id is good.
+    /// Counters of the association, while its id is good; the final ones right after
+    /// [`Event::Closed`] was taken.
     #[must_use]
     pub fn statistics(&self, id: AssociationId) -> Option<AssociationStatistics> {
         self.table.find(id).map(|slot| slot.association.statistics())
@@ -408,12 +412,15 @@ impl Machine for Endpoint {
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {
+        if let Some(told) = self.told.take() {
+            self.table.remove_if_over(told);
+        }
         let (id, event) = self.around.events.pop_front()?;
         if matches!(event, Event::Closed(_))
             && let Some(slot) = self.table.slot_mut(id.index()).filter(|slot| slot.id == id)
         {
             slot.is_closed_told = true;
-            self.table.remove_if_over(id.index());
+            self.told = Some(id.index());
         }
         Some((id, event))
     }
