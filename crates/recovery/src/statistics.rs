@@ -1,10 +1,12 @@
 //! What a sender counted.
 
+use std::ops::AddAssign;
+
 use rexmit_core::trace::SendCause;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A count for each cause of sending something again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByCause {
     /// The retransmission timer expired.
     pub timeout: u64,
@@ -23,7 +25,8 @@ impl ByCause {
         self.timeout + self.fast_retransmit + self.bundled + self.window_probe
     }
 
-    pub(crate) const fn count(&mut self, cause: SendCause) {
+    /// Adds one unit that was sent because of `cause`; new data are no repetition.
+    pub const fn count(&mut self, cause: SendCause) {
         match cause {
             SendCause::New => {}
             SendCause::Timeout => self.timeout += 1,
@@ -31,6 +34,15 @@ impl ByCause {
             SendCause::Bundled => self.bundled += 1,
             SendCause::WindowProbe => self.window_probe += 1,
         }
+    }
+}
+
+impl AddAssign for ByCause {
+    fn add_assign(&mut self, other: Self) {
+        self.timeout += other.timeout;
+        self.fast_retransmit += other.fast_retransmit;
+        self.bundled += other.bundled;
+        self.window_probe += other.window_probe;
     }
 }
 
@@ -58,5 +70,24 @@ impl RecoveryStatistics {
     #[must_use]
     pub fn loss_rate(&self) -> f64 {
         if self.packets == 0 { 0.0 } else { self.packets_lost as f64 / self.packets as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_has_its_own_count_and_new_data_has_none() {
+        use SendCause::{Bundled, FastRetransmit, New, Timeout, WindowProbe};
+        let mut counts = ByCause::default();
+        for (cause, times) in
+            [(New, 100), (Timeout, 3), (FastRetransmit, 5), (Bundled, 7), (WindowProbe, 11)]
+        {
+            (0..times).for_each(|_| counts.count(cause));
+        }
+        let expected = ByCause { timeout: 3, fast_retransmit: 5, bundled: 7, window_probe: 11 };
+        assert_eq!(counts, expected);
+        assert_eq!(counts.total(), 26);
     }
 }

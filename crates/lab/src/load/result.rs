@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Target;
 use super::connections::Ended;
-use crate::measure::{ByCause, Counters, LatencySummary, millis};
+use crate::measure::{Counters, LatencySummary, millis};
 
 /// What the sender counted. In JSON, `counters` are spread out among the other fields.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -65,8 +65,8 @@ impl Sent {
         self.payload_bytes += traffic.payload_accepted_bytes;
         let bytes = traffic.bytes_sent + traffic.packets_sent * self.header_bytes;
         self.counters += Counters {
-            retransmissions: by_cause(&recovery.retransmitted),
-            spurious: by_cause(&recovery.spurious),
+            retransmissions: recovery.retransmitted,
+            spurious: recovery.spurious,
             packets: traffic.packets_sent,
             wire_bytes: bytes,
         };
@@ -115,15 +115,6 @@ impl Sent {
             );
         }
         text
-    }
-}
-
-fn by_cause(counted: &rexmit_sctp::recovery::ByCause) -> ByCause {
-    ByCause {
-        timeout: counted.timeout,
-        fast_retransmit: counted.fast_retransmit,
-        bundled: counted.bundled,
-        window_probe: counted.window_probe,
     }
 }
 

@@ -3,49 +3,8 @@
 
 use std::ops::AddAssign;
 
-use rexmit_core::trace::SendCause;
+use rexmit_sctp::recovery::{ByCause, RecoveryStatistics};
 use serde::{Deserialize, Serialize};
-
-/// Data units (chunks) sent again, by cause.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct ByCause {
-    /// The retransmission timer had expired.
-    pub timeout: u64,
-    /// Enough missing reports had come.
-    pub fast_retransmit: u64,
-    /// Taken along by a retransmission that had room.
-    pub bundled: u64,
-    /// A probe of a closed receive window.
-    pub window_probe: u64,
-}
-
-impl ByCause {
-    /// Adds `units` that were sent because of `cause`; new data are no retransmission.
-    pub const fn count(&mut self, cause: SendCause, units: u64) {
-        match cause {
-            SendCause::New => {}
-            SendCause::Timeout => self.timeout += units,
-            SendCause::FastRetransmit => self.fast_retransmit += units,
-            SendCause::Bundled => self.bundled += units,
-            SendCause::WindowProbe => self.window_probe += units,
-        }
-    }
-
-    /// All causes together.
-    #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.timeout + self.fast_retransmit + self.bundled + self.window_probe
-    }
-}
-
-impl AddAssign for ByCause {
-    fn add_assign(&mut self, other: Self) {
-        self.timeout += other.timeout;
-        self.fast_retransmit += other.fast_retransmit;
-        self.bundled += other.bundled;
-        self.window_probe += other.window_probe;
-    }
-}
 
 /// Counts of one run, all associations together.
 ///
@@ -61,6 +20,13 @@ pub struct Counters {
     pub packets: u64,
     /// Bytes of those packets, with the headers that the driver counts.
     pub wire_bytes: u64,
+}
+
+impl From<&RecoveryStatistics> for Counters {
+    /// What a sender counted; what was on the wire is for the driver to say.
+    fn from(sender: &RecoveryStatistics) -> Self {
+        Self { retransmissions: sender.retransmitted, spurious: sender.spurious, ..Self::default() }
+    }
 }
 
 impl Counters {
@@ -82,20 +48,6 @@ impl AddAssign for Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_cause_has_its_own_count_and_new_data_has_none() {
-        let mut counts = ByCause::default();
-        counts.count(SendCause::New, 100);
-        counts.count(SendCause::Timeout, 1);
-        counts.count(SendCause::Timeout, 2);
-        counts.count(SendCause::FastRetransmit, 5);
-        counts.count(SendCause::Bundled, 7);
-        counts.count(SendCause::WindowProbe, 11);
-        let expected = ByCause { timeout: 3, fast_retransmit: 5, bundled: 7, window_probe: 11 };
-        assert_eq!(counts, expected);
-        assert_eq!(counts.total(), 26);
-    }
 
     #[test]
     fn packets_and_bytes_on_the_wire_add_up() {

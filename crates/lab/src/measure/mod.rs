@@ -12,7 +12,7 @@ mod recorder;
 mod result;
 
 pub use ccdf::Ccdf;
-pub use counters::{ByCause, Counters};
+pub use counters::Counters;
 pub use latency::{LatencyDistribution, LatencySummary};
 pub use message::MessageRecord;
 pub use recorder::{DEFAULT_EVENT_LIMIT, Recorder, Recording, TimedEvent};

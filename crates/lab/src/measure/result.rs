@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_sctp::recovery::ByCause;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ByCause, Ccdf, Counters, LatencyDistribution, LatencySummary, MessageRecord, Recording, millis,
+    Ccdf, Counters, LatencyDistribution, LatencySummary, MessageRecord, Recording, millis,
 };
 use crate::timesequence::TimeSequence;
 

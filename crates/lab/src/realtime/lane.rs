@@ -7,12 +7,12 @@ use std::time::Duration;
 use rexmit::emulator::{Emulator, EmulatorConfig, EmulatorStatistics};
 use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, clock};
 use rexmit_core::Seed;
-use rexmit_sctp::recovery::{self, PROFILES};
+use rexmit_sctp::recovery::PROFILES;
 use tokio::task::JoinSet;
 
 use super::flow::{Flow, OnDelivery};
 use super::{RealtimeError, Replay, Span, in_order};
-use crate::measure::{ByCause, Counters, LatencyDistribution, Recorder, Run};
+use crate::measure::{Counters, LatencyDistribution, Recorder, Run};
 
 /// How long an association may take to come about: several lost packets of its set-up.
 const SET_UP_PATIENCE: Duration = Duration::from_secs(60);
@@ -108,7 +108,7 @@ impl Lane {
         let mut sending = LatencyDistribution::new();
         for flow in finished {
             sending.merge(&flow.lateness);
-            run.counters += counters(&flow.recovery);
+            run.counters += Counters::from(&flow.recovery);
             run.messages.extend(flow.records);
             flow.ends.iter().for_each(|end| end.abort(b"the replay is over"));
         }
@@ -146,20 +146,5 @@ fn count_wire(counters: &mut Counters, before: &EmulatorStatistics, after: &Emul
         let packets = after.path.offered - before.path.offered;
         let bytes = after.path.offered_bytes - before.path.offered_bytes;
         counters.on_wire(packets, bytes + packets * LOWER_HEADER_BYTES);
-    }
-}
-
-/// What a sender counted, in the lab's words.
-fn counters(sender: &recovery::RecoveryStatistics) -> Counters {
-    let by_cause = |counts: recovery::ByCause| ByCause {
-        timeout: counts.timeout,
-        fast_retransmit: counts.fast_retransmit,
-        bundled: counts.bundled,
-        window_probe: counts.window_probe,
-    };
-    Counters {
-        retransmissions: by_cause(sender.retransmitted),
-        spurious: by_cause(sender.spurious),
-        ..Counters::default()
     }
 }

@@ -203,9 +203,9 @@ impl<'a> Stream<'a> {
     fn send_again(&mut self, message: u64, cause: SendCause) {
         if !self.outstanding[&message].was_lost {
             self.tell(TraceEvent::PacketSpurious { packet: message });
-            self.counters.spurious.count(cause, 1);
+            self.counters.spurious.count(cause);
         }
-        self.counters.retransmissions.count(cause, 1);
+        self.counters.retransmissions.count(cause);
         self.send(message, cause);
     }
 
