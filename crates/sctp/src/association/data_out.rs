@@ -17,6 +17,9 @@ use crate::message::{MessageId, OutboundMessage};
 use crate::streams::{Fragment, SendQueue};
 use crate::wire::Sack;
 
+/// For how many divided messages memory is kept when none is under way.
+const KEPT_DIVIDED: usize = 4;
+
 /// The sending half of an association.
 #[derive(Debug)]
 pub(super) struct Outbound {
@@ -424,5 +427,9 @@ fn on_delivered(
     }
     // A divided message that is not tracked any more was given up, though its end had arrived.
     let _is_tracked = divided.front().filter(|front| front.id == message)?;
-    divided.pop_front().map(|divided| divided.id)
+    let id = divided.pop_front().map(|divided| divided.id);
+    if divided.is_empty() && divided.capacity() > KEPT_DIVIDED {
+        divided.shrink_to(KEPT_DIVIDED);
+    }
+    id
 }

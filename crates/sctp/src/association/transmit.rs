@@ -56,6 +56,7 @@ impl Owed {
 
     pub(super) fn heartbeat_ack(&mut self, route: Route, info: &[u8]) {
         if info.len() <= MAX_ECHOED_BYTES && self.heartbeat_acks.len() < MAX_HEARTBEAT_ACKS {
+            self.heartbeat_acks.reserve_exact(1); // There is hardly ever a second.
             self.heartbeat_acks.push_back((route, info.into()));
         }
     }
