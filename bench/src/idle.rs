@@ -16,7 +16,19 @@ const MANY: u32 = 100_000;
 const LIMIT_BYTES: f64 = 4096.0;
 const PORT: u16 = 5000;
 const MESSAGE_BYTES: usize = 100;
+const BURST_MESSAGES: u32 = 100;
 const PING_PONGS: u32 = 20_000;
+
+/// What an association did before it became idle.
+#[derive(Clone, Copy)]
+pub enum Past {
+    /// It was only established.
+    None,
+    /// One message each way.
+    Message,
+    /// [`BURST_MESSAGES`] at once each way.
+    Burst,
+}
 
 /// A client and a server endpoint with any number of associations between them, and nothing in
 /// between.
@@ -39,12 +51,12 @@ fn route(number: u32) -> Route {
 }
 
 impl Crowd {
-    /// So many associations, established; then `messages` of 100 bytes in each direction of each.
+    /// So many associations, established, with this past.
     ///
     /// # Panics
     /// If one of them is not established, or a message not delivered.
     #[must_use]
-    pub fn new(associations: u32, messages: u32) -> Self {
+    pub fn new(associations: u32, past: Past) -> Self {
         let endpoint = |seed, accept| {
             let config = EndpointConfig { accept, ..EndpointConfig::default() };
             Endpoint::new(config, &Seed::from_u64(seed)).expect("the default is valid")
@@ -64,9 +76,11 @@ impl Crowd {
         }
         assert_eq!(crowd.of_client.len(), associations as usize);
         assert_eq!(crowd.of_server.len(), associations as usize);
-        for _ in 0..messages {
-            for number in 0..associations as usize {
-                crowd.ping_pong(number);
+        for number in 0..associations as usize {
+            match past {
+                Past::None => {}
+                Past::Message => crowd.ping_pong(number, 1),
+                Past::Burst => crowd.ping_pong(number, BURST_MESSAGES),
             }
         }
         // Until the last acknowledgement was sent.
@@ -96,17 +110,23 @@ impl Crowd {
         }
     }
 
-    /// A message to the server and one back.
-    fn ping_pong(&mut self, number: usize) {
+    /// So many messages to the server, and as many back.
+    fn ping_pong(&mut self, number: usize, messages: u32) {
         let (here, there) = (self.of_client[number], self.of_server[number]);
         let message = || OutboundMessage::new(0, vec![0; MESSAGE_BYTES]);
         self.now += Duration::from_nanos(100);
-        self.client.send(self.now, here, message()).expect("there is room");
+        for _ in 0..messages {
+            self.client.send(self.now, here, message()).expect("there is room");
+        }
         self.pump();
-        self.server.receive(self.now, there).expect("it has arrived");
-        self.server.send(self.now, there, message()).expect("there is room");
+        for _ in 0..messages {
+            self.server.receive(self.now, there).expect("it has arrived");
+            self.server.send(self.now, there, message()).expect("there is room");
+        }
         self.pump();
-        self.client.receive(self.now, here).expect("it has arrived");
+        for _ in 0..messages {
+            self.client.receive(self.now, here).expect("it has arrived");
+        }
     }
 
     /// Lets time pass, with what is due in it.
@@ -139,19 +159,27 @@ fn take_events(endpoint: &mut Endpoint, ids: &mut Vec<AssociationId>) {
 /// Everything about idle associations; `counted` returns how many bytes more are allocated after a
 /// call than before it.
 pub fn measure(counted: fn(&mut dyn FnMut()) -> i64, repetitions: usize) -> Vec<Row> {
-    let mut rows = vec![memory(counted, 0), memory(counted, 1)];
-    let mut crowds = [FEW, SOME, MANY].map(|n| Crowd::new(n, 1));
+    let mut rows = vec![
+        memory(counted, Past::None),
+        memory(counted, Past::Message),
+        memory(counted, Past::Burst),
+    ];
+    let mut crowds = [FEW, SOME, MANY].map(|n| Crowd::new(n, Past::Message));
     let [few, some, many] = &mut crowds;
     rows.push(ping_pongs(few, many, repetitions));
     rows.push(heartbeats(some, many));
     rows
 }
 
-fn memory(counted: fn(&mut dyn FnMut()) -> i64, messages: u32) -> Row {
+fn memory(counted: fn(&mut dyn FnMut()) -> i64, past: Past) -> Row {
     let mut crowd = None;
-    let bytes = counted(&mut || crowd = Some(Crowd::new(MANY, messages)));
+    let bytes = counted(&mut || crowd = Some(Crowd::new(MANY, past)));
     let each = bytes as f64 / (2.0 * f64::from(MANY));
-    let after = if messages == 0 { "just established" } else { "after a message each way" };
+    let after = match past {
+        Past::None => "just established".into(),
+        Past::Message => "after a message each way".into(),
+        Past::Burst => format!("after {BURST_MESSAGES} at once each way"),
+    };
     Row {
         what: format!("memory of an idle association, {after}"),
         ours: format!("{each:.0} bytes"),
@@ -172,7 +200,7 @@ fn ping_pongs(few: &mut Crowd, many: &mut Crowd, repetitions: usize) -> Row {
     for _ in 0..repetitions {
         for (crowd, times) in [&mut *few, &mut *many].into_iter().zip(&mut times) {
             let last = crowd.of_client.len() - 1;
-            let ((), elapsed) = cpu_time(|| (0..PING_PONGS).for_each(|_| crowd.ping_pong(last)));
+            let ((), elapsed) = cpu_time(|| (0..PING_PONGS).for_each(|_| crowd.ping_pong(last, 1)));
             times.push(elapsed.as_nanos() as f64 / f64::from(PING_PONGS));
         }
     }

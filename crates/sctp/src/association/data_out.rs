@@ -23,6 +23,8 @@ use crate::wire::Sack;
 /// DATA chunks beyond the cumulative point at most: half the space of stream sequence numbers, so
 /// that the peer can tell an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
 const MAX_OUTSTANDING: u64 = i16::MAX as u64;
+/// For how many divided messages memory is kept when none is under way.
+const KEPT_DIVIDED: usize = 4;
 
 /// The sending half of an association.
 #[derive(Debug)]
@@ -463,5 +465,9 @@ fn on_delivered(
     }
     // A divided message that is not tracked any more was given up, though its end had arrived.
     let _is_tracked = divided.front().filter(|front| front.id == message)?;
-    divided.pop_front().map(|divided| divided.id)
+    let id = divided.pop_front().map(|divided| divided.id);
+    if divided.is_empty() && divided.capacity() > KEPT_DIVIDED {
+        divided.shrink_to(KEPT_DIVIDED);
+    }
+    id
 }

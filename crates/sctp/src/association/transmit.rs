@@ -57,6 +57,7 @@ impl Owed {
 
     pub(super) fn heartbeat_ack(&mut self, route: Route, value: &[u8]) {
         if value.len() <= MAX_ECHOED_BYTES && self.heartbeat_acks.len() < MAX_HEARTBEAT_ACKS {
+            self.heartbeat_acks.reserve_exact(1); // There is hardly ever a second.
             self.heartbeat_acks.push_back((route, value.into()));
         }
     }
@@ -187,15 +188,20 @@ impl Association {
     fn write_established(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
         self.abandon_next(cx);
         let sends_data = self.may_send_data_now();
+        let is_heartbeat_due = self.paths.primary().heartbeat == Heartbeat::Due;
+        let owes_re_config = self.owes_re_config();
+        if !(sends_data || is_heartbeat_due || owes_re_config || self.owed.is_any()) {
+            return None;
+        }
         let mut writer = self.writer(packet);
         if std::mem::take(&mut self.owed.cookie_ack) {
             writer.cookie_ack();
         }
         self.write_errors(&mut writer);
-        if self.paths.primary().heartbeat == Heartbeat::Due {
+        if is_heartbeat_due {
             self.write_heartbeat(cx, &mut writer);
         }
-        if self.owes_re_config() {
+        if owes_re_config {
             self.write_re_config(cx, &mut writer);
         }
         if self.owed.sack || (sends_data && self.has_room_for_sack(&writer)) {

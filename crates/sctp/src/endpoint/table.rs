@@ -41,6 +41,18 @@ pub(super) struct Slot {
     pub(super) is_closed_told: bool,
 }
 
+impl Slot {
+    /// How many of the peer's addresses are to be entered.
+    fn addresses_to_enter(&self) -> usize {
+        if self.association.is_closed() { 0 } else { self.association.peer_addresses().count() }
+    }
+
+    fn is_entered_as_it_is(&self) -> bool {
+        self.tag == self.association.identity().local_tag
+            && self.addresses == self.addresses_to_enter()
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -151,21 +163,14 @@ impl Table {
         // A deadline that moved away stays: finding nothing due then is cheaper than moving it
         // with every packet.
         if next.is_some_and(|next| slot.scheduled.is_none_or(|at| next < at)) {
-            self.reschedule(index);
+            if let Some(at) = slot.scheduled.take() {
+                self.deadlines.remove(&(at, index));
+            }
+            slot.scheduled = next;
+            self.deadlines.extend(next.map(|at| (at, index)));
         }
-        self.update_addresses(now, index);
-    }
-
-    fn reschedule(&mut self, index: u32) {
-        let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::as_mut) else {
-            return;
-        };
-        if let Some(at) = slot.scheduled.take() {
-            self.deadlines.remove(&(at, index));
-        }
-        slot.scheduled = slot.association.next_timeout();
-        if let Some(at) = slot.scheduled {
-            self.deadlines.insert((at, index));
+        if !slot.is_entered_as_it_is() {
+            self.update_addresses(now, index);
         }
     }
 
@@ -176,7 +181,7 @@ impl Table {
         let port = slot.association.identity().remote_port;
         let is_closed = slot.association.is_closed();
         let tag = slot.association.identity().local_tag;
-        let count = if is_closed { 0 } else { slot.association.peer_addresses().count() };
+        let count = slot.addresses_to_enter();
         if tag != slot.tag {
             self.by_tag.remove(&slot.tag);
             self.retired.retire(now, slot.tag);

@@ -5,7 +5,7 @@ use slab::Slab;
 const NONE: u32 = u32::MAX;
 
 /// How many free places are kept when everything was removed.
-const KEPT_PLACES: usize = 8;
+const KEPT_PLACES: usize = 2;
 
 /// One list: where it begins and ends in its [`MessageLists`].
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +51,9 @@ impl<T> MessageLists<T> {
 
     /// Appends to `list`; the key is valid until the value is removed.
     pub(super) fn push_back(&mut self, list: &mut List, value: T) -> u32 {
+        if self.nodes.capacity() < KEPT_PLACES {
+            self.nodes.reserve_exact(1);
+        }
         let key = self.nodes.insert(Node { value, previous: list.tail, next: NONE }) as u32;
         self.link(list, list.tail, key);
         list.tail = key;

@@ -341,6 +341,11 @@ impl Reassembly {
         let bytes = assembly.buffer.len();
         self.incomplete_bytes -= bytes;
         self.latest_bytes = bytes;
+        if self.assemblies.is_empty() && self.loose.is_empty() {
+            // Empty maps keep a node until they are cleared.
+            self.assemblies.clear();
+            self.loose.clear();
+        }
         // A message must not pin more than twice its size.
         if assembly.buffer.capacity() / 2 > bytes {
             assembly.buffer.shrink_to_fit();

@@ -49,6 +49,23 @@ impl Scheduler {
         rank
     }
 
+    /// The stream with `rank` had its turn; returns its new rank if it has another message, whose
+    /// number is `next_arrival`.
+    pub(super) fn on_served(
+        &mut self,
+        stream: u16,
+        rank: u64,
+        next_arrival: Option<u64>,
+    ) -> Option<u64> {
+        // Alone in the ring: whoever comes is behind it, at either rank.
+        let is_alone = self.scheduling == Scheduling::RoundRobin && self.line.len() == 1;
+        if is_alone && next_arrival.is_some() {
+            return Some(rank);
+        }
+        self.leave(stream, rank);
+        next_arrival.map(|arrival| self.enter(stream, arrival))
+    }
+
     /// Takes a stream out of the line.
     pub(super) fn leave(&mut self, stream: u16, rank: u64) {
         self.line.remove(&(rank, stream));

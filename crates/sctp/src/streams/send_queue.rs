@@ -334,11 +334,9 @@ impl SendQueue {
         if let Some(at) = queued.expires {
             self.deadlines.remove(&(at, queued.arrival, key));
         }
-        if let Some(rank) = stream.rank.take() {
-            self.scheduler.leave(number, rank);
-        }
-        if let Some(head) = stream.messages.head().and_then(|key| self.messages.at(key)) {
-            stream.rank = Some(self.scheduler.enter(number, head.arrival));
+        let head = stream.messages.head().and_then(|key| self.messages.at(key));
+        if let Some(rank) = stream.rank {
+            stream.rank = self.scheduler.on_served(number, rank, head.map(|head| head.arrival));
         }
         let ssn = if queued.message.unordered { 0 } else { stream.take_ssn() };
         Some(Begun { queued, ssn, sent_bytes: 0 })
@@ -378,11 +376,16 @@ impl Begun {
     }
 
     fn cut(&mut self, max_payload: usize) -> Fragment {
-        let Queued { id, expires, message, .. } = &self.queued;
         let start = self.sent_bytes;
         let end = start + self.rest_bytes().min(max_payload);
+        let Queued { id, expires, message, .. } = &mut self.queued;
         let ending = end == message.payload.len();
         self.sent_bytes = end;
+        let payload = if start == 0 && ending {
+            std::mem::take(&mut message.payload) // A slice would share it, which allocates.
+        } else {
+            message.payload.slice(start..end)
+        };
         Fragment {
             message: *id,
             stream: message.stream,
@@ -392,7 +395,7 @@ impl Begun {
             immediate: message.immediate && ending,
             beginning: start == 0,
             ending,
-            payload: message.payload.slice(start..end),
+            payload,
             expires: *expires,
             reliability: message.reliability,
         }

@@ -81,7 +81,7 @@ fn split_header(bytes: &[u8]) -> Option<(Header, [u8; 4], &[u8])> {
     Some((header, cursor.array()?, cursor.0))
 }
 
-/// The checksum of a packet as it stands on the wire, whatever its checksum field holds now.
+/// The checksum that a received packet should have.
 ///
 /// RFC 9260 Appendix A transmits the bits of the CRC so that its bytes come out least first.
 fn checksum_of(packet: &[u8]) -> Option<[u8; 4]> {
@@ -93,7 +93,9 @@ fn checksum_of(packet: &[u8]) -> Option<[u8; 4]> {
 
 /// Makes the checksum of `packet` right (RFC 9260 §6.8); does nothing if it has no common header.
 pub fn write_checksum(packet: &mut [u8]) {
-    if let Some(checksum) = checksum_of(packet) {
+    if packet.len() >= COMMON_HEADER_LEN {
+        packet[CHECKSUM_AT..COMMON_HEADER_LEN].fill(0);
+        let checksum = crc32c(packet).to_le_bytes();
         packet[CHECKSUM_AT..COMMON_HEADER_LEN].copy_from_slice(&checksum);
     }
 }

@@ -14,7 +14,7 @@ use crate::message::InboundMessage;
 const FIRST_SSN: u64 = 1 << 16;
 
 /// How many places for ready messages are kept when all were read.
-const KEPT_PLACES: usize = 8;
+const KEPT_PLACES: usize = 2;
 
 /// A message all of whose pieces have arrived.
 pub(super) struct Complete {
@@ -76,6 +76,9 @@ impl Delivery {
     pub(super) fn on_complete(&mut self, message: Complete) -> Result<(), ReassemblyError> {
         let Complete { stream, ssn, ppid, unordered, payload } = message;
         let bytes = payload.len();
+        if self.ready.capacity() < KEPT_PLACES {
+            self.ready.reserve_exact(1);
+        }
         if unordered {
             self.ready.push_back(InboundMessage { stream, ppid, unordered, payload });
         } else {
@@ -147,6 +150,9 @@ impl Delivery {
         while let Some(waiting) = self.waiting.remove(&(stream, next)) {
             self.make_ready(stream, waiting);
             next += 1;
+        }
+        if self.waiting.is_empty() {
+            self.waiting.clear(); // Or it keeps a node.
         }
         self.expected.insert(stream, next);
     }
