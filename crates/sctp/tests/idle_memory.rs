@@ -80,7 +80,7 @@ impl Pair {
         }
         self.pump();
         // Until everything has arrived, and some heartbeats after that.
-        for _ in 0..600 {
+        for _ in 0..6000 {
             self.now += Duration::from_millis(500);
             self.ends.iter_mut().for_each(|end| end.handle_timeout(self.now));
             self.pump();
