@@ -3,9 +3,6 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-/// For how many ranges memory is kept when the last one is dropped as a prefix.
-const KEPT_RANGES: usize = 4;
-
 /// A set of `u64` as sorted, disjoint, non-adjacent inclusive ranges.
 ///
 /// Inserting at either end costs O(1), elsewhere O(log n + shift), where n is the number of
@@ -134,10 +131,11 @@ impl RangeSet {
                 return;
             }
         }
-        // Many ranges are rare: their memory goes with the last of them.
-        if self.ranges.capacity() > KEPT_RANGES {
-            self.ranges.shrink_to(KEPT_RANGES);
-        }
+    }
+
+    /// Gives back memory that is not in use.
+    pub fn release_memory(&mut self) {
+        self.ranges.shrink_to_fit();
     }
 
     /// Removes everything, keeping the memory.

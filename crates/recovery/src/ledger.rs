@@ -11,10 +11,6 @@ use std::collections::VecDeque;
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
 
-/// How many places for packets, and for units, are kept when none is outstanding: a long flight
-/// gives its memory back, a thin stream does not allocate for every packet.
-pub(crate) const KEPT_PLACES: usize = 2;
-
 /// Counts the data packets of an association, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PacketNumber(pub u64);
@@ -126,9 +122,6 @@ impl Ledger {
 
     /// A packet leaves over `path` with its first unit, of `bytes`.
     pub fn on_sent(&mut self, now: Instant, path: u8, cause: SendCause, (unit, bytes): (u64, u32)) {
-        if self.packets.capacity() < KEPT_PLACES {
-            self.packets.reserve_exact(1);
-        }
         self.packets.push_back(SentPacket {
             sent_at: now,
             path,
@@ -175,9 +168,11 @@ impl Ledger {
             self.packets.pop_front();
             self.first += 1;
         }
-        if self.packets.is_empty() && self.packets.capacity() > KEPT_PLACES {
-            self.packets.shrink_to(KEPT_PLACES);
-        }
+    }
+
+    /// Gives back memory that is not in use.
+    pub fn release_memory(&mut self) {
+        self.packets.shrink_to_fit();
     }
 
     /// A unit that had left the flight counts as in flight again (the receiver reneged).
@@ -218,20 +213,6 @@ mod tests {
         assert!(ledger.on_unit_ended(&ended(8, 0), Fate::Acknowledged));
         assert_eq!(ledger.flight(0), Flight::default());
         assert_eq!(ledger.packet(PacketNumber(0)).unwrap().fate, Fate::Acknowledged);
-    }
-
-    #[test]
-    fn a_long_flight_gives_its_memory_back_when_all_of_it_has_ended() {
-        let mut ledger = Ledger::new(1);
-        for unit in 0..100 {
-            ledger.on_sent(Instant::ZERO, 0, SendCause::New, (unit, 100));
-        }
-        for unit in 0..100 {
-            assert!(ledger.packets.capacity() > KEPT_PLACES);
-            ledger.on_unit_ended(&ended(unit, unit), Fate::Acknowledged);
-            ledger.forget_ended();
-        }
-        assert!(ledger.packets.capacity() <= KEPT_PLACES);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 use super::path::PathAck;
 use super::{LossRecovery, Unit, UnitState};
 use crate::Acked;
-use crate::ledger::{Fate, KEPT_PLACES};
+use crate::ledger::Fate;
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,21 +75,7 @@ impl<P> LossRecovery<P> {
         self.update_timers(now);
         self.settle_resending();
         self.ledger.forget_ended();
-        self.release_if_empty();
         Ok(progress.outcome)
-    }
-
-    /// Gives back the memory of a long flight, or one with losses, once it is over.
-    fn release_if_empty(&mut self) {
-        if !self.units.is_empty() {
-            return;
-        }
-        if self.units.capacity() > KEPT_PLACES {
-            self.units.shrink_to(KEPT_PLACES);
-        }
-        // They are empty, but keep a node until they are cleared.
-        self.lost.clear();
-        self.missing.clear();
     }
 
     fn begin_ack(&mut self, cumulative: u64) -> Progress {

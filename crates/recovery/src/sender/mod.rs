@@ -231,6 +231,18 @@ impl<P> LossRecovery<P> {
         }
     }
 
+    /// Gives back memory that is not in use: for when nothing was sent for a while.
+    pub fn release_memory(&mut self) {
+        self.units.shrink_to_fit();
+        self.acknowledged.release_memory();
+        self.ledger.release_memory();
+        if self.units.is_empty() {
+            // They are empty, but keep a node until they are cleared.
+            self.lost.clear();
+            self.missing.clear();
+        }
+    }
+
     /// A round trip over `path` was measured by other means (a HEARTBEAT).
     pub fn on_rtt_sample(
         &mut self,

@@ -7,7 +7,7 @@ use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::{LossRecovery, Unit, UnitState};
 use crate::PacketNumber;
-use crate::ledger::{Fate, KEPT_PLACES};
+use crate::ledger::Fate;
 
 /// The packet being built.
 #[derive(Clone, Copy, Debug)]
@@ -85,9 +85,6 @@ impl<P> LossRecovery<P> {
         let unit = self.next_unit();
         let path = self.open.map_or(0, |open| open.path);
         let packet = self.put(now, SendCause::New, unit, bytes);
-        if self.units.capacity() < KEPT_PLACES {
-            self.units.reserve_exact(1);
-        }
         self.units.push_back(Unit {
             payload,
             bytes,

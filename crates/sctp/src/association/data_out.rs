@@ -23,9 +23,6 @@ use crate::wire::Sack;
 /// DATA chunks beyond the cumulative point at most: half the space of stream sequence numbers, so
 /// that the peer can tell an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
 const MAX_OUTSTANDING: u64 = i16::MAX as u64;
-/// For how many divided messages memory is kept when none is under way.
-const KEPT_DIVIDED: usize = 4;
-
 /// The sending half of an association.
 #[derive(Debug)]
 pub(super) struct Outbound {
@@ -113,6 +110,13 @@ impl Outbound {
 
     pub(super) fn buffered_bytes(&self) -> usize {
         self.queue.buffered_bytes() + self.outstanding_bytes
+    }
+
+    /// Gives back memory that is not in use.
+    pub(super) fn release_memory(&mut self) {
+        self.queue.release_memory();
+        self.recovery.release_memory();
+        self.divided.shrink_to_fit();
     }
 
     /// Whether nothing is queued or outstanding.
@@ -465,9 +469,5 @@ fn on_delivered(
     }
     // A divided message that is not tracked any more was given up, though its end had arrived.
     let _is_tracked = divided.front().filter(|front| front.id == message)?;
-    let id = divided.pop_front().map(|divided| divided.id);
-    if divided.is_empty() && divided.capacity() > KEPT_DIVIDED {
-        divided.shrink_to(KEPT_DIVIDED);
-    }
-    id
+    divided.pop_front().map(|divided| divided.id)
 }

@@ -74,6 +74,10 @@ impl Association {
                     }
                     _ => Heartbeat::Due,
                 };
+                // An idle association is small, whatever it did before.
+                if self.paths.primary().heartbeat == Heartbeat::Due {
+                    self.release_memory();
+                }
             }
             Heartbeat::Awaiting { nonce, deadline } if deadline <= cx.now => {
                 self.out.recovery.back_off(PRIMARY);

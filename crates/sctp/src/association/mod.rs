@@ -251,6 +251,13 @@ impl Association {
         self.watch_window(cx);
     }
 
+    /// Gives back what a burst has left: memory that is not in use.
+    fn release_memory(&mut self) {
+        self.out.release_memory();
+        self.inbound.reassembly.release_memory();
+        self.owed.release_memory();
+    }
+
     /// Every timer that is due.
     pub(crate) fn on_timeout(&mut self, cx: &mut Context<'_>) {
         self.out.begin_opportunity();

@@ -57,9 +57,14 @@ impl Owed {
 
     pub(super) fn heartbeat_ack(&mut self, route: Route, value: &[u8]) {
         if value.len() <= MAX_ECHOED_BYTES && self.heartbeat_acks.len() < MAX_HEARTBEAT_ACKS {
-            self.heartbeat_acks.reserve_exact(1); // There is hardly ever a second.
             self.heartbeat_acks.push_back((route, value.into()));
         }
+    }
+
+    /// Gives back memory that is not in use.
+    pub(super) fn release_memory(&mut self) {
+        self.heartbeat_acks.shrink_to_fit();
+        self.errors.shrink_to_fit();
     }
 
     pub(super) fn is_any(&self) -> bool {

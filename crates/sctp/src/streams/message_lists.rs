@@ -4,9 +4,6 @@ use slab::Slab;
 
 const NONE: u32 = u32::MAX;
 
-/// How many free places are kept when everything was removed.
-const KEPT_PLACES: usize = 2;
-
 /// One list: where it begins and ends in its [`MessageLists`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
@@ -51,9 +48,6 @@ impl<T> MessageLists<T> {
 
     /// Appends to `list`; the key is valid until the value is removed.
     pub(super) fn push_back(&mut self, list: &mut List, value: T) -> u32 {
-        if self.nodes.capacity() < KEPT_PLACES {
-            self.nodes.reserve_exact(1);
-        }
         let key = self.nodes.insert(Node { value, previous: list.tail, next: NONE }) as u32;
         self.link(list, list.tail, key);
         list.tail = key;
@@ -68,7 +62,6 @@ impl<T> MessageLists<T> {
             Some(next) => next.previous = node.previous,
             None => list.tail = node.previous,
         }
-        self.release_if_empty();
         Some(node.value)
     }
 
@@ -85,12 +78,9 @@ impl<T> MessageLists<T> {
         }
     }
 
-    /// Gives back the memory of a long queue once it is gone; a short one keeps its places, so
-    /// that a thin stream does not allocate for every message.
-    fn release_if_empty(&mut self) {
-        if self.nodes.is_empty() && self.nodes.capacity() > KEPT_PLACES {
-            self.nodes = Slab::new();
-        }
+    /// Gives back memory that is not in use.
+    pub(super) fn release_memory(&mut self) {
+        self.nodes.shrink_to_fit();
     }
 }
 
@@ -134,6 +124,7 @@ mod tests {
         while let Some(key) = list.head() {
             lists.remove(&mut list, key);
         }
-        assert!(lists.nodes.capacity() <= KEPT_PLACES);
+        lists.release_memory();
+        assert_eq!(lists.nodes.capacity(), 0);
     }
 }

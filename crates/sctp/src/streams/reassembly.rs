@@ -149,6 +149,16 @@ impl Reassembly {
         self.delivery.pop()
     }
 
+    /// Gives back memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        if self.assemblies.is_empty() && self.loose.is_empty() {
+            // They keep a node each until they are cleared.
+            self.assemblies.clear();
+            self.loose.clear();
+        }
+        self.delivery.release_memory();
+    }
+
     /// Whether a message can be read.
     pub(crate) fn has_ready(&self) -> bool {
         self.delivery.has_ready()
@@ -341,11 +351,6 @@ impl Reassembly {
         let bytes = assembly.buffer.len();
         self.incomplete_bytes -= bytes;
         self.latest_bytes = bytes;
-        if self.assemblies.is_empty() && self.loose.is_empty() {
-            // Empty maps keep a node until they are cleared.
-            self.assemblies.clear();
-            self.loose.clear();
-        }
         // A message must not pin more than twice its size.
         if assembly.buffer.capacity() / 2 > bytes {
             assembly.buffer.shrink_to_fit();

@@ -141,6 +141,11 @@ impl SendQueue {
         self.buffered_bytes
     }
 
+    /// Gives back memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        self.messages.release_memory();
+    }
+
     /// Whether nothing is left to cut, now or after a pause.
     pub(crate) fn is_empty(&self) -> bool {
         self.begun.is_none() && self.messages.is_empty()

@@ -13,9 +13,6 @@ use crate::message::InboundMessage;
 /// not reach below zero.
 const FIRST_SSN: u64 = 1 << 16;
 
-/// How many places for ready messages are kept when all were read.
-const KEPT_PLACES: usize = 2;
-
 /// A message all of whose pieces have arrived.
 pub(super) struct Complete {
     pub(super) stream: u16,
@@ -46,6 +43,14 @@ impl Delivery {
         self.held_bytes
     }
 
+    /// Gives back memory that is not in use.
+    pub(super) fn release_memory(&mut self) {
+        self.ready.shrink_to_fit();
+        if self.waiting.is_empty() {
+            self.waiting.clear(); // Or it keeps a node.
+        }
+    }
+
     pub(super) fn held_messages(&self) -> usize {
         self.waiting.len() + self.ready.len()
     }
@@ -66,9 +71,6 @@ impl Delivery {
     pub(super) fn pop(&mut self) -> Option<InboundMessage> {
         let message = self.ready.pop_front()?;
         self.held_bytes -= message.payload.len();
-        if self.ready.is_empty() && self.ready.capacity() > KEPT_PLACES {
-            self.ready.shrink_to(KEPT_PLACES);
-        }
         Some(message)
     }
 
@@ -76,9 +78,6 @@ impl Delivery {
     pub(super) fn on_complete(&mut self, message: Complete) -> Result<(), ReassemblyError> {
         let Complete { stream, ssn, ppid, unordered, payload } = message;
         let bytes = payload.len();
-        if self.ready.capacity() < KEPT_PLACES {
-            self.ready.reserve_exact(1);
-        }
         if unordered {
             self.ready.push_back(InboundMessage { stream, ppid, unordered, payload });
         } else {
@@ -150,9 +149,6 @@ impl Delivery {
         while let Some(waiting) = self.waiting.remove(&(stream, next)) {
             self.make_ready(stream, waiting);
             next += 1;
-        }
-        if self.waiting.is_empty() {
-            self.waiting.clear(); // Or it keeps a node.
         }
         self.expected.insert(stream, next);
     }

@@ -360,7 +360,8 @@ fn memory_of_a_long_backlog_is_given_back() {
         receiver.on(unordered(BASE + tsn, 1, WHOLE, b"x")).unwrap();
     }
     receiver.read();
-    assert!(receiver.0.delivery.ready_places() <= 8);
+    receiver.0.release_memory();
+    assert_eq!(receiver.0.delivery.ready_places(), 0);
 }
 
 #[test]
