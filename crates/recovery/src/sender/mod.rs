@@ -231,15 +231,17 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// Gives back memory that is not in use: for when nothing was sent for a while.
+    /// Gives back memory that is not in use: for when nothing was sent for a while, so that no
+    /// duplicate report is to be expected either.
     pub fn release_memory(&mut self) {
         self.units.shrink_to_fit();
         self.acknowledged.release_memory();
         self.ledger.release_memory();
         if self.units.is_empty() {
-            // They are empty, but keep a node until they are cleared.
+            // The first two are empty, but keep a node until they are cleared.
             self.lost.clear();
             self.missing.clear();
+            self.log = RetransmissionLog::default();
         }
     }
 
