@@ -23,6 +23,7 @@ use crate::wire::Sack;
 /// DATA chunks beyond the cumulative point at most: half the space of stream sequence numbers, so
 /// that the peer can tell an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
 const MAX_OUTSTANDING: u64 = i16::MAX as u64;
+
 /// The sending half of an association.
 #[derive(Debug)]
 pub(super) struct Outbound {
