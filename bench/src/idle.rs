@@ -156,19 +156,18 @@ fn take_events(endpoint: &mut Endpoint, ids: &mut Vec<AssociationId>) {
     }
 }
 
-/// Everything about idle associations; `counted` returns how many bytes more are allocated after a
-/// call than before it.
-pub fn measure(counted: fn(&mut dyn FnMut()) -> i64, repetitions: usize) -> Vec<Row> {
-    let mut rows = vec![
-        memory(counted, Past::None),
-        memory(counted, Past::Message),
-        memory(counted, Past::Burst),
-    ];
+/// The memory of idle associations; `counted` returns how many bytes more are allocated after a call
+/// than before it.
+pub fn measure_memory(counted: fn(&mut dyn FnMut()) -> i64) -> Vec<Row> {
+    [Past::None, Past::Message, Past::Burst].map(|past| memory(counted, past)).into()
+}
+
+/// The time that idle associations cost, others and themselves.
+#[must_use]
+pub fn measure_time(repetitions: usize) -> Vec<Row> {
     let mut crowds = [FEW, SOME, MANY].map(|n| Crowd::new(n, Past::Message));
     let [few, some, many] = &mut crowds;
-    rows.push(ping_pongs(few, many, repetitions));
-    rows.push(heartbeats(some, many));
-    rows
+    vec![ping_pongs(few, many, repetitions), heartbeats(some, many)]
 }
 
 fn memory(counted: fn(&mut dyn FnMut()) -> i64, past: Past) -> Row {

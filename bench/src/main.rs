@@ -3,17 +3,20 @@
 use std::process::{Command, ExitCode};
 
 use rexmit_bench::report::{Row, in_words};
-use rexmit_bench::{REPETITIONS, bulk, loopback, simulation};
+use rexmit_bench::{REPETITIONS, bulk, idle, loopback, simulation};
 
 const USAGE: &str = "\
 usage: rexmit-bench [--json] [PART]...
-       rexmit-bench bulk-alone BYTES MEGABYTES    ours alone, for a profiler
-       rexmit-bench simulation-alone RUNS
-parts: bulk simulation idle loopback; all of them if none is named
+       rexmit-bench bulk-of STACK MESSAGES BYTES   one run, for a profiler
+       rexmit-bench simulation-of RUNS             some runs, for a profiler
+parts: bulk loopback simulation idle; all of them if none is named
+stacks: rexmit dcsctp sctp-proto
 
 example: rexmit-bench bulk simulation";
 
-const PARTS: [(&str, fn() -> Vec<Row>); 4] = [
+type Part = (&'static str, fn() -> Vec<Row>);
+
+const PARTS: [Part; 4] = [
     ("bulk", || bulk::measure(REPETITIONS)),
     ("loopback", || loopback::measure(REPETITIONS)),
     ("simulation", || simulation::measure(REPETITIONS)),
@@ -25,13 +28,14 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["loopback-peer", ..] => return loopback::be_peer(&words[1..]),
-        ["bulk-alone", size, megabytes] => {
-            let numbers = (size.parse(), megabytes.parse());
-            let (Ok(size), Ok(megabytes)) = numbers else { return refuse() };
-            println!("{:.0} MB/s", bulk::ours_alone(megabytes, size) / 1e6);
+        ["bulk-of", stack, messages, size] => {
+            let numbers = (messages.parse(), size.parse());
+            let (Ok(messages), Ok(size)) = numbers else { return refuse() };
+            let Some(run) = bulk::run_of(stack, messages, size) else { return refuse() };
+            println!("{}", serde_json::to_string(&run).expect("a plain value"));
             return ExitCode::SUCCESS;
         }
-        ["simulation-alone", runs] => {
+        ["simulation-of", runs] => {
             let Ok(runs) = runs.parse() else { return refuse() };
             println!("{}", (0..runs).map(|seed| simulation::run(seed).events).sum::<u64>());
             return ExitCode::SUCCESS;
@@ -63,9 +67,15 @@ fn refuse() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Runs the program beside this one that counts allocations.
 fn idle() -> Vec<Row> {
-    let program = std::env::current_exe().map(|own| own.with_file_name("rexmit-bench-idle"));
+    let mut rows = idle_memory();
+    rows.extend(idle::measure_time(REPETITIONS));
+    rows
+}
+
+/// Runs the program beside this one that counts allocations.
+fn idle_memory() -> Vec<Row> {
+    let program = std::env::current_exe().map(|own| own.with_file_name("rexmit-bench-memory"));
     let output = program.and_then(|program| Command::new(program).output());
     let why = match output {
         Ok(output) if output.status.success() => match serde_json::from_slice(&output.stdout) {
@@ -73,7 +83,7 @@ fn idle() -> Vec<Row> {
             Err(error) => error.to_string(),
         },
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
-        Err(_) => "rexmit-bench-idle is not there: cargo build --release -p rexmit-bench".into(),
+        Err(_) => "rexmit-bench-memory is not there: cargo build --release -p rexmit-bench".into(),
     };
-    vec![Row::not_run("idle associations", "limits", &why)]
+    vec![Row::not_run("memory of an idle association", "limits", &why)]
 }

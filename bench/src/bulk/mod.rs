@@ -10,9 +10,11 @@ mod rexmit;
 mod sctp_proto;
 
 use std::collections::VecDeque;
+use std::process::Command;
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use serde::{Deserialize, Serialize};
 
 use crate::report::{Row, Target};
 use crate::sample::{cpu_time, median, median_ratio};
@@ -25,6 +27,8 @@ const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 const WINDOW_BYTES: usize = 256 * 1024;
 /// The SCTP port of either endpoint.
 const PORT: u16 = 5000;
+/// The program that this is part of.
+const OWN_PROGRAM: &str = "rexmit-bench";
 /// How long one turn of the loop takes.
 const TURN: Duration = Duration::from_micros(100);
 /// Turns without a packet after which a stack is taken to have stopped.
@@ -145,7 +149,8 @@ fn drain<S: Stack>(
 }
 
 /// What one stack did in one run.
-struct Run {
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub struct Run {
     bytes_per_second: f64,
     packets_per_message: f64,
 }
@@ -161,51 +166,116 @@ fn run<S: Stack>(total: u64, size: usize) -> Run {
     }
 }
 
-/// Only ours, for a profiler: carries `megabytes` in messages of `size` bytes.
-pub fn ours_alone(megabytes: u64, size: usize) -> f64 {
-    run::<rexmit::Rexmit>((megabytes << 20) / size as u64, size).bytes_per_second
+/// One run of the stack called `name`: `rexmit`, `dcsctp` or `sctp-proto`.
+#[must_use]
+pub fn run_of(name: &str, total: u64, size: usize) -> Option<Run> {
+    match name {
+        "rexmit" => Some(run::<rexmit::Rexmit>(total, size)),
+        "dcsctp" => Some(run::<dcsctp::DcSctp>(total, size)),
+        "sctp-proto" => Some(run::<sctp_proto::SctpProto>(total, size)),
+        _ => None,
+    }
 }
 
-const DCSCTP_NOTE: &str = "In memory: same loop, packet and buffer sizes, and checksums; processor \
-    time of one thread. dcsctp formats every packet for its log even when the log is off.";
-const SCTP_PROTO_NOTE: &str = "As above. sctp-proto has a table-driven CRC32c and no Max.Burst.";
+const DCSCTP_NOTE: &str = "Same loop, packet and buffer sizes, checksums on; processor time of one \
+    thread, each run in a process of its own. It formats every packet for its log even when the log is off.";
+const QUIET_NOTE: &str = "The same, but for a line that leaves out that formatting: see bench/run. \
+    Its CRC32c works by tables.";
+const SCTP_PROTO_NOTE: &str = "As above. Its CRC32c works by tables.";
+
+/// One stack in the comparison.
+struct Contestant {
+    name: &'static str,
+    /// The program that has it, and its name there.
+    program: &'static str,
+    stack: &'static str,
+    /// What it carries in one run: all runs should last about as long as each other.
+    megabytes: u64,
+    note: &'static str,
+}
+
+const OURS: Contestant =
+    Contestant { name: "rexmit", program: OWN_PROGRAM, stack: "rexmit", megabytes: 384, note: "" };
+
+const RIVALS: [Contestant; 3] = [
+    Contestant {
+        name: dcsctp::DcSctp::NAME,
+        program: OWN_PROGRAM,
+        stack: "dcsctp",
+        megabytes: 8,
+        note: DCSCTP_NOTE,
+    },
+    Contestant {
+        name: "dcsctp less its log",
+        program: "rexmit-bench-quiet-dcsctp",
+        stack: "dcsctp",
+        megabytes: 128,
+        note: QUIET_NOTE,
+    },
+    Contestant {
+        name: sctp_proto::SctpProto::NAME,
+        program: OWN_PROGRAM,
+        stack: "sctp-proto",
+        megabytes: 64,
+        note: SCTP_PROTO_NOTE,
+    },
+];
+
+impl Contestant {
+    /// One run in a process of its own, so that no stack finds the memory that another left behind.
+    fn run(&self, size: usize) -> Result<Run, String> {
+        let own = std::env::current_exe().map_err(|error| error.to_string())?;
+        let total = (self.megabytes << 20) / size as u64;
+        let output = Command::new(own.with_file_name(self.program))
+            .args(["bulk-of", self.stack, &total.to_string(), &size.to_string()])
+            .output()
+            .map_err(|_| format!("{} is not there; bench/run builds it", self.program))?;
+        serde_json::from_slice(&output.stdout)
+            .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
 
 /// Bulk transfer in memory, `repetitions` times each.
 #[must_use]
 pub fn measure(repetitions: usize) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (size, label, megabytes) in [(1024, "1 KiB", 48u64), (64 * 1024, "64 KiB", 96)] {
-        let total = (megabytes << 20) / size as u64;
-        let mut runs: [Vec<Run>; 3] = Default::default();
+    for (size, label) in [(1024, "1 KiB"), (64 * 1024, "64 KiB")] {
+        let mut runs: [Vec<Result<Run, String>>; 4] = Default::default();
         for _ in 0..repetitions {
-            runs[0].push(run::<rexmit::Rexmit>(total, size));
-            runs[1].push(run::<dcsctp::DcSctp>(total, size));
-            runs[2].push(run::<sctp_proto::SctpProto>(total, size));
+            let contestants = std::iter::once(&OURS).chain(&RIVALS);
+            for (runs, contestant) in runs.iter_mut().zip(contestants) {
+                runs.push(contestant.run(size));
+            }
         }
-        let names = [dcsctp::DcSctp::NAME, sctp_proto::SctpProto::NAME];
-        for (theirs, (name, note)) in
-            runs[1..].iter().zip(names.into_iter().zip([DCSCTP_NOTE, SCTP_PROTO_NOTE]))
-        {
-            rows.push(row(label, &runs[0], (name, theirs), note));
+        let [ours, theirs @ ..] = runs.map(|runs| runs.into_iter().collect::<Result<Vec<_>, _>>());
+        for (theirs, rival) in theirs.into_iter().zip(&RIVALS) {
+            rows.push(match ours.clone().and_then(|ours| Ok((ours, theirs?))) {
+                Ok((ours, theirs)) => row(label, &ours, rival, &theirs),
+                Err(why) => Row::not_run(&in_words(label), rival.name, &why),
+            });
         }
     }
     rows
 }
 
-fn row(label: &str, ours: &[Run], (name, theirs): (&str, &[Run]), note: &str) -> Row {
+fn in_words(label: &str) -> String {
+    format!("bulk in memory, messages of {label}")
+}
+
+fn row(label: &str, ours: &[Run], rival: &Contestant, theirs: &[Run]) -> Row {
     let speed = |runs: &[Run]| runs.iter().map(|run| run.bytes_per_second).collect::<Vec<_>>();
     let (a, b) = (speed(ours), speed(theirs));
-    let in_words = |speed: &[f64], runs: &[Run]| {
+    let figures = |speed: &[f64], runs: &[Run]| {
         let packets = runs[0].packets_per_message;
         format!("{:.0} MB/s, {packets:.1} packets", median(speed) / 1e6)
     };
     Row {
-        what: format!("bulk in memory, messages of {label}"),
-        ours: in_words(&a, ours),
-        against: name.into(),
-        theirs: in_words(&b, theirs),
+        what: in_words(label),
+        ours: figures(&a, ours),
+        against: rival.name.into(),
+        theirs: figures(&b, theirs),
         ratio: Some(median_ratio(&a, &b)),
         target: Target::AtLeast(1.5),
-        note: note.into(),
+        note: rival.note.into(),
     }
 }

@@ -2,9 +2,7 @@
 //! counting costs nobody else anything. Prints its rows as JSON.
 
 fn main() {
-    let rows = rexmit_bench::idle::measure(
-        |work| allocation_counter::measure(work).bytes_current,
-        rexmit_bench::REPETITIONS,
-    );
+    let counted = |work: &mut dyn FnMut()| allocation_counter::measure(work).bytes_current;
+    let rows = rexmit_bench::idle::measure_memory(counted);
     println!("{}", serde_json::to_string(&rows).expect("rows are plain values"));
 }
