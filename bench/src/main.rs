@@ -83,7 +83,7 @@ fn idle_memory() -> Vec<Row> {
             Err(error) => error.to_string(),
         },
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
-        Err(_) => "rexmit-bench-memory is not there: cargo build --release -p rexmit-bench".into(),
+        Err(_) => "rexmit-bench-memory is not there: bench/run builds it".into(),
     };
     vec![Row::not_run("memory of an idle association", "limits", &why)]
 }
