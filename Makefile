@@ -19,7 +19,7 @@ test-long: setup ## the same at full length: thousands of seeds, 10,000 messages
 	scripts/interop --messages 10000
 
 bench: setup ## ratios against rivals and limits, measured in one run
-	@$(CARGO) run --quiet --profile dist -p rexmit-bench
+	@bench/run
 
 doc: ## the documentation of every crate, in target/doc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
