@@ -3,8 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rexmit"));
+    command.arg("demo").args(arguments);
+    command
+}
+
 fn demo(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rexmit")).arg("demo").args(arguments).output().unwrap()
+    command(arguments).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -15,6 +21,14 @@ fn text(bytes: &[u8]) -> String {
 fn fresh(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_file(&path);
+    path
+}
+
+/// An empty directory of one test.
+fn fresh_directory(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir(&path).unwrap();
     path
 }
 
@@ -46,11 +60,8 @@ fn prints_a_table_and_writes_a_report_that_needs_nothing_else() {
 
 #[test]
 fn prints_one_json_document_and_writes_no_file_unless_asked() {
-    let directory = fresh("demo-json");
-    let _ = std::fs::remove_dir_all(&directory);
-    std::fs::create_dir(&directory).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_rexmit"))
-        .args(["demo", "--json", "--duration", "1s", "--rtt", "20ms", "--loss", "0"])
+    let directory = fresh_directory("demo-json");
+    let output = command(&["--json", "--duration", "1s", "--rtt", "20ms", "--loss", "0"])
         .args(["--profile", "freebsd", "--unordered", "--trace", "bzflag-tcp"])
         .current_dir(&directory)
         .output()
@@ -65,7 +76,8 @@ fn prints_one_json_document_and_writes_no_file_unless_asked() {
 }
 
 #[test]
-fn errors_say_what_to_do() {
+fn errors_say_what_to_do_and_leave_no_report() {
+    let directory = fresh_directory("demo-errors");
     for (arguments, code, advice) in [
         (&["--profile", "reno"][..], 2, "there are rfc9260"),
         (&["--trace", "quake"], 2, "crossfire"),
@@ -75,9 +87,11 @@ fn errors_say_what_to_do() {
         (&["--report", "/nonexistent/demo.html"], 5, "--report"),
         (&["--trace", "/dev/null"], 5, "/dev/null"),
     ] {
-        let output = demo(arguments);
+        let output = command(arguments).current_dir(&directory).output().unwrap();
         let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
         assert!(errors.contains(advice), "{arguments:?}: {errors}");
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "{arguments:?}");
     }
+    std::fs::remove_dir(directory).unwrap();
 }

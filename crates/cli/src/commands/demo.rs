@@ -1,7 +1,8 @@
 //! `rexmit demo`.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let replay = replay(arguments)?;
     // Before the half minute rather than after it.
     if let Some(path) = &report {
-        File::options().create(true).append(true).open(path).map_err(|e| unwritable(path, &e))?;
+        check_writable(path).map_err(|error| unwritable(path, &error))?;
     }
     let bars = Bars::new(&replay, json);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -85,7 +86,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     bars.clear();
     let measured = measured?;
     if let Some(path) = &report {
-        let html = report::html(&measured.comparison).map_err(std::io::Error::from)?;
+        let html = report::html(&measured.comparison).map_err(io::Error::from)?;
         fs::write(path, html).map_err(|error| unwritable(path, &error))?;
     }
     if json {
@@ -106,7 +107,7 @@ fn replay(arguments: Arguments) -> Result<Replay, Failure> {
     })
 }
 
-fn text(measured: &Measured, report: Option<&std::path::Path>) -> String {
+fn text(measured: &Measured, report: Option<&Path>) -> String {
     let comparison = &measured.comparison;
     let mut text = format!("{}, seed {}\n\n", comparison.title, comparison.seed);
     text += &table::render(comparison);
@@ -125,7 +126,18 @@ fn text(measured: &Measured, report: Option<&std::path::Path>) -> String {
     text
 }
 
-fn unwritable(path: &std::path::Path, error: &std::io::Error) -> Failure {
+/// Whether a file can be written, leaving what is there, or nothing, as it was.
+fn check_writable(path: &Path) -> io::Result<()> {
+    match File::create_new(path) {
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            File::options().append(true).open(path).map(drop)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     let path = path.display();
     Failure::new(
         Kind::File,
