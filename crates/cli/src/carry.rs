@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
+use rexmit::clock::{now, sleep_until};
 use rexmit::{Association, AssociationStatistics, CloseReason, Event, OutboundMessage, SendError};
 use tokio::sync::{Notify, mpsc};
 
@@ -18,6 +19,9 @@ use crate::values;
 /// Who ended an association stays so long, to answer a peer that did not hear the last packet: it
 /// asks again after its timeout, a second or a little more (RFC 9260 §8.4, §16).
 pub(crate) const LINGER: Duration = Duration::from_millis(1500);
+
+/// Input that is there so long after the peer ended the association was meant for it.
+const INPUT_GRACE: Duration = Duration::from_millis(100);
 
 /// Messages between a thread and the association.
 const QUEUE: usize = 64;
@@ -41,8 +45,9 @@ pub(crate) struct Carry {
     /// Let the peer have each message as soon as it arrives, in any order.
     #[arg(long)]
     unordered: bool,
-    /// At the end of the input stay until the peer's input has ended too. SCTP has no half-closed
-    /// state, so the peer is told by a reset of all streams (RFC 6525).
+    /// At the end of the input stay until the peer's input has ended too, as an empty input does
+    /// anyway. SCTP has no half-closed state, so the peer is told by a reset of all streams
+    /// (RFC 6525).
     #[arg(long)]
     keep_open: bool,
     /// Tell what happens, and the statistics at the end, on standard error.
@@ -57,6 +62,27 @@ pub(crate) struct Carry {
 #[derive(Default)]
 struct Shared {
     peer_input_ended: Notify,
+}
+
+/// How the input and the association ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum InputEnd {
+    /// All of it was sent, then this side ended the association.
+    Sent,
+    /// The association ended first, when nothing was waiting to be sent.
+    Overtaken,
+    /// The association ended first, and a part of the input was not sent.
+    Unsent,
+}
+
+impl InputEnd {
+    /// The end if the association ended first. It may have been over before any input was read.
+    async fn overtaken(mut input: mpsc::Receiver<Bytes>) -> Self {
+        tokio::select! {
+            Some(_) = input.recv() => Self::Unsent,
+            () = sleep_until(now() + INPUT_GRACE) => Self::Overtaken,
+        }
+    }
 }
 
 impl Carry {
@@ -76,7 +102,7 @@ impl Carry {
                 self.watch(&association, &shared),
             )
         };
-        let (has_ended_it, received, failed) = tokio::select! {
+        let (input, received, failed) = tokio::select! {
             outcome = traffic => outcome,
             () = signals.stop() => {
                 association.abort(b"interrupted");
@@ -87,20 +113,22 @@ impl Carry {
         writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let reason = association.closed().await;
         self.tell_statistics(&association.statistics())?;
-        judge(&reason, failed)?;
-        Ok(has_ended_it)
+        judge(&reason, failed, input)?;
+        Ok(input == InputEnd::Sent)
     }
 
-    /// Sends the input, then ends the association. Whether this side did that first.
-    async fn send(&self, association: &Association, shared: &Shared) -> bool {
+    /// Sends the input, then ends the association.
+    async fn send(&self, association: &Association, shared: &Shared) -> InputEnd {
         let mut input = self.spawn_reader();
+        let mut has_input = false;
         let mut streams = (0..association.outbound_streams().min(self.streams)).cycle();
         loop {
             let payload = tokio::select! {
                 payload = input.recv() => payload,
-                _ = association.closed() => return false,
+                _ = association.closed() => return InputEnd::overtaken(input).await,
             };
             let Some(payload) = payload else { break };
+            has_input = true;
             let message = OutboundMessage {
                 unordered: self.unordered,
                 ..OutboundMessage::new(streams.next().unwrap_or(0), payload)
@@ -110,20 +138,21 @@ impl Carry {
                     eprintln!("rexmit: {error}");
                 }
                 association.closed().await;
-                return false;
+                return InputEnd::Unsent;
             }
         }
-        if self.keep_open {
+        // Who has nothing to say is there to listen.
+        if self.keep_open || !has_input {
             if let Err(error) = association.reset_streams(&[]) {
                 self.note(&format!("the peer is not told of the end of the input: {error}"));
             }
             tokio::select! {
                 () = shared.peer_input_ended.notified() => {}
-                _ = association.closed() => return false,
+                _ = association.closed() => return InputEnd::Overtaken,
             }
         }
         association.shutdown().await;
-        true
+        InputEnd::Sent
     }
 
     /// Reads the input in a thread of its own, which ends with the process.
@@ -246,13 +275,18 @@ fn spawn_writer() -> (mpsc::Sender<Bytes>, Writer) {
 }
 
 /// What the end of the association means for the exit code.
-fn judge(reason: &CloseReason, failed: u64) -> Outcome {
+fn judge(reason: &CloseReason, failed: u64, input: InputEnd) -> Outcome {
     let lost = match failed {
         0 => String::new(),
         1 => "; a message was perhaps not delivered".into(),
         n => format!("; {n} messages were perhaps not delivered"),
     };
     let words = match reason {
+        CloseReason::Shutdown if input == InputEnd::Unsent => {
+            "the peer ended the association before all of the input was sent: it may want \
+             --keep-open"
+                .into()
+        }
         CloseReason::Shutdown if failed == 0 => return Ok(()),
         CloseReason::Shutdown => "the association has ended".into(),
         CloseReason::Aborted { reason } => {

@@ -17,7 +17,7 @@ use crate::values;
 ///
 /// Each line of the input is a message (with its end of line), each message that arrives is printed
 /// as it is. The end of the input ends the association once everything is delivered, and with it
-/// what the peer has not sent by then; --keep-open waits for that.
+/// what the peer has not sent by then; --keep-open waits for that, and so does an empty input.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  echo hello | rexmit connect 192.0.2.1:9899

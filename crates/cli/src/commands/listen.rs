@@ -15,7 +15,8 @@ use crate::values;
 /// Wait for one association and carry standard input and output over it.
 ///
 /// Each line of the input is a message (with its end of line), each message that arrives is printed
-/// as it is. The end of the input ends the association once everything is delivered.
+/// as it is. The end of the input ends the association once everything is delivered, and with it
+/// what the peer has not sent by then; --keep-open waits for that, and so does an empty input.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit listen 0.0.0.0:9899 > received     # and on another machine:

@@ -56,6 +56,33 @@ fn files_arrive_both_ways_when_both_sides_stay_for_each_other() {
 }
 
 #[test]
+fn who_has_no_input_stays_for_the_other_ones() {
+    let input = text(300, "one way");
+    let (listener, address) = Rexmit::listen("listen 127.0.0.1:0", Vec::new());
+    assert!(connect(&address, "", input.clone()).end().status.success());
+    assert!(listener.end().stdout == input);
+
+    let (listener, address) = Rexmit::listen("listen 127.0.0.1:0", input.clone());
+    assert!(connect(&address, "", Vec::new()).end().stdout == input);
+    assert!(listener.end().status.success());
+
+    let (listener, address) = Rexmit::listen("listen 127.0.0.1:0", Vec::new());
+    assert!(connect(&address, "", Vec::new()).end().status.success());
+    assert!(listener.end().status.success());
+}
+
+#[test]
+fn a_peer_that_ends_before_the_input_does_is_a_failure() {
+    let (listener, address) = Rexmit::listen("listen 127.0.0.1:0", b"enough\n".to_vec());
+    let endless = std::io::repeat(b'x');
+    let client = Rexmit::start_reading(["connect", &address, "--binary"], endless);
+    let ended = client.end();
+    ended.assert_failed(4, "the peer ended the association before all of the input was sent");
+    assert_eq!(ended.stdout, b"enough\n");
+    assert!(listener.end().status.success());
+}
+
+#[test]
 fn a_lossy_link_loses_nothing() {
     let input = text(800, "lossy");
     let listener = Rexmit::listen_idle("listen 127.0.0.1:0");

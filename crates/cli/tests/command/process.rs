@@ -1,7 +1,7 @@
 //! Running the binary.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
@@ -29,10 +29,18 @@ impl Rexmit {
         arguments: impl IntoIterator<Item = S>,
         input: Vec<u8>,
     ) -> Self {
+        Self::start_reading(arguments, std::io::Cursor::new(input))
+    }
+
+    /// Starts with what `input` gives on standard input.
+    pub(crate) fn start_reading<S: AsRef<OsStr>>(
+        arguments: impl IntoIterator<Item = S>,
+        mut input: impl Read + Send + 'static,
+    ) -> Self {
         let mut process = Self::start_idle(arguments);
         let mut stdin = process.child.stdin.take().unwrap();
         // The process may end without reading it.
-        std::thread::spawn(move || stdin.write_all(&input));
+        std::thread::spawn(move || std::io::copy(&mut input, &mut stdin));
         process
     }
 
