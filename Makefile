@@ -8,7 +8,7 @@ help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: ## replay a game stream over a lossy path, compare the recovery profiles, write a report
-	@$(CARGO) run --quiet --release -p rexmit-cli -- demo
+	@$(CARGO) run --release -p rexmit-cli -- demo
 
 test: setup ## all tests: units, scripts, random operations, fuzz, real peers (short forms)
 	$(CARGO) test --quiet
@@ -24,7 +24,7 @@ bench: setup ## ratios against rivals and limits, measured in one run
 doc: ## the documentation of every crate, in target/doc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
 
-lint: ## format, clippy and licences, as CI checks them
+lint: ## format and clippy, as CI checks them
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
 
