@@ -2,7 +2,8 @@
 //!
 //! An [`Endpoint`] is a value that owns no socket, reads no clock and draws only from the seed it
 //! was given. A driver feeds it through [`rexmit_core::Machine`]; the application calls
-//! [`Endpoint::connect`], [`Endpoint::send`], [`Endpoint::receive`] and reads [`Event`]s.
+//! [`Endpoint::connect`], [`Endpoint::send`], [`Endpoint::receive`] and reads [`Event`]s. The page
+//! of [`Endpoint`] has both ends of an association as an example.
 //!
 //! # The contract
 //! - A message that [`Endpoint::send`] accepted is delivered, or [`Event::MessageFailed`] gives it
