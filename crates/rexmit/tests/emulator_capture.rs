@@ -27,8 +27,10 @@ fn config(server: &UdpSocket) -> EmulatorConfig {
     EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap())
 }
 
-/// Interface, ports, contents and comment of each packet.
-fn packets(file: &[u8]) -> Vec<(u32, [u16; 2], Vec<u8>, Option<String>)> {
+/// Interface, ports, contents and comment of a packet.
+type Seen = (u32, [u16; 2], Vec<u8>, Option<String>);
+
+fn packets(file: &[u8]) -> Vec<Seen> {
     let mut reader = PcapNgReader::new(file).unwrap();
     let mut packets = Vec::new();
     while let Some(block) = reader.next_block() {

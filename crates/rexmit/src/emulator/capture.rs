@@ -133,3 +133,36 @@ fn of_one_family(client: SocketAddr, server: SocketAddr) -> (SocketAddr, SocketA
     };
     (mapped(client), mapped(server))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk that stands still until the other end of the channel is dropped.
+    struct Stalled(Receiver<()>);
+
+    impl Write for Stalled {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            // Nothing is ever sent: this is the end of the wait.
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn packets_that_the_disk_cannot_keep_up_with_are_counted_not_kept() {
+        let (stall, stalled) = sync_channel(0);
+        let address: SocketAddr = "127.0.0.1:9899".parse().unwrap();
+        let (mut recorder, thread) = Recorder::start(address, Stalled(stalled)).unwrap();
+        for _ in 0..MAX_WAITING + 3 {
+            recorder.record(Instant::ZERO, (Bound::Server, address), vec![0], None);
+        }
+        assert_eq!(recorder.missed(), 3);
+        drop((stall, recorder));
+        thread.join().unwrap().unwrap();
+    }
+}
