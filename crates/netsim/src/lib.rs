@@ -4,11 +4,13 @@
 //!   and seed. It stands alone, so that the real-time emulator uses the very same.
 //! - [`network`]: the simulator: hosts that run any [`Machine`](rexmit_core::Machine), routers,
 //!   links, captures, statistics.
+//! - [`capture`]: packets as files for Wireshark. It stands alone too.
 //! - [`traffic`]: traces of what applications sent, from files and captures.
 //! - [`netem`] and [`units`]: paths and their values as people write them.
 //!
 //! Nothing here knows a protocol, a clock or a socket, and the same seed gives the same bytes.
 
+pub mod capture;
 pub mod netem;
 pub mod network;
 pub mod path;

@@ -54,7 +54,8 @@ pub(crate) struct Arguments {
     /// What to replay: bzflag-tcp, crossfire, ssh, vnc, or a file (CSV trace, pcap or pcapng).
     #[arg(long, value_name = "NAME", default_value = "crossfire")]
     trace: String,
-    /// Where the emulator's randomness comes from; the same seed loses the same packets.
+    /// Where the emulator's randomness comes from; with the same seed the same packets, in the
+    /// same order, meet the same fate.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Deliver messages in any order, not each after the ones before it.

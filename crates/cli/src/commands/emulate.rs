@@ -1,7 +1,9 @@
 //! `rexmit emulate`.
 
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -31,9 +33,11 @@ const REORDER_EXTRA: &str = "10ms";
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit emulate --listen 127.0.0.1:9900 --to 127.0.0.1:9899 --delay 50ms --loss 5%
-  rexmit emulate --listen 0.0.0.0:9900 --to 192.0.2.1:9899 --delay 50ms --jitter 5ms --distribution normal \\
-      --rate 10mbit --limit 100 --backward 'delay 20ms loss 0%'
-  rexmit emulate --listen 127.0.0.1:9900 --to 127.0.0.1:9899 --loss 5% --burst 3 --duration 60s --json"))]
+  rexmit emulate --listen 0.0.0.0:9900 --to 192.0.2.1:9899 --delay 50ms --jitter 5ms \\
+      --distribution normal --rate 10mbit --limit 100 --backward 'delay 20ms loss 0%'
+  rexmit emulate --listen 127.0.0.1:9900 --to 127.0.0.1:9899 --loss 5% --burst 3 \\
+      --duration 60s --json
+  rexmit emulate --listen 127.0.0.1:9900 --to 127.0.0.1:9899 --loss 5% --pcap lossy.pcapng"))]
 pub(crate) struct Arguments {
     /// Where clients send to; port 0 for any.
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
@@ -55,6 +59,10 @@ pub(crate) struct Arguments {
     /// End after this time.
     #[arg(long, value_name = "TIME", value_parser = values::interval)]
     duration: Option<Duration>,
+    /// Write what leaves the link at either end, and what was dropped (with a comment that says
+    /// why), to this file, for Wireshark (pcapng).
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
     #[command(flatten)]
     format: Format,
 }
@@ -156,16 +164,16 @@ struct Report {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { listen, to, link, forward, backward, seed, duration, format } = arguments;
+    let Arguments { listen, to, link, forward, backward, seed, duration, pcap, format } = arguments;
     let config = EmulatorConfig {
         forward: path(link, forward)?,
         backward: path(link, backward)?,
         seed: Seed::from_u64(*seed),
         ..EmulatorConfig::new(*listen, *to)
     };
-    let (listen, statistics) = block_on(async {
+    let (listen, statistics, captured) = block_on(async {
         let signals = Signals::new()?;
-        let emulator = Emulator::start(&config)?;
+        let mut emulator = start(&config, pcap.as_deref())?;
         let listen = emulator.local_addr();
         eprintln!("listening on {listen}, relaying to {to}");
         tokio::select! {
@@ -173,7 +181,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             () = watch(&emulator) => {}
             () = after(*duration) => {}
         }
-        Ok((listen, emulator.stop()?))
+        let captured = emulator.finish_capture();
+        Ok((listen, emulator.stop()?, captured))
     })?;
     let late = statistics.lateness;
     let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
@@ -189,7 +198,29 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         late_max_us: micros(late.max),
         statistics,
     };
-    format.print(&report, text)
+    format.print(&report, text)?;
+    match (pcap, captured) {
+        (Some(path), Err(error)) => Err(unwritable(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+fn start(config: &EmulatorConfig, pcap: Option<&Path>) -> Result<Emulator, Failure> {
+    let Some(path) = pcap else { return Ok(Emulator::start(config)?) };
+    let file = File::create(path).map_err(|error| unwritable(path, &error))?;
+    Ok(Emulator::start_capturing(config, file)?)
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let what_to_do = match error.kind() {
+        io::ErrorKind::NotFound => "create its folder first",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space or choose a file on another disk"
+        }
+        _ => "choose a file that you may write with --pcap",
+    };
+    let path = path.display();
+    Failure::new(Kind::File, format!("cannot write {path}: {error}; {what_to_do}"))
 }
 
 fn path(link: &Link, more: &str) -> Result<PathConfig, Failure> {
@@ -245,6 +276,9 @@ fn text(report: &Report) -> String {
         + report.statistics.refused;
     if others > 0 {
         text += &format!("dropped by the emulator itself, over its limits: {others}\n");
+    }
+    if report.statistics.uncaptured > 0 {
+        text += &format!("missing in the capture: {}\n", report.statistics.uncaptured);
     }
     text += &format!(
         "sent late by {:.3} ms (50 %), {:.3} ms (99 %), {:.3} ms (99.9 %), {:.3} ms at most\n",

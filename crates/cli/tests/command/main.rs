@@ -4,5 +4,6 @@ mod carry;
 mod errors;
 mod help;
 mod load;
+mod pcap;
 mod process;
 mod traces;

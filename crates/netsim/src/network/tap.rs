@@ -1,23 +1,18 @@
-//! Captures: packets as pcapng, with IP headers, so that Wireshark decodes them.
+//! Taps: captures of what passes at points of a network.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, UdpHeader};
-use pcap_file::DataLink;
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
 use rexmit_core::{Instant, Machine};
 
 use super::packets::Packet;
 use super::{Direction, HostId, LinkId, Network};
-use crate::path::{Fate, LossCause, Outcome};
+use crate::capture::{CaptureWriter, CapturedPacket, Way, loss_comment};
+use crate::path::{Fate, Outcome};
+
+/// SCTP's IP protocol number.
+const SCTP: u8 = 132;
 
 /// Where packets are captured.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -58,18 +53,17 @@ type Out = Box<dyn Write + Send>;
 /// All captures of a network.
 pub(super) struct Taps {
     open: Vec<Option<Tap>>,
-    ip_protocol: IpNumber,
-    headers_and_payload: Vec<u8>,
+    ip_protocol: u8,
 }
 
 struct Tap {
-    writer: PcapNgWriter<Out>,
+    writer: CaptureWriter<Out>,
     error: Option<io::Error>,
 }
 
 impl Default for Taps {
     fn default() -> Self {
-        Self { open: Vec::new(), ip_protocol: IpNumber::SCTP, headers_and_payload: Vec::new() }
+        Self { open: Vec::new(), ip_protocol: SCTP }
     }
 }
 
@@ -87,92 +81,30 @@ impl Taps {
             if tap.error.is_some() {
                 continue;
             }
-            let bytes = &mut self.headers_and_payload;
-            let block = write_packet(packet, self.ip_protocol, bytes)
-                .and_then(|()| tap.write(*interface, now, bytes, sight));
-            tap.error = block.err();
+            let captured = CapturedPacket {
+                interface: interface.number,
+                time: Duration::from_nanos(now.as_nanos()),
+                source: packet.source,
+                destination: packet.destination,
+                ip_protocol: self.ip_protocol,
+                hop_limit: packet.hop_limit,
+                payload: &packet.bytes,
+                way: if matches!(sight, Sight::Inbound) { Way::In } else { Way::Out },
+                comment: if let Sight::Entering(outcome) = sight {
+                    describe(outcome)
+                } else {
+                    None
+                },
+            };
+            tap.error = tap.writer.write(&captured).err();
         }
     }
 
     fn open(&mut self, names: &[String], out: Out) -> io::Result<TapId> {
-        let mut writer = PcapNgWriter::new(out).map_err(io::Error::other)?;
-        for name in names {
-            let options = vec![
-                InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
-                InterfaceDescriptionOption::IfTsResol(9), // nanoseconds
-            ];
-            let block = InterfaceDescriptionBlock { linktype: DataLink::RAW, snaplen: 0, options };
-            writer.write_pcapng_block(block).map_err(io::Error::other)?;
-        }
+        let writer = CaptureWriter::new(out, names.iter().map(String::as_str))?;
         self.open.push(Some(Tap { writer, error: None }));
         Ok(TapId(self.open.len() - 1))
     }
-}
-
-impl Tap {
-    fn write(
-        &mut self,
-        interface: Interface,
-        now: Instant,
-        bytes: &[u8],
-        sight: Sight<'_>,
-    ) -> io::Result<()> {
-        // The two low bits are the direction.
-        let flags = if matches!(sight, Sight::Inbound) { 1 } else { 2 };
-        let mut options = vec![EnhancedPacketOption::Flags(flags)];
-        if let Sight::Entering(outcome) = sight
-            && let Some(fate) = describe(outcome)
-        {
-            options.push(EnhancedPacketOption::Comment(Cow::Borrowed(fate)));
-        }
-        let block = EnhancedPacketBlock {
-            interface_id: interface.number,
-            timestamp: Duration::from_nanos(now.as_nanos()),
-            original_len: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
-            data: Cow::Borrowed(bytes),
-            options,
-        };
-        self.writer.write_pcapng_block(block).map_err(io::Error::other)?;
-        Ok(())
-    }
-}
-
-/// Writes `packet` as an IP packet: directly over IP, or in UDP if it has ports.
-fn write_packet(packet: &Packet, protocol: IpNumber, bytes: &mut Vec<u8>) -> io::Result<()> {
-    bytes.clear();
-    let is_encapsulated = packet.is_encapsulated();
-    let protocol = if is_encapsulated { IpNumber::UDP } else { protocol };
-    let udp_len = if is_encapsulated { UdpHeader::LEN } else { 0 };
-    let payload_len = u16::try_from(udp_len + packet.bytes.len()).map_err(io::Error::other)?;
-    let ports = (packet.source.port(), packet.destination.port());
-    let udp = match (packet.source.ip(), packet.destination.ip()) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            let (source, destination) = (source.octets(), destination.octets());
-            let ip = Ipv4Header::new(payload_len, packet.hop_limit, protocol, source, destination)
-                .map_err(io::Error::other)?;
-            ip.write(bytes)?; // with its checksum
-            UdpHeader::with_ipv4_checksum(ports.0, ports.1, &ip, &packet.bytes)
-        }
-        (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            let ip = Ipv6Header {
-                traffic_class: 0,
-                flow_label: Ipv6FlowLabel::ZERO,
-                payload_length: payload_len,
-                next_header: protocol,
-                hop_limit: packet.hop_limit,
-                source: source.octets(),
-                destination: destination.octets(),
-            };
-            ip.write(bytes)?;
-            UdpHeader::with_ipv6_checksum(ports.0, ports.1, &ip, &packet.bytes)
-        }
-        _ => return Err(io::Error::other("addresses of two families")),
-    };
-    if is_encapsulated {
-        udp.map_err(io::Error::other)?.write(bytes)?;
-    }
-    bytes.extend_from_slice(&packet.bytes);
-    Ok(())
 }
 
 /// What a capture says about a packet that enters a link; nothing if it just arrives once.
@@ -181,10 +113,7 @@ fn describe(outcome: &Outcome) -> Option<&'static str> {
     let is_corrupted = own.clone().any(|delivery| delivery.corruption.is_some());
     let is_doubled = own.any(|delivery| delivery.is_copy);
     match (outcome.fate, is_corrupted, is_doubled) {
-        (Fate::Lost(LossCause::Listed), ..) => Some("lost: listed"),
-        (Fate::Lost(LossCause::Burst), ..) => Some("lost: burst"),
-        (Fate::Lost(LossCause::Uniform), ..) => Some("lost: uniform"),
-        (Fate::Lost(LossCause::Queue), ..) => Some("lost: no room in the queue"),
+        (Fate::Lost(cause), ..) => Some(loss_comment(cause)),
         (Fate::Held, ..) => Some("held back"),
         (Fate::Passed, true, true) => Some("one bit flipped, arrives twice"),
         (Fate::Passed, true, false) => Some("one bit flipped"),
@@ -232,14 +161,14 @@ impl<M: Machine> Network<M> {
     /// The first error of writing; what was captured after it is missing.
     pub fn finish_tap(&mut self, tap: TapId) -> io::Result<()> {
         let Some(Tap { writer, error }) = self.taps.open[tap.0].take() else { return Ok(()) };
-        let flushed = writer.into_inner().flush();
+        let flushed = writer.finish().map(drop);
         error.map_or(flushed, Err)
     }
 
     /// The IP protocol number under which captures show packets without ports. The default is
     /// 132, SCTP.
     pub fn set_ip_protocol(&mut self, number: u8) {
-        self.taps.ip_protocol = IpNumber(number);
+        self.taps.ip_protocol = number;
     }
 
     fn tap_name(&self, point: TapPoint) -> String {

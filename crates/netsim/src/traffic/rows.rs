@@ -24,10 +24,14 @@ struct Row<'a> {
 pub(super) fn read(file: &str, bytes: &[u8]) -> Result<Trace, TraceError> {
     let bad_line = |line, problem| TraceError::BadLine { file: file.to_owned(), line, problem };
     let mut reader = csv::Reader::from_reader(bytes);
-    let headers = reader.headers().map_err(|error| bad_line(1, error.to_string()))?.clone();
     let columns = ["trace", "flow_id", "direction", "time_us", "payload_bytes"];
+    let no_trace = || {
+        let columns = columns.join(",");
+        bad_line(1, format!("neither a capture nor a trace, whose columns must be {columns}"))
+    };
+    let headers = reader.headers().map_err(|_| no_trace())?.clone();
     if columns.iter().any(|column| !headers.iter().any(|header| header == *column)) {
-        return Err(bad_line(1, format!("not a trace: the columns must be {}", columns.join(","))));
+        return Err(no_trace());
     }
     let mut name = String::new();
     let mut flows = BTreeMap::<u32, Flow>::new();

@@ -2,10 +2,14 @@
 
 use quinn_udp::EcnCodepoint;
 use rexmit_core::{Instant, Seed};
-use rexmit_netsim::path::{Arrival, ConfigError, PathConfig, PathModel, Pipe};
+use rexmit_netsim::capture::loss_comment;
+use rexmit_netsim::path::{Arrival, ConfigError, Fate, PathConfig, PathModel, Pipe};
 
 use super::DirectionStatistics;
 use super::clients::ClientId;
+
+/// What a capture says about a packet that [`Direction::offer`] had no room for.
+const OVERFLOWED: &str = "dropped by the emulator: too many packets under way";
 
 /// A packet under way.
 #[derive(Clone, Debug)]
@@ -35,15 +39,18 @@ impl Direction {
         Ok(Self { pipe, max_under_way, latest_offer: Instant::ZERO, overflowed: 0, unsent: 0 })
     }
 
-    /// The packet entered the path at `arrival`.
-    pub(super) fn offer(&mut self, arrival: Instant, packet: Packet) {
+    /// The packet entered the path at `arrival`. Why it was dropped, if it was.
+    pub(super) fn offer(&mut self, arrival: Instant, packet: Packet) -> Option<&'static str> {
         if self.pipe.in_flight() >= self.max_under_way {
             self.overflowed += 1;
-            return;
+            return Some(OVERFLOWED);
         }
         // Stamps of different sockets are not read in their order, but the path needs one.
         self.latest_offer = self.latest_offer.max(arrival);
-        let _fate = self.pipe.offer(self.latest_offer, packet.bytes.len(), packet);
+        match self.pipe.offer(self.latest_offer, packet.bytes.len(), packet) {
+            Fate::Lost(cause) => Some(loss_comment(cause)),
+            Fate::Passed | Fate::Held => None,
+        }
     }
 
     pub(super) fn next_arrival(&self) -> Option<Instant> {

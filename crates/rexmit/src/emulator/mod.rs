@@ -56,11 +56,18 @@
 //! | [`Priority::ShortSlice`] | 1.6 ms to 4 ms |
 //! | [`Priority::Normal`] | 17 ms to 71 ms |
 //!
+//! # Captures
+//!
+//! [`Emulator::start_capturing`] writes what leaves the link at either end, and what was dropped,
+//! as a file for Wireshark. It shows the packets under the addresses of the clients and of the
+//! server, as if they spoke to each other without an emulator between them.
+//!
 //! # Limits
 //!
 //! [`EmulatorConfig`] names them: clients, their idle time, packets under way per direction. What
 //! exceeds them is dropped and counted.
 
+mod capture;
 mod clients;
 mod direction;
 mod lateness;
@@ -68,7 +75,7 @@ mod priority;
 mod relay;
 mod socket;
 
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -166,6 +173,8 @@ pub struct EmulatorStatistics {
     pub clients: usize,
     /// Packets dropped because they came from one client too many.
     pub refused: u64,
+    /// Packets that are missing in the capture, because its writer failed or did not keep up.
+    pub uncaptured: u64,
     /// How late packets left, both directions together.
     pub lateness: Lateness,
     /// How the relay's thread is scheduled.
@@ -193,6 +202,7 @@ pub struct Emulator {
     counts: Arc<Mutex<relay::Counts>>,
     waker: Arc<mio::Waker>,
     thread: Option<JoinHandle<io::Result<()>>>,
+    capture: Option<capture::WriterThread>,
 }
 
 impl Emulator {
@@ -201,12 +211,37 @@ impl Emulator {
     /// # Errors
     /// When the address cannot be had or a path cannot be.
     pub fn start(config: &EmulatorConfig) -> Result<Self, EmulatorError> {
-        let relay = Relay::new(config)?;
+        Self::spawn(Relay::new(config)?, None)
+    }
+
+    /// As [`start`](Self::start), and writes a capture (pcapng, nanosecond time stamps).
+    ///
+    /// Of both directions it has what leaves the link, when it left, and what was dropped, when it
+    /// arrived; the latter with a comment that says why, so that `frame.comment contains "lost"` is
+    /// a display filter for it. Headers of IP and UDP are made up; TTL and ECN are not the real ones.
+    ///
+    /// A thread of its own writes, so that `out` may block without delaying packets; what it cannot
+    /// keep up with is counted as [`uncaptured`](EmulatorStatistics::uncaptured). Its errors are
+    /// told by [`finish_capture`](Self::finish_capture).
+    ///
+    /// # Errors
+    /// When the address cannot be had or a path cannot be.
+    pub fn start_capturing(
+        config: &EmulatorConfig,
+        out: impl Write + Send + 'static,
+    ) -> Result<Self, EmulatorError> {
+        let mut relay = Relay::new(config)?;
+        let (recorder, writer) = capture::Recorder::start(config.to, out)?;
+        relay.set_recorder(recorder);
+        Self::spawn(relay, Some(writer))
+    }
+
+    fn spawn(relay: Relay, capture: Option<capture::WriterThread>) -> Result<Self, EmulatorError> {
         let (local_addr, counts, waker) = (relay.local_addr()?, relay.counts(), relay.waker());
         let thread = std::thread::Builder::new()
             .name("rexmit-emulator".into())
             .spawn(move || relay.run())?;
-        Ok(Self { local_addr, counts, waker, thread: Some(thread) })
+        Ok(Self { local_addr, counts, waker, thread: Some(thread), capture })
     }
 
     /// Where clients send to.
@@ -221,11 +256,26 @@ impl Emulator {
         relay::lock(&self.counts).snapshot()
     }
 
+    /// Stops relaying, and waits until the capture is written; it says nothing of what was still
+    /// under way. No effect if there is none, or if it has ended.
+    ///
+    /// # Errors
+    /// The first error of writing the capture, which ends before it.
+    pub fn finish_capture(&mut self) -> io::Result<()> {
+        let Some(writer) = self.capture.take() else { return Ok(()) };
+        // The writer ends when the relay is gone.
+        self.join()?;
+        join(writer)
+    }
+
     /// Stops relaying, drops what is under way and returns the final counts.
     ///
     /// # Errors
-    /// When the relay had ended before, which only a failure of the system's polling causes.
+    /// When the relay had ended before, which only a failure of the system's polling causes, or
+    /// when the capture could not be written and [`finish_capture`](Self::finish_capture) did not
+    /// say so before.
     pub fn stop(mut self) -> io::Result<EmulatorStatistics> {
+        self.finish_capture()?;
         self.join()?;
         Ok(self.statistics())
     }
@@ -233,14 +283,19 @@ impl Emulator {
     fn join(&mut self) -> io::Result<()> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
         self.waker.wake()?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        join(thread)
     }
+}
+
+fn join(thread: JoinHandle<io::Result<()>>) -> io::Result<()> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 impl Drop for Emulator {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // Nobody is left to be told.
+            let _ = self.finish_capture();
             let _ = self.join();
         }
     }

@@ -10,8 +10,9 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use quinn_udp::RecvMeta;
 use rexmit_core::Instant;
-use rexmit_netsim::path::PathConfig;
+use rexmit_netsim::path::{Arrival, PathConfig};
 
+use super::capture::{Bound, Recorder};
 use super::clients::{ClientId, Clients};
 use super::direction::{Direction, Packet};
 use super::lateness::LatenessHistogram;
@@ -24,6 +25,11 @@ const STOP: Token = Token(0);
 const TIMER: Token = Token(1);
 const LISTENER: Token = Token(2);
 const FIRST_CLIENT: ClientId = 3;
+
+// What captures say about packets and drops of the emulator itself.
+const REFUSED: &str = "dropped by the emulator: one client too many";
+const UNSENT: &str = "dropped by the emulator: the system refused to send it";
+const DAMAGED: &str = "one bit flipped";
 
 /// The counts that the handle reads while the relay works.
 #[derive(Debug, Default)]
@@ -56,6 +62,7 @@ pub(super) struct Relay {
     raise_priority: bool,
     priority: Priority,
     counts: Arc<Mutex<Counts>>,
+    recorder: Option<Recorder>,
 }
 
 impl Relay {
@@ -82,9 +89,15 @@ impl Relay {
             raise_priority: config.raise_priority,
             priority: Priority::Normal,
             counts: Arc::default(),
+            recorder: None,
             poll,
             timer,
         })
+    }
+
+    /// Shows the recorder all packets from now on.
+    pub(super) fn set_recorder(&mut self, recorder: Recorder) {
+        self.recorder = Some(recorder);
     }
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -169,19 +182,37 @@ impl Relay {
     }
 
     fn on_packet(&mut self, from: Token, arrival: Instant, meta: &RecvMeta, bytes: &[u8]) {
-        let (direction, client) = if from == LISTENER {
+        let (direction, bound, client) = if from == LISTENER {
             let Some(client) = self.sender(arrival, meta.addr) else {
                 self.refused += 1;
+                self.capture(arrival, (Bound::Server, Some(meta.addr)), bytes, Some(REFUSED));
                 return;
             };
-            (&mut self.forward, client)
+            (&mut self.forward, Bound::Server, client)
         } else if (meta.addr.ip(), meta.addr.port()) == (self.server.ip(), self.server.port()) {
             self.clients.touch(arrival, from.0);
-            (&mut self.backward, from.0)
+            (&mut self.backward, Bound::Client, from.0)
         } else {
             return; // A stranger's: the client did not ask it anything.
         };
-        direction.offer(arrival, Packet { client, ecn: meta.ecn, bytes: bytes.to_vec() });
+        let packet = Packet { client, ecn: meta.ecn, bytes: bytes.to_vec() };
+        if let Some(dropped) = direction.offer(arrival, packet) {
+            let address = self.clients.client(client).map(|client| client.address);
+            self.capture(arrival, (bound, address), bytes, Some(dropped));
+        }
+    }
+
+    /// Shows a packet to the recorder, if there is one; not those of clients forgotten since.
+    fn capture(
+        &mut self,
+        at: Instant,
+        (bound, client): (Bound, Option<SocketAddr>),
+        bytes: impl Into<Vec<u8>>,
+        comment: Option<&'static str>,
+    ) {
+        if let (Some(recorder), Some(client)) = (&mut self.recorder, client) {
+            recorder.record(at, (bound, client), bytes.into(), comment);
+        }
     }
 
     /// The client with this address, if need be a new one; `None` if there are too many.
@@ -202,26 +233,34 @@ impl Relay {
     /// Sends what is due in both directions.
     fn deliver(&mut self) {
         while let Some(arrival) = self.forward.poll_arrival(clock::now()) {
-            let Packet { client, ecn, bytes } = &arrival.packet;
-            let client = self.clients.client(*client);
-            match client.map(|client| client.socket.send(self.server, *ecn, bytes)) {
-                Some(Ok(())) => self.record(arrival.at),
-                _ => self.forward.on_unsent(),
-            }
+            self.send(Bound::Server, arrival);
         }
         while let Some(arrival) = self.backward.poll_arrival(clock::now()) {
-            let Packet { client, ecn, bytes } = &arrival.packet;
-            let client = self.clients.client(*client);
-            match client.map(|client| self.listener.send(client.address, *ecn, bytes)) {
-                Some(Ok(())) => self.record(arrival.at),
-                _ => self.backward.on_unsent(),
-            }
+            self.send(Bound::Client, arrival);
         }
     }
 
-    /// A packet that was due has just been sent.
-    fn record(&self, due: Instant) {
-        lock(&self.counts).lateness.record(due, clock::now());
+    /// Sends a packet that is due.
+    fn send(&mut self, bound: Bound, arrival: Arrival<Packet>) {
+        let Packet { client, ecn, bytes } = arrival.packet;
+        let client = self.clients.client(client);
+        let sent = client.map(|client| match bound {
+            Bound::Server => client.socket.send(self.server, ecn, &bytes),
+            Bound::Client => self.listener.send(client.address, ecn, &bytes),
+        });
+        let address = client.map(|client| client.address);
+        let now = clock::now();
+        let comment = if let Some(Ok(())) = sent {
+            lock(&self.counts).lateness.record(arrival.at, now);
+            arrival.corruption.map(|_| DAMAGED)
+        } else {
+            match bound {
+                Bound::Server => self.forward.on_unsent(),
+                Bound::Client => self.backward.on_unsent(),
+            }
+            Some(UNSENT)
+        };
+        self.capture(now, (bound, address), bytes, comment);
     }
 
     fn publish(&self) {
@@ -230,6 +269,7 @@ impl Relay {
             backward: self.backward.statistics(),
             clients: self.clients.len(),
             refused: self.refused,
+            uncaptured: self.recorder.as_ref().map_or(0, Recorder::missed),
             lateness: Lateness::default(),
             priority: self.priority,
         };

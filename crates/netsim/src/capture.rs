@@ -1,0 +1,200 @@
+//! Captures: packets as pcapng, with IP headers, so that Wireshark decodes them.
+//!
+//! It stands alone, so that simulated networks and the real-time emulator write the same files.
+//!
+//! ```
+//! use rexmit_netsim::capture::{CaptureWriter, CapturedPacket, Way};
+//! use std::time::Duration;
+//! let mut capture = CaptureWriter::new(Vec::new(), ["eth0"])?;
+//! capture.write(&CapturedPacket {
+//!     interface: 0,
+//!     time: Duration::from_nanos(50_000_001),
+//!     source: "192.0.2.1:9899".parse()?,
+//!     destination: "192.0.2.2:9899".parse()?,
+//!     ip_protocol: 132,
+//!     hop_limit: 64,
+//!     payload: b"a packet",
+//!     way: Way::Out,
+//!     comment: Some("lost: burst"),
+//! })?;
+//! let file: Vec<u8> = capture.finish()?;
+//! assert!(file.windows(8).any(|bytes| bytes == b"a packet"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, UdpHeader};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::{DataLink, PcapError};
+
+use crate::path::LossCause;
+
+/// A pcapng file in the making, with nanosecond time stamps.
+///
+/// Each packet causes a few small writes: give a file a [`BufWriter`](std::io::BufWriter).
+pub struct CaptureWriter<W: Write> {
+    writer: PcapNgWriter<W>,
+    headers_and_payload: Vec<u8>,
+}
+
+/// A packet for a capture.
+#[derive(Clone, Copy, Debug)]
+pub struct CapturedPacket<'a> {
+    /// Which of the file's interfaces saw it.
+    pub interface: u32,
+    /// When: time since 1970, or since the start of a simulation.
+    pub time: Duration,
+    /// Where it comes from.
+    pub source: SocketAddr,
+    /// Where it goes. If this or the source has a port, it travels in UDP (RFC 6951).
+    pub destination: SocketAddr,
+    /// The IP protocol number of a packet without ports.
+    pub ip_protocol: u8,
+    /// The IP header's time to live, or hop limit.
+    pub hop_limit: u8,
+    /// What the machine sent, without headers of IP and UDP.
+    pub payload: &'a [u8],
+    /// Where it goes, seen from the interface.
+    pub way: Way,
+    /// What there is to say about it.
+    pub comment: Option<&'a str>,
+}
+
+/// Whether a packet comes in or goes out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Way {
+    /// It comes in.
+    In = 1,
+    /// It goes out.
+    Out = 2,
+}
+
+/// What captures say about a lost packet.
+#[must_use]
+pub const fn loss_comment(cause: LossCause) -> &'static str {
+    match cause {
+        LossCause::Listed => "lost: listed",
+        LossCause::Burst => "lost: burst",
+        LossCause::Uniform => "lost: uniform",
+        LossCause::Queue => "lost: no room in the queue",
+    }
+}
+
+impl<W: Write> CaptureWriter<W> {
+    /// Writes the head of a file with the interfaces of these names, numbered from 0.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn new<'a>(out: W, interfaces: impl IntoIterator<Item = &'a str>) -> io::Result<Self> {
+        let mut writer = PcapNgWriter::new(out).map_err(io_error)?;
+        for name in interfaces {
+            let options = vec![
+                InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+                InterfaceDescriptionOption::IfTsResol(9), // nanoseconds
+            ];
+            let block = InterfaceDescriptionBlock { linktype: DataLink::RAW, snaplen: 0, options };
+            writer.write_pcapng_block(block).map_err(io_error)?;
+        }
+        Ok(Self { writer, headers_and_payload: Vec::new() })
+    }
+
+    /// Writes a packet with headers of IP and, if it has ports, UDP.
+    ///
+    /// # Errors
+    /// Those of the writer, addresses of two families, or a packet too long for IP.
+    pub fn write(&mut self, packet: &CapturedPacket<'_>) -> io::Result<()> {
+        let bytes = &mut self.headers_and_payload;
+        write_packet(packet, bytes)?;
+        // The two low bits are the direction.
+        let mut options = vec![EnhancedPacketOption::Flags(packet.way as u32)];
+        options.extend(packet.comment.map(|text| EnhancedPacketOption::Comment(text.into())));
+        let block = EnhancedPacketBlock {
+            interface_id: packet.interface,
+            timestamp: packet.time,
+            original_len: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            data: Cow::Borrowed(bytes),
+            options,
+        };
+        self.writer.write_pcapng_block(block).map_err(io_error)?;
+        Ok(())
+    }
+
+    /// Hands everything written so far on, if the writer has a buffer.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.writer.get_mut().flush()
+    }
+
+    /// Ends the file: flushes its writer and returns it.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn finish(self) -> io::Result<W> {
+        let mut out = self.writer.into_inner();
+        out.flush()?;
+        Ok(out)
+    }
+}
+
+impl<W: Write> fmt::Debug for CaptureWriter<W> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("CaptureWriter").finish_non_exhaustive()
+    }
+}
+
+/// The writer's own error, whose kind tells what to do.
+fn io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        error => io::Error::other(error),
+    }
+}
+
+/// Writes `packet` as an IP packet: directly over IP, or in UDP if it has ports.
+fn write_packet(packet: &CapturedPacket<'_>, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.clear();
+    let ports = (packet.source.port(), packet.destination.port());
+    let is_encapsulated = ports != (0, 0);
+    let protocol = if is_encapsulated { IpNumber::UDP } else { IpNumber(packet.ip_protocol) };
+    let udp_len = if is_encapsulated { UdpHeader::LEN } else { 0 };
+    let payload_len = u16::try_from(udp_len + packet.payload.len()).map_err(io::Error::other)?;
+    let udp = match (packet.source.ip(), packet.destination.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let (source, destination) = (source.octets(), destination.octets());
+            let ip = Ipv4Header::new(payload_len, packet.hop_limit, protocol, source, destination)
+                .map_err(io::Error::other)?;
+            ip.write(bytes)?; // with its checksum
+            UdpHeader::with_ipv4_checksum(ports.0, ports.1, &ip, packet.payload)
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let ip = Ipv6Header {
+                traffic_class: 0,
+                flow_label: Ipv6FlowLabel::ZERO,
+                payload_length: payload_len,
+                next_header: protocol,
+                hop_limit: packet.hop_limit,
+                source: source.octets(),
+                destination: destination.octets(),
+            };
+            ip.write(bytes)?;
+            UdpHeader::with_ipv6_checksum(ports.0, ports.1, &ip, packet.payload)
+        }
+        _ => return Err(io::Error::other("addresses of two families")),
+    };
+    if is_encapsulated {
+        udp.map_err(io::Error::other)?.write(bytes)?;
+    }
+    bytes.extend_from_slice(packet.payload);
+    Ok(())
+}
