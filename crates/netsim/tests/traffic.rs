@@ -166,7 +166,11 @@ fn errors_name_the_file_and_the_line() {
         "t.csv, line 5: its time is before that of the row before, of the same flow and direction"
     );
     assert!(csv("").starts_with("t.csv has no message"));
-    assert!(error("t.csv", b"").starts_with("t.csv, line 1: not a trace: the columns must be"));
+    for content in [&b""[..], b"some text\n", b"\x7fELF\x02\xff\xfe\n"] {
+        let said = error("t.csv", content);
+        let wanted = "t.csv, line 1: neither a capture nor a trace, whose columns must be trace,";
+        assert!(said.starts_with(wanted), "{said}");
+    }
     assert!(error("t.csv", b"\x7fELF\x02\x01\n\xff\xfe").starts_with("t.csv, line 1: "));
     let missing = Trace::open(Path::new("/nonexistent/t.csv")).unwrap_err();
     assert!(matches!(missing, TraceError::Unreadable { .. }));
