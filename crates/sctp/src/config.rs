@@ -71,7 +71,8 @@ pub struct AssociationConfig {
     pub sack_delay: Duration,
     /// Packets after which an acknowledgement waits no longer.
     pub sack_every: u8,
-    /// HB.interval (30 s); `None` sends no HEARTBEAT.
+    /// HB.interval (30 s); `None` sends no HEARTBEAT. An association that is idle at its heartbeat
+    /// gives back the memory that a burst has left.
     pub heartbeat_interval: Option<Duration>,
     /// Association.Max.Retrans (10).
     pub association_max_retrans: u32,
