@@ -82,6 +82,7 @@ pub mod endpoint;
 mod error;
 pub mod event;
 mod socket;
+mod turns;
 
 pub use association::{Association, Stream};
 pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};
