@@ -8,12 +8,15 @@ use rexmit_core::{Instant, Rng, Route};
 
 use crate::endpoint::ConnectionId;
 use crate::event::Event;
+use crate::statistics::EndpointStatistics;
 
 /// What all connections of an endpoint share.
 pub(crate) struct Surroundings {
     pub(crate) rng: Rng,
     pub(crate) events: VecDeque<(ConnectionId, Event)>,
     pub(crate) sink: Option<Box<dyn TraceSink>>,
+    /// What the rules of all connections counted.
+    pub(crate) statistics: EndpointStatistics,
 }
 
 /// What a connection finds around it in one call.
