@@ -74,12 +74,6 @@ impl RangeSet {
         self.ranges.get(self.position(value)).is_some_and(|&(start, _)| start <= value)
     }
 
-    /// The lowest range that contains `value` or lies above it.
-    #[must_use]
-    pub fn at_or_above(&self, value: u64) -> Option<RangeInclusive<u64>> {
-        self.ranges.get(self.position(value)).map(|&(start, end)| start..=end)
-    }
-
     /// Adds `value`; returns whether it was new.
     pub fn insert(&mut self, value: u64) -> bool {
         let at = self.position(value);
@@ -202,8 +196,6 @@ mod tests {
                 assert_eq!(set.iter_from(value).collect::<Vec<_>>(), whole);
                 assert_eq!(set.len(), model.len() as u64);
                 assert_eq!(set.contains(value), model.contains(&value));
-                let above = set.at_or_above(value).map(|range| value.max(*range.start()));
-                assert_eq!(above, model.range(value..).next().copied());
                 for (left, right) in set.iter().zip(set.iter().skip(1)) {
                     assert!(left.end() + 1 < *right.start(), "ranges must not touch");
                 }

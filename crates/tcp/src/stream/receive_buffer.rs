@@ -98,14 +98,14 @@ impl ReceiveBuffer {
         if start < self.next {
             return Some((start, end.min(self.next)));
         }
-        let held = self.held.at_or_above(start)?;
+        let held = self.held.iter_from(start).next()?;
         let run = (start.max(*held.start()), end.min(held.end() + 1));
         (run.0 < run.1).then_some(run)
     }
 
     /// Whether `from..to` would be one run more than may be held.
     fn is_full_for(&self, from: u64, to: u64) -> bool {
-        let joins = self.held.at_or_above(from - 1).is_some_and(|range| *range.start() <= to);
+        let joins = self.held.iter_from(from - 1).next().is_some_and(|range| *range.start() <= to);
         !joins && self.held.range_count() >= self.max_held
     }
 
@@ -137,7 +137,7 @@ impl ReceiveBuffer {
 
     /// The range around `sequence` is the newest; the others that it has swallowed are forgotten.
     fn note_recent(&mut self, sequence: u64) {
-        let Some(range) = self.held.at_or_above(sequence) else { return };
+        let Some(range) = self.held.iter_from(sequence).next() else { return };
         let mut recent = [0; MAX_SACK_BLOCKS];
         recent[0] = sequence;
         let others = self.recent.iter().filter(|point| !range.contains(point));
@@ -156,7 +156,7 @@ impl ReceiveBuffer {
         let mut told = [0; MAX_SACK_BLOCKS];
         let mut number = 0;
         let containing = |&point: &u64| {
-            self.held.at_or_above(point).filter(|range| point > 0 && range.contains(&point))
+            self.held.iter_from(point).next().filter(|range| point > 0 && range.contains(&point))
         };
         let recent = self.recent.iter().filter_map(containing);
         for range in recent.chain(self.held.iter().rev()) {
@@ -173,7 +173,7 @@ impl ReceiveBuffer {
 
     /// The run beyond a gap that contains `sequence`.
     pub(crate) fn run_around(&self, sequence: u64) -> Option<(u64, u64)> {
-        let range = self.held.at_or_above(sequence)?;
+        let range = self.held.iter_from(sequence).next()?;
         range.contains(&sequence).then_some((*range.start(), *range.end() + 1))
     }
 
