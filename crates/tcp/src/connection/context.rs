@@ -9,6 +9,7 @@ use rexmit_core::{Instant, Rng, Route};
 use super::ChallengeLimit;
 use crate::endpoint::ConnectionId;
 use crate::event::Event;
+use crate::statistics::EndpointStatistics;
 
 /// What all connections of an endpoint share.
 pub(crate) struct Surroundings {
@@ -17,6 +18,8 @@ pub(crate) struct Surroundings {
     pub(crate) challenges: ChallengeLimit,
     pub(crate) events: VecDeque<(ConnectionId, Event)>,
     pub(crate) sink: Option<Box<dyn TraceSink>>,
+    /// What the rules of all connections counted.
+    pub(crate) statistics: EndpointStatistics,
 }
 
 /// What a connection finds around it in one call.
