@@ -26,7 +26,6 @@ impl Connection {
             _ => {}
         }
         if arrival.ack < self.out.snd_una {
-            self.traffic.old_acks += 1;
             return Next::Continue;
         }
         self.take_acknowledgement(cx, arrival);
@@ -47,7 +46,6 @@ impl Connection {
             self.on_duplicate_reported(cx, left, right);
         }
         if !has_advanced && self.counts_as_duplicate(arrival) {
-            self.traffic.duplicate_acks += 1;
             self.out.recovery.on_duplicate_ack(&mut cx.tracer());
         }
     }
@@ -118,6 +116,8 @@ impl Connection {
         // The window of a SYN is not scaled (RFC 7323 §2.2).
         let shift = if arrival.has(Flags::SYN) { 0 } else { out.shift };
         let window = u64::from(arrival.header.window) << shift;
+        let was_open = out.window_end > out.snd_una;
+        self.traffic.zero_windows_received += u64::from(window == 0 && was_open);
         out.window_told_by = told_by;
         out.window_end = arrival.ack + window;
         out.max_window = out.max_window.max(window);

@@ -32,9 +32,9 @@ impl Connection {
 
     fn count_inserted(&mut self, inserted: &Inserted) {
         let traffic = &mut self.traffic;
-        traffic.payload_received_bytes += inserted.advanced;
-        traffic.out_of_order += u64::from(inserted.is_beyond_gap);
-        traffic.duplicates += u64::from(inserted.duplicate.is_some());
+        traffic.out_of_order_received += u64::from(inserted.is_beyond_gap);
+        let is_new = inserted.advanced > 0 || inserted.is_beyond_gap || inserted.is_dropped;
+        traffic.duplicates_received += u64::from(!is_new);
         traffic.dropped_for_limit += u64::from(inserted.is_dropped);
     }
 
@@ -61,7 +61,7 @@ impl Connection {
     pub(super) fn note_duplicate(&mut self, arrival: &Arrival<'_>) {
         let end = arrival.seq + arrival.payload.len() as u64;
         if end <= self.inbound.rcv_nxt() {
-            self.traffic.duplicates += 1;
+            self.traffic.duplicates_received += 1;
             self.inbound.duplicate = Some((arrival.seq, end));
         }
     }

@@ -1,6 +1,6 @@
 //! Writing segments: what leaves next, and what every segment bears.
 
-use super::outbound::{Fin, Piece};
+use super::outbound::Piece;
 use super::timestamps::timestamp_clock;
 use super::{Connection, Context, State, Timer};
 use crate::wire::{Flags, Header, MAX_SACK_BLOCKS, Options, Timestamps};
@@ -47,7 +47,6 @@ impl Connection {
 
     fn write_reset(&mut self, cx: &Context<'_>, packet: &mut Vec<u8>) -> bool {
         let Some(reset) = self.owed.reset.take() else { return false };
-        self.traffic.resets_sent += 1;
         let header = match reset {
             Reset::Now => self.header(cx, self.out.snd_nxt, Flags::RST.and(Flags::ACK)),
             Reset::At(sequence) => Header {
@@ -107,7 +106,6 @@ impl Connection {
         let mut header = self.header(cx, piece.start, Flags::ACK.and(fin).and(push));
         let is_told = self.report(&mut header.options, self.out.segment_bytes - piece.len);
         self.on_ack_sent(is_told);
-        self.traffic.data_segments_sent += 1;
         let slices = self.out.buffer.slices(piece.start, piece.len as usize);
         header.write(self.addresses(), slices, packet);
     }
