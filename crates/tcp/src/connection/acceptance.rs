@@ -11,7 +11,7 @@ use crate::wire::{Flags, Segment};
 
 /// An empty segment out of the window is answered at most this often: two ends that disagree would
 /// otherwise acknowledge each other for ever.
-pub(super) const MIN_BETWEEN_ANSWERS: Duration = Duration::from_millis(100);
+const MIN_BETWEEN_ANSWERS: Duration = Duration::from_millis(100);
 
 /// Table 6 of RFC 9293 §3.10.7.4: a segment of `len` at `seq` against the window from `rcv_nxt` on.
 const fn is_in_window(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
@@ -118,11 +118,11 @@ impl Connection {
     /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK> for what is not acceptable.
     fn answer_unacceptable(&mut self, cx: &Context<'_>, arrival: &Arrival<'_>) {
         let is_empty = arrival.sequence_len() == 0;
-        if is_empty && cx.now < self.silence.answered_at + MIN_BETWEEN_ANSWERS {
+        if is_empty && cx.now < self.silence.answers_from {
             return;
         }
         if is_empty {
-            self.silence.answered_at = cx.now;
+            self.silence.answers_from = cx.now + MIN_BETWEEN_ANSWERS;
         }
         self.owed.ack = true;
     }

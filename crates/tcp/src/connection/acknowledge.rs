@@ -73,8 +73,9 @@ impl Connection {
         self.out.buffer.acknowledge_to(arrival.ack);
         self.out.snd_una = arrival.ack;
         self.out.unanswered = 0;
-        let has_sampled = result.is_ok_and(|outcome| outcome.has_sampled);
-        if !has_sampled && let Some(rtt) = self.round_trip_by_echo(cx, arrival) {
+        let needs_echo =
+            result.is_ok_and(|outcome| outcome.has_acked_resent && !outcome.has_sampled);
+        if needs_echo && let Some(rtt) = self.round_trip_by_echo(cx, arrival) {
             self.out.recovery.on_rtt_sample(cx.now, PATH, rtt, &mut cx.tracer());
         }
         self.tell_writable(cx);

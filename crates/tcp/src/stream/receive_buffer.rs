@@ -177,12 +177,6 @@ impl ReceiveBuffer {
         }
     }
 
-    /// The run beyond a gap that contains `sequence`.
-    pub(crate) fn run_around(&self, sequence: u64) -> Option<(u64, u64)> {
-        let range = self.held.iter_from(sequence).next()?;
-        range.contains(&sequence).then_some((*range.start(), *range.end() + 1))
-    }
-
     /// Moves bytes in order to `into`; returns how many.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> usize {
         let count = into.len().min(self.readable);
