@@ -83,6 +83,7 @@ pub mod endpoint;
 mod error;
 pub mod event;
 mod socket;
+pub mod tcp;
 pub mod tun;
 mod turns;
 
