@@ -11,7 +11,7 @@ use crate::wire::{Flags, Segment};
 
 /// An empty segment out of the window is answered at most this often: two ends that disagree would
 /// otherwise acknowledge each other for ever.
-pub(super) const MIN_BETWEEN_ANSWERS: Duration = Duration::from_millis(100);
+const MIN_BETWEEN_ANSWERS: Duration = Duration::from_millis(100);
 
 /// Table 6 of RFC 9293 §3.10.7.4: a segment of `len` at `seq` against the window from `rcv_nxt` on.
 const fn is_in_window(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
@@ -80,7 +80,8 @@ impl Connection {
             return false;
         };
         if state.is_old(cx.now, timestamps.value) {
-            self.traffic.old_timestamps += 1;
+            self.traffic.paws_drops += 1;
+            cx.around.statistics.paws_drops += 1;
             Self::trace_dropped(cx, "old timestamp");
             self.answer_unacceptable(cx, arrival);
             return false;
@@ -101,6 +102,7 @@ impl Connection {
             return true;
         }
         self.traffic.out_of_window += 1;
+        cx.around.statistics.out_of_window += 1;
         if !arrival.has(Flags::RST) {
             if !arrival.payload.is_empty() {
                 self.note_duplicate(arrival);
@@ -116,11 +118,11 @@ impl Connection {
     /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK> for what is not acceptable.
     fn answer_unacceptable(&mut self, cx: &Context<'_>, arrival: &Arrival<'_>) {
         let is_empty = arrival.sequence_len() == 0;
-        if is_empty && cx.now < self.silence.answered_at + MIN_BETWEEN_ANSWERS {
+        if is_empty && cx.now < self.silence.answers_from {
             return;
         }
         if is_empty {
-            self.silence.answered_at = cx.now;
+            self.silence.answers_from = cx.now + MIN_BETWEEN_ANSWERS;
         }
         self.owed.ack = true;
     }
@@ -131,8 +133,10 @@ impl Connection {
         self.traffic.challenged += 1;
         let around = &mut *cx.around;
         if around.challenges.may_send(cx.now, &mut around.rng) {
-            self.traffic.challenge_acks_sent += 1;
+            around.statistics.challenge_acks_sent += 1;
             self.owed.ack = true;
+        } else {
+            around.statistics.challenge_acks_suppressed += 1;
         }
     }
 
@@ -171,7 +175,6 @@ impl Connection {
     /// The fifth check's beginning (RFC 5961 §5.2).
     fn check_ack(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) -> bool {
         if !arrival.has(Flags::ACK) {
-            self.traffic.without_ack += 1;
             return false;
         }
         if self.state == State::SynReceived {

@@ -26,7 +26,6 @@ impl Connection {
             _ => {}
         }
         if arrival.ack < self.out.snd_una {
-            self.traffic.old_acks += 1;
             return Next::Continue;
         }
         self.take_acknowledgement(cx, arrival);
@@ -47,7 +46,6 @@ impl Connection {
             self.on_duplicate_reported(cx, left, right);
         }
         if !has_advanced && self.counts_as_duplicate(arrival) {
-            self.traffic.duplicate_acks += 1;
             self.out.recovery.on_duplicate_ack(&mut cx.tracer());
         }
     }
@@ -75,8 +73,9 @@ impl Connection {
         self.out.buffer.acknowledge_to(arrival.ack);
         self.out.snd_una = arrival.ack;
         self.out.unanswered = 0;
-        let has_sampled = result.is_ok_and(|outcome| outcome.has_sampled);
-        if !has_sampled && let Some(rtt) = self.round_trip_by_echo(cx, arrival) {
+        let needs_echo =
+            result.is_ok_and(|outcome| outcome.has_acked_resent && !outcome.has_sampled);
+        if needs_echo && let Some(rtt) = self.round_trip_by_echo(cx, arrival) {
             self.out.recovery.on_rtt_sample(cx.now, PATH, rtt, &mut cx.tracer());
         }
         self.tell_writable(cx);
@@ -118,6 +117,8 @@ impl Connection {
         // The window of a SYN is not scaled (RFC 7323 §2.2).
         let shift = if arrival.has(Flags::SYN) { 0 } else { out.shift };
         let window = u64::from(arrival.header.window) << shift;
+        let was_open = out.window_end > out.snd_una;
+        self.traffic.zero_windows_received += u64::from(window == 0 && was_open);
         out.window_told_by = told_by;
         out.window_end = arrival.ack + window;
         out.max_window = out.max_window.max(window);

@@ -17,7 +17,7 @@ pub(crate) struct TimeWaitSeed {
     /// What goes into the window field.
     pub(crate) window: u16,
     /// TS.Recent, if timestamps are agreed on.
-    pub(crate) timestamps: Option<u32>,
+    pub(crate) ts_recent: Option<u32>,
     /// When it is over.
     pub(crate) until: Instant,
 }
@@ -103,7 +103,7 @@ impl Connection {
             snd_nxt: self.out.snd_nxt as u32,
             rcv_nxt: rcv_nxt as u32,
             window: window.offer(self.inbound.room(self.out.segment_bytes)),
-            timestamps: self.timestamps.as_ref().map(super::TimestampState::recent),
+            ts_recent: self.timestamps.as_ref().map(super::TimestampState::recent),
             until: self.timers.deadline(Timer::TimeWait)?,
         })
     }

@@ -32,9 +32,9 @@ impl Connection {
 
     fn count_inserted(&mut self, inserted: &Inserted) {
         let traffic = &mut self.traffic;
-        traffic.payload_received_bytes += inserted.advanced;
-        traffic.out_of_order += u64::from(inserted.is_beyond_gap);
-        traffic.duplicates += u64::from(inserted.duplicate.is_some());
+        traffic.out_of_order_received += u64::from(inserted.is_beyond_gap);
+        let is_new = inserted.advanced > 0 || inserted.is_beyond_gap || inserted.is_dropped;
+        traffic.duplicates_received += u64::from(!is_new);
         traffic.dropped_for_limit += u64::from(inserted.is_dropped);
     }
 
@@ -61,7 +61,7 @@ impl Connection {
     pub(super) fn note_duplicate(&mut self, arrival: &Arrival<'_>) {
         let end = arrival.seq + arrival.payload.len() as u64;
         if end <= self.inbound.rcv_nxt() {
-            self.traffic.duplicates += 1;
+            self.traffic.duplicates_received += 1;
             self.inbound.duplicate = Some((arrival.seq, end));
         }
     }
@@ -91,7 +91,7 @@ impl Connection {
     /// Hands bytes to the application.
     pub(crate) fn receive(
         &mut self,
-        cx: &Context<'_>,
+        _cx: &Context<'_>,
         into: &mut [u8],
     ) -> Result<usize, ReceiveError> {
         let count = if self.may_read() { self.inbound.buffer.read(into) } else { 0 };
@@ -100,7 +100,7 @@ impl Connection {
                 self.inbound.is_readable_told = false;
             }
             self.traffic.payload_delivered_bytes += count as u64;
-            self.update_window(cx);
+            self.update_window();
             return Ok(count);
         }
         if into.is_empty() {
@@ -120,7 +120,7 @@ impl Connection {
     }
 
     /// The application has made room: the peer is told if that is worth a segment.
-    fn update_window(&mut self, _cx: &Context<'_>) {
+    fn update_window(&mut self) {
         let room = self.inbound.room(self.out.segment_bytes);
         if self.state.may_receive_data() && self.inbound.window.is_worth_an_update(room) {
             self.owed.ack = true;

@@ -60,7 +60,7 @@ impl Connection {
         connection.learn_syn(cx, syn);
         connection.owed.syn = true;
         connection.traffic.segments_received += 1;
-        connection.traffic.bytes_received += syn.wire_len() as u64;
+        connection.traffic.bytes_received += super::wire_len(syn);
         let arrival = connection.after_syn(syn);
         connection.on_text(cx, &arrival);
         connection.on_fin(cx, &arrival);
@@ -103,7 +103,7 @@ impl Connection {
         let first = clock.wrapping_sub(age);
         self.timestamps = agreed.timestamps.map(|ts| TimestampState::new(cx.now, ts, first));
         self.inbound = Inbound::new(&self.config, &agreed);
-        self.out.on_agreed(self.config.mss, &agreed);
+        self.out.on_agreed(self.config.mss_over(self.identity.remote.is_ipv6()), &agreed);
         self.agreed = Some(agreed);
     }
 
@@ -182,8 +182,8 @@ impl Connection {
         self.timers.stop(Timer::Syn);
         self.owed.syn = false;
         let was_repeated = self.handshake.repeats > 0;
-        let by_clock = (!was_repeated && !self.handshake.is_cookie)
-            .then(|| cx.now - self.handshake.sent_at);
+        let by_clock =
+            (!was_repeated && !self.handshake.is_cookie).then(|| cx.now - self.handshake.sent_at);
         if let Some(rtt) = by_clock.or_else(|| self.round_trip_by_echo(cx, arrival)) {
             self.out.recovery.on_rtt_sample(cx.now, super::outbound::PATH, rtt, &mut cx.tracer());
         }

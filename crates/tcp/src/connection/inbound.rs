@@ -27,6 +27,8 @@ pub(super) struct Inbound {
     pub(super) buffer: ReceiveBuffer,
     pub(super) fin: PeerFin,
     pub(super) window: OfferedWindow,
+    /// It is closed.
+    pub(super) is_closed: bool,
     limit: usize,
     /// Last.ACK.sent (RFC 7323 §4.3).
     pub(super) last_ack_sent: u64,
@@ -46,6 +48,7 @@ impl Default for Inbound {
             buffer: ReceiveBuffer::new(0, 0),
             fin: PeerFin::Open,
             window: OfferedWindow::new(0, 0),
+            is_closed: false,
             limit: 0,
             last_ack_sent: 0,
             largest_payload: 0,

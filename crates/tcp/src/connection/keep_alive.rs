@@ -14,15 +14,15 @@ pub(super) const QUIET: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
     pub(super) heard_at: Instant,
-    /// When an empty segment out of the window was answered last.
-    pub(super) answered_at: Instant,
+    /// When an empty segment out of the window is answered again.
+    pub(super) answers_from: Instant,
     /// Probes without an answer.
     probes: u32,
 }
 
 impl Silence {
     pub(super) const fn new(now: Instant) -> Self {
-        Self { heard_at: now, answered_at: Instant::ZERO, probes: 0 }
+        Self { heard_at: now, answers_from: Instant::ZERO, probes: 0 }
     }
 }
 

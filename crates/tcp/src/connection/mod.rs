@@ -48,7 +48,7 @@ use transmit::Owed;
 
 use crate::config::ConnectionConfig;
 use crate::statistics::{ConnectionStatistics, Traffic};
-use crate::wire::{Flags, Header, Segment};
+use crate::wire::{Flags, HEADER_LEN, Header, Segment};
 
 /// The state of one connection (the TCB).
 #[derive(Debug)]
@@ -93,6 +93,11 @@ struct Arrival<'a> {
     ack: u64,
 }
 
+/// Bytes of the segment as it arrived, but for the padding of its options.
+fn wire_len(segment: &Segment<'_>) -> u64 {
+    (HEADER_LEN + segment.header.options.wire_len() + segment.payload.len()) as u64
+}
+
 impl Arrival<'_> {
     const fn has(&self, flags: Flags) -> bool {
         self.header.flags.has(flags)
@@ -134,7 +139,7 @@ impl Connection {
     /// What a segment does (RFC 9293 §3.10.7). Nothing in CLOSED: the endpoint answers then.
     pub(crate) fn on_segment(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         self.traffic.segments_received += 1;
-        self.traffic.bytes_received += segment.wire_len() as u64;
+        self.traffic.bytes_received += wire_len(segment);
         self.hear_peer(cx.now);
         self.out.recovery.begin_opportunity();
         match self.state {
@@ -218,21 +223,18 @@ impl Connection {
 
     pub(crate) fn statistics(&self) -> ConnectionStatistics {
         let recovery = &self.out.recovery;
-        let (timer, window, flight) =
-            (recovery.timer(outbound::PATH), recovery.window(outbound::PATH), self.out.flight());
+        let (timer, window) = (recovery.timer(outbound::PATH), recovery.window(outbound::PATH));
         ConnectionStatistics {
             traffic: self.traffic,
             recovery: *recovery.statistics(),
             send_buffered_bytes: self.out.buffer.len(),
-            receive_buffered_bytes: self.inbound.buffer.readable(),
+            receive_buffered_bytes: self.inbound.buffer.len(),
             srtt: timer.rtt().srtt(),
             rto: timer.rto(),
             cwnd: window.cwnd(),
             ssthresh: window.ssthresh(),
-            packets_in_flight: flight.packets,
-            bytes_in_flight: flight.bytes,
-            peer_window_bytes: self.out.usable_window(),
-            mss: self.out.segment_bytes,
+            bytes_in_flight: self.out.flight().bytes,
+            send_window: self.out.window_end.saturating_sub(self.out.snd_una),
         }
     }
 }

@@ -29,14 +29,15 @@ impl Negotiated {
 }
 
 /// The smallest shift that can offer the whole receive buffer.
-pub(crate) fn receive_shift(config: &ConnectionConfig) -> u8 {
+fn receive_shift(config: &ConnectionConfig) -> u8 {
     let fits = |shift: &u8| (usize::from(u16::MAX) << shift) >= config.receive_buffer_bytes;
     (0..MAX_SHIFT).find(fits).unwrap_or(MAX_SHIFT)
 }
 
 /// The options of our SYN, or of our SYN-ACK in answer to what `agreed` says.
-pub(crate) fn syn_options(
+fn syn_options(
     config: &ConnectionConfig,
+    is_v6: bool,
     agreed: Option<&Negotiated>,
     timestamp: u32,
 ) -> Options {
@@ -44,7 +45,7 @@ pub(crate) fn syn_options(
     let stamps = agreed.map_or(config.timestamps, |agreed| agreed.timestamps.is_some());
     let echo_reply = agreed.and_then(|agreed| agreed.timestamps).unwrap_or(0);
     Options {
-        mss: Some(config.mss),
+        mss: Some(config.mss_over(is_v6)),
         window_scale: scales.then(|| receive_shift(config)),
         sack_permitted: agreed.map_or(config.sack, |agreed| agreed.sack),
         timestamps: stamps.then_some(Timestamps { value: timestamp, echo_reply }),
@@ -69,6 +70,6 @@ pub(crate) fn syn_header(
         flags: Flags::SYN.and(answer),
         window: u16::try_from(config.receive_buffer_bytes).unwrap_or(u16::MAX),
         urgent_pointer: 0,
-        options: syn_options(config, agreed, timestamp),
+        options: syn_options(config, identity.remote.is_ipv6(), agreed, timestamp),
     }
 }

@@ -81,7 +81,6 @@ impl Connection {
     /// The peer has received `left..right` more than once: each unit in it that was sent again was
     /// sent needlessly.
     pub(super) fn on_duplicate_reported(&mut self, cx: &mut Context<'_>, left: u64, right: u64) {
-        self.traffic.duplicate_reports += 1;
         let recovery = &mut self.out.recovery;
         let mut tracer = cx.tracer();
         let mut told = None;

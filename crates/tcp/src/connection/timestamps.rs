@@ -19,7 +19,7 @@ pub(super) struct TimestampState {
 }
 
 /// TSval: milliseconds, from an origin that is the connection's own (RFC 7323 §5.4).
-pub(super) fn timestamp_clock(now: Instant, offset: u32) -> u32 {
+pub(crate) fn timestamp_clock(now: Instant, offset: u32) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(offset)
 }
 

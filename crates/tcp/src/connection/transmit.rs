@@ -1,6 +1,6 @@
 //! Writing segments: what leaves next, and what every segment bears.
 
-use super::outbound::{Fin, Piece};
+use super::outbound::Piece;
 use super::timestamps::timestamp_clock;
 use super::{Connection, Context, State, Timer};
 use crate::wire::{Flags, Header, MAX_SACK_BLOCKS, Options, Timestamps};
@@ -47,7 +47,6 @@ impl Connection {
 
     fn write_reset(&mut self, cx: &Context<'_>, packet: &mut Vec<u8>) -> bool {
         let Some(reset) = self.owed.reset.take() else { return false };
-        self.traffic.resets_sent += 1;
         let header = match reset {
             Reset::Now => self.header(cx, self.out.snd_nxt, Flags::RST.and(Flags::ACK)),
             Reset::At(sequence) => Header {
@@ -107,13 +106,13 @@ impl Connection {
         let mut header = self.header(cx, piece.start, Flags::ACK.and(fin).and(push));
         let is_told = self.report(&mut header.options, self.out.segment_bytes - piece.len);
         self.on_ack_sent(is_told);
-        self.traffic.data_segments_sent += 1;
+        self.traffic.window_probes_sent += u64::from(piece.end() > self.out.window_end);
         let slices = self.out.buffer.slices(piece.start, piece.len as usize);
         header.write(self.addresses(), slices, packet);
     }
 
     fn write_ack(&mut self, cx: &Context<'_>, packet: &mut Vec<u8>) -> bool {
-        if !self.owed.ack || matches!(self.state, State::SynSent | State::SynReceived) {
+        if !self.owed.ack || self.state == State::SynSent {
             return false;
         }
         let mut header = self.header(cx, self.out.snd_nxt, Flags::ACK);
@@ -138,6 +137,10 @@ impl Connection {
     /// What every segment after the SYNs bears.
     fn header(&mut self, cx: &Context<'_>, sequence: u64, flags: Flags) -> Header {
         let room = self.inbound.room(self.out.segment_bytes);
+        let window = self.inbound.window.offer(room);
+        if (window == 0) != std::mem::replace(&mut self.inbound.is_closed, window == 0) {
+            self.traffic.zero_windows_sent += u64::from(window == 0);
+        }
         let clock = || timestamp_clock(cx.now, self.identity.timestamp_offset);
         let stamp = |state: &super::TimestampState| Timestamps {
             value: clock(),
@@ -149,7 +152,7 @@ impl Connection {
             sequence: sequence as u32,
             acknowledgment: room.rcv_nxt as u32,
             flags,
-            window: self.inbound.window.offer(room),
+            window,
             urgent_pointer: 0,
             options: Options {
                 timestamps: self.timestamps.as_ref().map(stamp),

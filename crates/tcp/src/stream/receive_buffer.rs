@@ -62,6 +62,11 @@ impl ReceiveBuffer {
         self.readable
     }
 
+    /// Bytes kept, those beyond a gap and the gaps between them included.
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
     /// Whether something waits for a gap to close.
     pub(crate) fn has_gap(&self) -> bool {
         !self.held.is_empty()
@@ -95,11 +100,12 @@ impl ReceiveBuffer {
     }
 
     fn first_duplicate(&self, start: u64, end: u64) -> Option<(u64, u64)> {
-        if start < self.next {
-            return Some((start, end.min(self.next)));
-        }
-        let held = self.held.iter_from(start).next()?;
-        let run = (start.max(*held.start()), end.min(held.end() + 1));
+        let run = if start < self.next {
+            (start, end.min(self.next))
+        } else {
+            let held = self.held.iter_from(start).next()?;
+            (start.max(*held.start()), end.min(held.end() + 1))
+        };
         (run.0 < run.1).then_some(run)
     }
 
@@ -169,12 +175,6 @@ impl ReceiveBuffer {
                 blocks.push(*range.start() as u32, (*range.end() + 1) as u32);
             }
         }
-    }
-
-    /// The run beyond a gap that contains `sequence`.
-    pub(crate) fn run_around(&self, sequence: u64) -> Option<(u64, u64)> {
-        let range = self.held.iter_from(sequence).next()?;
-        range.contains(&sequence).then_some((*range.start(), *range.end() + 1))
     }
 
     /// Moves bytes in order to `into`; returns how many.
