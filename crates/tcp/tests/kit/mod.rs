@@ -125,6 +125,11 @@ impl Script {
         self.now.as_nanos() / 1_000_000
     }
 
+    /// When the endpoint wants to be called, in milliseconds.
+    pub fn next_timeout_ms(&self) -> Option<u64> {
+        self.endpoint.poll_timeout().map(|at| at.as_nanos() / 1_000_000)
+    }
+
     /// Moves the clock to `ms`: nothing may leave before; the timers due then have fired.
     #[track_caller]
     pub fn at(&mut self, ms: u64) -> &mut Self {
