@@ -70,6 +70,14 @@ impl Entry {
         self.closed.map_or(io::ErrorKind::BrokenPipe.into(), error)
     }
 
+    /// What is received after the end belongs to the final statistics, too.
+    pub(super) fn count_received_after_end(&mut self, len: usize) {
+        if let Some(statistics) = self.statistics.as_deref_mut() {
+            statistics.traffic.payload_delivered_bytes += len as u64;
+            statistics.receive_buffered_bytes -= len;
+        }
+    }
+
     /// Why nothing is read although the peer's data has no end.
     pub(super) fn read_error(&self) -> io::Error {
         self.closed.map_or(io::ErrorKind::ConnectionAborted.into(), error)

@@ -104,7 +104,9 @@ impl State {
     /// Takes no more connections and aborts those there are.
     pub(super) fn abort(&mut self, now: Instant) {
         self.shut_down(now);
-        let mut ids: Vec<_> = self.connections.keys().copied().collect();
+        // What has ended may still have something to be read.
+        let open = self.connections.values().filter(|entry| entry.closed.is_none());
+        let mut ids: Vec<_> = open.map(|entry| entry.cell.id).collect();
         ids.sort_unstable(); // A fixed order.
         for id in ids {
             self.tcp.abort(now, id);

@@ -121,7 +121,10 @@ impl State {
         };
         if entry.is_readable {
             match self.tcp.receive(now, id, into) {
-                Ok(len) => return (Poll::Ready(Ok(len)), self.settle(now)),
+                Ok(len) => {
+                    entry.count_received_after_end(len);
+                    return (Poll::Ready(Ok(len)), self.settle(now));
+                }
                 Err(ReceiveError::Empty) => entry.is_readable = false,
                 Err(ReceiveError::Ended | ReceiveError::UnknownConnection) => {
                     let result = entry.read_at_end();
@@ -214,7 +217,7 @@ impl State {
     /// What a connection has counted, or had when it ended.
     pub(super) fn connection_statistics(&self, id: ConnectionId) -> ConnectionStatistics {
         let at_end = self.connections.get(&id).and_then(|entry| entry.statistics.as_deref());
-        self.tcp.statistics(id).or(at_end.copied()).unwrap_or_default()
+        at_end.copied().or_else(|| self.tcp.statistics(id)).unwrap_or_default()
     }
 }
 
