@@ -8,7 +8,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::thread::{
+    CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space,
+    unshare_unsafe,
+};
 
 use super::{TunError, interface};
 
@@ -159,6 +163,24 @@ pub fn enter_user_namespace() -> Result<(), TunError> {
             .map_err(TunError::UserNamespace)?;
     }
     Ok(())
+}
+
+/// Whether the calling thread has the privileges for devices and namespaces.
+#[must_use]
+pub fn may_make_networks() -> bool {
+    let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
+}
+
+/// Makes the program of `command` end (by SIGTERM) with the thread that starts it, so that it does
+/// not survive a parent that was killed.
+pub fn end_with_parent(command: &mut Command) {
+    let ask = || {
+        set_parent_process_death_signal(Some(Signal::TERM))?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec it does one system call, and no allocation.
+    unsafe { command.pre_exec(ask) };
 }
 
 fn in_a_thread<T: Send>(task: impl FnOnce() -> T + Send) -> T {

@@ -1,0 +1,231 @@
+//! The emulator between TUN devices: namespaces, devices, what runs at either end.
+
+use std::fs::File;
+use std::net::IpAddr;
+use std::path::Path;
+
+use clap::Args;
+use rexmit::emulator::{LinkConfig, TunEmulator};
+use rexmit::tun::{
+    NetNamespace, Tun, TunConfig, TunError, enter_user_namespace, may_make_networks,
+};
+use serde::Serialize;
+use tokio::process::Child;
+
+use super::command::{self, Ended};
+use super::report::{Report, text, watch};
+use super::{Arguments, unwritable};
+use crate::failure::{Failure, Kind, Outcome};
+use crate::signals::{Signals, after, block_on};
+use crate::values::{self, Network};
+
+/// Packets that may wait at either end until they are read: more than bursts of the kernel have.
+const QUEUE_PACKETS: u32 = 10_000;
+
+/// The options of `--tun`.
+#[derive(Debug, Args)]
+pub(super) struct TunOptions {
+    /// Relay IP packets between two TUN devices instead of UDP.
+    #[arg(long, conflicts_with_all = ["listen", "to"])]
+    tun: bool,
+    /// The addresses of the link: a network, whose first address is the far end's and whose second
+    /// one the near end's; one of IPv4 and one of IPv6 at most.
+    #[arg(long, value_name = "CIDR", value_parser = values::network, requires = "tun")]
+    #[arg(value_delimiter = ',', default_values = ["10.90.0.0/24", "fd90:9090::/64"])]
+    tun_network: Vec<Network>,
+    /// The longest packet of the link, in bytes; below 1280 there is no IPv6.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, requires = "tun")]
+    mtu: u16,
+    /// Run this server (by the shell) in a namespace of its own at the far end.
+    #[arg(long, value_name = "COMMAND", requires = "tun")]
+    serve: Option<String>,
+    /// Have the far end in this namespace of `ip netns` instead of this machine's own.
+    #[arg(long, value_name = "NAME", requires = "tun")]
+    far_netns: Option<String>,
+}
+
+/// The addresses of both ends.
+#[derive(Serialize)]
+struct Ends {
+    near: Vec<IpAddr>,
+    far: Vec<IpAddr>,
+}
+
+/// Where both ends are.
+struct Place {
+    near: NetNamespace,
+    far: NetNamespace,
+    /// Whether the far end is in a namespace made for it.
+    is_far_own: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let Arguments { tun, link, pcap, format, command, .. } = arguments;
+    let config = link.config()?;
+    tun.check_networks()?;
+    let place = tun.place()?;
+    let devices = (
+        Tun::open_in(&place.near, &tun.device(Network::second, true))?,
+        Tun::open_in(&place.far, &tun.device(Network::first, place.is_far_own))?,
+    );
+    let (statistics, ended, captured) = block_on(async {
+        let signals = Signals::new()?;
+        let far_name = devices.1.name().to_owned();
+        let mut emulator = start(&config, devices, pcap.as_deref())?;
+        let ended = at_both_ends(arguments, &place, &far_name, (&signals, &emulator)).await;
+        let captured = emulator.finish_capture();
+        Ok((emulator.stop()?, ended?, captured))
+    })?;
+    let ends = Ends { near: tun.addresses(Network::second), far: tun.addresses(Network::first) };
+    let report = Report::new(ends, link.seed, statistics);
+    if command.is_empty() || format.json {
+        format.print(&report, text)?;
+    } else {
+        eprint!("{}", text(&report));
+    }
+    match (pcap, captured, ended) {
+        (Some(path), Err(error), _) => Err(unwritable(path, &error)),
+        (_, _, Some(Ended { code: code @ 1.. })) => Err(Failure::exit(code)),
+        _ => Ok(()),
+    }
+}
+
+/// Runs the server and COMMAND until the latter, or somebody, ends it; how COMMAND ended.
+async fn at_both_ends(
+    arguments: &Arguments,
+    place: &Place,
+    far_name: &str,
+    (signals, emulator): (&Signals, &TunEmulator),
+) -> Result<Option<Ended>, Failure> {
+    let Arguments { tun, command, duration, .. } = arguments;
+    let mut server = match &tun.serve {
+        Some(line) => Some(command::serve(&place.far, line)?),
+        None => None,
+    };
+    command::until_listening(&place.far, server.as_mut()).await?;
+    tun.tell(place, far_name, command.is_empty());
+    let watched = watch(|| emulator.statistics());
+    let ended = if command.is_empty() {
+        tokio::select! {
+            () = signals.stop() => {}
+            () = watched => {}
+            () = after(*duration) => {}
+            () = ends(server.as_mut()) => eprintln!("the server has ended"),
+        }
+        None
+    } else {
+        let child = command::start(&place.near, command)?;
+        tokio::select! {
+            ended = command::wait(child, signals, *duration) => Some(ended?),
+            () = watched => None,
+        }
+    };
+    if let Some(server) = server {
+        command::end(server).await;
+    }
+    Ok(ended)
+}
+
+async fn ends(server: Option<&mut Child>) {
+    match server {
+        // However it ended, it has.
+        Some(server) => drop(server.wait().await),
+        None => std::future::pending().await,
+    }
+}
+
+fn start(
+    config: &LinkConfig,
+    (near, far): (Tun, Tun),
+    pcap: Option<&Path>,
+) -> Result<TunEmulator, Failure> {
+    let Some(path) = pcap else { return Ok(TunEmulator::start(config, near, far)?) };
+    let file = File::create(path).map_err(|error| unwritable(path, &error))?;
+    Ok(TunEmulator::start_capturing(config, (near, far), file)?)
+}
+
+impl TunOptions {
+    /// Refuses two networks of one family.
+    fn check_networks(&self) -> Outcome {
+        let count = |is_ipv4| {
+            self.tun_network.iter().filter(|network| network.address.is_ipv4() == is_ipv4).count()
+        };
+        if count(true) > 1 || count(false) > 1 {
+            let message = "--tun-network: one network of IPv4 and one of IPv6 at most";
+            return Err(Failure::new(Kind::Usage, message));
+        }
+        Ok(())
+    }
+
+    /// The networks that the MTU allows.
+    fn networks(&self) -> impl Iterator<Item = &Network> {
+        let has_ipv6 = self.mtu >= TunConfig::MIN_MTU_IPV6;
+        self.tun_network.iter().filter(move |network| has_ipv6 || network.address.is_ipv4())
+    }
+
+    fn addresses(&self, of: fn(&Network) -> IpAddr) -> Vec<IpAddr> {
+        self.networks().map(of).collect()
+    }
+
+    fn device(&self, of: fn(&Network) -> IpAddr, is_default_route: bool) -> TunConfig {
+        let mut config = TunConfig {
+            mtu: self.mtu,
+            queue_packets: QUEUE_PACKETS,
+            is_default_route,
+            ..TunConfig::default()
+        };
+        for network in self.networks() {
+            match of(network) {
+                IpAddr::V4(address) => config.ipv4 = Some((address, network.prefix)),
+                IpAddr::V6(address) => config.ipv6.push((address, network.prefix)),
+            }
+        }
+        config
+    }
+
+    /// Makes or finds the namespaces. To be called before any thread is started.
+    fn place(&self) -> Result<Place, Failure> {
+        let is_far_own = self.serve.is_some() && self.far_netns.is_none();
+        if !may_make_networks() {
+            if !is_far_own {
+                let program = std::env::current_exe().unwrap_or_else(|_| "rexmit".into());
+                let error = TunError::Permission { program };
+                let hint = "with --serve 'COMMAND' it needs no privileges";
+                return Err(Failure::new(Kind::Address, format!("{error}; {hint}")));
+            }
+            enter_user_namespace()?;
+        }
+        let far = match &self.far_netns {
+            Some(name) => NetNamespace::named(name)?,
+            None if is_far_own => NetNamespace::new()?,
+            None => NetNamespace::current()?,
+        };
+        Ok(Place { near: NetNamespace::new()?, far, is_far_own })
+    }
+
+    fn tell(&self, place: &Place, far_name: &str, is_without_command: bool) {
+        let list = |of| {
+            let addresses = self.addresses(of);
+            addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+        };
+        let (near, far) = (list(Network::second), list(Network::first));
+        eprintln!("link up: near end {near}, far end {far} ({far_name})");
+        if is_without_command {
+            let path = place.near.path();
+            eprintln!("at the near end, run programs by: sudo nsenter --net={path} COMMAND");
+        }
+    }
+}
+
+impl From<TunError> for Failure {
+    fn from(error: TunError) -> Self {
+        match error {
+            TunError::Impossible(_) => Self::new(Kind::Usage, error),
+            TunError::Io { .. } => Self::new(Kind::Failed, error),
+            TunError::AddressTaken { .. } => {
+                Self::new(Kind::Address, format!("{error} with --tun-network"))
+            }
+            _ => Self::new(Kind::Address, error),
+        }
+    }
+}
