@@ -48,6 +48,7 @@ impl Run {
             let bytes = 16 + self.rng.below(u64::from(FULL) - 15) as u32;
             self.s.push(&[bytes]);
             sent.push(self.s.recovery.next_unit() - BASE - 1);
+            assert!(sent.len() < 100_000, "nothing limits the sender");
             let flight = self.s.flight().1;
             let limit = self.s.cwnd() + self.beyond();
             assert!(flight <= limit, "{flight} in flight, the window holds {limit}");
@@ -92,7 +93,7 @@ fn run(seed: u64) {
     while !run.s.recovery.is_empty() {
         run.round(false);
         rounds += 1;
-        assert!(rounds < 10_000, "seed {seed}: what was sent never arrives");
+        assert!(rounds < 1000, "seed {seed}: what was sent never arrives");
     }
     assert_eq!((run.s.flight(), run.s.t3()), ((0, 0), None));
     assert_eq!(run.s.recovery.outstanding_bytes(), 0);
