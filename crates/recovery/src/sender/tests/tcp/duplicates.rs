@@ -137,6 +137,7 @@ fn limited_transmit_is_not_for_retransmissions() {
     assert_eq!(s.resend(), [1]);
     s.duplicates(2);
     assert_eq!(s.resend(), [0; 0]);
+    assert!(!s.recovery.may_send_new(0), "what was lost comes first");
 }
 
 /// An acknowledgement between duplicates begins the count again (RFC 5681 §3.2).

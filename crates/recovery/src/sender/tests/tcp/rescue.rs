@@ -33,6 +33,7 @@ fn holes_come_first_then_the_highest_unit_once() {
     s.push_full(8);
     // 1 and 5 are missing, 8 was lost at the tail; 6 and 7 do not make 5 lost.
     s.ack(0, &[(2, 4), (6, 7)]);
+    assert_eq!(s.rescue(), None, "1 comes first");
     assert_eq!(s.resend(), [1]);
     assert_eq!(s.flight().1, 3000, "5, 8 and 1; cwnd is 4");
     assert_eq!(s.rescue(), Some(5));
@@ -66,12 +67,14 @@ fn there_is_no_rescue_out_of_recovery_or_without_a_scoreboard() {
     s.push_full(3);
     s.ack(0, &[(2, 2)]);
     assert_eq!(s.rescue(), None);
-    let mut s = Sender::newreno();
-    s.push_full(8);
-    s.duplicates(3);
-    s.resend();
-    s.ack(5, &[]);
-    s.resend();
-    assert!(s.recovery.is_in_fast_recovery());
-    assert_eq!(s.rescue(), None);
+    // A peer without SACK, whatever the profile would do with it.
+    for mut s in [Sender::newreno(), Sender::sack()] {
+        s.push_full(8);
+        s.duplicates(3);
+        s.resend();
+        s.ack(5, &[]);
+        s.resend();
+        assert!(s.recovery.is_in_fast_recovery() && s.recovery.has_room(0, 0));
+        assert_eq!(s.rescue(), None);
+    }
 }
