@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod netns;
+pub(crate) mod site;
 
 use std::future::Future;
 use std::sync::Arc;
