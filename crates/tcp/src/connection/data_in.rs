@@ -57,10 +57,11 @@ impl Connection {
         }
     }
 
-    /// An unacceptable segment with data that has all arrived before is reported (RFC 2883 §4).
+    /// What an unacceptable segment holds that had arrived before is reported (RFC 2883 §4).
     pub(super) fn note_duplicate(&mut self, arrival: &Arrival<'_>) {
         let end = arrival.seq + arrival.payload.len() as u64;
-        if end <= self.inbound.rcv_nxt() {
+        let end = end.min(self.inbound.buffer.next());
+        if arrival.seq < end {
             self.traffic.duplicates_received += 1;
             self.inbound.duplicate = Some((arrival.seq, end));
         }
