@@ -136,8 +136,8 @@ fn two_endpoints_that_connect_at_once_share_one_connection() {
     // All that both have to say crosses all that the other says.
     for _ in 0..10 {
         let mut crossing = Vec::new();
-        for side in 0..2 {
-            while let Some(route) = ends[side].poll_transmit(now, &mut packet) {
+        for (side, end) in ends.iter_mut().enumerate() {
+            while let Some(route) = end.poll_transmit(now, &mut packet) {
                 crossing.push((1 - side, route.reversed(), packet.clone()));
             }
         }

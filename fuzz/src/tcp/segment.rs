@@ -95,7 +95,7 @@ impl OptionDraft {
 pub(super) fn seal((from, to): (IpAddr, IpAddr), bytes: &mut [u8]) {
     if bytes.len() >= 20 {
         bytes[16..18].fill(0);
-        let checksum = pseudo_header(from, to, bytes.len()).add(bytes).finish();
+        let checksum = pseudo_header(from, to, bytes.len()).with(bytes).finish();
         bytes[16..18].copy_from_slice(&checksum.to_be_bytes());
     }
 }
