@@ -7,7 +7,7 @@ use kit::*;
 
 /// The peer's segment of no connection is reset as `expected` says.
 #[track_caller]
-fn expect_reset(stray: Draft, expected: Draft) {
+fn expect_reset(stray: &Draft, expected: &Draft) {
     for is_listening in [false, true] {
         let mut s = if is_listening { Script::server() } else { Script::silent_with(|_, _| ()) };
         let is_syn = stray.flags == Flags::SYN;
@@ -26,16 +26,16 @@ fn expect_reset(stray: Draft, expected: Draft) {
 fn what_bears_no_acknowledgment_is_reset_with_one() {
     // From the peer's SYN on our side counts as 0: the answer's sequence number is 0 on the wire.
     let zero = 0u32.wrapping_sub(ISS);
-    expect_reset(syn(), rst_ack(zero, 1));
+    expect_reset(&syn(), &rst_ack(zero, 1));
 }
 
 #[test]
 fn what_bears_an_acknowledgment_is_reset_where_it_points() {
-    expect_reset(ack(100, 77), rst(77));
-    expect_reset(data(100, 77, b"data"), rst(77));
-    expect_reset(fin(100, 77), rst(77));
-    expect_reset(syn_ack(), rst(1));
-    expect_reset(syn_ack().and(Flags::FIN), rst(1));
+    expect_reset(&ack(100, 77), &rst(77));
+    expect_reset(&data(100, 77, b"data"), &rst(77));
+    expect_reset(&fin(100, 77), &rst(77));
+    expect_reset(&syn_ack(), &rst(1));
+    expect_reset(&syn_ack().and(Flags::FIN), &rst(1));
 }
 
 #[test]

@@ -15,7 +15,7 @@ impl Sum {
     /// Adds `bytes`; an odd number of them is filled up with a zero, so only the last part may
     /// have one.
     #[must_use]
-    pub fn add(self, bytes: &[u8]) -> Self {
+    pub fn with(self, bytes: &[u8]) -> Self {
         // Sixteen-bit words may be added in any width and byte order as long as carries come back
         // in (RFC 1071 §2); 32-bit words in a 64-bit sum need that only at the end. Eight sums that
         // do not wait for each other are what the compiler makes the fastest code of.
@@ -65,10 +65,10 @@ const fn fold32(sum: u64) -> u64 {
 #[must_use]
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, len: usize) -> Sum {
     let address = |sum: Sum, address: IpAddr| match address {
-        IpAddr::V4(v4) => sum.add(&v4.octets()),
-        IpAddr::V6(v6) => sum.add(&v6.octets()),
+        IpAddr::V4(v4) => sum.with(&v4.octets()),
+        IpAddr::V6(v6) => sum.with(&v6.octets()),
     };
     let sum = address(address(Sum::default(), source), destination);
     let len = u32::try_from(len).unwrap_or(u32::MAX);
-    sum.add(&len.to_be_bytes()).add(&[0, 0, 0, TCP])
+    sum.with(&len.to_be_bytes()).with(&[0, 0, 0, TCP])
 }

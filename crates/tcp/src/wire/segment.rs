@@ -94,7 +94,7 @@ impl<'a> Segment<'a> {
             return Err(ParseError::BadOffset);
         }
         let payload = bytes.get(header_len..).ok_or(ParseError::Truncated)?;
-        if pseudo_header(source, destination, bytes.len()).add(bytes).finish() != 0 {
+        if pseudo_header(source, destination, bytes.len()).with(bytes).finish() != 0 {
             return Err(ParseError::BadChecksum);
         }
         let options = &bytes[HEADER_LEN..header_len];
@@ -164,7 +164,7 @@ impl Header {
         self.options.write(out);
         out.extend_from_slice(payload.0);
         out.extend_from_slice(payload.1);
-        let checksum = pseudo_header(source, destination, out.len()).add(out).finish();
+        let checksum = pseudo_header(source, destination, out.len()).with(out).finish();
         out[16..18].copy_from_slice(&checksum.to_be_bytes());
     }
 }

@@ -19,6 +19,7 @@
 //! - The shortcuts to an established connection take no time.
 
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each script file uses a part of it")]
+#![allow(clippy::needless_pass_by_value, reason = "a script writes its segments down in place")]
 
 mod app;
 mod draft;

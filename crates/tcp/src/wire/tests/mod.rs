@@ -64,7 +64,7 @@ fn written(header: &Header, addresses: (IpAddr, IpAddr), payload: &[u8]) -> Vec<
 /// Writes a right checksum into `bytes`.
 fn seal((source, destination): (IpAddr, IpAddr), bytes: &mut [u8]) {
     bytes[16..18].fill(0);
-    let checksum = super::pseudo_header(source, destination, bytes.len()).add(bytes).finish();
+    let checksum = super::pseudo_header(source, destination, bytes.len()).with(bytes).finish();
     bytes[16..18].copy_from_slice(&checksum.to_be_bytes());
 }
 
