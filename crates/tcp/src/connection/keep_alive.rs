@@ -56,4 +56,15 @@ impl Connection {
             self.timers.arm(Timer::KeepAlive, cx.now + keep_alive.interval);
         }
     }
+
+    /// Nothing has happened for a while.
+    pub(super) fn on_release(&mut self, cx: &Context<'_>) {
+        let quiet_at = self.silence.heard_at + QUIET;
+        if cx.now < quiet_at {
+            self.timers.arm(Timer::Release, quiet_at);
+        } else {
+            self.out.release_memory();
+            self.inbound.buffer.release_memory();
+        }
+    }
 }
