@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-use super::{Connection, Context, Timer};
+use super::{Connection, Context, State, Timer};
 use crate::event::CloseReason;
 
 /// After this time without a segment memory that is not in use goes back.
@@ -54,6 +54,13 @@ impl Connection {
             self.traffic.keep_alives_sent += 1;
             self.owed.keep_alive = true;
             self.timers.arm(Timer::KeepAlive, cx.now + keep_alive.interval);
+        }
+    }
+
+    /// Memory is to go back once nothing happens for a while.
+    pub(super) fn watch_quiet(&mut self, now: Instant) {
+        if self.state != State::Closed && !self.timers.is_armed(Timer::Release) {
+            self.timers.arm(Timer::Release, now + QUIET);
         }
     }
 
