@@ -4,6 +4,27 @@ use rexmit_core::Instant;
 use rexmit_core::trace::Tracer;
 
 use super::outbound::{Outbound, PATH, Piece};
+use super::{Connection, Context};
+use crate::event::CloseReason;
+
+impl Connection {
+    /// Consecutive timeouts end the connection (RFC 9293 §3.8.3, R2); a closed window that the peer
+    /// confirms does not count (§3.8.6.1, MUST-37).
+    pub(super) fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
+        while self.state.may_send_data()
+            && let Some(path) = self.out.recovery.due_path(cx.now)
+        {
+            let is_confirmed = self.on_timeout_kind(cx, path);
+            if is_confirmed {
+                continue;
+            }
+            self.out.unanswered += 1;
+            if self.out.unanswered > self.config.max_retransmits {
+                return self.end(cx, Some(CloseReason::TimedOut), None);
+            }
+        }
+    }
+}
 
 impl Outbound {
     /// The next segment to be sent again, if one may leave: lost units that follow each other go

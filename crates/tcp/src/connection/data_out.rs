@@ -1,9 +1,41 @@
-//! New data: how much of it may leave as the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
+//! New data: what the application gives (RFC 9293 §3.10.2), and how much of it may leave as the next
+//! segment (§3.7.4, §3.8.6.2.1).
 
 use rexmit_core::Instant;
 use rexmit_core::trace::Tracer;
 
 use super::outbound::{Fin, Outbound, PATH, Piece};
+use super::{Connection, Context, State};
+use crate::error::SendError;
+use crate::event::Event;
+
+impl Connection {
+    /// Takes bytes from the application (RFC 9293 §3.10.2).
+    pub(crate) fn send(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<usize, SendError> {
+        let is_open = matches!(
+            self.state,
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait
+        );
+        if !is_open || self.out.is_finishing() {
+            return Err(SendError::Closing);
+        }
+        let taken = self.out.buffer.push(bytes, self.config.send_buffer_bytes);
+        self.out.is_writer_waiting |= taken < bytes.len();
+        self.traffic.payload_accepted_bytes += taken as u64;
+        self.out.recovery.begin_opportunity();
+        self.watch_window(cx);
+        Ok(taken)
+    }
+
+    /// Tells the application that there is room again, if it waits for that.
+    pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
+        let limit = self.config.send_buffer_bytes;
+        let has_room = self.out.buffer.len() <= limit - limit / 4;
+        if has_room && !self.out.is_finishing() && std::mem::take(&mut self.out.is_writer_waiting) {
+            cx.emit(Event::Writable);
+        }
+    }
+}
 
 impl Outbound {
     /// The payload length of the next new segment, if it may leave with `room` for payload: full

@@ -5,6 +5,7 @@ mod acks;
 mod blind;
 mod closing;
 mod handshake;
+mod hostile;
 mod keep_alive;
 mod loss;
 mod nagle;
