@@ -5,6 +5,7 @@
 
 pub(crate) mod netns;
 pub(crate) mod site;
+pub(crate) mod tshark;
 
 use std::future::Future;
 use std::sync::Arc;
