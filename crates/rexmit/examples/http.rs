@@ -72,9 +72,9 @@ async fn answer(stream: TcpStream, directory: &Path) -> io::Result<()> {
     let file = match file_of(directory, target) {
         _ if method != "GET" => Err("405 Method Not Allowed"),
         // A thread may wait for the disk, the runtime may not.
-        Some(path) => tokio::task::spawn_blocking(|| std::fs::read(path))
-            .await?
-            .map_err(|_| "404 Not Found"),
+        Some(path) => {
+            tokio::task::spawn_blocking(|| std::fs::read(path)).await?.map_err(|_| "404 Not Found")
+        }
         None => Err("400 Bad Request"),
     };
     let (status, body) = match &file {

@@ -136,13 +136,13 @@ impl State {
     pub(super) fn dispatch_events(&mut self, now: Instant) -> bool {
         let mut has_acted = false;
         while let Some((id, event)) = self.tcp.poll_event() {
-            has_acted |= self.on_event(now, id, event);
+            has_acted |= self.on_event(now, id, &event);
         }
         has_acted
     }
 
-    fn on_event(&mut self, now: Instant, id: ConnectionId, event: Event) -> bool {
-        match event {
+    fn on_event(&mut self, now: Instant, id: ConnectionId, event: &Event) -> bool {
+        match *event {
             Event::Connected { incoming: true, local, remote } => {
                 return self.on_incoming(now, id, Established { local, remote });
             }
