@@ -73,9 +73,6 @@ impl Connection {
             self.inbound.is_readable_told = true;
             cx.emit(Event::Readable);
         }
-        if !self.timers.is_armed(Timer::Release) {
-            self.timers.arm(Timer::Release, cx.now + super::keep_alive::QUIET);
-        }
     }
 
     /// Whether bytes, or the end of the peer's data, wait for the application.

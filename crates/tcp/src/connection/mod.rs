@@ -158,6 +158,7 @@ impl Connection {
         self.on_text(cx, &arrival);
         self.on_fin(cx, &arrival);
         self.tell_readable(cx);
+        self.watch_quiet(cx.now);
     }
 
     /// Every timer that is due.

@@ -4,7 +4,9 @@
 mod acks;
 mod blind;
 mod closing;
+mod costs;
 mod handshake;
+mod hostile;
 mod keep_alive;
 mod loss;
 mod nagle;
