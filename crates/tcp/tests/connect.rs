@@ -54,7 +54,8 @@ fn ephemeral_ports_are_all_used_before_none_is_left_and_each_peer_has_its_own() 
 
 #[test]
 fn a_connection_that_exists_or_waits_is_not_begun_again() {
-    let mut s = Script::established_client();
+    let mut s =
+        Script::established_client_with(|config, _| config.ephemeral_ports = (PORT, PORT), |_| ());
     let refused = Err(ConnectError::AddressInUse);
     assert_eq!(connect(&mut s, "192.0.2.1:80", "192.0.2.2:6000"), refused);
     s.finish();
@@ -63,8 +64,13 @@ fn a_connection_that_exists_or_waits_is_not_begun_again() {
     s.expect(ack(2, 2));
     assert_eq!(s.endpoint.time_wait_count() + s.endpoint.connection_count(), 1);
     assert_eq!(connect(&mut s, "192.0.2.1:80", "192.0.2.2:6000"), refused);
+    let full = Err(ConnectError::NoFreePort);
+    assert_eq!(connect(&mut s, "192.0.2.1:0", "192.0.2.2:6000"), full);
     s.events();
     assert_eq!(s.receive(), b"");
+    assert_eq!((s.endpoint.time_wait_count(), s.endpoint.connection_count()), (1, 0));
+    assert_eq!(connect(&mut s, "192.0.2.1:0", "192.0.2.2:6000"), full);
+    assert_eq!(connect(&mut s, "192.0.2.1:80", "192.0.2.2:6000"), refused);
     s.at(60_000);
     assert_eq!(connect(&mut s, "192.0.2.1:80", "192.0.2.2:6000"), Ok(()));
     s.expect(syn());

@@ -83,17 +83,22 @@ impl Outbound {
         // With nothing but the FIN to send it probes the window itself.
         let has_fin = is_last && (len == 0 || self.usable_window() > u64::from(len));
         let piece = Piece { start: self.snd_nxt, len, has_fin };
-        let bytes = len + u32::from(has_fin);
         self.recovery.begin_packet(PATH);
-        let unit = self.recovery.send_new(now, bytes, bytes, piece);
+        self.send_piece(now, piece);
         self.recovery.end_packet(now, tracer);
+        Some(piece)
+    }
+
+    /// A new unit goes into the packet being built.
+    pub(super) fn send_piece(&mut self, now: Instant, piece: Piece) {
+        let bytes = piece.len + u32::from(piece.has_fin);
+        let unit = self.recovery.send_new(now, bytes, bytes, piece);
         if piece.end() > self.window_end {
             self.on_probe_sent(now, unit);
         }
         self.snd_nxt = piece.end();
-        if has_fin {
+        if piece.has_fin {
             self.fin = Fin::Sent;
         }
-        Some(piece)
     }
 }

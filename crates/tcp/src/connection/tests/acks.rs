@@ -73,11 +73,26 @@ fn duplicates_are_reported_first_and_once() {
 }
 
 #[test]
+fn what_is_known_in_part_is_acknowledged_at_once() {
+    let mut s = Script::established();
+    s.peer(". 1:1001(1000) ack 1").at(40).expect(". 1:1(0) ack 1001");
+    s.peer(". 501:1501(1000) ack 1").expect(". 1:1(0) ack 1501 <sack 501:1001>");
+}
+
+#[test]
 fn a_full_segment_that_leaves_no_room_for_blocks_is_followed_by_an_acknowledgement() {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
+    s.at(1000).peer(". 1001:2001(1000) ack 1").expect("P. 1:1001(1000) ack 1");
+    s.expect(". 1001:1001(0) ack 1 <sack 1001:2001>");
+    s.at(1050).peer(". 1:1(0) ack 1001").drain();
+}
+
+#[test]
+fn new_data_leave_room_for_blocks() {
+    let mut s = Script::established();
+    s.send(1000).expect("P. 1:1001(1000) ack 1");
     s.peer(". 1001:2001(1000) ack 1").expect(". 1001:1001(0) ack 1 <sack 1001:2001>");
-    // New data leave room.
     s.peer(". 1001:1001(0) ack 1001").send(1000);
     s.expect(". 1001:1989(988) ack 1 <sack 1001:2001>").expect_silence();
     s.peer(". 1001:1001(0) ack 1989").expect("P. 1989:2001(12) ack 1 <sack 1001:2001>");

@@ -50,6 +50,17 @@ fn acknowledgements_of_what_cannot_be_are_challenged_and_their_data_not_taken() 
 }
 
 #[test]
+fn the_window_of_a_syn_ack_counts_for_what_is_long_ago() {
+    let mut s = Script::client(plain());
+    s.expect("S 0:0(0)");
+    s.peer("S. 0:0(0) ack 1 <mss 1000>").expect(". 1:1(0) ack 1");
+    let old = 1u32.wrapping_sub(60_000);
+    s.peer(&format!("P. 1:101(100) ack {old}"));
+    assert_eq!(s.read(1000), 100);
+    s.at(40).expect(". 1:1(0) ack 101");
+}
+
+#[test]
 fn challenges_are_limited_over_all_connections() {
     let mut s = Script::established();
     s.end.around.challenges = ChallengeLimit::new(1);

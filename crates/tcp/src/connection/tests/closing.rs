@@ -88,6 +88,18 @@ fn a_fin_beyond_a_gap_waits_for_the_gap_to_close() {
 }
 
 #[test]
+fn a_fin_beyond_the_window_is_cut_off_with_the_data_before_it() {
+    let config = ConnectionConfig { receive_buffer_bytes: 1500, ..plain() };
+    let mut s = Script::established_with(config, SYN);
+    s.peer("F. 1:1601(1600) ack 1").expect(". 1:1(0) ack 1501");
+    assert_eq!(s.read(2000), 1500);
+    s.expect(". 1:1(0) ack 1501");
+    s.peer(". 1501:2501(1000) ack 1").drain();
+    assert_eq!((s.read(2000), s.state()), (1000, State::Established));
+    s.drain();
+}
+
+#[test]
 fn nothing_beyond_a_fin_is_taken() {
     let mut s = Script::established();
     s.peer("F. 101:101(0) ack 1").expect(". 1:1(0) ack 1");
@@ -96,6 +108,15 @@ fn nothing_beyond_a_fin_is_taken() {
     assert_eq!(s.read(1000), 100);
     s.peer("P. 102:202(100) ack 1").drain();
     assert_eq!(s.read(1000), 0);
+}
+
+#[test]
+fn an_end_that_nobody_is_left_to_read_keeps_nothing() {
+    let mut s = Script::established();
+    s.peer("F. 1:1(0) ack 1").expect(". 1:1(0) ack 2");
+    s.close().expect("F. 1:1(0) ack 2");
+    s.peer(". 2:2(0) ack 2");
+    assert!(s.end.connection.is_over());
 }
 
 #[test]
@@ -150,6 +171,7 @@ fn a_reset_with_something_beyond_a_gap_gives_what_is_in_order() {
     s.peer("R 101:101(0)");
     assert_eq!(s.read(1000), 100);
     assert_eq!(receive(&mut s), Err(ReceiveError::Ended));
+    assert_eq!(s.end.connection.inbound.buffer.len(), 0);
 }
 
 #[test]

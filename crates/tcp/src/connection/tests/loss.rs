@@ -84,7 +84,9 @@ fn with_sack_every_hole_below_three_segments_leaves_again() {
 fn blocks_that_cannot_be_say_nothing() {
     let mut s = with_sack();
     s.at(50);
-    for sack in ["4001:4001", "5001:4001", "9001:30001", "90000001:90001001", "1002:1999"] {
+    for sack in
+        ["4001:4001", "5001:4001", "9001:30001", "90000001:90001001", "1002:2001", "1001:2000"]
+    {
         for _ in 0..4 {
             s.peer(&format!(". 1:1(0) ack 1 <sack {sack}>"));
         }
@@ -115,6 +117,32 @@ fn consecutive_timeouts_end_the_connection() {
     s.at(7000).expect_event(&Event::Closed(CloseReason::TimedOut));
     s.expect_silence();
     assert!(s.end.connection.is_over());
+}
+
+#[test]
+fn what_waits_goes_with_what_is_sent_again() {
+    let mut s = Script::established();
+    s.send(100).expect("P. 1:101(100) ack 1").send(200).expect_silence();
+    s.at(1000).expect("P. 1:301(300) ack 1");
+    s.at(1010).send(900).finish().expect_silence();
+    // No more than the window of one segment after a timeout.
+    s.at(3000).expect(". 1:1001(1000) ack 1");
+    s.at(3050).peer(". 1:1(0) ack 1001").expect("FP. 1001:1201(200) ack 1");
+    s.at(3100).peer(". 1:1(0) ack 1202");
+}
+
+#[test]
+fn only_consecutive_timeouts_count() {
+    let config = ConnectionConfig { max_retransmits: 2, ..plain() };
+    let mut s = Script::established_with(config, SYN);
+    s.send(100).expect("P. 1:101(100) ack 1");
+    s.at(1000).expect("P. 1:101(100) ack 1");
+    s.at(3000).expect("P. 1:101(100) ack 1");
+    s.at(3050).peer(". 1:1(0) ack 101").send(100).expect("P. 101:201(100) ack 1");
+    s.at(7050).expect("P. 101:201(100) ack 1");
+    s.at(15_050).expect("P. 101:201(100) ack 1");
+    s.at(15_100).peer(". 1:1(0) ack 201");
+    assert_eq!(s.state(), State::Established);
 }
 
 #[test]
@@ -151,8 +179,12 @@ fn a_duplicate_report_tells_that_a_timeout_was_needless() {
 }
 
 #[test]
-fn a_duplicate_report_beyond_a_gap_acknowledges_nothing_twice() {
+fn a_duplicate_report_beyond_a_gap_is_told_by_the_block_around_it() {
     let mut s = with_sack();
-    s.at(50).peer(". 1:1(0) ack 1 <sack 1001:2001 1001:3001>").expect(". 10001:11001(1000) ack 1");
-    s.expect(". 11001:12001(1000) ack 1").expect_silence();
+    s.at(1000).expect(". 1:1001(1000) ack 1");
+    s.at(1050).peer(". 1:1(0) ack 1001");
+    s.expect(". 1001:2001(1000) ack 1").expect(". 2001:3001(1000) ack 1");
+    // 2001 has arrived twice, and 1001 never.
+    s.at(1100).peer(". 1:1(0) ack 1001 <sack 2001:3001 2001:10001>").drain();
+    assert_eq!(s.end.connection.statistics().recovery.spurious.timeout, 1);
 }

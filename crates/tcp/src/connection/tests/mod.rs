@@ -4,6 +4,7 @@
 mod acks;
 mod blind;
 mod closing;
+mod costs;
 mod handshake;
 mod hostile;
 mod keep_alive;

@@ -25,6 +25,17 @@ fn full_segments_do_not_wait_and_the_rest_does() {
 }
 
 #[test]
+fn half_of_a_small_window_waits_as_well() {
+    let mut s = Script::established_with(plain(), "S 0:0(0) win 1500 <mss 1000>");
+    s.peer(". 1:1(0) ack 1 win 1500");
+    s.end.connection.out.max_window = 1500;
+    s.send(600).expect("P. 1:601(600) ack 1");
+    s.send(800).expect_silence();
+    s.at(50).peer(". 1:1(0) ack 601 win 1500").expect("P. 601:1401(800) ack 1");
+    s.at(60).peer(". 1:1(0) ack 1401 win 1500");
+}
+
+#[test]
 fn switched_off_nothing_waits() {
     let config = ConnectionConfig { nagle: false, ..plain() };
     let mut s = Script::established_with(config, SYN);

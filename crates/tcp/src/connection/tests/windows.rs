@@ -54,9 +54,45 @@ fn a_refused_probe_leaves_again_as_soon_as_the_window_is_open() {
     let mut s = closed();
     s.at(1000).expect(". 1001:1002(1) ack 1");
     s.at(1050).peer(". 1:1(0) ack 1001 win 0").expect_silence();
-    s.at(1200).peer(". 1:1(0) ack 1001 win 5000").expect(". 1001:1002(1) ack 1");
+    s.at(1200).peer(". 1:1(0) ack 1001 win 5000").expect("P. 1001:1501(500) ack 1");
+    s.at(1300).peer(". 1:1(0) ack 1501");
+}
+
+#[test]
+fn what_opens_too_little_lets_the_refused_probe_go_alone() {
+    let mut s = closed();
+    s.at(1000).expect(". 1001:1002(1) ack 1");
+    s.at(1050).peer(". 1:1(0) ack 1001 win 0").expect_silence();
+    s.at(1200).peer(". 1:1(0) ack 1001 win 300").expect(". 1001:1002(1) ack 1");
     s.at(1250).peer(". 1:1(0) ack 1002 win 5000").expect("P. 1002:1501(499) ack 1");
     s.at(1300).peer(". 1:1(0) ack 1501");
+}
+
+/// The same as `closed`, with a round trip of 300 ms: SRTT + 4 · RTTVAR is 300 + 4 · 112.5 ms, and
+/// the RTO its least, 1 s. The probe has left at 1600 ms.
+fn probed_over_300_ms() -> Script {
+    let mut s = Script::server(plain(), SYN);
+    s.expect("S. 0:0(0) ack 1");
+    s.at(300).peer(". 1:1(0) ack 1").send(1000).expect("P. 1:1001(1000) ack 1");
+    s.at(600).peer(". 1:1(0) ack 1001 win 0").send(500);
+    s.at(1600).expect(". 1001:1002(1) ack 1");
+    s
+}
+
+#[test]
+fn a_window_that_opens_sooner_than_a_round_trip_says_nothing_of_the_probe() {
+    let mut s = probed_over_300_ms();
+    s.at(1700).peer(". 1:1(0) ack 1001 win 5000").expect_silence();
+    s.at(1900).peer(". 1:1(0) ack 1002 win 5000").expect("P. 1002:1501(499) ack 1");
+    s.at(2200).peer(". 1:1(0) ack 1501");
+}
+
+#[test]
+fn a_window_that_opens_after_a_refusal_does() {
+    let mut s = probed_over_300_ms();
+    s.at(1650).peer(". 1:1(0) ack 1001 win 0").expect_silence();
+    s.at(1700).peer(". 1:1(0) ack 1001 win 5000").expect("P. 1001:1501(500) ack 1");
+    s.at(2000).peer(". 1:1(0) ack 1501");
 }
 
 #[test]
@@ -109,8 +145,8 @@ fn a_small_part_of_a_window_is_not_used_until_the_override() {
 fn an_old_segment_does_not_tell_the_window() {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
-    s.at(10).peer("P. 1:101(100) ack 1001 win 2000");
-    // Reordered: it left before.
+    s.at(10).peer("P. 1001:1101(100) ack 1001 win 2000");
+    // It left before, and nothing else in it is wrong.
     s.peer(". 1:1(0) ack 1001 win 0");
     assert_eq!(s.end.connection.statistics().send_window, 2000);
     s.drain();
