@@ -98,6 +98,8 @@ impl Tun {
         let name = device.name().map_err(failed)?;
         if config.ipv6.is_empty() {
             interface::disable_ipv6(&name);
+        } else {
+            interface::expect_no_routers(&name);
         }
         for (address, prefix) in &config.ipv6 {
             device.add_address_v6(*address, *prefix).map_err(failed)?;
