@@ -21,7 +21,8 @@ pub struct TunConfig {
     /// The kernel's IPv6 addresses and the lengths of their prefixes. Default none, which also
     /// keeps the kernel from multicasting over the device on IPv6's behalf.
     pub ipv6: Vec<(Ipv6Addr, u8)>,
-    /// Packets that wait in the kernel until they are read; it drops more. Default 1000.
+    /// Packets that wait in the kernel until they are read; it drops more. Default 1000. In a
+    /// [user namespace](super::enter_user_namespace) the kernel insists on its own choice, 500.
     pub queue_packets: u32,
     /// Whether everything without a better route goes here. Default false. Meant for devices in a
     /// namespace of their own.
@@ -95,9 +96,17 @@ impl Tun {
         let failed = |error| TunError::from_interface(config.name.as_deref(), error);
         let device = builder(config).build_sync().map_err(failed)?;
         device.set_nonblocking(true).map_err(failed)?;
+        match device.set_tx_queue_len(config.queue_packets) {
+            // The one request that the kernel grants to root of the machine alone, not of a user
+            // namespace: the device works as well with a shorter queue.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            result => result.map_err(failed)?,
+        }
         let name = device.name().map_err(failed)?;
         if config.ipv6.is_empty() {
             interface::disable_ipv6(&name);
+        } else {
+            interface::expect_no_routers(&name);
         }
         for (address, prefix) in &config.ipv6 {
             device.add_address_v6(*address, *prefix).map_err(failed)?;
@@ -166,9 +175,7 @@ impl Tun {
 }
 
 fn builder(config: &TunConfig) -> DeviceBuilder {
-    let mut builder = DeviceBuilder::new().mtu(config.mtu).enable(false).with(|linux| {
-        linux.tx_queue_len(config.queue_packets);
-    });
+    let mut builder = DeviceBuilder::new().mtu(config.mtu).enable(false);
     if let Some(name) = &config.name {
         builder = builder.name(name);
     }

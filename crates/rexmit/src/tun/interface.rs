@@ -63,6 +63,13 @@ pub(super) fn disable_ipv6(interface: &str) {
     let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"), "1");
 }
 
+/// Keeps the kernel from looking for routers at an interface, where there are none. Best effort, as
+/// it only saves a few packets.
+pub(super) fn expect_no_routers(interface: &str) {
+    let path = format!("/proc/sys/net/ipv6/conf/{interface}/router_solicitations");
+    let _ = std::fs::write(path, "0");
+}
+
 /// Switches an interface on.
 pub(super) fn switch_on(interface: &str) -> io::Result<()> {
     let socket = control_socket(AddressFamily::INET)?;

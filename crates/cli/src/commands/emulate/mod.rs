@@ -66,15 +66,18 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     format: Format,
     /// What runs at the near end of the link; without it, the link is there until it is stopped.
-    #[arg(last = true, value_name = "COMMAND", requires = "tun")]
+    #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.tun.is_wanted(!arguments.command.is_empty())? {
+        return tun::run(arguments);
+    }
     match (arguments.listen, arguments.to) {
         (Some(listen), Some(to)) => udp::run(arguments, listen, to),
         // clap asks for both, or for --tun.
-        _ => tun::run(arguments),
+        _ => Err(Failure::new(Kind::Usage, "--listen and --to, or --tun")),
     }
 }
 

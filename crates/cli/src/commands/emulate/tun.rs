@@ -1,11 +1,13 @@
 //! The emulator between TUN devices: namespaces, devices, what runs at either end.
 
 use std::fs::File;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
+use std::time::Duration;
 
 use clap::Args;
-use rexmit::emulator::{LinkConfig, TunEmulator};
+use rexmit::clock::{now, sleep_until};
+use rexmit::emulator::{EmulatorStatistics, LinkConfig, TunEmulator};
 use rexmit::tun::{
     NetNamespace, Tun, TunConfig, TunError, enter_user_namespace, may_make_networks,
 };
@@ -22,6 +24,11 @@ use crate::values::{self, Network};
 /// Packets that may wait at either end until they are read: more than bursts of the kernel have.
 const QUEUE_PACKETS: u32 = 10_000;
 
+/// How long packets are relayed after COMMAND has ended, at most.
+const LAST_PACKETS: Duration = Duration::from_secs(2);
+/// Time between two looks at whether any are left.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// The options of `--tun`.
 #[derive(Debug, Args)]
 pub(super) struct TunOptions {
@@ -29,20 +36,26 @@ pub(super) struct TunOptions {
     #[arg(long, conflicts_with_all = ["listen", "to"])]
     tun: bool,
     /// The addresses of the link: a network, whose first address is the far end's and whose second
-    /// one the near end's; one of IPv4 and one of IPv6 at most.
-    #[arg(long, value_name = "CIDR", value_parser = values::network, requires = "tun")]
-    #[arg(value_delimiter = ',', default_values = ["10.90.0.0/24", "fd90:9090::/64"])]
+    /// one the near end's; one of IPv4 and one of IPv6 at most
+    /// [default: 10.90.0.0/24,fd90:9090::/64].
+    #[arg(long, value_name = "CIDR", value_parser = values::network, value_delimiter = ',')]
     tun_network: Vec<Network>,
-    /// The longest packet of the link, in bytes; below 1280 there is no IPv6.
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, requires = "tun")]
-    mtu: u16,
+    /// The longest packet of the link, in bytes; below 1280 there is no IPv6 [default: 1500].
+    #[arg(long, value_name = "BYTES")]
+    mtu: Option<u16>,
     /// Run this server (by the shell) in a namespace of its own at the far end.
-    #[arg(long, value_name = "COMMAND", requires = "tun")]
+    #[arg(long, value_name = "COMMAND")]
     serve: Option<String>,
     /// Have the far end in this namespace of `ip netns` instead of this machine's own.
-    #[arg(long, value_name = "NAME", requires = "tun")]
+    #[arg(long, value_name = "NAME")]
     far_netns: Option<String>,
 }
+
+/// The networks of a link unless told otherwise.
+const NETWORKS: [Network; 2] = [
+    Network { address: IpAddr::V4(Ipv4Addr::new(10, 90, 0, 0)), prefix: 24 },
+    Network { address: IpAddr::V6(Ipv6Addr::new(0xfd90, 0x9090, 0, 0, 0, 0, 0, 0)), prefix: 64 },
+];
 
 /// The addresses of both ends.
 #[derive(Serialize)]
@@ -116,7 +129,13 @@ async fn at_both_ends(
     } else {
         let child = command::start(&place.near, command)?;
         tokio::select! {
-            ended = command::wait(child, signals, *duration) => Some(ended?),
+            ended = command::wait(child, signals, *duration) => {
+                tokio::select! {
+                    () = drained(emulator) => {}
+                    () = signals.stop() => {}
+                }
+                Some(ended?)
+            }
             () = watched => None,
         }
     };
@@ -124,6 +143,25 @@ async fn at_both_ends(
         command::end(server).await;
     }
     Ok(ended)
+}
+
+/// Waits until nothing is under way, so that the far end learns how COMMAND's connections ended;
+/// not longer than [`LAST_PACKETS`].
+async fn drained(emulator: &TunEmulator) {
+    let deadline = now() + LAST_PACKETS;
+    let under_way = || {
+        let EmulatorStatistics { forward, backward, .. } = emulator.statistics();
+        [forward, backward].iter().any(|direction| {
+            direction.path.passed + direction.path.duplicated > direction.arrivals.delivered
+        })
+    };
+    // The first look would come before the kernel has sent what the end caused.
+    loop {
+        sleep_until(now() + LOOK).await;
+        if !under_way() || now() >= deadline {
+            return;
+        }
+    }
 }
 
 async fn ends(server: Option<&mut Child>) {
@@ -145,6 +183,23 @@ fn start(
 }
 
 impl TunOptions {
+    /// Whether `--tun` is given; an error if not, but what only it understands.
+    pub(super) fn is_wanted(&self, has_command: bool) -> Result<bool, Failure> {
+        let has_options = self.mtu.is_some()
+            || self.serve.is_some()
+            || self.far_netns.is_some()
+            || !self.tun_network.is_empty();
+        if !self.tun && (has_options || has_command) {
+            let message = "COMMAND, --tun-network, --mtu, --serve and --far-netns go with --tun";
+            return Err(Failure::new(Kind::Usage, message));
+        }
+        Ok(self.tun)
+    }
+
+    fn mtu(&self) -> u16 {
+        self.mtu.unwrap_or(TunConfig::default().mtu)
+    }
+
     /// Refuses two networks of one family.
     fn check_networks(&self) -> Outcome {
         let count = |is_ipv4| {
@@ -159,8 +214,10 @@ impl TunOptions {
 
     /// The networks that the MTU allows.
     fn networks(&self) -> impl Iterator<Item = &Network> {
-        let has_ipv6 = self.mtu >= TunConfig::MIN_MTU_IPV6;
-        self.tun_network.iter().filter(move |network| has_ipv6 || network.address.is_ipv4())
+        let has_ipv6 = self.mtu() >= TunConfig::MIN_MTU_IPV6;
+        let networks =
+            if self.tun_network.is_empty() { &NETWORKS[..] } else { &self.tun_network[..] };
+        networks.iter().filter(move |network| has_ipv6 || network.address.is_ipv4())
     }
 
     fn addresses(&self, of: fn(&Network) -> IpAddr) -> Vec<IpAddr> {
@@ -169,7 +226,7 @@ impl TunOptions {
 
     fn device(&self, of: fn(&Network) -> IpAddr, is_default_route: bool) -> TunConfig {
         let mut config = TunConfig {
-            mtu: self.mtu,
+            mtu: self.mtu(),
             queue_packets: QUEUE_PACKETS,
             is_default_route,
             ..TunConfig::default()
