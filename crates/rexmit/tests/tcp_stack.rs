@@ -479,6 +479,26 @@ async fn many_small_writes_arrive() {
     patiently(writer).await.unwrap();
 }
 
+/// On a runtime of one thread.
+#[tokio::test]
+async fn a_reader_that_always_finds_something_lets_others_have_their_turn() {
+    const LEN: usize = 100_000;
+    let Pair { mut ours, mut theirs, .. } = Pair::new().await;
+    ours.write_all(&[0; LEN]).await.unwrap();
+    let arrived = async {
+        while theirs.statistics().receive_buffered_bytes < LEN {
+            tokio::task::yield_now().await;
+        }
+    };
+    patiently(arrived).await;
+    let other = tokio::spawn(async {});
+    let mut read = 0;
+    while !other.is_finished() {
+        read += theirs.read(&mut [0]).await.unwrap();
+        assert!(read < LEN, "nobody else had a turn");
+    }
+}
+
 /// A device that drops what its filter does not want.
 struct Lossy {
     device: MemoryDevice,

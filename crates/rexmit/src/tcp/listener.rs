@@ -42,9 +42,10 @@ impl TcpListener {
     /// # Errors
     /// [`NotConnected`](io::ErrorKind::NotConnected) once the stack has been shut down.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        // Who always finds somebody to accept lets others have their turn, too.
+        tokio::task::coop::consume_budget().await;
         loop {
             let waiting = self.waiting.notified();
-            // Guarded by the lock for as long as this statement.
             let accepted = self.owner.shared.lock().accept(self.port);
             match accepted {
                 Ok(Some((cell, established))) => {

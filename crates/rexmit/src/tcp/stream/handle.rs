@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use rexmit_tcp::{CloseReason, ConnectionId, ConnectionStatistics, State};
 use tokio::io::ReadBuf;
+use tokio::task::coop::poll_proceed;
 
 use crate::tcp::Shared;
 use crate::tcp::entry::{Cell, Entry};
@@ -30,16 +31,22 @@ impl Handle {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // Who always finds something to do lets others have their turn, too.
+        let share = ready!(poll_proceed(cx));
         let unfilled = into.initialize_unfilled();
         if !unfilled.is_empty() {
-            let len = ready!(self.receive(Some(cx), unfilled))?;
-            into.advance(len);
+            let received = ready!(self.receive(Some(cx), unfilled));
+            share.made_progress();
+            into.advance(received?);
         }
         Poll::Ready(Ok(()))
     }
 
     pub(super) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.send(Some(cx), bytes)
+        let share = ready!(poll_proceed(cx));
+        let sent = ready!(self.send(Some(cx), bytes));
+        share.made_progress();
+        Poll::Ready(sent)
     }
 
     pub(super) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
