@@ -13,6 +13,7 @@
 mod agenda;
 mod app;
 mod build;
+mod deadlines;
 mod forward;
 mod link;
 mod packets;
@@ -145,6 +146,8 @@ struct Host<M> {
     node: NodeId,
     machine: M,
     attachments: Vec<Attachment>,
+    /// The way of the last packet sent: most packets go where the one before went.
+    last_way: Option<forward::Way>,
     taps: Vec<tap::Interface>,
     /// Calls of the machine and application at the instant of the last one.
     steps: (Instant, u32),

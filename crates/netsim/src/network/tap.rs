@@ -69,6 +69,7 @@ impl Default for Taps {
 
 impl Taps {
     /// Writes `packet` to each of `interfaces`. An error is kept for the end of the capture.
+    #[inline] // Mostly there are none.
     pub(super) fn record(
         &mut self,
         interfaces: &[Interface],
@@ -76,6 +77,12 @@ impl Taps {
         packet: &Packet,
         sight: Sight<'_>,
     ) {
+        if !interfaces.is_empty() {
+            self.write(interfaces, now, packet, sight);
+        }
+    }
+
+    fn write(&mut self, interfaces: &[Interface], now: Instant, packet: &Packet, sight: Sight<'_>) {
         for interface in interfaces {
             let Some(tap) = &mut self.open[interface.tap] else { continue };
             if tap.error.is_some() {
