@@ -38,6 +38,9 @@ pub enum BuildError {
     AddressTaken(IpAddr),
 }
 
+/// SCTP's IP protocol number.
+const SCTP: u8 = 132;
+
 /// Calls of one host at one instant, after which it is taken not to come to rest.
 const STEP_LIMIT: u32 = 1_000_000;
 
@@ -76,6 +79,7 @@ impl<M: Machine> Network<M> {
             machine,
             attachments: Vec::new(),
             taps: Vec::new(),
+            ip_protocol: SCTP,
             last_way: None,
             steps: (self.now, 0),
             stats: HostStats::default(),

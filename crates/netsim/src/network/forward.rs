@@ -45,6 +45,7 @@ impl<M: Machine> Network<M> {
             destination: route.remote,
             target: way.target,
             number: 0,
+            ip_protocol: sender.ip_protocol,
             hop_limit: HOP_LIMIT,
         };
         self.taps.record(&sender.taps, self.now, &packet, tap::Sight::Outbound);

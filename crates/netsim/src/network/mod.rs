@@ -14,6 +14,7 @@ mod agenda;
 mod app;
 mod build;
 mod deadlines;
+mod dual_dumbbell;
 mod forward;
 mod link;
 mod packets;
@@ -39,6 +40,7 @@ use crate::path::PathModel;
 
 pub use app::{Context, Occurrence};
 pub use build::BuildError;
+pub use dual_dumbbell::{DualDumbbell, DumbbellPaths};
 pub use run::Livelock;
 pub use stats::{HostStats, LinkStats, NetworkStats};
 pub use tap::{SharedBuffer, TapId, TapPoint};
@@ -149,6 +151,8 @@ struct Host<M> {
     /// The way of the last packet sent: most packets go where the one before went.
     last_way: Option<forward::Way>,
     taps: Vec<tap::Interface>,
+    /// Of what it sends without ports.
+    ip_protocol: u8,
     /// Calls of the machine and application at the instant of the last one.
     steps: (Instant, u32),
     stats: HostStats,

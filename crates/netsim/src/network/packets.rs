@@ -14,6 +14,8 @@ pub(super) struct Packet {
     pub(super) target: Option<Target>,
     /// Its number on the link it is on.
     pub(super) number: u64,
+    /// What it is, if it is not in UDP.
+    pub(super) ip_protocol: u8,
     /// Links it may still take.
     pub(super) hop_limit: u8,
 }
