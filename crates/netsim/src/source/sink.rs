@@ -20,7 +20,7 @@ pub struct UdpSink {
     seen: [u64; WORDS],
 }
 
-const WORDS: usize = 64;
+const WORDS: usize = 16;
 
 /// What has arrived. Bytes are those of UDP payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
