@@ -1,0 +1,11 @@
+//! The wire format (RFC 9293 §3.1): bytes in, typed values out, and back. Knows nothing of state.
+
+mod checksum;
+mod options;
+mod segment;
+#[cfg(test)]
+mod tests;
+
+pub use checksum::{Sum, pseudo_header};
+pub use options::{MAX_OPTIONS_LEN, MAX_SACK_BLOCKS, Options, SackBlocks, Timestamps};
+pub use segment::{Flags, HEADER_LEN, Header, ParseError, Segment};
