@@ -36,6 +36,21 @@ fn a_syn_ack_is_repeated_by_the_timer_and_for_a_repeated_syn_and_dies_silently()
 }
 
 #[test]
+fn a_syn_ack_that_left_twice_measures_nothing_without_timestamps() {
+    let srtt = |config: ConnectionConfig, syn: &str, ack: &str| {
+        let mut s = Script::server(config, syn);
+        s.drain();
+        s.at(500).peer(syn).drain();
+        s.at(600).peer(ack);
+        s.end.connection.statistics().srtt
+    };
+    assert_eq!(srtt(plain(), SYN, ". 1:1(0) ack 1"), None);
+    let stamped = ConnectionConfig { timestamps: true, ..plain() };
+    let by_echo = srtt(stamped, "S 0:0(0) <mss 1000,ts 1:0>", ". 1:1(0) ack 1 <ts 2:500>");
+    assert_eq!(by_echo, Some(Duration::from_millis(100)));
+}
+
+#[test]
 fn after_a_lost_syn_the_timeout_is_three_seconds_and_the_window_one_segment() {
     let mut s = Script::client(plain());
     s.send(5000);
