@@ -185,6 +185,16 @@ async fn bulk_from_the_kernel_arrives_whole_over_a_bad_link() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kernel_without_options_is_a_peer_too() {
+    let Some(site) = Site::over(BAD_LINK, ConnectionConfig::default()) else { return };
+    for switch in ["tcp_sack", "tcp_timestamps", "tcp_window_scaling"] {
+        site.set_kernel(switch, "0");
+    }
+    exchange(we_connect(&site, site.theirs[0]).await, 1_000_000).await;
+    exchange(kernel_connects(&site, site.ours[0]).await, 1_000_000).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn either_side_finishes_first_and_still_hears_the_other() {
     let Some(site) = Site::direct(ConnectionConfig::default()) else { return };
     // We finish first.
