@@ -367,15 +367,15 @@ async fn wireshark_finds_no_fault_in_what_we_send() {
     // A reset each way, too.
     let _ = patiently(site.stack.connect((site.theirs[0], 81).into())).await;
     let _ = patiently(site.kernel_connect((site.ours[0], 81).into())).await;
-    tokio::time::sleep(Duration::from_millis(50)).await; // They leave the link.
     site.link.unwrap().emulator.stop().unwrap();
 
     let from_us = "(ip.src == 10.91.0.2 or ipv6.src == fd91::2)";
     let count = |filter: &str| tshark.count(&path, &format!("tcp and {from_us} and {filter}"));
     assert!(count("tcp.len > 0") > 400);
-    assert!(count("tcp.flags.syn == 1") >= 5 && count("tcp.flags.reset == 1") == 1);
+    // Each of these gets through in the end, some twice.
+    assert!(count("tcp.flags.syn == 1") >= 5 && count("tcp.flags.reset == 1") >= 1);
     assert!(count("tcp.options.sack_le") > 0, "nothing was reported");
-    assert_eq!(count("tcp.checksum.status != \"Good\""), 0);
+    assert_eq!(count("tcp.checksum.status == \"Good\""), count("tcp"));
     assert_eq!(count("_ws.malformed"), 0);
     assert_eq!(count("tcp.options.unknown or tcp.option.len.invalid"), 0);
     assert_eq!(count("_ws.expert.severity == error"), 0);
