@@ -12,12 +12,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-core", &[]),
     ("rexmit-recovery", &["rexmit-core"]),
     ("rexmit-sctp", &["rexmit-core", "rexmit-recovery"]),
+    ("rexmit-tcp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-netsim", &["rexmit-core"]),
-    ("rexmit", &["rexmit-core", "rexmit-sctp", "rexmit-netsim"]),
-    ("rexmit-lab", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit"]),
+    ("rexmit", &["rexmit-core", "rexmit-sctp", "rexmit-tcp", "rexmit-netsim"]),
+    ("rexmit-lab", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit-tcp", "rexmit"]),
     (
         "rexmit-cli",
-        &["rexmit-core", "rexmit-recovery", "rexmit-netsim", "rexmit-sctp", "rexmit-lab", "rexmit"],
+        &[
+            "rexmit-core",
+            "rexmit-recovery",
+            "rexmit-netsim",
+            "rexmit-sctp",
+            "rexmit-tcp",
+            "rexmit-lab",
+            "rexmit",
+        ],
     ),
 ];
 

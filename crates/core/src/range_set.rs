@@ -42,6 +42,12 @@ impl RangeSet {
         self.ranges.iter().map(|&(start, end)| start..=end)
     }
 
+    /// The ranges in ascending order, from the first that ends at or above `value`. Costs a search,
+    /// not a walk over the ranges below.
+    pub fn iter_from(&self, value: u64) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
+        self.ranges.range(self.position(value)..).map(|&(start, end)| start..=end)
+    }
+
     /// The lowest range.
     #[must_use]
     pub fn first(&self) -> Option<RangeInclusive<u64>> {
@@ -186,6 +192,8 @@ mod tests {
                 }
                 let listed: Vec<u64> = set.iter().flatten().collect();
                 assert_eq!(listed, model.iter().copied().collect::<Vec<_>>());
+                let whole: Vec<_> = set.iter().filter(|range| *range.end() >= value).collect();
+                assert_eq!(set.iter_from(value).collect::<Vec<_>>(), whole);
                 assert_eq!(set.len(), model.len() as u64);
                 assert_eq!(set.contains(value), model.contains(&value));
                 for (left, right) in set.iter().zip(set.iter().skip(1)) {

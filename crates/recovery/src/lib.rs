@@ -2,15 +2,19 @@
 //!
 //! This crate decides what is lost and when to send it again; it knows no wire format, no socket
 //! and no clock. A protocol numbers what it sends in *units* (SCTP: a DATA chunk, numbered by its
-//! unwrapped TSN) and asks [`LossRecovery`] what may leave; it tells it what was acknowledged and
-//! when the timer ran out.
+//! unwrapped TSN; TCP: a segment's worth of the stream, numbered in the order of first sending) and
+//! asks [`LossRecovery`] what may leave; it tells it what was acknowledged and when the timer ran
+//! out.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `rtt`, `rto_timer` | round-trip time and the timeout made from it |
 //! | `ledger` | every packet sent: when, where, with what, and what became of it |
 //! | `loss::threshold` | missing reports and the threshold that turns them into a loss |
-//! | `congestion` | the window of a path |
+//! | `loss::scoreboard` | what lies below enough acknowledged units is lost (RFC 6675) |
+//! | `loss::duplicates` | duplicate acknowledgements of a peer without SACK (RFC 6582) |
+//! | `congestion` | the window of a path: what its algorithms share |
+//! | `congestion::{rfc9260, newreno, cubic}` | one algorithm each |
 //! | `spurious` | retransmissions that were not needed, told by duplicate reports |
 //! | `sender` | the three entry points that put these together: sent, acknowledged, timed out |
 //! | `config` | the mechanisms as values, and the named profiles |
@@ -25,11 +29,12 @@ mod sender;
 mod spurious;
 mod statistics;
 
-pub use config::{InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig};
-pub use congestion::{Acked, CongestionWindow};
+pub use config::{InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig, TCP_PROFILES};
+pub use congestion::{Acked, CongestionControl, CongestionWindow, TimedOut};
 pub use ledger::{EndedUnit, Fate, Flight, Ledger, PacketNumber, SentPacket};
+pub use loss::LossDetection;
 pub use loss::threshold::MissingReports;
-pub use rto_timer::RtoTimer;
+pub use rto_timer::{RtoTimer, TimerRestart};
 pub use rtt::RttEstimator;
 pub use sender::{AckError, AckOutcome, LossRecovery, TimeoutKind, Unit, UnitState};
 pub use spurious::{LOG_CAPACITY, RetransmissionLog};

@@ -1,8 +1,26 @@
-//! The retransmission timeout of one path with its backoff (RFC 9260 §6.3.3 E2).
+//! The retransmission timeout of one path with its backoff (RFC 9260 §6.3.3 E2, RFC 6298 §5.5).
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{RtoConfig, RttEstimator};
+
+/// What restarts a running retransmission timer, besides an acknowledgement of the earliest unit
+/// outstanding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerRestart {
+    /// Sending that unit again (RFC 9260 §6.1, §6.3.2 R1).
+    #[default]
+    OnResend,
+    /// Nothing (RFC 6298 §5.1 to §5.3); in a recovery without SACK the first partial
+    /// acknowledgement does, the later ones do not (RFC 6582 §3.2 step 3).
+    OnAdvance,
+}
+
+/// The timeout before data if the setup had to be sent again (RFC 6298 §5.7).
+const AFTER_SETUP_LOSS: Duration = Duration::from_secs(3);
 
 /// The timeout that applies now: made from the round-trip time, doubled by every expiry until the
 /// next sample (Karn).
@@ -43,6 +61,15 @@ impl RtoTimer {
         self.rtt.on_sample(sample, config);
         self.rto = self.rtt.timeout(config);
         self.backoffs = 0;
+    }
+
+    /// The setup is done, and had to be sent again: without a sample the first timeout over data is
+    /// a long one, but no longer the backoff of the setup (RFC 6298 §5.7).
+    pub fn on_setup_lost(&mut self, config: &RtoConfig) {
+        if self.rtt == RttEstimator::Unmeasured {
+            self.rto = config.initial.max(AFTER_SETUP_LOSS).min(config.max);
+            self.backoffs = 0;
+        }
     }
 
     /// The timer expired: back off.

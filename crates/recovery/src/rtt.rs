@@ -44,13 +44,13 @@ impl RttEstimator {
         }
     }
 
-    /// SRTT + 4 · RTTVAR within the bounds, or RTO.Initial without a sample.
+    /// SRTT + max(`min_variation`, 4 · RTTVAR) within the bounds, or RTO.Initial without a sample.
     #[must_use]
     pub fn timeout(&self, config: &RtoConfig) -> Duration {
         match *self {
             Self::Unmeasured => config.initial,
             Self::Measured { srtt, rttvar, .. } => {
-                (srtt + 4 * rttvar).clamp(config.min, config.max)
+                (srtt + config.min_variation.max(4 * rttvar)).clamp(config.min, config.max)
             }
         }
     }

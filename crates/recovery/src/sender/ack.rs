@@ -1,7 +1,7 @@
 //! What an acknowledgement does, one named step after the other.
 
 use rexmit_core::Instant;
-use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
+use rexmit_core::trace::{TraceEvent, Tracer};
 
 use super::path::PathAck;
 use super::{LossRecovery, Unit, UnitState};
@@ -22,6 +22,11 @@ pub struct AckOutcome {
     pub paths: u64,
     /// Units judged lost.
     pub newly_lost: u64,
+    /// A round-trip time was measured.
+    pub has_sampled: bool,
+    /// One of the units acknowledged for the first time had been sent more than once, so that the
+    /// acknowledgement alone does not tell a round-trip time (Karn).
+    pub has_acked_resent: bool,
 }
 
 /// Why an acknowledgement is refused.
@@ -32,15 +37,17 @@ pub enum AckError {
 }
 
 /// What the steps hand on to each other.
-struct Progress {
-    cumulative: u64,
+pub(super) struct Progress {
+    pub(super) cumulative: u64,
     was_in_fast_recovery: bool,
-    highest_before: u64,
-    highest_newly_acked: Option<u64>,
-    highest_in_blocks: u64,
+    pub(super) highest_before: u64,
+    pub(super) highest_newly_acked: Option<u64>,
+    pub(super) highest_in_blocks: u64,
     /// Units that the receiver has dropped after it acknowledged them.
-    reneged: Vec<u64>,
-    outcome: AckOutcome,
+    pub(super) reneged: Vec<u64>,
+    /// The acknowledgement of the earliest unit restarts T3-rtx.
+    pub(super) may_restart_timer: bool,
+    pub(super) outcome: AckOutcome,
 }
 
 impl<P> LossRecovery<P> {
@@ -66,13 +73,12 @@ impl<P> LossRecovery<P> {
         self.take_cumulative(&mut progress, tracer, on_delivered);
         self.take_blocks(&mut progress, blocks.clone(), tracer);
         self.check_reneging(&mut progress, blocks);
-        self.sample_round_trips(now, tracer);
-        self.grow_windows(&progress, tracer);
+        self.sample_round_trips(now, &mut progress, tracer);
+        self.grow_windows(now, &progress, tracer);
         self.leave_fast_recovery(&progress);
-        self.watch_overtaken(&progress);
+        self.take_advance(&mut progress, tracer);
         self.detect_losses(&mut progress, tracer);
-        self.watch_reneged(&progress);
-        self.update_timers(now);
+        self.update_timers(now, &progress);
         self.settle_resending();
         self.ledger.forget_ended();
         Ok(progress.outcome)
@@ -90,6 +96,7 @@ impl<P> LossRecovery<P> {
             highest_newly_acked: None,
             highest_in_blocks: cumulative,
             reneged: Vec::new(),
+            may_restart_timer: true,
             outcome: AckOutcome::default(),
         }
     }
@@ -105,6 +112,8 @@ impl<P> LossRecovery<P> {
             self.take_unit(self.first, progress, tracer);
             let Some(unit) = self.units.pop_front() else { break };
             self.first += 1;
+            self.outstanding_bytes -= u64::from(unit.bytes);
+            self.path_mut(unit.path).ack.cumulative_bytes += u64::from(unit.bytes);
             on_delivered(unit);
         }
         self.acknowledged.remove_below(self.first);
@@ -160,6 +169,7 @@ impl<P> LossRecovery<P> {
         progress.outcome.newly_acked += 1;
         progress.outcome.paths |= 1 << path.min(63);
         let sent_at = self.ledger.packet(packet).map(|packet| packet.sent_at);
+        progress.outcome.has_acked_resent |= !is_first_copy;
         let p = self.path_mut(path);
         p.outstanding -= 1;
         p.ack.bytes += u64::from(bytes);
@@ -207,25 +217,22 @@ impl<P> LossRecovery<P> {
         progress.reneged = reneged;
     }
 
-    /// What was reneged has one missing report, whatever else this acknowledgement says.
-    fn watch_reneged(&mut self, progress: &Progress) {
-        for &unit in &progress.reneged {
-            if self.unit(unit).is_some_and(Unit::may_be_fast_retransmitted) {
-                self.missing.watch(unit, 1);
-            }
-        }
-    }
-
-    fn sample_round_trips(&mut self, now: Instant, tracer: &mut Tracer<'_>) {
+    fn sample_round_trips(
+        &mut self,
+        now: Instant,
+        progress: &mut Progress,
+        tracer: &mut Tracer<'_>,
+    ) {
         for path in 0..self.paths.len() as u8 {
             let p = self.path(path);
             if let Some(sent_at) = p.ack.sample_sent_at.filter(|&at| p.may_sample(at)) {
                 self.on_rtt_sample(now, path, now - sent_at, tracer);
+                progress.outcome.has_sampled = true;
             }
         }
     }
 
-    fn grow_windows(&mut self, progress: &Progress, tracer: &mut Tracer<'_>) {
+    fn grow_windows(&mut self, now: Instant, progress: &Progress, tracer: &mut Tracer<'_>) {
         for path in 0..self.paths.len() as u8 {
             let flight_after = self.ledger.flight(path).bytes;
             let p = self.path_mut(path);
@@ -235,7 +242,10 @@ impl<P> LossRecovery<P> {
             p.is_after_timeout = false;
             let before = p.window.cwnd();
             p.window.on_acked(Acked {
+                now,
                 bytes: p.ack.bytes,
+                cumulative_bytes: p.ack.cumulative_bytes,
+                srtt: p.timer.rtt().srtt(),
                 flight_before: p.ack.flight_before,
                 flight_after,
                 in_fast_recovery: progress.was_in_fast_recovery,
@@ -252,60 +262,9 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// Units in flight below the newly highest acknowledged one are overtaken from now on.
-    fn watch_overtaken(&mut self, progress: &Progress) {
-        let known = progress.highest_before.max(progress.cumulative);
-        let acknowledged = std::mem::take(&mut self.acknowledged);
-        let mut ranges = acknowledged.iter().rev().peekable();
-        while let Some(range) = ranges.next().filter(|range| *range.end() > known) {
-            let below = ranges.peek().map_or(progress.cumulative, |range| *range.end());
-            for unit in below.max(known) + 1..*range.start() {
-                if self.unit(unit).is_some_and(Unit::may_be_fast_retransmitted) {
-                    self.missing.watch(unit, 0);
-                }
-            }
-        }
-        drop(ranges);
-        self.acknowledged = acknowledged;
-    }
-
-    /// Missing reports by HTNA, and what the threshold makes of them (RFC 9260 §7.2.4).
-    fn detect_losses(&mut self, progress: &mut Progress, tracer: &mut Tracer<'_>) {
-        let htna = progress.highest_newly_acked.unwrap_or(0);
-        let is_recovering = self.is_in_fast_recovery();
-        let bound = if is_recovering && progress.outcome.has_advanced {
-            htna.max(progress.highest_in_blocks)
-        } else {
-            htna
-        };
-        let mut lost = Vec::new(); // Allocates only when something is lost.
-        self.missing.on_report(bound, self.config.missing_reports, |unit| lost.push(unit));
-        progress.outcome.newly_lost = lost.len() as u64;
-        let mut reduced = 0u64;
-        for unit in lost {
-            let Some(path) = self.unit(unit).map(|u| u.path) else { continue };
-            self.mark_lost(unit, SendCause::FastRetransmit, tracer);
-            if !is_recovering && reduced & (1 << path.min(63)) == 0 {
-                reduced |= 1 << path.min(63);
-                self.reduce_window(path, tracer);
-            }
-        }
-        if reduced != 0 {
-            self.statistics.fast_recoveries += 1;
-            self.fast_recovery_exit = Some(self.next_unit() - 1);
-        }
-    }
-
-    fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
-        let p = self.path_mut(path);
-        p.window.on_fast_retransmit();
-        p.may_resend_now = true;
-        self.trace_window(path, tracer);
-    }
-
     /// T3-rtx stops when nothing is outstanding (R2) and restarts when the earliest outstanding
     /// unit was acknowledged (R3).
-    fn update_timers(&mut self, now: Instant) {
+    fn update_timers(&mut self, now: Instant, progress: &Progress) {
         for index in 0..self.paths.len() {
             let path = &self.paths[index];
             if path.outstanding == 0 {
@@ -314,7 +273,9 @@ impl<P> LossRecovery<P> {
             } else if path.ack.has_acked_earliest {
                 self.advance_earliest(index as u8);
                 let path = &mut self.paths[index];
-                path.t3 = Some(now + path.timer.rto());
+                if progress.may_restart_timer || path.t3.is_none() {
+                    path.t3 = Some(now + path.timer.rto());
+                }
             } else if path.t3.is_none() {
                 self.paths[index].t3 = Some(now + path.timer.rto());
             }

@@ -1,9 +1,13 @@
 //! The sender's side of an association: what is outstanding, what may leave, and the entry points
-//! that put the mechanisms together. `send` is what leaves, `ack` what was acknowledged, `timeout`
-//! what the timer says.
+//! that put the mechanisms together. `send` is what leaves, `rescue` what leaves as a last resort,
+//! `ack` what was acknowledged, `losses` what that says of the rest, `duplicates` what a peer
+//! without SACK says, `timeout` what the timer says.
 
 mod ack;
+mod duplicates;
+mod losses;
 mod path;
+mod rescue;
 mod send;
 mod timeout;
 
@@ -19,6 +23,8 @@ use path::Path;
 pub use timeout::TimeoutKind;
 
 use crate::ledger::{EndedUnit, Fate, Flight, Ledger};
+use crate::loss::duplicates::DuplicateAcks;
+use crate::loss::scoreboard::Scoreboard;
 use crate::{
     CongestionWindow, MissingReports, PacketNumber, RecoveryConfig, RecoveryStatistics,
     RetransmissionLog, RtoTimer,
@@ -85,8 +91,17 @@ pub struct LossRecovery<P> {
     /// Units judged lost that wait to be sent again.
     lost: BTreeSet<u64>,
     missing: MissingReports,
+    scoreboard: Scoreboard,
+    duplicates: DuplicateAcks,
     /// The highest unit outstanding when fast recovery began.
     fast_recovery_exit: Option<u64>,
+    /// `recover`: the highest unit sent when a recovery last began or the timer expired. Until it
+    /// is acknowledged, a TCP begins no other recovery (RFC 6582 §3.2, RFC 6675 §5.1).
+    recover: Option<u64>,
+    /// Bytes sent and not cumulatively acknowledged: `FlightSize` (RFC 5681 §2).
+    outstanding_bytes: u64,
+    /// Those of limited transmit.
+    beyond_window: u64,
     ledger: Ledger,
     paths: Vec<Path>,
     log: RetransmissionLog,
@@ -110,7 +125,12 @@ impl<P> LossRecovery<P> {
             acknowledged: RangeSet::new(),
             lost: BTreeSet::new(),
             missing: MissingReports::default(),
+            scoreboard: Scoreboard::default(),
+            duplicates: DuplicateAcks::default(),
             fast_recovery_exit: None,
+            recover: None,
+            outstanding_bytes: 0,
+            beyond_window: 0,
             ledger: Ledger::default(),
             paths: Vec::with_capacity(1),
             log: RetransmissionLog::default(),
@@ -133,6 +153,24 @@ impl<P> LossRecovery<P> {
         self.ledger.add_path();
         self.paths.push(Path::new(&self.config, pmdcs));
         index
+    }
+
+    /// The setup is done: packets of `path` hold units of up to `packet` bytes, and its window is
+    /// the initial one. If the setup had to be sent again, the window is one packet, and without a
+    /// round-trip time the timeout is 3 s (RFC 5681 §3.1, RFC 6298 §5.7).
+    pub fn on_established(&mut self, path: u8, packet: u32, setup_was_repeated: bool) {
+        let config = Arc::clone(&self.config);
+        let p = self.path_mut(path);
+        p.window = CongestionWindow::new(&config, packet);
+        if setup_was_repeated {
+            p.window.on_setup_lost();
+            p.timer.on_setup_lost(&config.rto);
+        }
+    }
+
+    /// Packets of `path` hold units of up to `packet` bytes from now on (path MTU).
+    pub fn on_packet_size(&mut self, path: u8, packet: u32) {
+        self.path_mut(path).window.on_packet_size(packet);
     }
 
     /// The number of the next new unit.
@@ -176,6 +214,12 @@ impl<P> LossRecovery<P> {
     #[must_use]
     pub fn flight(&self, path: u8) -> Flight {
         self.ledger.flight(path)
+    }
+
+    /// Bytes sent and not cumulatively acknowledged, on all paths: `FlightSize` (RFC 5681 §2).
+    #[must_use]
+    pub const fn outstanding_bytes(&self) -> u64 {
+        self.outstanding_bytes
     }
 
     /// User bytes in flight on all paths: what counts against the peer's receive window.
@@ -222,7 +266,10 @@ impl<P> LossRecovery<P> {
         self.missing.clear();
         self.acknowledged.clear();
         self.ledger = Ledger::default();
+        self.duplicates.clear();
         self.user_bytes_in_flight = 0;
+        self.outstanding_bytes = 0;
+        self.beyond_window = 0;
         for path in &mut self.paths {
             self.ledger.add_path();
             path.t3 = None;

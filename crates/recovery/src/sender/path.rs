@@ -24,6 +24,8 @@ pub(super) struct Path {
     pub(super) burst_left: u32,
     pub(super) last_sample: Option<Instant>,
     pub(super) last_retransmission: Option<Instant>,
+    /// The earliest unit outstanding when T3-rtx last expired over a loss.
+    pub(super) timed_out: Option<u64>,
     /// What the acknowledgement being processed says of this path.
     pub(super) ack: PathAck,
 }
@@ -33,6 +35,8 @@ pub(super) struct Path {
 pub(super) struct PathAck {
     pub(super) flight_before: u64,
     pub(super) bytes: u64,
+    /// Bytes that the cumulative point passed.
+    pub(super) cumulative_bytes: u64,
     pub(super) has_acked_earliest: bool,
     /// When the newest unit that makes an RTT sample was sent.
     pub(super) sample_sent_at: Option<Instant>,
@@ -51,6 +55,7 @@ impl Path {
             burst_left: 0,
             last_sample: None,
             last_retransmission: None,
+            timed_out: None,
             ack: PathAck::default(),
         };
         path.renew_burst(config);

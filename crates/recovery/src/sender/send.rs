@@ -6,8 +6,8 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::{LossRecovery, Unit, UnitState};
-use crate::PacketNumber;
 use crate::ledger::Fate;
+use crate::{LossDetection, PacketNumber, TimerRestart};
 
 /// The packet being built.
 #[derive(Clone, Copy, Debug)]
@@ -28,18 +28,18 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// Whether a packet with new units may leave over `path` (RFC 9260 §6.1 B, D).
+    /// Whether a packet with new units may leave over `path` (RFC 9260 §6.1 B, D; RFC 3042 §2).
     #[must_use]
     pub fn may_send_new(&self, path: u8) -> bool {
         let p = self.path(path);
-        p.burst_left > 0 && !p.may_resend_now && self.has_room(path)
+        p.burst_left > 0 && !p.may_resend_now && self.has_room(path, self.limited_transmit(path))
     }
 
     /// The next unit to be sent again, if one may leave over `path` now (RFC 9260 §6.1 C, §7.2.4).
     #[must_use]
     pub fn next_to_resend(&self, path: u8) -> Option<u64> {
         let p = self.path(path);
-        let may_leave = p.may_resend_now || (p.burst_left > 0 && self.has_room(path));
+        let may_leave = p.may_resend_now || (p.burst_left > 0 && self.has_room(path, 0));
         if may_leave { self.lost.first().copied() } else { None }
     }
 
@@ -68,10 +68,12 @@ impl<P> LossRecovery<P> {
         !self.lost.is_empty()
     }
 
-    fn has_room(&self, path: u8) -> bool {
+    /// Whether the window of `path` has room for a packet, if `beyond` bytes do not count.
+    pub(super) fn has_room(&self, path: u8, beyond: u64) -> bool {
         let (p, flight) = (self.path(path), self.ledger.flight(path));
         let is_blocked = p.is_after_timeout && flight.packets > 0;
-        !is_blocked && p.window.has_room(flight.bytes)
+        let departed = self.duplicates.departed() + beyond;
+        !is_blocked && p.window.has_room(flight.bytes.saturating_sub(departed))
     }
 
     /// A packet over `path` is about to be built.
@@ -85,6 +87,7 @@ impl<P> LossRecovery<P> {
         let unit = self.next_unit();
         let path = self.open.map_or(0, |open| open.path);
         let packet = self.put(now, SendCause::New, unit, bytes);
+        self.count_outstanding(path, bytes);
         self.units.push_back(Unit {
             payload,
             bytes,
@@ -124,25 +127,37 @@ impl<P> LossRecovery<P> {
     /// Puts `unit` once more into the packet being built, and returns what the protocol keeps with
     /// it; `None` if it is not outstanding.
     pub fn resend(&mut self, now: Instant, unit: u64) -> Option<&P> {
+        let cause = match self.unit(unit)?.state {
+            UnitState::Lost(cause) => cause,
+            _ => SendCause::Bundled,
+        };
+        if self.is_in_fast_recovery() && cause == SendCause::FastRetransmit {
+            self.scoreboard.on_resent(unit);
+        }
+        self.resend_as(now, unit, cause)
+    }
+
+    pub(super) fn resend_as(&mut self, now: Instant, unit: u64, cause: SendCause) -> Option<&P> {
         let &Unit { bytes, user_bytes, path: old_path, packet: old_packet, state, .. } =
             self.unit(unit)?;
-        let cause = match state {
-            UnitState::Lost(cause) => cause,
+        match state {
+            UnitState::Lost(_) => {
+                self.lost.remove(&unit);
+            }
             UnitState::InFlight => {
                 self.leave_flight(unit, Fate::Superseded);
                 self.missing.forget(unit);
-                SendCause::Bundled
             }
             UnitState::Acknowledged | UnitState::Abandoned => return None,
-        };
-        self.lost.remove(&unit);
+        }
         self.log.on_retransmitted(unit, old_packet, cause);
         self.statistics.retransmitted.count(cause);
         let packet = self.put(now, cause, unit, bytes);
         self.user_bytes_in_flight += u64::from(user_bytes);
         let path = self.open.map_or(old_path, |open| open.path);
         self.move_to_path(unit, old_path, path);
-        let is_overtaken = self.acknowledged.max().is_some_and(|max| unit < max);
+        let is_overtaken = self.config.loss_detection == LossDetection::MissingReports
+            && self.acknowledged.max().is_some_and(|max| unit < max);
         let u = self.unit_mut(unit)?;
         u.packet = packet;
         u.path = path;
@@ -192,7 +207,8 @@ impl<P> LossRecovery<P> {
     }
 
     /// The packet being built leaves. Starts T3-rtx if it does not run, and restarts it if the
-    /// packet repeats the earliest outstanding unit (RFC 9260 §6.1, R1). Returns whether it
+    /// packet repeats the earliest outstanding unit (RFC 9260 §6.1, R1), unless the profile says
+    /// otherwise ([`TimerRestart`]). Returns whether it
     /// carries any unit.
     pub fn end_packet(&mut self, now: Instant, tracer: &mut Tracer<'_>) -> bool {
         let Some(open) = self.open.take().filter(|open| open.units > 0) else { return false };
@@ -203,7 +219,10 @@ impl<P> LossRecovery<P> {
             p.may_resend_now = false;
             p.last_retransmission = Some(now);
         }
-        if p.t3.is_none() || open.repeats_earliest {
+        let is_restarted =
+            open.repeats_earliest && self.config.timer_restart == TimerRestart::OnResend;
+        let p = self.path_mut(open.path);
+        if p.t3.is_none() || is_restarted {
             p.t3 = Some(now + p.timer.rto());
         }
         tracer.emit(|| {

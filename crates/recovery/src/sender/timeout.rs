@@ -1,4 +1,4 @@
-//! The retransmission timer T3-rtx (RFC 9260 §6.3.2, §6.3.3).
+//! The retransmission timer T3-rtx (RFC 9260 §6.3.2, §6.3.3; RFC 6298 §5).
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::{LossRecovery, UnitState};
+use crate::TimedOut;
 
 /// What an expiry of T3-rtx means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,16 +50,23 @@ impl<P> LossRecovery<P> {
         self.statistics.timeouts += 1;
         // A fast recovery that outlived the timeout would freeze the window.
         self.fast_recovery_exit = None;
+        self.duplicates.clear();
+        self.beyond_window = 0;
         let cause = match kind {
             TimeoutKind::Loss => SendCause::Timeout,
             TimeoutKind::WindowProbe => SendCause::WindowProbe,
         };
+        if kind == TimeoutKind::Loss {
+            self.recover = Some(self.next_unit() - 1);
+        }
+        let flight_size = self.outstanding_bytes;
         let p = self.path_mut(path);
         p.t3 = None;
         p.timer.on_timeout(&config.rto);
         p.may_resend_now = true;
         if kind == TimeoutKind::Loss {
-            p.window.on_timeout();
+            let is_repeated = p.timed_out.replace(p.earliest) == Some(p.earliest);
+            p.window.on_timeout(TimedOut { flight_size, is_repeated });
             p.is_after_timeout = config.single_packet_after_timeout;
         }
         let rto = p.timer.rto();

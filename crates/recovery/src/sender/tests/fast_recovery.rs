@@ -30,7 +30,10 @@ fn wide(packets: u64) -> crate::CongestionWindow {
     let mut window = crate::CongestionWindow::new(&crate::RecoveryConfig::default(), FULL);
     while window.cwnd() < packets * u64::from(FULL) {
         window.on_acked(crate::Acked {
+            now: rexmit_core::Instant::ZERO,
             bytes: FULL.into(),
+            cumulative_bytes: FULL.into(),
+            srtt: None,
             flight_before: u64::MAX,
             flight_after: 1,
             in_fast_recovery: false,

@@ -41,7 +41,7 @@ fn slow_start_grows_by_half_with_delayed_sacks() {
 fn congestion_avoidance_adds_a_packet_per_round() {
     for every in [1, 2] {
         let mut s = rested();
-        s.recovery.paths[0].window.on_fast_retransmit();
+        s.recovery.paths[0].window.on_fast_retransmit(0);
         assert_eq!((s.cwnd(), s.ssthresh()), (16_500, 16_500));
         // 17 packets fill 16.5; the packets of one round make one more.
         assert_eq!(s.rounds(every, 5), [17, 18, 19, 20, 21], "a SACK for every {every}");

@@ -1,12 +1,18 @@
 //! A recovery configuration is a plain value: one field per mechanism, and named profiles that are
 //! values of it.
 
+mod profiles;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How the retransmission timeout is made (RFC 9260 §6.3.1, §16).
+use crate::{CongestionControl, LossDetection, TimerRestart};
+pub use profiles::{PROFILES, TCP_PROFILES};
+
+/// How the retransmission timeout is made (RFC 9260 §6.3.1, §16; RFC 6298 §2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RtoConfig {
     /// RTO.Initial: the timeout before the first measurement.
     pub initial: Duration,
@@ -20,18 +26,38 @@ pub struct RtoConfig {
     pub beta_inverse: u32,
     /// G: the variation used where a measured one would be zero.
     pub granularity: Duration,
+    /// The lower bound of 4 · RTTVAR in the timeout: G in RFC 6298 §2.3, 200 ms in Linux, zero in
+    /// RFC 9260.
+    pub min_variation: Duration,
 }
 
 /// What a sender does about loss. The default is the profile `rfc9260`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RecoveryConfig {
     /// The retransmission timeout.
     pub rto: RtoConfig,
-    /// Missing reports that make a loss (RFC 9260 §7.2.4: 3).
+    /// What restarts the retransmission timer.
+    pub timer_restart: TimerRestart,
+    /// How acknowledgements tell a loss.
+    pub loss_detection: LossDetection,
+    /// Missing reports that make a loss (RFC 9260 §7.2.4: 3); also DupThresh, the acknowledged
+    /// units above a hole, or the duplicate acknowledgements, that do (RFC 6675 §2, RFC 5681 §3.2:
+    /// 3).
     pub missing_reports: u8,
+    /// The first two duplicate acknowledgements let a new unit leave each, beyond the window
+    /// (RFC 3042 §2). Only for a peer without SACK: with a scoreboard what is acknowledged above a
+    /// hole has left the flight, so the window lets a new unit leave for it in any case
+    /// (RFC 6675 §5 step 3).
+    pub limited_transmit: bool,
+    /// How the congestion window grows and shrinks.
+    pub congestion: CongestionControl,
     /// Max.Burst: data packets sent per opportunity; 0 is unlimited (RFC 9260 §6.1 D).
     pub max_burst: u8,
-    /// Initial window in bytes before the limits of 2 and 4 packets (RFC 9260 §7.2.1: 4404).
+    /// Initial window in packets at most (RFC 9260 §7.2.1 and RFC 3390 §1: 4; RFC 6928 §2: 10).
+    pub initial_window_packets: u32,
+    /// Initial window in bytes at most, but two packets at least (RFC 9260 §7.2.1: 4404;
+    /// RFC 3390 §1: 4380; RFC 6928 §2: 14600).
     pub initial_window_bytes: u32,
     /// After a timeout only one packet is in flight until something is acknowledged
     /// (RFC 9260 §7.2.1).
@@ -40,13 +66,6 @@ pub struct RecoveryConfig {
     /// lost (Petlund 2009 §3: the behaviour of lksctp).
     pub bundle_outstanding: bool,
 }
-
-/// The names that [`RecoveryConfig::profile`] knows, with a line on each.
-pub const PROFILES: &[(&str, &str)] = &[
-    ("rfc9260", "RFC 9260 with its suggested values"),
-    ("lksctp", "Linux: RTO.initial 3 s, outstanding data bundled into retransmissions"),
-    ("freebsd", "FreeBSD 6.2: RTO.initial 3 s, otherwise as rfc9260"),
-];
 
 impl Default for RtoConfig {
     fn default() -> Self {
@@ -57,6 +76,7 @@ impl Default for RtoConfig {
             alpha_inverse: 8,
             beta_inverse: 4,
             granularity: Duration::from_millis(1),
+            min_variation: Duration::ZERO,
         }
     }
 }
@@ -65,8 +85,13 @@ impl Default for RecoveryConfig {
     fn default() -> Self {
         Self {
             rto: RtoConfig::default(),
+            timer_restart: TimerRestart::default(),
+            loss_detection: LossDetection::default(),
             missing_reports: 3,
+            limited_transmit: false,
+            congestion: CongestionControl::default(),
             max_burst: 4,
+            initial_window_packets: 4,
             initial_window_bytes: 4404,
             single_packet_after_timeout: true,
             bundle_outstanding: false,
@@ -87,24 +112,6 @@ impl std::fmt::Display for InvalidRecovery {
 impl std::error::Error for InvalidRecovery {}
 
 impl RecoveryConfig {
-    /// The profile called `name`, one of [`PROFILES`].
-    #[must_use]
-    pub fn profile(name: &str) -> Option<Self> {
-        let slow_start_of_timer =
-            RtoConfig { initial: Duration::from_secs(3), ..RtoConfig::default() };
-        match name {
-            "rfc9260" => Some(Self::default()),
-            "lksctp" => Some(Self {
-                rto: slow_start_of_timer,
-                single_packet_after_timeout: false,
-                bundle_outstanding: true,
-                ..Self::default()
-            }),
-            "freebsd" => Some(Self { rto: slow_start_of_timer, ..Self::default() }),
-            _ => None,
-        }
-    }
-
     /// Checks the values once, so that they can be trusted from here on.
     ///
     /// # Errors
@@ -119,6 +126,8 @@ impl RecoveryConfig {
             (rto.granularity.is_zero(), "the clock granularity is zero"),
             (rto.alpha_inverse == 0 || rto.beta_inverse == 0, "1/alpha or 1/beta is zero"),
             (self.missing_reports == 0, "zero missing reports would make everything a loss"),
+            (self.initial_window_packets == 0, "the initial window holds no packet"),
+            (rto.min_variation > rto.max, "the variation's lower bound is above RTO.Max"),
         ];
         match checks.iter().find(|(bad, _)| *bad) {
             Some((_, why)) => Err(InvalidRecovery(why)),
@@ -130,15 +139,6 @@ impl RecoveryConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_listed_profile_exists_and_is_valid() {
-        for (name, _) in PROFILES {
-            let profile = RecoveryConfig::profile(name).unwrap_or_else(|| panic!("no {name}"));
-            assert_eq!(profile.validate(), Ok(()), "{name}");
-        }
-        assert_eq!(RecoveryConfig::profile("no such profile"), None);
-    }
 
     #[test]
     fn contradictory_bounds_are_refused() {

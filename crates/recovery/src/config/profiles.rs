@@ -1,0 +1,107 @@
+//! The named profiles, each a value of [`RecoveryConfig`].
+
+use std::time::Duration;
+
+use super::{RecoveryConfig, RtoConfig};
+use crate::{CongestionControl, LossDetection, TimerRestart};
+
+/// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
+pub const PROFILES: &[(&str, &str)] = &[
+    ("rfc9260", "RFC 9260 with its suggested values"),
+    ("lksctp", "Linux: RTO.initial 3 s, outstanding data bundled into retransmissions"),
+    ("freebsd", "FreeBSD 6.2: RTO.initial 3 s, otherwise as rfc9260"),
+];
+
+/// The names that [`RecoveryConfig::tcp_profile`] knows, for TCP, with a line on each.
+pub const TCP_PROFILES: &[(&str, &str)] = &[
+    ("tcp-sack", "the RFCs of today: SACK scoreboard, NewReno, RTO of 1 s at least"),
+    ("tcp-cubic", "CUBIC over tcp-sack, with the RTO bounds of Linux"),
+    ("tcp-newreno", "TCP of 2009 without SACK: NewReno, RTO.initial 3 s, small initial window"),
+];
+
+impl RecoveryConfig {
+    /// The profile for SCTP called `name`, one of [`PROFILES`].
+    #[must_use]
+    pub fn profile(name: &str) -> Option<Self> {
+        let slow_start_of_timer =
+            RtoConfig { initial: Duration::from_secs(3), ..RtoConfig::default() };
+        match name {
+            "rfc9260" => Some(Self::default()),
+            "lksctp" => Some(Self {
+                rto: slow_start_of_timer,
+                single_packet_after_timeout: false,
+                bundle_outstanding: true,
+                ..Self::default()
+            }),
+            "freebsd" => Some(Self { rto: slow_start_of_timer, ..Self::default() }),
+            _ => None,
+        }
+    }
+
+    /// The profile for TCP called `name`, one of [`TCP_PROFILES`].
+    #[must_use]
+    pub fn tcp_profile(name: &str) -> Option<Self> {
+        match name {
+            "tcp-sack" => Some(Self::tcp_sack()),
+            "tcp-cubic" => Some(Self {
+                rto: linux_bounds(Duration::from_secs(1)),
+                congestion: CongestionControl::Cubic,
+                ..Self::tcp_sack()
+            }),
+            "tcp-newreno" => Some(Self {
+                rto: linux_bounds(Duration::from_secs(3)),
+                loss_detection: LossDetection::DuplicateAcks,
+                limited_transmit: false,
+                initial_window_packets: 4,
+                initial_window_bytes: 4380,
+                ..Self::tcp_sack()
+            }),
+            _ => None,
+        }
+    }
+
+    /// RFC 5681, 6298, 6675, 6928.
+    fn tcp_sack() -> Self {
+        Self {
+            rto: RtoConfig { min_variation: Duration::from_millis(1), ..RtoConfig::default() },
+            timer_restart: TimerRestart::OnAdvance,
+            loss_detection: LossDetection::Scoreboard,
+            missing_reports: 3,
+            limited_transmit: true,
+            congestion: CongestionControl::NewReno,
+            max_burst: 0,
+            initial_window_packets: 10,
+            initial_window_bytes: 14_600,
+            single_packet_after_timeout: false,
+            bundle_outstanding: false,
+        }
+    }
+}
+
+/// Linux: the timeout and the variation in it are 200 ms at least.
+fn linux_bounds(initial: Duration) -> RtoConfig {
+    let bound = Duration::from_millis(200);
+    RtoConfig { initial, min: bound, min_variation: bound, ..RtoConfig::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_profile_exists_and_is_valid() {
+        type Lookup = fn(&str) -> Option<RecoveryConfig>;
+        let tables: [(_, Lookup, Lookup); 2] = [
+            (PROFILES, RecoveryConfig::profile, RecoveryConfig::tcp_profile),
+            (TCP_PROFILES, RecoveryConfig::tcp_profile, RecoveryConfig::profile),
+        ];
+        for (names, of_protocol, of_other) in tables {
+            for (name, _) in names {
+                let profile = of_protocol(name).unwrap_or_else(|| panic!("no {name}"));
+                assert_eq!(profile.validate(), Ok(()), "{name}");
+                assert_eq!(of_other(name), None, "{name} is for one protocol");
+            }
+            assert_eq!(of_protocol("no such profile"), None);
+        }
+    }
+}

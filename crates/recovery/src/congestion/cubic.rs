@@ -1,0 +1,155 @@
+//! CUBIC (RFC 9438): in congestion avoidance the window is a cubic function of the time since its
+//! last reduction, and never below what Reno would have reached.
+//!
+//! Arithmetic is in packets as `f64`, which gives the same bits on every machine: additions,
+//! multiplications and divisions are exact by IEEE 754, and the cube root is that of `libm`.
+
+use rexmit_core::Instant;
+
+use super::usage::Usage;
+use super::{Acked, Algorithm, Sending, TimedOut, Window};
+
+/// C, in packets per second cubed (RFC 9438 §5).
+const C: f64 = 0.4;
+/// `beta_cubic` (RFC 9438 §4.6).
+const BETA: f64 = 0.7;
+/// `alpha_cubic`: what Reno's growth of one packet per round becomes when a reduction is that of
+/// `BETA` (RFC 9438 §4.3).
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// What is kept from one reduction to the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cubic {
+    /// `W_max`, in packets; `None` before the first reduction.
+    w_max: Option<f64>,
+    /// cwnd before the last reduction, in packets.
+    cwnd_prior: f64,
+    /// The last reduction was by a timeout.
+    is_after_timeout: bool,
+    /// The current stage of congestion avoidance.
+    stage: Option<Stage>,
+    /// Growth below a byte, in bytes.
+    fraction: f64,
+    usage: Usage,
+}
+
+/// One stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    began: Instant,
+    /// The window that the function is flat at, in packets.
+    w_max: f64,
+    /// K: when it is reached, in seconds.
+    k: f64,
+    /// `W_est`: what Reno would have, in packets.
+    w_est: f64,
+    /// Since when the window is not used (RFC 9438 §5.8): time that does not count.
+    unused_since: Option<Instant>,
+}
+
+impl Stage {
+    /// `W_cubic(t)`, in packets (RFC 9438 §4.2 equation 1).
+    fn w_cubic(&self, t: f64) -> f64 {
+        let from_k = t - self.k;
+        C * from_k * from_k * from_k + self.w_max
+    }
+
+    /// Leaves out the time in which the window was not used.
+    fn resume(&mut self, now: Instant) {
+        if let Some(since) = self.unused_since.take() {
+            self.began += now - since;
+        }
+    }
+}
+
+impl Cubic {
+    /// Congestion avoidance begins with `cwnd` packets (RFC 9438 §4.2, §4.8, §4.10).
+    fn begin_stage(&self, now: Instant, cwnd: f64) -> Stage {
+        let w_max = self.w_max.filter(|&w_max| !self.is_after_timeout && w_max > cwnd);
+        let k = w_max.map_or(0.0, |w_max| libm::cbrt((w_max - cwnd) / C));
+        Stage { began: now, w_max: w_max.unwrap_or(cwnd), k, w_est: cwnd, unused_since: None }
+    }
+
+    /// The growth, in bytes, that an acknowledgement of `cumulative_bytes` brings
+    /// (RFC 9438 §4.3, §4.4, §4.5).
+    fn growth(&mut self, window: &Window, acked: &Acked) -> f64 {
+        let packet = window.packet as f64;
+        let cwnd = (window.cwnd as f64 + self.fraction) / packet;
+        let mut stage = self.stage.unwrap_or_else(|| self.begin_stage(acked.now, cwnd));
+        stage.resume(acked.now);
+        let segments_acked = acked.cumulative_bytes as f64 / packet;
+        let alpha = if stage.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
+        stage.w_est += alpha * segments_acked / cwnd;
+        let t = (acked.now - stage.began).as_secs_f64();
+        let next = if stage.w_cubic(t) < stage.w_est {
+            stage.w_est.max(cwnd)
+        } else {
+            let rtt = acked.srtt.unwrap_or_default().as_secs_f64();
+            let target = stage.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
+            // Acknowledgements of several packets count for each of them, but not past the target.
+            cwnd + (target - cwnd) * (segments_acked / cwnd).min(1.0)
+        };
+        self.stage = Some(stage);
+        (next - cwnd) * packet
+    }
+
+    /// The reduction that losses have in common (RFC 9438 §4.6, §4.7). Returns ssthresh.
+    fn reduce(&mut self, window: &Window, flight_size: u64) -> u64 {
+        let cwnd = window.cwnd as f64 / window.packet as f64;
+        self.cwnd_prior = cwnd;
+        // Fast convergence: a window that fell short of the last one leaves room to others.
+        let fell_short = self.w_max.is_some_and(|w_max| cwnd < w_max);
+        self.w_max = Some(if fell_short { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
+        self.stage = None;
+        self.fraction = 0.0;
+        ((flight_size as f64 * BETA) as u64).max(2 * window.packet)
+    }
+}
+
+impl Algorithm for Cubic {
+    fn on_send(&mut self, window: &mut Window, sending: Sending) {
+        if window.restart_if_idle(sending) {
+            self.stage = None;
+            self.fraction = 0.0;
+        } else if sending.flight == 0
+            && let Some(stage) = &mut self.stage
+        {
+            stage.resume(sending.now);
+        }
+    }
+
+    fn on_acked(&mut self, window: &mut Window, acked: &Acked) {
+        let is_full = !window.has_room_for_packet(acked.flight_before);
+        let is_limited = self.usage.on_acked(acked.bytes, acked.flight_before, is_full);
+        if is_limited && !acked.in_fast_recovery && acked.cumulative_bytes > 0 {
+            if window.cwnd < window.ssthresh {
+                window.slow_start(acked.cumulative_bytes);
+            } else {
+                self.fraction += self.growth(window, acked);
+                let whole = self.fraction as u64;
+                window.cwnd += whole;
+                self.fraction -= whole as f64;
+            }
+        }
+        let is_idle = acked.flight_after == 0;
+        if let Some(stage) = self.stage.as_mut().filter(|_| is_idle || !is_limited) {
+            stage.unused_since.get_or_insert(acked.now);
+        }
+    }
+
+    fn on_loss(&mut self, window: &mut Window, flight_size: u64) {
+        window.ssthresh = self.reduce(window, flight_size);
+        window.cwnd = window.ssthresh;
+        self.is_after_timeout = false;
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut) {
+        if !timed_out.is_repeated {
+            window.ssthresh = self.reduce(window, timed_out.flight_size);
+        }
+        self.stage = None;
+        self.fraction = 0.0;
+        window.cwnd = window.packet;
+        self.is_after_timeout = true;
+    }
+}

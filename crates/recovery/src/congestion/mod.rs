@@ -1,0 +1,244 @@
+//! The congestion window of one path: what every algorithm shares, and the one place that knows
+//! which of them is at work.
+
+mod cubic;
+mod newreno;
+mod rfc9260;
+mod usage;
+
+use std::time::Duration;
+
+use rexmit_core::Instant;
+use serde::{Deserialize, Serialize};
+
+use crate::RecoveryConfig;
+use cubic::Cubic;
+use newreno::NewReno;
+use rfc9260::Rfc9260;
+
+/// How a window grows and shrinks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CongestionControl {
+    /// SCTP: `partial_bytes_acked`, half of cwnd, the last packet may exceed it (RFC 9260 §7.2).
+    #[default]
+    Rfc9260,
+    /// TCP: slow start and congestion avoidance by bytes acknowledged, half of what is outstanding
+    /// (RFC 5681 §3.1).
+    NewReno,
+    /// TCP: a cubic function of the time since the last reduction (RFC 9438 §4).
+    Cubic,
+}
+
+/// What an acknowledgement says to the window of a path.
+#[derive(Clone, Copy, Debug)]
+pub struct Acked {
+    /// When it arrived.
+    pub now: Instant,
+    /// Bytes newly acknowledged that were sent on the path.
+    pub bytes: u64,
+    /// Bytes that the cumulative point passed, also those that were acknowledged above it before.
+    pub cumulative_bytes: u64,
+    /// Bytes in flight on the path before the acknowledgement.
+    pub flight_before: u64,
+    /// Bytes in flight on the path after it.
+    pub flight_after: u64,
+    /// Whether the sender was in fast recovery before it.
+    pub in_fast_recovery: bool,
+    /// SRTT of the path, if it was measured.
+    pub srtt: Option<Duration>,
+}
+
+/// A packet that is about to leave.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    now: Instant,
+    rto: Duration,
+    /// Bytes in flight before it.
+    flight: u64,
+}
+
+/// What is outstanding when the retransmission timer expires.
+#[derive(Clone, Copy, Debug)]
+pub struct TimedOut {
+    /// Bytes sent and not cumulatively acknowledged (`FlightSize`, RFC 5681 §2).
+    pub flight_size: u64,
+    /// The timer had expired over the same unit before (RFC 5681 §3.1).
+    pub is_repeated: bool,
+}
+
+/// What every algorithm keeps; in bytes of units with their headers and padding.
+#[derive(Clone, Debug)]
+struct Window {
+    cwnd: u64,
+    ssthresh: u64,
+    /// PMDCS or SMSS: the largest unit that fits a packet of this path.
+    packet: u64,
+    /// IW.
+    initial: u64,
+    last_sent: Option<Instant>,
+}
+
+/// What differs between the algorithms.
+trait Algorithm {
+    /// A packet leaves.
+    fn on_send(&mut self, window: &mut Window, sending: Sending);
+    /// Something sent on this path was acknowledged.
+    fn on_acked(&mut self, window: &mut Window, acked: &Acked);
+    /// A loss was told by acknowledgements, with `flight_size` bytes outstanding.
+    fn on_loss(&mut self, window: &mut Window, flight_size: u64);
+    /// The retransmission timer expired.
+    fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut);
+}
+
+#[derive(Clone, Debug)]
+enum Control {
+    Rfc9260(Rfc9260),
+    NewReno(NewReno),
+    Cubic(Cubic),
+}
+
+/// cwnd and ssthresh of one path, with the algorithm that moves them.
+#[derive(Clone, Debug)]
+pub struct CongestionWindow {
+    window: Window,
+    control: Control,
+}
+
+impl CongestionWindow {
+    /// The window before the first packet, which holds units of up to `packet` bytes
+    /// (RFC 9260 §7.2.1, RFC 6928 §2).
+    #[must_use]
+    pub fn new(config: &RecoveryConfig, packet: u32) -> Self {
+        let packets = u64::from(config.initial_window_packets);
+        let (packet, bytes) = (u64::from(packet), u64::from(config.initial_window_bytes));
+        let cwnd = (packets * packet).min((2 * packet).max(bytes));
+        Self {
+            window: Window {
+                cwnd,
+                ssthresh: u64::from(u32::MAX),
+                packet,
+                initial: cwnd,
+                last_sent: None,
+            },
+            control: match config.congestion {
+                CongestionControl::Rfc9260 => Control::Rfc9260(Rfc9260::default()),
+                CongestionControl::NewReno => Control::NewReno(NewReno::default()),
+                CongestionControl::Cubic => Control::Cubic(Cubic::default()),
+            },
+        }
+    }
+
+    /// cwnd, in bytes.
+    #[must_use]
+    pub const fn cwnd(&self) -> u64 {
+        self.window.cwnd
+    }
+
+    /// ssthresh, in bytes.
+    #[must_use]
+    pub const fn ssthresh(&self) -> u64 {
+        self.window.ssthresh
+    }
+
+    /// PMDCS or SMSS, in bytes.
+    #[must_use]
+    pub const fn packet(&self) -> u64 {
+        self.window.packet
+    }
+
+    /// Whether a packet may leave with `flight` bytes in flight. In SCTP the last one may exceed
+    /// the window by less than a packet (RFC 9260 §6.1 B); in TCP what is outstanding stays within
+    /// it (RFC 5681 §3.1, RFC 6675 §5 C), but one packet may always be in flight.
+    #[must_use]
+    pub const fn has_room(&self, flight: u64) -> bool {
+        match self.control {
+            Control::Rfc9260(_) => flight < self.window.cwnd,
+            Control::NewReno(_) | Control::Cubic(_) => {
+                flight == 0 || self.window.has_room_for_packet(flight)
+            }
+        }
+    }
+
+    /// A packet leaves, with `flight` bytes in flight before it: an idle window decays first.
+    pub fn on_send(&mut self, now: Instant, rto: Duration, flight: u64) {
+        let (window, algorithm) = self.parts();
+        algorithm.on_send(window, Sending { now, rto, flight });
+        window.last_sent = Some(now);
+    }
+
+    /// Something sent on this path was acknowledged.
+    pub fn on_acked(&mut self, acked: Acked) {
+        let (window, algorithm) = self.parts();
+        algorithm.on_acked(window, &acked);
+    }
+
+    /// A loss was told by acknowledgements, with `flight_size` bytes outstanding: sent and not
+    /// cumulatively acknowledged, without those of limited transmit (RFC 5681 §3.2).
+    pub fn on_fast_retransmit(&mut self, flight_size: u64) {
+        let (window, algorithm) = self.parts();
+        algorithm.on_loss(window, flight_size);
+    }
+
+    /// The retransmission timer expired.
+    pub fn on_timeout(&mut self, timed_out: TimedOut) {
+        let (window, algorithm) = self.parts();
+        algorithm.on_timeout(window, timed_out);
+    }
+
+    /// A recovery without SACK ends with `flight` bytes in flight: no burst of what the window
+    /// would hold (RFC 6582 §3.2 step 3, full acknowledgement, option 1).
+    pub fn on_recovery_left(&mut self, flight: u64) {
+        let window = &mut self.window;
+        window.cwnd = window.ssthresh.min(flight.max(window.packet) + window.packet);
+    }
+
+    /// Packets of this path hold units of up to `packet` bytes from now on; a smaller size makes
+    /// the window smaller in the same proportion (RFC 5681 §3.1).
+    pub fn on_packet_size(&mut self, packet: u32) {
+        let window = &mut self.window;
+        let packet = u64::from(packet.max(1));
+        if packet < window.packet {
+            window.cwnd = (window.cwnd * packet / window.packet).max(packet);
+            window.initial = (window.initial * packet / window.packet).max(packet);
+        }
+        window.packet = packet;
+    }
+
+    /// The setup was lost once: the first window is one packet (RFC 5681 §3.1).
+    pub(crate) fn on_setup_lost(&mut self) {
+        self.window.cwnd = self.window.packet;
+    }
+
+    fn parts(&mut self) -> (&mut Window, &mut dyn Algorithm) {
+        let algorithm: &mut dyn Algorithm = match &mut self.control {
+            Control::Rfc9260(algorithm) => algorithm,
+            Control::NewReno(algorithm) => algorithm,
+            Control::Cubic(algorithm) => algorithm,
+        };
+        (&mut self.window, algorithm)
+    }
+}
+
+impl Window {
+    const fn has_room_for_packet(&self, flight: u64) -> bool {
+        flight + self.packet <= self.cwnd
+    }
+
+    /// After an RTO without sending a TCP begins again with the restart window
+    /// (RFC 5681 §4.1). Returns whether that made the window smaller.
+    fn restart_if_idle(&mut self, sending: Sending) -> bool {
+        let Some(last) = self.last_sent else { return false };
+        let is_idle = sending.flight == 0 && sending.now - last > sending.rto;
+        if !is_idle || self.cwnd <= self.initial {
+            return false;
+        }
+        self.cwnd = self.initial;
+        true
+    }
+
+    /// Slow start: at most a packet per acknowledgement (RFC 5681 §3.1 equation 2).
+    fn slow_start(&mut self, cumulative_bytes: u64) {
+        self.cwnd += cumulative_bytes.min(self.packet);
+    }
+}

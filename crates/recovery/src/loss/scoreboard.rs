@@ -1,0 +1,121 @@
+//! Loss by a scoreboard: `IsLost` and the last resorts of `NextSeg` (RFC 6675 §4).
+//!
+//! A unit counts as one SACKed sequence, whether or not its neighbours are SACKed, too: three small
+//! units above a hole make it lost, which is what step 1 of RFC 6675 §5 does for the first hole.
+
+use rexmit_core::RangeSet;
+
+/// What is judged and what was sent again, in the current recovery.
+///
+/// `IsLost` can only become true while units above are acknowledged, so everything below a frontier
+/// is judged, and each unit is passed over once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    /// Every unit below is judged.
+    frontier: u64,
+    /// `HighRxt`: the highest unit sent again in this recovery, but for rescues.
+    high_rxt: u64,
+    /// `RescueRxt`: a rescue may leave once the cumulative point is above.
+    rescue_rxt: u64,
+}
+
+impl Scoreboard {
+    /// The highest acknowledged unit that has `threshold - 1` others, or more than
+    /// `(threshold - 1) · packet` bytes with its own, at or above it: every hole below is lost.
+    /// Costs `threshold` steps.
+    pub(crate) fn frontier(
+        acknowledged: &RangeSet,
+        threshold: u8,
+        packet: u64,
+        mut bytes_of: impl FnMut(u64) -> u64,
+    ) -> Option<u64> {
+        let limit = (u64::from(threshold) - 1) * packet;
+        let (mut units, mut bytes) = (0, 0);
+        acknowledged.iter().rev().flat_map(|range| range.rev()).find(|&unit| {
+            units += 1;
+            bytes += bytes_of(unit);
+            units >= threshold || bytes > limit
+        })
+    }
+
+    /// Moves the frontier up to `frontier`, and calls `judge` for each hole from `first` on that it
+    /// passes.
+    pub(crate) fn advance(
+        &mut self,
+        acknowledged: &RangeSet,
+        first: u64,
+        frontier: u64,
+        mut judge: impl FnMut(u64),
+    ) {
+        let mut next = self.frontier.max(first);
+        self.frontier = self.frontier.max(frontier);
+        for range in acknowledged.iter_from(next) {
+            if next >= frontier {
+                break;
+            }
+            (next..(*range.start()).min(frontier)).for_each(&mut judge);
+            next = next.max(*range.end() + 1);
+        }
+    }
+
+    /// Whether `unit`, which is not acknowledged, is judged lost: `IsLost`.
+    pub(crate) const fn is_lost(&self, unit: u64) -> bool {
+        unit < self.frontier
+    }
+
+    /// The receiver dropped `unit`: it is to be judged again.
+    pub(crate) fn on_reneged(&mut self, unit: u64) {
+        self.frontier = self.frontier.min(unit);
+    }
+
+    /// Recovery begins with `first`, the first hole.
+    pub(crate) const fn on_recovery(&mut self, first: u64) {
+        self.high_rxt = first;
+        self.rescue_rxt = first;
+    }
+
+    /// `unit` was sent again in recovery.
+    pub(crate) fn on_resent(&mut self, unit: u64) {
+        self.high_rxt = self.high_rxt.max(unit);
+    }
+
+    /// `unit` left as a rescue in a recovery that ends with `exit`.
+    pub(crate) fn on_rescued(&mut self, acknowledged: &RangeSet, unit: u64, exit: u64) {
+        if self.is_hole_not_sent_again(acknowledged, unit) {
+            self.high_rxt = unit;
+        } else {
+            self.rescue_rxt = exit;
+        }
+    }
+
+    fn is_hole_not_sent_again(&self, acknowledged: &RangeSet, unit: u64) -> bool {
+        unit > self.high_rxt && acknowledged.max().is_some_and(|max| unit < max)
+    }
+
+    /// `NextSeg` rule 3: the first hole that was not sent again in this recovery, with something
+    /// acknowledged above.
+    pub(crate) fn hole_not_sent_again(&self, acknowledged: &RangeSet, first: u64) -> Option<u64> {
+        let mut next = first.max(self.high_rxt + 1);
+        for range in acknowledged.iter_from(next) {
+            if next < *range.start() {
+                return Some(next);
+            }
+            next = next.max(*range.end() + 1);
+        }
+        None
+    }
+
+    /// `NextSeg` rule 4: the highest unit not acknowledged, up to `last`, once per recovery.
+    pub(crate) fn to_rescue(
+        &self,
+        acknowledged: &RangeSet,
+        cumulative: u64,
+        last: u64,
+    ) -> Option<u64> {
+        let highest = match acknowledged.iter().next_back() {
+            Some(range) if *range.end() >= last => *range.start() - 1,
+            _ => last,
+        };
+        (cumulative > self.rescue_rxt && highest > cumulative).then_some(highest)
+    }
+}

@@ -1,0 +1,133 @@
+//! What an acknowledgement says of the units that it does not acknowledge.
+
+use rexmit_core::trace::{SendCause, Tracer};
+
+use super::ack::Progress;
+use super::{LossRecovery, Unit};
+use crate::LossDetection;
+use crate::loss::scoreboard::Scoreboard;
+
+impl<P> LossRecovery<P> {
+    /// Judges what this acknowledgement gives away.
+    pub(super) fn detect_losses(&mut self, progress: &mut Progress, tracer: &mut Tracer<'_>) {
+        match self.config.loss_detection {
+            LossDetection::MissingReports => {
+                self.watch_overtaken(progress);
+                self.count_missing_reports(progress, tracer);
+                self.watch_reneged(progress);
+            }
+            LossDetection::Scoreboard => self.judge_by_scoreboard(progress, tracer),
+            LossDetection::DuplicateAcks => {}
+        }
+    }
+
+    /// Every hole that the frontier passes is lost, and a recovery begins, once per window
+    /// (RFC 6675 §5). After a timeout nothing is judged until what had been sent is acknowledged
+    /// (§5.1).
+    fn judge_by_scoreboard(&mut self, progress: &mut Progress, tracer: &mut Tracer<'_>) {
+        progress.reneged.iter().for_each(|&unit| self.scoreboard.on_reneged(unit));
+        let is_recovering = self.is_in_fast_recovery();
+        let may_judge =
+            is_recovering || self.recover.is_none_or(|recover| progress.cumulative >= recover);
+        if !may_judge || self.acknowledged.is_empty() {
+            return;
+        }
+        self.judge_holes(progress, tracer);
+        // The first hole is lost: by this acknowledgement, or in the recovery that has just ended
+        // among units that left after it began, which is another window (RFC 6675 §5 step 2).
+        let is_told = progress.outcome.newly_acked > 0 || progress.outcome.newly_lost > 0;
+        if !is_recovering && is_told && self.scoreboard.is_lost(self.first) {
+            self.scoreboard.on_recovery(self.first);
+            let path = self.unit(self.first).map_or(0, |u| u.path);
+            self.reduce_window(path, tracer);
+            self.begin_recovery();
+        }
+    }
+
+    fn judge_holes(&mut self, progress: &mut Progress, tracer: &mut Tracer<'_>) {
+        let acknowledged = std::mem::take(&mut self.acknowledged);
+        let packet = self.window(0).packet();
+        let bytes_of = |unit| self.unit(unit).map_or(0, |u| u.bytes.into());
+        let threshold = self.config.missing_reports;
+        if let Some(frontier) = Scoreboard::frontier(&acknowledged, threshold, packet, bytes_of) {
+            let mut scoreboard = std::mem::take(&mut self.scoreboard);
+            scoreboard.advance(&acknowledged, self.first, frontier, |unit| {
+                if self.unit(unit).is_some_and(Unit::may_be_fast_retransmitted) {
+                    self.mark_lost(unit, SendCause::FastRetransmit, tracer);
+                    progress.outcome.newly_lost += 1;
+                }
+            });
+            self.scoreboard = scoreboard;
+        }
+        self.acknowledged = acknowledged;
+    }
+
+    /// Units in flight below the newly highest acknowledged one are overtaken from now on.
+    fn watch_overtaken(&mut self, progress: &Progress) {
+        let known = progress.highest_before.max(progress.cumulative);
+        let acknowledged = std::mem::take(&mut self.acknowledged);
+        let mut ranges = acknowledged.iter().rev().peekable();
+        while let Some(range) = ranges.next().filter(|range| *range.end() > known) {
+            let below = ranges.peek().map_or(progress.cumulative, |range| *range.end());
+            for unit in below.max(known) + 1..*range.start() {
+                if self.unit(unit).is_some_and(Unit::may_be_fast_retransmitted) {
+                    self.missing.watch(unit, 0);
+                }
+            }
+        }
+        drop(ranges);
+        self.acknowledged = acknowledged;
+    }
+
+    /// Missing reports by HTNA, and what the threshold makes of them (RFC 9260 §7.2.4).
+    fn count_missing_reports(&mut self, progress: &mut Progress, tracer: &mut Tracer<'_>) {
+        let htna = progress.highest_newly_acked.unwrap_or(0);
+        let is_recovering = self.is_in_fast_recovery();
+        let bound = if is_recovering && progress.outcome.has_advanced {
+            htna.max(progress.highest_in_blocks)
+        } else {
+            htna
+        };
+        let mut lost = Vec::new(); // Allocates only when something is lost.
+        self.missing.on_report(bound, self.config.missing_reports, |unit| lost.push(unit));
+        progress.outcome.newly_lost = lost.len() as u64;
+        let mut reduced = 0u64;
+        for unit in lost {
+            let Some(path) = self.unit(unit).map(|u| u.path) else { continue };
+            self.mark_lost(unit, SendCause::FastRetransmit, tracer);
+            if !is_recovering && reduced & (1 << path.min(63)) == 0 {
+                reduced |= 1 << path.min(63);
+                self.reduce_window(path, tracer);
+            }
+        }
+        if reduced != 0 {
+            self.begin_recovery();
+        }
+    }
+
+    /// Everything sent so far belongs to the recovery that begins now.
+    pub(super) fn begin_recovery(&mut self) {
+        self.statistics.fast_recoveries += 1;
+        let highest = self.next_unit() - 1;
+        self.fast_recovery_exit = Some(highest);
+        self.recover = Some(highest);
+        self.beyond_window = 0;
+    }
+
+    pub(super) fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+        let flight_size = self.outstanding_bytes - self.beyond_window;
+        let p = self.path_mut(path);
+        p.window.on_fast_retransmit(flight_size);
+        p.may_resend_now = true;
+        self.trace_window(path, tracer);
+    }
+
+    /// What was reneged has one missing report, whatever else this acknowledgement says.
+    fn watch_reneged(&mut self, progress: &Progress) {
+        for &unit in &progress.reneged {
+            if self.unit(unit).is_some_and(Unit::may_be_fast_retransmitted) {
+                self.missing.watch(unit, 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Parameters of endpoints and connections.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_recovery::{InvalidRecovery, RecoveryConfig};
+use serde::Serialize;
+
+/// The smallest MSS that is taken from a peer; less would make every byte cost a packet.
+pub const MIN_MSS: u16 = 88;
+/// The largest MSS: what an IPv4 packet holds beside the fixed headers.
+pub const MAX_MSS: u16 = 65_495;
+/// How much longer an IPv6 header is than an IPv4 header.
+const IPV6_SURPLUS: u16 = 20;
+/// The largest receive buffer: what window scaling can express (RFC 7323 §2.3).
+pub const MAX_RECEIVE_BUFFER_BYTES: usize = 1 << 30;
+/// The longest delay of an acknowledgement (RFC 9293 §3.8.6.3, MUST-59).
+pub const MAX_ACK_DELAY: Duration = Duration::from_millis(500);
+
+/// One TCP endpoint: the addresses of a host and all connections on them.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Connections at one time, half-open ones counted, those in TIME-WAIT not. Beyond it SYNs are
+    /// met with silence, so that the peer tries again.
+    pub max_connections: usize,
+    /// Connections in SYN-RECEIVED per listening port that are kept as state. Beyond it SYNs are
+    /// answered with SYN cookies, which keep none; zero always does that.
+    pub syn_backlog: usize,
+    /// Connections in TIME-WAIT that are remembered; beyond it the oldest are forgotten early.
+    pub max_time_wait: usize,
+    /// Challenge ACKs per second, over all connections (RFC 5961 §7).
+    pub challenge_acks_per_second: u32,
+    /// Answers per second to segments of no living connection, so that nobody can use this host to
+    /// flood another: RSTs (RFC 9293 §3.10.7.1) and the acknowledgements of TIME-WAIT.
+    pub stray_answers_per_second: u32,
+    /// Ephemeral ports, first and last (RFC 6056 §3.2).
+    pub ephemeral_ports: (u16, u16),
+    /// The initial sequence number of every connection; `None` makes it by RFC 6528, as is needed
+    /// on an open network. Tests choose one near the wrap.
+    pub initial_sequence: Option<u32>,
+    /// The configuration of accepted connections, and of
+    /// [`Endpoint::connect`](crate::Endpoint::connect).
+    pub connection: Arc<ConnectionConfig>,
+}
+
+/// One connection. The default follows the RFCs' recommendations.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConnectionConfig {
+    /// What is done about loss, and the window.
+    pub recovery: RecoveryConfig,
+    /// The largest segment's payload and options we take and send over IPv4, in bytes: the path MTU
+    /// less 40 for the fixed IP and TCP headers (RFC 6691). What the MSS option announces. Over
+    /// IPv6, whose header is longer, it is 20 less.
+    pub mss: u16,
+    /// Bytes received and not yet taken by the application at most; the window that is offered.
+    pub receive_buffer_bytes: usize,
+    /// Bytes accepted from the application and not yet acknowledged at most.
+    pub send_buffer_bytes: usize,
+    /// Segments that wait for earlier ones at most.
+    pub max_held_segments: usize,
+    /// Offer window scaling (RFC 7323 §2).
+    pub window_scaling: bool,
+    /// Offer timestamps, and with them PAWS (RFC 7323 §3, §5).
+    pub timestamps: bool,
+    /// Offer selective acknowledgements (RFC 2018), and report duplicates with them (RFC 2883).
+    pub sack: bool,
+    /// Hold back small segments while something is unacknowledged (RFC 9293 §3.7.4).
+    pub nagle: bool,
+    /// How long an acknowledgement may wait (RFC 9293 §3.8.6.3); zero never waits. The default of
+    /// 40 ms lies far below the 500 ms allowed, because a thin stream has no second segment that
+    /// would end the wait, and the peer's timer must hold out that long.
+    pub ack_delay: Duration,
+    /// Silence after which the peer is probed (RFC 9293 §3.8.4); `None` never does.
+    pub keep_alive: Option<KeepAlive>,
+    /// The maximum segment lifetime; TIME-WAIT lasts two.
+    pub msl: Duration,
+    /// How often a SYN or SYN-ACK is repeated. The default of 7 spends the three minutes that R2 of
+    /// RFC 9293 §3.8.3 demands for SYNs, with a first timeout of 1 s and the last ones of 60 s.
+    pub max_syn_retransmits: u32,
+    /// Consecutive timeouts or probes without an answer after which the connection is given up
+    /// (R2 of RFC 9293 §3.8.3). A closed window that is still confirmed never counts.
+    pub max_retransmits: u32,
+    /// How long FIN-WAIT-2 lasts once the application can no longer receive (is gone); `None` is
+    /// for ever.
+    pub fin_wait_timeout: Option<Duration>,
+}
+
+/// How a silent peer is probed (RFC 9293 §3.8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct KeepAlive {
+    /// Silence before the first probe.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
+    /// Probes without an answer that end the connection.
+    pub probes: u32,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            max_connections: 200_000,
+            syn_backlog: 1024,
+            max_time_wait: 65_536,
+            challenge_acks_per_second: 1000,
+            stray_answers_per_second: 1000,
+            ephemeral_ports: (49_152, 65_535),
+            initial_sequence: None,
+            connection: Arc::default(),
+        }
+    }
+}
+
+impl Default for ConnectionConfig {
+    fn default() -> Self {
+        Self {
+            recovery: RecoveryConfig::default(),
+            mss: 1460,
+            receive_buffer_bytes: 1024 * 1024,
+            send_buffer_bytes: 1024 * 1024,
+            max_held_segments: 4096,
+            window_scaling: true,
+            timestamps: true,
+            sack: true,
+            nagle: true,
+            ack_delay: Duration::from_millis(40),
+            keep_alive: None,
+            msl: Duration::from_secs(30),
+            max_syn_retransmits: 7,
+            max_retransmits: 15,
+            fin_wait_timeout: Some(Duration::from_secs(60)),
+        }
+    }
+}
+
+impl Default for KeepAlive {
+    /// Two hours of silence (RFC 9293 §3.8.4, MUST-28), then 9 probes, 75 s apart.
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
+    }
+}
+
+/// Why a configuration is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// A limit is out of its bounds.
+    #[error("{name} is {value}; it must be from {min} to {max}")]
+    OutOfBounds {
+        /// The field.
+        name: &'static str,
+        /// What it was.
+        value: usize,
+        /// The least it may be.
+        min: usize,
+        /// The most it may be.
+        max: usize,
+    },
+    /// The first ephemeral port is 0 or above the last.
+    #[error("the ephemeral ports {0}-{1} are no range of ports")]
+    EphemeralPorts(u16, u16),
+    /// The delay of acknowledgements must not be above 500 ms (RFC 9293 §3.8.6.3).
+    #[error("ack_delay is above 500 ms, which RFC 9293 §3.8.6.3 forbids")]
+    AckDelay,
+    /// Keep-alive without silence, without time between probes, or without probes.
+    #[error("keep_alive needs an idle time, an interval and a number of probes above zero")]
+    KeepAlive,
+    /// The recovery part makes no sense.
+    #[error("recovery: {0}")]
+    Recovery(#[from] InvalidRecovery),
+}
+
+fn bound(name: &'static str, value: usize, min: usize, max: usize) -> Result<(), ConfigError> {
+    if (min..=max).contains(&value) {
+        Ok(())
+    } else {
+        Err(ConfigError::OutOfBounds { name, value, min, max })
+    }
+}
+
+impl EndpointConfig {
+    /// Checks the values once, so that they can be trusted from here on.
+    ///
+    /// # Errors
+    /// The first field that makes no sense.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        bound("max_connections", self.max_connections, 1, 16 << 20)?;
+        bound("syn_backlog", self.syn_backlog, 0, 1 << 20)?;
+        bound("max_time_wait", self.max_time_wait, 0, 16 << 20)?;
+        let (first, last) = self.ephemeral_ports;
+        if first == 0 || first > last {
+            return Err(ConfigError::EphemeralPorts(first, last));
+        }
+        self.connection.validate()
+    }
+}
+
+impl ConnectionConfig {
+    /// Checks the values once, so that they can be trusted from here on.
+    ///
+    /// # Errors
+    /// The first field that makes no sense.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        bound("mss", self.mss.into(), (MIN_MSS + IPV6_SURPLUS).into(), MAX_MSS.into())?;
+        bound("receive_buffer_bytes", self.receive_buffer_bytes, 1024, MAX_RECEIVE_BUFFER_BYTES)?;
+        bound("send_buffer_bytes", self.send_buffer_bytes, 1, 1 << 30)?;
+        bound("max_held_segments", self.max_held_segments, 1, 1 << 20)?;
+        bound("msl (ms)", self.msl.as_millis() as usize, 1, 3_600_000)?;
+        bound("max_syn_retransmits", self.max_syn_retransmits as usize, 0, 255)?;
+        bound("max_retransmits", self.max_retransmits as usize, 1, 255)?;
+        if self.ack_delay > MAX_ACK_DELAY {
+            return Err(ConfigError::AckDelay);
+        }
+        if self.keep_alive.is_some_and(|keep_alive| !keep_alive.is_possible()) {
+            return Err(ConfigError::KeepAlive);
+        }
+        Ok(self.recovery.validate()?)
+    }
+
+    /// What our MSS option says: over IPv6 less than over IPv4, so that packets come out the same.
+    pub(crate) const fn mss_over(&self, is_v6: bool) -> u16 {
+        if is_v6 { self.mss - IPV6_SURPLUS } else { self.mss }
+    }
+}
+
+impl KeepAlive {
+    const fn is_possible(self) -> bool {
+        !self.idle.is_zero() && !self.interval.is_zero() && self.probes > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid_and_within_the_rfcs() {
+        assert_eq!(EndpointConfig::default().validate(), Ok(()));
+        let config = ConnectionConfig::default();
+        assert_eq!((config.mss_over(false), config.mss_over(true)), (1460, 1440));
+        assert!(config.keep_alive.is_none(), "MUST-25: off");
+        assert!(KeepAlive::default().idle >= Duration::from_secs(7200), "MUST-28");
+        // MUST-23: a SYN is tried for three minutes; SHLD-11: data for 100 s.
+        let spent = |attempts: u32| -> u64 { (0..=attempts).map(|n| (1 << n).min(60)).sum() };
+        assert!(spent(config.max_syn_retransmits) >= 180);
+        assert!(spent(config.max_retransmits) >= 100);
+    }
+
+    #[test]
+    fn each_bound_of_a_connection_is_checked() {
+        let refused = |change: fn(&mut ConnectionConfig)| {
+            let mut config = ConnectionConfig::default();
+            change(&mut config);
+            config.validate().is_err()
+        };
+        assert!(refused(|c| c.mss = 107));
+        assert!(refused(|c| c.mss = MAX_MSS + 1));
+        assert!(refused(|c| c.receive_buffer_bytes = 1023));
+        assert!(refused(|c| c.receive_buffer_bytes = MAX_RECEIVE_BUFFER_BYTES + 1));
+        assert!(refused(|c| c.send_buffer_bytes = 0));
+        assert!(refused(|c| c.max_held_segments = 0));
+        assert!(refused(|c| c.msl = Duration::ZERO));
+        assert!(refused(|c| c.max_retransmits = 0));
+        assert!(refused(|c| c.max_syn_retransmits = 256));
+        assert!(refused(|c| c.ack_delay = Duration::from_millis(501)));
+        assert!(refused(|c| c.recovery.missing_reports = 0));
+        assert!(refused(|c| {
+            c.keep_alive = Some(KeepAlive { probes: 0, ..KeepAlive::default() });
+        }));
+    }
+
+    #[test]
+    fn each_bound_of_an_endpoint_is_checked() {
+        let refused = |change: fn(&mut EndpointConfig)| {
+            let mut config = EndpointConfig::default();
+            change(&mut config);
+            config.validate().is_err()
+        };
+        assert!(refused(|c| c.max_connections = 0));
+        assert!(refused(|c| c.syn_backlog = usize::MAX));
+        assert!(refused(|c| c.max_time_wait = usize::MAX));
+        assert!(refused(|c| c.ephemeral_ports = (0, 5)));
+        assert!(refused(|c| c.ephemeral_ports = (6, 5)));
+    }
+}

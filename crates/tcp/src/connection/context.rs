@@ -1,0 +1,74 @@
+//! What a connection finds around it, and what it is made from.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use rexmit_core::trace::{TraceSink, Tracer};
+use rexmit_core::{Instant, Rng, Route};
+
+use crate::endpoint::ConnectionId;
+use crate::event::Event;
+use crate::statistics::EndpointStatistics;
+
+/// What all connections of an endpoint share.
+pub(crate) struct Surroundings {
+    pub(crate) rng: Rng,
+    pub(crate) events: VecDeque<(ConnectionId, Event)>,
+    pub(crate) sink: Option<Box<dyn TraceSink>>,
+    /// What the rules of all connections counted.
+    pub(crate) statistics: EndpointStatistics,
+}
+
+/// What a connection finds around it in one call.
+pub(crate) struct Context<'a> {
+    pub(crate) now: Instant,
+    pub(crate) id: ConnectionId,
+    pub(crate) around: &'a mut Surroundings,
+}
+
+impl Context<'_> {
+    pub(crate) fn emit(&mut self, event: Event) {
+        self.around.events.push_back((self.id, event));
+    }
+
+    pub(crate) fn tracer(&mut self) -> Tracer<'_> {
+        let sink = self.around.sink.as_deref_mut().map(|sink| sink as &mut dyn TraceSink);
+        Tracer::new(self.now, self.id.index(), sink)
+    }
+}
+
+/// What identifies a connection on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    /// Our initial sequence number (ISS).
+    pub(crate) iss: u32,
+    /// What is added to the clock to make TSval (RFC 7323 §5.4).
+    pub(crate) timestamp_offset: u32,
+}
+
+impl Identity {
+    /// The way of its packets, directly over IP.
+    pub(crate) const fn route(&self) -> Route {
+        Route {
+            local: SocketAddr::new(self.local.ip(), 0),
+            remote: SocketAddr::new(self.remote.ip(), 0),
+        }
+    }
+}
+
+/// What the two SYNs agreed on, and what the peer's said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Negotiated {
+    /// The peer's initial sequence number (IRS).
+    pub(crate) irs: u32,
+    /// The MSS option of the peer, or its default of 536 (IPv4) or 1220 (IPv6).
+    pub(crate) peer_mss: u16,
+    /// Snd.Wind.Shift and Rcv.Wind.Shift, if both sides offered scaling.
+    pub(crate) window_scale: Option<(u8, u8)>,
+    /// Both sides permitted SACK.
+    pub(crate) sack: bool,
+    /// TS.Recent, if both sides sent timestamps.
+    pub(crate) timestamps: Option<u32>,
+}

@@ -1,0 +1,121 @@
+//! Counters that the application may ask for.
+
+use std::time::Duration;
+
+use rexmit_recovery::RecoveryStatistics;
+use serde::Serialize;
+
+/// Counters of a connection, from its start, and its present state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ConnectionStatistics {
+    /// What was exchanged.
+    #[serde(flatten)]
+    pub traffic: Traffic,
+    /// What was lost and sent again.
+    pub recovery: RecoveryStatistics,
+    /// Smoothed round-trip time, if measured.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow start threshold in bytes.
+    pub ssthresh: u64,
+    /// Payload bytes in flight.
+    pub bytes_in_flight: u64,
+    /// SND.WND: what the peer offered last, in bytes.
+    pub send_window: u64,
+    /// Bytes accepted from the application and not yet acknowledged.
+    pub send_buffered_bytes: usize,
+    /// Bytes received and not yet taken by the application, those held out of order included.
+    pub receive_buffered_bytes: usize,
+}
+
+/// What a connection exchanged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// Segments sent, of any kind.
+    pub segments_sent: u64,
+    /// Bytes of these, TCP headers included.
+    pub bytes_sent: u64,
+    /// Segments received, of any kind.
+    pub segments_received: u64,
+    /// Bytes of these, TCP headers included.
+    pub bytes_received: u64,
+    /// Payload bytes accepted from the application.
+    pub payload_accepted_bytes: u64,
+    /// Payload bytes handed to the application.
+    pub payload_delivered_bytes: u64,
+    /// Segments sent without payload, SYN, FIN or RST.
+    pub acks_sent: u64,
+    /// Segments received that held nothing but what had been received before.
+    pub duplicates_received: u64,
+    /// Segments received before one that comes earlier in the stream.
+    pub out_of_order_received: u64,
+    /// Segments with payload dropped because a limit was reached.
+    pub dropped_for_limit: u64,
+    /// Segments dropped because they lay outside the receive window (RFC 9293 §3.10.7.4).
+    pub out_of_window: u64,
+    /// Segments dropped because of an old timestamp (RFC 7323 §5, PAWS).
+    pub paws_drops: u64,
+    /// Probes of a closed window that were sent (RFC 9293 §3.8.6.1).
+    pub window_probes_sent: u64,
+    /// How often the peer closed its window.
+    pub zero_windows_received: u64,
+    /// How often our window closed.
+    pub zero_windows_sent: u64,
+    /// Probes of a silent peer that were sent (RFC 9293 §3.8.4).
+    pub keep_alives_sent: u64,
+}
+
+/// Counters of an endpoint. Those of its connections' rules stand here too, because they tell of
+/// attacks on the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EndpointStatistics {
+    /// Packets shorter than their header, or whose data offset points into it.
+    pub malformed_header: u64,
+    /// Packets with an option of an impossible length.
+    pub malformed_options: u64,
+    /// Packets with a wrong checksum.
+    pub bad_checksum: u64,
+    /// Segments from or to an address that is not one host's, from or to port 0, or from
+    /// themselves.
+    pub misdirected: u64,
+    /// Segments that belonged to no connection and to no listening port.
+    pub strays: u64,
+    /// RSTs sent in answer to segments of no connection (RFC 9293 §3.10.7.1).
+    pub resets_sent: u64,
+    /// Acknowledgements sent for connections in TIME-WAIT.
+    pub time_wait_acks_sent: u64,
+    /// Answers to segments of no living connection that were not sent because of
+    /// `stray_answers_per_second`.
+    pub stray_answers_suppressed: u64,
+    /// Challenge ACKs sent (RFC 5961).
+    pub challenge_acks_sent: u64,
+    /// Challenge ACKs not sent because of `challenge_acks_per_second`.
+    pub challenge_acks_suppressed: u64,
+    /// SYNs answered with a SYN cookie because of `syn_backlog`.
+    pub cookies_sent: u64,
+    /// SYN cookies that came back and made a connection.
+    pub cookies_accepted: u64,
+    /// ACKs to a listening port whose SYN cookie was forged, too old, or used before.
+    pub cookies_refused: u64,
+    /// Connections refused because of `max_connections`.
+    pub refused_for_limit: u64,
+    /// Connections in TIME-WAIT forgotten early because of `max_time_wait`.
+    pub time_wait_evicted: u64,
+    /// SYNs that reopened a connection in TIME-WAIT (RFC 6191).
+    pub time_wait_reopened: u64,
+    /// Segments dropped because of an old timestamp (RFC 7323 §5, PAWS).
+    pub paws_drops: u64,
+    /// Segments dropped because they lay outside the receive window.
+    pub out_of_window: u64,
+}
+
+impl EndpointStatistics {
+    /// Packets that were no TCP segments.
+    #[must_use]
+    pub const fn malformed(&self) -> u64 {
+        self.malformed_header + self.malformed_options + self.bad_checksum
+    }
+}

@@ -1,0 +1,9 @@
+//! The wire format (RFC 9293 §3.1): bytes in, typed values out, and back. Knows nothing of state.
+
+mod checksum;
+mod options;
+mod segment;
+
+pub use checksum::{Sum, pseudo_header};
+pub use options::{MAX_SACK_BLOCKS, Options, SackBlocks, Timestamps};
+pub use segment::{Flags, HEADER_LEN, Header, ParseError, Segment};
