@@ -58,6 +58,11 @@ pub struct Traffic {
     pub out_of_window: u64,
     /// Segments dropped because of an old timestamp (RFC 7323 §5, PAWS).
     pub paws_drops: u64,
+    /// Segments dropped because they lacked the timestamps that were agreed on (RFC 7323 §3.2).
+    pub missing_timestamps: u64,
+    /// Segments dropped because somebody blind might have sent them (RFC 5961): RST and SYN in the
+    /// window, and acknowledgements of what cannot be.
+    pub challenged: u64,
     /// Probes of a closed window that were sent (RFC 9293 §3.8.6.1).
     pub window_probes_sent: u64,
     /// How often the peer closed its window.

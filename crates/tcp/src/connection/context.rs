@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use rexmit_core::trace::{TraceSink, Tracer};
 use rexmit_core::{Instant, Rng, Route};
 
+use super::ChallengeLimit;
 use crate::endpoint::ConnectionId;
 use crate::event::Event;
 use crate::statistics::EndpointStatistics;
@@ -13,6 +14,8 @@ use crate::statistics::EndpointStatistics;
 /// What all connections of an endpoint share.
 pub(crate) struct Surroundings {
     pub(crate) rng: Rng,
+    /// RFC 5961 §7.
+    pub(crate) challenges: ChallengeLimit,
     pub(crate) events: VecDeque<(ConnectionId, Event)>,
     pub(crate) sink: Option<Box<dyn TraceSink>>,
     /// What the rules of all connections counted.

@@ -1,0 +1,65 @@
+//! How many challenge ACKs an endpoint sends (RFC 5961 §7).
+
+use std::time::Duration;
+
+use rexmit_core::{Instant, Rng};
+
+/// Over this time challenge ACKs are counted.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// A count per second, over all connections.
+///
+/// A limit that an attacker can count out tells it whether its guesses at another connection were
+/// answered, so that each second's is drawn anew, between half of it and one and a half.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChallengeLimit {
+    per_second: u32,
+    left: u32,
+    until: Instant,
+}
+
+impl ChallengeLimit {
+    /// About `per_second` in each second.
+    pub(crate) const fn new(per_second: u32) -> Self {
+        Self { per_second, left: 0, until: Instant::ZERO }
+    }
+
+    /// Whether one more may leave; counts it.
+    pub(crate) fn may_send(&mut self, now: Instant, rng: &mut Rng) -> bool {
+        if now >= self.until {
+            let half = u64::from(self.per_second / 2);
+            self.left = (u64::from(self.per_second) - half + rng.below(2 * half + 1)) as u32;
+            self.until = now + PERIOD;
+        }
+        let may = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        may
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rexmit_core::Seed;
+
+    use super::*;
+
+    #[test]
+    fn sends_about_as_many_a_second_as_allowed_and_not_the_same_number_twice() {
+        let mut rng = Seed::from_u64(7).rng();
+        let mut limit = ChallengeLimit::new(100);
+        let counts: Vec<usize> = (0..50)
+            .map(|second| {
+                let now = Instant::from_millis(second * 1000);
+                (0..1000).filter(|_| limit.may_send(now, &mut rng)).count()
+            })
+            .collect();
+        assert!(counts.iter().all(|count| (50..=150).contains(count)));
+        assert!(counts.iter().any(|count| *count != counts[0]));
+    }
+
+    #[test]
+    fn zero_sends_none() {
+        let mut rng = Seed::from_u64(7).rng();
+        assert!(!ChallengeLimit::new(0).may_send(Instant::ZERO, &mut rng));
+    }
+}

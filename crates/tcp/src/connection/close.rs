@@ -1,0 +1,110 @@
+//! Closing by the application (RFC 9293 §3.10.4, §3.10.5, §3.6.1), and the end.
+
+use rexmit_core::Instant;
+
+use super::outbound::Fin;
+use super::transmit::{Owed, Reset};
+use super::{Connection, Context, State, Timer};
+use crate::event::{CloseReason, Event};
+
+/// What of a connection in TIME-WAIT is needed to answer for it until it is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeWaitSeed {
+    /// SND.NXT.
+    pub(crate) snd_nxt: u32,
+    /// RCV.NXT.
+    pub(crate) rcv_nxt: u32,
+    /// What goes into the window field.
+    pub(crate) window: u16,
+    /// TS.Recent, if timestamps are agreed on.
+    pub(crate) ts_recent: Option<u32>,
+    /// When it is over.
+    pub(crate) until: Instant,
+}
+
+impl Connection {
+    /// Half-close: a FIN follows everything that was accepted. Before the connection is
+    /// established it waits, as the data does.
+    pub(crate) fn finish(&mut self, cx: &mut Context<'_>) {
+        if self.out.is_finishing() || matches!(self.state, State::Closed | State::TimeWait) {
+            return;
+        }
+        self.out.fin = Fin::Queued;
+        self.out.recovery.begin_opportunity();
+        match self.state {
+            State::Established => self.set_state(cx, State::FinWait1),
+            State::CloseWait => self.set_state(cx, State::LastAck),
+            _ => {}
+        }
+        self.watch_window(cx);
+    }
+
+    /// The application is gone. What it has not read, and what still arrives, is lost, and the peer
+    /// is told so by a RST.
+    pub(crate) fn close(&mut self, cx: &mut Context<'_>) {
+        let is_unread = self.inbound.buffer.readable() > 0;
+        self.is_orphan = true;
+        let is_untried = self.state == State::SynSent && self.out.buffer.len() == 0;
+        if is_untried || (is_unread && !matches!(self.state, State::Closed | State::TimeWait)) {
+            return self.abort(cx);
+        }
+        self.inbound.buffer.discard();
+        self.finish(cx);
+        self.limit_fin_wait(cx.now);
+    }
+
+    /// Ends the connection with a RST.
+    pub(crate) fn abort(&mut self, cx: &mut Context<'_>) {
+        self.is_orphan = true;
+        let reset = match self.state {
+            // Nobody is to be told, or knows already (RFC 9293 §3.10.5).
+            State::SynSent | State::Closed | State::TimeWait => None,
+            _ => Some(Reset::Now),
+        };
+        let reason = (self.state != State::Closed).then_some(CloseReason::Aborted);
+        self.inbound.buffer.discard();
+        self.end(cx, reason, reset);
+    }
+
+    /// Enters CLOSED. What arrived in order can still be read; what is beyond a gap, or was not
+    /// acknowledged, is lost. Without a reason nobody is told.
+    pub(super) fn end(
+        &mut self,
+        cx: &mut Context<'_>,
+        reason: Option<CloseReason>,
+        reset: Option<Reset>,
+    ) {
+        if self.state != State::Closed {
+            self.set_state(cx, State::Closed);
+        }
+        self.timers.stop_all();
+        self.owed = Owed { reset: reset.or(self.owed.reset), ..Owed::default() };
+        self.out.clear();
+        self.inbound.buffer.discard_held();
+        if let Some(reason) = reason {
+            self.tell_end(cx, reason);
+        }
+    }
+
+    pub(super) fn tell_end(&mut self, cx: &mut Context<'_>, reason: CloseReason) {
+        if !std::mem::replace(&mut self.is_end_told, true) {
+            cx.emit(Event::Closed(reason));
+        }
+    }
+
+    /// In TIME-WAIT, with everything read and acknowledged: what remains of it.
+    pub(crate) fn time_wait(&self) -> Option<TimeWaitSeed> {
+        if self.state != State::TimeWait || self.has_unread() || self.owed.is_any() {
+            return None;
+        }
+        let rcv_nxt = self.inbound.rcv_nxt();
+        let mut window = self.inbound.window;
+        Some(TimeWaitSeed {
+            snd_nxt: self.out.snd_nxt as u32,
+            rcv_nxt: rcv_nxt as u32,
+            window: window.offer(self.inbound.room(self.out.segment_bytes)),
+            ts_recent: self.timestamps.as_ref().map(super::TimestampState::recent),
+            until: self.timers.deadline(Timer::TimeWait)?,
+        })
+    }
+}

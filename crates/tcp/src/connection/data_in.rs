@@ -1,0 +1,129 @@
+//! Data that arrives (RFC 9293 §3.10.7.4, sixth and seventh check), when it is acknowledged
+//! (§3.8.6.3, RFC 5681 §4.2), and how the application takes it (§3.10.3).
+
+use super::inbound::PeerFin;
+use super::transmit::Reset;
+use super::{Arrival, Connection, Context, State, Timer};
+use crate::error::ReceiveError;
+use crate::event::{CloseReason, Event};
+use crate::stream::Inserted;
+
+/// Full segments after which an acknowledgement does not wait (RFC 9293 §3.8.6.3, SHLD-18).
+const SEGMENTS_PER_ACK: u64 = 2;
+
+impl Connection {
+    /// The payload; urgent data is ordinary data.
+    pub(super) fn on_text(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) {
+        if arrival.payload.is_empty() || !self.state.may_receive_data() {
+            return;
+        }
+        if self.is_orphan && arrival.seq + arrival.payload.len() as u64 > self.inbound.rcv_nxt() {
+            // RFC 9293 §3.6.1: nobody will ever read it, and the peer is to know.
+            return self.end(cx, Some(CloseReason::Aborted), Some(Reset::Now));
+        }
+        let edge = self.inbound.edge();
+        let inserted = self.inbound.buffer.insert(arrival.seq, arrival.payload, edge);
+        self.inbound.largest_payload =
+            self.inbound.largest_payload.max(arrival.payload.len() as u64);
+        self.count_inserted(&inserted);
+        self.inbound.duplicate = inserted.duplicate.or(self.inbound.duplicate);
+        self.acknowledge_later(cx, &inserted);
+    }
+
+    fn count_inserted(&mut self, inserted: &Inserted) {
+        let traffic = &mut self.traffic;
+        traffic.out_of_order_received += u64::from(inserted.is_beyond_gap);
+        let is_new = inserted.advanced > 0 || inserted.is_beyond_gap || inserted.is_dropped;
+        traffic.duplicates_received += u64::from(!is_new);
+        traffic.dropped_for_limit += u64::from(inserted.is_dropped);
+    }
+
+    /// Out of order, closing a gap, in part known or in part refused: at once; every second full
+    /// segment: at once; otherwise when the delay is over. PSH changes nothing: a peer that sends
+    /// it with every small message would have every one acknowledged.
+    fn acknowledge_later(&mut self, cx: &Context<'_>, inserted: &Inserted) {
+        let inbound = &self.inbound;
+        let waiting = inbound.rcv_nxt() - inbound.last_ack_sent;
+        let is_urgent = inserted.is_beyond_gap
+            || inserted.has_filled
+            || inserted.duplicate.is_some()
+            || inserted.is_dropped
+            || waiting >= SEGMENTS_PER_ACK * inbound.largest_payload
+            || self.config.ack_delay.is_zero();
+        if is_urgent {
+            self.owed.ack = true;
+        } else if !self.owed.ack && !self.timers.is_armed(Timer::Ack) {
+            self.timers.arm(Timer::Ack, cx.now + self.config.ack_delay);
+        }
+    }
+
+    /// An unacceptable segment with data that has all arrived before is reported (RFC 2883 §4).
+    pub(super) fn note_duplicate(&mut self, arrival: &Arrival<'_>) {
+        let end = arrival.seq + arrival.payload.len() as u64;
+        if end <= self.inbound.rcv_nxt() {
+            self.traffic.duplicates_received += 1;
+            self.inbound.duplicate = Some((arrival.seq, end));
+        }
+    }
+
+    /// Tells the application, once, that there is something to receive.
+    pub(super) fn tell_readable(&mut self, cx: &mut Context<'_>) {
+        if !self.inbound.is_readable_told && self.has_unread() && self.may_read() {
+            self.inbound.is_readable_told = true;
+            cx.emit(Event::Readable);
+        }
+        if !self.timers.is_armed(Timer::Release) {
+            self.timers.arm(Timer::Release, cx.now + super::keep_alive::QUIET);
+        }
+    }
+
+    /// Whether bytes, or the end of the peer's data, wait for the application.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.is_orphan
+            && (self.inbound.buffer.readable() > 0 || self.inbound.fin == PeerFin::Taken)
+    }
+
+    /// Data that came with a SYN waits until the connection is established.
+    const fn may_read(&self) -> bool {
+        !matches!(self.state, State::SynSent | State::SynReceived)
+    }
+
+    /// Hands bytes to the application.
+    pub(crate) fn receive(
+        &mut self,
+        _cx: &Context<'_>,
+        into: &mut [u8],
+    ) -> Result<usize, ReceiveError> {
+        let count = if self.may_read() { self.inbound.buffer.read(into) } else { 0 };
+        if count > 0 {
+            if count < into.len() {
+                self.inbound.is_readable_told = false;
+            }
+            self.traffic.payload_delivered_bytes += count as u64;
+            self.update_window();
+            return Ok(count);
+        }
+        if into.is_empty() {
+            return Ok(0);
+        }
+        match self.inbound.fin {
+            PeerFin::Taken | PeerFin::Told => {
+                self.inbound.fin = PeerFin::Told;
+                Ok(0)
+            }
+            _ if self.state == State::Closed => Err(ReceiveError::Ended),
+            _ => {
+                self.inbound.is_readable_told = false;
+                Err(ReceiveError::Empty)
+            }
+        }
+    }
+
+    /// The application has made room: the peer is told if that is worth a segment.
+    fn update_window(&mut self) {
+        let room = self.inbound.room(self.out.segment_bytes);
+        if self.state.may_receive_data() && self.inbound.window.is_worth_an_update(room) {
+            self.owed.ack = true;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! New data: how much of it may leave as the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
+
+use rexmit_core::Instant;
+use rexmit_core::trace::Tracer;
+
+use super::outbound::{Fin, Outbound, PATH, Piece};
+
+impl Outbound {
+    /// The payload length of the next new segment, if it may leave with `room` for payload: full
+    /// segments at once; a small one if it takes all that is queued and, with Nagle's algorithm,
+    /// nothing is outstanding; half of the largest window ever offered, if nothing is outstanding.
+    pub(super) fn next_len(&self, nagle: bool, room: u32) -> Option<u32> {
+        if self.fin == Fin::Sent {
+            return None;
+        }
+        let (unsent, usable) = (self.unsent(), self.usable_window());
+        if unsent == 0 {
+            return (self.fin == Fin::Queued && usable > 0).then_some(0);
+        }
+        let len = unsent.min(usable).min(room.into());
+        let is_quiet = self.recovery.is_empty();
+        let is_full = len == u64::from(room);
+        let is_all = len == unsent && (is_quiet || !nagle || self.is_finishing());
+        let is_much = is_quiet && len >= (self.max_window / 2).max(1);
+        (is_full || is_all || is_much).then_some(len as u32)
+    }
+
+    /// The same, or as much as the window takes, but a byte (or the FIN) at least, if the probe is
+    /// due.
+    fn next_or_probe_len(&self, nagle: bool, room: u32) -> Option<u32> {
+        self.next_len(nagle, room).or_else(|| {
+            let is_probe = self.probe_is_due && self.recovery.is_empty() && self.has_unsent();
+            let usable = self.usable_window().max(1);
+            is_probe.then(|| self.unsent().min(usable).min(room.into()) as u32)
+        })
+    }
+
+    /// Cuts the next new segment with `room` for payload, if one may leave, and hands it to loss
+    /// recovery.
+    pub(super) fn cut_new(
+        &mut self,
+        now: Instant,
+        (nagle, room): (bool, u32),
+        tracer: &mut Tracer<'_>,
+    ) -> Option<Piece> {
+        if !self.has_unsent() || !self.recovery.may_send_new(PATH) {
+            return None;
+        }
+        let len = self.next_or_probe_len(nagle, room)?;
+        let is_last = self.fin == Fin::Queued && u64::from(len) == self.unsent();
+        // With nothing but the FIN to send it probes the window itself.
+        let has_fin = is_last && (len == 0 || self.usable_window() > u64::from(len));
+        let piece = Piece { start: self.snd_nxt, len, has_fin };
+        let bytes = len + u32::from(has_fin);
+        self.recovery.begin_packet(PATH);
+        let unit = self.recovery.send_new(now, bytes, bytes, piece);
+        self.recovery.end_packet(now, tracer);
+        if piece.end() > self.window_end {
+            self.on_probe_sent(now, unit);
+        }
+        self.snd_nxt = piece.end();
+        if has_fin {
+            self.fin = Fin::Sent;
+        }
+        Some(piece)
+    }
+}

@@ -1,0 +1,96 @@
+//! The two ends of stream: what a FIN, and the acknowledgement of ours, does to the state
+//! (RFC 9293 §3.6, §3.10.7.4, fifth and eighth check).
+
+use super::inbound::PeerFin;
+use super::{Arrival, Connection, Context, Next, State, Timer};
+use crate::event::CloseReason;
+use crate::wire::Flags;
+
+impl Connection {
+    /// The eighth check. A FIN beyond a gap waits for the gap to close.
+    pub(super) fn on_fin(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) {
+        if !self.state.may_receive_data() {
+            return;
+        }
+        if arrival.has(Flags::FIN) && self.inbound.fin == PeerFin::Open {
+            let fin = arrival.seq + arrival.payload.len() as u64;
+            let is_plausible = self.inbound.buffer.next() <= fin && fin <= self.inbound.edge();
+            if is_plausible {
+                self.inbound.fin = PeerFin::Ahead(fin);
+                self.owed.ack = true;
+            }
+        }
+        // One that came with a SYN waits, too.
+        if self.inbound.fin == PeerFin::Ahead(self.inbound.buffer.next())
+            && self.state.is_synchronized()
+        {
+            self.inbound.fin = PeerFin::Taken;
+            self.owed.ack = true;
+            self.on_peer_finished(cx);
+        }
+    }
+
+    fn on_peer_finished(&mut self, cx: &mut Context<'_>) {
+        match self.state {
+            State::Established => self.set_state(cx, State::CloseWait),
+            State::FinWait1 => self.set_state(cx, State::Closing),
+            State::FinWait2 => self.enter_time_wait(cx),
+            _ => {}
+        }
+    }
+
+    /// Our FIN may be acknowledged.
+    pub(super) fn on_fin_acknowledged(&mut self, cx: &mut Context<'_>) -> Next {
+        if !self.out.is_fin_acknowledged() {
+            return Next::Continue;
+        }
+        match self.state {
+            State::FinWait1 => {
+                self.set_state(cx, State::FinWait2);
+                self.limit_fin_wait(cx.now);
+                Next::Continue
+            }
+            State::Closing => {
+                self.enter_time_wait(cx);
+                Next::Stop
+            }
+            State::LastAck => {
+                self.end(cx, Some(CloseReason::Finished), None);
+                Next::Stop
+            }
+            _ => Next::Continue,
+        }
+    }
+
+    fn enter_time_wait(&mut self, cx: &mut Context<'_>) {
+        self.set_state(cx, State::TimeWait);
+        self.timers.stop_all();
+        self.restart_time_wait(cx.now);
+        self.tell_readable(cx);
+        self.tell_end(cx, CloseReason::Finished);
+    }
+
+    pub(super) fn restart_time_wait(&mut self, now: rexmit_core::Instant) {
+        self.timers.arm(Timer::TimeWait, now + self.config.msl * 2);
+    }
+
+    pub(super) fn on_time_wait_over(&mut self, cx: &mut Context<'_>) {
+        self.end(cx, None, None);
+    }
+
+    /// FIN-WAIT-2 without an application lasts no longer than the configuration says.
+    pub(super) fn limit_fin_wait(&mut self, now: rexmit_core::Instant) {
+        if self.is_orphan
+            && self.state == State::FinWait2
+            && let Some(timeout) = self.config.fin_wait_timeout
+        {
+            self.timers.arm(Timer::FinWait, now + timeout);
+        }
+    }
+
+    pub(super) fn on_fin_wait_timeout(&mut self, cx: &mut Context<'_>) {
+        if self.state == State::FinWait2 {
+            self.end(cx, Some(CloseReason::TimedOut), None);
+        }
+    }
+}

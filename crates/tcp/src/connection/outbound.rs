@@ -1,0 +1,215 @@
+//! The sending half: what the application gave, what of it has left, and what the peer takes
+//! (RFC 9293 §3.3.1, send sequence variables).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rexmit_core::Instant;
+use rexmit_core::serial::unwrap_u32;
+use rexmit_recovery::{Flight, LOG_CAPACITY, LossRecovery};
+
+use super::context::Negotiated;
+use crate::config::ConnectionConfig;
+use crate::stream::SendBuffer;
+
+/// A connection has one path.
+pub(super) const PATH: u8 = 0;
+/// The number of the first unit.
+const FIRST_UNIT: u64 = 1;
+
+/// The stretch of the stream that left as one segment: a unit of loss recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Piece {
+    /// The sequence number of the first byte.
+    pub(super) start: u64,
+    pub(super) len: u32,
+    /// The FIN follows the last byte.
+    pub(super) has_fin: bool,
+}
+
+impl Piece {
+    /// The sequence number after the last.
+    pub(super) fn end(&self) -> u64 {
+        self.start + u64::from(self.len) + u64::from(self.has_fin)
+    }
+}
+
+/// How far the end of our stream is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fin {
+    /// The application may send more.
+    Open,
+    /// It has finished; the FIN has not left.
+    Queued,
+    /// The FIN has left.
+    Sent,
+}
+
+/// The unit that probes a closed window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    pub(super) unit: u64,
+    /// When it last left.
+    pub(super) sent_at: Instant,
+    /// An acknowledgement came since, and the window was still closed.
+    pub(super) is_refused: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Outbound {
+    /// From SND.UNA on.
+    pub(super) buffer: SendBuffer,
+    pub(super) recovery: LossRecovery<Piece>,
+    pub(super) snd_una: u64,
+    pub(super) snd_nxt: u64,
+    /// SND.UNA + SND.WND when the window was last told.
+    pub(super) window_end: u64,
+    /// SEG.SEQ and SEG.ACK of the segment that told it (SND.WL1, SND.WL2).
+    pub(super) window_told_by: (u64, u64),
+    /// MAX.SND.WND.
+    pub(super) max_window: u64,
+    /// Snd.Wind.Shift.
+    pub(super) shift: u8,
+    /// The payload and options of a segment at most.
+    pub(super) mss: u32,
+    /// The payload of a segment that bears no more than timestamps.
+    pub(super) segment_bytes: u32,
+    /// The peer reports what it holds.
+    pub(super) has_reports: bool,
+    pub(super) fin: Fin,
+    pub(super) probe: Option<Probe>,
+    pub(super) probe_is_due: bool,
+    /// The peer has confirmed its closed window since the timer last expired.
+    pub(super) is_closed_window_confirmed: bool,
+    /// Consecutive timeouts without an answer.
+    pub(super) unanswered: u32,
+    /// The application was told that the buffer is full.
+    pub(super) is_writer_waiting: bool,
+    /// What was sent again, and with which unit: a duplicate report speaks of what loss recovery
+    /// has forgotten.
+    pub(super) sent_again: VecDeque<(Piece, u64)>,
+}
+
+impl Outbound {
+    pub(super) fn new(config: &ConnectionConfig, iss: u32) -> Self {
+        let iss = (1 << 32) + u64::from(iss);
+        let mss = u32::from(config.mss);
+        Self {
+            buffer: SendBuffer::new(iss + 1),
+            recovery: LossRecovery::new(Arc::new(config.recovery.clone()), FIRST_UNIT, mss),
+            snd_una: iss,
+            snd_nxt: iss + 1,
+            window_end: iss + 1,
+            window_told_by: (0, 0),
+            max_window: 0,
+            shift: 0,
+            mss,
+            segment_bytes: mss,
+            has_reports: false,
+            fin: Fin::Open,
+            probe: None,
+            probe_is_due: false,
+            is_closed_window_confirmed: false,
+            unanswered: 0,
+            is_writer_waiting: false,
+            sent_again: VecDeque::new(),
+        }
+    }
+
+    /// The sequence number after our SYN.
+    pub(super) const fn first_sequence(&self) -> u64 {
+        // Nothing else is in the sequence space before the SYN is acknowledged.
+        self.snd_nxt
+    }
+
+    pub(super) const fn unwrap_ack(&self, acknowledgment: u32) -> u64 {
+        unwrap_u32(self.snd_nxt, acknowledgment)
+    }
+
+    /// The peer's MSS and scale are known.
+    pub(super) fn on_agreed(&mut self, our_mss: u16, agreed: &Negotiated) {
+        self.mss = u32::from(our_mss.min(agreed.peer_mss));
+        self.segment_bytes = self.mss - if agreed.timestamps.is_some() { 12 } else { 0 };
+        self.shift = agreed.window_scale.map_or(0, |(send, _)| send);
+        self.has_reports = agreed.sack;
+    }
+
+    /// The peer's SYN, numbered `irs`, offers a window, which is not scaled.
+    pub(super) fn on_syn(&mut self, irs: u64, window: u64) {
+        self.window_end = self.snd_nxt + window;
+        self.window_told_by = (irs, self.snd_nxt);
+        self.max_window = window;
+    }
+
+    /// Our SYN is acknowledged: data may flow.
+    pub(super) fn on_established(&mut self, syn_was_repeated: bool) {
+        self.recovery.on_established(PATH, self.segment_bytes, syn_was_repeated);
+    }
+
+    /// What the peer's window still takes; zero if it was shrunk below what has left.
+    pub(super) const fn usable_window(&self) -> u64 {
+        self.window_end.saturating_sub(self.snd_nxt)
+    }
+
+    /// Bytes that have not left.
+    pub(super) fn unsent(&self) -> u64 {
+        self.buffer.end().saturating_sub(self.snd_nxt)
+    }
+
+    pub(super) fn is_finishing(&self) -> bool {
+        self.fin != Fin::Open
+    }
+
+    pub(super) fn is_fin_acknowledged(&self) -> bool {
+        self.fin == Fin::Sent && self.snd_una == self.snd_nxt
+    }
+
+    /// Whether something has not left for the first time.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.fin != Fin::Sent && (self.unsent() > 0 || self.fin == Fin::Queued)
+    }
+
+    /// Whether nothing is queued or outstanding.
+    pub(super) fn is_empty(&self) -> bool {
+        self.recovery.is_empty() && !self.has_unsent()
+    }
+
+    pub(super) fn flight(&self) -> Flight {
+        self.recovery.flight(PATH)
+    }
+
+    /// The oldest unit that is outstanding.
+    pub(super) fn oldest(&self) -> Option<Piece> {
+        self.recovery.unit(self.recovery.cumulative() + 1).map(|unit| unit.payload)
+    }
+
+    /// Remembers what left again, if the peer can report it.
+    pub(super) fn note_sent_again(&mut self, piece: Piece, unit: u64) {
+        if !self.has_reports {
+            return;
+        }
+        if self.sent_again.len() == LOG_CAPACITY {
+            self.sent_again.pop_front();
+        }
+        self.sent_again.push_back((piece, unit));
+    }
+
+    /// Nothing will be sent any more.
+    pub(super) fn clear(&mut self) {
+        self.recovery.drain(drop);
+        self.buffer.clear();
+        self.sent_again = VecDeque::new();
+        self.probe = None;
+        self.probe_is_due = false;
+    }
+
+    /// Gives back memory that is not in use.
+    pub(super) fn release_memory(&mut self) {
+        self.buffer.release_memory();
+        self.recovery.release_memory();
+        if self.recovery.is_empty() {
+            self.sent_again = VecDeque::new();
+        }
+    }
+}

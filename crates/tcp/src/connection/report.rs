@@ -1,0 +1,96 @@
+//! Reading selective acknowledgements: from blocks of sequence numbers to units (RFC 2018 §5,
+//! RFC 2883 §4, §5).
+
+use rexmit_core::serial::unwrap_u32;
+
+use super::outbound::Outbound;
+use super::{Connection, Context};
+use crate::wire::MAX_SACK_BLOCKS;
+
+/// What the blocks of one segment say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reports {
+    units: [(u64, u64); MAX_SACK_BLOCKS],
+    len: usize,
+    /// Sequence numbers that arrived more than once.
+    pub(super) duplicate: Option<(u64, u64)>,
+}
+
+impl Reports {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Runs of units that have arrived, ascending.
+    pub(super) fn units(&self) -> impl Iterator<Item = (u64, u64)> + Clone + '_ {
+        self.units[..self.len].iter().copied()
+    }
+}
+
+/// Sorts out the blocks of an acknowledgement of `ack`. One that is empty, turned round or beyond
+/// what was sent says nothing.
+pub(super) fn blocks_of(out: &Outbound, ack: u64, blocks: &[(u32, u32)]) -> Reports {
+    let mut reports = Reports::default();
+    let place = |&(left, right): &(u32, u32)| {
+        (unwrap_u32(out.snd_una, left), unwrap_u32(out.snd_una, right))
+    };
+    let second = blocks.get(1).map(place);
+    for (index, (left, right)) in blocks.iter().map(place).enumerate() {
+        if left >= right || right > out.snd_nxt {
+            continue;
+        }
+        let is_within_second = second.is_some_and(|(from, to)| from <= left && right <= to);
+        if index == 0 && (left < ack || is_within_second) {
+            reports.duplicate = Some((left, right));
+        } else if left > ack
+            && let Some(run) = units_within(out, left, right)
+        {
+            reports.units[reports.len] = run;
+            reports.len += 1;
+        }
+    }
+    reports.units[..reports.len].sort_unstable();
+    reports
+}
+
+/// The units that lie wholly in `left..right`, by binary search: they are contiguous.
+fn units_within(out: &Outbound, left: u64, right: u64) -> Option<(u64, u64)> {
+    let recovery = &out.recovery;
+    let first = first_unit(out, |start, _| start >= left);
+    let after = first_unit(out, |_, end| end > right);
+    (first < after && after > recovery.cumulative() + 1).then(|| (first, after - 1))
+}
+
+/// The first unit whose start and end satisfy `is_there`, which holds from some unit on.
+fn first_unit(out: &Outbound, is_there: impl Fn(u64, u64) -> bool) -> u64 {
+    let recovery = &out.recovery;
+    let (mut low, mut high) = (recovery.cumulative() + 1, recovery.next_unit());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let piece = recovery.unit(middle).map(|unit| unit.payload);
+        if piece.is_none_or(|piece| is_there(piece.start, piece.end())) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
+impl Connection {
+    /// The peer has received `left..right` more than once: each unit in it that was sent again was
+    /// sent needlessly.
+    pub(super) fn on_duplicate_reported(&mut self, cx: &mut Context<'_>, left: u64, right: u64) {
+        let recovery = &mut self.out.recovery;
+        let mut tracer = cx.tracer();
+        let mut told = None;
+        self.out.sent_again.retain(|&(piece, unit)| {
+            let is_in = left <= piece.start && piece.end() <= right && told != Some(unit);
+            if is_in {
+                told = Some(unit);
+                recovery.on_duplicate_report(unit, &mut tracer);
+            }
+            !is_in
+        });
+    }
+}

@@ -1,0 +1,64 @@
+//! The states of a connection (RFC 9293 §3.3.2) and what may happen in each.
+
+/// A state of RFC 9293 §3.3.2. LISTEN is not one of a connection here: a listener makes
+/// connections in SYN-RECEIVED.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum State {
+    /// We asked for a connection.
+    SynSent,
+    /// Both have asked; our SYN is not acknowledged.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// We have finished sending; our FIN is not acknowledged.
+    FinWait1,
+    /// Our FIN is acknowledged; the peer has not finished.
+    FinWait2,
+    /// The peer has finished sending; we have not.
+    CloseWait,
+    /// Both have finished at the same time; our FIN is not acknowledged.
+    Closing,
+    /// We finished after the peer; our FIN is not acknowledged.
+    LastAck,
+    /// Both have finished; the last acknowledgement may have been lost.
+    TimeWait,
+    /// There is no connection.
+    Closed,
+}
+
+impl State {
+    /// The RFC's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SynSent => "SYN-SENT",
+            Self::SynReceived => "SYN-RECEIVED",
+            Self::Established => "ESTABLISHED",
+            Self::FinWait1 => "FIN-WAIT-1",
+            Self::FinWait2 => "FIN-WAIT-2",
+            Self::CloseWait => "CLOSE-WAIT",
+            Self::Closing => "CLOSING",
+            Self::LastAck => "LAST-ACK",
+            Self::TimeWait => "TIME-WAIT",
+            Self::Closed => "CLOSED",
+        }
+    }
+
+    /// Whether both SYNs are acknowledged, and it has not ended.
+    pub(super) const fn is_synchronized(self) -> bool {
+        !matches!(self, Self::SynSent | Self::SynReceived | Self::Closed)
+    }
+
+    /// Whether data or a FIN may leave: also what was accepted before the application finished.
+    pub(super) const fn may_send_data(self) -> bool {
+        matches!(
+            self,
+            Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck
+        )
+    }
+
+    /// Whether the peer may still send data.
+    pub(super) const fn may_receive_data(self) -> bool {
+        matches!(self, Self::SynReceived | Self::Established | Self::FinWait1 | Self::FinWait2)
+    }
+}

@@ -1,0 +1,97 @@
+//! The timestamps option: TS.Recent, PAWS and the clock (RFC 7323 §3–§5).
+
+use std::time::Duration;
+
+use rexmit_core::Instant;
+use rexmit_core::serial::Serial;
+
+/// After this time TS.Recent says nothing any more (RFC 7323 §5.5: 24 days at a tick of 1 ms).
+const RECENT_IS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
+
+/// The timestamps of a connection that agreed on them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimestampState {
+    /// TS.Recent.
+    recent: u32,
+    recent_since: Instant,
+    /// TSval at the time of our SYN: no echo can be older.
+    first_sent: u32,
+}
+
+/// TSval: milliseconds, from an origin that is the connection's own (RFC 7323 §5.4).
+pub(crate) fn timestamp_clock(now: Instant, offset: u32) -> u32 {
+    ((now.as_nanos() / 1_000_000) as u32).wrapping_add(offset)
+}
+
+impl TimestampState {
+    /// The peer's SYN bore `recent`; ours bore, or could have borne, `first_sent`.
+    pub(super) const fn new(now: Instant, recent: u32, first_sent: u32) -> Self {
+        Self { recent, recent_since: now, first_sent }
+    }
+
+    /// TS.Recent: what is echoed.
+    pub(super) const fn recent(&self) -> u32 {
+        self.recent
+    }
+
+    /// Whether a segment with this TSval is older than one that was taken (PAWS, RFC 7323 §5.3
+    /// R1).
+    pub(super) fn is_old(&self, now: Instant, value: u32) -> bool {
+        Serial(value).is_before(Serial(self.recent)) && now - self.recent_since <= RECENT_IS_VALID
+    }
+
+    /// An acceptable segment that begins at or before what was acknowledged last bore `value`
+    /// (RFC 7323 §4.3 (2): with delayed acknowledgements the earliest one is echoed).
+    pub(super) fn on_segment(&mut self, now: Instant, value: u32) {
+        let is_expired = now - self.recent_since > RECENT_IS_VALID;
+        if is_expired || !Serial(value).is_before(Serial(self.recent)) {
+            self.recent = value;
+            self.recent_since = now;
+        }
+    }
+
+    /// The round-trip time that an echo of ours tells, unless we never sent it.
+    pub(super) fn round_trip(&self, clock: u32, echo_reply: u32) -> Option<Duration> {
+        let elapsed = clock.wrapping_sub(echo_reply);
+        let since_first = clock.wrapping_sub(self.first_sent);
+        (elapsed <= since_first).then(|| Duration::from_millis(elapsed.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+
+    #[test]
+    fn old_is_told_across_the_wrap_until_24_days_have_passed() {
+        let state = TimestampState::new(Instant::ZERO, 5, 0);
+        assert!(state.is_old(Instant::ZERO, 4));
+        assert!(state.is_old(Instant::ZERO, u32::MAX));
+        assert!(!state.is_old(Instant::ZERO, 5));
+        assert!(!state.is_old(Instant::ZERO, 6));
+        assert!(state.is_old(Instant::ZERO + 24 * DAY, 4));
+        assert!(!state.is_old(Instant::ZERO + 25 * DAY, 4));
+    }
+
+    #[test]
+    fn recent_never_goes_back_unless_it_has_expired() {
+        let mut state = TimestampState::new(Instant::ZERO, 10, 0);
+        state.on_segment(Instant::ZERO, 9);
+        assert_eq!(state.recent(), 10);
+        state.on_segment(Instant::ZERO, 12);
+        assert_eq!(state.recent(), 12);
+        state.on_segment(Instant::ZERO + 25 * DAY, 3);
+        assert_eq!(state.recent(), 3);
+    }
+
+    #[test]
+    fn an_echo_of_what_was_never_sent_is_no_sample() {
+        let state = TimestampState::new(Instant::ZERO, 0, u32::MAX - 9);
+        assert_eq!(state.round_trip(90, 40), Some(Duration::from_millis(50)));
+        assert_eq!(state.round_trip(90, u32::MAX - 9), Some(Duration::from_millis(100)));
+        assert_eq!(state.round_trip(90, 91), None);
+        assert_eq!(state.round_trip(90, u32::MAX - 10), None);
+    }
+}

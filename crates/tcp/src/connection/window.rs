@@ -1,0 +1,101 @@
+//! The window that we offer (RFC 9293 §3.8.6.2.2, RFC 7323 §2): never taken back, and never opened
+//! by less than is worth a segment.
+
+/// The right edge of what the peer may send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OfferedWindow {
+    /// The sequence number after the last that was ever offered (RCV.NXT + RCV.WND).
+    edge: u64,
+    /// Rcv.Wind.Shift.
+    shift: u8,
+}
+
+/// What there is room for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// RCV.NXT.
+    pub(super) rcv_nxt: u64,
+    /// Bytes that the buffer still takes.
+    pub(super) free: usize,
+    /// What the window opens by at least: the smaller of half the buffer and a segment.
+    pub(super) step: u64,
+}
+
+impl OfferedWindow {
+    /// Nothing was offered beyond `edge`.
+    pub(super) const fn new(edge: u64, shift: u8) -> Self {
+        Self { edge, shift }
+    }
+
+    /// The sequence number after the last that the peer may use.
+    pub(super) const fn edge(&self) -> u64 {
+        self.edge
+    }
+
+    /// How far the edge could go now, in steps of the scale.
+    fn candidate(&self, room: Room) -> u64 {
+        let window = (room.free as u64 >> self.shift).min(u16::MAX.into()) << self.shift;
+        room.rcv_nxt + window
+    }
+
+    /// What goes into the window field now. A window that stays is rounded up, since rounding it
+    /// down would take back what was offered (RFC 7323 §2.4).
+    pub(super) fn offer(&mut self, room: Room) -> u16 {
+        let candidate = self.candidate(room);
+        if candidate >= self.edge + room.step {
+            self.edge = candidate;
+        }
+        let window = self.edge.saturating_sub(room.rcv_nxt).div_ceil(1 << self.shift);
+        let field = u16::try_from(window).unwrap_or(u16::MAX);
+        self.edge = self.edge.max(room.rcv_nxt + (u64::from(field) << self.shift));
+        field
+    }
+
+    /// Whether the peer ought to be told that the application has made room: the window has
+    /// doubled at least.
+    pub(super) fn is_worth_an_update(&self, room: Room) -> bool {
+        let candidate = self.candidate(room);
+        let left = self.edge.saturating_sub(room.rcv_nxt);
+        candidate >= self.edge + room.step && candidate - room.rcv_nxt >= 2 * left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn room(rcv_nxt: u64, free: usize) -> Room {
+        Room { rcv_nxt, free, step: 1000 }
+    }
+
+    #[test]
+    fn opens_by_a_segment_at_least_and_never_shrinks() {
+        let mut window = OfferedWindow::new(5000, 0);
+        assert_eq!(window.offer(room(1000, 4000)), 4000);
+        assert_eq!(window.offer(room(3000, 2000)), 2000);
+        assert_eq!(window.offer(room(3000, 2999)), 2000);
+        assert_eq!(window.offer(room(3000, 3000)), 3000);
+        assert_eq!(window.offer(room(3000, 0)), 3000);
+        assert_eq!(window.edge(), 6000);
+    }
+
+    #[test]
+    fn a_scaled_window_is_not_rounded_back() {
+        let mut window = OfferedWindow::new(1000, 4);
+        assert_eq!(window.offer(room(1000, 4100)), 256);
+        assert_eq!(window.edge(), 1000 + 4096);
+        // 4089 are left, which is 255.6 units.
+        assert_eq!(window.offer(room(1007, 4093)), 256);
+        assert!(window.edge() >= 1000 + 4096);
+    }
+
+    #[test]
+    fn an_update_is_worth_it_when_the_window_doubles() {
+        let window = OfferedWindow::new(3000, 0);
+        assert!(!window.is_worth_an_update(room(1000, 3999)));
+        assert!(window.is_worth_an_update(room(1000, 4000)));
+        let closed = OfferedWindow::new(1000, 0);
+        assert!(!closed.is_worth_an_update(room(1000, 999)));
+        assert!(closed.is_worth_an_update(room(1000, 1000)));
+    }
+}

@@ -1,0 +1,158 @@
+//! Listening ports, and what a segment does that arrives for one and for no connection (RFC 9293
+//! §3.10.7.2).
+
+use std::sync::Arc;
+
+use rexmit_core::Instant;
+use rexmit_core::serial::Serial;
+
+use super::cookie::{self, Opened};
+use super::four_tuple::FourTuple;
+use super::{Endpoint, Reply};
+use crate::config::ConnectionConfig;
+use crate::connection::{Connection, Context, Negotiated, syn_header, timestamp_clock};
+use crate::error::ListenError;
+use crate::wire::{Flags, Header, Segment};
+
+/// A listening port.
+#[derive(Debug)]
+pub(super) struct Listener {
+    config: Arc<ConnectionConfig>,
+    /// Tells it from a later one on the same port.
+    pub(super) half_open: usize,
+}
+
+impl Endpoint {
+    /// Accepts connections to `port` on every local address, with the endpoint's configuration of
+    /// connections or one of their own. Each that is established tells so by
+    /// [`Event::Connected`](crate::Event::Connected).
+    ///
+    /// # Errors
+    /// See [`ListenError`].
+    pub fn listen(
+        &mut self,
+        port: u16,
+        config: Option<Arc<ConnectionConfig>>,
+    ) -> Result<(), ListenError> {
+        let config = config.unwrap_or_else(|| Arc::clone(&self.config.connection));
+        config.validate()?;
+        if port == 0 {
+            return Err(ListenError::PortZero);
+        } else if self.listeners.contains_key(&port) {
+            return Err(ListenError::AddressInUse);
+        }
+        let half_open = self.table.iter().filter(|slot| slot.half_open_at == Some(port)).count();
+        self.listeners.insert(port, Listener { config, half_open });
+        Ok(())
+    }
+
+    /// Accepts no more connections to `port`. Those that are established live on, and those whose
+    /// handshake is under way are still established.
+    pub fn stop_listening(&mut self, port: u16) {
+        self.listeners.remove(&port);
+    }
+
+    /// A segment arrived for a listening port and no connection.
+    pub(super) fn on_listen(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
+        let flags = segment.header.flags;
+        if flags.has(Flags::RST) {
+            // There is nothing that it could reset.
+        } else if flags.has(Flags::ACK) {
+            if !self.accept_cookie(now, tuple, segment) {
+                self.on_stray(now, tuple, segment);
+            }
+        } else if flags.has(Flags::SYN) && !flags.has(Flags::FIN) {
+            self.accept(now, tuple, segment, None);
+        }
+    }
+
+    /// Begins a connection with a peer that sent a SYN, with a sequence number not before `floor`.
+    pub(super) fn accept(
+        &mut self,
+        now: Instant,
+        tuple: &FourTuple,
+        syn: &Segment<'_>,
+        floor: Option<u32>,
+    ) {
+        let Some(listener) = self.listeners.get_mut(&tuple.local.1) else { return };
+        let config = Arc::clone(&listener.config);
+        if self.table.len() >= self.config.max_connections {
+            self.around.statistics.refused_for_limit += 1;
+        } else if listener.half_open >= self.config.syn_backlog {
+            self.send_cookie(now, tuple, &syn.header, &config);
+        } else {
+            listener.half_open += 1;
+            let mut identity = self.identity(now, tuple);
+            identity.iss = match floor {
+                Some(floor) if Serial(identity.iss).is_before(Serial(floor)) => floor,
+                _ => identity.iss,
+            };
+            let id = self.table.next_id();
+            let mut cx = Context { now, id, around: &mut self.around };
+            let connection = Connection::accept(&mut cx, config, identity, syn);
+            self.table.insert(connection, *tuple).half_open_at = Some(tuple.local.1);
+            self.settle(now, id.index());
+        }
+    }
+
+    /// Answers a SYN and forgets it.
+    fn send_cookie(
+        &mut self,
+        now: Instant,
+        tuple: &FourTuple,
+        syn: &Header,
+        config: &ConnectionConfig,
+    ) {
+        let kept = cookie::kept(syn, tuple.is_v6(), config.timestamps);
+        let mut identity = self.identity(now, tuple);
+        identity.iss = self.cookies.make(now, tuple, &kept);
+        let agreed = Negotiated::from_syns(config, &kept, tuple.is_v6());
+        let clock = timestamp_clock(now, identity.timestamp_offset);
+        let stamp = cookie::timestamp(clock, &kept.options);
+        let header = syn_header(config, &identity, Some(&agreed), stamp);
+        if self.reply(Reply { tuple: *tuple, header }) {
+            self.around.statistics.cookies_sent += 1;
+        }
+    }
+
+    /// Whether the segment bears a cookie of ours. If so, it is the connection's first, unless
+    /// there are too many.
+    fn accept_cookie(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) -> bool {
+        let Some(listener) = self.listeners.get(&tuple.local.1) else { return false };
+        if segment.header.flags.has(Flags::SYN) {
+            return false;
+        }
+        let config = Arc::clone(&listener.config);
+        let offset = self.beginnings.timestamp_offset(tuple);
+        let clock = config.timestamps.then(|| timestamp_clock(now, offset));
+        let Some(opened) = self.cookies.open(now, tuple, &segment.header, clock) else {
+            self.around.statistics.cookies_refused += 1;
+            return false;
+        };
+        if self.table.len() >= self.config.max_connections {
+            self.around.statistics.refused_for_limit += 1;
+        } else {
+            self.cookies.accept(now, &opened);
+            self.establish(now, tuple, segment, (&opened, config));
+        }
+        true
+    }
+
+    fn establish(
+        &mut self,
+        now: Instant,
+        tuple: &FourTuple,
+        segment: &Segment<'_>,
+        (opened, config): (&Opened, Arc<ConnectionConfig>),
+    ) {
+        let mut identity = self.identity(now, tuple);
+        identity.iss = segment.header.acknowledgment.wrapping_sub(1);
+        let agreed = Negotiated::from_syns(&config, &opened.syn, tuple.is_v6());
+        let id = self.table.next_id();
+        let mut cx = Context { now, id, around: &mut self.around };
+        let connection = Connection::from_cookie(&mut cx, config, identity, agreed);
+        self.table.insert(connection, *tuple);
+        self.around.statistics.cookies_accepted += 1;
+        self.call(now, id.index(), |connection, cx| connection.on_segment(cx, segment));
+    }
+}

@@ -1,0 +1,70 @@
+//! The answer to a segment that belongs to no connection (RFC 9293 §3.10.7.1).
+
+use crate::wire::{Flags, Header, Segment};
+
+/// The RST that tells the sender of `segment` that there is no connection; a RST gets none.
+pub(super) fn reset_for(segment: &Segment<'_>) -> Option<Header> {
+    let header = &segment.header;
+    if header.flags.has(Flags::RST) {
+        return None;
+    }
+    let ports = Header {
+        source_port: header.destination_port,
+        destination_port: header.source_port,
+        ..Header::default()
+    };
+    Some(if header.flags.has(Flags::ACK) {
+        Header { sequence: header.acknowledgment, flags: Flags::RST, ..ports }
+    } else {
+        let acknowledgment = header.sequence.wrapping_add(segment.sequence_len());
+        Header { acknowledgment, flags: Flags::RST.and(Flags::ACK), ..ports }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(flags: Flags, payload: &[u8]) -> Segment<'_> {
+        let header = Header {
+            source_port: 1,
+            destination_port: 2,
+            sequence: u32::MAX,
+            acknowledgment: if flags.has(Flags::ACK) { 77 } else { 0 },
+            flags,
+            ..Header::default()
+        };
+        Segment { header, payload }
+    }
+
+    #[test]
+    fn takes_the_acknowledgment_as_its_sequence_number() {
+        for flags in [Flags::ACK, Flags::ACK.and(Flags::SYN), Flags::ACK.and(Flags::FIN)] {
+            let reset = reset_for(&segment(flags, b"x")).expect("an answer");
+            assert_eq!((reset.source_port, reset.destination_port), (2, 1));
+            assert_eq!((reset.flags, reset.sequence, reset.acknowledgment), (Flags::RST, 77, 0));
+        }
+    }
+
+    #[test]
+    fn acknowledges_what_bore_no_acknowledgment() {
+        let lengths: [(Flags, &[u8], u32); 4] = [
+            (Flags::SYN, b"", 0),
+            (Flags::SYN, b"ab", 2),
+            (Flags::SYN.and(Flags::FIN), b"", 1),
+            (Flags::default(), b"", u32::MAX),
+        ];
+        for (flags, payload, acknowledgment) in lengths {
+            let reset = reset_for(&segment(flags, payload)).expect("an answer");
+            let answer = (reset.flags, reset.sequence, reset.acknowledgment);
+            assert_eq!(answer, (Flags::RST.and(Flags::ACK), 0, acknowledgment));
+        }
+    }
+
+    #[test]
+    fn a_rst_is_never_answered() {
+        for flags in [Flags::default(), Flags::ACK, Flags::SYN, Flags::FIN] {
+            assert_eq!(reset_for(&segment(flags.and(Flags::RST), b"")), None);
+        }
+    }
+}

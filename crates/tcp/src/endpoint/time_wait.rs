@@ -1,0 +1,184 @@
+//! Connections in TIME-WAIT (RFC 9293 §3.3.2, §3.10.7.4), in as few bytes as will do: what is
+//! needed to acknowledge the peer's FIN again, and to tell a new SYN from an old one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use rexmit_core::serial::Serial;
+use rexmit_core::{Instant, Seed};
+
+use super::four_tuple::{FourTuple, SecretKey};
+use crate::connection::{TimeWaitSeed, timestamp_clock};
+use crate::wire::{Flags, Header, Options, Segment, Timestamps};
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct TimeWait {
+    seed: TimeWaitSeed,
+    timestamp_offset: u32,
+    /// Twice the maximum segment lifetime.
+    life: Duration,
+    until: Instant,
+    /// Its key in `deadlines`: not later than `until`.
+    scheduled: (Instant, u64),
+}
+
+/// What a segment for it calls for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    Nothing,
+    /// An acknowledgement of where both sides left off.
+    Acknowledge,
+    /// It is a SYN of a new connection; the sequence number is the first that it must not begin
+    /// before.
+    Reopen(u32),
+}
+
+/// See the module. No operation costs more for the connections it is not about.
+#[derive(Debug)]
+pub(super) struct TimeWaits {
+    entries: HashMap<FourTuple, TimeWait, SecretKey>,
+    deadlines: BTreeMap<(Instant, u64), FourTuple>,
+    /// Tells entries with the same deadline apart.
+    next_number: u64,
+    max: usize,
+}
+
+impl TimeWaits {
+    pub(super) fn new(seed: &Seed, max: usize) -> Self {
+        Self {
+            entries: HashMap::with_hasher(SecretKey::new(seed, "time-wait table")),
+            deadlines: BTreeMap::new(),
+            next_number: 0,
+            max,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn contains(&self, tuple: &FourTuple) -> bool {
+        self.entries.contains_key(tuple)
+    }
+
+    /// A connection has entered TIME-WAIT. Returns whether the oldest was forgotten for it, or, if
+    /// none are to be remembered, itself.
+    pub(super) fn insert(
+        &mut self,
+        now: Instant,
+        tuple: FourTuple,
+        seed: TimeWaitSeed,
+        timestamp_offset: u32,
+    ) -> bool {
+        if self.max == 0 {
+            return true;
+        }
+        let is_full = self.entries.len() >= self.max;
+        if is_full && let Some((_, oldest)) = self.deadlines.pop_first() {
+            self.entries.remove(&oldest);
+        }
+        let scheduled = (seed.until, self.next_number);
+        self.next_number += 1;
+        let (life, until) = (seed.until - now, seed.until);
+        self.deadlines.insert(scheduled, tuple);
+        let entry = TimeWait { seed, timestamp_offset, life, until, scheduled };
+        self.entries.insert(tuple, entry);
+        is_full
+    }
+
+    pub(super) fn remove(&mut self, tuple: &FourTuple) {
+        if let Some(entry) = self.entries.remove(tuple) {
+            self.deadlines.remove(&entry.scheduled);
+        }
+    }
+
+    /// When [`Self::expire`] is to be called.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first_key_value().map(|(&(at, _), _)| at)
+    }
+
+    /// Forgets those whose time is over.
+    pub(super) fn expire(&mut self, now: Instant) {
+        while let Some(first) = self.deadlines.first_entry().filter(|first| first.key().0 <= now) {
+            let ((_, number), tuple) = first.remove_entry();
+            match self.entries.get_mut(&tuple) {
+                // It was restarted: its deadline is moved only now.
+                Some(entry) if entry.until > now => {
+                    entry.scheduled = (entry.until, number);
+                    self.deadlines.insert(entry.scheduled, tuple);
+                }
+                _ => drop(self.entries.remove(&tuple)),
+            }
+        }
+    }
+
+    /// What `segment` calls for, and the acknowledgement in case it does; none if there is no such
+    /// connection.
+    pub(super) fn on_segment(
+        &mut self,
+        now: Instant,
+        tuple: &FourTuple,
+        segment: &Segment<'_>,
+    ) -> Option<(Verdict, Header)> {
+        let entry = self.entries.get_mut(tuple)?;
+        Some((entry.on_segment(now, segment), entry.acknowledgement(now, tuple)))
+    }
+}
+
+impl TimeWait {
+    fn on_segment(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+        let header = &segment.header;
+        let flags = header.flags;
+        if flags.has(Flags::RST) {
+            // Else an old RST could end the wait early (RFC 1337 §3).
+            return Verdict::Nothing;
+        }
+        if flags.has(Flags::SYN) {
+            let is_new = !flags.has(Flags::ACK) && self.is_of_new_connection(header);
+            let after = self.seed.snd_nxt.wrapping_add(1);
+            return if is_new { Verdict::Reopen(after) } else { Verdict::Acknowledge };
+        }
+        let end = header.sequence.wrapping_add(segment.sequence_len());
+        if flags.has(Flags::FIN) && end == self.seed.rcv_nxt {
+            // The peer has not got our last acknowledgement.
+            self.until = now + self.life;
+            return Verdict::Acknowledge;
+        }
+        let beyond = header.sequence.wrapping_sub(self.seed.rcv_nxt);
+        let is_bare = segment.sequence_len() == 0;
+        // As any unacceptable segment (RFC 9293 §3.10.7.4, first step); there is no more to accept.
+        if is_bare && beyond <= u32::from(self.seed.window) {
+            Verdict::Nothing
+        } else {
+            Verdict::Acknowledge
+        }
+    }
+
+    /// Whether the SYN is later than everything of this connection (RFC 6191 §2).
+    fn is_of_new_connection(&self, syn: &Header) -> bool {
+        let is_later = Serial(syn.sequence).is_after(Serial(self.seed.rcv_nxt));
+        match (self.seed.ts_recent, syn.options.timestamps) {
+            (Some(recent), Some(stamps)) if stamps.value == recent => is_later,
+            (Some(recent), Some(stamps)) => Serial(stamps.value).is_after(Serial(recent)),
+            _ => is_later,
+        }
+    }
+
+    fn acknowledgement(&self, now: Instant, tuple: &FourTuple) -> Header {
+        let timestamps = self.seed.ts_recent.map(|echo_reply| Timestamps {
+            value: timestamp_clock(now, self.timestamp_offset),
+            echo_reply,
+        });
+        Header {
+            source_port: tuple.local.1,
+            destination_port: tuple.remote.1,
+            sequence: self.seed.snd_nxt,
+            acknowledgment: self.seed.rcv_nxt,
+            flags: Flags::ACK,
+            window: self.seed.window,
+            urgent_pointer: 0,
+            options: Options { timestamps, ..Options::default() },
+        }
+    }
+}

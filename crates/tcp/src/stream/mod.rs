@@ -1,0 +1,8 @@
+//! The two byte streams of a connection: what is to be delivered, and what has arrived. Knows
+//! sequence numbers, unwrapped, and nothing of segments.
+
+mod receive_buffer;
+mod send_buffer;
+
+pub(crate) use receive_buffer::{Inserted, ReceiveBuffer};
+pub(crate) use send_buffer::SendBuffer;

@@ -1,0 +1,224 @@
+//! Bytes that arrived: those in order wait for the application, those beyond a gap for the gap to
+//! close. Both lie in one ring at the place where the application will find them, so that a byte is
+//! copied once on its way in and once on its way out.
+
+use std::collections::VecDeque;
+
+use rexmit_core::RangeSet;
+
+use crate::wire::{MAX_SACK_BLOCKS, SackBlocks};
+
+/// What became of the bytes of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Inserted {
+    /// By how many bytes what is in order grew.
+    pub(crate) advanced: u64,
+    /// Part of a gap was closed.
+    pub(crate) has_filled: bool,
+    /// It lies, in part, beyond a gap.
+    pub(crate) is_beyond_gap: bool,
+    /// The first run of bytes in it that had arrived before, and the one after its last.
+    pub(crate) duplicate: Option<(u64, u64)>,
+    /// It was not taken, for one of the limits.
+    pub(crate) is_dropped: bool,
+}
+
+/// See the module. Bytes that were taken are never dropped.
+#[derive(Debug)]
+pub(crate) struct ReceiveBuffer {
+    /// The next sequence number in order.
+    next: u64,
+    /// Unread bytes up to `next`, and behind them the ring up to the highest byte held.
+    ring: VecDeque<u8>,
+    /// How many of these are in order.
+    readable: usize,
+    /// Sequence numbers beyond a gap.
+    held: RangeSet,
+    /// A number in each of the ranges that changed last, the newest first (RFC 2018 §4).
+    recent: [u64; MAX_SACK_BLOCKS],
+    max_held: usize,
+}
+
+impl ReceiveBuffer {
+    /// An empty buffer whose first byte will be `next`, for at most `max_held` runs beyond gaps.
+    pub(crate) const fn new(next: u64, max_held: usize) -> Self {
+        Self {
+            next,
+            ring: VecDeque::new(),
+            readable: 0,
+            held: RangeSet::new(),
+            recent: [0; MAX_SACK_BLOCKS],
+            max_held,
+        }
+    }
+
+    /// The next sequence number in order.
+    pub(crate) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes that the application can take.
+    pub(crate) const fn readable(&self) -> usize {
+        self.readable
+    }
+
+    /// Bytes kept, those beyond a gap and the gaps between them included.
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Whether something waits for a gap to close.
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// The bytes of a segment that begins at `start` arrive; those at `edge` and beyond are cut.
+    pub(crate) fn insert(&mut self, start: u64, bytes: &[u8], edge: u64) -> Inserted {
+        if start == self.next && self.held.is_empty() && start + bytes.len() as u64 <= edge {
+            self.ring.extend(bytes);
+            self.next += bytes.len() as u64;
+            self.readable += bytes.len();
+            return Inserted { advanced: bytes.len() as u64, ..Inserted::default() };
+        }
+        let end = start + bytes.len() as u64;
+        let duplicate = self.first_duplicate(start, end);
+        let (from, to) = (start.max(self.next), end.min(edge));
+        if from >= to {
+            return Inserted { duplicate, is_dropped: end > edge, ..Inserted::default() };
+        }
+        let is_beyond_gap = from > self.next;
+        if is_beyond_gap && self.is_full_for(from, to) {
+            return Inserted { duplicate, is_dropped: true, ..Inserted::default() };
+        }
+        let has_filled = !is_beyond_gap && !self.held.is_empty();
+        self.place(from, to, &bytes[(from - start) as usize..]);
+        let advanced = self.absorb();
+        if is_beyond_gap {
+            self.note_recent(from);
+        }
+        Inserted { advanced, has_filled, is_beyond_gap, duplicate, is_dropped: end > edge }
+    }
+
+    fn first_duplicate(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let run = if start < self.next {
+            (start, end.min(self.next))
+        } else {
+            let held = self.held.iter_from(start).next()?;
+            (start.max(*held.start()), end.min(held.end() + 1))
+        };
+        (run.0 < run.1).then_some(run)
+    }
+
+    /// Whether `from..to` would be one run more than may be held.
+    fn is_full_for(&self, from: u64, to: u64) -> bool {
+        let joins = self.held.iter_from(from - 1).next().is_some_and(|range| *range.start() <= to);
+        !joins && self.held.range_count() >= self.max_held
+    }
+
+    /// Copies what is new of `from..to`: of two versions of a byte the first is kept.
+    fn place(&mut self, from: u64, to: u64, bytes: &[u8]) {
+        let Self { next, ring, readable, held, .. } = self;
+        let base = *next - *readable as u64;
+        let len = (to - base) as usize;
+        if ring.len() < len {
+            ring.resize(len, 0);
+        }
+        held.insert_range(from, to - 1, |first, last| {
+            let new = &bytes[(first - from) as usize..=(last - from) as usize];
+            write_at(ring, (first - base) as usize, new);
+        });
+    }
+
+    /// What has come into order is no longer held.
+    fn absorb(&mut self) -> u64 {
+        let Some(first) = self.held.first().filter(|range| *range.start() <= self.next) else {
+            return 0;
+        };
+        let advanced = first.end() + 1 - self.next;
+        self.next += advanced;
+        self.readable += advanced as usize;
+        self.held.remove_below(self.next);
+        advanced
+    }
+
+    /// The range around `sequence` is the newest; the others that it has swallowed are forgotten.
+    fn note_recent(&mut self, sequence: u64) {
+        let Some(range) = self.held.iter_from(sequence).next() else { return };
+        let mut recent = [0; MAX_SACK_BLOCKS];
+        recent[0] = sequence;
+        let others = self.recent.iter().filter(|point| !range.contains(point));
+        for (place, &point) in recent[1..].iter_mut().zip(others) {
+            *place = point;
+        }
+        self.recent = recent;
+    }
+
+    /// Appends up to `count` blocks in the order of RFC 2018 §4: the one that changed last, then
+    /// those reported last, then any others.
+    pub(crate) fn report(&self, count: usize, blocks: &mut SackBlocks) {
+        if self.held.is_empty() || count == 0 {
+            return;
+        }
+        let mut told = [0; MAX_SACK_BLOCKS];
+        let mut number = 0;
+        let containing = |&point: &u64| {
+            self.held.iter_from(point).next().filter(|range| point > 0 && range.contains(&point))
+        };
+        let recent = self.recent.iter().filter_map(containing);
+        for range in recent.chain(self.held.iter().rev()) {
+            if number == count.min(MAX_SACK_BLOCKS) {
+                break;
+            }
+            if !told[..number].contains(range.start()) {
+                told[number] = *range.start();
+                number += 1;
+                blocks.push(*range.start() as u32, (*range.end() + 1) as u32);
+            }
+        }
+    }
+
+    /// Moves bytes in order to `into`; returns how many.
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> usize {
+        let count = into.len().min(self.readable);
+        let (front, back) = self.ring.as_slices();
+        let in_front = count.min(front.len());
+        into[..in_front].copy_from_slice(&front[..in_front]);
+        into[in_front..count].copy_from_slice(&back[..count - in_front]);
+        self.ring.drain(..count);
+        self.readable -= count;
+        count
+    }
+
+    /// Forgets what the application has not taken: it is gone.
+    pub(crate) fn discard(&mut self) {
+        self.readable = 0;
+        self.ring = VecDeque::new();
+        self.held = RangeSet::new();
+    }
+
+    /// What is beyond a gap will never be complete: the connection has ended.
+    pub(crate) fn discard_held(&mut self) {
+        self.ring.truncate(self.readable);
+        self.held = RangeSet::new();
+    }
+
+    /// Gives back memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        self.ring.shrink_to_fit();
+        self.held.release_memory();
+    }
+}
+
+fn write_at(ring: &mut VecDeque<u8>, at: usize, bytes: &[u8]) {
+    let (front, back) = ring.as_mut_slices();
+    let in_front = front.len().saturating_sub(at).min(bytes.len());
+    if in_front > 0 {
+        front[at..at + in_front].copy_from_slice(&bytes[..in_front]);
+    }
+    let rest = &bytes[in_front..];
+    let at = (at + in_front).saturating_sub(front.len());
+    back[at..at + rest.len()].copy_from_slice(rest);
+}
+
+#[cfg(test)]
+mod tests;
