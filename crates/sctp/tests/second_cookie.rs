@@ -4,6 +4,7 @@
 mod kit;
 
 use kit::*;
+use rexmit_sctp::wire::Init;
 use rexmit_sctp::{Event, FailReason};
 
 /// The tag of the peer after it has started anew.
@@ -329,6 +330,85 @@ fn late_collision_updates_the_tag_of_the_peer() {
     expect_packet!(s, [CookieAck]);
     expect_alive(&mut s);
     assert_eq!(s.events(), []);
+}
+
+/// A client whose peer begins at the same time, crashes, and begins again before its first cookie
+/// has come back: established with its first life, which sent one message. Returns the cookies of
+/// both lives; the TSNs of the second begin elsewhere, and `s.peer` is that one.
+fn established_with_the_first_of_two_lives() -> (Script, [Vec<u8>; 2]) {
+    let mut s = Script::client_with(|_, a| a.heartbeat_interval = None);
+    s.take_init();
+    let first_cookie = s.peer_begins();
+    let first = s.peer;
+    s.at(10).peer.tag = NEW_TAG;
+    let init = Init { initial_tsn: SECOND_LIFE_TSN, ..peer_init(NEW_TAG) };
+    s.peer_writes_under(0, |p| p.init(&init, extensions));
+    let second_cookie = s.take_init_ack();
+    let second = std::mem::replace(&mut s.peer, first);
+    s.peer_sends([CookieEcho(&first_cookie), Data(data(0, b"first life"))]);
+    expect_packet!(s, [CookieAck, Sack(_)]);
+    expect_event!(s, Event::Connected { .. });
+    expect_event!(s, Event::Readable);
+    assert_eq!(s.receive().unwrap(), "first life");
+    s.peer = second;
+    (s, [first_cookie, second_cookie])
+}
+
+/// Where the TSNs of the peer's second life begin.
+const SECOND_LIFE_TSN: u32 = 0x7000_0000;
+
+/// RFC 9260 §5.2.4 (B) in ESTABLISHED, from a peer that restarted twice within one handshake: a tag
+/// *and* TSNs that are new are those of another life, so that the association begins again. To go
+/// on would acknowledge TSNs that this life never sent.
+#[test]
+fn late_collision_with_new_tsns_is_a_restart() {
+    let (mut s, [_, cookie]) = established_with_the_first_of_two_lives();
+    let second = s.peer;
+    s.peer.tag = PEER_TAG;
+    let outstanding = s.send(b"to the first life");
+    expect_packet!(s, [Data(d)] if d.tsn == tsn(0));
+    s.peer = second;
+    let anew = rexmit_sctp::wire::Data { tsn: SECOND_LIFE_TSN, ..data(0, b"second life") };
+    s.peer_sends([CookieEcho(&cookie), Data(anew)]);
+    expect_packet!(s, [CookieAck, Sack(sack)] if sack.cumulative_tsn_ack == SECOND_LIFE_TSN);
+    expect_event!(s, Event::MessageFailed { id, reason: FailReason::AssociationEnded, .. }
+        if id == outstanding);
+    expect_event!(s, Event::PeerRestarted);
+    expect_event!(s, Event::Connected { .. });
+    expect_event!(s, Event::Readable);
+    assert_eq!(s.receive().unwrap(), "second life");
+    s.send(b"anew");
+    expect_packet!(s, [Data(d)] if (d.tsn, d.ssn) == (tsn(0), 0));
+    expect_alive(&mut s);
+    assert_eq!(s.endpoint.association_count(), 1);
+}
+
+/// The cookie of the first life comes a second time, delayed beyond the second life's: it is older,
+/// and says nothing (RFC 9260 §5.2.4 C).
+#[test]
+fn late_cookie_of_an_earlier_life_is_discarded() {
+    let (mut s, [first, second]) = established_with_the_first_of_two_lives();
+    s.peer_sends([CookieEcho(&second)]);
+    expect_packet!(s, [CookieAck]);
+    s.events();
+    s.peer_sends([CookieEcho(&first)]);
+    s.expect_silence();
+    assert_eq!(s.events(), []);
+    expect_alive(&mut s);
+}
+
+/// The same while we wait for SHUTDOWN COMPLETE: as with any restart, SHUTDOWN ACK again.
+#[test]
+fn late_collision_with_new_tsns_while_shutdown_ack_is_sent_is_refused() {
+    let (mut s, [_, cookie]) = established_with_the_first_of_two_lives();
+    let second = s.peer;
+    s.peer.tag = PEER_TAG;
+    s.peer_sends([Shutdown { cumulative_tsn_ack: tsn(0).wrapping_sub(1) }]);
+    expect_packet!(s, [ShutdownAck]);
+    s.peer_sends_under(second.endpoint_tag, [CookieEcho(&cookie)]);
+    expect_packet!(s, [Error { causes }, ShutdownAck] if {
+        causes.flatten().eq([Cause::CookieReceivedWhileShuttingDown])
+    });
 }
 
 /// RFC 9260 §5.2.4 (C): X M 0 0. A cookie of ours that comes late, with a tag of before: nothing.

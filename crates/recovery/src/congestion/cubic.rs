@@ -31,6 +31,8 @@ pub(super) struct Cubic {
     /// Growth below a byte, in bytes.
     fraction: f64,
     usage: Usage,
+    /// The window limited the sender when something was last acknowledged.
+    was_limited: bool,
 }
 
 /// One stage of congestion avoidance.
@@ -64,8 +66,11 @@ impl Stage {
 
 impl Cubic {
     /// Congestion avoidance begins with `cwnd` packets (RFC 9438 §4.2, §4.8, §4.10).
-    fn begin_stage(&self, now: Instant, cwnd: f64) -> Stage {
-        let w_max = self.w_max.filter(|&w_max| !self.is_after_timeout && w_max > cwnd);
+    fn begin_stage(&mut self, now: Instant, cwnd: f64) -> Stage {
+        if std::mem::take(&mut self.is_after_timeout) {
+            self.w_max = Some(cwnd);
+        }
+        let w_max = self.w_max.filter(|&w_max| w_max > cwnd);
         let k = w_max.map_or(0.0, |w_max| libm::cbrt((w_max - cwnd) / C));
         Stage { began: now, w_max: w_max.unwrap_or(cwnd), k, w_est: cwnd, unused_since: None }
     }
@@ -75,7 +80,10 @@ impl Cubic {
     fn growth(&mut self, window: &Window, acked: &Acked) -> f64 {
         let packet = window.packet as f64;
         let cwnd = (window.cwnd as f64 + self.fraction) / packet;
-        let mut stage = self.stage.unwrap_or_else(|| self.begin_stage(acked.now, cwnd));
+        let mut stage = match self.stage {
+            Some(stage) => stage,
+            None => self.begin_stage(acked.now, cwnd),
+        };
         stage.resume(acked.now);
         let segments_acked = acked.cumulative_bytes as f64 / packet;
         let alpha = if stage.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
@@ -112,6 +120,7 @@ impl Algorithm for Cubic {
             self.stage = None;
             self.fraction = 0.0;
         } else if sending.flight == 0
+            && self.was_limited
             && let Some(stage) = &mut self.stage
         {
             stage.resume(sending.now);
@@ -131,6 +140,7 @@ impl Algorithm for Cubic {
                 self.fraction -= whole as f64;
             }
         }
+        self.was_limited = is_limited;
         let is_idle = acked.flight_after == 0;
         if let Some(stage) = self.stage.as_mut().filter(|_| is_idle || !is_limited) {
             stage.unused_since.get_or_insert(acked.now);
@@ -153,3 +163,6 @@ impl Algorithm for Cubic {
         self.is_after_timeout = true;
     }
 }
+
+#[cfg(test)]
+mod tests;

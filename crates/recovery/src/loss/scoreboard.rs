@@ -31,7 +31,7 @@ impl Scoreboard {
     ) -> Option<u64> {
         let limit = (u64::from(threshold) - 1) * packet;
         let (mut units, mut bytes) = (0, 0);
-        acknowledged.iter().rev().flat_map(|range| range.rev()).find(|&unit| {
+        acknowledged.iter().rev().flat_map(Iterator::rev).find(|&unit| {
             units += 1;
             bytes += bytes_of(unit);
             units >= threshold || bytes > limit
@@ -117,5 +117,72 @@ impl Scoreboard {
             _ => last,
         };
         (cumulative > self.rescue_rxt && highest > cumulative).then_some(highest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Units of 1000 bytes fill a packet, those above 100 have 10 bytes.
+    fn frontier(blocks: &[(u64, u64)]) -> Option<u64> {
+        let bytes_of = |unit| if unit > 100 { 10 } else { 1000 };
+        Scoreboard::frontier(&set(blocks), 3, 1000, bytes_of)
+    }
+
+    fn set(blocks: &[(u64, u64)]) -> RangeSet {
+        let mut set = RangeSet::new();
+        for &(start, end) in blocks {
+            set.insert_range(start, end, |_, _| ());
+        }
+        set
+    }
+
+    /// RFC 6675 §4 `IsLost`: three SACKed sequences above, or more than two packets of bytes.
+    #[test]
+    fn a_hole_is_lost_below_three_acknowledged_units() {
+        assert_eq!(frontier(&[]), None);
+        assert_eq!(frontier(&[(4, 5)]), None);
+        assert_eq!(frontier(&[(4, 6)]), Some(4));
+        assert_eq!(frontier(&[(2, 2), (4, 4), (8, 8)]), Some(2));
+        assert_eq!(frontier(&[(2, 2), (4, 4), (8, 9)]), Some(4));
+        assert_eq!(frontier(&[(110, 111)]), None, "two, however small");
+        assert_eq!(frontier(&[(90, 90), (110, 111)]), Some(90), "three, however small");
+    }
+
+    /// After the packet size has shrunk a unit may be larger than a packet: two of them are more
+    /// than two packets.
+    #[test]
+    fn a_hole_is_lost_below_more_bytes_than_two_packets() {
+        let of = |blocks, bytes| Scoreboard::frontier(&set(blocks), 3, 1000, |_| bytes);
+        assert_eq!(of(&[(4, 5)], 1000), None, "two packets are not more than two");
+        assert_eq!(of(&[(4, 5)], 1001), Some(4));
+        assert_eq!(of(&[(5, 5)], 2001), Some(5));
+    }
+
+    #[test]
+    fn the_frontier_passes_each_hole_once() {
+        let mut board = Scoreboard::default();
+        let mut advance = |blocks: &[(u64, u64)], first, frontier| {
+            let mut judged = Vec::new();
+            board.advance(&set(blocks), first, frontier, |unit| judged.push(unit));
+            judged
+        };
+        assert_eq!(advance(&[(3, 3), (6, 8)], 1, 6), [1, 2, 4, 5]);
+        assert_eq!(advance(&[(3, 3), (6, 8)], 1, 6), []);
+        assert_eq!(advance(&[(6, 8), (11, 13), (15, 20)], 4, 12), [9, 10]);
+        assert_eq!(advance(&[(15, 20)], 14, 18), [14]);
+    }
+
+    #[test]
+    fn what_was_reneged_is_judged_again() {
+        let mut board = Scoreboard::default();
+        board.advance(&set(&[(3, 9)]), 1, 7, |_| ());
+        assert!(board.is_lost(4));
+        board.on_reneged(4);
+        assert!(!board.is_lost(4));
+        let mut judged = Vec::new();
+        board.advance(&set(&[(6, 9)]), 4, 7, |unit| judged.push(unit));
+        assert_eq!(judged, [4, 5]);
     }
 }

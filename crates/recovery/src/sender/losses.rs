@@ -33,9 +33,12 @@ impl<P> LossRecovery<P> {
             return;
         }
         self.judge_holes(progress, tracer);
-        // The first hole is lost: by this acknowledgement, or in the recovery that has just ended
-        // among units that left after it began, which is another window (RFC 6675 §5 step 2).
-        let is_told = progress.outcome.newly_acked > 0 || progress.outcome.newly_lost > 0;
+        // RFC 6675 §5 step 2: the first hole is lost, and something above was told just now. It may
+        // have been judged, and sent again, in the recovery before: what left after that began is
+        // another window.
+        let newest = progress.highest_newly_acked;
+        let is_told = newest.is_some_and(|unit| unit > progress.cumulative)
+            || progress.outcome.newly_lost > 0;
         if !is_recovering && is_told && self.scoreboard.is_lost(self.first) {
             self.scoreboard.on_recovery(self.first);
             let path = self.unit(self.first).map_or(0, |u| u.path);

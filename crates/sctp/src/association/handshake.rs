@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rexmit_core::Route;
+use rexmit_core::{Instant, Route};
 
 use super::state::{EchoedCookie, Setup};
 use super::transmit::Owed;
@@ -54,6 +54,7 @@ impl Association {
     /// Takes over what the peer said of itself.
     fn adopt(&mut self, peer: &PeerParameters) {
         self.peer_tag = peer.tag;
+        self.peer_initial_tsn = peer.initial_tsn;
         self.supports_forward_tsn = self.config.partial_reliability && peer.supports_forward_tsn;
         self.supports_re_config = self.config.stream_reset && peer.supports_re_config;
         let streams = self.config.outbound_streams.min(peer.inbound_streams);
@@ -202,6 +203,22 @@ impl Association {
             self.establish(cx, false);
         }
         self.owed.cookie_ack = true;
+    }
+
+    /// Whether `peer`, under our tag and a new one of its own, lives again: a peer that began once
+    /// and answered us under another tag did so with the same TSNs (RFC 9260 §5.2.1).
+    pub(crate) fn is_another_life(&self, peer: &PeerParameters) -> bool {
+        !self.state.is_setting_up() && peer.initial_tsn != self.peer_initial_tsn
+    }
+
+    /// A cookie that was made at `created` came back, and was good for this association.
+    pub(crate) fn on_cookie_used(&mut self, created: Instant) {
+        self.newest_cookie = self.newest_cookie.max(created);
+    }
+
+    /// Whether a cookie made at `created` is older than what is known of the peer by another.
+    pub(crate) fn is_older(&self, created: Instant) -> bool {
+        created < self.newest_cookie
     }
 
     /// COOKIE ECHO with our tag and a new one of the peer: both sides have begun at the same time

@@ -62,6 +62,10 @@ pub(crate) struct Association {
     identity: Identity,
     /// The peer's verification tag; 0 while it is not known.
     peer_tag: u32,
+    /// The peer's initial TSN, once the tag is known.
+    peer_initial_tsn: u32,
+    /// When the newest cookie of ours was made that came back for this association.
+    newest_cookie: Instant,
     supports_forward_tsn: bool,
     supports_re_config: bool,
     state: State,
@@ -87,6 +91,8 @@ impl Association {
     fn new(config: Arc<AssociationConfig>, identity: Identity, route: Route, state: State) -> Self {
         Self {
             peer_tag: 0,
+            peer_initial_tsn: 0,
+            newest_cookie: Instant::ZERO,
             supports_forward_tsn: false,
             supports_re_config: false,
             state,

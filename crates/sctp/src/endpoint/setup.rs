@@ -265,6 +265,7 @@ impl Endpoint {
         };
         if let Some(index) = index {
             self.call(now, index, |association, cx| {
+                association.on_cookie_used(cookie.created);
                 association.count_received(bytes);
                 association.on_packet(cx, (route, false), packet);
             });
@@ -344,13 +345,21 @@ impl Endpoint {
         let peer_matches = slot.association.peer_tag() == cookie.peer.tag;
         let has_ties = cookie.identity.tie_tags == own.tie_tags;
         let is_shutdown_ack_sent = slot.association.is_shutdown_ack_sent();
-        match (local_matches, peer_matches) {
+        let has_restarted = match (local_matches, peer_matches) {
             // A: the peer has restarted.
-            (false, false) if has_ties && is_shutdown_ack_sent => {
+            (false, false) => has_ties,
+            // B, but from a peer that restarted in the middle of the handshake.
+            (true, false) => slot.association.is_another_life(&cookie.peer),
+            _ => false,
+        };
+        match (local_matches, peer_matches) {
+            // The tag of an earlier life of the peer: as C.
+            (true, false) if slot.association.is_older(cookie.created) => None,
+            _ if has_restarted && is_shutdown_ack_sent => {
                 self.call(now, index, |association, _| association.refuse_restart());
                 None
             }
-            (false, false) if has_ties => {
+            _ if has_restarted => {
                 let identity = self.with_tie_tags(cookie.identity);
                 self.table.forget_addresses(index);
                 self.call(now, index, |association, cx| {

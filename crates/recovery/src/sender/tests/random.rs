@@ -8,7 +8,7 @@ use super::{BASE, FULL, Sender, TimeoutKind, UnitState};
 impl Sender {
     /// The laws. `is_sending_done`: what was judged lost has left, as far as it may.
     #[track_caller]
-    fn check(&self) {
+    pub(super) fn check(&self) {
         let (mut bytes, mut user_bytes, mut outstanding, mut lost) = (0, 0, 0, 0);
         let mut earliest = None;
         for (number, unit) in self.recovery.units() {
