@@ -39,9 +39,7 @@ impl Transport for Endpoint {
             Event::Connected { incoming, .. } => News::Connected { incoming: *incoming },
             Event::Readable => News::Readable,
             Event::Writable => News::Writable,
-            Event::Closed(reason) => {
-                News::Closed { is_orderly: *reason == CloseReason::Shutdown }
-            }
+            Event::Closed(reason) => News::Closed { is_orderly: *reason == CloseReason::Shutdown },
             _ => return None,
         };
         Some((*id, news))

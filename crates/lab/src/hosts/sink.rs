@@ -28,7 +28,14 @@ impl<T: Transport> Sink<T> {
     #[must_use]
     pub fn new(bin: Duration) -> Self {
         let goodput = Goodput::new(bin);
-        Self { open: FxHashMap::default(), goodput, accepted: 0, finished: 0, broken: 0, damaged: 0 }
+        Self {
+            open: FxHashMap::default(),
+            goodput,
+            accepted: 0,
+            finished: 0,
+            broken: 0,
+            damaged: 0,
+        }
     }
 
     /// Bytes of all connections over time.

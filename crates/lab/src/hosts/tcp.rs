@@ -34,9 +34,7 @@ impl Transport for Endpoint {
             Event::Connected { incoming, .. } => News::Connected { incoming: *incoming },
             Event::Readable => News::Readable,
             Event::Writable => News::Writable,
-            Event::Closed(reason) => {
-                News::Closed { is_orderly: *reason == CloseReason::Finished }
-            }
+            Event::Closed(reason) => News::Closed { is_orderly: *reason == CloseReason::Finished },
         };
         Some((*id, news))
     }

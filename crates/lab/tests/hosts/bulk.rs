@@ -143,9 +143,8 @@ fn sctp_and_tcp_share_a_network() {
     run(&mut network, seconds(200));
     let of_tcp = network.machine(dumbbell.right[0]).program::<Sink<Tcp>>().unwrap();
     let of_sctp = network.machine(dumbbell.right[1]).program::<Sink<Sctp>>().unwrap();
-    let rate = |goodput: &rexmit_lab::hosts::Goodput| {
-        goodput.bits_per_second(seconds(20), seconds(200))
-    };
+    let rate =
+        |goodput: &rexmit_lab::hosts::Goodput| goodput.bits_per_second(seconds(20), seconds(200));
     let (tcp, sctp) = (rate(of_tcp.goodput()), rate(of_sctp.goodput()));
     assert!(tcp + sctp > 0.85 * 10e6, "{tcp} and {sctp}");
     assert!(tcp.min(sctp) > 1e6, "neither starves: {tcp} and {sctp}");

@@ -19,15 +19,26 @@ pub(crate) const fn seconds(seconds: u64) -> Instant {
 
 /// A TCP endpoint that recovers as `profile` says and listens on [`PORT`].
 pub(crate) fn tcp(profile: &str, seed: &Seed) -> Tcp {
+    tcp_with(profile, seed, |_| {})
+}
+
+/// As [`tcp`], with changes to the configuration of connections.
+pub(crate) fn tcp_with(
+    profile: &str,
+    seed: &Seed,
+    change: impl FnOnce(&mut ConnectionConfig),
+) -> Tcp {
     let recovery = rexmit_tcp::recovery::RecoveryConfig::tcp_profile(profile);
-    let connection = ConnectionConfig {
+    let mut connection = ConnectionConfig {
         recovery: recovery.expect("a known profile"),
         sack: profile != "tcp-newreno",
         // No thin stream waits for its own acknowledgements.
         nagle: false,
         ..ConnectionConfig::default()
     };
-    let config = rexmit_tcp::EndpointConfig { connection: Arc::new(connection), ..Default::default() };
+    change(&mut connection);
+    let config =
+        rexmit_tcp::EndpointConfig { connection: Arc::new(connection), ..Default::default() };
     let mut endpoint = Tcp::new(config, seed).expect("a valid configuration");
     endpoint.listen(PORT, None).expect("a free port");
     endpoint
@@ -44,7 +55,11 @@ pub(crate) fn path(words: &str) -> PathConfig {
 }
 
 /// Hosts on both sides of 10 Mbit/s and 45 ms, with 100 packets of queue.
-pub(crate) fn dumbbell(seed: &Seed, left: Vec<Host>, right: Vec<Host>) -> (Network<Host>, Dumbbell) {
+pub(crate) fn dumbbell(
+    seed: &Seed,
+    left: Vec<Host>,
+    right: Vec<Host>,
+) -> (Network<Host>, Dumbbell) {
     let bottleneck = path("delay 45ms rate 10mbit limit 100");
     dumbbell_over(&bottleneck, seed, left, right)
 }

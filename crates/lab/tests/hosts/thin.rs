@@ -11,7 +11,7 @@ use rexmit_netsim::network::{Network, PointToPoint};
 use rexmit_netsim::path::PathConfig;
 use rexmit_netsim::source::Application;
 
-use crate::kit::{PORT, at, path, run, sctp, seconds, tcp};
+use crate::kit::{PORT, at, path, run, sctp, seconds, tcp, tcp_with};
 
 /// 100 bytes every 250 ms.
 fn every_250_ms(count: u64) -> Arc<ThinPlan> {
@@ -56,22 +56,40 @@ fn without_loss_every_message_takes_the_time_of_its_packet() {
             assert_eq!(record.latency(), Some(expected), "{record:?}");
         }
     };
-    stream(&plan, &path, 1, |seed| tcp("tcp-sack", seed), |sender, receiver| {
-        assert!(sender.is_finished());
-        for layer in [Layer::Transport, Layer::Application] {
-            all_took(receiver.records(layer, 0), 20 + 32 + 100);
-        }
-    });
+    stream(
+        &plan,
+        &path,
+        1,
+        |seed| tcp("tcp-sack", seed),
+        |sender, receiver| {
+            assert!(sender.is_finished());
+            for layer in [Layer::Transport, Layer::Application] {
+                all_took(receiver.records(layer, 0), 20 + 32 + 100);
+            }
+        },
+    );
     stream(&plan, &path, 1, sctp, |_, receiver| {
         for layer in [Layer::Transport, Layer::Application] {
             all_took(receiver.records(layer, 0), 20 + 12 + 16 + 100);
         }
     });
-    stream(&plan, &path, 1, |_| Datagrams::new(Some(PORT)), |_, receiver| {
-        for layer in [Layer::Transport, Layer::Application] {
-            all_took(receiver.records(layer, 0), 20 + 8 + 100);
-        }
-    });
+    stream(
+        &plan,
+        &path,
+        1,
+        |_| Datagrams::new(Some(PORT)),
+        |_, receiver| {
+            for layer in [Layer::Transport, Layer::Application] {
+                all_took(receiver.records(layer, 0), 20 + 8 + 100);
+            }
+        },
+    );
+}
+
+/// Without timestamps, because of which TCP drops what a retransmission has overtaken (PAWS): it
+/// would have arrived, and yet not be there.
+fn without_timestamps(profile: &str, seed: &Seed) -> rexmit_tcp::Endpoint {
+    tcp_with(profile, seed, |connection| connection.timestamps = false)
 }
 
 /// All messages in order, later ones waiting for earlier ones.
@@ -88,7 +106,12 @@ fn completes_in_order<T: Transport>(endpoint: impl Fn(&Seed) -> T, plan: &Arc<Th
             for (arrived, delivered) in arrived.iter().zip(&delivered) {
                 // A message is delivered when it and all before it have arrived.
                 latest = latest.max(arrived.delivered);
-                assert_eq!(delivered.delivered, latest, "{seed} {} {arrived:?}", std::any::type_name::<T>());
+                assert_eq!(
+                    delivered.delivered,
+                    latest,
+                    "{seed} {} {arrived:?}",
+                    std::any::type_name::<T>()
+                );
                 waited += u64::from(arrived.delivered < delivered.delivered);
             }
             assert!(waited > 0, "some arrive before an earlier one");
@@ -98,8 +121,8 @@ fn completes_in_order<T: Transport>(endpoint: impl Fn(&Seed) -> T, plan: &Arc<Th
 
 #[test]
 fn thin_streams_over_tcp_complete_in_order() {
-    completes_in_order(|seed| tcp("tcp-sack", seed), &every_250_ms(2000));
-    completes_in_order(|seed| tcp("tcp-newreno", seed), &every_250_ms(2000));
+    completes_in_order(|seed| without_timestamps("tcp-sack", seed), &every_250_ms(2000));
+    completes_in_order(|seed| without_timestamps("tcp-newreno", seed), &every_250_ms(2000));
 }
 
 #[test]
@@ -114,7 +137,7 @@ fn applications_of_all_sizes_complete_over_every_transport() {
         let source = application.source(start, &Seed::from_u64(9));
         let plan = Arc::new(ThinPlan::new(source, seconds(600)));
         assert!(plan.messages().len() > 1000);
-        completes_in_order(|seed| tcp("tcp-sack", seed), &plan);
+        completes_in_order(|seed| without_timestamps("tcp-sack", seed), &plan);
         completes_in_order(sctp, &plan);
     }
 }
@@ -122,18 +145,24 @@ fn applications_of_all_sizes_complete_over_every_transport() {
 #[test]
 fn udp_loses_what_the_path_loses() {
     let plan = every_250_ms(4000);
-    stream(&plan, &path("delay 50ms loss 5%"), 1, |_| Datagrams::new(Some(PORT)), |_, receiver| {
-        let lost = 4000 - receiver.delivered();
-        // 200 expected, standard deviation 14.
-        assert!((130..270).contains(&lost), "{lost}");
-        let latency = receiver.latency(Layer::Application);
-        assert_eq!(latency.count(), receiver.delivered());
-        assert_eq!(latency.quantile(1.0), Duration::from_millis(50));
-        let missing = |record: &rexmit_lab::measure::MessageRecord| record.delivered.is_none();
-        let records = receiver.records(Layer::Application, 7);
-        assert_eq!(records.iter().filter(|record| missing(record)).count() as u64, lost);
-        assert!(records.iter().all(|record| record.connection == 7));
-    });
+    stream(
+        &plan,
+        &path("delay 50ms loss 5%"),
+        1,
+        |_| Datagrams::new(Some(PORT)),
+        |_, receiver| {
+            let lost = 4000 - receiver.delivered();
+            // 200 expected, standard deviation 14.
+            assert!((130..270).contains(&lost), "{lost}");
+            let latency = receiver.latency(Layer::Application);
+            assert_eq!(latency.count(), receiver.delivered());
+            assert_eq!(latency.quantile(1.0), Duration::from_millis(50));
+            let missing = |record: &rexmit_lab::measure::MessageRecord| record.delivered.is_none();
+            let records = receiver.records(Layer::Application, 7);
+            assert_eq!(records.iter().filter(|record| missing(record)).count() as u64, lost);
+            assert!(records.iter().all(|record| record.connection == 7));
+        },
+    );
 }
 
 #[test]
@@ -142,8 +171,10 @@ fn a_message_that_waits_for_the_connection_or_for_room_waits_all_the_same() {
     let source = (0..100).map(|_| (Instant::ZERO, 1000));
     let plan = Arc::new(ThinPlan::new(source, Instant::FAR_FUTURE));
     let endpoint = |seed: &Seed| {
-        let connection = rexmit_tcp::ConnectionConfig { send_buffer_bytes: 5000, ..Default::default() };
-        let config = rexmit_tcp::EndpointConfig { connection: connection.into(), ..Default::default() };
+        let connection =
+            rexmit_tcp::ConnectionConfig { send_buffer_bytes: 5000, ..Default::default() };
+        let config =
+            rexmit_tcp::EndpointConfig { connection: connection.into(), ..Default::default() };
         let mut endpoint = rexmit_tcp::Endpoint::new(config, seed).unwrap();
         endpoint.listen(PORT, None).unwrap();
         endpoint

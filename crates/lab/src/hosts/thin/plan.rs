@@ -128,7 +128,10 @@ mod tests {
         let plan = ThinPlan::new(source.into_iter(), Instant::from_millis(20));
         assert_eq!(plan.messages().len(), 2);
         assert_eq!(plan.total_bytes(), 13);
-        assert_eq!((plan.place(0), plan.place(1), plan.place(2)), (Some((0, 10)), Some((10, 13)), None));
+        assert_eq!(
+            (plan.place(0), plan.place(1), plan.place(2)),
+            (Some((0, 10)), Some((10, 13)), None)
+        );
         assert_eq!([0, 9, 10, 12, 13].map(|at| plan.at_offset(at)), [0, 0, 1, 1, 2]);
     }
 }
