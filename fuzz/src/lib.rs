@@ -15,6 +15,7 @@
 
 mod endpoint;
 mod sctp_packet;
+pub mod tcp;
 
 pub use endpoint::{Act, Aim, Exchange, Script, SendDraft};
 pub use sctp_packet::{ChunkDraft, PacketDraft};

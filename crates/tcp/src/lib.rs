@@ -14,6 +14,29 @@
 //!   [`EndpointConfig`].
 //! - A listener keeps the state of `syn_backlog` handshakes; under a flood it goes on with SYN
 //!   cookies and keeps none.
+//!
+//! # Where it departs from RFC 9293 and its companions, or chooses
+//! - §3.10.4: finishing before the connection is established queues the FIN behind the data; only
+//!   closing with nothing queued deletes a connection in SYN-SENT.
+//! - §3.10.7.4, first check: an empty segment right behind a full window is acceptable, since a
+//!   peer that has filled the window sends its acknowledgements there; and what meets a closed
+//!   window at RCV.NXT has its ACK, RST and FIN looked at.
+//! - §3.10.7.4: a SYN that comes again in SYN-RECEIVED is answered by the SYN-ACK, not by an ACK,
+//!   which a client in SYN-SENT could not use.
+//! - §3.10.7.4: an empty unacceptable segment is answered once in 100 ms.
+//! - §3.8.6.2.2: a window is announced between two acknowledgements only once it has doubled.
+//! - §3.8.3: there is no notice at R1; reaching R2 ends the connection.
+//! - §3.8.5: that data are urgent is not told; they are ordinary data.
+//! - §3.9.2: ICMP messages, type of service and source routes are the driver's business; the path
+//!   MTU is not discovered, and a segment never holds more than the configured MSS.
+//! - RFC 5961 §7: the limit of challenge ACKs is drawn anew each second, so that nobody can count
+//!   it out. A RST behind data held beyond a gap is challenged like any other.
+//! - RFC 5681 §3.2: segments lost side by side leave again in one where they fit, and new data fill
+//!   it up.
+//! - RFC 7323 §3.2: a segment without the timestamps agreed on is dropped silently, as it says it
+//!   should be, unless it is a RST.
+//! - RFC 7323 §4: the ledger of what was sent measures round trips; echoes do for what was sent
+//!   again.
 
 mod config;
 mod connection;

@@ -21,7 +21,7 @@ pub struct ConnectionStatistics {
     pub cwnd: u64,
     /// Slow start threshold in bytes.
     pub ssthresh: u64,
-    /// Payload bytes in flight.
+    /// Bytes of sequence space in flight: payload, and one for a FIN.
     pub bytes_in_flight: u64,
     /// SND.WND: what the peer offered last, in bytes.
     pub send_window: u64,

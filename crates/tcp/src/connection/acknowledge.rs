@@ -9,21 +9,18 @@ use rexmit_recovery::LossDetection;
 use super::outbound::{Outbound, PATH};
 use super::report::{Reports, blocks_of};
 use super::timestamps::timestamp_clock;
-use super::{Arrival, Connection, Context, Next, State, Timer};
-use crate::event::Event;
+use super::{Arrival, Connection, Context, Next, State};
 use crate::wire::Flags;
 
 impl Connection {
     /// The rest of the fifth check.
     pub(super) fn on_ack(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) -> Next {
-        match self.state {
-            State::SynReceived => {
-                if self.on_ack_of_syn(cx, arrival) == Next::Stop {
-                    return Next::Stop;
-                }
-            }
-            State::TimeWait => return Next::Continue,
-            _ => {}
+        if self.state == State::SynReceived && self.on_ack_of_syn(cx, arrival) == Next::Stop {
+            return Next::Stop;
+        }
+        // In TIME-WAIT nothing is outstanding (and the last window does not matter).
+        if self.state == State::TimeWait {
+            return Next::Continue;
         }
         if arrival.ack < self.out.snd_una {
             return Next::Continue;
@@ -122,64 +119,6 @@ impl Connection {
         out.window_told_by = told_by;
         out.window_end = arrival.ack + window;
         out.max_window = out.max_window.max(window);
-    }
-
-    /// Tells the application that there is room again, if it waits for that.
-    fn tell_writable(&mut self, cx: &mut Context<'_>) {
-        let limit = self.config.send_buffer_bytes;
-        let has_room = self.out.buffer.len() <= limit - limit / 4;
-        if has_room && !self.out.is_finishing() && std::mem::take(&mut self.out.is_writer_waiting) {
-            cx.emit(Event::Writable);
-        }
-    }
-
-    /// Takes bytes from the application (RFC 9293 §3.10.2).
-    pub(crate) fn send(
-        &mut self,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Result<usize, crate::SendError> {
-        let is_open = matches!(
-            self.state,
-            State::SynSent | State::SynReceived | State::Established | State::CloseWait
-        );
-        if !is_open || self.out.is_finishing() {
-            return Err(crate::SendError::Closing);
-        }
-        let taken = self.out.buffer.push(bytes, self.config.send_buffer_bytes);
-        self.out.is_writer_waiting |= taken < bytes.len();
-        self.traffic.payload_accepted_bytes += taken as u64;
-        self.out.recovery.begin_opportunity();
-        self.watch_window(cx);
-        Ok(taken)
-    }
-
-    /// Consecutive timeouts end the connection (RFC 9293 §3.8.3, R2); a closed window that the peer
-    /// confirms does not count (§3.8.6.1, MUST-37).
-    pub(super) fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
-        while self.state.may_send_data()
-            && let Some(path) = self.out.recovery.due_path(cx.now)
-        {
-            let is_confirmed = self.on_timeout_kind(cx, path);
-            if is_confirmed {
-                continue;
-            }
-            self.out.unanswered += 1;
-            if self.out.unanswered > self.config.max_retransmits {
-                return self.end(cx, Some(crate::event::CloseReason::TimedOut), None);
-            }
-        }
-    }
-
-    /// Nothing has happened for a while.
-    pub(super) fn on_release(&mut self, cx: &Context<'_>) {
-        let quiet_at = self.silence.heard_at + super::keep_alive::QUIET;
-        if cx.now < quiet_at {
-            self.timers.arm(Timer::Release, quiet_at);
-        } else {
-            self.out.release_memory();
-            self.inbound.buffer.release_memory();
-        }
     }
 }
 

@@ -3,7 +3,28 @@
 use rexmit_core::Instant;
 use rexmit_core::trace::Tracer;
 
-use super::outbound::{Outbound, PATH, Piece};
+use super::outbound::{Fin, Outbound, PATH, Piece};
+use super::{Connection, Context};
+use crate::event::CloseReason;
+
+impl Connection {
+    /// Consecutive timeouts end the connection (RFC 9293 §3.8.3, R2); a closed window that the peer
+    /// confirms does not count (§3.8.6.1, MUST-37).
+    pub(super) fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
+        while self.state.may_send_data()
+            && let Some(path) = self.out.recovery.due_path(cx.now)
+        {
+            let is_confirmed = self.on_timeout_kind(cx, path);
+            if is_confirmed {
+                continue;
+            }
+            self.out.unanswered += 1;
+            if self.out.unanswered > self.config.max_retransmits {
+                return self.end(cx, Some(CloseReason::TimedOut), None);
+            }
+        }
+    }
+}
 
 impl Outbound {
     /// The next segment to be sent again, if one may leave: lost units that follow each other go
@@ -26,6 +47,9 @@ impl Outbound {
             whole.has_fin |= piece.has_fin;
             unit = next;
         }
+        if unit + 1 == self.recovery.next_unit() {
+            self.add_new(now, &mut whole, room);
+        }
         self.recovery.end_packet(now, tracer);
         Some(self.without_acknowledged(whole))
     }
@@ -36,6 +60,25 @@ impl Outbound {
         let fits = !whole.has_fin && whole.len + beside.len <= room;
         let is_lost = fits && self.recovery.next_lost_after(unit) == Some(unit + 1);
         is_lost.then_some(unit + 1)
+    }
+
+    /// Behind the last that left before new data follow, if they fill the segment or are all there
+    /// is: else a refused probe would travel alone, and what waits behind it for a round trip more.
+    fn add_new(&mut self, now: Instant, whole: &mut Piece, room: u32) {
+        let left = u64::from(room - whole.len);
+        let len = self.unsent().min(self.usable_window()).min(left);
+        let is_last = len == self.unsent();
+        let has_fin = is_last && self.fin == Fin::Queued && self.usable_window() > len;
+        let is_worth_it = self.has_unsent() && (is_last || len == left) && (len > 0 || has_fin);
+        let bytes = len + u64::from(has_fin);
+        let fits = self.flight().bytes + bytes <= self.recovery.window(PATH).cwnd();
+        if !is_worth_it || !fits {
+            return;
+        }
+        let piece = Piece { start: self.snd_nxt, len: len as u32, has_fin };
+        self.send_piece(now, piece);
+        whole.len += piece.len;
+        whole.has_fin = has_fin;
     }
 
     /// With nothing lost and nothing new: what a recovery repeats to keep acknowledgements coming.

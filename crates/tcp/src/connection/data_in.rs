@@ -57,10 +57,11 @@ impl Connection {
         }
     }
 
-    /// An unacceptable segment with data that has all arrived before is reported (RFC 2883 §4).
+    /// What an unacceptable segment holds that had arrived before is reported (RFC 2883 §4).
     pub(super) fn note_duplicate(&mut self, arrival: &Arrival<'_>) {
         let end = arrival.seq + arrival.payload.len() as u64;
-        if end <= self.inbound.rcv_nxt() {
+        let end = end.min(self.inbound.buffer.next());
+        if arrival.seq < end {
             self.traffic.duplicates_received += 1;
             self.inbound.duplicate = Some((arrival.seq, end));
         }
@@ -71,9 +72,6 @@ impl Connection {
         if !self.inbound.is_readable_told && self.has_unread() && self.may_read() {
             self.inbound.is_readable_told = true;
             cx.emit(Event::Readable);
-        }
-        if !self.timers.is_armed(Timer::Release) {
-            self.timers.arm(Timer::Release, cx.now + super::keep_alive::QUIET);
         }
     }
 

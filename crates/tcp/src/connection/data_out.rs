@@ -1,9 +1,41 @@
-//! New data: how much of it may leave as the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
+//! New data: what the application gives (RFC 9293 §3.10.2), and how much of it may leave as the next
+//! segment (§3.7.4, §3.8.6.2.1).
 
 use rexmit_core::Instant;
 use rexmit_core::trace::Tracer;
 
 use super::outbound::{Fin, Outbound, PATH, Piece};
+use super::{Connection, Context, State};
+use crate::error::SendError;
+use crate::event::Event;
+
+impl Connection {
+    /// Takes bytes from the application (RFC 9293 §3.10.2).
+    pub(crate) fn send(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<usize, SendError> {
+        let is_open = matches!(
+            self.state,
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait
+        );
+        if !is_open || self.out.is_finishing() {
+            return Err(SendError::Closing);
+        }
+        let taken = self.out.buffer.push(bytes, self.config.send_buffer_bytes);
+        self.out.is_writer_waiting |= taken < bytes.len();
+        self.traffic.payload_accepted_bytes += taken as u64;
+        self.out.recovery.begin_opportunity();
+        self.watch_window(cx);
+        Ok(taken)
+    }
+
+    /// Tells the application that there is room again, if it waits for that.
+    pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
+        let limit = self.config.send_buffer_bytes;
+        let has_room = self.out.buffer.len() <= limit - limit / 4;
+        if has_room && !self.out.is_finishing() && std::mem::take(&mut self.out.is_writer_waiting) {
+            cx.emit(Event::Writable);
+        }
+    }
+}
 
 impl Outbound {
     /// The payload length of the next new segment, if it may leave with `room` for payload: full
@@ -51,17 +83,22 @@ impl Outbound {
         // With nothing but the FIN to send it probes the window itself.
         let has_fin = is_last && (len == 0 || self.usable_window() > u64::from(len));
         let piece = Piece { start: self.snd_nxt, len, has_fin };
-        let bytes = len + u32::from(has_fin);
         self.recovery.begin_packet(PATH);
-        let unit = self.recovery.send_new(now, bytes, bytes, piece);
+        self.send_piece(now, piece);
         self.recovery.end_packet(now, tracer);
+        Some(piece)
+    }
+
+    /// A new unit goes into the packet being built.
+    pub(super) fn send_piece(&mut self, now: Instant, piece: Piece) {
+        let bytes = piece.len + u32::from(piece.has_fin);
+        let unit = self.recovery.send_new(now, bytes, bytes, piece);
         if piece.end() > self.window_end {
             self.on_probe_sent(now, unit);
         }
         self.snd_nxt = piece.end();
-        if has_fin {
+        if piece.has_fin {
             self.fin = Fin::Sent;
         }
-        Some(piece)
     }
 }

@@ -26,11 +26,19 @@ pub(super) struct Handshake {
     repeats: u32,
     /// This connection did not send it: a cookie came back.
     is_cookie: bool,
+    /// It left again, for a SYN that came again: which copy is acknowledged is not known (Karn).
+    is_ambiguous: bool,
 }
 
 impl Handshake {
     pub(super) fn new(now: Instant, config: &ConnectionConfig) -> Self {
-        Self { sent_at: now, rto: config.recovery.rto.initial, repeats: 0, is_cookie: false }
+        Self {
+            sent_at: now,
+            rto: config.recovery.rto.initial,
+            repeats: 0,
+            is_cookie: false,
+            is_ambiguous: false,
+        }
     }
 }
 
@@ -182,8 +190,9 @@ impl Connection {
         self.timers.stop(Timer::Syn);
         self.owed.syn = false;
         let was_repeated = self.handshake.repeats > 0;
-        let by_clock =
-            (!was_repeated && !self.handshake.is_cookie).then(|| cx.now - self.handshake.sent_at);
+        let Handshake { sent_at, is_cookie, is_ambiguous, .. } = self.handshake;
+        let is_measured = !was_repeated && !is_cookie && !is_ambiguous;
+        let by_clock = is_measured.then(|| cx.now - sent_at);
         if let Some(rtt) = by_clock.or_else(|| self.round_trip_by_echo(cx, arrival)) {
             self.out.recovery.on_rtt_sample(cx.now, super::outbound::PATH, rtt, &mut cx.tracer());
         }
@@ -220,6 +229,8 @@ impl Connection {
                 self.handshake.sent_at = now;
             }
             self.timers.arm(Timer::Syn, now + self.handshake.rto);
+        } else {
+            self.handshake.is_ambiguous = true;
         }
     }
 }

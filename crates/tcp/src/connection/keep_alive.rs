@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-use super::{Connection, Context, Timer};
+use super::{Connection, Context, State, Timer};
 use crate::event::CloseReason;
 
 /// After this time without a segment memory that is not in use goes back.
@@ -54,6 +54,24 @@ impl Connection {
             self.traffic.keep_alives_sent += 1;
             self.owed.keep_alive = true;
             self.timers.arm(Timer::KeepAlive, cx.now + keep_alive.interval);
+        }
+    }
+
+    /// Memory is to go back once nothing happens for a while.
+    pub(super) fn watch_quiet(&mut self, now: Instant) {
+        if self.state != State::Closed && !self.timers.is_armed(Timer::Release) {
+            self.timers.arm(Timer::Release, now + QUIET);
+        }
+    }
+
+    /// Nothing has happened for a while.
+    pub(super) fn on_release(&mut self, cx: &Context<'_>) {
+        let quiet_at = self.silence.heard_at + QUIET;
+        if cx.now < quiet_at {
+            self.timers.arm(Timer::Release, quiet_at);
+        } else {
+            self.out.release_memory();
+            self.inbound.buffer.release_memory();
         }
     }
 }

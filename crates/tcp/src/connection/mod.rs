@@ -140,7 +140,6 @@ impl Connection {
     pub(crate) fn on_segment(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         self.traffic.segments_received += 1;
         self.traffic.bytes_received += wire_len(segment);
-        self.hear_peer(cx.now);
         self.out.recovery.begin_opportunity();
         match self.state {
             State::Closed => {}
@@ -152,12 +151,14 @@ impl Connection {
     /// RFC 9293 §3.10.7.4, in its order.
     fn on_segment_in_sequence(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         let Some(arrival) = self.examine(cx, segment) else { return };
+        self.hear_peer(cx.now);
         if self.on_ack(cx, &arrival) == Next::Stop {
             return;
         }
         self.on_text(cx, &arrival);
         self.on_fin(cx, &arrival);
         self.tell_readable(cx);
+        self.watch_quiet(cx.now);
     }
 
     /// Every timer that is due.

@@ -18,7 +18,7 @@ use crate::wire::{Flags, Header, Segment};
 #[derive(Debug)]
 pub(super) struct Listener {
     config: Arc<ConnectionConfig>,
-    /// Tells it from a later one on the same port.
+    /// Connections in SYN-RECEIVED on this port.
     pub(super) half_open: usize,
 }
 

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 /// TCP's IP protocol number.
 const TCP: u8 = 6;
+/// Sums that are made side by side.
+const LANES: usize = 8;
 
 /// A one's complement sum under way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,20 +15,27 @@ impl Sum {
     /// Adds `bytes`; an odd number of them is filled up with a zero, so only the last part may
     /// have one.
     #[must_use]
-    pub fn add(self, bytes: &[u8]) -> Self {
+    pub fn with(self, bytes: &[u8]) -> Self {
         // Sixteen-bit words may be added in any width and byte order as long as carries come back
-        // in (RFC 1071 §2); 32-bit words in a 64-bit sum need that only at the end.
-        let mut sum = self.0;
-        let mut words = bytes.chunks_exact(4);
+        // in (RFC 1071 §2); 32-bit words in a 64-bit sum need that only at the end. Eight sums that
+        // do not wait for each other are what the compiler makes the fastest code of.
+        let mut lanes = [0; LANES];
+        let mut blocks = bytes.chunks_exact(LANES * 4);
+        for block in &mut blocks {
+            for (lane, word) in lanes.iter_mut().zip(block.chunks_exact(4)) {
+                *lane += word_of(word);
+            }
+        }
+        let mut sum = self.0 + lanes.iter().sum::<u64>();
+        let mut words = blocks.remainder().chunks_exact(4);
         for word in &mut words {
-            let word = <[u8; 4]>::try_from(word).expect("a chunk of four");
-            sum += u64::from(u32::from_ne_bytes(word));
+            sum += word_of(word);
         }
         let rest = words.remainder();
         if !rest.is_empty() {
             let mut last = [0; 4];
             last[..rest.len()].copy_from_slice(rest);
-            sum += u64::from(u32::from_ne_bytes(last));
+            sum += word_of(&last);
         }
         Self(fold32(sum))
     }
@@ -42,6 +51,10 @@ impl Sum {
     }
 }
 
+fn word_of(four: &[u8]) -> u64 {
+    u32::from_ne_bytes(four.try_into().expect("a chunk of four")).into()
+}
+
 const fn fold32(sum: u64) -> u64 {
     let sum = (sum & 0xFFFF_FFFF) + (sum >> 32);
     (sum & 0xFFFF_FFFF) + (sum >> 32)
@@ -52,10 +65,10 @@ const fn fold32(sum: u64) -> u64 {
 #[must_use]
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, len: usize) -> Sum {
     let address = |sum: Sum, address: IpAddr| match address {
-        IpAddr::V4(v4) => sum.add(&v4.octets()),
-        IpAddr::V6(v6) => sum.add(&v6.octets()),
+        IpAddr::V4(v4) => sum.with(&v4.octets()),
+        IpAddr::V6(v6) => sum.with(&v6.octets()),
     };
     let sum = address(address(Sum::default(), source), destination);
     let len = u32::try_from(len).unwrap_or(u32::MAX);
-    sum.add(&len.to_be_bytes()).add(&[0, 0, 0, TCP])
+    sum.with(&len.to_be_bytes()).with(&[0, 0, 0, TCP])
 }

@@ -3,7 +3,9 @@
 mod checksum;
 mod options;
 mod segment;
+#[cfg(test)]
+mod tests;
 
 pub use checksum::{Sum, pseudo_header};
-pub use options::{MAX_SACK_BLOCKS, Options, SackBlocks, Timestamps};
+pub use options::{MAX_OPTIONS_LEN, MAX_SACK_BLOCKS, Options, SackBlocks, Timestamps};
 pub use segment::{Flags, HEADER_LEN, Header, ParseError, Segment};

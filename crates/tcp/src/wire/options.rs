@@ -3,6 +3,9 @@
 /// Most SACK blocks that fit the option space (RFC 2018 §3).
 pub const MAX_SACK_BLOCKS: usize = 4;
 
+/// Bytes that a header has for options.
+pub const MAX_OPTIONS_LEN: usize = 40;
+
 mod kind {
     pub(super) const END: u8 = 0;
     pub(super) const NOP: u8 = 1;
@@ -118,17 +121,28 @@ impl Options {
         }
     }
 
-    /// Bytes they take on the wire, padding included. They always fit when at most three SACK
-    /// blocks go with timestamps.
+    /// Bytes they take on the wire, padding included: at most [`MAX_OPTIONS_LEN`], for which SACK
+    /// blocks are left out if need be.
     #[must_use]
     pub fn wire_len(&self) -> usize {
-        let sack = match self.sack.as_slice().len() {
-            0 => 0,
-            blocks => 4 + 8 * blocks,
-        };
-        let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
-        let permitted = if self.sack_permitted { 4 } else { 0 };
-        self.mss.map_or(0, |_| 4) + self.window_scale.map_or(0, |_| 4) + permitted + timestamps + sack
+        match self.sack_blocks_that_fit() {
+            [] => self.len_without_sack(),
+            blocks => self.len_without_sack() + 4 + 8 * blocks.len(),
+        }
+    }
+
+    fn len_without_sack(&self) -> usize {
+        let len = |is_there, len| if is_there { len } else { 0 };
+        len(self.mss.is_some(), 4)
+            + len(self.window_scale.is_some(), 4)
+            + len(self.sack_permitted, 4)
+            + len(self.timestamps.is_some(), 12)
+    }
+
+    fn sack_blocks_that_fit(&self) -> &[(u32, u32)] {
+        let room = (MAX_OPTIONS_LEN - self.len_without_sack()).saturating_sub(4) / 8;
+        let blocks = self.sack.as_slice();
+        &blocks[..room.min(blocks.len())]
     }
 
     /// Appends the options, each padded to a multiple of four bytes.
@@ -148,7 +162,7 @@ impl Options {
             out.extend_from_slice(&value.to_be_bytes());
             out.extend_from_slice(&echo_reply.to_be_bytes());
         }
-        let blocks = self.sack.as_slice();
+        let blocks = self.sack_blocks_that_fit();
         if !blocks.is_empty() {
             out.extend_from_slice(&[kind::NOP, kind::NOP, kind::SACK, 2 + 8 * blocks.len() as u8]);
             for (left, right) in blocks {

@@ -94,7 +94,7 @@ impl<'a> Segment<'a> {
             return Err(ParseError::BadOffset);
         }
         let payload = bytes.get(header_len..).ok_or(ParseError::Truncated)?;
-        if pseudo_header(source, destination, bytes.len()).add(bytes).finish() != 0 {
+        if pseudo_header(source, destination, bytes.len()).with(bytes).finish() != 0 {
             return Err(ParseError::BadChecksum);
         }
         let options = &bytes[HEADER_LEN..header_len];
@@ -132,18 +132,39 @@ impl Header {
     ) {
         out.clear();
         let header_len = HEADER_LEN + self.options.wire_len();
-        out.extend_from_slice(&self.source_port.to_be_bytes());
-        out.extend_from_slice(&self.destination_port.to_be_bytes());
-        out.extend_from_slice(&self.sequence.to_be_bytes());
-        out.extend_from_slice(&self.acknowledgment.to_be_bytes());
-        out.extend_from_slice(&[(header_len as u8 / 4) << 4, self.flags.0]);
-        out.extend_from_slice(&self.window.to_be_bytes());
-        out.extend_from_slice(&[0, 0]);
-        out.extend_from_slice(&self.urgent_pointer.to_be_bytes());
+        let [sp, sq] = self.source_port.to_be_bytes();
+        let [dp, dq] = self.destination_port.to_be_bytes();
+        let [s, t, u, v] = self.sequence.to_be_bytes();
+        let [a, b, c, d] = self.acknowledgment.to_be_bytes();
+        let [w, x] = self.window.to_be_bytes();
+        let [y, z] = self.urgent_pointer.to_be_bytes();
+        let offset = (header_len as u8 / 4) << 4;
+        out.extend_from_slice(&[
+            sp,
+            sq,
+            dp,
+            dq,
+            s,
+            t,
+            u,
+            v,
+            a,
+            b,
+            c,
+            d,
+            offset,
+            self.flags.0,
+            w,
+            x,
+            0,
+            0,
+            y,
+            z,
+        ]);
         self.options.write(out);
         out.extend_from_slice(payload.0);
         out.extend_from_slice(payload.1);
-        let checksum = pseudo_header(source, destination, out.len()).add(out).finish();
+        let checksum = pseudo_header(source, destination, out.len()).with(out).finish();
         out[16..18].copy_from_slice(&checksum.to_be_bytes());
     }
 }

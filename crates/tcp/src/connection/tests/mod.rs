@@ -1,6 +1,19 @@
-//! Two connections against each other, over a link that a test can bend.
+//! Two connections against each other, over a link that a test can bend, and packet scripts: one
+//! connection and a peer driven by hand.
 
+mod acks;
+mod blind;
+mod closing;
+mod costs;
+mod handshake;
+mod hostile;
+mod keep_alive;
+mod loss;
+mod nagle;
 mod pair;
+mod paws;
+mod script;
+mod windows;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -74,25 +74,3 @@ fn data_survives_loss_reordering_and_duplication_whatever_is_agreed_on() {
         });
     }
 }
-
-#[test]
-fn zz_size() {
-    let pair = Pair::established(config(), config());
-    eprintln!("SIZE {}", std::mem::size_of::<Connection>());
-    eprintln!(
-        "rec {} out {} inb {}",
-        std::mem::size_of::<rexmit_recovery::LossRecovery<super::outbound::Piece>>(),
-        std::mem::size_of::<Outbound>(),
-        std::mem::size_of::<Inbound>()
-    );
-    drop(pair);
-    let info = allocation_counter::measure(|| {
-        let mut pair = Pair::established(config(), config());
-        pair.a.outgoing = VecDeque::new();
-        pair.b.outgoing = VecDeque::new();
-        pair.a.events = Vec::new();
-        pair.b.events = Vec::new();
-        std::mem::forget(pair);
-    });
-    eprintln!("{info:?}");
-}

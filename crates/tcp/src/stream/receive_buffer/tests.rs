@@ -96,6 +96,15 @@ fn reports_the_newest_run_first_then_those_reported_last() {
 }
 
 #[test]
+fn a_run_that_grows_takes_no_second_place_among_those_reported_last() {
+    let mut buffer = ReceiveBuffer::new(BASE, 100);
+    for from in [30, 10, 90, 70, 50, 55] {
+        put(&mut buffer, from, from + 5);
+    }
+    assert_eq!(blocks(&buffer, 4), [(50, 60), (70, 75), (90, 95), (10, 15)]);
+}
+
+#[test]
 fn runs_beyond_gaps_are_limited_and_what_joins_one_is_still_taken() {
     let mut buffer = ReceiveBuffer::new(BASE, 2);
     put(&mut buffer, 10, 15);

@@ -1,0 +1,186 @@
+//! Windows of both sides (RFC 9293 §3.8.6).
+
+use super::script::*;
+use super::*;
+
+/// 1000 bytes were taken, and the window is closed; 500 more wait.
+fn closed() -> Script {
+    let mut s = Script::established();
+    s.send(1000).expect("P. 1:1001(1000) ack 1");
+    s.peer(". 1:1(0) ack 1001 win 0").send(500).expect_silence();
+    s
+}
+
+#[test]
+fn a_closed_window_is_probed_by_one_byte_with_back_off_for_ever() {
+    let config = ConnectionConfig { max_retransmits: 2, ..plain() };
+    let mut s = Script::established_with(config, SYN);
+    s.send(1000).expect("P. 1:1001(1000) ack 1");
+    s.peer(". 1:1(0) ack 1001 win 0").send(500).expect_silence();
+    let mut at = 1000;
+    for wait in [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000] {
+        s.at(at).expect(". 1001:1002(1) ack 1");
+        s.peer(". 1:1(0) ack 1001 win 0");
+        at += wait;
+    }
+    s.at(at).expect(". 1001:1002(1) ack 1");
+    assert_eq!(s.state(), State::Established);
+    assert_eq!(s.end.connection.statistics().recovery.packets_lost, 0);
+    assert_eq!(s.end.connection.traffic.window_probes_sent, 9);
+}
+
+#[test]
+fn a_closed_window_that_nobody_confirms_ends_the_connection() {
+    let config = ConnectionConfig { max_retransmits: 2, ..plain() };
+    let mut s = Script::established_with(config, SYN);
+    s.send(1000).expect("P. 1:1001(1000) ack 1");
+    s.peer(". 1:1(0) ack 1001 win 0").send(500);
+    for at in [1000, 2000, 4000] {
+        s.at(at).expect(". 1001:1002(1) ack 1");
+    }
+    s.at(8000);
+    assert_eq!(s.state(), State::Closed);
+}
+
+#[test]
+fn a_window_that_opens_before_a_probe_lets_everything_go() {
+    let mut s = closed();
+    s.at(300).peer(". 1:1(0) ack 1001").expect("P. 1001:1501(500) ack 1");
+    s.at(350).peer(". 1:1(0) ack 1501");
+}
+
+#[test]
+fn a_refused_probe_leaves_again_as_soon_as_the_window_is_open() {
+    let mut s = closed();
+    s.at(1000).expect(". 1001:1002(1) ack 1");
+    s.at(1050).peer(". 1:1(0) ack 1001 win 0").expect_silence();
+    s.at(1200).peer(". 1:1(0) ack 1001 win 5000").expect("P. 1001:1501(500) ack 1");
+    s.at(1300).peer(". 1:1(0) ack 1501");
+}
+
+/// The same as `closed`, with a round trip of 300 ms: SRTT + 4 · RTTVAR is 300 + 4 · 112.5 ms, and
+/// the RTO its least, 1 s. The probe has left at 1600 ms.
+fn probed_over_300_ms() -> Script {
+    let mut s = Script::server(plain(), SYN);
+    s.expect("S. 0:0(0) ack 1");
+    s.at(300).peer(". 1:1(0) ack 1").send(1000).expect("P. 1:1001(1000) ack 1");
+    s.at(600).peer(". 1:1(0) ack 1001 win 0").send(500);
+    s.at(1600).expect(". 1001:1002(1) ack 1");
+    s
+}
+
+#[test]
+fn a_window_that_opens_sooner_than_a_round_trip_says_nothing_of_the_probe() {
+    let mut s = probed_over_300_ms();
+    s.at(1700).peer(". 1:1(0) ack 1001 win 5000").expect_silence();
+    s.at(1900).peer(". 1:1(0) ack 1002 win 5000").expect("P. 1002:1501(499) ack 1");
+    s.at(2200).peer(". 1:1(0) ack 1501");
+}
+
+#[test]
+fn a_window_that_opens_after_a_refusal_does() {
+    let mut s = probed_over_300_ms();
+    s.at(1650).peer(". 1:1(0) ack 1001 win 0").expect_silence();
+    s.at(1700).peer(". 1:1(0) ack 1001 win 5000").expect("P. 1001:1501(500) ack 1");
+    s.at(2000).peer(". 1:1(0) ack 1501");
+}
+
+#[test]
+fn a_probe_that_is_taken_is_not_repeated() {
+    let mut s = closed();
+    s.at(1000).expect(". 1001:1002(1) ack 1");
+    s.at(1050).peer(". 1:1(0) ack 1002 win 0").expect_silence();
+    s.at(1100).peer(". 1:1(0) ack 1002").expect("P. 1002:1501(499) ack 1");
+    s.at(1150).peer(". 1:1(0) ack 1501");
+}
+
+#[test]
+fn a_fin_alone_probes_a_closed_window() {
+    let mut s = Script::established();
+    s.send(1000).expect("P. 1:1001(1000) ack 1");
+    s.peer(". 1:1(0) ack 1001 win 0").finish().expect_silence();
+    s.at(1000).expect("F. 1001:1001(0) ack 1");
+    s.at(1050).peer(". 1:1(0) ack 1002 win 0");
+    assert_eq!(s.state(), State::FinWait2);
+}
+
+#[test]
+fn a_window_that_shrinks_stops_new_data_and_what_was_sent_is_repeated() {
+    let mut s = Script::established();
+    s.send(5000);
+    for n in 0..5 {
+        let push = if n == 4 { "P" } else { "" };
+        s.expect(&format!("{push}. {}:{}(1000) ack 1", 1 + n * 1000, 1001 + n * 1000));
+    }
+    s.at(50).peer(". 1:1(0) ack 1001 win 1000").send(3000).expect_silence();
+    s.at(100).peer(". 1:1(0) ack 2001 win 1000").expect_silence();
+    s.at(1100).expect(". 2001:3001(1000) ack 1");
+    s.at(1150).peer(". 1:1(0) ack 5001 win 8000");
+    assert_eq!(s.end.connection.statistics().recovery.packets_lost, 3);
+    s.drain();
+}
+
+#[test]
+fn a_small_part_of_a_window_is_not_used_until_the_override() {
+    let mut s = Script::established();
+    s.send(1000).expect("P. 1:1001(1000) ack 1");
+    // 300 bytes of a window that was 60000.
+    s.peer(". 1:1(0) ack 1001 win 300").send(500).expect_silence();
+    s.at(500).expect(". 1001:1301(300) ack 1");
+    s.at(550).peer(". 1:1(0) ack 1301").expect("P. 1301:1501(200) ack 1");
+    s.at(600).peer(". 1:1(0) ack 1501");
+}
+
+#[test]
+fn an_old_segment_does_not_tell_the_window() {
+    let mut s = Script::established();
+    s.send(1000).expect("P. 1:1001(1000) ack 1");
+    s.at(10).peer("P. 1001:1101(100) ack 1001 win 2000");
+    // It left before, and nothing else in it is wrong.
+    s.peer(". 1:1(0) ack 1001 win 0");
+    assert_eq!(s.end.connection.statistics().send_window, 2000);
+    s.drain();
+}
+
+#[test]
+fn our_window_closes_is_kept_closed_and_opens_by_a_segment_or_half_the_buffer() {
+    let config = ConnectionConfig { receive_buffer_bytes: 3000, ..plain() };
+    let mut s = Script::established_with(config, SYN);
+    s.shows_window = true;
+    s.peer(". 1:1001(1000) ack 1").peer(". 1001:2001(1000) ack 1");
+    s.expect(". 1:1(0) ack 2001 win 1000");
+    s.peer(". 2001:3001(1000) ack 1").at(40).expect(". 1:1(0) ack 3001 win 0");
+    s.peer(". 3001:3002(1) ack 1").expect(". 1:1(0) ack 3001 win 0");
+    s.read(999);
+    s.expect_silence();
+    s.peer(". 3001:3002(1) ack 1").expect(". 1:1(0) ack 3001 win 0");
+    s.read(1);
+    s.expect(". 1:1(0) ack 3001 win 1000");
+    assert_eq!(s.end.connection.traffic.zero_windows_sent, 1);
+}
+
+#[test]
+fn acknowledgements_and_resets_pass_a_closed_window() {
+    let config = ConnectionConfig { receive_buffer_bytes: 1024, ..plain() };
+    let mut s = Script::established_with(config, SYN);
+    s.peer(". 1:1025(1024) ack 1").at(40).expect(". 1:1(0) ack 1025");
+    s.send(100).expect("P. 1:101(100) ack 1025");
+    s.at(50).peer("P. 1025:1035(10) ack 101").expect(". 101:101(0) ack 1025");
+    assert!(s.end.connection.out.is_empty());
+    s.peer("R 1025:1025(0)");
+    assert_eq!(s.state(), State::Closed);
+}
+
+#[test]
+fn send_takes_what_fits_and_tells_when_there_is_room_again() {
+    let config = ConnectionConfig { send_buffer_bytes: 4000, ..plain() };
+    let mut s = Script::established_with(config, SYN);
+    assert_eq!(s.end.send(Instant::ZERO, &bytes(1, 5001)), 4000);
+    assert_eq!(s.end.send(Instant::ZERO, &[1]), 0);
+    s.drain();
+    s.peer(". 1:1(0) ack 501");
+    assert!(s.end.events.is_empty());
+    s.peer(". 1:1(0) ack 1001").expect_event(&Event::Writable);
+    s.peer(". 1:1(0) ack 2001");
+    assert!(s.end.events.is_empty(), "told once");
+}

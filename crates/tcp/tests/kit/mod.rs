@@ -1,0 +1,273 @@
+//! The kit of the packet scripts: one endpoint under test, a peer that is driven by hand, and the
+//! clock. A script reads like a sequence chart:
+//!
+//! ```ignore
+//! let mut s = Script::established_server();
+//! s.arrives(data(1, 1, b"hello"));        // a segment arrives, now
+//! s.at(40).expect(ack(1, 6));             // and is answered when the delay is over, not before
+//! s.send(b"you");
+//! s.expect(data(1, 6, b"you"));           // leaves now
+//! ```
+//!
+//! - Time is in milliseconds from 0 and stands still until [`Script::at`] moves it. Timers fire at
+//!   their own instants on the way, so a segment leaves at exactly the millisecond a script says.
+//! - A segment that nobody expected fails the script: before time moves on, and at its end.
+//! - Every segment that leaves is checked for what must always hold; see [`Sent`].
+//! - Sequence and acknowledgment numbers are counted from the SYN of their own side, which is 0.
+//!   On the wire the SYNs are [`ISS`] and [`PEER_ISS`], just below the wrap.
+//! - The peer offers no options but an MSS, unless a script fills [`Peer::options`].
+//! - The shortcuts to an established connection take no time.
+
+#![allow(dead_code, unused_imports, unreachable_pub, reason = "each script file uses a part of it")]
+#![allow(clippy::needless_pass_by_value, reason = "a script writes its segments down in place")]
+
+mod app;
+mod draft;
+mod handshake;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use rexmit_core::{Instant, Machine, Route, Seed};
+pub use rexmit_tcp::wire::{self, Flags, Header, Options, SackBlocks, Segment, Timestamps};
+pub use rexmit_tcp::{CloseReason, ConnectionConfig, Endpoint, EndpointConfig, Event, State};
+use rexmit_tcp::{ConnectionId, EndpointStatistics};
+
+pub use draft::{Draft, Sent, ack, data, fin, rst, rst_ack, syn, syn_ack};
+
+/// The initial sequence number of the endpoint, two below the wrap.
+pub const ISS: u32 = u32::MAX - 1;
+/// That of the peer, three below it.
+pub const PEER_ISS: u32 = u32::MAX - 2;
+/// The port of the endpoint: the one it listens on, and the one it connects from.
+pub const PORT: u16 = 80;
+/// The port of the peer.
+pub const PEER_PORT: u16 = 6000;
+/// The window field of the peer's segments, unless a script chooses another.
+pub const PEER_WINDOW: u16 = 60_000;
+
+/// `192.0.2.host`.
+pub fn address(host: u8, port: u16) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, host], port))
+}
+
+/// Takes the next event: `expect_event!(script, pattern if guard => value)`.
+macro_rules! expect_event {
+    ($script:expr, $event:pat $(if $guard:expr)? $(=> $value:expr)?) => {
+        match $script.next_event() {
+            Some($event) $(if $guard)? => ($($value)?),
+            other => panic!("expected {}, got {other:?}", stringify!($event $(if $guard)?)),
+        }
+    };
+}
+pub(crate) use expect_event;
+
+/// The peer, as the script drives it.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    pub address: SocketAddr,
+    /// The endpoint's address and port, as the peer knows it.
+    pub endpoint: SocketAddr,
+    /// Its initial sequence number, from which its drafts are counted.
+    pub iss: u32,
+    /// The endpoint's, from which its acknowledgments are counted.
+    pub endpoint_iss: u32,
+    /// The options of its SYN or SYN-ACK.
+    pub options: Options,
+    /// The timestamps of its other segments.
+    pub timestamps: Option<Timestamps>,
+}
+
+/// See the module.
+pub struct Script {
+    pub endpoint: Endpoint,
+    pub peer: Peer,
+    now: Instant,
+    id: Option<ConnectionId>,
+    events: VecDeque<Event>,
+}
+
+impl Script {
+    /// An endpoint that listens on [`PORT`], with the defaults that `change` changes; nothing has
+    /// happened.
+    pub fn with(change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig)) -> Self {
+        let mut script = Self::silent_with(change);
+        script.endpoint.listen(PORT, None).expect("nobody listens yet");
+        script
+    }
+
+    /// The same, but it does not listen.
+    pub fn silent_with(change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig)) -> Self {
+        let mut config =
+            EndpointConfig { initial_sequence: Some(ISS), ..EndpointConfig::default() };
+        let mut connection = ConnectionConfig::default();
+        change(&mut config, &mut connection);
+        config.connection = Arc::new(connection);
+        let peer = Peer {
+            address: address(2, PEER_PORT),
+            endpoint: address(1, PORT),
+            iss: PEER_ISS,
+            endpoint_iss: ISS,
+            options: Options { mss: Some(1460), ..Options::default() },
+            timestamps: None,
+        };
+        Self {
+            endpoint: Endpoint::new(config, &Seed::from_u64(1)).expect("a valid configuration"),
+            peer,
+            now: Instant::ZERO,
+            id: None,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The time, in milliseconds.
+    pub fn now_ms(&self) -> u64 {
+        self.now.as_nanos() / 1_000_000
+    }
+
+    /// When the endpoint wants to be called, in milliseconds.
+    pub fn next_timeout_ms(&self) -> Option<u64> {
+        self.endpoint.poll_timeout().map(|at| at.as_nanos() / 1_000_000)
+    }
+
+    /// Moves the clock to `ms`: nothing may leave before; the timers due then have fired.
+    #[track_caller]
+    pub fn at(&mut self, ms: u64) -> &mut Self {
+        let end = Instant::from_millis(ms);
+        assert!(end >= self.now, "{ms} ms is past at {:?}", self.now);
+        self.expect_silence();
+        while let Some(due) = self.endpoint.poll_timeout().filter(|&due| due < end) {
+            self.fire(due);
+            self.expect_silence();
+        }
+        self.fire(end);
+        self
+    }
+
+    /// Moves the clock to `ms`; nothing may leave before, nor then.
+    #[track_caller]
+    pub fn expect_silence_until(&mut self, ms: u64) {
+        self.at(ms).expect_silence();
+    }
+
+    /// Moves the clock to `ms`; whatever leaves before is lost.
+    pub fn lose_until(&mut self, ms: u64) {
+        let end = Instant::from_millis(ms);
+        while self.poll_segment().is_some() {}
+        while let Some(due) = self.endpoint.poll_timeout().filter(|&due| due < end) {
+            self.fire(due);
+            while self.poll_segment().is_some() {}
+        }
+        self.fire(end);
+    }
+
+    /// Nothing may leave now.
+    #[track_caller]
+    pub fn expect_silence(&mut self) {
+        if let Some(sent) = self.poll_segment() {
+            panic!("nothing was expected, but {sent:?} left");
+        }
+    }
+
+    /// The next segment, which must leave now.
+    #[track_caller]
+    pub fn next_segment(&mut self) -> Sent {
+        let now = self.now;
+        self.poll_segment().unwrap_or_else(|| panic!("at {now:?} a segment was to leave; none did"))
+    }
+
+    /// Moves the clock to where the next segment leaves, for those whose time is random.
+    #[track_caller]
+    pub fn wait_for_segment(&mut self) -> Sent {
+        loop {
+            if let Some(sent) = self.poll_segment() {
+                return sent;
+            }
+            let due = self.endpoint.poll_timeout().expect("no timer runs, and nothing leaves");
+            self.fire(due);
+        }
+    }
+
+    /// The next segment must leave now and be as `draft` says: its flags but for PSH, numbers and
+    /// payload; what it offers and its options are the caller's to look at.
+    #[track_caller]
+    pub fn expect(&mut self, draft: Draft) -> Sent {
+        let sent = self.next_segment();
+        let expected = draft.header(self.peer.endpoint_iss, self.peer.iss);
+        let fields = |header: &Header| {
+            let push = Flags::PSH.0;
+            (header.flags.0 & !push, header.sequence, header.acknowledgment)
+        };
+        let is_same = fields(&sent.header) == fields(&expected) && sent.payload == draft.payload;
+        assert!(
+            is_same && sent.remote == self.peer.address,
+            "expected {draft:?}, but what left was {sent:?} = {:?}",
+            sent.relative(self.peer.endpoint_iss, self.peer.iss),
+        );
+        sent
+    }
+
+    /// The next segment, if one leaves now.
+    pub fn poll_segment(&mut self) -> Option<Sent> {
+        let mut bytes = Vec::new();
+        let route = self.endpoint.poll_transmit(self.now, &mut bytes)?;
+        Some(Sent::new(self.now, route, bytes))
+    }
+
+    fn fire(&mut self, at: Instant) {
+        self.now = at.max(self.now);
+        self.endpoint.handle_timeout(self.now);
+        let next = self.endpoint.poll_timeout();
+        assert!(next.is_none_or(|next| next > self.now), "a timer that was due did not fire");
+    }
+
+    /// A segment of the peer arrives.
+    pub fn arrives(&mut self, draft: Draft) {
+        let bytes = self.peer_segment(&draft);
+        self.deliver(&bytes);
+    }
+
+    /// The same, from another address and port; its numbers are counted as the peer's.
+    pub fn arrives_from(&mut self, from: SocketAddr, draft: Draft) {
+        let peer = std::mem::replace(&mut self.peer.address, from);
+        self.arrives(draft);
+        self.peer.address = peer;
+    }
+
+    /// The bytes of a segment of the peer, to be delivered, changed or lost by the script.
+    pub fn peer_segment(&self, draft: &Draft) -> Vec<u8> {
+        let mut header = draft.header(self.peer.iss, self.peer.endpoint_iss);
+        header.source_port = self.peer.address.port();
+        header.destination_port = self.peer.endpoint.port();
+        if draft.options.is_none() {
+            header.options = if draft.flags.has(Flags::SYN) {
+                self.peer.options
+            } else {
+                Options { timestamps: self.peer.timestamps, ..Options::default() }
+            };
+        }
+        let mut bytes = Vec::new();
+        let addresses = (self.peer.address.ip(), self.peer.endpoint.ip());
+        header.write(addresses, (&draft.payload, &[]), &mut bytes);
+        bytes
+    }
+
+    /// These bytes arrive from the peer.
+    pub fn deliver(&mut self, bytes: &[u8]) {
+        let route = Route {
+            local: (self.peer.endpoint.ip(), 0).into(),
+            remote: (self.peer.address.ip(), 0).into(),
+        };
+        self.endpoint.handle_input(self.now, route, bytes);
+    }
+}
+
+/// What left and nobody expected is a failure.
+impl Drop for Script {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.expect_silence();
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! TIME-WAIT (RFC 9293 §3.10.7.4, RFC 6191, RFC 1337): what is answered, what is ignored, and what
+//! begins anew.
+
+mod kit;
+
+use kit::*;
+
+/// A server that finished first, in TIME-WAIT since 0 ms: SND.NXT is 2, RCV.NXT is 2.
+fn waiting_with(
+    change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig),
+    change_peer: impl FnOnce(&mut Peer),
+) -> Script {
+    let mut s = Script::established_server_with(change, change_peer);
+    wait(&mut s);
+    s
+}
+
+fn waiting() -> Script {
+    waiting_with(|_, _| (), |_| ())
+}
+
+/// The application finishes, then the peer.
+#[track_caller]
+fn wait(s: &mut Script) {
+    s.finish();
+    s.expect(fin(1, 1));
+    s.arrives(fin(1, 2));
+    s.expect(ack(2, 2));
+    let events = s.events();
+    assert_eq!(events.last(), Some(&Event::Closed(CloseReason::Finished)));
+    assert_eq!(s.try_receive(1), Ok(vec![]));
+    assert_eq!(s.next_event(), None);
+    assert_eq!((s.endpoint.connection_count(), s.endpoint.time_wait_count()), (0, 1));
+}
+
+/// Timestamps of the peer, agreed on in its SYN.
+fn stamped(peer: &mut Peer) {
+    let stamps = Timestamps { value: 1000, echo_reply: 0 };
+    peer.options.timestamps = Some(stamps);
+    peer.timestamps = Some(stamps);
+}
+
+fn syn_stamped(seq: u32, value: u32) -> Draft {
+    let timestamps = Some(Timestamps { value, echo_reply: 0 });
+    Draft { seq, ..syn() }.options(Options { timestamps, ..Options::default() })
+}
+
+#[test]
+fn a_fin_that_comes_again_is_acknowledged_and_starts_the_wait_anew() {
+    let mut s = waiting();
+    s.at(50_000).arrives(fin(1, 2));
+    s.expect(ack(2, 2));
+    s.at(60_000).expect_silence();
+    assert_eq!(s.endpoint.time_wait_count(), 1);
+    s.expect_silence_until(109_999);
+    assert_eq!(s.endpoint.time_wait_count(), 1);
+    s.expect_silence_until(110_000);
+    assert_eq!((s.endpoint.time_wait_count(), s.next_timeout_ms()), (0, None));
+    s.arrives(fin(1, 2));
+    s.expect(rst(2));
+}
+
+/// RFC 1337 §3 (F1).
+#[test]
+fn a_rst_does_not_end_the_wait() {
+    let mut s = waiting();
+    for seq in [0, 1, 2, 3] {
+        s.arrives(rst(seq));
+        s.arrives(rst_ack(seq, 2));
+    }
+    s.expect_silence();
+    assert_eq!(s.endpoint.time_wait_count(), 1);
+}
+
+#[test]
+fn what_is_unacceptable_is_acknowledged_and_a_bare_acknowledgement_is_not() {
+    let mut s = waiting();
+    s.arrives(ack(2, 2));
+    s.expect_silence();
+    for old in [data(1, 1, b"x"), data(2, 2, b"new"), ack(1, 2), syn_ack(), fin(77, 2)] {
+        s.arrives(old);
+        s.expect(ack(2, 2));
+    }
+    assert_eq!(s.counted().time_wait_acks_sent, 5);
+    // None of these was the FIN again.
+    s.at(60_000);
+    assert_eq!(s.endpoint.time_wait_count(), 0);
+}
+
+#[test]
+fn acknowledgements_are_limited_per_second() {
+    let mut s = waiting_with(|config, _| config.stray_answers_per_second = 100, |_| ());
+    let answers = (0..1000).filter(|_| {
+        s.arrives(data(1, 1, b"x"));
+        s.poll_segment().is_some()
+    });
+    let answers = answers.count();
+    assert!((50..=150).contains(&answers), "{answers}");
+}
+
+#[test]
+fn an_acknowledgement_bears_timestamps_if_the_connection_did() {
+    let mut s = waiting_with(|_, _| (), stamped);
+    s.at(7).arrives(fin(1, 2));
+    let sent = s.expect(ack(2, 2));
+    assert_eq!(sent.header.options.timestamps.map(|stamps| stamps.echo_reply), Some(1000));
+}
+
+#[test]
+fn a_syn_that_is_later_reopens_and_another_does_not() {
+    for (seq, is_later) in [(0, false), (1, false), (2, false), (3, true), (0x7FFF_0000, true)] {
+        let mut s = waiting();
+        s.arrives(Draft { seq, ..syn() });
+        let sent = s.next_segment();
+        let is_reopened = sent.header.flags.has(Flags::SYN);
+        assert_eq!(is_reopened, is_later, "{seq}");
+        assert_eq!(s.endpoint.time_wait_count(), usize::from(!is_later));
+        if is_later {
+            // It begins behind everything of the connection before it.
+            assert_eq!(sent.header.sequence, ISS.wrapping_add(3));
+            s.peer.endpoint_iss = sent.header.sequence;
+            s.peer.iss = PEER_ISS.wrapping_add(seq);
+            s.arrives(ack(1, 1));
+            expect_event!(s, Event::Connected { incoming: true, .. });
+            assert_eq!(s.counted().time_wait_reopened, 1);
+        }
+    }
+}
+
+/// RFC 6191 §2.
+#[test]
+fn timestamps_tell_a_later_syn_whatever_its_sequence_number() {
+    for (seq, value, is_later) in [
+        (0, 1001, true),
+        (77, 1001, true),
+        (77, 1000, true),
+        (0, 1000, false),
+        (77, 999, false),
+        (0x9000_0000, 1001, true),
+    ] {
+        let mut s = waiting_with(|_, _| (), stamped);
+        s.arrives(syn_stamped(seq, value));
+        let is_reopened = s.next_segment().header.flags.has(Flags::SYN);
+        assert_eq!(is_reopened, is_later, "{seq} {value}");
+    }
+    // Without them on one side, sequence numbers tell.
+    let mut s = waiting_with(|_, _| (), stamped);
+    s.arrives(Draft { seq: 0, ..syn() });
+    s.expect(ack(2, 2));
+    let mut s = waiting();
+    s.arrives(syn_stamped(0, 5000));
+    s.expect(ack(2, 2));
+}
+
+#[test]
+fn nothing_reopens_without_a_listener_or_a_place_in_the_backlog() {
+    let mut s = waiting();
+    s.endpoint.stop_listening(PORT);
+    s.arrives(Draft { seq: 77, ..syn() });
+    s.expect(ack(2, 2));
+    let mut s = waiting_with(|config, _| config.syn_backlog = 1, |_| ());
+    s.arrives_from(address(3, 1), syn());
+    s.next_segment();
+    s.arrives(Draft { seq: 77, ..syn() });
+    s.expect_silence();
+    assert_eq!(s.endpoint.time_wait_count(), 1);
+    // When there is room, it does.
+    s.arrives_from(address(3, 1), rst(1));
+    s.arrives(Draft { seq: 77, ..syn() });
+    assert!(s.next_segment().header.flags.has(Flags::SYN));
+}
+
+#[test]
+fn beyond_the_limit_the_oldest_is_forgotten() {
+    let mut s = Script::with(|config, _| config.max_time_wait = 2);
+    for n in 0..3u16 {
+        s.at(u64::from(n));
+        s.peer.address = address(2, PEER_PORT + n);
+        s.peer_connects();
+        wait_one(&mut s);
+    }
+    assert_eq!((s.endpoint.time_wait_count(), s.counted().time_wait_evicted), (2, 1));
+    for (n, answer) in [(0, rst(2)), (1, ack(2, 2)), (2, ack(2, 2))] {
+        s.peer.address = address(2, PEER_PORT + n);
+        s.arrives(fin(1, 2));
+        s.expect(answer);
+    }
+    let mut s = Script::established_server_with(|config, _| config.max_time_wait = 0, |_| ());
+    wait_one(&mut s);
+    assert_eq!((s.endpoint.time_wait_count(), s.counted().time_wait_evicted), (0, 1));
+}
+
+#[track_caller]
+fn wait_one(s: &mut Script) {
+    s.finish();
+    s.expect(fin(1, 1));
+    s.arrives(fin(1, 2));
+    s.expect(ack(2, 2));
+    s.events();
+    assert_eq!(s.try_receive(1), Ok(vec![]));
+    assert_eq!((s.next_event(), s.endpoint.connection_count()), (None, 0));
+}
+
+/// What has not been read can be, as long as the application likes.
+#[test]
+fn a_connection_that_is_not_read_to_its_end_outlives_the_wait() {
+    let mut s = Script::established_server();
+    s.finish();
+    s.expect(fin(1, 1));
+    s.arrives(fin(1, 2).payload(b"late"));
+    s.expect(ack(2, 6));
+    s.at(100_000);
+    assert_eq!(s.endpoint.connection_count(), 1);
+    assert_eq!(s.receive(), b"late");
+    assert_eq!(s.events().last(), Some(&Event::Closed(CloseReason::Finished)));
+    assert_eq!(s.next_event(), None);
+    assert_eq!((s.endpoint.connection_count(), s.endpoint.time_wait_count()), (0, 0));
+}

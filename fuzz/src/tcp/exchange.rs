@@ -1,0 +1,438 @@
+//! An endpoint with a genuine peer, and somebody in between who knows everything and does what he
+//! likes: drops, repeats, alters and invents segments, while both applications act.
+//!
+//! As long as nothing was invented or altered, what the one application receives must be the
+//! beginning of what the other sent.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bolero::{TypeGenerator, produce};
+use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_tcp::wire::{Flags, Options, Segment, Timestamps};
+use rexmit_tcp::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, KeepAlive};
+
+use super::SegmentDraft;
+use super::segment::seal;
+
+/// Segments and events that one input may cause; more would be a hang.
+const MOST_OUTPUTS: usize = 10_000;
+/// Captured segments that are kept to be repeated.
+const MOST_CAPTURED: usize = 64;
+/// The buffers of both endpoints.
+const RECEIVE_BUFFER: usize = 8192;
+const SEND_BUFFER: usize = 16_384;
+/// Connections of each endpoint, and those it remembers.
+const MOST_CONNECTIONS: usize = 4;
+const MOST_TIME_WAITS: usize = 2;
+/// The port both listen on.
+const PORT: u16 = 80;
+
+/// One thing that happens.
+#[derive(Clone, Debug, TypeGenerator)]
+pub enum Act {
+    /// Somebody invents a segment with a right checksum.
+    Invent(SegmentDraft, Aim),
+    /// A captured segment comes again, to either side.
+    Repeat(u8, bool),
+    /// A captured segment comes with another byte and a right checksum.
+    Alter(u8, u8, u8, bool),
+    /// So many segments under way to each side arrive.
+    Deliver(u8),
+    /// The segments under way to one side arrive in another order.
+    Reverse(bool),
+    /// So many segments under way to each side are lost.
+    Drop(u8),
+    /// Time passes: a power of two of milliseconds.
+    Wait(u8),
+    /// The application of one side sends so many bytes.
+    Send(bool, u16),
+    /// The application of one side receives up to so many bytes.
+    Receive(bool, u16),
+    /// The application of one side finishes sending.
+    Finish(bool),
+    /// The application of one side leaves.
+    Close(bool),
+    /// The application of one side ends the connection at once.
+    Abort(bool),
+    /// The application of one side begins a new one: from the usual port, or any.
+    Connect(bool, bool),
+    /// One side stops listening, or begins again.
+    Listen(bool, bool),
+}
+
+/// What an invented segment is about.
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub struct Aim {
+    /// To which side.
+    pub side: bool,
+    /// Whether it comes from elsewhere, if small.
+    pub stranger: u8,
+    /// Whether its numbers are moved near to the real ones, unless small.
+    pub near: u8,
+    /// Whether its timestamp is a right one.
+    pub is_stamped: bool,
+}
+
+/// Everything that happens.
+#[derive(Clone, Debug, TypeGenerator)]
+pub struct Script {
+    /// How far the connection is when the script begins, and what both can do.
+    pub start: u8,
+    /// What happens then.
+    #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
+    pub acts: Vec<Act>,
+}
+
+/// One side.
+struct Side {
+    endpoint: Endpoint,
+    address: IpAddr,
+    connections: Vec<ConnectionId>,
+    /// Segments on the way to it.
+    inbox: VecDeque<Vec<u8>>,
+    /// The ports of what it sent last, its own first.
+    ports: (u16, u16),
+    /// The sequence number behind what it sent last.
+    next: u32,
+    stamps: Option<Timestamps>,
+}
+
+/// Both sides.
+pub struct Exchange {
+    now: Instant,
+    sides: [Side; 2],
+    /// With the side that they were meant for.
+    captured: VecDeque<(usize, Vec<u8>)>,
+    /// How many bytes each side sent and received on its one connection, while nobody meddled.
+    streams: Option<[(u64, u64); 2]>,
+}
+
+impl Side {
+    fn new(index: u8, abilities: u8) -> Self {
+        let connection = ConnectionConfig {
+            receive_buffer_bytes: RECEIVE_BUFFER << (abilities & 4),
+            send_buffer_bytes: SEND_BUFFER,
+            max_held_segments: 16,
+            timestamps: abilities & 1 == 0,
+            sack: abilities & 2 == 0,
+            keep_alive: (abilities & 8 != 0).then_some(KeepAlive {
+                idle: Duration::from_secs(10),
+                interval: Duration::from_secs(5),
+                probes: 3,
+            }),
+            ..ConnectionConfig::default()
+        };
+        let config = EndpointConfig {
+            max_connections: MOST_CONNECTIONS,
+            syn_backlog: usize::from(abilities & 3),
+            max_time_wait: MOST_TIME_WAITS,
+            initial_sequence: Some(u32::MAX - 5000),
+            connection: Arc::new(connection),
+            ..EndpointConfig::default()
+        };
+        let mut endpoint =
+            Endpoint::new(config, &Seed::from_u64(index.into())).expect("it is valid");
+        endpoint.listen(PORT, None).expect("nobody listens");
+        Self {
+            endpoint,
+            address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, index + 1)),
+            connections: Vec::new(),
+            inbox: VecDeque::new(),
+            ports: (PORT, PORT),
+            next: 0,
+            stamps: None,
+        }
+    }
+
+    fn newest(&self) -> Option<ConnectionId> {
+        self.connections.last().copied()
+    }
+
+    /// What it says on the wire is noted.
+    fn note(&mut self, peer: IpAddr, packet: &[u8]) {
+        let segment =
+            Segment::parse(self.address, peer, packet).expect("a malformed segment was sent");
+        let header = &segment.header;
+        if !header.flags.has(Flags::RST) {
+            self.ports = (header.source_port, header.destination_port);
+            self.next = header.sequence.wrapping_add(segment.sequence_len());
+            self.stamps = header.options.timestamps;
+        }
+    }
+
+    fn check_limits(&self) {
+        assert!(self.endpoint.connection_count() <= MOST_CONNECTIONS);
+        assert!(self.endpoint.time_wait_count() <= MOST_TIME_WAITS);
+        for &id in &self.connections {
+            let Some(statistics) = self.endpoint.statistics(id) else { continue };
+            assert!(statistics.receive_buffered_bytes <= RECEIVE_BUFFER << 4, "{statistics:?}");
+            assert!(statistics.send_buffered_bytes <= SEND_BUFFER, "{statistics:?}");
+            assert!(statistics.bytes_in_flight <= SEND_BUFFER as u64 + 1, "{statistics:?}");
+        }
+    }
+}
+
+impl Exchange {
+    /// Two endpoints whose connection is as far as `start` says.
+    #[must_use]
+    pub fn new(start: u8) -> Self {
+        let abilities = start >> 4;
+        let sides = [Side::new(0, abilities), Side::new(1, abilities)];
+        let now = Instant::from_millis(1000);
+        let streams = Some([(0, 0); 2]);
+        let mut exchange = Self { now, sides, captured: VecDeque::new(), streams };
+        let stage = start % 16;
+        if stage > 0 {
+            exchange.connect(false, false);
+        }
+        // SYN, SYN-ACK, ACK.
+        for step in 0..stage.saturating_sub(1).min(3) {
+            exchange.deliver(usize::from(step % 2 == 0), 1);
+        }
+        if stage > 5 {
+            exchange.send(0, 3000);
+            exchange.send(1, 3000);
+        }
+        if stage > 6 {
+            exchange.act(&Act::Deliver(255));
+            exchange.act(&Act::Finish(false));
+        }
+        match stage {
+            8..=10 => exchange.act(&Act::Deliver(255)),
+            11.. => {
+                exchange.act(&Act::Finish(true));
+                for step in 11..stage {
+                    exchange.deliver(usize::from(step % 2 == 0), 255);
+                }
+            }
+            _ => {}
+        }
+        exchange
+    }
+
+    /// Lets `act` happen, and everything that it causes in the endpoints.
+    pub fn act(&mut self, act: &Act) {
+        match act {
+            Act::Invent(draft, aim) => self.invent(draft.clone(), *aim),
+            Act::Repeat(which, to) => {
+                let (meant_for, packet) = self.pick(*which);
+                if meant_for != usize::from(*to) {
+                    // Its addresses are other ones then, and the checksum does not see it.
+                    self.streams = None;
+                }
+                self.input((*to).into(), &packet);
+            }
+            Act::Alter(which, at, byte, to) => self.alter(*which, (*at, *byte), (*to).into()),
+            Act::Deliver(count) => {
+                for _ in 0..*count {
+                    for side in 0..2 {
+                        self.deliver(side, 1);
+                    }
+                    if self.sides.iter().all(|side| side.inbox.is_empty()) {
+                        break;
+                    }
+                }
+            }
+            Act::Reverse(side) => {
+                self.sides[usize::from(*side)].inbox.make_contiguous().reverse();
+            }
+            Act::Drop(count) => {
+                for side in &mut self.sides {
+                    let count = usize::from(*count).min(side.inbox.len());
+                    side.inbox.drain(..count);
+                }
+            }
+            Act::Wait(power) => self.wait(Duration::from_millis(1 << (power % 18))),
+            Act::Send(side, len) => self.send((*side).into(), *len),
+            Act::Receive(side, most) => self.receive((*side).into(), *most),
+            Act::Finish(side) => self.with_newest(*side, Endpoint::finish),
+            Act::Close(side) => self.with_newest(*side, Endpoint::close),
+            Act::Abort(side) => self.with_newest(*side, Endpoint::abort),
+            Act::Connect(side, ephemeral) => self.connect(*side, *ephemeral),
+            Act::Listen(side, on) => {
+                let endpoint = &mut self.sides[usize::from(*side)].endpoint;
+                if *on {
+                    let _ = endpoint.listen(PORT, None);
+                } else {
+                    endpoint.stop_listening(PORT);
+                }
+            }
+        }
+        self.settle(0);
+        self.settle(1);
+    }
+
+    /// Nothing more arrives: whatever the endpoints still do comes to an end or takes its time.
+    pub fn run_out(&mut self) {
+        for _ in 0..100 {
+            for side in &mut self.sides {
+                side.inbox.clear();
+            }
+            let Some(next) = self.next_timeout() else { break };
+            self.wait(next - self.now);
+        }
+    }
+
+    fn connect(&mut self, side: bool, ephemeral: bool) {
+        let (from, to) = (usize::from(side), usize::from(!side));
+        let remote = SocketAddr::new(self.sides[to].address, PORT);
+        let from = &mut self.sides[from];
+        let local = SocketAddr::new(from.address, if ephemeral { 0 } else { PORT });
+        if let Ok(id) = from.endpoint.connect(self.now, local, remote) {
+            if !from.connections.is_empty() {
+                self.streams = None;
+            }
+            from.connections.push(id);
+        }
+        self.settle(side.into());
+    }
+
+    fn with_newest(&mut self, side: bool, f: fn(&mut Endpoint, Instant, ConnectionId)) {
+        let side = &mut self.sides[usize::from(side)];
+        if let Some(id) = side.newest() {
+            f(&mut side.endpoint, self.now, id);
+        }
+    }
+
+    fn send(&mut self, side: usize, len: u16) {
+        let to = &mut self.sides[side];
+        let Some(id) = to.newest() else { return };
+        let sent = self.streams.map_or(0, |streams| streams[side].0);
+        let bytes: Vec<u8> = (sent..sent + u64::from(len)).map(|at| pattern(side, at)).collect();
+        let accepted = to.endpoint.send(self.now, id, &bytes).unwrap_or(0);
+        assert!(accepted <= bytes.len());
+        if let Some(streams) = &mut self.streams {
+            streams[side].0 += accepted as u64;
+        }
+        self.settle(side);
+    }
+
+    fn receive(&mut self, side: usize, most: u16) {
+        let to = &mut self.sides[side];
+        let Some(id) = to.newest() else { return };
+        let mut bytes = vec![0; most.into()];
+        let len = to.endpoint.receive(self.now, id, &mut bytes).unwrap_or(0);
+        if let Some(streams) = &mut self.streams {
+            let at = streams[side].1;
+            let is_right = |(n, byte): (usize, &u8)| *byte == pattern(1 - side, at + n as u64);
+            assert!(bytes[..len].iter().enumerate().all(is_right), "other bytes than were sent");
+            streams[side].1 += len as u64;
+            assert!(streams[side].1 <= streams[1 - side].0, "more bytes than were sent");
+        }
+    }
+
+    fn pick(&self, which: u8) -> (usize, Vec<u8>) {
+        let count = self.captured.len().max(1);
+        self.captured.get(usize::from(which) % count).cloned().unwrap_or_default()
+    }
+
+    fn alter(&mut self, which: u8, (at, byte): (u8, u8), to: usize) {
+        self.streams = None;
+        let (_, mut packet) = self.pick(which);
+        // Behind the ports, which are right more often so.
+        let at = 4 + usize::from(at) % packet.len().saturating_sub(4).max(1);
+        if let Some(place) = packet.get_mut(at) {
+            *place = byte;
+            seal((self.sides[1 - to].address, self.sides[to].address), &mut packet);
+        }
+        self.input(to, &packet);
+    }
+
+    fn invent(&mut self, mut draft: SegmentDraft, aim: Aim) {
+        self.streams = None;
+        let (to, from) = (&self.sides[usize::from(aim.side)], &self.sides[usize::from(!aim.side)]);
+        if aim.near >= 32 {
+            let near = |base: u32, far: u32| base.wrapping_add_signed(far as i32 >> 22);
+            draft.sequence = near(from.next, draft.sequence);
+            draft.acknowledgment = near(to.next, draft.acknowledgment);
+        }
+        let (own, other) = from.ports;
+        let port = if aim.stranger < 32 { u16::from(aim.stranger) } else { own };
+        let mut packet = draft.bytes((from.address, port), (to.address, other));
+        if let (true, Some(stamps), Ok(segment)) =
+            (aim.is_stamped, from.stamps, Segment::parse(from.address, to.address, &packet))
+        {
+            let options = Options { timestamps: Some(stamps), ..Options::default() };
+            let header = rexmit_tcp::wire::Header { options, ..segment.header };
+            let mut stamped = Vec::new();
+            header.write((from.address, to.address), (segment.payload, &[]), &mut stamped);
+            packet = stamped;
+        }
+        self.input(aim.side.into(), &packet);
+    }
+
+    fn deliver(&mut self, side: usize, count: usize) {
+        for _ in 0..count {
+            if let Some(packet) = self.sides[side].inbox.pop_front() {
+                self.input(side, &packet);
+            }
+        }
+    }
+
+    fn input(&mut self, side: usize, packet: &[u8]) {
+        let route = Route {
+            local: (self.sides[side].address, 0).into(),
+            remote: (self.sides[1 - side].address, 0).into(),
+        };
+        self.sides[side].endpoint.handle_input(self.now, route, packet);
+        self.settle(side);
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.sides.iter().filter_map(|side| side.endpoint.poll_timeout()).min()
+    }
+
+    fn wait(&mut self, duration: Duration) {
+        let until = self.now + duration;
+        for _ in 0..MOST_OUTPUTS {
+            let Some(at) = self.next_timeout().filter(|&at| at <= until) else {
+                self.now = until;
+                return;
+            };
+            self.now = self.now.max(at);
+            for side in 0..2 {
+                self.sides[side].endpoint.handle_timeout(self.now);
+                self.settle(side);
+                let next = self.sides[side].endpoint.poll_timeout();
+                assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");
+            }
+        }
+        panic!("too many timeouts in {duration:?}");
+    }
+
+    /// Takes everything that an endpoint has to say.
+    fn settle(&mut self, side: usize) {
+        let mut packet = Vec::new();
+        let other = 1 - side;
+        let peer = self.sides[other].address;
+        for _ in 0..MOST_OUTPUTS {
+            if self.sides[side].endpoint.poll_transmit(self.now, &mut packet).is_some() {
+                self.sides[side].note(peer, &packet);
+                if self.captured.len() == MOST_CAPTURED {
+                    self.captured.pop_front();
+                }
+                self.captured.push_back((other, packet.clone()));
+                self.sides[other].inbox.push_back(packet.clone());
+            } else if let Some((id, event)) = self.sides[side].endpoint.poll_event() {
+                let connections = &mut self.sides[side].connections;
+                if matches!(event, Event::Connected { .. }) && !connections.contains(&id) {
+                    if !connections.is_empty() {
+                        self.streams = None;
+                    }
+                    connections.push(id);
+                }
+            } else {
+                return self.sides[side].check_limits();
+            }
+        }
+        panic!("an endpoint does not come to rest");
+    }
+}
+
+/// The byte at `at` of what `side` sends.
+const fn pattern(side: usize, at: u64) -> u8 {
+    (at as usize * 31 + (at >> 8) as usize * 7 + side * 101) as u8
+}
