@@ -9,7 +9,24 @@ use rexmit_core::Instant;
 use super::deadlines::Deadlines;
 
 /// Orders everything that happens: earliest first, among equals the one scheduled first.
-pub(super) type Key = (Instant, u64);
+///
+/// One number, the time above and the order below, because it is compared more often than anything
+/// else.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Key(u128);
+
+impl Key {
+    /// After everything: no such order is ever given.
+    pub(super) const NEVER: Self = Self(u128::MAX);
+
+    fn new(at: Instant, order: u64) -> Self {
+        Self(u128::from(at.as_nanos()) << 64 | u128::from(order))
+    }
+
+    pub(super) fn at(self) -> Instant {
+        Instant::from_nanos((self.0 >> 64) as u64)
+    }
+}
 
 /// What happens next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +76,7 @@ impl<E> Agenda<E> {
     pub(super) fn schedule_in_lane(&mut self, lane: usize, at: Instant, event: E) {
         let key = self.next_key(at);
         match self.lanes[lane].back() {
-            Some(&((last, _), _)) if at < last => {
+            Some(&(last, _)) if at < last.at() => {
                 self.heap.push(Scheduled { key: Reverse(key), what: What::Event(event) });
                 return;
             }
@@ -72,7 +89,7 @@ impl<E> Agenda<E> {
     /// Replaces the deadline of `host`. The same time again keeps its place in the order.
     pub(super) fn set_deadline(&mut self, host: usize, at: Option<Instant>) {
         if self.deadlines.of(host) != at {
-            self.deadlines.set(host, at.map(|at| (at, self.next_order)));
+            self.deadlines.set(host, at.map(|at| Key::new(at, self.next_order)));
             self.next_order += 1;
         }
     }
@@ -81,7 +98,7 @@ impl<E> Agenda<E> {
     pub(super) fn next_at(&self) -> Option<Instant> {
         let event = self.heap.peek().map(|event| event.key.0);
         let deadline = self.deadlines.earliest().map(|(key, _)| key);
-        event.into_iter().chain(deadline).min().map(|(at, _)| at)
+        event.into_iter().chain(deadline).min().map(Key::at)
     }
 
     /// What happens next, unless it is after `limit`. A deadline is stopped by being returned.
@@ -90,13 +107,15 @@ impl<E> Agenda<E> {
         let deadline = self.deadlines.earliest();
         match (event, deadline) {
             (event, Some((key, host))) if event.is_none_or(|event| key < event) => {
-                if key.0 > limit {
+                if key.at() > limit {
                     return None;
                 }
                 self.deadlines.set(host, None);
-                Some((key.0, Next::Deadline(host)))
+                Some((key.at(), Next::Deadline(host)))
             }
-            (Some((at, _)), _) if at <= limit => self.pop_event().map(|e| (at, Next::Event(e))),
+            (Some(key), _) if key.at() <= limit => {
+                self.pop_event().map(|event| (key.at(), Next::Event(event)))
+            }
             _ => None,
         }
     }
@@ -107,7 +126,7 @@ impl<E> Agenda<E> {
     }
 
     fn next_key(&mut self, at: Instant) -> Key {
-        let key = (at, self.next_order);
+        let key = Key::new(at, self.next_order);
         self.next_order += 1;
         self.scheduled += 1;
         key
@@ -219,15 +238,15 @@ mod tests {
             // Times within a small range, so that equal ones are common.
             let (host, at) = (rng.below(100) as usize, ms(order + rng.below(30)));
             let at = rng.chance(0.8).then_some(at);
-            if expected[host].map(|key| key.0) != at {
-                expected[host] = at.map(|at| (at, agenda.next_order));
+            if expected[host].map(Key::at) != at {
+                expected[host] = at.map(|at| Key::new(at, agenda.next_order));
             }
             agenda.set_deadline(host, at);
             if rng.chance(0.3) {
                 let first =
                     (0..100).filter(|&h| expected[h].is_some()).min_by_key(|&h| expected[h]);
                 let popped = agenda.pop(Instant::FAR_FUTURE);
-                let next = first.map(|h| (expected[h].unwrap().0, Next::Deadline(h)));
+                let next = first.map(|h| (expected[h].unwrap().at(), Next::Deadline(h)));
                 assert_eq!(popped, next);
                 expected[first.unwrap()] = None;
             }

@@ -13,23 +13,28 @@ pub(super) struct Deadlines {
     tree: Vec<Entry>,
 }
 
-/// The key of a deadline and the host, in the order of time.
-type Entry = (Key, u32);
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// [`Key::NEVER`] without a deadline.
+    key: Key,
+    host: u32,
+}
 
-/// No deadline: after all others, which are never given this order.
-const NONE: Entry = ((Instant::FAR_FUTURE, u64::MAX), u32::MAX);
+const NONE: Entry = Entry { key: Key::NEVER, host: u32::MAX };
 
 impl Deadlines {
     /// When the deadline of `host` is.
     #[inline]
     pub(super) fn of(&self, host: usize) -> Option<Instant> {
-        present(*self.tree.get(self.leaves() + host)?).map(|((at, _), _)| at)
+        let leaf = self.tree.get(self.leaves() + host)?;
+        (leaf.key < Key::NEVER).then(|| leaf.key.at())
     }
 
     /// The earliest of all, and whose it is.
     #[inline]
     pub(super) fn earliest(&self) -> Option<(Key, usize)> {
-        present(*self.tree.get(1)?)
+        let winner = self.tree.get(1)?;
+        (winner.key < Key::NEVER).then_some((winner.key, winner.host as usize))
     }
 
     pub(super) fn set(&mut self, host: usize, key: Option<Key>) {
@@ -37,11 +42,12 @@ impl Deadlines {
             self.grow(host + 1);
         }
         let mut node = self.leaves() + host;
-        self.tree[node] = key.map_or(NONE, |key| (key, host as u32));
+        self.tree[node] = key.map_or(NONE, |key| Entry { key, host: host as u32 });
         while node > 1 {
             node /= 2;
-            let winner = self.tree[2 * node].min(self.tree[2 * node + 1]);
-            if self.tree[node] == winner {
+            let [first, second] = [self.tree[2 * node], self.tree[2 * node + 1]];
+            let winner = if second.key < first.key { second } else { first };
+            if self.tree[node].key == winner.key {
                 break;
             }
             self.tree[node] = winner;
@@ -55,8 +61,8 @@ impl Deadlines {
     fn grow(&mut self, hosts: usize) {
         let leaves = hosts.next_power_of_two();
         let old = std::mem::replace(&mut self.tree, vec![NONE; 2 * leaves]);
-        for (key, host) in old[old.len() / 2..].iter().copied().filter_map(present) {
-            self.set(host, Some(key));
+        for entry in old[old.len() / 2..].iter().filter(|entry| entry.key < Key::NEVER) {
+            self.set(entry.host as usize, Some(entry.key));
         }
     }
 
@@ -64,8 +70,4 @@ impl Deadlines {
     pub(super) fn nodes(&self) -> usize {
         self.tree.len()
     }
-}
-
-fn present(entry: Entry) -> Option<(Key, usize)> {
-    (entry != NONE).then_some((entry.0, entry.1 as usize))
 }
