@@ -35,20 +35,33 @@ pub(crate) enum Kind {
 /// Why a command failed, and what to do about it.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    kind: Kind,
-    message: String,
+    code: u8,
+    /// `None` if somebody else has said why.
+    message: Option<String>,
 }
 
 impl Failure {
     /// A failure in the words of `message`.
     pub(crate) fn new(kind: Kind, message: impl fmt::Display) -> Self {
-        Self { kind, message: message.to_string() }
+        Self::with_code(kind as u8, message)
+    }
+
+    /// A failure with an exit code that stands for something elsewhere.
+    pub(crate) fn with_code(code: u8, message: impl fmt::Display) -> Self {
+        Self { code, message: Some(message.to_string()) }
+    }
+
+    /// The exit code of a command that was run.
+    pub(crate) const fn exit(code: u8) -> Self {
+        Self { code, message: None }
     }
 
     /// Prints the message and returns the exit code.
     pub(crate) fn tell(&self) -> ExitCode {
-        eprintln!("rexmit: {}", self.message);
-        ExitCode::from(self.kind as u8)
+        if let Some(message) = &self.message {
+            eprintln!("rexmit: {message}");
+        }
+        ExitCode::from(self.code)
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use rexmit::clock::{now, sleep_until};
+use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -11,21 +12,21 @@ use crate::failure::{Failure, Kind};
 
 /// SIGINT and SIGTERM, taken over from the system, which would end the process.
 #[derive(Clone)]
-pub(crate) struct Signals(watch::Receiver<bool>);
+pub(crate) struct Signals(watch::Receiver<Option<Signal>>);
 
 impl Signals {
     /// The first signal from now on asks to stop, the second one ends the process at once.
     pub(crate) fn new() -> io::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        let (stopped, stop) = watch::channel(false);
+        let (stopped, stop) = watch::channel(None);
         tokio::spawn(async move {
             loop {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-                if stopped.send_replace(true) {
+                let signal = tokio::select! {
+                    _ = interrupt.recv() => Signal::INT,
+                    _ = terminate.recv() => Signal::TERM,
+                };
+                if stopped.send_replace(Some(signal)).is_some() {
                     std::process::exit(Kind::Interrupted as i32);
                 }
             }
@@ -35,8 +36,15 @@ impl Signals {
 
     /// Waits until somebody asks to stop.
     pub(crate) async fn stop(&self) {
+        self.signal().await;
+    }
+
+    /// As [`stop`](Self::stop); returns the signal that asked.
+    pub(crate) async fn signal(&self) -> Signal {
         // The task that watches ends with the runtime, and so does whoever waits here.
-        let _ = self.0.clone().wait_for(|stopped| *stopped).await;
+        let mut stopped = self.0.clone();
+        let signal = stopped.wait_for(Option::is_some).await.ok().and_then(|signal| *signal);
+        signal.unwrap_or(Signal::TERM)
     }
 }
 

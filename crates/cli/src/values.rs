@@ -1,6 +1,6 @@
 //! Values of options, in netem's vocabulary: `50ms`, `5%`, `10mbit`.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use rexmit::emulator::netem;
@@ -55,4 +55,79 @@ pub(crate) fn profile(text: &str) -> Result<AssociationConfig, String> {
         let names: Vec<_> = PROFILES.iter().map(|(name, _)| *name).collect();
         format!("there is no such profile, but {} (see `rexmit profiles`)", names.join(", "))
     })
+}
+
+/// An IP network: its address, all bits beyond the prefix zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Network {
+    pub(crate) address: IpAddr,
+    pub(crate) prefix: u8,
+}
+
+impl Network {
+    /// The first address of a host.
+    pub(crate) fn first(&self) -> IpAddr {
+        self.host(1)
+    }
+
+    /// The second one.
+    pub(crate) fn second(&self) -> IpAddr {
+        self.host(2)
+    }
+
+    fn host(&self, number: u8) -> IpAddr {
+        match self.address {
+            IpAddr::V4(address) => {
+                Ipv4Addr::from_bits(address.to_bits() + u32::from(number)).into()
+            }
+            IpAddr::V6(address) => {
+                Ipv6Addr::from_bits(address.to_bits() + u128::from(number)).into()
+            }
+        }
+    }
+}
+
+/// `10.90.0.0/24`, `fd90::/64`, with room for two hosts.
+pub(crate) fn network(text: &str) -> Result<Network, String> {
+    const EXPECTED: &str = "expected a network such as 10.90.0.0/24 or fd90::/64";
+    let (address, prefix) = text.split_once('/').ok_or(EXPECTED)?;
+    let address: IpAddr = address.parse().map_err(|_| EXPECTED)?;
+    let prefix: u8 = prefix.parse().map_err(|_| EXPECTED)?;
+    let longest = if address.is_ipv4() { 30 } else { 126 };
+    if !(1..=longest).contains(&prefix) {
+        return Err(format!("its prefix must be from 1 to {longest}; {EXPECTED}"));
+    }
+    let address = match address {
+        IpAddr::V4(address) => {
+            Ipv4Addr::from_bits(address.to_bits() >> (32 - prefix) << (32 - prefix)).into()
+        }
+        IpAddr::V6(address) => {
+            Ipv6Addr::from_bits(address.to_bits() >> (128 - prefix) << (128 - prefix)).into()
+        }
+    };
+    Ok(Network { address, prefix })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_has_a_first_and_a_second_host() {
+        let table = [
+            ("10.90.0.0/24", "10.90.0.1", "10.90.0.2"),
+            ("10.90.7.77/16", "10.90.0.1", "10.90.0.2"),
+            ("192.0.2.252/30", "192.0.2.253", "192.0.2.254"),
+            ("fd90::/64", "fd90::1", "fd90::2"),
+        ];
+        for (text, first, second) in table {
+            let network = network(text).unwrap();
+            assert_eq!(network.first(), first.parse::<IpAddr>().unwrap());
+            assert_eq!(network.second(), second.parse::<IpAddr>().unwrap());
+        }
+        for wrong in ["10.90.0.0", "10.90.0.0/31", "10.90.0.0/0", "fd90::/127", "a/24", "1.2.3.4/x"]
+        {
+            network(wrong).unwrap_err();
+        }
+    }
 }

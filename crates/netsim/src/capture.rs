@@ -112,14 +112,33 @@ impl<W: Write> CaptureWriter<W> {
     /// # Errors
     /// Those of the writer, addresses of two families, or a packet too long for IP.
     pub fn write(&mut self, packet: &CapturedPacket<'_>) -> io::Result<()> {
-        let bytes = &mut self.headers_and_payload;
-        write_packet(packet, bytes)?;
+        let mut bytes = std::mem::take(&mut self.headers_and_payload);
+        let written = write_packet(packet, &mut bytes).and_then(|()| {
+            let remarks = (packet.way, packet.comment);
+            self.write_ip(packet.interface, packet.time, &bytes, remarks)
+        });
+        self.headers_and_payload = bytes;
+        written
+    }
+
+    /// Writes a packet that has its IP header already, with where it goes, seen from the
+    /// interface, and what there is to say about it.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write_ip(
+        &mut self,
+        interface: u32,
+        time: Duration,
+        bytes: &[u8],
+        (way, comment): (Way, Option<&str>),
+    ) -> io::Result<()> {
         // The two low bits are the direction.
-        let mut options = vec![EnhancedPacketOption::Flags(packet.way as u32)];
-        options.extend(packet.comment.map(|text| EnhancedPacketOption::Comment(text.into())));
+        let mut options = vec![EnhancedPacketOption::Flags(way as u32)];
+        options.extend(comment.map(|text| EnhancedPacketOption::Comment(text.into())));
         let block = EnhancedPacketBlock {
-            interface_id: packet.interface,
-            timestamp: packet.time,
+            interface_id: interface,
+            timestamp: time,
             original_len: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
             data: Cow::Borrowed(bytes),
             options,

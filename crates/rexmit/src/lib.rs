@@ -64,6 +64,7 @@
 //! | [`association`] | sending, receiving, ending |
 //! | [`event`] | what the application is told, and how little of it is kept if it does not listen |
 //! | [`emulator`] | a bad link for tests and demonstrations, in real time |
+//! | [`tun`] | IP packets exchanged with the kernel; network namespaces |
 //! | [`clock`] | the monotonic clock, and precise waiting |
 //!
 //! SCTP travels in UDP ([`Endpoint::bind`]) or directly over IP ([`Endpoint::bind_raw`]). The
@@ -82,6 +83,7 @@ pub mod endpoint;
 mod error;
 pub mod event;
 mod socket;
+pub mod tun;
 
 pub use association::{Association, Stream};
 pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};

@@ -21,7 +21,7 @@ pub(crate) enum Command {
     Listen(listen::Arguments),
     Connect(connect::Arguments),
     Perf(perf::Arguments),
-    Emulate(emulate::Arguments),
+    Emulate(Box<emulate::Arguments>),
     Trace(trace::Arguments),
     Profiles(profiles::Arguments),
     Completions(completions::Arguments),

@@ -7,3 +7,4 @@ mod load;
 mod pcap;
 mod process;
 mod traces;
+mod tun;

@@ -9,24 +9,23 @@ use std::time::Duration;
 use rexmit_core::Instant;
 use rexmit_netsim::capture::{CaptureWriter, CapturedPacket, Way};
 
+use super::two_way::Bound;
 use crate::clock;
 
 /// Packets that may wait for the disk; others are missing in the capture, and counted.
 const MAX_WAITING: usize = 8192;
-/// The names of the capture's interfaces, one per direction.
-const INTERFACES: [&str; 2] = ["to the server", "to the clients"];
 /// What Linux gives packets unless told otherwise. The relay does not see what the sender chose.
 const HOP_LIMIT: u8 = 64;
 /// SCTP's IP protocol number, which packets in UDP do not use.
 const IP_PROTOCOL: u8 = 132;
 
-/// Where a packet goes: the number of its interface.
+/// Under which addresses a packet is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Bound {
-    /// From a client to the server.
-    Server = 0,
-    /// From the server to a client.
-    Client = 1,
+pub(super) enum Shown {
+    /// Under those in its own IP header.
+    AsItIs,
+    /// From the first to the second, with headers made up.
+    Between(SocketAddr, SocketAddr),
 }
 
 /// The relay's side of the capture.
@@ -44,37 +43,37 @@ pub(super) type WriterThread = JoinHandle<io::Result<()>>;
 struct Sighting {
     bound: Bound,
     time: Duration,
-    client: SocketAddr,
+    shown: Shown,
     bytes: Vec<u8>,
     comment: Option<&'static str>,
 }
 
 impl Recorder {
-    /// Starts the thread, which ends when the recorder is dropped.
+    /// Starts the thread, which ends when the recorder is dropped. The names are those of the
+    /// capture's interfaces, one per direction.
     pub(super) fn start(
-        server: SocketAddr,
+        interfaces: [&'static str; 2],
         out: impl Write + Send + 'static,
     ) -> io::Result<(Self, WriterThread)> {
         let (waiting, sightings) = sync_channel(MAX_WAITING);
         let thread = std::thread::Builder::new()
             .name("rexmit-capture".into())
-            .spawn(move || write(BufWriter::new(out), server, &sightings))?;
+            .spawn(move || write(BufWriter::new(out), interfaces, &sightings))?;
         // Read once: somebody who sets the clock does not turn back time within the file.
         let wall_clock_offset = clock::wall_clock_offset();
         Ok((Self { waiting, wall_clock_offset, missed: 0 }, thread))
     }
 
-    /// A packet from or for `client` left the link, or was dropped if there is a comment. Never
-    /// waits.
+    /// A packet left the link, or was dropped if there is a comment. Never waits.
     pub(super) fn record(
         &mut self,
         at: Instant,
-        (bound, client): (Bound, SocketAddr),
+        (bound, shown): (Bound, Shown),
         bytes: Vec<u8>,
         comment: Option<&'static str>,
     ) {
         let time = Duration::from_nanos(at.as_nanos()) + self.wall_clock_offset;
-        let sighting = Sighting { bound, time, client, bytes, comment };
+        let sighting = Sighting { bound, time, shown, bytes, comment };
         self.missed += u64::from(self.waiting.try_send(sighting).is_err());
     }
 
@@ -86,52 +85,53 @@ impl Recorder {
 
 /// Writes what is seen until the recorder is gone. Whenever nothing waits it flushes, so that the
 /// file can be read meanwhile and survives a killed process.
-fn write(out: impl Write, server: SocketAddr, sightings: &Receiver<Sighting>) -> io::Result<()> {
-    let mut writer = CaptureWriter::new(out, INTERFACES)?;
+fn write(
+    out: impl Write,
+    interfaces: [&'static str; 2],
+    sightings: &Receiver<Sighting>,
+) -> io::Result<()> {
+    let mut writer = CaptureWriter::new(out, interfaces)?;
     writer.flush()?;
     while let Ok(first) = sightings.recv() {
-        write_one(&mut writer, server, &first)?;
+        write_one(&mut writer, &first)?;
         while let Ok(next) = sightings.try_recv() {
-            write_one(&mut writer, server, &next)?;
+            write_one(&mut writer, &next)?;
         }
         writer.flush()?;
     }
     writer.finish().map(drop)
 }
 
-fn write_one<W: Write>(
-    writer: &mut CaptureWriter<W>,
-    server: SocketAddr,
-    sighting: &Sighting,
-) -> io::Result<()> {
-    let (client, server) = of_one_family(sighting.client, server);
-    let (source, destination) = match sighting.bound {
-        Bound::Server => (client, server),
-        Bound::Client => (server, client),
+fn write_one<W: Write>(writer: &mut CaptureWriter<W>, sighting: &Sighting) -> io::Result<()> {
+    let Sighting { bound, time, shown, bytes, comment } = sighting;
+    let (interface, time, comment) = (*bound as u32, *time, *comment);
+    let Shown::Between(source, destination) = *shown else {
+        return writer.write_ip(interface, time, bytes, (Way::Out, comment));
     };
+    let (source, destination) = of_one_family(source, destination);
     writer.write(&CapturedPacket {
-        interface: sighting.bound as u32,
-        time: sighting.time,
+        interface,
+        time,
         source,
         destination,
         ip_protocol: IP_PROTOCOL,
         hop_limit: HOP_LIMIT,
-        payload: &sighting.bytes,
+        payload: bytes,
         way: Way::Out,
-        comment: sighting.comment,
+        comment,
     })
 }
 
 /// The relay may listen on one family and forward to the other; a packet has one only.
-fn of_one_family(client: SocketAddr, server: SocketAddr) -> (SocketAddr, SocketAddr) {
-    if client.is_ipv4() == server.is_ipv4() {
-        return (client, server);
+fn of_one_family(source: SocketAddr, destination: SocketAddr) -> (SocketAddr, SocketAddr) {
+    if source.is_ipv4() == destination.is_ipv4() {
+        return (source, destination);
     }
     let mapped = |address: SocketAddr| match address.ip() {
         IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
         IpAddr::V6(_) => address,
     };
-    (mapped(client), mapped(server))
+    (mapped(source), mapped(destination))
 }
 
 #[cfg(test)]
@@ -157,9 +157,10 @@ mod tests {
     fn packets_that_the_disk_cannot_keep_up_with_are_counted_not_kept() {
         let (stall, stalled) = sync_channel(0);
         let address: SocketAddr = "127.0.0.1:9899".parse().unwrap();
-        let (mut recorder, thread) = Recorder::start(address, Stalled(stalled)).unwrap();
+        let (mut recorder, thread) = Recorder::start(["to", "fro"], Stalled(stalled)).unwrap();
         for _ in 0..MAX_WAITING + 3 {
-            recorder.record(Instant::ZERO, (Bound::Server, address), vec![0], None);
+            let shown = Shown::Between(address, address);
+            recorder.record(Instant::ZERO, (Bound::Forward, shown), vec![0], None);
         }
         assert_eq!(recorder.missed(), 3);
         drop((stall, recorder));

@@ -1,35 +1,32 @@
 //! One direction of the emulated link, with the packets that are under way on it.
 
-use quinn_udp::EcnCodepoint;
 use rexmit_core::{Instant, Seed};
 use rexmit_netsim::capture::loss_comment;
 use rexmit_netsim::path::{Arrival, ConfigError, Fate, PathConfig, PathModel, Pipe};
 
 use super::DirectionStatistics;
-use super::clients::ClientId;
 
 /// What a capture says about a packet that [`Direction::offer`] had no room for.
 const OVERFLOWED: &str = "dropped by the emulator: too many packets under way";
 
-/// A packet under way.
+/// A packet under way, with what the link has to remember of it.
 #[derive(Clone, Debug)]
-pub(super) struct Packet {
-    pub(super) client: ClientId,
-    pub(super) ecn: Option<EcnCodepoint>,
+pub(super) struct Packet<T> {
+    pub(super) tag: T,
     pub(super) bytes: Vec<u8>,
 }
 
 /// The path, and what was dropped around it.
 #[derive(Debug)]
-pub(super) struct Direction {
-    pipe: Pipe<Packet>,
+pub(super) struct Direction<T> {
+    pipe: Pipe<Packet<T>>,
     max_under_way: usize,
     latest_offer: Instant,
     overflowed: u64,
     unsent: u64,
 }
 
-impl Direction {
+impl<T: Clone> Direction<T> {
     pub(super) fn new(
         config: &PathConfig,
         seed: &Seed,
@@ -40,7 +37,7 @@ impl Direction {
     }
 
     /// The packet entered the path at `arrival`. Why it was dropped, if it was.
-    pub(super) fn offer(&mut self, arrival: Instant, packet: Packet) -> Option<&'static str> {
+    pub(super) fn offer(&mut self, arrival: Instant, packet: Packet<T>) -> Option<&'static str> {
         if self.pipe.in_flight() >= self.max_under_way {
             self.overflowed += 1;
             return Some(OVERFLOWED);
@@ -58,7 +55,7 @@ impl Direction {
     }
 
     /// A packet that is due, with its damage done.
-    pub(super) fn poll_arrival(&mut self, now: Instant) -> Option<Arrival<Packet>> {
+    pub(super) fn poll_arrival(&mut self, now: Instant) -> Option<Arrival<Packet<T>>> {
         let mut arrival = self.pipe.poll_arrival(now)?;
         if let Some(corruption) = arrival.corruption {
             corruption.apply(&mut arrival.packet.bytes);

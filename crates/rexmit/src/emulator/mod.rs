@@ -1,6 +1,9 @@
-//! The link emulator: a UDP relay in real time that treats packets as a path model says.
+//! The link emulator: a relay in real time that treats packets as a path model says.
 //!
-//! It needs no privileges and nobody's cooperation: clients send to the emulator instead of the
+//! There are two. [`Emulator`] relays UDP between sockets, and is described first; [`TunEmulator`]
+//! relays IP packets between two TUN devices, so that any program runs over the modelled path.
+//!
+//! [`Emulator`] needs no privileges and nobody's cooperation: clients send to the emulator instead of the
 //! server, and the server sees the emulator instead of the clients. Each client gets a socket of
 //! its own towards the server, as behind a NAT, so that answers find their way back. The two
 //! directions have a path each, which all clients share.
@@ -62,6 +65,13 @@
 //! as a file for Wireshark. It shows the packets under the addresses of the clients and of the
 //! server, as if they spoke to each other without an emulator between them.
 //!
+//! # IP packets
+//!
+//! [`TunEmulator`] does the same to whatever the kernel routes to two TUN devices: TCP, ICMP, UDP
+//! with its real addresses. It is a cable, not a router: packets leave as they came, with the same
+//! TTL and the same ECN field. They enter the path when they are read, as TUN devices have no time
+//! stamps. See its example.
+//!
 //! # Limits
 //!
 //! [`EmulatorConfig`] names them: clients, their idle time, packets under way per direction. What
@@ -73,12 +83,14 @@ mod direction;
 mod lateness;
 mod priority;
 mod relay;
+mod running;
 mod socket;
+mod tun_link;
+mod two_way;
+mod udp_link;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub use rexmit_core::Seed;
@@ -99,6 +111,9 @@ pub use priority::Priority;
 use relay::Relay;
 /// What a path does to packets.
 pub use rexmit_netsim::path;
+use running::Running;
+pub use tun_link::TunEmulator;
+use udp_link::UdpLink;
 
 /// What the emulator is to do.
 #[derive(Clone, Debug)]
@@ -129,13 +144,51 @@ impl EmulatorConfig {
     /// Two perfect paths and the default limits.
     #[must_use]
     pub fn new(listen: SocketAddr, to: SocketAddr) -> Self {
+        let link = LinkConfig::default();
         Self {
             listen,
             to,
-            forward: PathConfig::default(),
-            backward: PathConfig::default(),
+            forward: link.forward,
+            backward: link.backward,
             max_clients: 1024,
             client_idle_timeout: Duration::from_secs(60),
+            max_packets_under_way: link.max_packets_under_way,
+            raise_priority: link.raise_priority,
+            seed: link.seed,
+        }
+    }
+
+    fn link(&self) -> LinkConfig {
+        LinkConfig {
+            forward: self.forward.clone(),
+            backward: self.backward.clone(),
+            max_packets_under_way: self.max_packets_under_way,
+            raise_priority: self.raise_priority,
+            seed: self.seed.clone(),
+        }
+    }
+}
+
+/// What every emulator is to do, whatever its packets come from.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// The path from the near end to the far one.
+    pub forward: PathConfig,
+    /// The path back.
+    pub backward: PathConfig,
+    /// As [`EmulatorConfig::max_packets_under_way`].
+    pub max_packets_under_way: usize,
+    /// As [`EmulatorConfig::raise_priority`].
+    pub raise_priority: bool,
+    /// As [`EmulatorConfig::seed`].
+    pub seed: Seed,
+}
+
+impl Default for LinkConfig {
+    fn default() -> Self {
+        Self {
+            forward: PathConfig::default(),
+            backward: PathConfig::default(),
             max_packets_under_way: 100_000,
             raise_priority: true,
             seed: Seed::from_u64(1),
@@ -195,14 +248,11 @@ pub struct DirectionStatistics {
     pub unsent: u64,
 }
 
-/// A running emulator. Dropping it stops it.
+/// A running emulator of a link for UDP. Dropping it stops it.
 #[derive(Debug)]
 pub struct Emulator {
     local_addr: SocketAddr,
-    counts: Arc<Mutex<relay::Counts>>,
-    waker: Arc<mio::Waker>,
-    thread: Option<JoinHandle<io::Result<()>>>,
-    capture: Option<capture::WriterThread>,
+    running: Running,
 }
 
 impl Emulator {
@@ -211,7 +261,9 @@ impl Emulator {
     /// # Errors
     /// When the address cannot be had or a path cannot be.
     pub fn start(config: &EmulatorConfig) -> Result<Self, EmulatorError> {
-        Self::spawn(Relay::new(config)?, None)
+        let relay = Self::relay(config)?;
+        let local_addr = relay.link().local_addr()?;
+        Ok(Self { local_addr, running: Running::start(relay)? })
     }
 
     /// As [`start`](Self::start), and writes a capture (pcapng, nanosecond time stamps).
@@ -230,18 +282,14 @@ impl Emulator {
         config: &EmulatorConfig,
         out: impl Write + Send + 'static,
     ) -> Result<Self, EmulatorError> {
-        let mut relay = Relay::new(config)?;
-        let (recorder, writer) = capture::Recorder::start(config.to, out)?;
-        relay.set_recorder(recorder);
-        Self::spawn(relay, Some(writer))
+        let relay = Self::relay(config)?;
+        let local_addr = relay.link().local_addr()?;
+        let running = Running::start_capturing(relay, udp_link::INTERFACES, out)?;
+        Ok(Self { local_addr, running })
     }
 
-    fn spawn(relay: Relay, capture: Option<capture::WriterThread>) -> Result<Self, EmulatorError> {
-        let (local_addr, counts, waker) = (relay.local_addr()?, relay.counts(), relay.waker());
-        let thread = std::thread::Builder::new()
-            .name("rexmit-emulator".into())
-            .spawn(move || relay.run())?;
-        Ok(Self { local_addr, counts, waker, thread: Some(thread), capture })
+    fn relay(config: &EmulatorConfig) -> Result<Relay<UdpLink>, EmulatorError> {
+        Relay::new(&config.link(), |registry| UdpLink::open(registry, config))
     }
 
     /// Where clients send to.
@@ -253,7 +301,7 @@ impl Emulator {
     /// The counts so far.
     #[must_use]
     pub fn statistics(&self) -> EmulatorStatistics {
-        relay::lock(&self.counts).snapshot()
+        self.running.statistics()
     }
 
     /// Stops relaying, and waits until the capture is written; it says nothing of what was still
@@ -262,10 +310,7 @@ impl Emulator {
     /// # Errors
     /// The first error of writing the capture, which ends before it.
     pub fn finish_capture(&mut self) -> io::Result<()> {
-        let Some(writer) = self.capture.take() else { return Ok(()) };
-        // The writer ends when the relay is gone.
-        self.join()?;
-        join(writer)
+        self.running.finish_capture()
     }
 
     /// Stops relaying, drops what is under way and returns the final counts.
@@ -274,29 +319,7 @@ impl Emulator {
     /// When the relay had ended before, which only a failure of the system's polling causes, or
     /// when the capture could not be written and [`finish_capture`](Self::finish_capture) did not
     /// say so before.
-    pub fn stop(mut self) -> io::Result<EmulatorStatistics> {
-        self.finish_capture()?;
-        self.join()?;
-        Ok(self.statistics())
-    }
-
-    fn join(&mut self) -> io::Result<()> {
-        let Some(thread) = self.thread.take() else { return Ok(()) };
-        self.waker.wake()?;
-        join(thread)
-    }
-}
-
-fn join(thread: JoinHandle<io::Result<()>>) -> io::Result<()> {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-impl Drop for Emulator {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            // Nobody is left to be told.
-            let _ = self.finish_capture();
-            let _ = self.join();
-        }
+    pub fn stop(self) -> io::Result<EmulatorStatistics> {
+        self.running.stop()
     }
 }

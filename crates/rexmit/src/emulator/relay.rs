@@ -1,35 +1,58 @@
-//! The relay's thread: reads packets, lets the paths decide, sends them when they are due.
+//! The relay's thread: reads packets, lets the paths decide, sends them when they are due. Where
+//! packets come from and go to is a [`Link`].
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token, Waker};
-use quinn_udp::RecvMeta;
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use rexmit_core::Instant;
-use rexmit_netsim::path::{Arrival, PathConfig};
+use rexmit_netsim::path::Arrival;
 
-use super::capture::{Bound, Recorder};
-use super::clients::{ClientId, Clients};
-use super::direction::{Direction, Packet};
+use super::capture::{Recorder, Shown};
+use super::direction::Packet;
 use super::lateness::LatenessHistogram;
-use super::socket::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS, RelaySocket};
-use super::{EmulatorConfig, EmulatorError, EmulatorStatistics, Lateness, Priority};
+use super::two_way::{Bound, TwoWay};
+use super::{EmulatorError, EmulatorStatistics, Lateness, LinkConfig, Priority};
 use crate::clock::{self, TimerFd};
-use crate::error::BindError;
 
 const STOP: Token = Token(0);
 const TIMER: Token = Token(1);
-const LISTENER: Token = Token(2);
-const FIRST_CLIENT: ClientId = 3;
+/// The first of the tokens that are the link's own.
+pub(super) const FIRST_TOKEN: usize = 2;
 
 // What captures say about packets and drops of the emulator itself.
-const REFUSED: &str = "dropped by the emulator: one client too many";
 const UNSENT: &str = "dropped by the emulator: the system refused to send it";
 const DAMAGED: &str = "one bit flipped";
+
+/// Where the packets of a relay come from and go to.
+pub(super) trait Link {
+    /// What is to be remembered of a packet while it is under way.
+    type Tag: Clone;
+
+    /// Reads one round from the source that is readable, and offers what came to the paths.
+    /// Whether there may be more.
+    fn receive(&mut self, token: Token, paths: &mut TwoWay<Self::Tag>) -> bool;
+
+    /// Sends a packet now or never.
+    fn send(&mut self, bound: Bound, packet: &Packet<Self::Tag>) -> io::Result<()>;
+
+    /// How captures show a packet; `None` if that is not known any more.
+    fn shown(&self, bound: Bound, tag: &Self::Tag) -> Option<Shown>;
+
+    /// When [`expire`](Self::expire) is to be called again.
+    fn next_expiry(&self) -> Instant {
+        Instant::FAR_FUTURE
+    }
+
+    /// Forgets what has been idle for too long.
+    fn expire(&mut self, _now: Instant) {}
+
+    /// Adds the link's own counts.
+    fn count(&self, _statistics: &mut EmulatorStatistics) {}
+}
 
 /// The counts that the handle reads while the relay works.
 #[derive(Debug, Default)]
@@ -46,50 +69,36 @@ impl Counts {
 
 /// Everything the thread owns.
 #[derive(Debug)]
-pub(super) struct Relay {
-    server: SocketAddr,
+pub(super) struct Relay<L: Link> {
+    link: L,
+    paths: TwoWay<L::Tag>,
     poll: Poll,
     timer: TimerFd,
     waker: Arc<Waker>,
-    listener: RelaySocket,
-    clients: Clients,
-    forward: Direction,
-    backward: Direction,
-    /// Sockets that may have more to read: the kernel reports each only once.
+    /// Sources that may have more to read: the kernel reports each only once.
     readable: Vec<Token>,
-    buffers: Vec<u8>,
-    refused: u64,
     raise_priority: bool,
     priority: Priority,
     counts: Arc<Mutex<Counts>>,
-    recorder: Option<Recorder>,
 }
 
-impl Relay {
-    pub(super) fn new(config: &EmulatorConfig) -> Result<Self, EmulatorError> {
-        let direction = |name: &'static str, path: &PathConfig| {
-            Direction::new(path, &config.seed.split(name), config.max_packets_under_way)
-                .map_err(|source| EmulatorError::Path { direction: name, source })
-        };
+impl<L: Link> Relay<L> {
+    /// A relay for the link that `open` makes, which registers what it reads.
+    pub(super) fn new(
+        config: &LinkConfig,
+        open: impl FnOnce(&Registry) -> Result<L, EmulatorError>,
+    ) -> Result<Self, EmulatorError> {
         let (poll, timer) = (Poll::new()?, TimerFd::new()?);
         let registry = poll.registry();
         registry.register(&mut SourceFd(&timer.as_raw_fd()), TIMER, Interest::READABLE)?;
-        let listener = RelaySocket::open(registry, LISTENER, config.listen)
-            .map_err(|source| BindError::new(config.listen, source))?;
         Ok(Self {
-            server: config.to,
+            link: open(registry)?,
+            paths: TwoWay::new(config)?,
             waker: Arc::new(Waker::new(registry, STOP)?),
-            listener,
-            clients: Clients::new(FIRST_CLIENT, config.max_clients, config.client_idle_timeout),
-            forward: direction("forward", &config.forward)?,
-            backward: direction("backward", &config.backward)?,
             readable: Vec::new(),
-            buffers: vec![0; RECEIVE_BUFFERS * RECEIVE_BUFFER_BYTES],
-            refused: 0,
             raise_priority: config.raise_priority,
             priority: Priority::Normal,
             counts: Arc::default(),
-            recorder: None,
             poll,
             timer,
         })
@@ -97,11 +106,11 @@ impl Relay {
 
     /// Shows the recorder all packets from now on.
     pub(super) fn set_recorder(&mut self, recorder: Recorder) {
-        self.recorder = Some(recorder);
+        self.paths.set_recorder(recorder);
     }
 
-    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    pub(super) const fn link(&self) -> &L {
+        &self.link
     }
 
     pub(super) fn counts(&self) -> Arc<Mutex<Counts>> {
@@ -120,13 +129,13 @@ impl Relay {
         let mut events = Events::with_capacity(256);
         while self.wait(&mut events)? {
             for token in std::mem::take(&mut self.readable) {
-                if self.receive(token) {
+                if self.link.receive(token, &mut self.paths) {
                     self.readable.push(token);
                 }
                 self.deliver();
             }
             self.deliver();
-            self.clients.expire(clock::now());
+            self.link.expire(clock::now());
             self.publish();
         }
         Ok(())
@@ -136,9 +145,7 @@ impl Relay {
     fn wait(&mut self, events: &mut Events) -> io::Result<bool> {
         let mut timeout = Some(Duration::ZERO);
         if self.readable.is_empty() {
-            let arrivals = [self.forward.next_arrival(), self.backward.next_arrival()];
-            let expiry = self.clients.next_expiry();
-            self.timer.arm(arrivals.into_iter().flatten().fold(expiry, Instant::min));
+            self.timer.arm(self.paths.next_arrival().min(self.link.next_expiry()));
             timeout = None;
         }
         match self.poll.poll(events, timeout) {
@@ -157,122 +164,40 @@ impl Relay {
         Ok(true)
     }
 
-    /// Reads one round of batches from a socket. Whether there may be more.
-    fn receive(&mut self, token: Token) -> bool {
-        let mut buffers = std::mem::take(&mut self.buffers);
-        let mut meta = [RecvMeta::default(); RECEIVE_BUFFERS];
-        let socket = match token {
-            LISTENER => Some(&self.listener),
-            Token(id) => self.clients.client(id).map(|client| &client.socket),
-        };
-        // An error is either that there is nothing, or of one packet that is dropped by it.
-        let received = socket.map_or(Ok(0), |socket| socket.receive(&mut buffers, &mut meta));
-        let received = received.unwrap_or(0);
-        let (now, offset) = (clock::now(), clock::wall_clock_offset());
-        for (buffer, meta) in buffers.chunks(RECEIVE_BUFFER_BYTES).zip(&meta[..received]) {
-            // A stamp from before the wall clock was set may lie anywhere but not in the future.
-            let stamp = meta.timestamp.and_then(|stamp| stamp.checked_sub(offset));
-            let arrival = stamp.map_or(now, |stamp| (Instant::ZERO + stamp).min(now));
-            for bytes in buffer[..meta.len].chunks(meta.stride.max(1)) {
-                self.on_packet(token, arrival, meta, bytes);
-            }
-        }
-        self.buffers = buffers;
-        received == RECEIVE_BUFFERS
-    }
-
-    fn on_packet(&mut self, from: Token, arrival: Instant, meta: &RecvMeta, bytes: &[u8]) {
-        let (direction, bound, client) = if from == LISTENER {
-            let Some(client) = self.sender(arrival, meta.addr) else {
-                self.refused += 1;
-                self.capture(arrival, (Bound::Server, Some(meta.addr)), bytes, Some(REFUSED));
-                return;
-            };
-            (&mut self.forward, Bound::Server, client)
-        } else if (meta.addr.ip(), meta.addr.port()) == (self.server.ip(), self.server.port()) {
-            self.clients.touch(arrival, from.0);
-            (&mut self.backward, Bound::Client, from.0)
-        } else {
-            return; // A stranger's: the client did not ask it anything.
-        };
-        let packet = Packet { client, ecn: meta.ecn, bytes: bytes.to_vec() };
-        if let Some(dropped) = direction.offer(arrival, packet) {
-            let address = self.clients.client(client).map(|client| client.address);
-            self.capture(arrival, (bound, address), bytes, Some(dropped));
-        }
-    }
-
-    /// Shows a packet to the recorder, if there is one; not those of clients forgotten since.
-    fn capture(
-        &mut self,
-        at: Instant,
-        (bound, client): (Bound, Option<SocketAddr>),
-        bytes: impl Into<Vec<u8>>,
-        comment: Option<&'static str>,
-    ) {
-        if let (Some(recorder), Some(client)) = (&mut self.recorder, client) {
-            recorder.record(at, (bound, client), bytes.into(), comment);
-        }
-    }
-
-    /// The client with this address, if need be a new one; `None` if there are too many.
-    fn sender(&mut self, now: Instant, address: SocketAddr) -> Option<ClientId> {
-        if let Some(id) = self.clients.find(now, address) {
-            return Some(id);
-        }
-        let any: SocketAddr = match self.server {
-            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-        };
-        let registry = self.poll.registry();
-        let open = |id| RelaySocket::open(registry, Token(id), any);
-        // No descriptor left: one client too many as well.
-        self.clients.insert(now, address, open).ok().flatten()
-    }
-
     /// Sends what is due in both directions.
     fn deliver(&mut self) {
-        while let Some(arrival) = self.forward.poll_arrival(clock::now()) {
-            self.send(Bound::Server, arrival);
-        }
-        while let Some(arrival) = self.backward.poll_arrival(clock::now()) {
-            self.send(Bound::Client, arrival);
+        for bound in [Bound::Forward, Bound::Backward] {
+            while let Some(arrival) = self.paths.poll_arrival(bound, clock::now()) {
+                self.send(bound, arrival);
+            }
         }
     }
 
     /// Sends a packet that is due.
-    fn send(&mut self, bound: Bound, arrival: Arrival<Packet>) {
-        let Packet { client, ecn, bytes } = arrival.packet;
-        let client = self.clients.client(client);
-        let sent = client.map(|client| match bound {
-            Bound::Server => client.socket.send(self.server, ecn, &bytes),
-            Bound::Client => self.listener.send(client.address, ecn, &bytes),
-        });
-        let address = client.map(|client| client.address);
+    fn send(&mut self, bound: Bound, arrival: Arrival<Packet<L::Tag>>) {
+        let sent = self.link.send(bound, &arrival.packet);
+        let Packet { tag, bytes } = arrival.packet;
         let now = clock::now();
-        let comment = if let Some(Ok(())) = sent {
+        let comment = if let Ok(()) = sent {
             lock(&self.counts).lateness.record(arrival.at, now);
             arrival.corruption.map(|_| DAMAGED)
         } else {
-            match bound {
-                Bound::Server => self.forward.on_unsent(),
-                Bound::Client => self.backward.on_unsent(),
-            }
+            self.paths.on_unsent(bound);
             Some(UNSENT)
         };
-        self.capture(now, (bound, address), bytes, comment);
+        self.paths.on_left(now, (bound, self.link.shown(bound, &tag)), bytes, comment);
     }
 
     fn publish(&self) {
-        let statistics = EmulatorStatistics {
-            forward: self.forward.statistics(),
-            backward: self.backward.statistics(),
-            clients: self.clients.len(),
-            refused: self.refused,
-            uncaptured: self.recorder.as_ref().map_or(0, Recorder::missed),
-            lateness: Lateness::default(),
+        let mut statistics = EmulatorStatistics {
+            forward: self.paths.forward.statistics(),
+            backward: self.paths.backward.statistics(),
+            uncaptured: self.paths.missed(),
             priority: self.priority,
+            lateness: Lateness::default(),
+            ..EmulatorStatistics::default()
         };
+        self.link.count(&mut statistics);
         lock(&self.counts).statistics = statistics;
     }
 }

@@ -3,6 +3,8 @@
 // Not every test uses everything.
 #![allow(dead_code)]
 
+pub(crate) mod netns;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};

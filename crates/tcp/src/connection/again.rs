@@ -64,15 +64,14 @@ impl Outbound {
 
     /// Behind the last that left before new data follow, if they fill the segment or are all there
     /// is: else a refused probe would travel alone, and what waits behind it for a round trip more.
+    /// The window had room for the whole segment.
     fn add_new(&mut self, now: Instant, whole: &mut Piece, room: u32) {
         let left = u64::from(room - whole.len);
         let len = self.unsent().min(self.usable_window()).min(left);
         let is_last = len == self.unsent();
         let has_fin = is_last && self.fin == Fin::Queued && self.usable_window() > len;
         let is_worth_it = self.has_unsent() && (is_last || len == left) && (len > 0 || has_fin);
-        let bytes = len + u64::from(has_fin);
-        let fits = self.flight().bytes + bytes <= self.recovery.window(PATH).cwnd();
-        if !is_worth_it || !fits {
+        if !is_worth_it {
             return;
         }
         let piece = Piece { start: self.snd_nxt, len: len as u32, has_fin };

@@ -111,6 +111,15 @@ fn nothing_beyond_a_fin_is_taken() {
 }
 
 #[test]
+fn an_end_that_nobody_is_left_to_read_keeps_nothing() {
+    let mut s = Script::established();
+    s.peer("F. 1:1(0) ack 1").expect(". 1:1(0) ack 2");
+    s.close().expect("F. 1:1(0) ack 2");
+    s.peer(". 2:2(0) ack 2");
+    assert!(s.end.connection.is_over());
+}
+
+#[test]
 fn closing_with_unread_data_resets() {
     let mut s = Script::established();
     s.peer("P. 1:101(100) ack 1").close().expect("R. 1:1(0) ack 101");

@@ -58,6 +58,16 @@ fn a_refused_probe_leaves_again_as_soon_as_the_window_is_open() {
     s.at(1300).peer(". 1:1(0) ack 1501");
 }
 
+#[test]
+fn what_opens_too_little_lets_the_refused_probe_go_alone() {
+    let mut s = closed();
+    s.at(1000).expect(". 1001:1002(1) ack 1");
+    s.at(1050).peer(". 1:1(0) ack 1001 win 0").expect_silence();
+    s.at(1200).peer(". 1:1(0) ack 1001 win 300").expect(". 1001:1002(1) ack 1");
+    s.at(1250).peer(". 1:1(0) ack 1002 win 5000").expect("P. 1002:1501(499) ack 1");
+    s.at(1300).peer(". 1:1(0) ack 1501");
+}
+
 /// The same as `closed`, with a round trip of 300 ms: SRTT + 4 · RTTVAR is 300 + 4 · 112.5 ms, and
 /// the RTO its least, 1 s. The probe has left at 1600 ms.
 fn probed_over_300_ms() -> Script {

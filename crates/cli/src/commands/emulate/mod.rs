@@ -1,0 +1,94 @@
+//! `rexmit emulate`.
+
+mod command;
+mod link;
+mod report;
+mod tun;
+mod udp;
+
+use std::ffi::OsString;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use self::link::Link;
+use self::tun::TunOptions;
+use super::examples;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::output::Format;
+use crate::values;
+
+/// Run UDP, or any program, over an emulated link, in netem's words.
+///
+/// Without --tun it relays UDP: clients send to the emulator instead of the server. With --tun it is
+/// a cable for IP packets between two network interfaces: COMMAND runs in a network namespace whose
+/// only way out leads over the link; at the far end of it is this machine, with the address
+/// 10.90.0.1, or what --serve runs in another namespace. With --serve it needs no privileges where
+/// the system grants user namespaces. Its exit status is that of COMMAND.
+///
+/// Both directions are the same, unless --forward or --backward says otherwise: they take netem's
+/// words, which come after those of the other options. Ends with COMMAND, with SIGINT, SIGTERM or
+/// after --duration, and prints how many packets met which fate and how exactly it kept the times:
+/// with a COMMAND, whose standard output is its own, to standard error, unless --json.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit emulate --listen 127.0.0.1:9900 --to 127.0.0.1:9899 --delay 50ms --loss 5%
+  rexmit emulate --listen 0.0.0.0:9900 --to 192.0.2.1:9899 --delay 50ms --jitter 5ms \\
+      --distribution normal --rate 10mbit --limit 100 --backward 'delay 20ms loss 0%'
+  rexmit emulate --listen 127.0.0.1:9900 --to 127.0.0.1:9899 --loss 5% --burst 3 \\
+      --duration 60s --json
+  rexmit emulate --listen 127.0.0.1:9900 --to 127.0.0.1:9899 --loss 5% --pcap lossy.pcapng
+  rexmit emulate --tun --delay 50ms --loss 1% -- curl http://10.90.0.1:8000/
+  rexmit emulate --tun --delay 50ms --loss 1% --serve 'iperf3 -s' -- iperf3 -c 10.90.0.1"))]
+pub(crate) struct Arguments {
+    /// Where clients send to; port 0 for any.
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
+    #[arg(required_unless_present = "tun")]
+    listen: Option<SocketAddr>,
+    /// The server.
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
+    #[arg(required_unless_present = "tun")]
+    to: Option<SocketAddr>,
+    #[command(flatten)]
+    tun: TunOptions,
+    #[command(flatten)]
+    link: Link,
+    /// End after this time.
+    #[arg(long, value_name = "TIME", value_parser = values::interval)]
+    duration: Option<Duration>,
+    /// Write what leaves the link at either end, and what was dropped (with a comment that says
+    /// why), to this file, for Wireshark (pcapng).
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    #[command(flatten)]
+    format: Format,
+    /// What runs at the near end of the link; without it, the link is there until it is stopped.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.tun.is_wanted(!arguments.command.is_empty())? {
+        return tun::run(arguments);
+    }
+    match (arguments.listen, arguments.to) {
+        (Some(listen), Some(to)) => udp::run(arguments, listen, to),
+        // clap asks for both, or for --tun.
+        _ => Err(Failure::new(Kind::Usage, "--listen and --to, or --tun")),
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let what_to_do = match error.kind() {
+        io::ErrorKind::NotFound => "create its folder first",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space or choose a file on another disk"
+        }
+        _ => "choose a file that you may write with --pcap",
+    };
+    let path = path.display();
+    Failure::new(Kind::File, format!("cannot write {path}: {error}; {what_to_do}"))
+}

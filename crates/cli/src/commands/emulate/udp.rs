@@ -1,0 +1,56 @@
+//! The emulator for UDP.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use rexmit::emulator::{Emulator, EmulatorConfig};
+use serde::Serialize;
+
+use super::report::{Report, text, watch};
+use super::{Arguments, unwritable};
+use crate::failure::{Failure, Outcome};
+use crate::signals::{Signals, after, block_on};
+
+/// Between whom.
+#[derive(Serialize)]
+struct Ends {
+    listen: SocketAddr,
+    to: SocketAddr,
+}
+
+/// Relays between `listen` and `to`.
+pub(super) fn run(arguments: &Arguments, listen: SocketAddr, to: SocketAddr) -> Outcome {
+    let Arguments { link, duration, pcap, format, .. } = arguments;
+    let paths = link.config()?;
+    let config = EmulatorConfig {
+        forward: paths.forward,
+        backward: paths.backward,
+        seed: paths.seed,
+        ..EmulatorConfig::new(listen, to)
+    };
+    let (listen, statistics, captured) = block_on(async {
+        let signals = Signals::new()?;
+        let mut emulator = start(&config, pcap.as_deref())?;
+        let listen = emulator.local_addr();
+        eprintln!("listening on {listen}, relaying to {to}");
+        tokio::select! {
+            () = signals.stop() => {}
+            () = watch(|| emulator.statistics()) => {}
+            () = after(*duration) => {}
+        }
+        let captured = emulator.finish_capture();
+        Ok((listen, emulator.stop()?, captured))
+    })?;
+    format.print(&Report::new(Ends { listen, to }, link.seed, statistics), text)?;
+    match (pcap, captured) {
+        (Some(path), Err(error)) => Err(unwritable(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+fn start(config: &EmulatorConfig, pcap: Option<&Path>) -> Result<Emulator, Failure> {
+    let Some(path) = pcap else { return Ok(Emulator::start(config)?) };
+    let file = File::create(path).map_err(|error| unwritable(path, &error))?;
+    Ok(Emulator::start_capturing(config, file)?)
+}

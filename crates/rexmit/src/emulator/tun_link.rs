@@ -1,0 +1,141 @@
+//! The link between two TUN devices.
+
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+
+use super::capture::Shown;
+use super::direction::Packet;
+use super::relay::{FIRST_TOKEN, Link, Relay};
+use super::running::Running;
+use super::two_way::{Bound, TwoWay};
+use super::{EmulatorError, EmulatorStatistics, LinkConfig};
+use crate::clock;
+use crate::tun::{Batch, Tun};
+
+const NEAR: Token = Token(FIRST_TOKEN);
+const FAR: Token = Token(FIRST_TOKEN + 1);
+
+/// The names of the capture's interfaces.
+const INTERFACES: [&str; 2] = ["to the far end", "to the near end"];
+
+/// A running emulator of a link for IP packets: what comes out of one TUN device goes into the
+/// other, as the paths say. Dropping it stops it, and removes the devices.
+///
+/// Usually the near device is in a [namespace](crate::tun::NetNamespace) of its own, so that the
+/// kernel cannot take a shorter way; the command `rexmit emulate --tun` does all of this.
+///
+/// ```no_run
+/// use rexmit::emulator::{LinkConfig, TunEmulator};
+/// use rexmit::tun::{NetNamespace, Tun, TunConfig};
+///
+/// let near = NetNamespace::new()?;
+/// let end = |address| TunConfig { ipv4: Some((address, 24)), ..TunConfig::default() };
+/// let near_tun = Tun::open_in(&near, &end("10.90.0.2".parse()?))?;
+/// let far_tun = Tun::open(&end("10.90.0.1".parse()?))?;
+/// let path: rexmit::path::PathConfig = "delay 50ms loss 1%".parse()?;
+/// let link = LinkConfig { forward: path.clone(), backward: path, ..LinkConfig::default() };
+/// let emulator = TunEmulator::start(&link, near_tun, far_tun)?;
+/// near.command("ping").args(["-c", "1", "10.90.0.1"]).status()?;
+/// println!("{:?}", emulator.stop()?.forward.arrivals);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct TunEmulator(Running);
+
+impl TunEmulator {
+    /// Relays from now on, in a thread of its own.
+    ///
+    /// # Errors
+    /// When a path cannot be.
+    pub fn start(config: &LinkConfig, near: Tun, far: Tun) -> Result<Self, EmulatorError> {
+        Running::start(relay(config, near, far)?).map(Self)
+    }
+
+    /// As [`start`](Self::start), and writes a capture, as
+    /// [`Emulator::start_capturing`](super::Emulator::start_capturing) does, but with the packets
+    /// as they were, headers included.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_capturing(
+        config: &LinkConfig,
+        (near, far): (Tun, Tun),
+        out: impl Write + Send + 'static,
+    ) -> Result<Self, EmulatorError> {
+        Running::start_capturing(relay(config, near, far)?, INTERFACES, out).map(Self)
+    }
+
+    /// The counts so far.
+    #[must_use]
+    pub fn statistics(&self) -> EmulatorStatistics {
+        self.0.statistics()
+    }
+
+    /// As [`Emulator::finish_capture`](super::Emulator::finish_capture).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn finish_capture(&mut self) -> io::Result<()> {
+        self.0.finish_capture()
+    }
+
+    /// As [`Emulator::stop`](super::Emulator::stop).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn stop(self) -> io::Result<EmulatorStatistics> {
+        self.0.stop()
+    }
+}
+
+fn relay(config: &LinkConfig, near: Tun, far: Tun) -> Result<Relay<TunLink>, EmulatorError> {
+    Relay::new(config, |registry| Ok(TunLink::open(registry, near, far)?))
+}
+
+/// The devices.
+#[derive(Debug)]
+struct TunLink {
+    near: Tun,
+    far: Tun,
+    batch: Batch,
+}
+
+impl TunLink {
+    fn open(registry: &Registry, near: Tun, far: Tun) -> io::Result<Self> {
+        for (device, token) in [(&near, NEAR), (&far, FAR)] {
+            registry.register(&mut SourceFd(&device.as_raw_fd()), token, Interest::READABLE)?;
+        }
+        let batch = Batch::new(near.mtu().max(far.mtu()));
+        Ok(Self { near, far, batch })
+    }
+}
+
+impl Link for TunLink {
+    type Tag = ();
+
+    fn receive(&mut self, token: Token, paths: &mut TwoWay<()>) -> bool {
+        let (device, bound) =
+            if token == NEAR { (&self.near, Bound::Forward) } else { (&self.far, Bound::Backward) };
+        // There is nothing, or somebody has switched the device off: that is told anew.
+        let _ = device.receive_batch(&mut self.batch);
+        let now = clock::now();
+        for packet in self.batch.iter() {
+            paths.offer(now, (bound, Shown::AsItIs), (), packet);
+        }
+        self.batch.is_full()
+    }
+
+    fn send(&mut self, bound: Bound, packet: &Packet<()>) -> io::Result<()> {
+        match bound {
+            Bound::Forward => self.far.send(&packet.bytes),
+            Bound::Backward => self.near.send(&packet.bytes),
+        }
+    }
+
+    fn shown(&self, _: Bound, (): &()) -> Option<Shown> {
+        Some(Shown::AsItIs)
+    }
+}

@@ -1,0 +1,128 @@
+//! Both directions of the emulated link, and the capture of what happens on them.
+
+use rexmit_core::Instant;
+use rexmit_netsim::path::{Arrival, PathConfig};
+
+use super::capture::{Recorder, Shown};
+use super::direction::{Direction, Packet};
+use super::{EmulatorError, LinkConfig};
+
+/// Buffers kept for packets to come.
+const MAX_SPARE: usize = 1024;
+
+/// Which direction a packet takes: the number of its interface in captures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Bound {
+    /// From a client to the server, from the near device to the far one.
+    Forward = 0,
+    /// Back.
+    Backward = 1,
+}
+
+/// The paths there and back. `T` is what the link has to remember of a packet under way.
+#[derive(Debug)]
+pub(super) struct TwoWay<T> {
+    pub(super) forward: Direction<T>,
+    pub(super) backward: Direction<T>,
+    recorder: Option<Recorder>,
+    /// Buffers of packets that have left, so that those to come need no new ones.
+    spare: Vec<Vec<u8>>,
+}
+
+impl<T: Clone> TwoWay<T> {
+    pub(super) fn new(config: &LinkConfig) -> Result<Self, EmulatorError> {
+        let direction = |name: &'static str, path: &PathConfig| {
+            Direction::new(path, &config.seed.split(name), config.max_packets_under_way)
+                .map_err(|source| EmulatorError::Path { direction: name, source })
+        };
+        Ok(Self {
+            forward: direction("forward", &config.forward)?,
+            backward: direction("backward", &config.backward)?,
+            recorder: None,
+            spare: Vec::new(),
+        })
+    }
+
+    /// Shows the recorder all packets from now on.
+    pub(super) fn set_recorder(&mut self, recorder: Recorder) {
+        self.recorder = Some(recorder);
+    }
+
+    /// Packets that are missing in the capture.
+    pub(super) fn missed(&self) -> u64 {
+        self.recorder.as_ref().map_or(0, Recorder::missed)
+    }
+
+    /// A packet entered the path at `arrival`.
+    pub(super) fn offer(
+        &mut self,
+        arrival: Instant,
+        (bound, shown): (Bound, Shown),
+        tag: T,
+        bytes: &[u8],
+    ) {
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(bytes);
+        let packet = Packet { tag, bytes: copy };
+        if let Some(dropped) = self.direction(bound).offer(arrival, packet) {
+            self.on_dropped(arrival, (bound, shown), bytes, dropped);
+        }
+    }
+
+    /// A packet was dropped for this reason, without a buffer of its own.
+    pub(super) fn on_dropped(
+        &mut self,
+        at: Instant,
+        whose: (Bound, Shown),
+        bytes: &[u8],
+        why: &'static str,
+    ) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(at, whose, bytes.to_vec(), Some(why));
+        }
+    }
+
+    /// A packet left the path, or was dropped if the comment says so. `None` if it is not known
+    /// any more whose it was, so that it cannot be shown.
+    pub(super) fn on_left(
+        &mut self,
+        at: Instant,
+        (bound, shown): (Bound, Option<Shown>),
+        bytes: Vec<u8>,
+        comment: Option<&'static str>,
+    ) {
+        match (&mut self.recorder, shown) {
+            (Some(recorder), Some(shown)) => recorder.record(at, (bound, shown), bytes, comment),
+            _ if self.spare.len() < MAX_SPARE => self.spare.push(bytes),
+            _ => {}
+        }
+    }
+
+    /// When the next packet is due.
+    pub(super) fn next_arrival(&self) -> Instant {
+        let arrivals = [self.forward.next_arrival(), self.backward.next_arrival()];
+        arrivals.into_iter().flatten().fold(Instant::FAR_FUTURE, Instant::min)
+    }
+
+    /// A packet that is due, with its damage done.
+    pub(super) fn poll_arrival(
+        &mut self,
+        bound: Bound,
+        now: Instant,
+    ) -> Option<Arrival<Packet<T>>> {
+        self.direction(bound).poll_arrival(now)
+    }
+
+    /// A packet that came out of the path could not be sent.
+    pub(super) fn on_unsent(&mut self, bound: Bound) {
+        self.direction(bound).on_unsent();
+    }
+
+    const fn direction(&mut self, bound: Bound) -> &mut Direction<T> {
+        match bound {
+            Bound::Forward => &mut self.forward,
+            Bound::Backward => &mut self.backward,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The link between UDP sockets: clients on one side, a server on the other.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use mio::{Registry, Token};
+use quinn_udp::{EcnCodepoint, RecvMeta};
+use rexmit_core::Instant;
+
+use super::capture::Shown;
+use super::clients::{ClientId, Clients};
+use super::direction::Packet;
+use super::relay::{FIRST_TOKEN, Link};
+use super::socket::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS, RelaySocket};
+use super::two_way::{Bound, TwoWay};
+use super::{EmulatorConfig, EmulatorError, EmulatorStatistics};
+use crate::clock;
+use crate::error::BindError;
+
+const LISTENER: Token = Token(FIRST_TOKEN);
+const FIRST_CLIENT: ClientId = FIRST_TOKEN + 1;
+
+/// The names of the capture's interfaces.
+pub(super) const INTERFACES: [&str; 2] = ["to the server", "to the clients"];
+const REFUSED: &str = "dropped by the emulator: one client too many";
+
+/// Whose packet it is, and what its IP header said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UdpTag {
+    client: ClientId,
+    ecn: Option<EcnCodepoint>,
+}
+
+/// The sockets.
+#[derive(Debug)]
+pub(super) struct UdpLink {
+    server: SocketAddr,
+    listener: RelaySocket,
+    clients: Clients,
+    /// For the sockets of clients to come.
+    registry: Registry,
+    buffers: Vec<u8>,
+    refused: u64,
+}
+
+impl UdpLink {
+    pub(super) fn open(
+        registry: &Registry,
+        config: &EmulatorConfig,
+    ) -> Result<Self, EmulatorError> {
+        let listener = RelaySocket::open(registry, LISTENER, config.listen)
+            .map_err(|source| BindError::new(config.listen, source))?;
+        Ok(Self {
+            server: config.to,
+            listener,
+            clients: Clients::new(FIRST_CLIENT, config.max_clients, config.client_idle_timeout),
+            registry: registry.try_clone()?,
+            buffers: vec![0; RECEIVE_BUFFERS * RECEIVE_BUFFER_BYTES],
+            refused: 0,
+        })
+    }
+
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// A packet arrived at one of the sockets.
+    fn on_packet(
+        &mut self,
+        arrival: Instant,
+        (from, meta): (Token, &RecvMeta),
+        bytes: &[u8],
+        paths: &mut TwoWay<UdpTag>,
+    ) {
+        let (bound, client) = if from == LISTENER {
+            let Some(client) = self.sender(arrival, meta.addr) else {
+                self.refused += 1;
+                let shown = Shown::Between(meta.addr, self.server);
+                paths.on_dropped(arrival, (Bound::Forward, shown), bytes, REFUSED);
+                return;
+            };
+            (Bound::Forward, client)
+        } else if (meta.addr.ip(), meta.addr.port()) == (self.server.ip(), self.server.port()) {
+            self.clients.touch(arrival, from.0);
+            (Bound::Backward, from.0)
+        } else {
+            return; // A stranger's: the client did not ask it anything.
+        };
+        let tag = UdpTag { client, ecn: meta.ecn };
+        if let Some(shown) = self.shown(bound, &tag) {
+            paths.offer(arrival, (bound, shown), tag, bytes);
+        }
+    }
+
+    /// The client with this address, if need be a new one; `None` if there are too many.
+    fn sender(&mut self, now: Instant, address: SocketAddr) -> Option<ClientId> {
+        if let Some(id) = self.clients.find(now, address) {
+            return Some(id);
+        }
+        let any: SocketAddr = match self.server {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        let registry = &self.registry;
+        let open = |id| RelaySocket::open(registry, Token(id), any);
+        // No descriptor left: one client too many as well.
+        self.clients.insert(now, address, open).ok().flatten()
+    }
+}
+
+impl Link for UdpLink {
+    type Tag = UdpTag;
+
+    fn receive(&mut self, token: Token, paths: &mut TwoWay<UdpTag>) -> bool {
+        let mut buffers = std::mem::take(&mut self.buffers);
+        let mut meta = [RecvMeta::default(); RECEIVE_BUFFERS];
+        let socket = match token {
+            LISTENER => Some(&self.listener),
+            Token(id) => self.clients.client(id).map(|client| &client.socket),
+        };
+        // An error is either that there is nothing, or of one packet that is dropped by it.
+        let received = socket.map_or(Ok(0), |socket| socket.receive(&mut buffers, &mut meta));
+        let received = received.unwrap_or(0);
+        let (now, offset) = (clock::now(), clock::wall_clock_offset());
+        for (buffer, meta) in buffers.chunks(RECEIVE_BUFFER_BYTES).zip(&meta[..received]) {
+            // A stamp from before the wall clock was set may lie anywhere but not in the future.
+            let stamp = meta.timestamp.and_then(|stamp| stamp.checked_sub(offset));
+            let arrival = stamp.map_or(now, |stamp| (Instant::ZERO + stamp).min(now));
+            for bytes in buffer[..meta.len].chunks(meta.stride.max(1)) {
+                self.on_packet(arrival, (token, meta), bytes, paths);
+            }
+        }
+        self.buffers = buffers;
+        received == RECEIVE_BUFFERS
+    }
+
+    fn send(&mut self, bound: Bound, packet: &Packet<UdpTag>) -> io::Result<()> {
+        let UdpTag { client, ecn } = packet.tag;
+        let client = self.clients.client(client).ok_or(io::ErrorKind::NotFound)?;
+        match bound {
+            Bound::Forward => client.socket.send(self.server, ecn, &packet.bytes),
+            Bound::Backward => self.listener.send(client.address, ecn, &packet.bytes),
+        }
+    }
+
+    fn shown(&self, bound: Bound, tag: &UdpTag) -> Option<Shown> {
+        let client = self.clients.client(tag.client)?.address;
+        Some(match bound {
+            Bound::Forward => Shown::Between(client, self.server),
+            Bound::Backward => Shown::Between(self.server, client),
+        })
+    }
+
+    fn next_expiry(&self) -> Instant {
+        self.clients.next_expiry()
+    }
+
+    fn expire(&mut self, now: Instant) {
+        self.clients.expire(now);
+    }
+
+    fn count(&self, statistics: &mut EmulatorStatistics) {
+        statistics.clients = self.clients.len();
+        statistics.refused = self.refused;
+    }
+}

@@ -1,0 +1,131 @@
+//! Why there is no device, in words that say what to do.
+
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a TUN device or a network namespace cannot be had.
+#[derive(Debug, Error)]
+pub enum TunError {
+    /// The kernel has no TUN driver, or its device node is missing.
+    #[error(
+        "/dev/net/tun is missing: load the driver with `sudo modprobe tun` (in a container, pass \
+         the device: --device /dev/net/tun)"
+    )]
+    NoDriver,
+    /// The device node is not for this user.
+    #[error(
+        "/dev/net/tun may not be opened by this user: run as root, or `sudo chmod a+rw /dev/net/tun`"
+    )]
+    NodePermission,
+    /// Network interfaces are not for everybody.
+    #[error(
+        "a TUN device needs CAP_NET_ADMIN: run as root, or grant it with `sudo setcap \
+         cap_net_admin,cap_sys_admin+ep {}`", program.display()
+    )]
+    Permission {
+        /// This program.
+        program: PathBuf,
+    },
+    /// Nor are network namespaces.
+    #[error(
+        "a network namespace needs CAP_SYS_ADMIN: run as root, or grant it with `sudo setcap \
+         cap_net_admin,cap_sys_admin+ep {}`", program.display()
+    )]
+    NamespacePermission {
+        /// This program.
+        program: PathBuf,
+    },
+    /// The system gives its users no user namespaces.
+    #[error(
+        "an unprivileged user namespace is refused ({0}): run as root, or allow them \
+         (`sudo sysctl user.max_user_namespaces=10000`; on Ubuntu also \
+         `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`)"
+    )]
+    UserNamespace(io::Error),
+    /// There is no namespace of this name.
+    #[error(
+        "there is no network namespace {name}: `ip netns list` lists those that are ({source})"
+    )]
+    NoNamespace {
+        /// The name that was asked for.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Another interface has the name.
+    #[error("there is a network interface {name} already: choose another name")]
+    NameInUse {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// No interface can have this name, or this MTU, or this address.
+    #[error("no TUN device can be like this: {0}")]
+    Impossible(String),
+    /// An interface of this machine has an address in the same network.
+    #[error("{address} is taken: {interface} has {taken}; choose another network")]
+    AddressTaken {
+        /// The address that was asked for.
+        address: IpAddr,
+        /// Whose network it lies in.
+        interface: String,
+        /// The address of that interface.
+        taken: IpAddr,
+    },
+    /// Another error of the operating system.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What could not be done.
+        doing: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl TunError {
+    /// Of the attempt to open the device node.
+    pub(super) fn from_node(source: io::Error) -> Self {
+        match source.raw_os_error() {
+            Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => Self::NoDriver,
+            Some(libc::EACCES | libc::EPERM) => Self::NodePermission,
+            _ => Self::Io { doing: "/dev/net/tun cannot be opened", source },
+        }
+    }
+
+    /// Of the attempt to make an interface.
+    pub(super) fn from_interface(name: Option<&str>, source: io::Error) -> Self {
+        match (source.raw_os_error(), name) {
+            (Some(libc::EACCES | libc::EPERM), _) => Self::Permission { program: program() },
+            (Some(libc::EBUSY | libc::EEXIST), Some(name)) => Self::NameInUse { name: name.into() },
+            (Some(libc::EINVAL), _) => Self::Impossible(source.to_string()),
+            _ => Self::Io { doing: "the TUN device cannot be set up", source },
+        }
+    }
+
+    /// Of the attempt to make or enter a namespace.
+    pub(super) fn from_namespace(source: io::Error) -> Self {
+        match source.raw_os_error() {
+            Some(libc::EPERM) => Self::NamespacePermission { program: program() },
+            _ => Self::Io { doing: "no network namespace", source },
+        }
+    }
+
+    /// Whether what is missing is a permission or the driver, not a better configuration.
+    #[must_use]
+    pub fn is_not_permitted(&self) -> bool {
+        matches!(
+            self,
+            Self::NoDriver
+                | Self::NodePermission
+                | Self::Permission { .. }
+                | Self::NamespacePermission { .. }
+                | Self::UserNamespace(_)
+        )
+    }
+}
+
+fn program() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| "rexmit".into())
+}
