@@ -163,7 +163,7 @@ const WHAT: &str = "bulk over TCP in memory";
 const NOTE: &str = "Same loop, 1460-byte segments, buffers of 1 MiB, TCP checksums made and verified \
     on both sides, no timestamps; processor time of one thread, each run in a process of its own. \
     smoltcp writes and reads IPv4 headers besides (their checksum is off), has neither congestion \
-    control nor SACK's scoreboard, and lends its buffer to the reader.";
+    control nor SACK's scoreboard. Both lend what has arrived to the reader.";
 
 /// One run in a process of its own, so that no stack finds the memory that another left behind.
 fn run_apart(stack: &str) -> Result<Run, String> {

@@ -12,11 +12,7 @@ pub(super) struct Rexmit {
     route: Route,
     connection: Option<ConnectionId>,
     is_connected: bool,
-    piece: Vec<u8>,
 }
-
-/// What the application reads at once.
-const READ_BYTES: usize = 64 * 1024;
 
 impl Rexmit {
     fn take_events(&mut self) {
@@ -45,8 +41,7 @@ impl Stack for Rexmit {
             ..ConnectionConfig::default()
         };
         let config = EndpointConfig { connection: connection.into(), ..EndpointConfig::default() };
-        let mut endpoint =
-            Endpoint::new(config, &Seed::from_u64(is_client.into())).expect("valid");
+        let mut endpoint = Endpoint::new(config, &Seed::from_u64(is_client.into())).expect("valid");
         if !is_client {
             endpoint.listen(PORT, None).expect("a free port");
         }
@@ -57,7 +52,6 @@ impl Stack for Rexmit {
             route: if is_client { from_client } else { from_client.reversed() },
             connection: None,
             is_connected: false,
-            piece: vec![0; READ_BYTES],
         }
     }
 
@@ -79,9 +73,11 @@ impl Stack for Rexmit {
     fn receive(&mut self, now: Instant, check: &mut impl FnMut(&[u8])) {
         self.take_events();
         let Some(id) = self.connection else { return };
-        while let Ok(len) = self.endpoint.receive(now, id, &mut self.piece) {
-            check(&self.piece[..len]);
-        }
+        let mut read = |bytes: &[u8]| {
+            check(bytes);
+            bytes.len()
+        };
+        while self.endpoint.receive_with(now, id, &mut read).is_ok() {}
     }
 
     fn take(&mut self, now: Instant, way: &mut Way) {

@@ -10,9 +10,6 @@ use rexmit_tcp::{CloseReason, ConnectionId, Endpoint, Event, ReceiveError};
 
 use super::transport::{Arrival, Given, News, Taken, Transport, Watch};
 
-/// What is taken at once: a full segment.
-const READ_BYTES: usize = 2048;
-
 impl Transport for Endpoint {
     type Id = ConnectionId;
     type Watch = SegmentWatch;
@@ -48,11 +45,14 @@ impl Transport for Endpoint {
     }
 
     fn take(&mut self, now: Instant, id: ConnectionId, each: &mut dyn FnMut(&[u8])) -> Taken {
-        let mut piece = [0; READ_BYTES];
         loop {
-            match self.receive(now, id, &mut piece) {
+            let received = self.receive_with(now, id, |bytes| {
+                each(bytes);
+                bytes.len()
+            });
+            match received {
                 Ok(0) => return Taken::End,
-                Ok(len) => each(&piece[..len]),
+                Ok(_) => {}
                 Err(ReceiveError::Empty) => return Taken::Open,
                 Err(ReceiveError::Ended | ReceiveError::UnknownConnection) => return Taken::End,
             }
