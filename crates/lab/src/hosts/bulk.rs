@@ -23,7 +23,7 @@ pub struct Bulk {
     pub stop: Instant,
     /// How many bytes are sent, if not for ever. Default for ever.
     pub limit_bytes: Option<u64>,
-    /// Bytes given at once (the size of a message, if the transport has messages), at most 64 KiB.
+    /// Bytes given at once (the size of a message, if the transport has messages), at most 16 KiB.
     /// Default what suits the transport.
     pub write_bytes: Option<usize>,
 }

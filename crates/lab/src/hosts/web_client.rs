@@ -25,7 +25,7 @@ pub struct WebLoad {
     /// The server.
     pub server: SocketAddr,
     /// Bytes of a request, of which the first eight say how large the file is; at least these, at
-    /// most 64 KiB. Default 300.
+    /// most 16 KiB. Default 300.
     pub request_bytes: usize,
     /// How long a client waits for a file before it aborts the connection. Default for ever.
     pub patience: Option<Duration>,
