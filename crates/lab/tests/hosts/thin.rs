@@ -86,6 +86,36 @@ fn without_loss_every_message_takes_the_time_of_its_packet() {
     );
 }
 
+/// One lost packet: its message is late, those behind it have arrived in time and wait for it.
+fn waits_for_the_lost_one<T: Transport>(endpoint: impl Fn(&Seed) -> T, wire_bytes: u64) {
+    // Two packets of the handshake, then a message in each: the sixth packet has message 3.
+    const LOST: usize = 3;
+    let (plan, path) = (every_250_ms(20), path("delay 50ms rate 800kbit limit 100 loss list 5"));
+    stream(&plan, &path, 1, endpoint, |_, receiver| {
+        let usual = Duration::from_millis(50) + Duration::from_micros(10 * wire_bytes);
+        let arrived = receiver.records(Layer::Transport, 0);
+        let delivered = receiver.records(Layer::Application, 0);
+        let repaired = delivered[LOST].delivered;
+        assert_eq!(arrived[LOST].delivered, repaired);
+        let mut waiting = 0;
+        for number in (0..20).filter(|&number| number != LOST) {
+            assert_eq!(arrived[number].latency(), Some(usual), "message {number}");
+            let has_to_wait = number > LOST && arrived[number].delivered < repaired;
+            let expected = if has_to_wait { repaired } else { arrived[number].delivered };
+            assert_eq!(delivered[number].delivered, expected, "message {number}");
+            waiting += u32::from(has_to_wait);
+        }
+        // Three reports of those behind it repair it; one more, as the list holds for reports too.
+        assert!((3..=4).contains(&waiting), "{waiting}");
+    });
+}
+
+#[test]
+fn what_arrives_behind_a_lost_message_is_told_from_what_is_delivered() {
+    waits_for_the_lost_one(|seed| tcp("tcp-sack", seed), 20 + 32 + 100);
+    waits_for_the_lost_one(sctp, 20 + 12 + 16 + 100);
+}
+
 /// Without timestamps, because of which TCP drops what a retransmission has overtaken (PAWS): it
 /// would have arrived, and yet not be there.
 fn without_timestamps(profile: &str, seed: &Seed) -> rexmit_tcp::Endpoint {
