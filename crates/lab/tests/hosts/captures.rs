@@ -4,13 +4,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rexmit_core::{Instant, Seed};
+use rexmit_core::{Instant, Route, Seed};
 use rexmit_lab::hosts::{
     Bulk, BulkSender, Datagrams, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, WebClients,
     WebLoad, WebServer,
 };
 use rexmit_netsim::network::{Direction, SharedBuffer, TapPoint};
-use rexmit_netsim::source::WebClient;
+use rexmit_netsim::source::{ConstantRate, UdpSender, UdpSink, WebClient};
 
 use crate::kit::{dumbbell, left, right, run, sctp, seconds, tcp};
 
@@ -61,6 +61,23 @@ fn the_same_seed_gives_the_same_bytes() {
     assert!(capture.len() > 1_000_000, "{}", capture.len());
     assert_eq!(hash(&mixed(1)), hash(&capture));
     assert_ne!(hash(&mixed(2)), hash(&capture));
+}
+
+#[test]
+fn the_udp_machines_of_the_simulator_are_hosts_too() {
+    let rate = ConstantRate { stop: seconds(5), ..ConstantRate::default() };
+    let source = rate.source(&Seed::from_u64(1)).unwrap();
+    let mut from = left(0);
+    from.set_port(5004);
+    let sender = UdpSender::new(Route { local: from, remote: right(0) }, source, 1472);
+    let machines = [vec![Host::of(sender)], vec![Host::of(UdpSink::new(from))]];
+    let [here, there] = machines;
+    let (mut network, dumbbell) = dumbbell(&Seed::from_u64(1), here, there);
+    run(&mut network, seconds(10));
+    let sink = network.machine(dumbbell.right[0]).program::<UdpSink>().expect("it is there");
+    // 56 packets of 1000 bytes a second.
+    assert_eq!((sink.stats().numbered, sink.stats().bytes), (5 * 56, 5 * 56_000));
+    assert_eq!(network.machine(dumbbell.left[0]).ip_protocol(), 17);
 }
 
 #[test]
