@@ -86,10 +86,10 @@ fn endpoint(seed: &Seed) -> Endpoint {
     endpoint
 }
 
-/// So many greedy flows for so long. `packets_per_second` are full segments of payload.
+/// So many greedy flows for so long.
 ///
 /// # Panics
-/// Never: the network is a valid one.
+/// If something else arrives than what was sent.
 #[must_use]
 pub fn run(flows: u32, virtual_seconds: u64, seed: u64) -> Run {
     let seed = Seed::from_u64(seed);
@@ -118,6 +118,7 @@ pub fn run(flows: u32, virtual_seconds: u64, seed: u64) -> Run {
         .right
         .iter()
         .map(|&host| network.machine(host).program::<Sink<Endpoint>>().expect("a sink"))
+        .inspect(|sink| assert_eq!(sink.damaged_pieces(), 0, "what arrives is what was sent"))
         .map(|sink| sink.goodput().total_bytes())
         .sum();
     Run {

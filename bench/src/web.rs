@@ -77,7 +77,7 @@ fn hosts(seed: &Seed, end: Instant) -> [[Host; 2]; 2] {
 /// Ten minutes in virtual time.
 ///
 /// # Panics
-/// If a message of the thin stream does not arrive.
+/// If messages of the thin stream or files do not arrive.
 #[must_use]
 pub fn run(seed: u64) -> Run {
     let seed = Seed::from_u64(seed);
@@ -96,6 +96,8 @@ pub fn run(seed: u64) -> Run {
     let planned = MINUTES * 60 * 1000 / INTERVAL.as_millis() as u64;
     // Some of the last ones may still be under way.
     assert!(messages > planned - 100, "{messages} messages");
+    assert!(web.completed > web.asked * 9 / 10, "{} of {} files", web.completed, web.asked);
+    assert_eq!(web.failed + web.damaged_pieces, 0, "connections broke, or files did");
     Run {
         files: (web.completed, web.received_bytes),
         messages,
