@@ -10,11 +10,13 @@ use serde::Serialize;
 pub const MIN_MSS: u16 = 88;
 /// The largest MSS: what an IPv4 packet holds beside the fixed headers.
 pub const MAX_MSS: u16 = 65_495;
+/// One of [`rexmit_recovery::TCP_PROFILES`].
+const DEFAULT_RECOVERY: &str = "tcp-sack";
 /// How much longer an IPv6 header is than an IPv4 header.
 const IPV6_SURPLUS: u16 = 20;
 /// The largest receive buffer: what window scaling can express (RFC 7323 §2.3).
 pub const MAX_RECEIVE_BUFFER_BYTES: usize = 1 << 30;
-/// The longest delay of an acknowledgement (RFC 9293 §3.8.6.3, MUST-59).
+/// The longest delay of an acknowledgement (RFC 9293 §3.8.6.3, MUST-40).
 pub const MAX_ACK_DELAY: Duration = Duration::from_millis(500);
 
 /// One TCP endpoint: the addresses of a host and all connections on them.
@@ -46,7 +48,8 @@ pub struct EndpointConfig {
 /// One connection. The default follows the RFCs' recommendations.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectionConfig {
-    /// What is done about loss, and the window.
+    /// What is done about loss, and the window. The default is the profile `tcp-sack`; that of
+    /// [`RecoveryConfig`] itself is SCTP's.
     pub recovery: RecoveryConfig,
     /// The largest segment's payload and options we take and send over IPv4, in bytes: the path MTU
     /// less 40 for the fixed IP and TCP headers (RFC 6691). What the MSS option announces. Over
@@ -114,7 +117,7 @@ impl Default for EndpointConfig {
 impl Default for ConnectionConfig {
     fn default() -> Self {
         Self {
-            recovery: RecoveryConfig::default(),
+            recovery: RecoveryConfig::tcp_profile(DEFAULT_RECOVERY).expect("it is listed"),
             mss: 1460,
             receive_buffer_bytes: 1024 * 1024,
             send_buffer_bytes: 1024 * 1024,
@@ -239,6 +242,8 @@ mod tests {
         assert_eq!((config.mss_over(false), config.mss_over(true)), (1460, 1440));
         assert!(config.keep_alive.is_none(), "MUST-25: off");
         assert!(KeepAlive::default().idle >= Duration::from_secs(7200), "MUST-28");
+        // Not the default of a recovery configuration, which is SCTP's.
+        assert_eq!(Some(&config.recovery), RecoveryConfig::tcp_profile("tcp-sack").as_ref());
         // MUST-23: a SYN is tried for three minutes; SHLD-11: data for 100 s.
         let spent = |attempts: u32| -> u64 { (0..=attempts).map(|n| (1 << n).min(60)).sum() };
         assert!(spent(config.max_syn_retransmits) >= 180);
