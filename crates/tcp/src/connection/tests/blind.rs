@@ -30,6 +30,9 @@ fn a_syn_in_the_window_is_challenged_and_one_outside_is_acknowledged() {
     s.peer("S 2000000:2000000(0)").expect(". 1:1(0) ack 1");
     assert_eq!(s.state(), State::Established);
     assert_eq!(s.end.connection.traffic.challenged, 2);
+    // Those outside are no more often answered than anything else that bears nothing.
+    s.peer("S 2000000:2000000(0)").expect_silence();
+    s.at(100).peer("S 0:0(0)").expect(". 1:1(0) ack 1");
 }
 
 #[test]
