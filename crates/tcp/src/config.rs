@@ -81,7 +81,8 @@ pub struct ConnectionConfig {
     /// RFC 9293 §3.8.3 demands for SYNs, with a first timeout of 1 s and the last ones of 60 s.
     pub max_syn_retransmits: u32,
     /// Consecutive timeouts or probes without an answer after which the connection is given up
-    /// (R2 of RFC 9293 §3.8.3). A closed window that is still confirmed never counts.
+    /// (R2 of RFC 9293 §3.8.3). A closed window that is still confirmed does not count until the
+    /// application is gone.
     pub max_retransmits: u32,
     /// How long FIN-WAIT-2 lasts once the application can no longer receive (is gone); `None` is
     /// for ever.

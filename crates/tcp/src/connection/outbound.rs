@@ -152,6 +152,18 @@ impl Outbound {
         self.window_end.saturating_sub(self.snd_nxt)
     }
 
+    /// The sequence number of a segment without data: SND.NXT, unless what was sent lies beyond the
+    /// window, where a peer would not look at it (RFC 9293 §3.10.7.4, first check).
+    pub(super) fn next_acceptable(&self) -> u64 {
+        self.snd_nxt.min(self.window_end.max(self.snd_una))
+    }
+
+    /// Whether sending `piece` again has to wait for what is in flight: of what lies beyond the
+    /// window one segment is enough to probe it (RFC 9293 §3.8.6).
+    pub(super) fn is_held_by_window(&self, piece: &Piece) -> bool {
+        piece.end() > self.window_end && self.flight().packets > 0
+    }
+
     /// Bytes that have not left.
     pub(super) fn unsent(&self) -> u64 {
         self.buffer.end().saturating_sub(self.snd_nxt)
