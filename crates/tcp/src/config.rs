@@ -26,7 +26,8 @@ pub struct EndpointConfig {
     /// met with silence, so that the peer tries again.
     pub max_connections: usize,
     /// Connections in SYN-RECEIVED per listening port that are kept as state. Beyond it SYNs are
-    /// answered with SYN cookies, which keep none; zero always does that.
+    /// answered with SYN cookies, which keep none; zero always does that. One that reopens a
+    /// connection in TIME-WAIT takes the place of that, and is kept in any case.
     pub syn_backlog: usize,
     /// Connections in TIME-WAIT that are remembered; beyond it the oldest are forgotten early.
     pub max_time_wait: usize,
