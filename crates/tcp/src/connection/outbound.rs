@@ -17,6 +17,10 @@ pub(super) const PATH: u8 = 0;
 /// The number of the first unit.
 const FIRST_UNIT: u64 = 1;
 
+/// After so many reports that were taken back no more of them are looked at: the peer is short of
+/// memory all the time, or means harm.
+const MAX_RENEGINGS: u32 = 8;
+
 /// The stretch of the stream that left as one segment: a unit of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Piece {
@@ -77,6 +81,8 @@ pub(super) struct Outbound {
     pub(super) segment_bytes: u32,
     /// The peer reports what it holds.
     pub(super) has_reports: bool,
+    /// How often it has taken a report back.
+    renegings: u32,
     pub(super) fin: Fin,
     pub(super) probe: Option<Probe>,
     pub(super) probe_is_due: bool,
@@ -107,6 +113,7 @@ impl Outbound {
             mss,
             segment_bytes: mss,
             has_reports: false,
+            renegings: 0,
             fin: Fin::Open,
             probe: None,
             probe_is_due: false,
@@ -194,6 +201,12 @@ impl Outbound {
     /// The oldest unit that is outstanding.
     pub(super) fn oldest(&self) -> Option<Piece> {
         self.recovery.unit(self.recovery.cumulative() + 1).map(|unit| unit.payload)
+    }
+
+    /// The peer has dropped what it had reported, which costs as much as is outstanding.
+    pub(super) const fn on_reneged(&mut self) {
+        self.renegings += 1;
+        self.has_reports &= self.renegings < MAX_RENEGINGS;
     }
 
     /// Remembers what left again, if the peer can report it.

@@ -45,8 +45,8 @@ struct Reply {
     header: Header,
 }
 
-/// A TCP endpoint: a [`Machine`](rexmit_core::Machine) with the calls of an application. Its packets
-/// are TCP segments, their routes are addresses with port 0; IP headers are the driver's.
+/// A TCP endpoint: a [`Machine`](rexmit_core::Machine) with the calls of an application. Its
+/// packets are TCP segments, their routes are addresses with port 0; IP headers are the driver's.
 ///
 /// ```
 /// use rexmit_core::{Instant, Machine, Seed};
@@ -137,9 +137,10 @@ impl Endpoint {
         })
     }
 
-    /// Begins a connection from `local`, whose port may be 0 for an ephemeral one, to `remote`, with
-    /// the endpoint's configuration of connections. [`Event::Connected`](crate::Event::Connected) or
-    /// [`Event::Closed`](crate::Event::Closed) tells the outcome.
+    /// Begins a connection from `local`, whose port may be 0 for an ephemeral one, to `remote`,
+    /// with the endpoint's configuration of connections.
+    /// [`Event::Connected`](crate::Event::Connected) or [`Event::Closed`](crate::Event::Closed)
+    /// tells the outcome.
     ///
     /// Bytes can be sent at once; they leave when the connection is established.
     ///
