@@ -234,7 +234,7 @@ impl Connection {
             rto: timer.rto(),
             cwnd: window.cwnd(),
             ssthresh: window.ssthresh(),
-            bytes_in_flight: self.out.flight().bytes,
+            bytes_in_flight: self.out.bytes_in_flight(),
             send_window: self.out.window_end.saturating_sub(self.out.snd_una),
         }
     }

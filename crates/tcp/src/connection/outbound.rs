@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
-use rexmit_recovery::{Flight, LOG_CAPACITY, LossRecovery};
+use rexmit_recovery::{Flight, LOG_CAPACITY, LossRecovery, UnitState};
 
 use super::context::Negotiated;
 use crate::config::ConnectionConfig;
@@ -194,8 +194,17 @@ impl Outbound {
         self.recovery.is_empty() && !self.has_unsent()
     }
 
+    /// What loss recovery counts as in flight: whole units.
     pub(super) fn flight(&self) -> Flight {
         self.recovery.flight(PATH)
+    }
+
+    /// The same without what an acknowledgement that ended within the oldest unit has covered.
+    pub(super) fn bytes_in_flight(&self) -> u64 {
+        let oldest = self.recovery.unit(self.recovery.cumulative() + 1);
+        let oldest = oldest.filter(|unit| unit.state() == UnitState::InFlight);
+        let covered = oldest.map_or(0, |unit| self.snd_una.saturating_sub(unit.payload.start));
+        self.flight().bytes - covered
     }
 
     /// The oldest unit that is outstanding.

@@ -182,7 +182,9 @@ fn lost_small_segments_leave_again_in_one() {
 fn an_acknowledgement_within_a_segment_is_not_sent_again() {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
+    assert_eq!(s.end.connection.statistics().bytes_in_flight, 1000);
     s.at(50).peer(". 1:1(0) ack 301");
+    assert_eq!(s.end.connection.statistics().bytes_in_flight, 700);
     s.at(1000).expect("P. 301:1001(700) ack 1");
     s.at(1050).peer(". 1:1(0) ack 1001");
 }
