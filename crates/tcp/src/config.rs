@@ -34,7 +34,7 @@ pub struct EndpointConfig {
     /// Challenge ACKs per second, over all connections (RFC 5961 §7).
     pub challenge_acks_per_second: u32,
     /// Answers per second to segments of no living connection, so that nobody can use this host to
-    /// flood another: RSTs (RFC 9293 §3.10.7.1) and the acknowledgements of TIME-WAIT.
+    /// flood another: so many RSTs (RFC 9293 §3.10.7.1), and so many acknowledgements of TIME-WAIT.
     pub stray_answers_per_second: u32,
     /// Ephemeral ports, first and last (RFC 6056 §3.2).
     pub ephemeral_ports: (u16, u16),

@@ -98,6 +98,19 @@ fn acknowledgements_are_limited_per_second() {
     assert!((50..=150).contains(&answers), "{answers}");
 }
 
+/// Its peer has a connection to end; the others have none.
+#[test]
+fn acknowledgements_do_not_share_the_limit_of_resets() {
+    let mut s = waiting_with(|config, _| config.stray_answers_per_second = 10, |_| ());
+    for port in 1000..1100 {
+        s.arrives_from(address(3, port), ack(1, 1));
+        s.poll_segment();
+    }
+    assert!(s.counted().stray_answers_suppressed > 50);
+    s.arrives(fin(1, 2));
+    s.expect(ack(2, 2));
+}
+
 #[test]
 fn an_acknowledgement_bears_timestamps_if_the_connection_did() {
     let mut s = waiting_with(|_, _| (), stamped);

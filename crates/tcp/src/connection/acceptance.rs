@@ -132,7 +132,8 @@ impl Connection {
         Self::trace_dropped(cx, reason);
         self.traffic.challenged += 1;
         let around = &mut *cx.around;
-        if around.challenges.may_send(cx.now, &mut around.rng) {
+        let rng = &mut around.rng;
+        if self.challenges.may_send(cx.now, rng) && around.challenges.may_send(cx.now, rng) {
             around.statistics.challenge_acks_sent += 1;
             self.owed.ack = true;
         } else {

@@ -92,7 +92,8 @@ pub struct Endpoint {
     cookies: Cookies,
     beginnings: Beginnings,
     ports: EphemeralPorts,
-    stray_answers: ChallengeLimit,
+    resets: ChallengeLimit,
+    time_wait_answers: ChallengeLimit,
     around: Surroundings,
     replies: VecDeque<Reply>,
     /// The connection whose last event was taken just now: its statistics can still be asked for.
@@ -123,7 +124,8 @@ impl Endpoint {
             cookies: Cookies::new(seed),
             beginnings: Beginnings::new(seed, config.initial_sequence),
             ports: EphemeralPorts::new(seed, config.ephemeral_ports),
-            stray_answers: ChallengeLimit::new(config.stray_answers_per_second),
+            resets: ChallengeLimit::new(config.stray_answers_per_second),
+            time_wait_answers: ChallengeLimit::new(config.stray_answers_per_second),
             around: Surroundings {
                 rng: seed.split("endpoint").rng(),
                 events: VecDeque::new(),

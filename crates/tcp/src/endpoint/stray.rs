@@ -10,18 +10,18 @@ impl Endpoint {
     /// A segment arrived that is nobody's.
     pub(super) fn on_stray(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
         self.around.statistics.strays += 1;
-        if let Some(header) = reset_for(segment)
-            && self.answer_stray(now, Reply { tuple: *tuple, header })
-        {
+        let Some(header) = reset_for(segment) else { return };
+        let may = self.resets.may_send(now, &mut self.around.rng);
+        if self.answer(may, Reply { tuple: *tuple, header }) {
             self.around.statistics.resets_sent += 1;
         }
     }
 
-    /// Sends an answer without a connection, unless there were too many of late.
-    pub(super) fn answer_stray(&mut self, now: Instant, reply: Reply) -> bool {
-        let may = self.stray_answers.may_send(now, &mut self.around.rng) && self.reply(reply);
-        self.around.statistics.stray_answers_suppressed += u64::from(!may);
-        may
+    /// Sends an answer without a connection if it `may`, unless there were too many of late.
+    pub(super) fn answer(&mut self, may: bool, reply: Reply) -> bool {
+        let is_sent = may && self.reply(reply);
+        self.around.statistics.stray_answers_suppressed += u64::from(!is_sent);
+        is_sent
     }
 }
 
