@@ -8,7 +8,7 @@ use crate::error::ReceiveError;
 use crate::event::{CloseReason, Event};
 use crate::stream::Inserted;
 
-/// Full segments after which an acknowledgement does not wait (RFC 9293 §3.8.6.3, SHLD-18).
+/// Full segments after which an acknowledgement does not wait (RFC 9293 §3.8.6.3, SHLD-19).
 const SEGMENTS_PER_ACK: u64 = 2;
 
 impl Connection {

@@ -67,7 +67,7 @@ fn agrees_with_a_plain_set_of_bytes_under_random_operations() {
             assert_eq!(buffer.next(), BASE + in_order);
             assert_eq!(buffer.readable() as u64, in_order - read);
             assert_eq!(buffer.has_gap(), arrived[in_order as usize..].contains(&true));
-            assert!(buffer.ring.len() <= 100, "more than the window is kept");
+            assert!(buffer.len() <= 100, "more than the window is kept");
             for (left, right) in blocks(&buffer, 4) {
                 assert!(arrived[left as usize..right as usize].iter().all(|&has| has));
                 assert!(!arrived[left as usize - 1] && arrived.get(right as usize) != Some(&true));
