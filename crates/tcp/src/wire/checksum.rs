@@ -4,8 +4,6 @@ use std::net::IpAddr;
 
 /// TCP's IP protocol number.
 const TCP: u8 = 6;
-/// Sums that are made side by side.
-const LANES: usize = 8;
 
 /// A one's complement sum under way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,27 +15,24 @@ impl Sum {
     #[must_use]
     pub fn with(self, bytes: &[u8]) -> Self {
         // Sixteen-bit words may be added in any width and byte order as long as carries come back
-        // in (RFC 1071 §2); 32-bit words in a 64-bit sum need that only at the end. Eight sums that
-        // do not wait for each other are what the compiler makes the fastest code of.
-        let mut lanes = [0; LANES];
-        let mut blocks = bytes.chunks_exact(LANES * 4);
-        for block in &mut blocks {
-            for (lane, word) in lanes.iter_mut().zip(block.chunks_exact(4)) {
-                *lane += word_of(word);
-            }
+        // in (RFC 1071 §2); 32-bit words in a 64-bit sum need that only at the end. They are added
+        // in pairs: the sum of the pairs, carries out of it ignored, less that of the upper halves
+        // in their place is the sum of the lower halves. The compiler makes faster code of this
+        // plain loop than of sums side by side.
+        let (pairs, rest) = bytes.as_chunks();
+        let (mut sum, mut upper) = (0_u64, 0);
+        for &pair in pairs {
+            let pair = u64::from_ne_bytes(pair);
+            sum = sum.wrapping_add(pair);
+            upper += pair >> 32;
         }
-        let mut sum = self.0 + lanes.iter().sum::<u64>();
-        let mut words = blocks.remainder().chunks_exact(4);
-        for word in &mut words {
-            sum += word_of(word);
-        }
-        let rest = words.remainder();
-        if !rest.is_empty() {
-            let mut last = [0; 4];
-            last[..rest.len()].copy_from_slice(rest);
-            sum += word_of(&last);
-        }
-        Self(fold32(sum))
+        let lower = sum.wrapping_sub(upper << 32);
+        Self(fold32(self.0 + lower + upper + sum_of_rest(rest)))
+    }
+
+    /// Adds a word of 32 bits.
+    const fn with_word(self, word: u32) -> Self {
+        Self(self.0 + word.to_be() as u64)
     }
 
     /// The checksum field that makes the whole sum up to all ones. It is zero over bytes that
@@ -51,8 +46,15 @@ impl Sum {
     }
 }
 
-fn word_of(four: &[u8]) -> u64 {
-    u32::from_ne_bytes(four.try_into().expect("a chunk of four")).into()
+/// The sum of less than a pair.
+fn sum_of_rest(bytes: &[u8]) -> u64 {
+    if bytes.is_empty() {
+        return 0;
+    }
+    let mut last = [0; 8];
+    last[..bytes.len()].copy_from_slice(bytes);
+    let pair = u64::from_ne_bytes(last);
+    (pair & 0xFFFF_FFFF) + (pair >> 32)
 }
 
 const fn fold32(sum: u64) -> u64 {
@@ -64,11 +66,11 @@ const fn fold32(sum: u64) -> u64 {
 /// make the sum of no packet.
 #[must_use]
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, len: usize) -> Sum {
+    let len = u32::try_from(len).unwrap_or(u32::MAX);
+    let sum = Sum::default().with_word(len).with_word(TCP.into());
     let address = |sum: Sum, address: IpAddr| match address {
-        IpAddr::V4(v4) => sum.with(&v4.octets()),
+        IpAddr::V4(v4) => sum.with_word(v4.to_bits()),
         IpAddr::V6(v6) => sum.with(&v6.octets()),
     };
-    let sum = address(address(Sum::default(), source), destination);
-    let len = u32::try_from(len).unwrap_or(u32::MAX);
-    sum.with(&len.to_be_bytes()).with(&[0, 0, 0, TCP])
+    address(address(sum, source), destination)
 }
