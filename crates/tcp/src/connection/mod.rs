@@ -48,7 +48,7 @@ use transmit::Owed;
 
 use crate::config::ConnectionConfig;
 use crate::statistics::{ConnectionStatistics, Traffic};
-use crate::wire::{Flags, HEADER_LEN, Header, Segment};
+use crate::wire::{Flags, HEADER_LEN, Header, Segment, Sum, between};
 
 /// Challenge ACKs of one connection per second (RFC 5961 §7): honest peers hardly need one, and
 /// somebody with a connection of his own is not to use up those of the others.
@@ -59,6 +59,8 @@ const CHALLENGES_PER_SECOND: u32 = 10;
 pub(crate) struct Connection {
     config: Arc<ConnectionConfig>,
     identity: Identity,
+    /// What the checksums of all its segments have in common.
+    addresses: Sum,
     state: State,
     /// It began with the peer's SYN.
     is_passive: bool,
@@ -124,6 +126,7 @@ impl Connection {
         state: State,
     ) -> Self {
         Self {
+            addresses: between(&identity.local.ip(), &identity.remote.ip()),
             identity,
             state,
             is_passive: false,
