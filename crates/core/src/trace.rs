@@ -133,6 +133,20 @@ pub enum TraceEvent {
         /// The timeout that applies from here on.
         rto: Duration,
     },
+    /// A stream became thin, or is no longer, or was judged for the first time. Told only where
+    /// something depends on it.
+    Thin {
+        /// The group of data units: 0, or one that the application singled out.
+        group: u8,
+        /// Whether it is thin now.
+        is_thin: bool,
+        /// Packets in flight.
+        in_flight: u32,
+        /// The fraction of packets judged lost.
+        loss_rate: f64,
+        /// The most packets in flight of a thin stream.
+        bound: f64,
+    },
     /// The congestion window or its threshold changed.
     Window {
         /// The path's index.

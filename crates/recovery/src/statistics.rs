@@ -63,6 +63,8 @@ pub struct RecoveryStatistics {
     pub timeouts: u64,
     /// Entries into fast recovery.
     pub fast_recoveries: u64,
+    /// How often a stream with thin mechanisms went from thin to thick or back.
+    pub thin_changes: u64,
 }
 
 impl RecoveryStatistics {

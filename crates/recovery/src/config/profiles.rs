@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{RecoveryConfig, RtoConfig};
-use crate::{CongestionControl, LossDetection, TimerRestart};
+use crate::{CongestionControl, LossDetection, ThinConfig, TimerRestart};
 
 /// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
 pub const PROFILES: &[(&str, &str)] = &[
@@ -74,6 +74,8 @@ impl RecoveryConfig {
             initial_window_bytes: 14_600,
             single_packet_after_timeout: false,
             bundle_outstanding: false,
+            early_retransmit: false,
+            thin: ThinConfig::OFF,
         }
     }
 }

@@ -81,6 +81,7 @@ impl<P> LossRecovery<P> {
         self.update_timers(now, &progress);
         self.settle_resending();
         self.ledger.forget_ended();
+        self.watch_thinness(tracer);
         Ok(progress.outcome)
     }
 
@@ -272,12 +273,11 @@ impl<P> LossRecovery<P> {
                 self.paths[index].may_resend_now = false;
             } else if path.ack.has_acked_earliest {
                 self.advance_earliest(index as u8);
-                let path = &mut self.paths[index];
-                if progress.may_restart_timer || path.t3.is_none() {
-                    path.t3 = Some(now + path.timer.rto());
+                if progress.may_restart_timer || self.paths[index].t3.is_none() {
+                    self.arm_t3(now, index as u8);
                 }
             } else if path.t3.is_none() {
-                self.paths[index].t3 = Some(now + path.timer.rto());
+                self.arm_t3(now, index as u8);
             }
         }
     }

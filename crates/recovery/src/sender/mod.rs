@@ -1,7 +1,8 @@
 //! The sender's side of an association: what is outstanding, what may leave, and the entry points
 //! that put the mechanisms together. `send` is what leaves, `rescue` what leaves as a last resort,
 //! `ack` what was acknowledged, `losses` what that says of the rest, `duplicates` what a peer
-//! without SACK says, `timeout` what the timer says.
+//! without SACK says, `timeout` what the timer says. `thin` tells whether a stream is, and `t3` when
+//! the timer expires.
 
 mod ack;
 mod duplicates;
@@ -9,6 +10,8 @@ mod losses;
 mod path;
 mod rescue;
 mod send;
+mod t3;
+mod thin;
 mod timeout;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -20,6 +23,8 @@ use rexmit_core::{Instant, RangeSet};
 
 pub use ack::{AckError, AckOutcome};
 use path::Path;
+use thin::Groups;
+pub use thin::{GroupLimit, MAX_GROUPS};
 pub use timeout::TimeoutKind;
 
 use crate::ledger::{EndedUnit, Fate, Flight, Ledger};
@@ -51,6 +56,7 @@ pub struct Unit<P> {
     bytes: u32,
     user_bytes: u32,
     path: u8,
+    group: u8,
     packet: PacketNumber,
     transmissions: u16,
     /// Had its fast retransmit: ineligible for another (RFC 9260 §7.2.4 rule 5).
@@ -59,6 +65,12 @@ pub struct Unit<P> {
 }
 
 impl<P> Unit<P> {
+    /// The group that it was sent in.
+    #[must_use]
+    pub const fn group(&self) -> u8 {
+        self.group
+    }
+
     /// What is known of it.
     #[must_use]
     pub const fn state(&self) -> UnitState {
@@ -106,6 +118,7 @@ pub struct LossRecovery<P> {
     paths: Vec<Path>,
     log: RetransmissionLog,
     user_bytes_in_flight: u64,
+    groups: Groups,
     open: Option<send::OpenPacket>,
     statistics: RecoveryStatistics,
     /// How often a unit was looked at: what a SACK costs.
@@ -118,8 +131,10 @@ impl<P> LossRecovery<P> {
     /// `pmdcs` bytes (header and padding included).
     #[must_use]
     pub fn new(config: Arc<RecoveryConfig>, first: u64, pmdcs: u32) -> Self {
+        let groups = Groups::new(config.thin);
         let mut recovery = Self {
             config,
+            groups,
             first,
             units: VecDeque::new(),
             acknowledged: RangeSet::new(),
@@ -307,7 +322,7 @@ impl<P> LossRecovery<P> {
             path,
             rtt,
             srtt: timer.rtt().srtt().unwrap_or(rtt),
-            rto: timer.rto(),
+            rto: self.rto(path),
         });
     }
 

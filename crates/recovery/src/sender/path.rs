@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
+use super::t3::T3;
 use crate::{CongestionWindow, RecoveryConfig, RtoTimer};
 
 #[derive(Debug)]
@@ -11,7 +12,7 @@ pub(super) struct Path {
     pub(super) timer: RtoTimer,
     pub(super) window: CongestionWindow,
     /// When T3-rtx expires, if it runs.
-    pub(super) t3: Option<Instant>,
+    pub(super) t3: Option<T3>,
     /// Units sent last over this path and neither acknowledged nor given up.
     pub(super) outstanding: u64,
     /// No unit below this one is outstanding on this path.
@@ -26,6 +27,8 @@ pub(super) struct Path {
     pub(super) last_retransmission: Option<Instant>,
     /// The earliest unit outstanding when T3-rtx last expired over a loss.
     pub(super) timed_out: Option<u64>,
+    /// Expiries over that unit which did not double the timeout.
+    pub(super) linear_timeouts: u8,
     /// What the acknowledgement being processed says of this path.
     pub(super) ack: PathAck,
 }
@@ -56,6 +59,7 @@ impl Path {
             last_sample: None,
             last_retransmission: None,
             timed_out: None,
+            linear_timeouts: 0,
             ack: PathAck::default(),
         };
         path.renew_burst(config);
