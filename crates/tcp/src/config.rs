@@ -46,7 +46,7 @@ pub struct EndpointConfig {
 /// One connection. The default follows the RFCs' recommendations.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectionConfig {
-    /// What is done about loss, and the window.
+    /// What is done about loss, and the window. The default is the profile `tcp-sack`.
     pub recovery: RecoveryConfig,
     /// The largest segment's payload and options we take and send over IPv4, in bytes: the path MTU
     /// less 40 for the fixed IP and TCP headers (RFC 6691). What the MSS option announces. Over
@@ -114,7 +114,7 @@ impl Default for EndpointConfig {
 impl Default for ConnectionConfig {
     fn default() -> Self {
         Self {
-            recovery: RecoveryConfig::default(),
+            recovery: RecoveryConfig::tcp_profile("tcp-sack").expect("it is listed"),
             mss: 1460,
             receive_buffer_bytes: 1024 * 1024,
             send_buffer_bytes: 1024 * 1024,
@@ -236,6 +236,8 @@ mod tests {
     fn defaults_are_valid_and_within_the_rfcs() {
         assert_eq!(EndpointConfig::default().validate(), Ok(()));
         let config = ConnectionConfig::default();
+        // Not that of SCTP, which is the default of the recovery room.
+        assert_eq!(Some(&config.recovery), RecoveryConfig::tcp_profile("tcp-sack").as_ref());
         assert_eq!((config.mss_over(false), config.mss_over(true)), (1460, 1440));
         assert!(config.keep_alive.is_none(), "MUST-25: off");
         assert!(KeepAlive::default().idle >= Duration::from_secs(7200), "MUST-28");

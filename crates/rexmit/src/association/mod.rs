@@ -117,10 +117,13 @@ impl Association {
     /// # Errors
     /// As [`send`](Self::send), and [`SendError::BufferFull`].
     pub fn try_send(&self, message: OutboundMessage) -> Result<MessageId, SendError> {
+        let id = self.cell().id;
         // Who holds a handle knows that the association was there.
-        self.handle.shared.send(self.cell().id, message).map_err(|error| match error {
-            SendError::UnknownAssociation => SendError::Closing,
-            error => error,
+        self.handle.shared.take_turn(|state, now| state.send(now, id, message)).map_err(|error| {
+            match error {
+                SendError::UnknownAssociation => SendError::Closing,
+                error => error,
+            }
         })
     }
 

@@ -109,13 +109,6 @@ impl State {
         }
     }
 
-    /// Nobody drives the endpoint any more: what is open ends here.
-    pub(super) fn on_driver_gone(&mut self, now: Instant) {
-        self.abort(now, b"the runtime was shut down");
-        self.transmit(now);
-        self.socket = None;
-    }
-
     /// The socket is given back with the last association after the last handle.
     pub(super) fn release_socket_at_end(&mut self) {
         if self.handles == 0
@@ -124,7 +117,7 @@ impl State {
             && !self.outbox.is_blocked()
         {
             self.socket = None;
-            self.driver_has_work = true; // Its end.
+            self.driver.note_work(); // Its end.
         }
     }
 

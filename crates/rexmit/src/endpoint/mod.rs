@@ -20,11 +20,8 @@
 //!
 //! One endpoint uses one core. A server with more work than that binds several endpoints.
 
-mod driver;
 mod entry;
 mod lifecycle;
-mod promptness;
-mod shared;
 mod state;
 mod wakes;
 
@@ -40,13 +37,15 @@ use serde::Serialize;
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
-use crate::socket::Socket;
+use crate::socket::{Inbox, Socket};
+use crate::turns::{self, Driver};
 use crate::{BindError, ConnectError};
-use driver::Driver;
 pub(crate) use entry::Established;
-pub(crate) use shared::Shared;
 pub(crate) use state::Received;
 use state::State;
+
+/// What the handles and the driver share.
+pub(crate) type Shared = turns::Shared<State>;
 
 /// The UDP port of SCTP encapsulated in UDP (RFC 6951 §5.1).
 pub const ENCAPSULATION_PORT: u16 = 9899;
@@ -151,7 +150,7 @@ impl Endpoint {
             .map_err(std::io::Error::other)?;
         let (local_addr, is_raw) = (socket.local_addr(), socket.is_raw());
         let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
-        tokio::spawn(Driver::new(Arc::clone(&shared)).run());
+        tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::new()).run());
         Ok(Self { shared, local_addr, port, is_raw })
     }
 

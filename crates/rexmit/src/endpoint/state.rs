@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use rexmit_core::{Instant, Machine as _};
 use rexmit_sctp::{
@@ -16,11 +16,11 @@ use rustc_hash::FxHashMap;
 
 use super::EndpointStatistics;
 use super::entry::Entry;
-use super::promptness::Promptness;
 use super::wakes::Wakes;
 use crate::association::Cell;
 use crate::clock::Alarm;
 use crate::socket::{Inbox, Outbox, SendFailure, Socket};
+use crate::turns::{DriverCall, Promptness, Served, poll_alarm};
 
 /// Packets that one turn under the lock sends at most; the rest is the driver's, after others had
 /// their turn.
@@ -46,8 +46,7 @@ pub(crate) struct State {
     pub(super) config_accepts: bool,
     /// No new associations.
     pub(super) is_closing: bool,
-    driver: Option<Waker>,
-    pub(super) driver_has_work: bool,
+    pub(super) driver: DriverCall,
     promptness: Promptness,
     pub(super) wakes: Wakes,
     last_failure: Option<SendFailure>,
@@ -85,8 +84,7 @@ impl State {
             incoming: VecDeque::new(),
             handles: 1,
             is_closing: false,
-            driver: None,
-            driver_has_work: false,
+            driver: DriverCall::default(),
             promptness: Promptness::default(),
             wakes: Wakes::default(),
             last_failure: None,
@@ -94,42 +92,24 @@ impl State {
         }
     }
 
-    /// Does what the last change made due: sends, tells, sets the timer. Ends every turn.
-    pub(super) fn settle(&mut self, now: Instant) -> Wakes {
-        loop {
-            self.transmit(now);
-            if !self.dispatch_events(now) {
-                break;
-            }
-        }
-        if let Some(deadline) = self.sctp.poll_timeout() {
-            self.alarm.arm(deadline);
-        }
-        self.release_socket_at_end();
-        self.take_wakes()
-    }
-
     /// Ends a turn that left its work to the driver.
     fn leave_to_driver(&mut self) -> Wakes {
-        self.driver_has_work = true;
+        self.driver.note_work();
         self.take_wakes()
     }
 
     fn take_wakes(&mut self) -> Wakes {
-        if self.driver_has_work {
-            // It looks at everything in its next turn. Until then it need not be woken up again.
-            self.wakes.driver = self.driver.take();
-        }
+        self.wakes.driver = self.driver.take();
         std::mem::take(&mut self.wakes)
     }
 
     #[cfg(test)]
     pub(super) fn is_driver_called(&self) -> bool {
-        self.driver_has_work && self.driver.is_none()
+        self.driver.is_made()
     }
 
     /// Accepts a message, and sends it or leaves that to the driver.
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         now: Instant,
         id: AssociationId,
@@ -148,14 +128,14 @@ impl State {
     pub(super) fn transmit(&mut self, now: Instant) {
         let Some(socket) = self.socket.clone() else { return };
         if !self.gather(now, &socket, PACKETS_PER_TURN) {
-            self.driver_has_work = true; // Others first.
+            self.driver.note_work(); // Others first.
         }
         let was_blocked = self.outbox.is_blocked();
         if let Some(failure) = self.outbox.flush(&socket) {
             self.last_failure = Some(failure);
         }
         if self.outbox.is_blocked() && !was_blocked {
-            self.driver_has_work = true; // It waits for the socket.
+            self.driver.note_work(); // It waits for the socket.
         }
     }
 
@@ -222,7 +202,7 @@ impl State {
     }
 
     /// Packets that arrived.
-    pub(super) fn handle_packets(&mut self, now: Instant, socket: &Socket, inbox: &Inbox) {
+    fn handle_packets(&mut self, now: Instant, socket: &Socket, inbox: &Inbox) {
         for (route, packet) in inbox.packets(socket) {
             self.counts.packets_received += 1;
             self.sctp.handle_input(now, route, packet);
@@ -230,24 +210,58 @@ impl State {
             self.gather(now, socket, PACKETS_PER_TURN);
         }
     }
+}
 
-    /// Lets the protocol handle its timers if the alarm went off, and sends what waited if the
-    /// socket takes packets again; registers the driver for both.
-    pub(super) fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant) {
-        while let Poll::Ready(Ok(())) = self.alarm.poll_expired(cx) {
-            if self.sctp.poll_timeout().is_some_and(|deadline| deadline <= now) {
-                self.sctp.handle_timeout(now);
+impl Served for State {
+    type Device = Socket;
+    type Inbox = Inbox;
+    type Wakes = Wakes;
+
+    fn settle(&mut self, now: Instant) -> Wakes {
+        loop {
+            self.transmit(now);
+            if !self.dispatch_events(now) {
+                break;
             }
         }
+        if let Some(deadline) = self.sctp.poll_timeout() {
+            self.alarm.arm(deadline);
+        }
+        self.release_socket_at_end();
+        self.take_wakes()
+    }
+
+    fn register_driver(&mut self, cx: &Context<'_>) -> Option<Arc<Socket>> {
+        self.driver.register(cx);
+        self.socket.clone()
+    }
+
+    fn poll_receive(
+        socket: &Socket,
+        cx: &mut Context<'_>,
+        inbox: &mut Inbox,
+    ) -> Poll<io::Result<()>> {
+        socket.poll_receive(cx, inbox)
+    }
+
+    fn handle_received(&mut self, now: Instant, socket: &Socket, received: io::Result<&Inbox>) {
+        match received {
+            Ok(inbox) => self.handle_packets(now, socket, inbox),
+            Err(_) => self.counts.receive_failures += 1,
+        }
+    }
+
+    fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant) {
+        poll_alarm(&mut self.alarm, &mut self.sctp, cx, now);
         let Some(socket) = &self.socket else { return };
         if self.outbox.is_blocked() && socket.poll_writable(cx).is_ready() {
             self.outbox.resume();
         }
     }
 
-    /// The driver's turn begins: whom to wake up when there is work after it.
-    pub(super) fn register_driver(&mut self, cx: &Context<'_>) {
-        self.driver_has_work = false;
-        self.driver = Some(cx.waker().clone());
+    fn on_driver_gone(&mut self, now: Instant) {
+        self.abort(now, b"the runtime was shut down");
+        self.transmit(now);
+        self.socket = None;
     }
 }

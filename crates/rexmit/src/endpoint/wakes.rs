@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use smallvec::SmallVec;
+use tokio::sync::Notify;
 
-use super::Shared;
 use crate::association::Cell;
+use crate::turns;
 
 /// What somebody waits for.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +39,10 @@ impl Wakes {
     pub(crate) fn endpoint(&mut self) {
         self.endpoint = true;
     }
+}
 
-    pub(crate) fn wake(self, shared: &Shared) {
+impl turns::Wakes for Wakes {
+    fn wake(self, changed: &Notify) {
         if let Some(driver) = self.driver {
             driver.wake();
         }
@@ -52,7 +55,7 @@ impl Wakes {
             }
         }
         if self.endpoint {
-            shared.changed.notify_waiters();
+            changed.notify_waiters();
         }
     }
 }

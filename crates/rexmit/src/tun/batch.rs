@@ -47,9 +47,13 @@ impl Batch {
         self.count == PACKETS
     }
 
-    /// Replaces the packets by those that `receive` returns, until it fails or the batch is full.
-    /// An error after the first packet is left for the next time.
-    pub(super) fn fill(
+    /// Replaces the packets by those that `receive` writes and returns the lengths of, until it fails
+    /// or the batch is full.
+    ///
+    /// # Errors
+    /// When there is none, what `receive` returned. An error after the first packet is left for the
+    /// next time.
+    pub fn fill(
         &mut self,
         mut receive: impl FnMut(&mut [u8]) -> io::Result<usize>,
     ) -> io::Result<()> {

@@ -4,6 +4,8 @@
 #![allow(dead_code)]
 
 pub(crate) mod netns;
+pub(crate) mod site;
+pub(crate) mod tshark;
 
 use std::future::Future;
 use std::sync::Arc;

@@ -26,6 +26,7 @@ impl Connection {
         self.inbound.largest_payload =
             self.inbound.largest_payload.max(arrival.payload.len() as u64);
         self.count_inserted(&inserted);
+        self.count_duplicate_acks(&inserted);
         self.inbound.duplicate = inserted.duplicate.or(self.inbound.duplicate);
         self.acknowledge_later(cx, &inserted);
     }
@@ -36,6 +37,19 @@ impl Connection {
         let is_new = inserted.advanced > 0 || inserted.is_beyond_gap || inserted.is_dropped;
         traffic.duplicates_received += u64::from(!is_new);
         traffic.dropped_for_limit += u64::from(inserted.is_dropped);
+    }
+
+    /// What has come into order ends those that are owed and begins with one of its own.
+    fn count_duplicate_acks(&mut self, inserted: &Inserted) {
+        if self.out.has_reports {
+            return;
+        }
+        let has_gap = self.inbound.buffer.has_gap();
+        if inserted.advanced > 0 {
+            self.owed.duplicate_acks = u32::from(has_gap);
+        } else {
+            self.owed.duplicate_acks += u32::from(inserted.is_beyond_gap);
+        }
     }
 
     /// Out of order, closing a gap, in part known or in part refused: at once; every second full

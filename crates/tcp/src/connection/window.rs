@@ -38,15 +38,20 @@ impl OfferedWindow {
         room.rcv_nxt + window
     }
 
-    /// What goes into the window field now. A window that stays is rounded up, since rounding it
-    /// down would take back what was offered (RFC 7323 §2.4).
+    /// What goes into the window field now. A window that stays is rounded up where there is room
+    /// for that, since rounding it down seems to take back what was offered. Where there is none it
+    /// is rounded down (RFC 7323 §2.4), and what was offered is still taken: many small segments,
+    /// each followed by a rounding up, would move the edge beyond any limit.
     pub(super) fn offer(&mut self, room: Room) -> u16 {
         let candidate = self.candidate(room);
         if candidate >= self.edge + room.step {
             self.edge = candidate;
         }
-        let window = self.edge.saturating_sub(room.rcv_nxt).div_ceil(1 << self.shift);
-        let field = u16::try_from(window).unwrap_or(u16::MAX);
+        let left = self.edge.saturating_sub(room.rcv_nxt);
+        let up = left.div_ceil(1 << self.shift);
+        let has_room = up << self.shift <= room.free as u64;
+        let field = if has_room { up } else { left >> self.shift };
+        let field = u16::try_from(field).unwrap_or(u16::MAX);
         self.edge = self.edge.max(room.rcv_nxt + (u64::from(field) << self.shift));
         field
     }
@@ -85,8 +90,23 @@ mod tests {
         assert_eq!(window.offer(room(1000, 4100)), 256);
         assert_eq!(window.edge(), 1000 + 4096);
         // 4089 are left, which is 255.6 units.
-        assert_eq!(window.offer(room(1007, 4093)), 256);
-        assert!(window.edge() >= 1000 + 4096);
+        assert_eq!(window.offer(room(1007, 4096)), 256);
+        assert_eq!(window.edge(), 1007 + 4096);
+    }
+
+    #[test]
+    fn rounding_never_offers_more_than_there_is_room_for() {
+        const LIMIT: u64 = 4100;
+        let mut window = OfferedWindow::new(1000, 4);
+        assert_eq!(window.offer(room(1000, LIMIT as usize)), 256);
+        // A byte at a time, and nobody reads.
+        let mut rcv_nxt = 1000;
+        while rcv_nxt < window.edge() {
+            rcv_nxt += 1;
+            let before = window.edge();
+            window.offer(room(rcv_nxt, (1000 + LIMIT - rcv_nxt) as usize));
+            assert!((before..=1000 + LIMIT).contains(&window.edge()), "{}", window.edge());
+        }
     }
 
     #[test]

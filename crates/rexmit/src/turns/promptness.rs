@@ -16,7 +16,7 @@ const REFILL: Duration = Duration::from_micros(50);
 /// small messages share packets, and packets share a system call. On one core of loopback this
 /// makes 100-byte messages four times as many.
 #[derive(Debug)]
-pub(super) struct Promptness {
+pub(crate) struct Promptness {
     allowance: u32,
     refilled_at: Instant,
 }
@@ -29,7 +29,7 @@ impl Default for Promptness {
 
 impl Promptness {
     /// Whether a message that was accepted at `now` is to leave at once.
-    pub(super) fn allows(&mut self, now: Instant) -> bool {
+    pub(crate) fn allows(&mut self, now: Instant) -> bool {
         if self.allowance < BURST {
             let refills = (now - self.refilled_at).as_nanos() / REFILL.as_nanos();
             let refills = u32::try_from(refills).unwrap_or(u32::MAX).min(BURST);

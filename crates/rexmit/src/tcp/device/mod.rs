@@ -1,0 +1,58 @@
+//! Where a stack's IP packets come from and go to.
+
+mod memory;
+
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use crate::tun::{AsyncTun, Batch};
+pub use memory::{MemoryDevice, QUEUE_PACKETS};
+
+/// Exchanges IP packets with a network: a TUN device ([`AsyncTun`]), another stack in this process
+/// ([`MemoryDevice`]), a tunnel of one's own.
+pub trait PacketDevice: Send + Sync + 'static {
+    /// The longest packet, in bytes.
+    fn mtu(&self) -> u16;
+
+    /// Ready once packets are there; `batch` has them then, at least one. A single task calls this.
+    ///
+    /// # Errors
+    /// What the system says. The stack counts it and tries again once it is woken up.
+    fn poll_receive(&self, cx: &mut Context<'_>, batch: &mut Batch) -> Poll<io::Result<()>>;
+
+    /// Sends one packet, whose IP header and segment lie side by side. It must not wait.
+    ///
+    /// # Errors
+    /// When the packet is not sent, [`WouldBlock`](io::ErrorKind::WouldBlock) for a full queue. The
+    /// stack counts it; for the protocol it is lost on the way.
+    fn try_send(&self, header: &[u8], segment: &[u8]) -> io::Result<()>;
+}
+
+impl PacketDevice for AsyncTun {
+    fn mtu(&self) -> u16 {
+        crate::tun::Tun::mtu(self)
+    }
+
+    fn poll_receive(&self, cx: &mut Context<'_>, batch: &mut Batch) -> Poll<io::Result<()>> {
+        Self::poll_receive(self, cx, batch)
+    }
+
+    fn try_send(&self, header: &[u8], segment: &[u8]) -> io::Result<()> {
+        Self::try_send(self, header, segment)
+    }
+}
+
+impl<D: PacketDevice + ?Sized> PacketDevice for Arc<D> {
+    fn mtu(&self) -> u16 {
+        (**self).mtu()
+    }
+
+    fn poll_receive(&self, cx: &mut Context<'_>, batch: &mut Batch) -> Poll<io::Result<()>> {
+        (**self).poll_receive(cx, batch)
+    }
+
+    fn try_send(&self, header: &[u8], segment: &[u8]) -> io::Result<()> {
+        (**self).try_send(header, segment)
+    }
+}

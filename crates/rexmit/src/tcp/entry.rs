@@ -1,0 +1,106 @@
+//! What the stack keeps about a connection, besides what the protocol does.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use rexmit_tcp::{CloseReason, ConnectionId, ConnectionStatistics};
+use tokio::sync::Notify;
+
+/// The waiting rooms of one connection, shared by its handles and its stack.
+///
+/// Who waits takes its place first, then looks at the state, then waits: what happens in between
+/// is not missed.
+#[derive(Debug)]
+pub(super) struct Cell {
+    pub(super) id: ConnectionId,
+    pub(super) readable: Notify,
+    pub(super) writable: Notify,
+    pub(super) changed: Notify,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) cell: Arc<Cell>,
+    /// `None` while the peer has not answered.
+    pub(super) established: Option<Established>,
+    /// `None` while it lasts.
+    pub(super) closed: Option<CloseReason>,
+    /// The last statistics, once it has ended.
+    pub(super) statistics: Option<Box<ConnectionStatistics>>,
+    /// Whether reading is worth a try.
+    pub(super) is_readable: bool,
+    /// Whether writing is worth a try.
+    pub(super) is_writable: bool,
+    /// The task in `poll_read`.
+    pub(super) reader: Option<Waker>,
+    /// The task in `poll_write`.
+    pub(super) writer: Option<Waker>,
+    /// Nobody has a handle any more.
+    pub(super) is_orphaned: bool,
+}
+
+/// Between whom it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Established {
+    pub(super) local: SocketAddr,
+    pub(super) remote: SocketAddr,
+}
+
+impl Entry {
+    pub(super) fn new(id: ConnectionId, established: Option<Established>) -> Self {
+        let (readable, writable, changed) = (Notify::new(), Notify::new(), Notify::new());
+        Self {
+            cell: Arc::new(Cell { id, readable, writable, changed }),
+            established,
+            closed: None,
+            statistics: None,
+            is_readable: false,
+            is_writable: true,
+            reader: None,
+            writer: None,
+            is_orphaned: false,
+        }
+    }
+
+    /// Why nothing can be written any more.
+    pub(super) fn write_error(&self) -> io::Error {
+        self.closed.map_or(io::ErrorKind::BrokenPipe.into(), error)
+    }
+
+    /// What is received after the end belongs to the final statistics, too.
+    pub(super) fn count_received_after_end(&mut self, len: usize) {
+        if let Some(statistics) = self.statistics.as_deref_mut() {
+            statistics.traffic.payload_delivered_bytes += len as u64;
+            statistics.receive_buffered_bytes -= len;
+        }
+    }
+
+    /// Why nothing is read although the peer's data has no end.
+    pub(super) fn read_error(&self) -> io::Error {
+        self.closed.map_or(io::ErrorKind::ConnectionAborted.into(), error)
+    }
+}
+
+/// Puts the waker of `cx` into `slot`, where it is not already.
+pub(super) fn register(slot: &mut Option<Waker>, cx: &Context<'_>) {
+    match slot {
+        Some(waker) => waker.clone_from(cx.waker()),
+        None => *slot = Some(cx.waker().clone()),
+    }
+}
+
+/// The end of a connection in the words of sockets.
+fn error(reason: CloseReason) -> io::Error {
+    let (kind, text) = match reason {
+        CloseReason::Finished => (io::ErrorKind::BrokenPipe, "the connection is finished"),
+        CloseReason::Aborted => (io::ErrorKind::ConnectionAborted, "aborted on this side"),
+        CloseReason::Reset => (io::ErrorKind::ConnectionReset, "reset by the peer"),
+        CloseReason::Refused => (io::ErrorKind::ConnectionRefused, "refused by the peer"),
+        CloseReason::TimedOut => (io::ErrorKind::TimedOut, "the peer no longer answers"),
+        CloseReason::ConnectTimedOut => (io::ErrorKind::TimedOut, "the peer did not answer"),
+    };
+    io::Error::new(kind, text)
+}

@@ -1,0 +1,121 @@
+//! What can go wrong with a stack, in words that say what to do.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use rexmit_tcp::{CloseReason, ConfigError};
+use thiserror::Error;
+
+/// Why there is no stack.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// Nobody could reach it.
+    #[error("a stack needs an address of its own: one in the network of its device")]
+    NoAddress,
+    /// No host can have this address.
+    #[error("{0} is no address of a host: choose one in the network of the device")]
+    BadAddress(IpAddr),
+    /// The device's packets are too short.
+    #[error("an MTU of {mtu} leaves no room for segments: make it {least} at least")]
+    MtuTooSmall {
+        /// The device's.
+        mtu: u16,
+        /// The least it may be.
+        least: u16,
+    },
+    /// The configuration is refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Without randomness no stack is safe.
+    #[error("the system gives no random numbers: {0}")]
+    Entropy(io::Error),
+    /// Without a timer nothing is sent again.
+    #[error("the system gives no timer: {0}")]
+    Timer(io::Error),
+}
+
+/// Why nobody can listen.
+#[derive(Debug, Error)]
+pub enum ListenError {
+    /// The stack has been shut down.
+    #[error("the stack is shut down: open another one")]
+    StackClosed,
+    /// The protocol refuses.
+    #[error("cannot listen on port {port}: {source}")]
+    Refused {
+        /// The port that was asked for.
+        port: u16,
+        /// Why.
+        source: rexmit_tcp::ListenError,
+    },
+}
+
+/// Why there is no connection with a peer.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// The stack has been shut down.
+    #[error("the stack is shut down: open another one")]
+    StackClosed,
+    /// The stack has no address of the peer's family.
+    #[error("the stack has no address from which {remote} can be reached: give it one")]
+    NoLocalAddress {
+        /// The peer's address.
+        remote: SocketAddr,
+    },
+    /// The protocol refuses to try.
+    #[error(transparent)]
+    Refused(#[from] rexmit_tcp::ConnectError),
+    /// The device takes no packet to the peer.
+    #[error("nothing can be sent to {remote}: {source}")]
+    Unreachable {
+        /// The peer's address.
+        remote: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The peer never answered.
+    #[error(
+        "{remote} did not answer within {:.1} s: check address and routes, and that no firewall \
+         is in between",
+        waited.as_secs_f64()
+    )]
+    NoAnswer {
+        /// The peer's address.
+        remote: SocketAddr,
+        /// How long it was tried.
+        waited: Duration,
+    },
+    /// The peer does not want to.
+    #[error("{remote} refused the connection: check that something listens on that port")]
+    RefusedByPeer {
+        /// The peer's address.
+        remote: SocketAddr,
+    },
+    /// It ended before it had begun.
+    #[error("the connection with {remote} ended in its set-up: {reason:?}")]
+    Ended {
+        /// The peer's address.
+        remote: SocketAddr,
+        /// Why.
+        reason: CloseReason,
+    },
+}
+
+impl From<ConnectError> for io::Error {
+    fn from(error: ConnectError) -> Self {
+        let kind = match &error {
+            ConnectError::StackClosed => io::ErrorKind::NotConnected,
+            ConnectError::NoLocalAddress { .. } => io::ErrorKind::AddrNotAvailable,
+            ConnectError::Refused(rexmit_tcp::ConnectError::AddressInUse) => {
+                io::ErrorKind::AddrInUse
+            }
+            ConnectError::Refused(_) => io::ErrorKind::InvalidInput,
+            ConnectError::Unreachable { source, .. } => source.kind(),
+            ConnectError::NoAnswer { .. } => io::ErrorKind::TimedOut,
+            ConnectError::RefusedByPeer { .. } => io::ErrorKind::ConnectionRefused,
+            ConnectError::Ended { .. } => io::ErrorKind::ConnectionAborted,
+        };
+        Self::new(kind, error)
+    }
+}

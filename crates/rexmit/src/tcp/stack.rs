@@ -1,0 +1,344 @@
+//! Stacks: a device, and the connections over it.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use rexmit_core::Seed;
+use rexmit_core::trace::TraceSink;
+use rexmit_tcp::{self as tcp, CloseReason, ConnectionConfig, EndpointConfig, EndpointStatistics};
+use serde::Serialize;
+
+use super::Shared;
+use super::device::PacketDevice;
+use super::entry::{Cell, Established};
+use super::error::{ConnectError, ListenError, OpenError};
+use super::listener::{DEFAULT_BACKLOG, TcpListener};
+use super::state::State;
+use super::stream::{Handle, TcpStream};
+use crate::clock::{self, Alarm};
+use crate::tun::Batch;
+use crate::tun::ip::{HeaderConfig, IpStatistics};
+use crate::turns::Driver;
+
+/// Fixed TCP header (RFC 9293 §3.1).
+const TCP_HEADER_BYTES: u16 = 20;
+
+/// What a stack is to be like: the configuration of its TCP.
+pub type StackConfig = EndpointConfig;
+
+/// A host's TCP on a device for IP packets.
+///
+/// Clones are handles of the same stack. When the last one and the last listener are dropped, the
+/// stack takes no more connections, goes on serving those there are, and gives its device back with
+/// the last of them.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use rexmit::tcp::{MemoryDevice, Stack, StackConfig};
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// let (here, there) = MemoryDevice::pair(1500);
+/// let client = Stack::new(here, ["10.0.0.1".parse()?], StackConfig::default())?;
+/// let server = Stack::new(there, ["10.0.0.2".parse()?], StackConfig::default())?;
+///
+/// let listener = server.listen(80)?;
+/// let (ours, accepted) = tokio::join!(client.connect("10.0.0.2:80".parse()?), listener.accept());
+/// let (mut ours, (mut theirs, peer)) = (ours?, accepted?);
+/// assert_eq!(peer, ours.local_addr());
+///
+/// ours.write_all(b"hello").await?;
+/// ours.shutdown().await?; // The end of what is written; reading goes on.
+/// let mut heard = String::new();
+/// theirs.read_to_string(&mut heard).await?;
+/// assert_eq!(heard, "hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Stack {
+    owner: Arc<Owner>,
+}
+
+/// What handles of the stack and listeners share; its end is the last one's.
+pub(super) struct Owner {
+    pub(super) shared: Arc<Shared>,
+    addresses: Vec<IpAddr>,
+    mtu: u16,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.shared.with_on_drop(State::release_stack);
+    }
+}
+
+/// Counters of a stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StackStatistics {
+    /// Packets that the device took.
+    pub packets_sent: u64,
+    /// Packets that the device refused, because it was full or for another reason; for the protocol
+    /// they are lost on the way.
+    pub packets_unsent: u64,
+    /// Errors of the device when receiving.
+    pub receive_failures: u64,
+    /// Connections aborted because too many others were waiting to be accepted.
+    pub not_accepted: u64,
+    /// What became of the packets that arrived.
+    pub ip: IpStatistics,
+    /// What the protocol counts.
+    pub protocol: EndpointStatistics,
+}
+
+impl Stack {
+    /// A stack that has `addresses` for its own on `device`.
+    ///
+    /// The addresses are to be free ones in the device's network, or ones that are routed to it. A
+    /// [`mss`](ConnectionConfig::mss) that does not fit the device's MTU is lowered to what does.
+    ///
+    /// # Errors
+    /// When there is no usable address, or the configuration makes no sense.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with its I/O driver enabled.
+    pub fn new(
+        device: impl PacketDevice,
+        addresses: impl IntoIterator<Item = IpAddr>,
+        mut config: StackConfig,
+    ) -> Result<Self, OpenError> {
+        let addresses: Vec<IpAddr> = addresses.into_iter().collect();
+        check_addresses(&addresses)?;
+        let mtu = device.mtu();
+        check_mtu(mtu, &addresses)?;
+        fit_mss(&mut config.connection, mtu);
+        let mut entropy = [0; 32];
+        getrandom::fill(&mut entropy).map_err(|error| OpenError::Entropy(error.into()))?;
+        let tcp = tcp::Endpoint::new(config, &Seed::from_bytes(entropy))?;
+        let alarm = Alarm::new().map_err(OpenError::Timer)?;
+        let state = State::new(tcp, Arc::new(device), &addresses, alarm);
+        let shared = Arc::new(Shared::new(state));
+        tokio::spawn(Driver::new(Arc::clone(&shared), Batch::new(mtu)).run());
+        Ok(Self { owner: Arc::new(Owner { shared, addresses, mtu }) })
+    }
+
+    /// Its own addresses.
+    #[must_use]
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.owner.addresses
+    }
+
+    /// Listens on `port` of every address, with the stack's configuration of connections and the
+    /// [`DEFAULT_BACKLOG`].
+    ///
+    /// # Errors
+    /// When somebody listens there already, or the port is 0.
+    pub fn listen(&self, port: u16) -> Result<TcpListener, ListenError> {
+        self.begin_listening(port, None, DEFAULT_BACKLOG)
+    }
+
+    /// As [`listen`](Self::listen), with a configuration of its own and room for `backlog`
+    /// connections that wait to be accepted. More are aborted and counted in
+    /// [`StackStatistics::not_accepted`].
+    ///
+    /// # Errors
+    /// As [`listen`](Self::listen).
+    pub fn listen_with(
+        &self,
+        port: u16,
+        mut config: Arc<ConnectionConfig>,
+        backlog: usize,
+    ) -> Result<TcpListener, ListenError> {
+        fit_mss(&mut config, self.owner.mtu);
+        self.begin_listening(port, Some(config), backlog)
+    }
+
+    fn begin_listening(
+        &self,
+        port: u16,
+        config: Option<Arc<ConnectionConfig>>,
+        backlog: usize,
+    ) -> Result<TcpListener, ListenError> {
+        let waiting = self.owner.shared.with(|state, _now| state.listen(port, config, backlog))?;
+        Ok(TcpListener::new(Arc::clone(&self.owner), port, waiting))
+    }
+
+    /// Connects to `remote` from the first address of its family and an ephemeral port, and waits
+    /// until the connection is established.
+    ///
+    /// Dropping the future gives up. The protocol's own patience is long: with the default
+    /// configuration an answer may take three minutes.
+    ///
+    /// # Errors
+    /// When the peer does not answer or refuses, or the stack has been shut down.
+    pub async fn connect(&self, remote: SocketAddr) -> Result<TcpStream, ConnectError> {
+        let local = self.local_for(remote)?;
+        self.establish(local, remote, None).await
+    }
+
+    /// As [`connect`](Self::connect), from an address and port of choice, port 0 for any, and with
+    /// a configuration of its own.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect), and when `local` is not one of the stack's addresses or its
+    /// port is in use towards this peer.
+    pub async fn connect_with(
+        &self,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        mut config: Arc<ConnectionConfig>,
+    ) -> Result<TcpStream, ConnectError> {
+        let local = match local {
+            Some(local) if self.owner.addresses.contains(&local.ip()) => local,
+            Some(_) => return Err(ConnectError::NoLocalAddress { remote }),
+            None => self.local_for(remote)?,
+        };
+        fit_mss(&mut config, self.owner.mtu);
+        self.establish(local, remote, Some(config)).await
+    }
+
+    fn local_for(&self, remote: SocketAddr) -> Result<SocketAddr, ConnectError> {
+        let mut addresses = self.owner.addresses.iter();
+        let local = addresses.find(|address| address.is_ipv4() == remote.is_ipv4());
+        local.map(|&address| (address, 0).into()).ok_or(ConnectError::NoLocalAddress { remote })
+    }
+
+    async fn establish(
+        &self,
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: Option<Arc<ConnectionConfig>>,
+    ) -> Result<TcpStream, ConnectError> {
+        let start = clock::now();
+        let shared = &self.owner.shared;
+        let cell = shared.with(|state, now| state.connect(now, local, remote, config))?;
+        let handle = Handle::new(Arc::clone(shared), Arc::clone(&cell));
+        loop {
+            let changed = cell.changed.notified();
+            if let Some(outcome) = self.outcome(&cell) {
+                return match outcome {
+                    Ok(established) => Ok(TcpStream::new(handle, established)),
+                    Err(CloseReason::ConnectTimedOut | CloseReason::TimedOut) => {
+                        Err(ConnectError::NoAnswer { remote, waited: clock::now() - start })
+                    }
+                    Err(CloseReason::Refused) => Err(ConnectError::RefusedByPeer { remote }),
+                    Err(reason) => Err(ConnectError::Ended { remote, reason }),
+                };
+            }
+            changed.await;
+        }
+    }
+
+    /// What became of an attempt, once that is known.
+    fn outcome(&self, cell: &Cell) -> Option<Result<Established, CloseReason>> {
+        let state = self.owner.shared.lock();
+        let entry = state.connections.get(&cell.id)?;
+        // Established first: it may have ended already, with data to be read.
+        entry.established.map(Ok).or_else(|| entry.closed.map(Err))
+    }
+
+    /// Takes no more connections, and waits until those there are have ended: streams that were
+    /// dropped or shut down on both sides. What was written before is delivered then; a program
+    /// that exits without waiting may take it along.
+    pub async fn shutdown(&self) {
+        let shared = &self.owner.shared;
+        shared.with(State::shut_down);
+        loop {
+            let changed = shared.changed.notified();
+            if shared.lock().has_ended() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Takes no more connections and ends those there are at once, by RST.
+    pub fn abort(&self) {
+        self.owner.shared.with(State::abort);
+    }
+
+    /// Connections that have not ended, half-open ones of our own included; those in TIME-WAIT have
+    /// ended.
+    #[must_use]
+    pub fn connection_count(&self) -> usize {
+        self.owner.shared.lock().open
+    }
+
+    /// Counts so far.
+    #[must_use]
+    pub fn statistics(&self) -> StackStatistics {
+        self.owner.shared.lock().statistics()
+    }
+
+    /// Hands everything that happens in the protocol to `sink` from now on, in the turn in which it
+    /// happens; `None` ends it.
+    pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
+        self.owner.shared.lock().tcp.set_trace(sink);
+    }
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stack").field("addresses", &self.addresses()).finish_non_exhaustive()
+    }
+}
+
+fn check_addresses(addresses: &[IpAddr]) -> Result<(), OpenError> {
+    if addresses.is_empty() {
+        return Err(OpenError::NoAddress);
+    }
+    let is_bad = |address: &&IpAddr| {
+        address.is_unspecified()
+            || address.is_multicast()
+            || matches!(address, IpAddr::V4(address) if address.is_broadcast())
+    };
+    addresses.iter().find(is_bad).map_or(Ok(()), |&address| Err(OpenError::BadAddress(address)))
+}
+
+/// The longest IP header there will be, and the least MSS, must fit.
+fn check_mtu(mtu: u16, addresses: &[IpAddr]) -> Result<(), OpenError> {
+    let headers = addresses.iter().map(|&address| HeaderConfig::header_bytes(address)).max();
+    let headers = u16::try_from(headers.unwrap_or(0)).unwrap_or(u16::MAX);
+    let least = headers + TCP_HEADER_BYTES + tcp::MIN_MSS;
+    if mtu < least { Err(OpenError::MtuTooSmall { mtu, least }) } else { Ok(()) }
+}
+
+/// Lowers the MSS to what the device takes (RFC 6691). It is that of IPv4; the protocol deducts what
+/// IPv6 needs more.
+fn fit_mss(config: &mut Arc<ConnectionConfig>, mtu: u16) {
+    let header_bytes = HeaderConfig::header_bytes(IpAddr::from([0; 4]));
+    let headers = TCP_HEADER_BYTES + u16::try_from(header_bytes).unwrap_or(u16::MAX);
+    let most = mtu.saturating_sub(headers);
+    if config.mss > most {
+        Arc::make_mut(config).mss = most;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::MemoryDevice;
+
+    /// The segments of what is not sent at once would otherwise leave with the next that arrives,
+    /// or never.
+    #[tokio::test]
+    async fn the_driver_is_called_for_what_is_not_sent_at_once() {
+        let (here, there) = MemoryDevice::pair(1500);
+        let prompt = ConnectionConfig { nagle: false, ..ConnectionConfig::default() };
+        let config = StackConfig { connection: Arc::new(prompt), ..StackConfig::default() };
+        let client = Stack::new(here, [[10, 0, 0, 1].into()], config.clone()).unwrap();
+        let server = Stack::new(there, [[10, 0, 0, 2].into()], config).unwrap();
+        let _listener = server.listen(80).unwrap();
+        let stream = client.connect("10.0.0.2:80".parse().unwrap()).await.unwrap();
+        let is_called = || client.owner.shared.lock().driver.is_made();
+        while is_called() {
+            tokio::task::yield_now().await;
+        }
+        let mut sent = 0;
+        while !is_called() {
+            stream.try_write(b"message").unwrap();
+            sent += 1;
+            assert!(sent < 100_000, "every message of a burst is sent at once");
+        }
+        assert!(sent > 1, "not even one message is sent at once");
+    }
+}

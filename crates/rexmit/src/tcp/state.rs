@@ -1,0 +1,293 @@
+//! Everything behind the stack's lock: the protocol, the way to the device, the timer, and what is
+//! to be told to whom.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rexmit_core::{Instant, Machine as _};
+use rexmit_tcp::{self as tcp, ConnectionId, ConnectionStatistics, ReceiveError};
+use rustc_hash::FxHashMap;
+use tokio::sync::Notify;
+
+use super::StackStatistics;
+use super::device::PacketDevice;
+use super::entry::{Entry, register};
+use super::wakes::Wakes;
+use crate::clock::Alarm;
+use crate::tun::Batch;
+use crate::tun::ip::{HeaderConfig, PacketFilter};
+use crate::turns::{DriverCall, Promptness, Served, poll_alarm};
+
+/// TCP's IP protocol number.
+const TCP: u8 = 6;
+/// Segments that one turn under the lock sends at most; the rest is the driver's, after others had
+/// their turn.
+const SEGMENTS_PER_TURN: usize = 512;
+
+/// The state of a stack.
+pub(super) struct State {
+    pub(super) tcp: tcp::Endpoint,
+    /// Gone once the stack has ended.
+    pub(super) device: Option<Arc<dyn PacketDevice>>,
+    filter: PacketFilter,
+    header: HeaderConfig,
+    /// The segment being built.
+    segment: Vec<u8>,
+    alarm: Alarm,
+    pub(super) connections: FxHashMap<ConnectionId, Entry>,
+    /// Connections that have not ended.
+    pub(super) open: usize,
+    pub(super) listeners: BTreeMap<u16, Listening>,
+    /// Neither handles of the stack nor listeners are left.
+    pub(super) is_released: bool,
+    /// No new connections.
+    pub(super) is_closing: bool,
+    pub(super) driver: DriverCall,
+    promptness: Promptness,
+    pub(super) wakes: Wakes,
+    last_failure: Option<SendFailure>,
+    pub(super) counts: Counts,
+}
+
+/// What the stack counts itself; the rest is the protocol's and the IP layer's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    packets_sent: u64,
+    packets_unsent: u64,
+    receive_failures: u64,
+    pub(super) not_accepted: u64,
+}
+
+/// What the device said instead of sending.
+struct SendFailure {
+    remote: IpAddr,
+    error: io::Error,
+}
+
+/// One listening port.
+#[derive(Debug)]
+pub(super) struct Listening {
+    /// Established and not accepted yet, oldest first.
+    pub(super) incoming: VecDeque<ConnectionId>,
+    pub(super) backlog: usize,
+    pub(super) waiting: Arc<Notify>,
+}
+
+impl State {
+    pub(super) fn new(
+        tcp: tcp::Endpoint,
+        device: Arc<dyn PacketDevice>,
+        addresses: &[IpAddr],
+        alarm: Alarm,
+    ) -> Self {
+        Self {
+            tcp,
+            device: Some(device),
+            filter: PacketFilter::new(TCP, addresses.iter().copied()),
+            header: HeaderConfig::new(TCP),
+            segment: Vec::new(),
+            alarm,
+            connections: FxHashMap::default(),
+            open: 0,
+            listeners: BTreeMap::new(),
+            is_released: false,
+            is_closing: false,
+            driver: DriverCall::default(),
+            promptness: Promptness::default(),
+            wakes: Wakes::default(),
+            last_failure: None,
+            counts: Counts::default(),
+        }
+    }
+
+    fn take_wakes(&mut self) -> Wakes {
+        self.wakes.driver = self.driver.take();
+        std::mem::take(&mut self.wakes)
+    }
+
+    /// Reads, or lets the task of `cx` wait for something to read.
+    pub(super) fn poll_receive(
+        &mut self,
+        cx: Option<&Context<'_>>,
+        now: Instant,
+        id: ConnectionId,
+        into: &mut [u8],
+    ) -> (Poll<io::Result<usize>>, Wakes) {
+        let Some(entry) = self.connections.get_mut(&id) else {
+            return (Poll::Ready(Err(io::ErrorKind::NotConnected.into())), self.take_wakes());
+        };
+        if entry.is_readable {
+            match self.tcp.receive(now, id, into) {
+                Ok(len) => {
+                    entry.count_received_after_end(len);
+                    return (Poll::Ready(Ok(len)), self.settle(now));
+                }
+                Err(ReceiveError::Empty) => entry.is_readable = false,
+                Err(ReceiveError::Ended | ReceiveError::UnknownConnection) => {
+                    let result = entry.read_at_end();
+                    return (Poll::Ready(result), self.settle(now));
+                }
+            }
+        }
+        if let Some(cx) = cx {
+            register(&mut entry.reader, cx);
+        }
+        (Poll::Pending, self.take_wakes())
+    }
+
+    /// Writes what there is room for, or lets the task of `cx` wait for room.
+    pub(super) fn poll_send(
+        &mut self,
+        cx: Option<&Context<'_>>,
+        now: Instant,
+        id: ConnectionId,
+        bytes: &[u8],
+    ) -> (Poll<io::Result<usize>>, Wakes) {
+        let Some(entry) = self.connections.get_mut(&id) else {
+            return (Poll::Ready(Err(io::ErrorKind::NotConnected.into())), self.take_wakes());
+        };
+        if entry.is_writable {
+            match self.tcp.send(now, id, bytes) {
+                Ok(0) => entry.is_writable = false,
+                Ok(len) => {
+                    entry.is_writable = len == bytes.len();
+                    return (Poll::Ready(Ok(len)), self.settle_soon(now));
+                }
+                Err(_) => return (Poll::Ready(Err(entry.write_error())), self.settle(now)),
+            }
+        }
+        if let Some(cx) = cx {
+            register(&mut entry.writer, cx);
+        }
+        (Poll::Pending, self.take_wakes())
+    }
+
+    /// Ends a turn in which an application wrote: at once, or with the driver's next turn if it
+    /// writes a lot.
+    fn settle_soon(&mut self, now: Instant) -> Wakes {
+        if self.promptness.allows(now) {
+            return self.settle(now);
+        }
+        self.driver.note_work();
+        self.take_wakes()
+    }
+
+    /// Sends what the protocol has to send.
+    pub(super) fn transmit(&mut self, now: Instant) {
+        let Some(device) = self.device.clone() else { return };
+        for _ in 0..SEGMENTS_PER_TURN {
+            let Some(route) = self.tcp.poll_transmit(now, &mut self.segment) else { return };
+            let sent = match self.header.header(route, self.segment.len()) {
+                Ok(header) => device.try_send(&header, &self.segment),
+                Err(error) => Err(io::Error::other(error)),
+            };
+            match sent {
+                Ok(()) => self.counts.packets_sent += 1,
+                Err(error) => {
+                    self.counts.packets_unsent += 1;
+                    self.last_failure = Some(SendFailure { remote: route.remote.ip(), error });
+                }
+            }
+        }
+        self.driver.note_work(); // Others first.
+    }
+
+    /// Why the last packet to `remote` in this turn could not be sent, if so. A full device is no
+    /// reason to give up.
+    pub(super) fn take_failure(&mut self, remote: SocketAddr) -> Option<io::Error> {
+        let failure = self.last_failure.take()?;
+        let is_full = failure.error.kind() == io::ErrorKind::WouldBlock;
+        (failure.remote == remote.ip() && !is_full).then_some(failure.error)
+    }
+
+    pub(super) fn statistics(&self) -> StackStatistics {
+        StackStatistics {
+            packets_sent: self.counts.packets_sent,
+            packets_unsent: self.counts.packets_unsent,
+            receive_failures: self.counts.receive_failures,
+            not_accepted: self.counts.not_accepted,
+            ip: *self.filter.statistics(),
+            protocol: *self.tcp.endpoint_statistics(),
+        }
+    }
+
+    /// What a connection has counted, or had when it ended.
+    pub(super) fn connection_statistics(&self, id: ConnectionId) -> ConnectionStatistics {
+        let at_end = self.connections.get(&id).and_then(|entry| entry.statistics.as_deref());
+        at_end.copied().or_else(|| self.tcp.statistics(id)).unwrap_or_default()
+    }
+}
+
+impl Entry {
+    /// What reading returns after everything that had arrived.
+    fn read_at_end(&self) -> io::Result<usize> {
+        match self.closed {
+            Some(tcp::CloseReason::Finished) => Ok(0),
+            _ => Err(self.read_error()),
+        }
+    }
+}
+
+impl Served for State {
+    type Device = dyn PacketDevice;
+    type Inbox = Batch;
+    type Wakes = Wakes;
+
+    fn settle(&mut self, now: Instant) -> Wakes {
+        loop {
+            self.transmit(now);
+            if !self.dispatch_events(now) {
+                break;
+            }
+        }
+        if let Some(deadline) = self.tcp.poll_timeout() {
+            self.alarm.arm(deadline);
+        }
+        self.release_device_at_end();
+        self.take_wakes()
+    }
+
+    fn register_driver(&mut self, cx: &Context<'_>) -> Option<Arc<dyn PacketDevice>> {
+        self.driver.register(cx);
+        self.device.clone()
+    }
+
+    fn poll_receive(
+        device: &dyn PacketDevice,
+        cx: &mut Context<'_>,
+        batch: &mut Batch,
+    ) -> Poll<io::Result<()>> {
+        device.poll_receive(cx, batch)
+    }
+
+    /// All packets before anything is sent: one acknowledgement tells of all of them.
+    fn handle_received(
+        &mut self,
+        now: Instant,
+        _device: &dyn PacketDevice,
+        received: io::Result<&Batch>,
+    ) {
+        let Ok(batch) = received else {
+            self.counts.receive_failures += 1;
+            return;
+        };
+        for packet in batch.iter() {
+            if let Some((route, segment)) = self.filter.accept(packet) {
+                self.tcp.handle_input(now, route, segment);
+            }
+        }
+    }
+
+    fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant) {
+        poll_alarm(&mut self.alarm, &mut self.tcp, cx, now);
+    }
+
+    fn on_driver_gone(&mut self, now: Instant) {
+        self.abort(now);
+        self.transmit(now);
+        self.device = None;
+    }
+}

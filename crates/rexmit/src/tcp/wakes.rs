@@ -1,0 +1,86 @@
+//! Who is to be woken up once the lock is released.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use smallvec::SmallVec;
+use tokio::sync::Notify;
+
+use super::entry::{Cell, Entry};
+use crate::turns;
+
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug)]
+enum Waiting {
+    Readable,
+    Writable,
+    /// The beginning or the end, which is of interest to everybody.
+    Change,
+}
+
+/// Wake-ups that are due.
+#[derive(Debug, Default)]
+pub(super) struct Wakes {
+    tasks: SmallVec<[Waker; 8]>,
+    connections: SmallVec<[(Arc<Cell>, Waiting); 8]>,
+    listeners: SmallVec<[Arc<Notify>; 2]>,
+    stack: bool,
+    pub(super) driver: Option<Waker>,
+}
+
+impl Wakes {
+    /// Reading is worth a try again.
+    pub(super) fn readable(&mut self, entry: &mut Entry) {
+        entry.is_readable = true;
+        self.tasks.extend(entry.reader.take());
+        self.connections.push((Arc::clone(&entry.cell), Waiting::Readable));
+    }
+
+    /// Writing is worth a try again.
+    pub(super) fn writable(&mut self, entry: &mut Entry) {
+        entry.is_writable = true;
+        self.tasks.extend(entry.writer.take());
+        self.connections.push((Arc::clone(&entry.cell), Waiting::Writable));
+    }
+
+    /// The connection has begun or ended.
+    pub(super) fn changed(&mut self, entry: &mut Entry) {
+        self.tasks.extend(entry.reader.take());
+        self.tasks.extend(entry.writer.take());
+        self.connections.push((Arc::clone(&entry.cell), Waiting::Change));
+    }
+
+    /// There is something to accept, or never will be.
+    pub(super) fn listener(&mut self, waiting: &Arc<Notify>) {
+        self.listeners.push(Arc::clone(waiting));
+    }
+
+    /// Those who wait for the end of the stack.
+    pub(super) fn stack(&mut self) {
+        self.stack = true;
+    }
+}
+
+impl turns::Wakes for Wakes {
+    fn wake(self, changed: &Notify) {
+        if let Some(driver) = self.driver {
+            driver.wake();
+        }
+        self.tasks.into_iter().for_each(Waker::wake);
+        for (cell, waiting) in self.connections {
+            match waiting {
+                Waiting::Readable => cell.readable.notify_waiters(),
+                Waiting::Writable => cell.writable.notify_waiters(),
+                Waiting::Change => {
+                    for waiting in [&cell.readable, &cell.writable, &cell.changed] {
+                        waiting.notify_waiters();
+                    }
+                }
+            }
+        }
+        self.listeners.iter().for_each(|listener| listener.notify_waiters());
+        if self.stack {
+            changed.notify_waiters();
+        }
+    }
+}

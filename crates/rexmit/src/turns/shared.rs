@@ -1,0 +1,56 @@
+//! What the handles and the driver of an endpoint share.
+
+use std::sync::{Mutex, MutexGuard};
+
+use rexmit_core::Instant;
+use tokio::sync::Notify;
+
+use super::{Served, Wakes as _};
+use crate::clock;
+
+/// The lock, and the waiting room of the endpoint.
+pub(crate) struct Shared<S> {
+    state: Mutex<S>,
+    /// Something to accept, or the end.
+    pub(crate) changed: Notify,
+}
+
+impl<S: Served> Shared<S> {
+    pub(crate) fn new(state: S) -> Self {
+        Self { state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    /// Takes a turn: does `act`, sends what it made due, wakes up whom it concerns.
+    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut S, Instant) -> R) -> R {
+        self.take_turn(|state, now| {
+            let result = act(state, now);
+            (result, state.settle(now))
+        })
+    }
+
+    /// Takes a turn that may leave to the driver what it made due: `act` returns who is to be woken
+    /// up.
+    pub(crate) fn take_turn<R>(&self, act: impl FnOnce(&mut S, Instant) -> (R, S::Wakes)) -> R {
+        let mut state = self.lock();
+        // Read under the lock, so that time never goes back between turns.
+        let (result, wakes) = act(&mut state, clock::now());
+        drop(state);
+        wakes.wake(&self.changed);
+        result
+    }
+
+    /// As [`with`](Self::with), for destructors: does nothing after a panic under the lock.
+    pub(crate) fn with_on_drop(&self, act: impl FnOnce(&mut S, Instant)) {
+        if !self.state.is_poisoned() {
+            self.with(act);
+        }
+    }
+
+    /// The state, to look at only.
+    ///
+    /// # Panics
+    /// After a panic under the lock: the state is not to be trusted any more.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, S> {
+        self.state.lock().expect("the endpoint panicked before")
+    }
+}

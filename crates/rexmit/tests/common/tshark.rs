@@ -1,0 +1,50 @@
+//! What Wireshark thinks of a capture.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Wireshark without windows.
+pub(crate) struct Tshark;
+
+/// `None`, after saying so, where it is not installed.
+pub(crate) fn find() -> Option<Tshark> {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        println!("not run: `tshark` is not installed (package tshark)");
+        return None;
+    }
+    Some(Tshark)
+}
+
+impl Tshark {
+    /// How many packets of a capture a display filter lets through, with checksums looked at.
+    pub(crate) fn count(&self, capture: &Path, filter: &str) -> usize {
+        let mut command = Command::new("tshark");
+        command.arg("-r").arg(capture).args(["-o", "tcp.check_checksum:TRUE"]);
+        command.args(["-Y", filter, "-T", "fields", "-e", "frame.number"]);
+        super::netns::output(&mut command).lines().count()
+    }
+}
+
+/// A directory for a test, gone with this value.
+pub(crate) struct Directory(PathBuf);
+
+impl Directory {
+    pub(crate) fn new() -> Self {
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = format!("rexmit-test-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).expect("a directory");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
