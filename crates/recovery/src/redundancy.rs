@@ -18,9 +18,12 @@ use rexmit_core::Instant;
 
 use crate::PacketNumber;
 
-/// The units outstanding that were copied.
+/// The units outstanding that were copied; small as long as none is.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Copies {
+pub(crate) struct Copies(Option<Box<Known>>);
+
+#[derive(Clone, Debug, Default)]
+struct Known {
     known: BTreeMap<u64, FirstCopy>,
     /// The units copied into the packet being built.
     open: Vec<u64>,
@@ -58,60 +61,70 @@ pub(crate) struct AckedCopied {
 impl Copies {
     /// `unit` goes into the packet being built.
     pub(crate) fn add(&mut self, unit: u64) {
-        self.open.push(unit);
+        self.0.get_or_insert_default().open.push(unit);
     }
 
     /// Nothing new went into the packet being built: it does not leave.
     pub(crate) fn drop_open(&mut self) {
-        self.open.clear();
+        if let Some(known) = &mut self.0 {
+            known.open.clear();
+        }
     }
 
     /// The packet being built leaves as `packet`: the units copied into it, in order.
     pub(crate) fn take_open(&mut self, packet: PacketNumber) -> Vec<u64> {
-        for &unit in &self.open {
-            self.known.entry(unit).or_insert(FirstCopy { packet, is_reported: false });
+        let Some(Known { known, open, .. }) = self.0.as_deref_mut() else { return Vec::new() };
+        for &unit in &*open {
+            known.entry(unit).or_insert(FirstCopy { packet, is_reported: false });
         }
-        std::mem::take(&mut self.open)
+        std::mem::take(open)
     }
 
     /// Gives back the memory of [`take_open`](Self::take_open).
     pub(crate) fn reuse(&mut self, mut units: Vec<u64>) {
         units.clear();
-        self.open = units;
+        if let Some(known) = &mut self.0 {
+            known.open = units;
+        }
     }
 
-    /// Whether the packet being built carries copies.
-    pub(crate) const fn is_open_empty(&self) -> bool {
-        self.open.is_empty()
+    /// Whether the packet being built carries no copies.
+    pub(crate) fn is_open_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|known| known.open.is_empty())
     }
 
     /// The receiver reports `unit` as a duplicate.
     pub(crate) fn on_reported(&mut self, unit: u64) {
-        if let Some(copy) = self.known.get_mut(&unit) {
+        if let Some(copy) = self.0.as_mut().and_then(|known| known.known.get_mut(&unit)) {
             copy.is_reported = true;
         }
     }
 
     /// `unit` is given up.
     pub(crate) fn forget(&mut self, unit: u64) {
-        self.known.remove(&unit);
+        if let Some(known) = &mut self.0 {
+            known.known.remove(&unit);
+        }
     }
 
     /// `unit` is acknowledged; `first` says where it was, if it left only once but for copies.
     pub(crate) fn on_acked(&mut self, unit: u64, first: Option<FirstSent>) {
-        let known = self.known.remove(&unit);
-        if let (Some(first), Some(FirstCopy { packet: copy, is_reported })) = (first, known) {
-            self.acked.push(AckedCopied { unit, first, copy, is_reported });
+        let Some(Known { known, acked, .. }) = self.0.as_deref_mut() else { return };
+        let copy = known.remove(&unit);
+        if let (Some(first), Some(FirstCopy { packet: copy, is_reported })) = (first, copy) {
+            acked.push(AckedCopied { unit, first, copy, is_reported });
         }
     }
 
     /// The units that [`on_acked`](Self::on_acked) was told of since they were last cleared.
     pub(crate) fn acked(&self) -> &[AckedCopied] {
-        &self.acked
+        self.0.as_ref().map_or(&[], |known| &known.acked)
     }
 
     pub(crate) fn clear_acked(&mut self) {
-        self.acked.clear();
+        if let Some(known) = &mut self.0 {
+            known.acked.clear();
+        }
     }
 }
 

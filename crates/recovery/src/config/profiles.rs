@@ -12,7 +12,10 @@ pub const PROFILES: &[(&str, &str)] = &[
     ("freebsd", "FreeBSD 6.2: RTO.initial 3 s, otherwise as rfc9260"),
     ("freebsd-efr", "freebsd with Early Fast Retransmit"),
     ("thin", "lksctp with the four mechanisms for thin streams (Petlund 2009)"),
-    ("thin-bundling", "thin; copies of what is in flight beside new data; acknowledgements at once"),
+    (
+        "thin-bundling",
+        "thin; copies of what is in flight beside new data; acknowledgements at once",
+    ),
 ];
 
 /// The names that [`RecoveryConfig::tcp_profile`] knows, for TCP, with a line on each.

@@ -13,7 +13,7 @@ impl<P> LossRecovery<P> {
     /// [`early_retransmit`](crate::RecoveryConfig::early_retransmit) there are none.
     pub fn on_early_timers(&mut self, now: Instant, tracer: &mut Tracer<'_>) {
         for path in 0..self.paths.len() as u8 {
-            if self.path(path).early.is_some_and(|at| at <= now) {
+            if self.path(path).early <= now {
                 self.retransmit_early(now, path, tracer);
             }
         }
@@ -68,7 +68,8 @@ impl<P> LossRecovery<P> {
         let has_room = p.window.cwnd() > self.ledger.flight(path).bytes;
         let patience = patience(p.timer.rtt()).filter(|_| has_room);
         let oldest = self.first_sent_in_flight(path).next();
-        self.path_mut(path).early = patience.zip(oldest).map(|(wait, (_, sent_at))| sent_at + wait);
+        let deadline = patience.zip(oldest).map(|(wait, (_, sent_at))| sent_at + wait);
+        self.path_mut(path).early = deadline.unwrap_or(Instant::FAR_FUTURE);
     }
 
     pub(super) fn arm_all_early(&mut self) {

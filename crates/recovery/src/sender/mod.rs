@@ -297,7 +297,7 @@ impl<P> LossRecovery<P> {
         for path in &mut self.paths {
             self.ledger.add_path();
             path.t3 = None;
-            path.early = None;
+            path.early = Instant::FAR_FUTURE;
             path.outstanding = 0;
             path.may_resend_now = false;
         }

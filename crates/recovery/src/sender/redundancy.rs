@@ -36,7 +36,9 @@ impl<P> LossRecovery<P> {
     #[must_use]
     pub fn first_to_copy(&self, group: u8, bundle: BundleRoom) -> Option<u64> {
         let thin = &self.groups.of(group).thin;
-        if self.units.is_empty() || !self.may_copy(group) {
+        // What is sent again takes along what it may by itself.
+        let is_begun = self.open.is_some_and(|open| open.units > 0);
+        if self.units.is_empty() || is_begun || !self.may_copy(group) {
             return None;
         }
         let limit = match thin.max_bundle_bytes {

@@ -15,7 +15,7 @@ pub(super) struct OpenPacket {
     path: u8,
     /// The group of new units.
     group: u8,
-    units: u16,
+    pub(super) units: u16,
     /// Repeats the earliest outstanding unit of its path, so that T3-rtx restarts.
     repeats_earliest: bool,
     repeats: bool,

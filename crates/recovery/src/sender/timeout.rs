@@ -23,8 +23,8 @@ impl<P> LossRecovery<P> {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let t3 = (0..self.paths.len() as u8).filter_map(|path| self.t3_deadline(path));
-        let early = self.paths.iter().filter_map(|path| path.early);
-        t3.chain(early).min()
+        let early = self.paths.iter().map(|path| path.early);
+        t3.chain(early.filter(|&at| at < Instant::FAR_FUTURE)).min()
     }
 
     /// The path whose T3-rtx is due at `now`, if one is.
