@@ -29,20 +29,13 @@ pub struct RtoTimer {
     rtt: RttEstimator,
     rto: Duration,
     backoffs: u32,
-    /// The timeout without a sample and without backoff.
-    unmeasured: Duration,
 }
 
 impl RtoTimer {
     /// A timer without a sample.
     #[must_use]
     pub const fn new(config: &RtoConfig) -> Self {
-        Self {
-            rtt: RttEstimator::Unmeasured,
-            rto: config.initial,
-            backoffs: 0,
-            unmeasured: config.initial,
-        }
+        Self { rtt: RttEstimator::Unmeasured, rto: config.initial, backoffs: 0 }
     }
 
     /// The timeout.
@@ -54,10 +47,10 @@ impl RtoTimer {
     /// What the timeout would be with `min` for RTO.Min (Petlund 2009 §5.2).
     #[must_use]
     pub fn rto_within(&self, min: Duration, config: &RtoConfig) -> Duration {
-        let base = match self.rtt {
-            RttEstimator::Unmeasured => self.unmeasured,
-            RttEstimator::Measured { .. } => self.rtt.timeout_within(config, min),
-        };
+        if self.rtt == RttEstimator::Unmeasured {
+            return self.rto;
+        }
+        let base = self.rtt.timeout_within(config, min);
         base.saturating_mul(1 << self.backoffs.min(31)).min(config.max)
     }
 
@@ -85,7 +78,6 @@ impl RtoTimer {
     pub fn on_setup_lost(&mut self, config: &RtoConfig) {
         if self.rtt == RttEstimator::Unmeasured {
             self.rto = config.initial.max(AFTER_SETUP_LOSS).min(config.max);
-            self.unmeasured = self.rto;
             self.backoffs = 0;
         }
     }

@@ -7,6 +7,7 @@ use super::path::PathAck;
 use super::{LossRecovery, Unit, UnitState};
 use crate::Acked;
 use crate::ledger::Fate;
+use crate::redundancy::FirstSent;
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,14 +74,17 @@ impl<P> LossRecovery<P> {
         self.take_cumulative(&mut progress, tracer, on_delivered);
         self.take_blocks(&mut progress, blocks.clone(), tracer);
         self.check_reneging(&mut progress, blocks);
+        self.sample_copied();
         self.sample_round_trips(now, &mut progress, tracer);
         self.grow_windows(now, &progress, tracer);
+        self.answer_repaired_losses(tracer);
         self.leave_fast_recovery(&progress);
         self.take_advance(&mut progress, tracer);
         self.detect_losses(&mut progress, tracer);
         self.update_timers(now, &progress);
         self.settle_resending();
         self.ledger.forget_ended();
+        self.arm_all_early();
         self.watch_thinness(tracer);
         Ok(progress.outcome)
     }
@@ -153,6 +157,7 @@ impl<P> LossRecovery<P> {
             return;
         }
         let (packet, is_first_copy) = (u.packet, u.transmissions == 1);
+        let (is_copied, group) = (u.is_copied, u.group);
         u.state = UnitState::Acknowledged;
         match state {
             UnitState::InFlight => {
@@ -171,11 +176,16 @@ impl<P> LossRecovery<P> {
         progress.outcome.paths |= 1 << path.min(63);
         let sent_at = self.ledger.packet(packet).map(|packet| packet.sent_at);
         progress.outcome.has_acked_resent |= !is_first_copy;
+        if is_copied {
+            let is_first = is_first_copy && state == UnitState::InFlight;
+            self.copies
+                .on_acked(unit, is_first.then_some(FirstSent { packet, sent_at, path, group }));
+        }
         let p = self.path_mut(path);
         p.outstanding -= 1;
         p.ack.bytes += u64::from(bytes);
         p.ack.has_acked_earliest |= p.earliest == unit;
-        if is_first_copy {
+        if is_first_copy && !is_copied {
             p.ack.sample_sent_at = p.ack.sample_sent_at.max(sent_at);
         }
     }

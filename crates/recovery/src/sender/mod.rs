@@ -6,8 +6,10 @@
 
 mod ack;
 mod duplicates;
+mod early;
 mod losses;
 mod path;
+mod redundancy;
 mod rescue;
 mod send;
 mod t3;
@@ -23,6 +25,7 @@ use rexmit_core::{Instant, RangeSet};
 
 pub use ack::{AckError, AckOutcome};
 use path::Path;
+pub use redundancy::BundleRoom;
 use thin::Groups;
 pub use thin::{GroupLimit, MAX_GROUPS};
 pub use timeout::TimeoutKind;
@@ -30,6 +33,7 @@ pub use timeout::TimeoutKind;
 use crate::ledger::{EndedUnit, Fate, Flight, Ledger};
 use crate::loss::duplicates::DuplicateAcks;
 use crate::loss::scoreboard::Scoreboard;
+use crate::redundancy::Copies;
 use crate::{
     CongestionWindow, MissingReports, PacketNumber, RecoveryConfig, RecoveryStatistics,
     RetransmissionLog, RtoTimer,
@@ -61,6 +65,8 @@ pub struct Unit<P> {
     transmissions: u16,
     /// Had its fast retransmit: ineligible for another (RFC 9260 §7.2.4 rule 5).
     fast_retransmitted: bool,
+    /// A copy of it left on purpose.
+    is_copied: bool,
     state: UnitState,
 }
 
@@ -117,6 +123,7 @@ pub struct LossRecovery<P> {
     ledger: Ledger,
     paths: Vec<Path>,
     log: RetransmissionLog,
+    copies: Copies,
     user_bytes_in_flight: u64,
     groups: Groups,
     open: Option<send::OpenPacket>,
@@ -149,6 +156,7 @@ impl<P> LossRecovery<P> {
             ledger: Ledger::default(),
             paths: Vec::with_capacity(1),
             log: RetransmissionLog::default(),
+            copies: Copies::default(),
             user_bytes_in_flight: 0,
             open: None,
             statistics: RecoveryStatistics::default(),
@@ -280,6 +288,7 @@ impl<P> LossRecovery<P> {
         self.lost.clear();
         self.missing.clear();
         self.acknowledged.clear();
+        self.copies = Copies::default();
         self.ledger = Ledger::default();
         self.duplicates.clear();
         self.user_bytes_in_flight = 0;
@@ -288,6 +297,7 @@ impl<P> LossRecovery<P> {
         for path in &mut self.paths {
             self.ledger.add_path();
             path.t3 = None;
+            path.early = Instant::FAR_FUTURE;
             path.outstanding = 0;
             path.may_resend_now = false;
         }
@@ -304,6 +314,7 @@ impl<P> LossRecovery<P> {
             self.lost.clear();
             self.missing.clear();
             self.log = RetransmissionLog::default();
+            self.copies = Copies::default();
         }
     }
 
@@ -327,7 +338,11 @@ impl<P> LossRecovery<P> {
     }
 
     /// The receiver reports `unit` as a duplicate.
+    ///
+    /// What an acknowledgement reports is told before it is handed to [`on_ack`](Self::on_ack): that
+    /// a unit arrived twice shows that the loss of its packet was none which a copy repaired.
     pub fn on_duplicate_report(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
+        self.copies.on_reported(unit);
         if let Some((packet, cause)) = self.log.on_duplicate_report(unit) {
             self.statistics.spurious.count(cause);
             tracer.emit(|| TraceEvent::PacketSpurious { packet: packet.0 });
@@ -351,6 +366,8 @@ impl<P> LossRecovery<P> {
             }
         }
         self.missing.forget(unit);
+        self.copies.forget(unit);
+        self.arm_early(path);
         let p = self.path_mut(path);
         p.outstanding -= 1;
         if p.outstanding == 0 {

@@ -13,6 +13,8 @@ pub(super) struct Path {
     pub(super) window: CongestionWindow,
     /// When T3-rtx expires, if it runs.
     pub(super) t3: Option<T3>,
+    /// When Early Fast Retransmit looks at what is in flight; [`Instant::FAR_FUTURE`] if it does not.
+    pub(super) early: Instant,
     /// Units sent last over this path and neither acknowledged nor given up.
     pub(super) outstanding: u64,
     /// No unit below this one is outstanding on this path.
@@ -51,6 +53,7 @@ impl Path {
             timer: RtoTimer::new(&config.rto),
             window: CongestionWindow::new(config, pmdcs),
             t3: None,
+            early: Instant::FAR_FUTURE,
             outstanding: 0,
             earliest: 0,
             may_resend_now: false,

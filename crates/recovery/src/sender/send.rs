@@ -15,7 +15,7 @@ pub(super) struct OpenPacket {
     path: u8,
     /// The group of new units.
     group: u8,
-    units: u16,
+    pub(super) units: u16,
     /// Repeats the earliest outstanding unit of its path, so that T3-rtx restarts.
     repeats_earliest: bool,
     repeats: bool,
@@ -52,10 +52,10 @@ impl<P> LossRecovery<P> {
     }
 
     /// The next unit after `unit` that is outstanding though not judged lost, if the profile takes
-    /// such units along in a retransmission.
+    /// such units along in a retransmission, or copies what is in flight of a thin stream.
     #[must_use]
     pub fn next_to_bundle(&self, unit: u64) -> Option<u64> {
-        if !self.config.bundle_outstanding {
+        if !self.config.bundle_outstanding && !self.may_copy(self.unit(unit)?.group) {
             return None;
         }
         let skipped = usize::try_from((unit + 1).checked_sub(self.first)?).ok()?;
@@ -108,6 +108,7 @@ impl<P> LossRecovery<P> {
             packet,
             transmissions: 1,
             fast_retransmitted: false,
+            is_copied: false,
             state: UnitState::InFlight,
         });
         self.user_bytes_in_flight += u64::from(user_bytes);
@@ -132,6 +133,7 @@ impl<P> LossRecovery<P> {
             packet: self.ledger.next_number(),
             transmissions: 0,
             fast_retransmitted: false,
+            is_copied: false,
             state: UnitState::Abandoned,
         });
         unit
@@ -230,7 +232,10 @@ impl<P> LossRecovery<P> {
     /// otherwise ([`TimerRestart`]). Returns whether it
     /// carries any unit.
     pub fn end_packet(&mut self, now: Instant, tracer: &mut Tracer<'_>) -> bool {
-        let Some(open) = self.open.take().filter(|open| open.units > 0) else { return false };
+        let Some(open) = self.open.take().filter(|open| open.units > 0) else {
+            self.copies.drop_open();
+            return false;
+        };
         self.statistics.packets += 1;
         let p = self.path_mut(open.path);
         p.burst_left = p.burst_left.saturating_sub(1);
@@ -255,6 +260,8 @@ impl<P> LossRecovery<P> {
                 runs: self.runs_in(number, packet.lowest..=packet.highest),
             }
         });
+        self.count_copies(open.path, tracer);
+        self.arm_early(open.path);
         self.watch_thinness(tracer);
         true
     }

@@ -120,6 +120,14 @@ impl<P> LossRecovery<P> {
         self.groups.of(group).thin.sack_immediately && self.is_thin(group)
     }
 
+    /// Whether the round-trip time is to be measured by other means where an acknowledgement is
+    /// ambiguous.
+    #[must_use]
+    pub fn wants_other_samples(&self) -> bool {
+        let wants = |group| self.groups.of(group).thin.heartbeat_samples && self.is_thin(group);
+        self.groups.is_any_on && (0..self.groups.len()).any(wants)
+    }
+
     fn thin_inputs(&self, group: u8) -> ThinInputs {
         ThinInputs {
             in_flight: self.ledger.packets_of(group),

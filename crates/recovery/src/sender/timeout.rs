@@ -19,10 +19,12 @@ pub enum TimeoutKind {
 }
 
 impl<P> LossRecovery<P> {
-    /// When the earliest T3-rtx expires.
+    /// When the earliest T3-rtx, or timer of Early Fast Retransmit, expires.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        (0..self.paths.len() as u8).filter_map(|path| self.t3_deadline(path)).min()
+        let t3 = (0..self.paths.len() as u8).filter_map(|path| self.t3_deadline(path));
+        let early = self.paths.iter().map(|path| path.early);
+        t3.chain(early.filter(|&at| at < Instant::FAR_FUTURE)).min()
     }
 
     /// The path whose T3-rtx is due at `now`, if one is.
@@ -77,6 +79,7 @@ impl<P> LossRecovery<P> {
         self.lose_flight(path, cause, tracer);
         self.settle_resending();
         self.trace_window(path, tracer);
+        self.arm_early(path);
         self.watch_thinness(tracer);
     }
 

@@ -11,6 +11,7 @@ impl Connection {
     /// Consecutive timeouts end the connection (RFC 9293 §3.8.3, R2); a closed window that the peer
     /// confirms does not count (§3.8.6.1, MUST-37).
     pub(super) fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
+        self.out.recovery.on_early_timers(cx.now, &mut cx.tracer());
         while self.state.may_send_data()
             && let Some(path) = self.out.recovery.due_path(cx.now)
         {

@@ -2,8 +2,10 @@
 //! its switch is off or the stream is thick (Petlund 2009 §5).
 
 mod crossing;
+mod early;
 mod first_indication;
 mod linear;
+mod redundancy;
 mod timer;
 
 use std::time::Duration;
