@@ -44,6 +44,8 @@ pub struct ThinConfig {
     pub max_bundle_bytes: u32,
     /// A loss that a copy repaired is not answered as congestion: RDB as it was published.
     pub loss_hiding: bool,
+    /// Small segments do not wait for what is unacknowledged (TCP: Nagle's algorithm off).
+    pub no_delay: bool,
     /// Ask the peer to acknowledge without delay (SCTP: the I bit, RFC 7053).
     pub sack_immediately: bool,
     /// When an acknowledgement cannot tell the round-trip time because of a retransmission, measure
@@ -62,6 +64,7 @@ impl ThinConfig {
         max_bundle_packets: 0,
         max_bundle_bytes: 0,
         loss_hiding: false,
+        no_delay: false,
         sack_immediately: false,
         heartbeat_samples: false,
     };
@@ -89,6 +92,7 @@ impl ThinConfig {
             || self.linear_timeouts > 0
             || self.first_indication
             || self.max_bundle_packets > 0
+            || self.no_delay
             || self.sack_immediately
             || self.heartbeat_samples
     }

@@ -33,6 +33,10 @@
 //!   it out. A RST behind data held beyond a gap is challenged like any other.
 //! - RFC 5681 §3.2: segments lost side by side leave again in one where they fit, and new data fill
 //!   it up.
+//! - Petlund 2008 (RDB): while a connection is thin and its configuration says so, new data take
+//!   along what is outstanding, and so does what leaves again. A loss repaired that way is answered
+//!   as any other, if the peer reports duplicates; from one that does not, an acknowledgement of two
+//!   segments at once is taken for such a loss.
 //! - RFC 7323 §3.2: a segment without the timestamps agreed on is dropped silently, as it says it
 //!   should be, unless it is a RST.
 //! - RFC 7323 §4: the ledger of what was sent measures round trips; echoes do for what was sent
@@ -53,7 +57,7 @@ pub use config::{
 };
 pub use connection::State;
 pub use endpoint::{ConnectionId, Endpoint};
-pub use error::{ConnectError, ListenError, ReceiveError, SendError};
+pub use error::{ConnectError, ListenError, ReceiveError, SendError, ThinError};
 pub use event::{CloseReason, Event};
 pub use rexmit_recovery as recovery;
 pub use statistics::{ConnectionStatistics, EndpointStatistics, Traffic};

@@ -74,13 +74,15 @@ impl RecoveryConfig {
                 initial_window_bytes: 4380,
                 ..Self::tcp_sack()
             }),
-            "tcp-thin" => {
-                Some(Self { thin: ThinConfig::M1_TO_M4, ..Self::tcp_profile("tcp-cubic")? })
-            }
-            "tcp-thin-rdb" => Some(Self {
-                thin: ThinConfig { max_bundle_packets: 1, ..ThinConfig::M1_TO_M4 },
-                ..Self::tcp_profile("tcp-thin")?
+            "tcp-thin" => Some(Self {
+                thin: ThinConfig { no_delay: true, ..ThinConfig::M1_TO_M4 },
+                ..Self::tcp_profile("tcp-cubic")?
             }),
+            "tcp-thin-rdb" => {
+                let tcp_thin = Self::tcp_profile("tcp-thin")?;
+                let thin = ThinConfig { max_bundle_packets: 1, ..tcp_thin.thin };
+                Some(Self { thin, ..tcp_thin })
+            }
             _ => None,
         }
     }

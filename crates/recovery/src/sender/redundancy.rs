@@ -144,6 +144,7 @@ impl<P> LossRecovery<P> {
         if is_new_window && !self.is_in_fast_recovery() {
             self.reduce_window(first.path, tracer);
             self.begin_recovery();
+            self.scoreboard.on_repaired(self.cumulative(), self.next_unit() - 1);
         }
     }
 

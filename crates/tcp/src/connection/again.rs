@@ -55,12 +55,16 @@ impl Outbound {
         Some(self.without_acknowledged(whole))
     }
 
-    /// The lost unit right behind `unit`, if it fits into a segment with `whole`.
+    /// The lost unit right behind `unit`, or one that is bundled with it, if it fits into a segment
+    /// with `whole`.
     fn next_beside(&self, unit: u64, whole: Piece, room: u32) -> Option<u64> {
         let beside = self.recovery.unit(unit + 1)?.payload;
-        let fits = !whole.has_fin && whole.len + beside.len <= room;
-        let is_lost = fits && self.recovery.next_lost_after(unit) == Some(unit + 1);
-        is_lost.then_some(unit + 1)
+        let len = whole.len + beside.len;
+        let fits = !whole.has_fin && len <= room;
+        let goes_along = fits
+            && (self.recovery.next_lost_after(unit) == Some(unit + 1)
+                || self.may_bundle_behind(unit, len));
+        goes_along.then_some(unit + 1)
     }
 
     /// Behind the last that left before new data follow, if they fill the segment or are all there
@@ -93,7 +97,7 @@ impl Outbound {
     }
 
     /// An acknowledgement may have ended within it.
-    fn without_acknowledged(&self, piece: Piece) -> Piece {
+    pub(super) fn without_acknowledged(&self, piece: Piece) -> Piece {
         let passed = self.snd_una.saturating_sub(piece.start).min(piece.len.into()) as u32;
         Piece { start: piece.start + u64::from(passed), len: piece.len - passed, ..piece }
     }

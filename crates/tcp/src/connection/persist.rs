@@ -17,11 +17,12 @@ impl Connection {
     /// Arms the timer of the probe when the window alone holds back what could be sent, with
     /// nothing outstanding whose acknowledgement could open it.
     pub(super) fn watch_window(&mut self, cx: &Context<'_>) {
+        let nagles = self.nagles();
         let out = &mut self.out;
         let is_held_back = out.recovery.is_empty()
             && self.state.may_send_data()
             && out.has_unsent()
-            && out.next_len(self.config.nagle, out.segment_bytes).is_none();
+            && out.next_len(nagles, out.segment_bytes).is_none();
         if !is_held_back {
             out.probe_is_due = false;
             self.timers.stop(Timer::Persist);
