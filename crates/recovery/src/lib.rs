@@ -34,7 +34,7 @@ mod spurious;
 mod statistics;
 mod thin;
 
-pub use config::{InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig, TCP_PROFILES};
+pub use config::{Field, InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig, TCP_PROFILES};
 pub use congestion::{Acked, CongestionControl, CongestionWindow, TimedOut};
 pub use ledger::{EndedUnit, Fate, Flight, Ledger, PacketNumber, SentPacket};
 pub use loss::LossDetection;

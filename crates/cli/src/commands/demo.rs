@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rexmit_lab::realtime::{
-    Link, Load, LoadError, Outcome as Measured, Progress, RealtimeError, Replay, all_profiles,
+    COMPARED, Link, Load, LoadError, Outcome as Measured, Progress, RealtimeError, Replay,
 };
 use rexmit_lab::{finding, report, table};
 
@@ -48,7 +48,8 @@ pub(crate) struct Arguments {
     /// Let so many packets take a quarter of the round-trip time longer, so that others pass them.
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = values::probability)]
     reorder: f64,
-    /// Recovery profiles to compare, all if none is named (see `rexmit profiles`).
+    /// Recovery profiles to compare [default: rfc9260, lksctp, thin, thin-bundling] (see
+    /// `rexmit profiles`).
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     profile: Vec<String>,
     /// What to replay: bzflag-tcp, crossfire, ssh, vnc, or a file (CSV trace, pcap or pcapng).
@@ -98,7 +99,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 
 fn replay(arguments: Arguments) -> Result<Replay, Failure> {
     let Arguments { rtt, loss, burst, jitter, reorder, .. } = arguments;
-    let profiles = if arguments.profile.is_empty() { all_profiles() } else { arguments.profile };
+    let standard = || COMPARED.map(String::from).to_vec();
+    let profiles = if arguments.profile.is_empty() { standard() } else { arguments.profile };
     Ok(Replay {
         load: Load::open(&arguments.trace, arguments.duration)?,
         link: Link { rtt, loss, burst, jitter, reorder },

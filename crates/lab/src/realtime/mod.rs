@@ -102,7 +102,11 @@ impl Outcome {
     }
 }
 
-/// The names of all profiles, in the order in which they are compared.
+/// The profiles that are compared if nobody names others: the standard, what Linux does, and what is
+/// done for thin streams.
+pub const COMPARED: [&str; 4] = ["rfc9260", "lksctp", "thin", "thin-bundling"];
+
+/// The names of all profiles.
 #[must_use]
 pub fn all_profiles() -> Vec<String> {
     PROFILES.iter().map(|(name, _)| (*name).to_owned()).collect()

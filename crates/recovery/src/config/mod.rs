@@ -1,6 +1,7 @@
 //! A recovery configuration is a plain value: one field per mechanism, and named profiles that are
 //! values of it.
 
+mod fields;
 mod profiles;
 
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{CongestionControl, LossDetection, ThinConfig, TimerRestart};
+pub use fields::Field;
 pub use profiles::{PROFILES, TCP_PROFILES};
 
 /// How the retransmission timeout is made (RFC 9260 §6.3.1, §16; RFC 6298 §2).
