@@ -108,6 +108,7 @@ impl ThinConfig {
             max_bundle_packets,
             max_bundle_bytes,
             loss_hiding,
+            no_delay,
             sack_immediately,
             heartbeat_samples,
         } = self;
@@ -144,6 +145,7 @@ impl ThinConfig {
                 *loss_hiding,
                 "a loss that a copy repaired is not answered as congestion",
             ),
+            field("thin.no_delay", *no_delay, "Nagle's algorithm is off (TCP)"),
             field("thin.sack_immediately", *sack_immediately, "the I bit: acknowledge at once"),
             field(
                 "thin.heartbeat_samples",
