@@ -11,7 +11,7 @@ use crate::{RtoConfig, RttEstimator};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimerRestart {
-    /// Sending that unit again (RFC 9260 §6.1, §6.3.2 R1).
+    /// Sending that unit again (RFC 9260 §6.1, §6.3.2 R1; RFC 6675 §6 allows it).
     #[default]
     OnResend,
     /// Nothing (RFC 6298 §5.1 to §5.3); in a recovery without SACK the first partial

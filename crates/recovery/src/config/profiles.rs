@@ -75,6 +75,9 @@ impl RecoveryConfig {
                 ..Self::tcp_sack()
             }),
             "tcp-thin" => Some(Self {
+                // RFC 6675 §6 allows it, and Linux does it: the first indication leaves so little of
+                // the timeout that it would expire before the answer.
+                timer_restart: TimerRestart::OnResend,
                 thin: ThinConfig { no_delay: true, ..ThinConfig::M1_TO_M4 },
                 ..Self::tcp_profile("tcp-cubic")?
             }),
