@@ -103,6 +103,18 @@ fn a_loss_that_a_copy_repaired_is_answered_as_any_other_loss() {
 }
 
 #[test]
+fn the_answer_to_a_repaired_loss_sends_nothing_again() {
+    let mut s = two(RDB);
+    s.at(40).send(30).expect("P. 101:181(80) ack 1");
+    s.at(45).send(20).expect("P. 151:201(50) ack 1");
+    s.at(70).peer(". 1:1(0) ack 151").expect_silence();
+    s.at(90).peer(". 1:1(0) ack 181 <sack 101:151>").expect_silence();
+    s.at(95).peer(". 1:1(0) ack 201 <sack 151:181>");
+    let told = recovery(&s);
+    assert_eq!((told.fast_recoveries, told.retransmitted.total()), (1, 0));
+}
+
+#[test]
 fn the_answer_is_switched_off_as_rdb_was_published() {
     let mut s = two(ThinConfig { loss_hiding: true, ..RDB });
     s.at(70).peer(". 1:1(0) ack 151");
