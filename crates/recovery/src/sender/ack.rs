@@ -77,9 +77,9 @@ impl<P> LossRecovery<P> {
         self.sample_copied();
         self.sample_round_trips(now, &mut progress, tracer);
         self.grow_windows(now, &progress, tracer);
-        self.answer_repaired_losses(tracer);
         self.leave_fast_recovery(&progress);
         self.take_advance(&mut progress, tracer);
+        self.answer_repaired_losses(&progress, tracer);
         self.detect_losses(&mut progress, tracer);
         self.update_timers(now, &progress);
         self.settle_resending();
@@ -267,7 +267,7 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    fn leave_fast_recovery(&mut self, progress: &Progress) {
+    pub(super) fn leave_fast_recovery(&mut self, progress: &Progress) {
         if self.fast_recovery_exit.is_some_and(|exit| progress.cumulative >= exit) {
             self.fast_recovery_exit = None;
         }

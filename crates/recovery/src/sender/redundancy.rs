@@ -2,6 +2,7 @@
 
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
+use super::ack::Progress;
 use super::{LossRecovery, UnitState};
 use crate::PacketNumber;
 use crate::ledger::Fate;
@@ -118,7 +119,10 @@ impl<P> LossRecovery<P> {
 
     /// A packet whose units arrived only as copies was lost: congestion as any other loss, once per
     /// window, unless the stream hides it.
-    pub(super) fn answer_repaired_losses(&mut self, tracer: &mut Tracer<'_>) {
+    pub(super) fn answer_repaired_losses(&mut self, progress: &Progress, tracer: &mut Tracer<'_>) {
+        if self.copies.acked().is_empty() {
+            return;
+        }
         let mut last = None;
         for index in 0..self.copies.acked().len() {
             let acked = self.copies.acked()[index];
@@ -129,6 +133,8 @@ impl<P> LossRecovery<P> {
             }
         }
         self.copies.clear_acked();
+        // With nothing left of that window there is nothing to recover from.
+        self.leave_fast_recovery(progress);
     }
 
     fn on_repaired(&mut self, acked: &AckedCopied, tracer: &mut Tracer<'_>) {

@@ -47,7 +47,10 @@ impl<P> LossRecovery<P> {
 
     /// T3-rtx of `path` expired: back off, collapse the window, and judge everything in flight on
     /// the path lost (E1, E2; E3 follows when the packet is built).
-    pub fn on_timeout(&mut self, path: u8, kind: TimeoutKind, tracer: &mut Tracer<'_>) {
+    ///
+    /// Returns whether it backed off. A linear timeout did not, and is no sign of a dead peer by
+    /// itself: if it counted as one, a thin stream would be given up in a fraction of the time.
+    pub fn on_timeout(&mut self, path: u8, kind: TimeoutKind, tracer: &mut Tracer<'_>) -> bool {
         let config = Arc::clone(&self.config);
         self.statistics.timeouts += 1;
         // A fast recovery that outlived the timeout would freeze the window.
@@ -81,6 +84,7 @@ impl<P> LossRecovery<P> {
         self.trace_window(path, tracer);
         self.arm_early(path);
         self.watch_thinness(tracer);
+        !is_linear
     }
 
     /// Whether this timeout does not double the next one: while thin, up to a bound for the same

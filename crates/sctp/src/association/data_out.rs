@@ -364,11 +364,11 @@ impl Association {
             let is_probing = self.out.is_probing();
             let kind = if is_probing { TimeoutKind::WindowProbe } else { TimeoutKind::Loss };
             let is_answered = is_probing && self.renew_probe(cx.now);
-            self.out.recovery.on_timeout(path, kind, &mut cx.tracer());
+            let has_backed_off = self.out.recovery.on_timeout(path, kind, &mut cx.tracer());
             if self.out.forward.is_owed(self.out.recovery.cumulative()) {
                 self.owed.forward_tsn = true;
             }
-            if !is_answered {
+            if !is_answered && has_backed_off {
                 self.count_path_error(cx, path);
                 if self.count_error(cx) {
                     return;

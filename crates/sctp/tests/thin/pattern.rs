@@ -21,9 +21,12 @@ const MESSAGES: u64 = 14;
 /// behind it that could report it missing.
 const PATTERNS: [(u64, u32); 5] = [(3, 1), (3, 2), (3, 3), (MESSAGES, 1), (MESSAGES, 3)];
 
-/// What the sender's trace tells, by chunk from 1: when a copy left, and why.
+/// What left of a chunk: when, in ms, and why.
+type Left = Vec<(u64, &'static str)>;
+
+/// What the sender's trace tells, by chunk from 1.
 #[derive(Clone, Default)]
-struct Copies(Arc<Mutex<BTreeMap<u64, Vec<(u64, &'static str)>>>>);
+struct Copies(Arc<Mutex<BTreeMap<u64, Left>>>);
 
 impl TraceSink for Copies {
     fn record(&mut self, now: Instant, _: u32, event: &TraceEvent) {
