@@ -14,7 +14,7 @@ pub const MAX_MSS: u16 = 65_495;
 const IPV6_SURPLUS: u16 = 20;
 /// The largest receive buffer: what window scaling can express (RFC 7323 §2.3).
 pub const MAX_RECEIVE_BUFFER_BYTES: usize = 1 << 30;
-/// The longest delay of an acknowledgement (RFC 9293 §3.8.6.3, MUST-59).
+/// The longest delay of an acknowledgement (RFC 9293 §3.8.6.3, MUST-40).
 pub const MAX_ACK_DELAY: Duration = Duration::from_millis(500);
 
 /// One TCP endpoint: the addresses of a host and all connections on them.
@@ -24,14 +24,15 @@ pub struct EndpointConfig {
     /// met with silence, so that the peer tries again.
     pub max_connections: usize,
     /// Connections in SYN-RECEIVED per listening port that are kept as state. Beyond it SYNs are
-    /// answered with SYN cookies, which keep none; zero always does that.
+    /// answered with SYN cookies, which keep none; zero always does that. One that reopens a
+    /// connection in TIME-WAIT takes the place of that, and is kept in any case.
     pub syn_backlog: usize,
     /// Connections in TIME-WAIT that are remembered; beyond it the oldest are forgotten early.
     pub max_time_wait: usize,
     /// Challenge ACKs per second, over all connections (RFC 5961 §7).
     pub challenge_acks_per_second: u32,
     /// Answers per second to segments of no living connection, so that nobody can use this host to
-    /// flood another: RSTs (RFC 9293 §3.10.7.1) and the acknowledgements of TIME-WAIT.
+    /// flood another: so many RSTs (RFC 9293 §3.10.7.1), and so many acknowledgements of TIME-WAIT.
     pub stray_answers_per_second: u32,
     /// Ephemeral ports, first and last (RFC 6056 §3.2).
     pub ephemeral_ports: (u16, u16),
@@ -46,7 +47,8 @@ pub struct EndpointConfig {
 /// One connection. The default follows the RFCs' recommendations.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectionConfig {
-    /// What is done about loss, and the window. The default is the profile `tcp-sack`.
+    /// What is done about loss, and the window. The default is the profile `tcp-sack`; that of
+    /// [`RecoveryConfig`] itself is SCTP's.
     pub recovery: RecoveryConfig,
     /// The largest segment's payload and options we take and send over IPv4, in bytes: the path MTU
     /// less 40 for the fixed IP and TCP headers (RFC 6691). What the MSS option announces. Over
@@ -79,7 +81,8 @@ pub struct ConnectionConfig {
     /// RFC 9293 §3.8.3 demands for SYNs, with a first timeout of 1 s and the last ones of 60 s.
     pub max_syn_retransmits: u32,
     /// Consecutive timeouts or probes without an answer after which the connection is given up
-    /// (R2 of RFC 9293 §3.8.3). A closed window that is still confirmed never counts.
+    /// (R2 of RFC 9293 §3.8.3). A closed window that is still confirmed does not count until the
+    /// application is gone.
     pub max_retransmits: u32,
     /// How long FIN-WAIT-2 lasts once the application can no longer receive (is gone); `None` is
     /// for ever.
@@ -115,7 +118,7 @@ impl Default for EndpointConfig {
 impl Default for ConnectionConfig {
     fn default() -> Self {
         Self {
-            recovery: RecoveryConfig::tcp_profile("tcp-sack").expect("it is listed"),
+            recovery: RecoveryConfig::tcp_sack(),
             mss: 1460,
             receive_buffer_bytes: 1024 * 1024,
             send_buffer_bytes: 1024 * 1024,
@@ -242,6 +245,8 @@ mod tests {
         assert_eq!((config.mss_over(false), config.mss_over(true)), (1460, 1440));
         assert!(config.keep_alive.is_none(), "MUST-25: off");
         assert!(KeepAlive::default().idle >= Duration::from_secs(7200), "MUST-28");
+        // Not the default of a recovery configuration, which is SCTP's.
+        assert_eq!(Some(&config.recovery), RecoveryConfig::tcp_profile("tcp-sack").as_ref());
         // MUST-23: a SYN is tried for three minutes; SHLD-11: data for 100 s.
         let spent = |attempts: u32| -> u64 { (0..=attempts).map(|n| (1 << n).min(60)).sum() };
         assert!(spent(config.max_syn_retransmits) >= 180);

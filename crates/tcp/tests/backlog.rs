@@ -133,6 +133,29 @@ fn data_may_come_with_the_cookie() {
     s.at(40).expect(ack(1, 6));
 }
 
+/// The first segment of the peer was lost, or overtaken. The next does not tell where it began;
+/// what comes again does.
+#[test]
+fn data_that_overtake_the_cookie_do_not_reset_its_connection() {
+    let mut s = cookie_server();
+    take_cookie(&mut s, Options::default());
+    s.arrives(data(4, 1, b"lo"));
+    s.arrives(fin(6, 1));
+    s.expect_silence();
+    s.arrives(data(1, 1, b"hello"));
+    expect_event!(s, Event::Connected { incoming: true, .. });
+    expect_event!(s, Event::Readable);
+    s.arrives(rst(6));
+    expect_event!(s, Event::Closed(CloseReason::Reset));
+    assert_eq!(s.receive(), b"hello");
+    assert_eq!(s.next_event(), None);
+    // Of a connection that has been, its beginning is known; and later no cookies are in use.
+    s.arrives(data(1, 1, b"hello"));
+    s.expect(rst(1));
+    s.at(128_000).arrives(data(4, 1, b"lo"));
+    s.expect(rst(1));
+}
+
 #[test]
 fn a_forged_an_old_and_a_used_cookie_are_reset() {
     let mut s = cookie_server();

@@ -98,6 +98,19 @@ fn acknowledgements_are_limited_per_second() {
     assert!((50..=150).contains(&answers), "{answers}");
 }
 
+/// Its peer has a connection to end; the others have none.
+#[test]
+fn acknowledgements_do_not_share_the_limit_of_resets() {
+    let mut s = waiting_with(|config, _| config.stray_answers_per_second = 10, |_| ());
+    for port in 1000..1100 {
+        s.arrives_from(address(3, port), ack(1, 1));
+        s.poll_segment();
+    }
+    assert!(s.counted().stray_answers_suppressed > 50);
+    s.arrives(fin(1, 2));
+    s.expect(ack(2, 2));
+}
+
 #[test]
 fn an_acknowledgement_bears_timestamps_if_the_connection_did() {
     let mut s = waiting_with(|_, _| (), stamped);
@@ -147,18 +160,26 @@ fn timestamps_tell_a_later_syn_whatever_its_sequence_number() {
     let mut s = waiting_with(|_, _| (), stamped);
     s.arrives(Draft { seq: 0, ..syn() });
     s.expect(ack(2, 2));
+}
+
+/// RFC 6191 §2: what is left of the one before has no timestamps, and is dropped.
+#[test]
+fn timestamps_that_only_the_syn_has_make_it_a_later_one_if_we_take_them() {
     let mut s = waiting();
+    s.arrives(syn_stamped(0, 5000));
+    assert!(s.next_segment().header.flags.has(Flags::SYN));
+    let mut s = waiting_with(|_, connection| connection.timestamps = false, |_| ());
     s.arrives(syn_stamped(0, 5000));
     s.expect(ack(2, 2));
 }
 
 #[test]
-fn nothing_reopens_without_a_listener_or_a_place_in_the_backlog() {
+fn nothing_reopens_without_a_listener_or_room_for_a_connection() {
     let mut s = waiting();
     s.endpoint.stop_listening(PORT);
     s.arrives(Draft { seq: 77, ..syn() });
     s.expect(ack(2, 2));
-    let mut s = waiting_with(|config, _| config.syn_backlog = 1, |_| ());
+    let mut s = waiting_with(|config, _| config.max_connections = 1, |_| ());
     s.arrives_from(address(3, 1), syn());
     s.next_segment();
     s.arrives(Draft { seq: 77, ..syn() });
@@ -166,8 +187,28 @@ fn nothing_reopens_without_a_listener_or_a_place_in_the_backlog() {
     assert_eq!(s.endpoint.time_wait_count(), 1);
     // When there is room, it does.
     s.arrives_from(address(3, 1), rst(1));
+    s.expect_silence();
     s.arrives(Draft { seq: 77, ..syn() });
     assert!(s.next_segment().header.flags.has(Flags::SYN));
+}
+
+/// A cookie would not begin behind the connection before, and the peer has shown its address in
+/// that. It takes the place that this one had.
+#[test]
+fn a_full_backlog_keeps_nobody_from_reopening() {
+    let mut s = waiting_with(|config, _| config.syn_backlog = 1, |_| ());
+    s.arrives_from(address(3, 1), syn());
+    s.next_segment();
+    s.arrives(Draft { seq: 77, ..syn() });
+    let sent = s.next_segment();
+    assert_eq!(sent.header.sequence, ISS.wrapping_add(3));
+    s.peer.endpoint_iss = sent.header.sequence;
+    s.peer.iss = PEER_ISS.wrapping_add(77);
+    s.arrives(ack(1, 1));
+    expect_event!(s, Event::Connected { incoming: true, .. });
+    let counted = s.counted();
+    assert_eq!((counted.time_wait_reopened, counted.cookies_sent), (1, 0));
+    assert_eq!((s.endpoint.time_wait_count(), s.endpoint.connection_count()), (0, 2));
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub struct AckOutcome {
     pub paths: u64,
     /// Units judged lost.
     pub newly_lost: u64,
+    /// The receiver has dropped units that it had acknowledged above the cumulative point.
+    pub has_reneged: bool,
     /// A round-trip time was measured.
     pub has_sampled: bool,
     /// One of the units acknowledged for the first time had been sent more than once, so that the
@@ -225,6 +227,7 @@ impl<P> LossRecovery<P> {
             p.earliest = if p.outstanding == 0 { unit } else { p.earliest.min(unit) };
             p.outstanding += 1;
         }
+        progress.outcome.has_reneged = !reneged.is_empty();
         progress.reneged = reneged;
     }
 

@@ -55,6 +55,8 @@ impl<P> LossRecovery<P> {
         self.statistics.timeouts += 1;
         // A fast recovery that outlived the timeout would freeze the window.
         self.fast_recovery_exit = None;
+        // What duplicates tell to have left the network is not in flight, though it is outstanding.
+        let flight_size = self.outstanding_bytes.saturating_sub(self.duplicates.departed());
         self.duplicates.clear();
         self.beyond_window = 0;
         let cause = match kind {
@@ -64,7 +66,6 @@ impl<P> LossRecovery<P> {
         if kind == TimeoutKind::Loss {
             self.recover = Some(self.next_unit() - 1);
         }
-        let flight_size = self.outstanding_bytes;
         let is_linear = kind == TimeoutKind::Loss && self.takes_linear_timeout(path);
         let p = self.path_mut(path);
         p.t3 = None;

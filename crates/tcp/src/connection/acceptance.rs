@@ -9,8 +9,8 @@ use super::{Arrival, Connection, Context, State};
 use crate::event::CloseReason;
 use crate::wire::{Flags, Segment};
 
-/// An empty segment out of the window is answered at most this often: two ends that disagree would
-/// otherwise acknowledge each other for ever.
+/// A segment out of the window without data or FIN is answered at most this often: two ends that
+/// disagree would otherwise acknowledge each other for ever, and a SYN costs nobody anything.
 const MIN_BETWEEN_ANSWERS: Duration = Duration::from_millis(100);
 
 /// Table 6 of RFC 9293 §3.10.7.4: a segment of `len` at `seq` against the window from `rcv_nxt` on.
@@ -117,11 +117,11 @@ impl Connection {
 
     /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK> for what is not acceptable.
     fn answer_unacceptable(&mut self, cx: &Context<'_>, arrival: &Arrival<'_>) {
-        let is_empty = arrival.sequence_len() == 0;
-        if is_empty && cx.now < self.silence.answers_from {
+        let is_bare = arrival.payload.is_empty() && !arrival.has(Flags::FIN);
+        if is_bare && cx.now < self.silence.answers_from {
             return;
         }
-        if is_empty {
+        if is_bare {
             self.silence.answers_from = cx.now + MIN_BETWEEN_ANSWERS;
         }
         self.owed.ack = true;
@@ -132,7 +132,8 @@ impl Connection {
         Self::trace_dropped(cx, reason);
         self.traffic.challenged += 1;
         let around = &mut *cx.around;
-        if around.challenges.may_send(cx.now, &mut around.rng) {
+        let rng = &mut around.rng;
+        if self.challenges.may_send(cx.now, rng) && around.challenges.may_send(cx.now, rng) {
             around.statistics.challenge_acks_sent += 1;
             self.owed.ack = true;
         } else {
@@ -140,13 +141,17 @@ impl Connection {
         }
     }
 
-    /// The second check (RFC 5961 §3.2): only the very next sequence number resets.
+    /// The second check (RFC 5961 §3.2): only the very next sequence number resets. Nothing resets
+    /// TIME-WAIT, which an old RST could end early (RFC 1337 §3).
     fn check_reset(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) -> bool {
         if !arrival.has(Flags::RST) {
             return true;
         }
         if arrival.seq != self.inbound.rcv_nxt() {
             self.challenge(cx, "RST in window");
+            return false;
+        }
+        if self.state == State::TimeWait {
             return false;
         }
         let reason = match self.state {

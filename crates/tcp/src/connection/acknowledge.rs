@@ -65,6 +65,9 @@ impl Connection {
         let acknowledged = (cumulative, blocks.clone());
         let result =
             self.out.recovery.on_ack(cx.now, acknowledged, &mut cx.tracer(), |_delivered| ());
+        if result.is_ok_and(|outcome| outcome.has_reneged) {
+            self.out.on_reneged();
+        }
         if arrival.ack == self.out.snd_una {
             return;
         }

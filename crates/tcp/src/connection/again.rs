@@ -4,24 +4,28 @@ use rexmit_core::Instant;
 use rexmit_core::trace::Tracer;
 
 use super::outbound::{Fin, Outbound, PATH, Piece};
+use super::transmit::Reset;
 use super::{Connection, Context};
 use crate::event::CloseReason;
 
 impl Connection {
     /// Consecutive timeouts end the connection (RFC 9293 §3.8.3, R2); a closed window that the peer
-    /// confirms does not count (§3.8.6.1, MUST-37).
+    /// confirms does not count (§3.8.6.1, MUST-37) until the application is gone: nobody else could
+    /// end it then.
     pub(super) fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
         self.out.recovery.on_early_timers(cx.now, &mut cx.tracer());
         while self.state.may_send_data()
             && let Some(path) = self.out.recovery.due_path(cx.now)
         {
-            let is_confirmed = self.on_timeout_kind(cx, path);
-            if is_confirmed {
+            let (is_confirmed, has_backed_off) = self.on_timeout_kind(cx, path);
+            if !has_backed_off || is_confirmed && !self.is_orphan {
                 continue;
             }
             self.out.unanswered += 1;
             if self.out.unanswered > self.config.max_retransmits {
-                return self.end(cx, Some(CloseReason::TimedOut), None);
+                // A peer that is there is to know.
+                let reset = is_confirmed.then_some(Reset::Now);
+                return self.end(cx, Some(CloseReason::TimedOut), reset);
             }
         }
     }
@@ -37,6 +41,9 @@ impl Outbound {
         tracer: &mut Tracer<'_>,
     ) -> Option<Piece> {
         let mut unit = self.recovery.next_to_resend(PATH)?;
+        if self.is_held_by_window(&self.recovery.unit(unit)?.payload) {
+            return None;
+        }
         self.recovery.begin_packet(PATH);
         let mut whole = *self.recovery.resend(now, unit)?;
         self.note_sent_again(whole, unit);

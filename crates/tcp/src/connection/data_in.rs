@@ -8,7 +8,7 @@ use crate::error::ReceiveError;
 use crate::event::{CloseReason, Event};
 use crate::stream::Inserted;
 
-/// Full segments after which an acknowledgement does not wait (RFC 9293 §3.8.6.3, SHLD-18).
+/// Full segments after which an acknowledgement does not wait (RFC 9293 §3.8.6.3, SHLD-19).
 const SEGMENTS_PER_ACK: u64 = 2;
 
 impl Connection {
@@ -111,13 +111,40 @@ impl Connection {
             if count < into.len() {
                 self.inbound.is_readable_told = false;
             }
-            self.traffic.payload_delivered_bytes += count as u64;
-            self.update_window();
+            self.on_read(count);
             return Ok(count);
         }
         if into.is_empty() {
             return Ok(0);
         }
+        self.receive_nothing()
+    }
+
+    /// Lends bytes to the application. If it takes none, it is as if there were none.
+    pub(crate) fn receive_with(
+        &mut self,
+        _cx: &Context<'_>,
+        take: impl FnOnce(&[u8]) -> usize,
+    ) -> Result<usize, ReceiveError> {
+        if self.may_read() && self.inbound.buffer.readable() > 0 {
+            let count = self.inbound.buffer.lend(take);
+            if count > 0 {
+                self.on_read(count);
+                return Ok(count);
+            }
+            self.inbound.is_readable_told = false;
+            return Err(ReceiveError::Empty);
+        }
+        self.receive_nothing()
+    }
+
+    fn on_read(&mut self, count: usize) {
+        self.traffic.payload_delivered_bytes += count as u64;
+        self.update_window();
+    }
+
+    /// There is nothing to be read: for now, or for good.
+    fn receive_nothing(&mut self) -> Result<usize, ReceiveError> {
         match self.inbound.fin {
             PeerFin::Taken | PeerFin::Told => {
                 self.inbound.fin = PeerFin::Told;

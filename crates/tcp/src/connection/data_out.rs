@@ -9,6 +9,10 @@ use super::{Connection, Context, State};
 use crate::error::SendError;
 use crate::event::Event;
 
+/// Segments outstanding beyond which a small one waits for more data even without Nagle's
+/// algorithm: each takes a hundred bytes beside its own.
+const MAX_SMALL_OUTSTANDING: u64 = 2048;
+
 impl Connection {
     /// Takes bytes from the application (RFC 9293 §3.10.2).
     pub(crate) fn send(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<usize, SendError> {
@@ -39,8 +43,9 @@ impl Connection {
 
 impl Outbound {
     /// The payload length of the next new segment, if it may leave with `room` for payload: full
-    /// segments at once; a small one if it takes all that is queued and, with Nagle's algorithm,
-    /// nothing is outstanding; half of the largest window ever offered, if nothing is outstanding.
+    /// segments at once; a small one if it takes all that is queued and nothing is outstanding or,
+    /// without Nagle's algorithm, not too much; half of the largest window ever offered, if nothing
+    /// is outstanding.
     pub(super) fn next_len(&self, nagle: bool, room: u32) -> Option<u32> {
         if self.fin == Fin::Sent {
             return None;
@@ -52,7 +57,9 @@ impl Outbound {
         let len = unsent.min(usable).min(room.into());
         let is_quiet = self.recovery.is_empty();
         let is_full = len == u64::from(room);
-        let is_all = len == unsent && (is_quiet || !nagle || self.is_finishing());
+        let outstanding = self.recovery.next_unit() - self.recovery.cumulative() - 1;
+        let may_be_small = !nagle && outstanding < MAX_SMALL_OUTSTANDING;
+        let is_all = len == unsent && (is_quiet || may_be_small || self.is_finishing());
         let is_much = is_quiet && len >= (self.max_window / 2).max(1);
         (is_full || is_all || is_much).then_some(len as u32)
     }

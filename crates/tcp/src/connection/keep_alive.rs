@@ -14,7 +14,7 @@ pub(super) const QUIET: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
     pub(super) heard_at: Instant,
-    /// When an empty segment out of the window is answered again.
+    /// When a segment out of the window without data is answered again.
     pub(super) answers_from: Instant,
     /// Probes without an answer.
     probes: u32,

@@ -51,6 +51,10 @@ use crate::config::ConnectionConfig;
 use crate::statistics::{ConnectionStatistics, Traffic};
 use crate::wire::{Flags, HEADER_LEN, Header, Segment};
 
+/// Challenge ACKs of one connection per second (RFC 5961 §7): honest peers hardly need one, and
+/// somebody with a connection of his own is not to use up those of the others.
+const CHALLENGES_PER_SECOND: u32 = 10;
+
 /// The state of one connection (the TCB).
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -69,6 +73,8 @@ pub(crate) struct Connection {
     timestamps: Option<TimestampState>,
     handshake: Handshake,
     silence: Silence,
+    /// Its share of those that the endpoint sends.
+    challenges: ChallengeLimit,
     timers: TimerTable<TIMERS>,
     owed: Owed,
     out: Outbound,
@@ -128,6 +134,7 @@ impl Connection {
             timestamps: None,
             handshake: Handshake::new(cx.now, &config),
             silence: Silence::new(cx.now),
+            challenges: ChallengeLimit::new(CHALLENGES_PER_SECOND),
             timers: TimerTable::default(),
             owed: Owed::default(),
             out: Outbound::new(&config, identity.iss),
@@ -236,7 +243,7 @@ impl Connection {
             thin: recovery.thinness(outbound::GROUP),
             cwnd: window.cwnd(),
             ssthresh: window.ssthresh(),
-            bytes_in_flight: self.out.flight().bytes,
+            bytes_in_flight: self.out.bytes_in_flight(),
             send_window: self.out.window_end.saturating_sub(self.out.snd_una),
         }
     }

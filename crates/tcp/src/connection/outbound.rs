@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
-use rexmit_recovery::{Flight, LOG_CAPACITY, LossRecovery};
+use rexmit_recovery::{Flight, LOG_CAPACITY, LossRecovery, UnitState};
 
 use super::context::Negotiated;
 use crate::config::ConnectionConfig;
@@ -18,6 +18,10 @@ pub(super) const PATH: u8 = 0;
 pub(super) const GROUP: u8 = 0;
 /// The number of the first unit.
 const FIRST_UNIT: u64 = 1;
+
+/// After so many reports that were taken back no more of them are looked at: the peer is short of
+/// memory all the time, or means harm.
+const MAX_RENEGINGS: u32 = 8;
 
 /// The stretch of the stream that left as one segment: a unit of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +83,8 @@ pub(super) struct Outbound {
     pub(super) segment_bytes: u32,
     /// The peer reports what it holds.
     pub(super) has_reports: bool,
+    /// How often it has taken a report back.
+    renegings: u32,
     pub(super) fin: Fin,
     pub(super) probe: Option<Probe>,
     pub(super) probe_is_due: bool,
@@ -109,6 +115,7 @@ impl Outbound {
             mss,
             segment_bytes: mss,
             has_reports: false,
+            renegings: 0,
             fin: Fin::Open,
             probe: None,
             probe_is_due: false,
@@ -154,6 +161,18 @@ impl Outbound {
         self.window_end.saturating_sub(self.snd_nxt)
     }
 
+    /// The sequence number of a segment without data: SND.NXT, unless what was sent lies beyond the
+    /// window, where a peer would not look at it (RFC 9293 §3.10.7.4, first check).
+    pub(super) fn next_acceptable(&self) -> u64 {
+        self.snd_nxt.min(self.window_end.max(self.snd_una))
+    }
+
+    /// Whether sending `piece` again has to wait for what is in flight: of what lies beyond the
+    /// window one segment is enough to probe it (RFC 9293 §3.8.6).
+    pub(super) fn is_held_by_window(&self, piece: &Piece) -> bool {
+        piece.end() > self.window_end && self.flight().packets > 0
+    }
+
     /// Bytes that have not left.
     pub(super) fn unsent(&self) -> u64 {
         self.buffer.end().saturating_sub(self.snd_nxt)
@@ -177,13 +196,28 @@ impl Outbound {
         self.recovery.is_empty() && !self.has_unsent()
     }
 
+    /// What loss recovery counts as in flight: whole units.
     pub(super) fn flight(&self) -> Flight {
         self.recovery.flight(PATH)
+    }
+
+    /// The same without what an acknowledgement that ended within the oldest unit has covered.
+    pub(super) fn bytes_in_flight(&self) -> u64 {
+        let oldest = self.recovery.unit(self.recovery.cumulative() + 1);
+        let oldest = oldest.filter(|unit| unit.state() == UnitState::InFlight);
+        let covered = oldest.map_or(0, |unit| self.snd_una.saturating_sub(unit.payload.start));
+        self.flight().bytes - covered
     }
 
     /// The oldest unit that is outstanding.
     pub(super) fn oldest(&self) -> Option<Piece> {
         self.recovery.unit(self.recovery.cumulative() + 1).map(|unit| unit.payload)
+    }
+
+    /// The peer has dropped what it had reported, which costs as much as is outstanding.
+    pub(super) const fn on_reneged(&mut self) {
+        self.renegings += 1;
+        self.has_reports &= self.renegings < MAX_RENEGINGS;
     }
 
     /// Remembers what left again, if the peer can report it.

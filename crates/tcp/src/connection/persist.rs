@@ -57,18 +57,19 @@ impl Connection {
     }
 
     /// Tells loss recovery what the expiry of its timer means; returns whether the peer had shown
-    /// meanwhile that it is there and its window closed.
-    pub(super) fn on_timeout_kind(&mut self, cx: &mut Context<'_>, path: u8) -> bool {
+    /// meanwhile that it is there and its window closed, and whether the timeout grew: one that did
+    /// not is no sign of a dead peer by itself.
+    pub(super) fn on_timeout_kind(&mut self, cx: &mut Context<'_>, path: u8) -> (bool, bool) {
         let out = &mut self.out;
         let is_probing = out.is_window_closed_to_oldest();
         let kind = if is_probing { TimeoutKind::WindowProbe } else { TimeoutKind::Loss };
-        out.recovery.on_timeout(path, kind, &mut cx.tracer());
+        let has_backed_off = out.recovery.on_timeout(path, kind, &mut cx.tracer());
         let is_confirmed = std::mem::take(&mut out.is_closed_window_confirmed);
         if let Some(probe) = &mut out.probe {
             probe.sent_at = cx.now;
             probe.is_refused = false;
         }
-        is_probing && is_confirmed
+        (is_probing && is_confirmed, has_backed_off)
     }
 }
 

@@ -55,7 +55,7 @@ impl Connection {
     fn write_reset(&mut self, cx: &Context<'_>, packet: &mut Vec<u8>) -> bool {
         let Some(reset) = self.owed.reset.take() else { return false };
         let header = match reset {
-            Reset::Now => self.header(cx, self.out.snd_nxt, Flags::RST.and(Flags::ACK)),
+            Reset::Now => self.header(cx, self.out.next_acceptable(), Flags::RST.and(Flags::ACK)),
             Reset::At(sequence) => Header {
                 source_port: self.identity.local.port(),
                 destination_port: self.identity.remote.port(),
@@ -125,7 +125,7 @@ impl Connection {
         if !self.owed.must_acknowledge() || self.state == State::SynSent {
             return false;
         }
-        let mut header = self.header(cx, self.out.snd_nxt, Flags::ACK);
+        let mut header = self.header(cx, self.out.next_acceptable(), Flags::ACK);
         self.report(&mut header.options, u32::MAX);
         self.on_ack_sent(true);
         self.owed.duplicate_acks = self.owed.duplicate_acks.saturating_sub(1);

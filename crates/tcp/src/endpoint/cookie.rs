@@ -51,6 +51,17 @@ pub(super) struct Opened {
     mark: u64,
 }
 
+/// Why the acknowledgement in a segment is no good cookie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refused {
+    /// None were made lately.
+    NoneInUse,
+    /// It has made a connection.
+    Used,
+    /// It is forged, or too old, or the segment is not the first.
+    Unknown,
+}
+
 impl Cookies {
     pub(super) fn new(seed: &Seed) -> Self {
         let (key, accepted) = (SecretKey::new(seed, "SYN cookie"), Accepted::default());
@@ -67,14 +78,19 @@ impl Cookies {
 
     /// The SYN that the cookie in the acknowledgement of `ack` keeps, if it is ours, not too old,
     /// and has not made a connection yet. `clock` is the present TSval, if we take timestamps.
+    ///
+    /// # Errors
+    /// See [`Refused`].
     pub(super) fn open(
         &self,
         now: Instant,
         tuple: &FourTuple,
         ack: &Header,
         clock: Option<u32>,
-    ) -> Option<Opened> {
-        self.last_made.filter(|&at| now - at < 2 * PERIOD)?;
+    ) -> Result<Opened, Refused> {
+        if self.last_made.is_none_or(|at| now - at >= 2 * PERIOD) {
+            return Err(Refused::NoneInUse);
+        }
         let (found, irs) = (ack.acknowledgment.wrapping_sub(1), ack.sequence.wrapping_sub(1));
         let index = found & MSS_BITS;
         let present = period(now);
@@ -82,15 +98,16 @@ impl Cookies {
             .into_iter()
             .flatten()
             .map(|period| self.hash(period, tuple, irs, index))
-            .find(|&hash| cookie(hash, index) == found)?;
+            .find(|&hash| cookie(hash, index) == found)
+            .ok_or(Refused::Unknown)?;
         if self.accepted.contains(mark) {
-            return None;
+            return Err(Refused::Used);
         }
         let mut options = Options { mss: Some(MSS[index as usize]), ..Options::default() };
         if let (Some(clock), Some(stamps)) = (clock, ack.options.timestamps) {
             let age = clock.wrapping_sub(stamps.echo_reply);
             if u128::from(age) > (2 * PERIOD).as_millis() + u128::from(OPTION_BITS) + 1 {
-                return None;
+                return Err(Refused::Unknown);
             }
             let scale = stamps.echo_reply & NO_SCALE;
             options.window_scale = (scale != NO_SCALE).then_some(scale as u8);
@@ -98,7 +115,7 @@ impl Cookies {
             options.timestamps = Some(stamps);
         }
         let syn = Header { sequence: irs, options, window: ack.window, ..Header::default() };
-        Some(Opened { syn, mark })
+        Ok(Opened { syn, mark })
     }
 
     /// It has made a connection: it makes no other, however often the network delivers it.
@@ -264,7 +281,7 @@ mod tests {
             let now = Instant::from_millis(ms);
             // Another was made lately, so that this one is looked at.
             cookies.make(now, &tuple(2), &syn(Options::default()));
-            assert_eq!(cookies.open(now, &tuple(1), &ack, None).is_some(), is_good, "{ms} ms");
+            assert_eq!(cookies.open(now, &tuple(1), &ack, None).is_ok(), is_good, "{ms} ms");
         }
     }
 
@@ -273,7 +290,7 @@ mod tests {
         let mut cookies = cookies();
         let ack = ack(&mut cookies, Instant::ZERO, &syn(Options::default()));
         let open = |cookies: &Cookies, port, ack: &Header| {
-            cookies.open(Instant::ZERO, &tuple(port), ack, None).is_some()
+            cookies.open(Instant::ZERO, &tuple(port), ack, None).is_ok()
         };
         assert!(open(&cookies, 1, &ack) && !open(&cookies, 2, &ack));
         for bit in 0..32 {
@@ -295,7 +312,7 @@ mod tests {
         };
         let mut cookies = cookies();
         let ack = ack(&mut cookies, Instant::ZERO, &syn(options));
-        let open = |clock| cookies.open(Instant::ZERO, &tuple(1), &ack, Some(clock)).is_some();
+        let open = |clock| cookies.open(Instant::ZERO, &tuple(1), &ack, Some(clock)).is_ok();
         assert!(open(CLOCK) && open(CLOCK + 128_000));
         assert!(!open(CLOCK + 129_000) && !open(CLOCK - 1000));
     }
@@ -306,8 +323,9 @@ mod tests {
         let ack = ack(&mut cookies, Instant::ZERO, &syn(Options::default()));
         let opened = cookies.open(Instant::ZERO, &tuple(1), &ack, None).expect("ours");
         cookies.accept(Instant::ZERO, &opened);
-        assert!(cookies.open(Instant::ZERO, &tuple(1), &ack, None).is_none());
-        assert!(self::cookies().open(Instant::ZERO, &tuple(1), &ack, None).is_none());
+        let refused = |cookies: &Cookies| cookies.open(Instant::ZERO, &tuple(1), &ack, None).err();
+        assert_eq!(refused(&cookies), Some(Refused::Used));
+        assert_eq!(refused(&self::cookies()), Some(Refused::NoneInUse));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rexmit_core::Instant;
 use rexmit_core::serial::Serial;
 
-use super::cookie::{self, Opened};
+use super::cookie::{self, Opened, Refused};
 use super::four_tuple::FourTuple;
 use super::{Endpoint, Reply};
 use crate::config::ConnectionConfig;
@@ -20,6 +20,13 @@ pub(super) struct Listener {
     config: Arc<ConnectionConfig>,
     /// Connections in SYN-RECEIVED on this port.
     pub(super) half_open: usize,
+}
+
+impl Listener {
+    /// Whether its connections do, if the peer does.
+    pub(super) fn takes_timestamps(&self) -> bool {
+        self.config.timestamps
+    }
 }
 
 impl Endpoint {
@@ -58,9 +65,7 @@ impl Endpoint {
         if flags.has(Flags::RST) {
             // There is nothing that it could reset.
         } else if flags.has(Flags::ACK) {
-            if !self.accept_cookie(now, tuple, segment) {
-                self.on_stray(now, tuple, segment);
-            }
+            self.on_ack_in_listen(now, tuple, segment);
         } else if flags.has(Flags::SYN) && !flags.has(Flags::FIN) {
             self.accept(now, tuple, segment, None);
         }
@@ -74,14 +79,18 @@ impl Endpoint {
         syn: &Segment<'_>,
         floor: Option<u32>,
     ) {
-        let Some(listener) = self.listeners.get_mut(&tuple.local.1) else { return };
+        let Some(listener) = self.listeners.get(&tuple.local.1) else { return };
         let config = Arc::clone(&listener.config);
-        if self.table.len() >= self.config.max_connections {
+        // One that was reopened takes the place of a connection whose peer has shown its address.
+        let is_full = listener.half_open >= self.config.syn_backlog && floor.is_none();
+        if !self.has_room() {
             self.around.statistics.refused_for_limit += 1;
-        } else if listener.half_open >= self.config.syn_backlog {
+        } else if is_full {
             self.send_cookie(now, tuple, &syn.header, &config);
         } else {
-            listener.half_open += 1;
+            if let Some(listener) = self.listeners.get_mut(&tuple.local.1) {
+                listener.half_open += 1;
+            }
             let mut identity = self.identity(now, tuple);
             identity.iss = match floor {
                 Some(floor) if Serial(identity.iss).is_before(Serial(floor)) => floor,
@@ -115,27 +124,30 @@ impl Endpoint {
         }
     }
 
-    /// Whether the segment bears a cookie of ours. If so, it is the connection's first, unless
-    /// there are too many.
-    fn accept_cookie(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) -> bool {
-        let Some(listener) = self.listeners.get(&tuple.local.1) else { return false };
+    /// The first segment of a connection whose SYN was answered with a cookie, or a stray.
+    fn on_ack_in_listen(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
+        let Some(listener) = self.listeners.get(&tuple.local.1) else { return };
         if segment.header.flags.has(Flags::SYN) {
-            return false;
+            return self.on_stray(now, tuple, segment);
         }
         let config = Arc::clone(&listener.config);
         let offset = self.beginnings.timestamp_offset(tuple);
         let clock = config.timestamps.then(|| timestamp_clock(now, offset));
-        let Some(opened) = self.cookies.open(now, tuple, &segment.header, clock) else {
-            self.around.statistics.cookies_refused += 1;
-            return false;
-        };
-        if self.table.len() >= self.config.max_connections {
-            self.around.statistics.refused_for_limit += 1;
-        } else {
-            self.cookies.accept(now, &opened);
-            self.establish(now, tuple, segment, (&opened, config));
+        match self.cookies.open(now, tuple, &segment.header, clock) {
+            Ok(_) if !self.has_room() => self.around.statistics.refused_for_limit += 1,
+            Ok(opened) => {
+                self.cookies.accept(now, &opened);
+                self.establish(now, tuple, segment, (&opened, config));
+            }
+            Err(refused) => {
+                self.around.statistics.cookies_refused += 1;
+                // It may have overtaken the segment that bears the number of the SYN, and a RST
+                // would end a connection. What bears data comes again, behind that one.
+                if refused != Refused::Unknown || segment.sequence_len() == 0 {
+                    self.on_stray(now, tuple, segment);
+                }
+            }
         }
-        true
     }
 
     fn establish(

@@ -5,6 +5,7 @@ mod cookie;
 mod four_tuple;
 mod isn;
 mod listener;
+mod machine;
 mod ports;
 mod stray;
 mod table;
@@ -15,16 +16,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rexmit_core::trace::TraceSink;
-use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_core::{Instant, Seed};
 use rexmit_recovery::ThinConfig;
 use rustc_hash::FxHashMap;
 
 use crate::config::{ConfigError, ConnectionConfig, EndpointConfig};
 use crate::connection::{ChallengeLimit, Connection, Context, Identity, State, Surroundings};
 use crate::error::{ConnectError, ReceiveError, SendError, ThinError};
-use crate::event::Event;
 use crate::statistics::{ConnectionStatistics, EndpointStatistics};
-use crate::wire::{Header, ParseError, Segment};
+use crate::wire::Header;
 
 use cookie::Cookies;
 use four_tuple::FourTuple;
@@ -33,9 +33,10 @@ use listener::Listener;
 use ports::EphemeralPorts;
 pub use table::ConnectionId;
 use table::Table;
-use time_wait::{TimeWaits, Verdict};
+use time_wait::TimeWaits;
 
-/// Answers that wait for [`Machine::poll_transmit`]; more are dropped, as a network would.
+/// Answers that wait for [`poll_transmit`](rexmit_core::Machine::poll_transmit); more are dropped,
+/// as a network would.
 const MAX_REPLIES: usize = 256;
 
 /// A segment that is sent without a connection.
@@ -45,8 +46,8 @@ struct Reply {
     header: Header,
 }
 
-/// A TCP endpoint: a [`Machine`] with the calls of an application. Its packets are TCP segments,
-/// their routes are addresses with port 0; IP headers are the driver's.
+/// A TCP endpoint: a [`Machine`](rexmit_core::Machine) with the calls of an application. Its
+/// packets are TCP segments, their routes are addresses with port 0; IP headers are the driver's.
 ///
 /// ```
 /// use rexmit_core::{Instant, Machine, Seed};
@@ -92,7 +93,8 @@ pub struct Endpoint {
     cookies: Cookies,
     beginnings: Beginnings,
     ports: EphemeralPorts,
-    stray_answers: ChallengeLimit,
+    resets: ChallengeLimit,
+    time_wait_answers: ChallengeLimit,
     around: Surroundings,
     replies: VecDeque<Reply>,
     /// The connection whose last event was taken just now: its statistics can still be asked for.
@@ -123,7 +125,8 @@ impl Endpoint {
             cookies: Cookies::new(seed),
             beginnings: Beginnings::new(seed, config.initial_sequence),
             ports: EphemeralPorts::new(seed, config.ephemeral_ports),
-            stray_answers: ChallengeLimit::new(config.stray_answers_per_second),
+            resets: ChallengeLimit::new(config.stray_answers_per_second),
+            time_wait_answers: ChallengeLimit::new(config.stray_answers_per_second),
             around: Surroundings {
                 rng: seed.split("endpoint").rng(),
                 events: VecDeque::new(),
@@ -137,9 +140,10 @@ impl Endpoint {
         })
     }
 
-    /// Begins a connection from `local`, whose port may be 0 for an ephemeral one, to `remote`, with
-    /// the endpoint's configuration of connections. [`Event::Connected`] or [`Event::Closed`] tells
-    /// the outcome.
+    /// Begins a connection from `local`, whose port may be 0 for an ephemeral one, to `remote`,
+    /// with the endpoint's configuration of connections.
+    /// [`Event::Connected`](crate::Event::Connected) or [`Event::Closed`](crate::Event::Closed)
+    /// tells the outcome.
     ///
     /// Bytes can be sent at once; they leave when the connection is established.
     ///
@@ -167,7 +171,7 @@ impl Endpoint {
         config: Arc<ConnectionConfig>,
     ) -> Result<ConnectionId, ConnectError> {
         config.validate()?;
-        if self.table.len() >= self.config.max_connections {
+        if !self.has_room() {
             return Err(ConnectError::TooManyConnections);
         }
         if local.port() == 0 {
@@ -225,7 +229,7 @@ impl Endpoint {
     }
 
     /// Accepts bytes for the peer of `id`, as many as find room, and returns how many. None, of
-    /// some, means to wait for [`Event::Writable`].
+    /// some, means to wait for [`Event::Writable`](crate::Event::Writable).
     ///
     /// # Errors
     /// See [`SendError`]; nothing was accepted.
@@ -253,6 +257,24 @@ impl Endpoint {
     ) -> Result<usize, ReceiveError> {
         let index = self.index_of(id).ok_or(ReceiveError::UnknownConnection)?;
         let received = self.call(now, index, |connection, cx| connection.receive(cx, into));
+        self.table.remove_if_over(index);
+        received.unwrap_or(Err(ReceiveError::UnknownConnection))
+    }
+
+    /// As [`Self::receive`], but lends the next bytes to `read`, which returns how many of them it
+    /// has taken, instead of copying them: not necessarily all that have arrived, and none, without
+    /// a call of `read`, at the end of the peer's data.
+    ///
+    /// # Errors
+    /// See [`ReceiveError`].
+    pub fn receive_with(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        read: impl FnOnce(&[u8]) -> usize,
+    ) -> Result<usize, ReceiveError> {
+        let index = self.index_of(id).ok_or(ReceiveError::UnknownConnection)?;
+        let received = self.call(now, index, |connection, cx| connection.receive_with(cx, read));
         self.table.remove_if_over(index);
         received.unwrap_or(Err(ReceiveError::UnknownConnection))
     }
@@ -297,7 +319,7 @@ impl Endpoint {
     }
 
     /// Counters of the connection, while its id is good; the final ones right after
-    /// [`Event::Closed`] was taken.
+    /// [`Event::Closed`](crate::Event::Closed) was taken.
     #[must_use]
     pub fn statistics(&self, id: ConnectionId) -> Option<ConnectionStatistics> {
         self.table.find(id).map(|slot| slot.connection.statistics())
@@ -372,70 +394,12 @@ impl Endpoint {
         }
     }
 
-    /// The connection `index` is in TIME-WAIT: once it has no other duty, it becomes an entry that
-    /// takes less room.
-    fn hand_over(&mut self, now: Instant, index: u32) {
-        let Some(slot) = self.table.slot(index) else { return };
-        let Some(seed) = slot.connection.time_wait() else { return };
-        let offset = slot.connection.identity().timestamp_offset;
-        let was_full = self.time_waits.insert(now, slot.tuple, seed, offset);
-        self.around.statistics.time_wait_evicted += u64::from(was_full);
-        self.table.release_tuple(index);
+    const fn has_room(&self) -> bool {
+        self.table.len() < self.config.max_connections
     }
 
     fn index_of(&self, id: ConnectionId) -> Option<u32> {
         self.table.find(id).map(|slot| slot.id.index())
-    }
-
-    /// A segment arrived for a connection in TIME-WAIT.
-    fn on_time_wait(
-        &mut self,
-        now: Instant,
-        tuple: &FourTuple,
-        segment: &Segment<'_>,
-        (verdict, header): (Verdict, Header),
-    ) {
-        match verdict {
-            Verdict::Nothing => {}
-            Verdict::Reopen(floor) if self.may_reopen(tuple) => {
-                self.time_waits.remove(tuple);
-                self.around.statistics.time_wait_reopened += 1;
-                self.accept(now, tuple, segment, Some(floor));
-            }
-            Verdict::Reopen(_) if self.listeners.contains_key(&tuple.local.1) => {
-                // No room to keep it, and a cookie would not come after what was sent before: the
-                // peer will try again.
-            }
-            Verdict::Reopen(_) | Verdict::Acknowledge => {
-                if self.answer_stray(now, Reply { tuple: *tuple, header }) {
-                    self.around.statistics.time_wait_acks_sent += 1;
-                }
-            }
-        }
-    }
-
-    /// Whether a SYN for `tuple` would be kept as state.
-    fn may_reopen(&self, tuple: &FourTuple) -> bool {
-        let listener = self.listeners.get(&tuple.local.1);
-        self.table.len() < self.config.max_connections
-            && listener.is_some_and(|listener| listener.half_open < self.config.syn_backlog)
-    }
-
-    /// A segment arrived that is nobody's.
-    fn on_stray(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
-        self.around.statistics.strays += 1;
-        if let Some(header) = stray::reset_for(segment)
-            && self.answer_stray(now, Reply { tuple: *tuple, header })
-        {
-            self.around.statistics.resets_sent += 1;
-        }
-    }
-
-    /// Sends an answer without a connection, unless there were too many of late.
-    fn answer_stray(&mut self, now: Instant, reply: Reply) -> bool {
-        let may = self.stray_answers.may_send(now, &mut self.around.rng) && self.reply(reply);
-        self.around.statistics.stray_answers_suppressed += u64::from(!may);
-        may
     }
 
     fn reply(&mut self, reply: Reply) -> bool {
@@ -444,88 +408,5 @@ impl Endpoint {
             self.replies.push_back(reply);
         }
         has_room
-    }
-}
-
-impl Machine for Endpoint {
-    type Event = (ConnectionId, Event);
-
-    fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
-        let segment = match Segment::parse(route.remote.ip(), route.local.ip(), packet) {
-            Ok(segment) => segment,
-            Err(error) => {
-                let statistics = &mut self.around.statistics;
-                *match error {
-                    ParseError::Truncated | ParseError::BadOffset => {
-                        &mut statistics.malformed_header
-                    }
-                    ParseError::BadOption => &mut statistics.malformed_options,
-                    ParseError::BadChecksum => &mut statistics.bad_checksum,
-                } += 1;
-                return;
-            }
-        };
-        let tuple = FourTuple::of_arrival(route, &segment.header);
-        if let Some(index) = self.table.by_tuple(&tuple) {
-            self.call(now, index, |connection, cx| connection.on_segment(cx, &segment));
-        } else if !tuple.is_possible() {
-            self.around.statistics.misdirected += 1;
-        } else if let Some(wanted) = self.time_waits.on_segment(now, &tuple, &segment) {
-            self.on_time_wait(now, &tuple, &segment, wanted);
-        } else if self.listeners.contains_key(&tuple.local.1) {
-            self.on_listen(now, &tuple, &segment);
-        } else {
-            self.on_stray(now, &tuple, &segment);
-        }
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.time_waits.expire(now);
-        while let Some(index) = self.table.pop_due(now) {
-            self.call(now, index, |connection, cx| {
-                if connection.next_timeout().is_some_and(|at| at <= now) {
-                    connection.on_timeout(cx);
-                }
-            });
-        }
-    }
-
-    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
-        if let Some(Reply { tuple, header }) = self.replies.pop_front() {
-            header.write((tuple.local.0, tuple.remote.0), (&[], &[]), packet);
-            return Some(tuple.route());
-        }
-        while let Some(index) = self.table.first_ready() {
-            let route = self.call(now, index, |connection, cx| {
-                connection.poll_transmit(cx, packet).then(|| connection.identity().route())
-            });
-            if let Some(Some(route)) = route {
-                self.table.rotate_ready();
-                return Some(route);
-            }
-            self.table.has_nothing_to_send();
-            self.table.remove_if_over(index);
-        }
-        packet.clear();
-        None
-    }
-
-    fn poll_event(&mut self) -> Option<Self::Event> {
-        if let Some(told) = self.told.take() {
-            self.table.remove_if_over(told);
-        }
-        let (id, event) = self.around.events.pop_front()?;
-        if matches!(event, Event::Closed(_))
-            && let Some(slot) = self.table.slot_mut(id.index()).filter(|slot| slot.id == id)
-        {
-            slot.is_closed_told = true;
-            self.told = Some(id.index());
-        }
-        Some((id, event))
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        let deadlines = [self.table.next_deadline(), self.time_waits.next_deadline()];
-        deadlines.into_iter().flatten().min()
     }
 }

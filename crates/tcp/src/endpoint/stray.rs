@@ -1,9 +1,32 @@
 //! The answer to a segment that belongs to no connection (RFC 9293 §3.10.7.1).
 
+use rexmit_core::Instant;
+
+use super::four_tuple::FourTuple;
+use super::{Endpoint, Reply};
 use crate::wire::{Flags, Header, Segment};
 
+impl Endpoint {
+    /// A segment arrived that is nobody's.
+    pub(super) fn on_stray(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
+        self.around.statistics.strays += 1;
+        let Some(header) = reset_for(segment) else { return };
+        let may = self.resets.may_send(now, &mut self.around.rng);
+        if self.answer(may, Reply { tuple: *tuple, header }) {
+            self.around.statistics.resets_sent += 1;
+        }
+    }
+
+    /// Sends an answer without a connection if it `may`, unless there were too many of late.
+    pub(super) fn answer(&mut self, may: bool, reply: Reply) -> bool {
+        let is_sent = may && self.reply(reply);
+        self.around.statistics.stray_answers_suppressed += u64::from(!is_sent);
+        is_sent
+    }
+}
+
 /// The RST that tells the sender of `segment` that there is no connection; a RST gets none.
-pub(super) fn reset_for(segment: &Segment<'_>) -> Option<Header> {
+fn reset_for(segment: &Segment<'_>) -> Option<Header> {
     let header = &segment.header;
     if header.flags.has(Flags::RST) {
         return None;

@@ -8,6 +8,8 @@ use rexmit_core::serial::Serial;
 use rexmit_core::{Instant, Seed};
 
 use super::four_tuple::{FourTuple, SecretKey};
+use super::listener::Listener;
+use super::{Endpoint, Reply};
 use crate::connection::{TimeWaitSeed, timestamp_clock};
 use crate::wire::{Flags, Header, Options, Segment, Timestamps};
 
@@ -114,20 +116,79 @@ impl TimeWaits {
     }
 
     /// What `segment` calls for, and the acknowledgement in case it does; none if there is no such
-    /// connection.
+    /// connection. A new one would take timestamps or not.
     pub(super) fn on_segment(
         &mut self,
         now: Instant,
         tuple: &FourTuple,
         segment: &Segment<'_>,
+        takes_timestamps: bool,
     ) -> Option<(Verdict, Header)> {
         let entry = self.entries.get_mut(tuple)?;
-        Some((entry.on_segment(now, segment), entry.acknowledgement(now, tuple)))
+        Some((entry.on_segment(now, segment, takes_timestamps), entry.acknowledgement(now, tuple)))
+    }
+}
+
+impl Endpoint {
+    /// The connection `index` is in TIME-WAIT: once it has no other duty, it becomes an entry that
+    /// takes less room.
+    pub(super) fn hand_over(&mut self, now: Instant, index: u32) {
+        let Some(slot) = self.table.slot(index) else { return };
+        let Some(seed) = slot.connection.time_wait() else { return };
+        let offset = slot.connection.identity().timestamp_offset;
+        let was_full = self.time_waits.insert(now, slot.tuple, seed, offset);
+        self.around.statistics.time_wait_evicted += u64::from(was_full);
+        self.table.release_tuple(index);
+    }
+
+    /// What a segment calls for that arrived for a connection in TIME-WAIT; none if there is none.
+    pub(super) fn ask_time_wait(
+        &mut self,
+        now: Instant,
+        tuple: &FourTuple,
+        segment: &Segment<'_>,
+    ) -> Option<(Verdict, Header)> {
+        let listener = self.listeners.get(&tuple.local.1);
+        let takes_timestamps = listener.is_some_and(Listener::takes_timestamps);
+        self.time_waits.on_segment(now, tuple, segment, takes_timestamps)
+    }
+
+    /// A segment arrived for a connection in TIME-WAIT.
+    pub(super) fn on_time_wait(
+        &mut self,
+        now: Instant,
+        tuple: &FourTuple,
+        segment: &Segment<'_>,
+        (verdict, header): (Verdict, Header),
+    ) {
+        let is_listening = self.listeners.contains_key(&tuple.local.1);
+        match verdict {
+            Verdict::Nothing => {}
+            Verdict::Reopen(_) if is_listening && !self.has_room() => {
+                self.around.statistics.refused_for_limit += 1;
+            }
+            Verdict::Reopen(floor) if is_listening => {
+                self.time_waits.remove(tuple);
+                self.around.statistics.time_wait_reopened += 1;
+                self.accept(now, tuple, segment, Some(floor));
+            }
+            Verdict::Reopen(_) | Verdict::Acknowledge => {
+                let may = self.time_wait_answers.may_send(now, &mut self.around.rng);
+                if self.answer(may, Reply { tuple: *tuple, header }) {
+                    self.around.statistics.time_wait_acks_sent += 1;
+                }
+            }
+        }
     }
 }
 
 impl TimeWait {
-    fn on_segment(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+    fn on_segment(
+        &mut self,
+        now: Instant,
+        segment: &Segment<'_>,
+        takes_timestamps: bool,
+    ) -> Verdict {
         let header = &segment.header;
         let flags = header.flags;
         if flags.has(Flags::RST) {
@@ -135,7 +196,8 @@ impl TimeWait {
             return Verdict::Nothing;
         }
         if flags.has(Flags::SYN) {
-            let is_new = !flags.has(Flags::ACK) && self.is_of_new_connection(header);
+            let is_new =
+                !flags.has(Flags::ACK) && self.is_of_new_connection(header, takes_timestamps);
             let after = self.seed.snd_nxt.wrapping_add(1);
             return if is_new { Verdict::Reopen(after) } else { Verdict::Acknowledge };
         }
@@ -156,12 +218,15 @@ impl TimeWait {
     }
 
     /// Whether the SYN is later than everything of this connection (RFC 6191 §2).
-    fn is_of_new_connection(&self, syn: &Header) -> bool {
+    fn is_of_new_connection(&self, syn: &Header, takes_timestamps: bool) -> bool {
         let is_later = Serial(syn.sequence).is_after(Serial(self.seed.rcv_nxt));
-        match (self.seed.ts_recent, syn.options.timestamps) {
+        let offered = syn.options.timestamps.filter(|_| takes_timestamps);
+        match (self.seed.ts_recent, offered) {
             (Some(recent), Some(stamps)) if stamps.value == recent => is_later,
             (Some(recent), Some(stamps)) => Serial(stamps.value).is_after(Serial(recent)),
-            _ => is_later,
+            // What is left of this connection would be dropped by the new one.
+            (None, Some(_)) => true,
+            (_, None) => is_later,
         }
     }
 

@@ -2,6 +2,7 @@
 //! sequence numbers, unwrapped, and nothing of segments.
 
 mod receive_buffer;
+mod ring;
 mod send_buffer;
 
 pub(crate) use receive_buffer::{Inserted, ReceiveBuffer};

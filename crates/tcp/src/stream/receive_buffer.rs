@@ -2,10 +2,9 @@
 //! close. Both lie in one ring at the place where the application will find them, so that a byte is
 //! copied once on its way in and once on its way out.
 
-use std::collections::VecDeque;
-
 use rexmit_core::RangeSet;
 
+use super::ring::Ring;
 use crate::wire::{MAX_SACK_BLOCKS, SackBlocks};
 
 /// What became of the bytes of a segment.
@@ -28,9 +27,9 @@ pub(crate) struct Inserted {
 pub(crate) struct ReceiveBuffer {
     /// The next sequence number in order.
     next: u64,
-    /// Unread bytes up to `next`, and behind them the ring up to the highest byte held.
-    ring: VecDeque<u8>,
-    /// How many of these are in order.
+    /// Unread bytes up to `next`, and behind them those held at their places.
+    ring: Ring,
+    /// How many are in order.
     readable: usize,
     /// Sequence numbers beyond a gap.
     held: RangeSet,
@@ -41,10 +40,10 @@ pub(crate) struct ReceiveBuffer {
 
 impl ReceiveBuffer {
     /// An empty buffer whose first byte will be `next`, for at most `max_held` runs beyond gaps.
-    pub(crate) const fn new(next: u64, max_held: usize) -> Self {
+    pub(crate) fn new(next: u64, max_held: usize) -> Self {
         Self {
             next,
-            ring: VecDeque::new(),
+            ring: Ring::default(),
             readable: 0,
             held: RangeSet::new(),
             recent: [0; MAX_SACK_BLOCKS],
@@ -64,7 +63,27 @@ impl ReceiveBuffer {
 
     /// Bytes kept, those beyond a gap and the gaps between them included.
     pub(crate) fn len(&self) -> usize {
-        self.ring.len()
+        self.held.max().map_or(self.readable, |last| (last + 1 - self.base()) as usize)
+    }
+
+    /// The sequence number of the first byte that is not read.
+    const fn base(&self) -> u64 {
+        self.next - self.readable as u64
+    }
+
+    /// Where the bytes that are kept lie in the ring.
+    fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
+        let place = |sequence: u64| (sequence - self.base()) as usize;
+        let held = self.held.iter().map(move |run| (place(*run.start()), place(run.end() + 1)));
+        std::iter::once((0, self.readable)).chain(held)
+    }
+
+    fn make_room(&mut self, len: usize) {
+        if len > self.ring.capacity() {
+            let mut ring = std::mem::take(&mut self.ring);
+            ring.grow_to(len, self.runs());
+            self.ring = ring;
+        }
     }
 
     /// Whether something waits for a gap to close.
@@ -75,7 +94,8 @@ impl ReceiveBuffer {
     /// The bytes of a segment that begins at `start` arrive; those at `edge` and beyond are cut.
     pub(crate) fn insert(&mut self, start: u64, bytes: &[u8], edge: u64) -> Inserted {
         if start == self.next && self.held.is_empty() && start + bytes.len() as u64 <= edge {
-            self.ring.extend(bytes);
+            self.make_room(self.readable + bytes.len());
+            self.ring.write(self.readable, bytes);
             self.next += bytes.len() as u64;
             self.readable += bytes.len();
             return Inserted { advanced: bytes.len() as u64, ..Inserted::default() };
@@ -117,15 +137,12 @@ impl ReceiveBuffer {
 
     /// Copies what is new of `from..to`: of two versions of a byte the first is kept.
     fn place(&mut self, from: u64, to: u64, bytes: &[u8]) {
-        let Self { next, ring, readable, held, .. } = self;
-        let base = *next - *readable as u64;
-        let len = (to - base) as usize;
-        if ring.len() < len {
-            ring.resize(len, 0);
-        }
+        let base = self.base();
+        self.make_room((to - base) as usize);
+        let Self { ring, held, .. } = self;
         held.insert_range(from, to - 1, |first, last| {
             let new = &bytes[(first - from) as usize..=(last - from) as usize];
-            write_at(ring, (first - base) as usize, new);
+            ring.write((first - base) as usize, new);
         });
     }
 
@@ -180,44 +197,47 @@ impl ReceiveBuffer {
     /// Moves bytes in order to `into`; returns how many.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> usize {
         let count = into.len().min(self.readable);
-        let (front, back) = self.ring.as_slices();
-        let in_front = count.min(front.len());
-        into[..in_front].copy_from_slice(&front[..in_front]);
-        into[in_front..count].copy_from_slice(&back[..count - in_front]);
-        self.ring.drain(..count);
-        self.readable -= count;
+        self.ring.read(&mut into[..count]);
+        self.on_read(count);
         count
+    }
+
+    /// Lends the next bytes in order to `take`, which returns how many of them it has taken; returns
+    /// that too.
+    pub(crate) fn lend(&mut self, take: impl FnOnce(&[u8]) -> usize) -> usize {
+        let lent = self.ring.front(self.readable);
+        let count = take(lent).min(lent.len());
+        self.ring.skip(count);
+        self.on_read(count);
+        count
+    }
+
+    fn on_read(&mut self, count: usize) {
+        self.readable -= count;
+        if self.readable == 0 && self.held.is_empty() {
+            self.ring.rewind();
+        }
     }
 
     /// Forgets what the application has not taken: it is gone.
     pub(crate) fn discard(&mut self) {
         self.readable = 0;
-        self.ring = VecDeque::new();
+        self.ring = Ring::default();
         self.held = RangeSet::new();
     }
 
     /// What is beyond a gap will never be complete: the connection has ended.
     pub(crate) fn discard_held(&mut self) {
-        self.ring.truncate(self.readable);
         self.held = RangeSet::new();
     }
 
     /// Gives back memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
-        self.ring.shrink_to_fit();
+        let mut ring = std::mem::take(&mut self.ring);
+        ring.shrink_to(self.len(), self.runs());
+        self.ring = ring;
         self.held.release_memory();
     }
-}
-
-fn write_at(ring: &mut VecDeque<u8>, at: usize, bytes: &[u8]) {
-    let (front, back) = ring.as_mut_slices();
-    let in_front = front.len().saturating_sub(at).min(bytes.len());
-    if in_front > 0 {
-        front[at..at + in_front].copy_from_slice(&bytes[..in_front]);
-    }
-    let rest = &bytes[in_front..];
-    let at = (at + in_front).saturating_sub(front.len());
-    back[at..at + rest.len()].copy_from_slice(rest);
 }
 
 #[cfg(test)]

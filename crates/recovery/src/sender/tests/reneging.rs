@@ -30,6 +30,15 @@ fn what_was_dropped_is_outstanding_again() {
     assert_eq!(s.t3(), Some(1200));
 }
 
+#[test]
+fn the_protocol_is_told_of_it() {
+    let mut s = Sender::bursting();
+    s.push_full(6);
+    assert!(!s.ack(0, &[(2, 6)]).has_reneged);
+    assert!(s.ack(1, &[(4, 4)]).has_reneged);
+    assert!(!s.ack(1, &[(4, 5)]).has_reneged);
+}
+
 /// D iii: the SACK that shows it counts as one missing report.
 #[test]
 fn the_sack_that_shows_it_is_the_first_missing_report() {

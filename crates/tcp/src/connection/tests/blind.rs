@@ -30,6 +30,9 @@ fn a_syn_in_the_window_is_challenged_and_one_outside_is_acknowledged() {
     s.peer("S 2000000:2000000(0)").expect(". 1:1(0) ack 1");
     assert_eq!(s.state(), State::Established);
     assert_eq!(s.end.connection.traffic.challenged, 2);
+    // Those outside are no more often answered than anything else that bears nothing.
+    s.peer("S 2000000:2000000(0)").expect_silence();
+    s.at(100).peer("S 0:0(0)").expect(". 1:1(0) ack 1");
 }
 
 #[test]
@@ -72,6 +75,24 @@ fn challenges_are_limited_over_all_connections() {
     }
     assert_eq!(answers, 1);
     assert_eq!(s.end.around.statistics.challenge_acks_suppressed, 99);
+}
+
+/// Else somebody with a connection of his own could silence those of all the others.
+#[test]
+fn one_connection_takes_no_more_than_its_share_of_the_challenges() {
+    let mut s = Script::established();
+    s.end.around.challenges = ChallengeLimit::new(1000);
+    let mut answers = 0;
+    for _ in 0..1000 {
+        s.peer("S 1:1(0)");
+        answers += usize::from(s.end.connection.owed.ack);
+        s.drain();
+    }
+    assert!((5..=15).contains(&answers), "{answers}");
+    let (now, around) = (s.now(), &mut s.end.around);
+    assert!((0..400).all(|_| around.challenges.may_send(now, &mut around.rng)));
+    // In the next second there are others.
+    s.at(1000).peer("S 1:1(0)").expect(". 1:1(0) ack 1");
 }
 
 #[test]

@@ -182,3 +182,13 @@ fn nothing_is_accepted_after_finishing() {
     assert_eq!(refused, Err(crate::SendError::Closing));
     s.finish().expect_silence();
 }
+
+/// RFC 1337 §3 (F1), while what arrived before is not read.
+#[test]
+fn a_reset_does_not_end_time_wait() {
+    let mut s = Script::established();
+    s.finish().expect("F. 1:1(0) ack 1");
+    s.peer("FP. 1:101(100) ack 2").expect(". 2:2(0) ack 102");
+    s.peer("R 102:102(0)").expect_silence();
+    assert_eq!((s.state(), s.read(1000)), (State::TimeWait, 100));
+}

@@ -94,6 +94,27 @@ fn blocks_that_cannot_be_say_nothing() {
     s.expect_silence();
 }
 
+/// Each time everything outstanding is gone through: a peer that says and takes back, segment by
+/// segment, would have it cost the square of the window.
+#[test]
+fn a_peer_that_takes_back_its_reports_again_and_again_is_no_longer_believed() {
+    let mut s = Script::established();
+    s.send(100_000).drain();
+    let mut ack = 1;
+    for round in 0..20 {
+        let iss = u64::from(s.end.connection.identity().iss);
+        let end = s.end.connection.out.snd_nxt - (1 << 32) - iss;
+        s.peer(&format!(". 1:1(0) ack {ack} <sack {}:{end}>", ack + 1000)).drain();
+        ack += 1000;
+        s.peer(&format!(". 1:1(0) ack {ack}")).drain();
+        assert_eq!(s.end.connection.out.has_reports, round < 7, "{round}");
+    }
+    // As from a peer without SACK.
+    s.peer(&format!(". 1:1(0) ack {ack} <sack {}:{}>", ack + 1000, ack + 5000)).drain();
+    let flight = s.end.connection.out.flight().bytes;
+    assert_eq!(flight, s.end.connection.out.recovery.outstanding_bytes());
+}
+
 #[test]
 fn the_timer_doubles_until_an_answer_and_what_was_lost_leaves_in_slow_start() {
     let mut s = with_sack();
@@ -161,7 +182,9 @@ fn lost_small_segments_leave_again_in_one() {
 fn an_acknowledgement_within_a_segment_is_not_sent_again() {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
+    assert_eq!(s.end.connection.statistics().bytes_in_flight, 1000);
     s.at(50).peer(". 1:1(0) ack 301");
+    assert_eq!(s.end.connection.statistics().bytes_in_flight, 700);
     s.at(1000).expect("P. 301:1001(700) ack 1");
     s.at(1050).peer(". 1:1(0) ack 1001");
 }

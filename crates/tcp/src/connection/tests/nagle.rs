@@ -44,6 +44,20 @@ fn switched_off_nothing_waits() {
     s.at(60).peer(". 1:1(0) ack 201");
 }
 
+/// What is kept of a segment is more than a byte. The window counts bytes, and holds no small
+/// segments back.
+#[test]
+fn switched_off_no_more_small_ones_are_outstanding_than_the_limit() {
+    let config = ConnectionConfig { nagle: false, ..plain() };
+    let mut s = Script::established_with(config, SYN);
+    for n in 1..=2048 {
+        s.send(1).expect(&format!("P. {n}:{}(1) ack 1", n + 1));
+    }
+    (0..50).for_each(|_| s.send(1).expect_silence());
+    s.at(60).peer(". 1:1(0) ack 2").expect("P. 2049:2099(50) ack 1");
+    s.at(70).peer(". 1:1(0) ack 2099");
+}
+
 #[test]
 fn finishing_lets_the_rest_go() {
     let mut s = Script::established();

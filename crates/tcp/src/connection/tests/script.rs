@@ -90,6 +90,10 @@ impl Script {
         s
     }
 
+    pub(super) const fn now(&self) -> Instant {
+        self.now
+    }
+
     pub(super) fn state(&self) -> State {
         self.end.connection.state()
     }

@@ -82,6 +82,18 @@ fn an_answer_begins_a_new_count_of_linear_timeouts() {
 }
 
 #[test]
+fn linear_timeouts_do_not_count_towards_the_end() {
+    let mut config = ConnectionConfig { max_retransmits: 2, ..plain() };
+    config.recovery.thin = LINEAR;
+    let mut s = Script::established_with(config, SYN);
+    s.send(100).expect("P. 1:101(100) ack 1");
+    for at in [1000, 2000, 3000, 4000, 5000, 6000, 7000, 9000] {
+        s.at(at).expect("P. 1:101(100) ack 1");
+    }
+    s.at(13_000).expect_event(&Event::Closed(crate::event::CloseReason::TimedOut));
+}
+
+#[test]
 fn the_first_report_makes_a_fast_retransmit() {
     let mut s = with(FIRST, SYN);
     send_small(&mut s, 1, 3);

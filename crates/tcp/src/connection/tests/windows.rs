@@ -2,6 +2,7 @@
 
 use super::script::*;
 use super::*;
+use crate::event::CloseReason;
 
 /// 1000 bytes were taken, and the window is closed; 500 more wait.
 fn closed() -> Script {
@@ -193,4 +194,57 @@ fn send_takes_what_fits_and_tells_when_there_is_room_again() {
     s.peer(". 1:1(0) ack 1001").expect_event(&Event::Writable);
     s.peer(". 1:1(0) ack 2001");
     assert!(s.end.events.is_empty(), "told once");
+}
+
+/// A probe has left that the peer has not taken. To the peer an empty segment behind it lies out of
+/// its window, and what it acknowledges would be lost.
+#[test]
+fn acknowledgements_and_resets_do_not_pass_the_closed_window_of_the_peer() {
+    let mut s = closed();
+    s.at(1000).expect(". 1001:1002(1) ack 1");
+    s.at(1050).peer(". 1:101(100) ack 1001 win 0");
+    s.at(1090).expect(". 1001:1001(0) ack 101");
+    s.end.call(s.now(), Connection::abort);
+    s.expect("R. 1001:1001(0) ack 101");
+}
+
+#[test]
+fn what_acknowledges_behind_a_window_that_shrank_lies_at_its_edge() {
+    let mut s = Script::established();
+    s.send(3000).drain();
+    s.at(50).peer(". 1:101(100) ack 1 win 2000").at(90).expect(". 2001:2001(0) ack 101");
+    s.at(100).peer(". 101:201(100) ack 1001 win 0").at(140).expect(". 1001:1001(0) ack 201");
+}
+
+/// RFC 9293 §3.8.6: what was sent beyond a window that shrank may leave again, but one segment is
+/// enough to probe it.
+#[test]
+fn of_what_lies_beyond_a_window_that_shrank_one_segment_at_a_time_leaves_again() {
+    let mut s = Script::established();
+    s.send(5000).drain();
+    s.at(50).peer(". 1:1(0) ack 1001 win 0");
+    s.at(1050).expect(". 1001:2001(1000) ack 1");
+    s.at(1100).peer(". 1:1(0) ack 1001 win 0").expect_silence();
+    s.at(3050).expect(". 1001:2001(1000) ack 1");
+    s.at(3100).peer(". 1:1(0) ack 2001 win 2000");
+    s.expect(". 2001:3001(1000) ack 1").expect(". 3001:4001(1000) ack 1").expect_silence();
+    s.at(3150).peer(". 1:1(0) ack 4001 win 2000").expect("P. 4001:5001(1000) ack 1");
+    s.at(3200).peer(". 1:1(0) ack 5001");
+}
+
+/// RFC 9293 §3.8.6.1 lets it last while the application wants it to.
+#[test]
+fn a_closed_window_that_is_confirmed_ends_what_the_application_has_left() {
+    let config = ConnectionConfig { max_retransmits: 2, ..plain() };
+    let mut s = Script::established_with(config, SYN);
+    s.send(1000).expect("P. 1:1001(1000) ack 1");
+    s.at(50).peer(". 1:1(0) ack 1001 win 0").send(500).close();
+    for at in [1050, 2050, 4050] {
+        s.at(at).expect(". 1001:1002(1) ack 1");
+        s.peer(". 1:1(0) ack 1001 win 0");
+    }
+    s.at(8050).expect_event(&Event::Closed(CloseReason::TimedOut));
+    // The peer is there, and is to know.
+    s.expect("R. 1001:1001(0) ack 1");
+    assert!(s.end.connection.is_over());
 }

@@ -40,6 +40,14 @@ fn agrees_with_a_plain_set_of_bytes_under_random_operations() {
                 assert_eq!(count, (into.len() as u64).min(in_order - read));
                 assert_eq!(into[..count as usize], bytes(read, read + count));
                 read += count;
+                let most = rng.below(30) as usize;
+                let lent = buffer.lend(|lent| {
+                    assert!(!lent.is_empty() || read == in_order);
+                    assert_eq!(lent, bytes(read, read + lent.len() as u64));
+                    lent.len().min(most)
+                });
+                assert!(lent <= most);
+                read += lent as u64;
                 continue;
             }
             let from = in_order.saturating_sub(10) + rng.below(60);
@@ -59,7 +67,7 @@ fn agrees_with_a_plain_set_of_bytes_under_random_operations() {
             assert_eq!(buffer.next(), BASE + in_order);
             assert_eq!(buffer.readable() as u64, in_order - read);
             assert_eq!(buffer.has_gap(), arrived[in_order as usize..].contains(&true));
-            assert!(buffer.ring.len() <= 100, "more than the window is kept");
+            assert!(buffer.len() <= 100, "more than the window is kept");
             for (left, right) in blocks(&buffer, 4) {
                 assert!(arrived[left as usize..right as usize].iter().all(|&has| has));
                 assert!(!arrived[left as usize - 1] && arrived.get(right as usize) != Some(&true));

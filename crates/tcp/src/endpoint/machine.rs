@@ -1,0 +1,92 @@
+//! The edge of an endpoint: packets and time in, packets and events out (RFC 9293 §3.10.7).
+
+use rexmit_core::{Instant, Machine, Route};
+
+use super::four_tuple::FourTuple;
+use super::table::ConnectionId;
+use super::{Endpoint, Reply};
+use crate::event::Event;
+use crate::wire::{ParseError, Segment};
+
+impl Machine for Endpoint {
+    type Event = (ConnectionId, Event);
+
+    fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        let segment = match Segment::parse(route.remote.ip(), route.local.ip(), packet) {
+            Ok(segment) => segment,
+            Err(error) => {
+                let statistics = &mut self.around.statistics;
+                *match error {
+                    ParseError::Truncated | ParseError::BadOffset => {
+                        &mut statistics.malformed_header
+                    }
+                    ParseError::BadOption => &mut statistics.malformed_options,
+                    ParseError::BadChecksum => &mut statistics.bad_checksum,
+                } += 1;
+                return;
+            }
+        };
+        let tuple = FourTuple::of_arrival(route, &segment.header);
+        if let Some(index) = self.table.of_segment(&tuple) {
+            self.call(now, index, |connection, cx| connection.on_segment(cx, &segment));
+        } else if !tuple.is_possible() {
+            self.around.statistics.misdirected += 1;
+        } else if let Some(wanted) = self.ask_time_wait(now, &tuple, &segment) {
+            self.on_time_wait(now, &tuple, &segment, wanted);
+        } else if self.listeners.contains_key(&tuple.local.1) {
+            self.on_listen(now, &tuple, &segment);
+        } else {
+            self.on_stray(now, &tuple, &segment);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.time_waits.expire(now);
+        while let Some(index) = self.table.pop_due(now) {
+            self.call(now, index, |connection, cx| {
+                if connection.next_timeout().is_some_and(|at| at <= now) {
+                    connection.on_timeout(cx);
+                }
+            });
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        if let Some(Reply { tuple, header }) = self.replies.pop_front() {
+            header.write((tuple.local.0, tuple.remote.0), (&[], &[]), packet);
+            return Some(tuple.route());
+        }
+        while let Some(index) = self.table.first_ready() {
+            let route = self.call(now, index, |connection, cx| {
+                connection.poll_transmit(cx, packet).then(|| connection.identity().route())
+            });
+            if let Some(Some(route)) = route {
+                self.table.rotate_ready();
+                return Some(route);
+            }
+            self.table.has_nothing_to_send();
+            self.table.remove_if_over(index);
+        }
+        packet.clear();
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Self::Event> {
+        if let Some(told) = self.told.take() {
+            self.table.remove_if_over(told);
+        }
+        let (id, event) = self.around.events.pop_front()?;
+        if matches!(event, Event::Closed(_))
+            && let Some(slot) = self.table.slot_mut(id.index()).filter(|slot| slot.id == id)
+        {
+            slot.is_closed_told = true;
+            self.told = Some(id.index());
+        }
+        Some((id, event))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let deadlines = [self.table.next_deadline(), self.time_waits.next_deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+}
