@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bolero::{TypeGenerator, produce};
 use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_sctp::recovery::{ThinConfig, ThinTest};
 use rexmit_sctp::wire::{Chunk, Header, Packet, kind, write_checksum};
 use rexmit_sctp::{
     AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, OutboundMessage, Reliability,
@@ -48,6 +49,9 @@ pub enum Act {
     Abort(bool),
     /// The application of one side begins a new one.
     Connect(bool),
+    /// The application of one side changes the mechanisms for thin streams, of a stream or of the
+    /// association.
+    Thin(bool, u8, u8),
 }
 
 /// What an invented packet is about.
@@ -98,6 +102,23 @@ pub struct Exchange {
     now: Instant,
     sides: [Side; 2],
     captured: VecDeque<Vec<u8>>,
+}
+
+/// A switch for each bit.
+fn thin(switches: u8) -> ThinConfig {
+    let is_on = |bit: u8| switches & (1 << bit) != 0;
+    ThinConfig {
+        test: if is_on(0) { ThinTest::Linux } else { ThinTest::PacketsInFlight },
+        rto_min: is_on(1).then_some(Duration::from_millis(200)),
+        restart_by_age: is_on(2),
+        linear_timeouts: if is_on(3) { 6 } else { 0 },
+        first_indication: is_on(4),
+        max_bundle_packets: if is_on(5) { 2 } else { 0 },
+        max_bundle_bytes: if is_on(0) { 200 } else { 0 },
+        loss_hiding: is_on(3),
+        sack_immediately: is_on(6),
+        heartbeat_samples: is_on(7),
+    }
 }
 
 impl Side {
@@ -254,6 +275,16 @@ impl Exchange {
             Act::Abort(side) => {
                 self.with_newest(*side, |endpoint, id| endpoint.abort(now, id, b"fuzz"));
             }
+            Act::Thin(side, which, switches) => self.with_newest(*side, |endpoint, id| {
+                let _ = match which {
+                    ..100 => endpoint.set_thin(now, id, thin(*switches)),
+                    100..200 => {
+                        let stream = u16::from(which % 4);
+                        endpoint.set_stream_thin(now, id, stream, Some(thin(*switches)))
+                    }
+                    200.. => endpoint.set_stream_thin(now, id, u16::from(which % 4), None),
+                };
+            }),
             Act::Connect(side) => self.sides[usize::from(*side)].connect(now),
         }
         self.settle(0);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Rng, Seed};
 use rexmit_netsim::path::{Delay, PathConfig};
-use rexmit_sctp::recovery::{PROFILES, RecoveryConfig};
+use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig, ThinTest};
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
 
 use crate::paths;
@@ -33,6 +33,13 @@ pub enum Op {
     Abort,
     /// The whole endpoint is lost and begins anew.
     Restart,
+    /// Changes the mechanisms for thin streams: of a stream, or of the association.
+    Thin {
+        /// The stream, which the association may not have.
+        stream: Option<u16>,
+        /// `None` lets the stream count as the association again.
+        thin: Option<ThinConfig>,
+    },
 }
 
 /// Messages sent in one go.
@@ -121,6 +128,7 @@ impl Plan {
             let op = mix.op(&mut rng, max_message);
             steps.push(Step { at, host, pair, op });
         }
+        steps.extend(thin_steps(&mut rng.clone(), pairs, duration_ms));
         steps.sort_by_key(|step| step.at);
         let closer = pick(&mut rng, &[None, Some(0), Some(1)]);
         Self {
@@ -199,6 +207,38 @@ fn first_connects(rng: &mut Rng, pairs: usize, duration_ms: u64) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// In half of the runs the mechanisms for thin streams change now and then.
+fn thin_steps(rng: &mut Rng, pairs: usize, duration_ms: u64) -> Vec<Step> {
+    let count = pick(rng, &[0, 0, 3, 30]);
+    let step = |_| Step {
+        at: Instant::from_millis(rng.below(duration_ms)),
+        host: rng.below(2) as usize,
+        pair: rng.below(pairs as u64) as usize,
+        op: Op::Thin {
+            stream: pick(rng, &[None, Some(0), Some(1), Some(2), Some(60_000)]),
+            thin: if rng.chance(0.2) { None } else { Some(draw_thin(rng)) },
+        },
+    };
+    (0..count).map(step).collect()
+}
+
+/// Any switches.
+fn draw_thin(rng: &mut Rng) -> ThinConfig {
+    let ms = Duration::from_millis;
+    ThinConfig {
+        test: pick(rng, &[ThinTest::PacketsInFlight, ThinTest::PacketsInFlight, ThinTest::Linux]),
+        rto_min: pick(rng, &[None, Some(ms(200)), Some(ms(50))]),
+        restart_by_age: rng.chance(0.5),
+        linear_timeouts: pick(rng, &[0, 1, 6]),
+        first_indication: rng.chance(0.5),
+        max_bundle_packets: pick(rng, &[0, 1, 2, 255]),
+        max_bundle_bytes: pick(rng, &[0, 0, 100, 1000]),
+        loss_hiding: rng.chance(0.3),
+        sack_immediately: rng.chance(0.5),
+        heartbeat_samples: rng.chance(0.5),
+    }
 }
 
 /// How likely each operation is in a run.
@@ -292,6 +332,10 @@ fn draw_association(rng: &mut Rng) -> AssociationConfig {
     let mut recovery = RecoveryConfig::profile(profile).unwrap_or_default();
     recovery.max_burst = pick(rng, &[4, 4, 0, 1]);
     recovery.rto.min = pick(rng, &[recovery.rto.min, ms(100), ms(10)]);
+    if rng.chance(0.4) {
+        recovery.thin = draw_thin(rng);
+        recovery.early_retransmit = rng.chance(0.3);
+    }
     AssociationConfig {
         recovery,
         outbound_streams: pick(rng, &[1, 4, 16, 65_535]),

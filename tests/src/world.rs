@@ -327,6 +327,14 @@ impl Applications<'_> {
                 self.known[index].is_shut_down = true;
                 machine.endpoint.shutdown(now, self.known[index].side.id);
             }
+            (Op::Thin { stream, thin }, Some(index)) => {
+                let id = self.known[index].side.id;
+                // A stream that is not there is refused.
+                let _ = match *stream {
+                    Some(stream) => machine.endpoint.set_stream_thin(now, id, stream, *thin),
+                    None => machine.endpoint.set_thin(now, id, thin.unwrap_or_default()),
+                };
+            }
             (Op::Abort, Some(index)) => {
                 self.known[index].is_aborted = true;
                 machine.endpoint.abort(now, self.known[index].side.id, ABORT_REASON);

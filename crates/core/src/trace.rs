@@ -56,6 +56,11 @@ pub enum SendCause {
     Bundled,
     /// A probe of a closed receive window (RFC 9260 §6.1 A).
     WindowProbe,
+    /// Not acknowledged soon enough, though the window was not used up (Early Fast Retransmit).
+    Early,
+    /// A copy of what is in flight, sent on purpose with new data; as the cause of a loss: one that
+    /// such a copy repaired.
+    Redundant,
 }
 
 /// What happened.
@@ -89,6 +94,15 @@ pub enum TraceEvent {
         /// User data in it, in bytes.
         bytes: u32,
         /// The sequence numbers (unwrapped) in it: lowest and highest of each run, ascending.
+        runs: Vec<(u64, u64)>,
+    },
+    /// A packet that left just now also carries copies of data units that are in flight with others.
+    CopiesSent {
+        /// Its number in the ledger.
+        packet: u64,
+        /// The path's index.
+        path: u8,
+        /// The sequence numbers (unwrapped) of the copies: lowest and highest of each run, ascending.
         runs: Vec<(u64, u64)>,
     },
     /// An acknowledgement arrived and was not stale (RFC 9260 §6.2.1 i).
@@ -132,6 +146,20 @@ pub enum TraceEvent {
         path: u8,
         /// The timeout that applies from here on.
         rto: Duration,
+    },
+    /// A stream became thin, or is no longer, or was judged for the first time. Told only where
+    /// something depends on it.
+    Thin {
+        /// The group of data units: 0, or one that the application singled out.
+        group: u8,
+        /// Whether it is thin now.
+        is_thin: bool,
+        /// Packets in flight.
+        in_flight: u32,
+        /// The fraction of packets judged lost.
+        loss_rate: f64,
+        /// The most packets in flight of a thin stream.
+        bound: f64,
     },
     /// The congestion window or its threshold changed.
     Window {

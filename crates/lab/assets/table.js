@@ -20,6 +20,8 @@ function measures(runs) {
       count("fast rtx", (run) => run.retransmissions.fast_retransmit),
       ...rare("bundled", (run) => run.retransmissions.bundled),
       ...rare("probe", (run) => run.retransmissions.window_probe),
+      ...rare("early", (run) => run.retransmissions.early ?? 0),
+      ...rare("copies on purpose", (run) => run.retransmissions.redundant ?? 0),
       count("spurious", (run) => Object.values(run.spurious).reduce((sum, count) => sum + count, 0))] },
     { name: "On the wire", measures: [
       { ...count("packets", (run) => run.packets), isCompared: true },

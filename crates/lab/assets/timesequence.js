@@ -6,6 +6,8 @@ const CAUSES = {
   fast_retransmit: { colour: "fast", text: "sent again: fast retransmit" },
   bundled: { colour: "fast", text: "sent again: bundled" },
   window_probe: { colour: "probe", text: "sent again: window probe" },
+  early: { colour: "fast", text: "sent again: early" },
+  redundant: { colour: "ack", text: "copied on purpose" },
 };
 
 /** The outline of a mark around the origin, the same on the canvas and in the key. */
@@ -15,6 +17,8 @@ const SHAPES = {
   fast_retransmit: "M0 -7 L7 0 L0 7 L-7 0 Z",
   bundled: "M-7 -2.5 L7 -2.5 L7 2.5 L-7 2.5 Z",
   window_probe: "M-5 -5 L5 -5 L5 5 L-5 5 Z",
+  early: "M0 7 L7 -5.5 L-7 -5.5 Z",
+  redundant: "M-7 -1.5 L7 -1.5 L7 1.5 L-7 1.5 Z",
   delivery: "M-5 0 A5 5 0 1 0 5 0 A5 5 0 1 0 -5 0 Z",
 };
 
@@ -272,7 +276,7 @@ function zoomBar({ chart, whole }) {
     button("whole", "show the whole stall", () => chart.setScale("x", { min: whole[0], max: whole[1] })));
 }
 
-const AGAIN = { timeout: "timeout", fast_retransmit: "fast retransmit", bundled: "taken along", window_probe: "window probe" };
+const AGAIN = { timeout: "timeout", fast_retransmit: "fast retransmit", bundled: "taken along", window_probe: "window probe", early: "early", redundant: "copy" };
 const listed = (words) => words.length < 2 ? words.join("") : words.slice(0, -1).join(", ") + " and " + words.at(-1);
 
 /** What happened to the message, in words. */

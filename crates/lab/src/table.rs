@@ -6,10 +6,14 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::measure::{Comparison, RunResult};
 
-const HEADINGS: [&str; 13] = [
-    "profile", "messages", "p50", "p90", "p99", "p99.9", "max", "timeout", "fast", "bundled",
-    "probe", "spurious", "wire B/B",
-];
+const LATENCIES: [&str; 7] = ["profile", "messages", "p50", "p90", "p99", "p99.9", "max"];
+const AGAIN: [&str; 4] = ["timeout", "fast", "bundled", "probe"];
+const PRICE: [&str; 2] = ["spurious", "wire B/B"];
+
+/// What has a column only if it happened.
+type Rare = (&'static str, fn(&RunResult) -> u64);
+const RARE: [Rare; 2] =
+    [("early", |run| run.retransmissions.early), ("copies", |run| run.retransmissions.redundant)];
 
 /// The table: a row per profile with latencies in milliseconds and the costs beside them, and below
 /// it what the columns mean. Ends with a newline; the same on every terminal.
@@ -17,9 +21,12 @@ const HEADINGS: [&str; 13] = [
 pub fn render(comparison: &Comparison) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(HEADINGS);
+    let mut rare = RARE.to_vec();
+    rare.retain(|(_, count)| comparison.runs.iter().any(|run| count(run) > 0));
+    let names = rare.iter().map(|(name, _)| *name);
+    table.set_header(LATENCIES.into_iter().chain(AGAIN).chain(names).chain(PRICE));
     for run in &comparison.runs {
-        table.add_row(row(run));
+        table.add_row(row(run, &rare));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -31,13 +38,13 @@ pub fn render(comparison: &Comparison) -> String {
     format!("{lines}{}", legend(comparison))
 }
 
-fn row(run: &RunResult) -> Vec<String> {
+fn row(run: &RunResult, rare: &[Rare]) -> Vec<String> {
     let latency = |pick: fn(&crate::measure::LatencySummary) -> Duration| {
         run.latency.as_ref().map_or_else(|| "–".into(), |summary| millis(pick(summary)))
     };
     let again = run.retransmissions;
     let price = run.wire_bytes_per_payload_byte;
-    vec![
+    let mut row = vec![
         run.profile.clone(),
         run.messages.to_string(),
         latency(|l| l.p50),
@@ -49,9 +56,11 @@ fn row(run: &RunResult) -> Vec<String> {
         again.fast_retransmit.to_string(),
         again.bundled.to_string(),
         again.window_probe.to_string(),
-        run.spurious.total().to_string(),
-        price.map_or_else(|| "–".into(), |price| format!("{price:.2}")),
-    ]
+    ];
+    row.extend(rare.iter().map(|(_, count)| count(run).to_string()));
+    row.push(run.spurious.total().to_string());
+    row.push(price.map_or_else(|| "–".into(), |price| format!("{price:.2}")));
+    row
 }
 
 fn millis(duration: Duration) -> String {
@@ -64,6 +73,9 @@ fn legend(comparison: &Comparison) -> String {
          chunks sent again, by cause. spurious: those of them that were needless.\n\
          wire B/B: bytes on the wire per byte of payload.\n",
     );
+    if comparison.runs.iter().any(|run| run.retransmissions.redundant > 0) {
+        legend.push_str("copies: chunks in flight, sent once more beside new ones on purpose.\n");
+    }
     for run in comparison.runs.iter().filter(|run| run.undelivered > 0) {
         legend.push_str(&format!(
             "{}: {} of {} messages were not delivered; the latencies are those of the others.\n",

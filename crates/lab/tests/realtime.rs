@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rexmit_lab::measure::SCHEMA;
-use rexmit_lab::realtime::{Link, Load, Outcome, Progress, RealtimeError, Replay};
+use rexmit_lab::realtime::{Link, Load, Outcome, Progress, RealtimeError, Replay, Transport};
 use rexmit_lab::{report, table};
 
 fn replay() -> Replay {
     Replay {
         load: Load::open("crossfire", Duration::from_secs(2)).unwrap(),
         link: Link { rtt: Duration::from_millis(20), loss: 0.02, ..Link::default() },
+        transport: Transport::Sctp,
         profiles: vec!["rfc9260".into(), "lksctp".into()],
         seed: 5,
         unordered: false,

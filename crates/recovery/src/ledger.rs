@@ -47,6 +47,8 @@ pub struct SentPacket {
     pub bytes: u32,
     /// What became of it.
     pub fate: Fate,
+    /// The groups of its units, a bit each.
+    groups: u32,
 }
 
 /// What is in flight on a path.
@@ -64,6 +66,33 @@ pub struct Ledger {
     first: u64,
     packets: VecDeque<SentPacket>,
     flights: Vec<Flight>,
+    groups: GroupFlights,
+}
+
+/// Packets in flight that carry something of a group of units.
+#[derive(Clone, Debug, Default)]
+struct GroupFlights {
+    /// Of group 0, which is there always.
+    base: u32,
+    /// Of the others, from 1.
+    others: Vec<u32>,
+}
+
+impl GroupFlights {
+    fn of_mut(&mut self, group: u8) -> &mut u32 {
+        let Some(index) = usize::from(group).checked_sub(1) else { return &mut self.base };
+        if index >= self.others.len() {
+            self.others.resize(index + 1, 0);
+        }
+        &mut self.others[index]
+    }
+
+    fn leave(&mut self, mut groups: u32) {
+        while groups != 0 {
+            *self.of_mut(groups.trailing_zeros() as u8) -= 1;
+            groups &= groups - 1;
+        }
+    }
 }
 
 impl Ledger {
@@ -82,6 +111,24 @@ impl Ledger {
     #[must_use]
     pub fn flight(&self, path: u8) -> Flight {
         self.flights[usize::from(path)]
+    }
+
+    /// Packets in flight that carry a unit of `group`, on all paths.
+    #[must_use]
+    pub fn packets_of(&self, group: u8) -> u32 {
+        match usize::from(group).checked_sub(1) {
+            None => self.groups.base,
+            Some(index) => self.groups.others.get(index).copied().unwrap_or(0),
+        }
+    }
+
+    /// The newest packet carries a unit of `group` (below 32).
+    pub fn on_group(&mut self, group: u8) {
+        let Some(packet) = self.packets.back_mut() else { return };
+        if packet.groups & (1 << group) == 0 {
+            packet.groups |= 1 << group;
+            *self.groups.of_mut(group) += 1;
+        }
     }
 
     /// Packets in the ledger, whatever their fate: bounded by what left since the oldest in flight.
@@ -131,6 +178,7 @@ impl Ledger {
             units: 1,
             bytes,
             fate: Fate::InFlight,
+            groups: 0,
         });
         let flight = &mut self.flights[usize::from(path)];
         flight.packets += 1;
@@ -157,8 +205,9 @@ impl Ledger {
             return false;
         }
         packet.fate = fate;
-        let path = usize::from(packet.path);
+        let (path, groups) = (usize::from(packet.path), packet.groups);
         self.flights[path].packets -= 1;
+        self.groups.leave(groups);
         true
     }
 
@@ -213,6 +262,25 @@ mod tests {
         assert!(ledger.on_unit_ended(&ended(8, 0), Fate::Acknowledged));
         assert_eq!(ledger.flight(0), Flight::default());
         assert_eq!(ledger.packet(PacketNumber(0)).unwrap().fate, Fate::Acknowledged);
+    }
+
+    #[test]
+    fn a_packet_is_in_flight_for_each_group_that_it_carries_something_of() {
+        let mut ledger = Ledger::new(1);
+        let counts = |ledger: &Ledger| [0, 1, 2].map(|group| ledger.packets_of(group));
+        ledger.on_sent(Instant::ZERO, 0, SendCause::New, (1, 100));
+        ledger.on_group(0);
+        ledger.on_sent(Instant::ZERO, 0, SendCause::New, (2, 100));
+        ledger.on_group(2);
+        for (unit, group) in [(3, 0), (4, 2)] {
+            ledger.on_bundled(unit, 100);
+            ledger.on_group(group);
+        }
+        assert_eq!(counts(&ledger), [2, 0, 1]);
+        ledger.on_unit_ended(&ended(4, 1), Fate::Acknowledged);
+        assert_eq!(counts(&ledger), [1, 0, 0]);
+        ledger.on_unit_ended(&ended(1, 0), Fate::Acknowledged);
+        assert_eq!(counts(&ledger), [0, 0, 0]);
     }
 
     #[test]

@@ -13,6 +13,9 @@
 //! | `loss::threshold` | missing reports and the threshold that turns them into a loss |
 //! | `loss::scoreboard` | what lies below enough acknowledged units is lost (RFC 6675) |
 //! | `loss::duplicates` | duplicate acknowledgements of a peer without SACK (RFC 6582) |
+//! | `loss::early` | Early Fast Retransmit of FreeBSD |
+//! | `redundancy` | copies sent on purpose with new data, and the losses that they repair |
+//! | `thin` | whether a stream is thin, and what is done while it is |
 //! | `congestion` | the window of a path: what its algorithms share |
 //! | `congestion::{rfc9260, newreno, cubic}` | one algorithm each |
 //! | `spurious` | retransmissions that were not needed, told by duplicate reports |
@@ -23,19 +26,25 @@ mod config;
 mod congestion;
 mod ledger;
 mod loss;
+mod redundancy;
 mod rto_timer;
 mod rtt;
 mod sender;
 mod spurious;
 mod statistics;
+mod thin;
 
-pub use config::{InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig, TCP_PROFILES};
+pub use config::{Field, InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig, TCP_PROFILES};
 pub use congestion::{Acked, CongestionControl, CongestionWindow, TimedOut};
 pub use ledger::{EndedUnit, Fate, Flight, Ledger, PacketNumber, SentPacket};
 pub use loss::LossDetection;
 pub use loss::threshold::MissingReports;
 pub use rto_timer::{RtoTimer, TimerRestart};
 pub use rtt::RttEstimator;
-pub use sender::{AckError, AckOutcome, LossRecovery, TimeoutKind, Unit, UnitState};
+pub use sender::{
+    AckError, AckOutcome, BundleRoom, GroupLimit, LossRecovery, MAX_GROUPS, TimeoutKind, Unit,
+    UnitState,
+};
 pub use spurious::{LOG_CAPACITY, RetransmissionLog};
 pub use statistics::{ByCause, RecoveryStatistics};
+pub use thin::{ThinConfig, ThinInputs, ThinTest, Thinness};

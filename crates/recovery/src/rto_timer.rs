@@ -11,7 +11,7 @@ use crate::{RtoConfig, RttEstimator};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimerRestart {
-    /// Sending that unit again (RFC 9260 §6.1, §6.3.2 R1).
+    /// Sending that unit again (RFC 9260 §6.1, §6.3.2 R1; RFC 6675 §6 allows it).
     #[default]
     OnResend,
     /// Nothing (RFC 6298 §5.1 to §5.3); in a recovery without SACK the first partial
@@ -42,6 +42,16 @@ impl RtoTimer {
     #[must_use]
     pub const fn rto(&self) -> Duration {
         self.rto
+    }
+
+    /// What the timeout would be with `min` for RTO.Min (Petlund 2009 §5.2).
+    #[must_use]
+    pub fn rto_within(&self, min: Duration, config: &RtoConfig) -> Duration {
+        if self.rtt == RttEstimator::Unmeasured {
+            return self.rto;
+        }
+        let base = self.rtt.timeout_within(config, min);
+        base.saturating_mul(1 << self.backoffs.min(31)).min(config.max)
     }
 
     /// The round-trip time behind it.
@@ -97,5 +107,34 @@ mod tests {
         assert_eq!(seen, [1, 2, 4, 8, 16, 32, 60, 60]);
         timer.on_sample(Duration::from_millis(100), &config);
         assert_eq!((timer.rto(), timer.backoffs()), (Duration::from_secs(1), 0));
+    }
+
+    /// Petlund 2009 §5.2: only the lower bound differs; the backoff and RTO.Max are the same.
+    #[test]
+    fn another_lower_bound_changes_nothing_else() {
+        let config = RtoConfig::default();
+        let min = Duration::from_millis(200);
+        let mut timer = RtoTimer::new(&config);
+        assert_eq!(timer.rto_within(min, &config), config.initial);
+        timer.on_timeout(&config);
+        assert_eq!(timer.rto_within(min, &config), 2 * config.initial);
+        for (sample, base) in [(20, 200), (100, 300), (600, 1800)] {
+            let mut timer = RtoTimer::new(&config);
+            timer.on_sample(Duration::from_millis(sample), &config);
+            let within: Vec<_> = (0..9)
+                .map(|_| {
+                    let within = timer.rto_within(min, &config).as_millis() as u64;
+                    timer.on_timeout(&config);
+                    within
+                })
+                .collect();
+            let doubled: Vec<_> = (0..9).map(|n| (base << n).min(60_000)).collect();
+            assert_eq!(within, doubled, "after a sample of {sample} ms");
+            let standard = RtoTimer { backoffs: 3, ..timer.clone() };
+            assert_eq!(
+                standard.rto_within(config.min, &config).as_millis() as u64,
+                8 * base.max(1000)
+            );
+        }
     }
 }

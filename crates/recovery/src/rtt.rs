@@ -47,10 +47,16 @@ impl RttEstimator {
     /// SRTT + max(`min_variation`, 4 · RTTVAR) within the bounds, or RTO.Initial without a sample.
     #[must_use]
     pub fn timeout(&self, config: &RtoConfig) -> Duration {
+        self.timeout_within(config, config.min)
+    }
+
+    /// The same with `min` for RTO.Min.
+    #[must_use]
+    pub fn timeout_within(&self, config: &RtoConfig, min: Duration) -> Duration {
         match *self {
             Self::Unmeasured => config.initial,
             Self::Measured { srtt, rttvar, .. } => {
-                (srtt + config.min_variation.max(4 * rttvar)).clamp(config.min, config.max)
+                (srtt + config.min_variation.max(4 * rttvar)).max(min).min(config.max)
             }
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! A receiver that reports a unit as a duplicate has received two copies, so the judgement that
 //! made the sender repeat it was wrong. The log remembers which packets were judged lost; a
-//! duplicate report for a unit clears the oldest such judgement about it.
+//! duplicate report for a unit clears the oldest such judgement about it. Copies that were sent on
+//! purpose are remembered, too: a report that one of them explains is no sign of anything.
 
 use std::collections::BTreeMap;
 
@@ -29,13 +30,21 @@ impl RetransmissionLog {
         self.judged.insert((unit, packet), cause);
     }
 
+    /// `packet` carries a copy of `unit` beside new data.
+    pub fn on_copied(&mut self, unit: u64, packet: PacketNumber) {
+        self.on_retransmitted(unit, packet, SendCause::Redundant);
+    }
+
     /// The receiver reports `unit` as a duplicate: the packet wrongly judged lost and why it was,
-    /// if this is known.
+    /// if this is known, and no copy sent on purpose explains the report.
     pub fn on_duplicate_report(&mut self, unit: u64) -> Option<(PacketNumber, SendCause)> {
         let of_unit = (unit, PacketNumber(0))..=(unit, PacketNumber(u64::MAX));
-        let (&key, &cause) = self.judged.range(of_unit).next()?;
+        let is_copy = |(_, cause): &(_, &SendCause)| **cause == SendCause::Redundant;
+        let mut known = self.judged.range(of_unit);
+        let first = known.clone().find(is_copy).or_else(|| known.next());
+        let (key, cause) = first.map(|(&key, &cause)| (key, cause))?;
         self.judged.remove(&key);
-        Some((key.1, cause))
+        (cause != SendCause::Redundant).then_some((key.1, cause))
     }
 }
 
@@ -53,6 +62,16 @@ mod tests {
         assert_eq!(report(&mut log), Some((PacketNumber(1), SendCause::FastRetransmit)));
         assert_eq!(report(&mut log), Some((PacketNumber(9), SendCause::Timeout)));
         assert_eq!(report(&mut log), None);
+    }
+
+    #[test]
+    fn copies_sent_on_purpose_explain_as_many_reports() {
+        let mut log = RetransmissionLog::default();
+        log.on_copied(5, PacketNumber(2));
+        log.on_copied(5, PacketNumber(3));
+        log.on_retransmitted(5, PacketNumber(1), SendCause::Timeout);
+        let reports = [(); 4].map(|()| log.on_duplicate_report(5));
+        assert_eq!(reports, [None, None, Some((PacketNumber(1), SendCause::Timeout)), None]);
     }
 
     #[test]

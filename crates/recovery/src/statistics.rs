@@ -16,13 +16,19 @@ pub struct ByCause {
     pub bundled: u64,
     /// A probe of a closed window.
     pub window_probe: u64,
+    /// Early Fast Retransmit.
+    #[serde(default)]
+    pub early: u64,
+    /// Copies sent on purpose beside new data: no retransmissions.
+    #[serde(default)]
+    pub redundant: u64,
 }
 
 impl ByCause {
-    /// All causes together.
+    /// All retransmissions together; copies sent on purpose are none.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.timeout + self.fast_retransmit + self.bundled + self.window_probe
+        self.timeout + self.fast_retransmit + self.bundled + self.window_probe + self.early
     }
 
     /// Adds one unit that was sent because of `cause`; new data are no repetition.
@@ -33,6 +39,8 @@ impl ByCause {
             SendCause::FastRetransmit => self.fast_retransmit += 1,
             SendCause::Bundled => self.bundled += 1,
             SendCause::WindowProbe => self.window_probe += 1,
+            SendCause::Early => self.early += 1,
+            SendCause::Redundant => self.redundant += 1,
         }
     }
 }
@@ -43,6 +51,8 @@ impl AddAssign for ByCause {
         self.fast_retransmit += other.fast_retransmit;
         self.bundled += other.bundled;
         self.window_probe += other.window_probe;
+        self.early += other.early;
+        self.redundant += other.redundant;
     }
 }
 
@@ -63,6 +73,12 @@ pub struct RecoveryStatistics {
     pub timeouts: u64,
     /// Entries into fast recovery.
     pub fast_recoveries: u64,
+    /// Bytes of units that were copied on purpose.
+    pub redundant_bytes: u64,
+    /// Packets whose loss such a copy repaired.
+    pub packets_repaired: u64,
+    /// How often a stream with thin mechanisms went from thin to thick or back.
+    pub thin_changes: u64,
 }
 
 impl RecoveryStatistics {
@@ -79,15 +95,29 @@ mod tests {
 
     #[test]
     fn each_cause_has_its_own_count_and_new_data_has_none() {
-        use SendCause::{Bundled, FastRetransmit, New, Timeout, WindowProbe};
+        use SendCause::{Bundled, Early, FastRetransmit, New, Redundant, Timeout, WindowProbe};
         let mut counts = ByCause::default();
-        for (cause, times) in
-            [(New, 100), (Timeout, 3), (FastRetransmit, 5), (Bundled, 7), (WindowProbe, 11)]
-        {
+        let sent = [
+            (New, 100),
+            (Timeout, 3),
+            (FastRetransmit, 5),
+            (Bundled, 7),
+            (WindowProbe, 11),
+            (Early, 13),
+            (Redundant, 200),
+        ];
+        for (cause, times) in sent {
             (0..times).for_each(|_| counts.count(cause));
         }
-        let expected = ByCause { timeout: 3, fast_retransmit: 5, bundled: 7, window_probe: 11 };
+        let expected = ByCause {
+            timeout: 3,
+            fast_retransmit: 5,
+            bundled: 7,
+            window_probe: 11,
+            early: 13,
+            redundant: 200,
+        };
         assert_eq!(counts, expected);
-        assert_eq!(counts.total(), 26);
+        assert_eq!(counts.total(), 39, "copies on purpose are no retransmissions");
     }
 }

@@ -96,9 +96,9 @@ pub use error::{BindError, ConnectError};
 pub use event::Event;
 pub use rexmit_core::{Instant, trace};
 pub use rexmit_netsim::path;
-pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig};
+pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
     AssociationConfig, AssociationStatistics, CloseReason, ConfigError, EndpointConfig, FailReason,
     InboundMessage, MessageId, OutboundMessage, PathStatistics, Reliability, ResetError,
-    Scheduling, SendError, Traffic, recovery,
+    Scheduling, SendError, ThinError, Traffic, recovery,
 };

@@ -47,6 +47,29 @@ pub enum ConnectError {
     Config(#[from] crate::ConfigError),
 }
 
+/// Why the mechanisms for thin streams do not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ThinError {
+    /// The id names no association (any more).
+    #[error("there is no such association")]
+    UnknownAssociation,
+    /// The stream does not exist.
+    #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
+    InvalidStream {
+        /// How many outgoing streams there are.
+        streams: u16,
+    },
+    /// So many streams of the association had mechanisms of their own.
+    #[error("at most {limit} streams of an association can be singled out")]
+    TooManyStreams {
+        /// How many can.
+        limit: usize,
+    },
+    /// The values make no sense.
+    #[error("RTO.Min of thin streams is zero or above a minute")]
+    Invalid,
+}
+
 /// Why streams are not reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResetError {

@@ -41,7 +41,7 @@ pub use config::{
     MAX_SACK_DELAY, MIN_PACKET_BYTES, MIN_RECEIVE_BUFFER_BYTES,
 };
 pub use endpoint::{AssociationId, Endpoint};
-pub use error::{ConnectError, ResetError, SendError};
+pub use error::{ConnectError, ResetError, SendError, ThinError};
 pub use event::{CloseReason, Event, FailReason};
 pub use message::{InboundMessage, MessageId, OutboundMessage, Reliability};
 pub use rexmit_recovery as recovery;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rexmit_recovery::RecoveryStatistics;
+use rexmit_recovery::{RecoveryStatistics, Thinness};
 use serde::Serialize;
 
 /// Counters of an association, from its start, and its present state.
@@ -14,6 +14,10 @@ pub struct AssociationStatistics {
     pub traffic: Traffic,
     /// What was lost and sent again.
     pub recovery: RecoveryStatistics,
+    /// Whether the association is thin, but for the streams that were singled out.
+    pub thin: Thinness,
+    /// The same of each stream that was singled out, by number.
+    pub thin_streams: Vec<(u16, Thinness)>,
     /// Bytes accepted from the application and not yet acknowledged.
     pub send_buffered_bytes: usize,
     /// Bytes received and not yet taken by the application.

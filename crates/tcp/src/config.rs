@@ -66,7 +66,8 @@ pub struct ConnectionConfig {
     pub timestamps: bool,
     /// Offer selective acknowledgements (RFC 2018), and report duplicates with them (RFC 2883).
     pub sack: bool,
-    /// Hold back small segments while something is unacknowledged (RFC 9293 §3.7.4).
+    /// Hold back small segments while something is unacknowledged (RFC 9293 §3.7.4); not while the
+    /// connection is thin, if [`recovery`](Self::recovery) says so.
     pub nagle: bool,
     /// How long an acknowledgement may wait (RFC 9293 §3.8.6.3); zero never waits. The default of
     /// 40 ms lies far below the 500 ms allowed, because a thin stream has no second segment that

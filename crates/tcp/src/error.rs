@@ -46,6 +46,17 @@ pub enum ConnectError {
     Config(#[from] crate::ConfigError),
 }
 
+/// Why the mechanisms for thin streams do not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ThinError {
+    /// The id names no connection (any more).
+    #[error("there is no such connection")]
+    UnknownConnection,
+    /// The values make no sense.
+    #[error("RTO.Min of thin streams is zero or above a minute")]
+    Invalid,
+}
+
 /// Why nobody can listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListenError {

@@ -65,6 +65,10 @@
 //! - §3.7.4: a small segment waits, even without Nagle's algorithm, while 2048 are outstanding.
 //! - RFC 5681 §3.2: segments lost side by side leave again in one where they fit, and new data fill
 //!   it up.
+//! - Petlund 2008 (RDB): while a connection is thin and its configuration says so, new data take
+//!   along what is outstanding, and so does what leaves again. A loss repaired that way is answered
+//!   as any other, if the peer reports duplicates; from one that does not, an acknowledgement of two
+//!   segments at once is taken for such a loss.
 //! - RFC 6675 §4: each segment that was reported counts as a sequence of its own, so that three
 //!   small ones above a hole make it lost.
 //! - RFC 6298 §5.3: an acknowledgement that ends within a segment does not restart the timer.
@@ -86,7 +90,7 @@ pub use config::{
 };
 pub use connection::State;
 pub use endpoint::{ConnectionId, Endpoint};
-pub use error::{ConnectError, ListenError, ReceiveError, SendError};
+pub use error::{ConnectError, ListenError, ReceiveError, SendError, ThinError};
 pub use event::{CloseReason, Event};
 pub use rexmit_recovery as recovery;
 pub use statistics::{ConnectionStatistics, EndpointStatistics, Traffic};

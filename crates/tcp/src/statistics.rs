@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rexmit_recovery::RecoveryStatistics;
+use rexmit_recovery::{RecoveryStatistics, Thinness};
 use serde::Serialize;
 
 /// Counters of a connection, from its start, and its present state.
@@ -13,9 +13,11 @@ pub struct ConnectionStatistics {
     pub traffic: Traffic,
     /// What was lost and sent again.
     pub recovery: RecoveryStatistics,
+    /// Whether the connection is thin, and what says so.
+    pub thin: Thinness,
     /// Smoothed round-trip time, if measured.
     pub srtt: Option<Duration>,
-    /// Retransmission timeout.
+    /// Retransmission timeout, as it applies now.
     pub rto: Duration,
     /// Congestion window in bytes.
     pub cwnd: u64,
@@ -38,6 +40,8 @@ pub struct Traffic {
     pub segments_sent: u64,
     /// Bytes of these, TCP headers included.
     pub bytes_sent: u64,
+    /// Segments with new data that also carried data which were outstanding (RDB).
+    pub redundant_segments_sent: u64,
     /// Segments received, of any kind.
     pub segments_received: u64,
     /// Bytes of these, TCP headers included.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rexmit_lab::realtime::{
-    Link, Load, LoadError, Outcome as Measured, Progress, RealtimeError, Replay, all_profiles,
+    Link, Load, LoadError, Outcome as Measured, Progress, RealtimeError, Replay, Transport,
 };
 use rexmit_lab::{finding, report, table};
 
@@ -23,13 +23,21 @@ use crate::values;
 /// Everything runs on this machine, over real UDP sockets, without privileges. A server sends what
 /// the game's server sent to two of its players; the table and the report tell what each message
 /// waited for.
+///
+/// With --tcp our TCP sends to the kernel's, which needs /dev/net/tun, and either root or a system
+/// that gives its users namespaces.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit demo
   rexmit demo --duration 2min --loss 1% --burst 3
   rexmit demo --trace ssh --profile rfc9260,lksctp --report ssh.html
+  rexmit demo --tcp --trace bzflag-tcp
   rexmit demo --json | jq '.runs[] | {profile, latency}'"))]
 pub(crate) struct Arguments {
+    /// Compare TCP instead of SCTP: ours sends, the kernel's receives, over TUN devices in
+    /// namespaces of their own.
+    #[arg(long, conflicts_with = "unordered")]
+    tcp: bool,
     /// How much of the trace to replay, from its middle.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::interval)]
     duration: Duration,
@@ -48,7 +56,8 @@ pub(crate) struct Arguments {
     /// Let so many packets take a quarter of the round-trip time longer, so that others pass them.
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = values::probability)]
     reorder: f64,
-    /// Recovery profiles to compare, all if none is named (see `rexmit profiles`).
+    /// Recovery profiles to compare [default: rfc9260, lksctp, thin, thin-bundling; with --tcp
+    /// tcp-newreno, tcp-sack, tcp-thin, tcp-thin-rdb] (see `rexmit profiles`).
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     profile: Vec<String>,
     /// What to replay: bzflag-tcp, crossfire, ssh, vnc, or a file (CSV trace, pcap or pcapng).
@@ -80,6 +89,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if let Some(path) = &report {
         check_writable(path).map_err(|error| unwritable(path, &error))?;
     }
+    if replay.transport == Transport::Tcp {
+        super::networks::permit()?;
+    }
     let bars = Bars::new(&replay, json);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let watch = Arc::clone(&bars);
@@ -98,10 +110,13 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 
 fn replay(arguments: Arguments) -> Result<Replay, Failure> {
     let Arguments { rtt, loss, burst, jitter, reorder, .. } = arguments;
-    let profiles = if arguments.profile.is_empty() { all_profiles() } else { arguments.profile };
+    let transport = if arguments.tcp { Transport::Tcp } else { Transport::Sctp };
+    let standard = || transport.compared().map(String::from).to_vec();
+    let profiles = if arguments.profile.is_empty() { standard() } else { arguments.profile };
     Ok(Replay {
         load: Load::open(&arguments.trace, arguments.duration)?,
         link: Link { rtt, loss, burst, jitter, reorder },
+        transport,
         profiles,
         seed: arguments.seed,
         unordered: arguments.unordered,
@@ -159,7 +174,10 @@ impl From<LoadError> for Failure {
 impl From<RealtimeError> for Failure {
     fn from(error: RealtimeError) -> Self {
         match error {
-            RealtimeError::UnknownProfile { .. } => Self::new(Kind::Usage, error),
+            RealtimeError::UnknownProfile { .. } | RealtimeError::Unordered => {
+                Self::new(Kind::Usage, error)
+            }
+            RealtimeError::Network(error) => error.into(),
             RealtimeError::Emulator(error) => error.into(),
             RealtimeError::Bind(error) => error.into(),
             error => Self::new(Kind::Failed, error),

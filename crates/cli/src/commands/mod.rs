@@ -6,6 +6,7 @@ mod demo;
 mod emulate;
 mod listen;
 mod man;
+mod networks;
 mod perf;
 mod profiles;
 mod trace;

@@ -62,5 +62,19 @@ fn profiles_are_told_field_by_field() {
     assert_eq!(json[0]["name"], "lksctp");
     assert_eq!(json[0]["recovery"]["missing_reports"], 3);
     assert_eq!(json[0]["recovery"]["rto"]["initial"]["secs"], 3);
+    assert!(text.contains("tcp-thin-rdb") && text.contains("thin.linear_timeouts"), "{text}");
     run("profiles fast").assert_failed(2, "there is no profile `fast`: there are rfc9260");
+}
+
+#[test]
+fn two_profiles_are_told_apart() {
+    let text = run("profiles lksctp thin").text();
+    assert!(text.contains("M1: RTO.Min while thin") && !text.contains("rto.initial"), "{text}");
+    let json = run("profiles freebsd freebsd-efr --json").json();
+    let want = serde_json::json!({"name": "early_retransmit", "values": ["off", "on"]});
+    assert_eq!(json["differences"].as_array().map(Vec::len), Some(1), "{json}");
+    assert_eq!(json["differences"][0]["name"], want["name"]);
+    assert_eq!(json["differences"][0]["values"], want["values"]);
+    assert!(run("profiles thin thin").text().contains("are the same"));
+    run("profiles thin fast").assert_failed(2, "there is no profile `fast`");
 }

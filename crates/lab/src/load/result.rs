@@ -104,8 +104,16 @@ impl Sent {
             ("sent again: fast retransmit", again.fast_retransmit.to_string()),
             ("sent again: bundled", again.bundled.to_string()),
             ("sent again: window probe", again.window_probe.to_string()),
-            ("of these spurious", spurious.total().to_string()),
         ]);
+        let rare = [("sent again: early", again.early), ("of these spurious", spurious.total())];
+        rows.extend(
+            rare.iter()
+                .filter(|(name, count)| *count > 0 || name.starts_with("of"))
+                .map(|&(name, count)| (name, count.to_string())),
+        );
+        if again.redundant > 0 {
+            rows.push(("copied on purpose", again.redundant.to_string()));
+        }
         let mut text = aligned(rows);
         if self.undelivered > 0 || self.broken > 0 {
             let Self { undelivered, broken, .. } = self;

@@ -59,8 +59,14 @@ mod tests {
 
     #[test]
     fn the_counts_of_two_associations_add_up() {
-        let by_cause =
-            |n| ByCause { timeout: n, fast_retransmit: n + 1, bundled: n + 2, window_probe: n + 3 };
+        let by_cause = |n| ByCause {
+            timeout: n,
+            fast_retransmit: n + 1,
+            bundled: n + 2,
+            window_probe: n + 3,
+            early: n + 4,
+            redundant: n + 5,
+        };
         let counters = |n| Counters {
             retransmissions: by_cause(n),
             spurious: by_cause(2 * n),
@@ -74,6 +80,8 @@ mod tests {
             fast_retransmit: n + 2,
             bundled: n + 4,
             window_probe: n + 6,
+            early: n + 8,
+            redundant: n + 10,
         };
         let expected = Counters {
             retransmissions: double(30),

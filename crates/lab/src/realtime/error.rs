@@ -4,18 +4,46 @@ use std::io;
 use std::time::Duration;
 
 use rexmit::emulator::EmulatorError;
+use rexmit::tcp::{ListenError, OpenError};
+use rexmit::tun::TunError;
 use rexmit::{BindError, ConnectError, SendError};
 use rexmit_sctp::CloseReason;
 use thiserror::Error;
+
+use super::Transport;
 
 /// Why there is no comparison.
 #[derive(Debug, Error)]
 pub enum RealtimeError {
     /// No profile of that name.
-    #[error("there is no recovery profile `{name}`: there are {}", super::all_profiles().join(", "))]
+    #[error("there is no recovery profile `{name}`: there are {}", transport.names())]
     UnknownProfile {
         /// The name.
         name: String,
+        /// Whose profile it should be.
+        transport: Transport,
+    },
+    /// Over TCP messages arrive in order.
+    #[error("TCP delivers in order: choose SCTP for unordered messages")]
+    Unordered,
+    /// No network for TCP.
+    #[error(transparent)]
+    Network(#[from] TunError),
+    /// No TCP on it.
+    #[error(transparent)]
+    Stack(#[from] OpenError),
+    /// Nobody can listen on it.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// A TCP connection did not come about, or ended before its time.
+    #[error(
+        "{profile}: a connection was lost ({source}), so there is nothing to compare: choose less loss"
+    )]
+    ConnectionLost {
+        /// The profile.
+        profile: String,
+        /// How it ended.
+        source: io::Error,
     },
     /// The emulator did not start.
     #[error(transparent)]

@@ -1,5 +1,6 @@
 //! One association of a lane: sends each message at its time, and checks and times what arrives.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::{RealtimeError, Span};
 use crate::measure::{LatencyDistribution, MessageRecord};
 
 /// How often to look whether the last acknowledgements have come.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// All messages go over this stream, as a game's do over its one connection.
 const STREAM: u16 = 0;
@@ -40,6 +41,15 @@ pub(super) struct Finished {
     pub(super) lateness: LatencyDistribution,
     /// Still open, so that no end of one flow is measured while another goes on.
     pub(super) ends: [Association; 2],
+}
+
+/// Waits until `at`.
+pub(super) async fn until(alarm: &mut clock::Alarm, at: Instant) -> io::Result<()> {
+    while clock::now() < at {
+        alarm.arm(at);
+        alarm.expired().await?;
+    }
+    Ok(())
 }
 
 impl Flow {
@@ -75,10 +85,7 @@ impl Flow {
         let mut alarm = clock::Alarm::new()?;
         for (number, message) in (0..).zip(&self.messages) {
             let at = start + message.at;
-            while clock::now() < at {
-                alarm.arm(at);
-                alarm.expired().await?;
-            }
+            until(&mut alarm, at).await?;
             lateness.record(clock::now() - at);
             let message = OutboundMessage {
                 ppid: number,

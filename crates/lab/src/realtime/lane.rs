@@ -7,15 +7,14 @@ use std::time::Duration;
 use rexmit::emulator::{Emulator, EmulatorConfig, EmulatorStatistics};
 use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, clock};
 use rexmit_core::Seed;
-use rexmit_sctp::recovery::PROFILES;
 use tokio::task::JoinSet;
 
 use super::flow::{Flow, OnDelivery};
-use super::{RealtimeError, Replay, Span, in_order};
+use super::{RealtimeError, Replay, Span, Transport, in_order};
 use crate::measure::{Counters, LatencyDistribution, Recorder, Run};
 
 /// How long an association may take to come about: several lost packets of its set-up.
-const SET_UP_PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const SET_UP_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The clients' SCTP ports count from here: behind the emulator they share an address, so the
 /// server tells them apart by port.
@@ -92,9 +91,8 @@ impl Lane {
             flows.spawn(async move { Ok((index, flow.run(span, on_delivery).await?)) });
         }
         let finished = in_order(flows).await?;
-        let about = PROFILES.iter().find(|(name, _)| *name == self.profile);
         let mut run = Run {
-            about: about.map_or("", |(_, about)| about).to_owned(),
+            about: Transport::Sctp.about(&self.profile),
             profile: self.profile,
             started: span.0,
             ended: clock::now(),

@@ -8,6 +8,9 @@
 //! # What is measured
 //!
 //! - The server's profile is what is compared: the messages go from the server to the clients.
+//! - Over TCP ours sends and the kernel's receives, in namespaces, with Nagle's algorithm off in every
+//!   lane as games switch it off; the trace's lengths cut the stream into messages. The rest is the
+//!   same, but for what follows of SCTP.
 //! - A message of the trace is a message of SCTP, of the same length. The payload protocol
 //!   identifier carries its number, so that even messages of one byte arrive by name; the content is
 //!   made up and checked. Each must be delivered exactly once, and in order unless
@@ -23,6 +26,8 @@ mod lane;
 mod link;
 mod load;
 mod records;
+mod tcp;
+mod transport;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +36,6 @@ use std::time::Duration;
 use rexmit::emulator::EmulatorStatistics;
 use rexmit::{AssociationConfig, clock};
 use rexmit_core::Instant;
-use rexmit_sctp::recovery::PROFILES;
 use tokio::task::JoinSet;
 
 use crate::measure::{Comparison, LatencyDistribution};
@@ -39,6 +43,7 @@ pub use error::RealtimeError;
 use lane::{Lane, LaneOutcome};
 pub use link::Link;
 pub use load::{BUNDLED, Bundled, Load, LoadError, MAX_FLOWS};
+pub use transport::Transport;
 
 /// From when the last lane is ready to the first message.
 const HEAD_START: Duration = Duration::from_millis(50);
@@ -54,6 +59,8 @@ pub struct Replay {
     pub load: Load,
     /// The link between server and clients.
     pub link: Link,
+    /// What carries the messages.
+    pub transport: Transport,
     /// The names of the recovery profiles, a lane for each.
     pub profiles: Vec<String>,
     /// The seed of the emulators.
@@ -79,6 +86,38 @@ pub enum Progress {
     },
 }
 
+/// A lane, whatever its protocol.
+enum AnyLane {
+    Sctp(Lane),
+    Tcp(tcp::Lane),
+}
+
+impl AnyLane {
+    async fn set_up(name: String, replay: &Replay) -> Result<Self, RealtimeError> {
+        match replay.transport {
+            Transport::Sctp => {
+                let config = AssociationConfig::profile(&name).ok_or_else(|| {
+                    let transport = Transport::Sctp;
+                    RealtimeError::UnknownProfile { name: name.clone(), transport }
+                })?;
+                Lane::set_up(name, config, replay).await.map(Self::Sctp)
+            }
+            Transport::Tcp => tcp::Lane::set_up(name, replay).await.map(Self::Tcp),
+        }
+    }
+
+    async fn run(
+        self,
+        span: Span,
+        on_delivery: flow::OnDelivery,
+    ) -> Result<LaneOutcome, RealtimeError> {
+        match self {
+            Self::Sctp(lane) => lane.run(span, on_delivery).await,
+            Self::Tcp(lane) => lane.run(span, on_delivery).await,
+        }
+    }
+}
+
 /// Is told of progress, on the runtime's threads.
 pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
 
@@ -102,11 +141,9 @@ impl Outcome {
     }
 }
 
-/// The names of all profiles, in the order in which they are compared.
-#[must_use]
-pub fn all_profiles() -> Vec<String> {
-    PROFILES.iter().map(|(name, _)| (*name).to_owned()).collect()
-}
+/// The profiles that are compared if nobody names others: the standard, what Linux does, and what is
+/// done for thin streams.
+pub const COMPARED: [&str; 4] = ["rfc9260", "lksctp", "thin", "thin-bundling"];
 
 impl Replay {
     /// Sets up the lanes, replays the messages in real time and measures.
@@ -135,13 +172,14 @@ impl Replay {
     }
 
     /// A lane for each profile, with its associations established.
-    async fn set_up(&self) -> Result<Vec<Lane>, RealtimeError> {
+    async fn set_up(&self) -> Result<Vec<AnyLane>, RealtimeError> {
+        if self.unordered && self.transport == Transport::Tcp {
+            return Err(RealtimeError::Unordered);
+        }
         let mut lanes = JoinSet::new();
         for (index, name) in self.profiles.iter().enumerate() {
             let (name, replay) = (name.clone(), self.clone());
-            let config = AssociationConfig::profile(&name)
-                .ok_or_else(|| RealtimeError::UnknownProfile { name: name.clone() })?;
-            lanes.spawn(async move { Ok((index, Lane::set_up(name, config, &replay).await?)) });
+            lanes.spawn(async move { Ok((index, AnyLane::set_up(name, &replay).await?)) });
         }
         in_order(lanes).await
     }
@@ -167,14 +205,14 @@ impl Replay {
         let title = format!("{name}, from a server to its clients over {}", self.link);
         let comparison = Comparison::new(title, self.seed)
             .with("traffic", format!("trace {name}, server to client"))
-            .with("associations", flows.len().to_string())
+            .with(self.transport.peers(), flows.len().to_string())
             .with("duration", format!("{:.0} s", duration.as_secs_f64()))
             .with("delivery", if self.unordered { "unordered" } else { "ordered" });
         self.link
             .parameters()
             .into_iter()
             .fold(comparison, |comparison, (name, value)| comparison.with(name, value))
-            .with("on the wire", "both directions, with UDP and IPv4 headers")
+            .with("on the wire", self.transport.headers())
     }
 }
 

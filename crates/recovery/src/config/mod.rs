@@ -1,13 +1,15 @@
 //! A recovery configuration is a plain value: one field per mechanism, and named profiles that are
 //! values of it.
 
+mod fields;
 mod profiles;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CongestionControl, LossDetection, TimerRestart};
+use crate::{CongestionControl, LossDetection, ThinConfig, TimerRestart};
+pub use fields::Field;
 pub use profiles::{PROFILES, TCP_PROFILES};
 
 /// How the retransmission timeout is made (RFC 9260 §6.3.1, §16; RFC 6298 §2).
@@ -65,6 +67,12 @@ pub struct RecoveryConfig {
     /// A retransmission takes along other outstanding units that fit, though they are not judged
     /// lost (Petlund 2009 §3: the behaviour of lksctp).
     pub bundle_outstanding: bool,
+    /// Early Fast Retransmit of FreeBSD: while cwnd exceeds what is in flight, a unit that is not
+    /// acknowledged SRTT + RTTVAR after its first sending leaves again; cwnd falls by a packet
+    /// (Petlund 2009 §2).
+    pub early_retransmit: bool,
+    /// What is done besides while a stream is thin.
+    pub thin: ThinConfig,
 }
 
 impl Default for RtoConfig {
@@ -95,6 +103,8 @@ impl Default for RecoveryConfig {
             initial_window_bytes: 4404,
             single_packet_after_timeout: true,
             bundle_outstanding: false,
+            early_retransmit: false,
+            thin: ThinConfig::OFF,
         }
     }
 }
@@ -128,6 +138,7 @@ impl RecoveryConfig {
             (self.missing_reports == 0, "zero missing reports would make everything a loss"),
             (self.initial_window_packets == 0, "the initial window holds no packet"),
             (rto.min_variation > rto.max, "the variation's lower bound is above RTO.Max"),
+            (!self.thin.is_valid(), "RTO.Min of thin streams is zero or above a minute"),
         ];
         match checks.iter().find(|(bad, _)| *bad) {
             Some((_, why)) => Err(InvalidRecovery(why)),

@@ -3,13 +3,19 @@
 use std::time::Duration;
 
 use super::{RecoveryConfig, RtoConfig};
-use crate::{CongestionControl, LossDetection, TimerRestart};
+use crate::{CongestionControl, LossDetection, ThinConfig, TimerRestart};
 
 /// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
 pub const PROFILES: &[(&str, &str)] = &[
     ("rfc9260", "RFC 9260 with its suggested values"),
     ("lksctp", "Linux: RTO.initial 3 s, outstanding data bundled into retransmissions"),
     ("freebsd", "FreeBSD 6.2: RTO.initial 3 s, otherwise as rfc9260"),
+    ("freebsd-efr", "freebsd with Early Fast Retransmit"),
+    ("thin", "lksctp with the four mechanisms for thin streams (Petlund 2009)"),
+    (
+        "thin-bundling",
+        "thin; copies of what is in flight beside new data; acknowledgements at once",
+    ),
 ];
 
 /// The names that [`RecoveryConfig::tcp_profile`] knows, for TCP, with a line on each.
@@ -17,6 +23,8 @@ pub const TCP_PROFILES: &[(&str, &str)] = &[
     ("tcp-sack", "the RFCs of today: SACK scoreboard, NewReno, RTO of 1 s at least"),
     ("tcp-cubic", "CUBIC over tcp-sack, with the RTO bounds of Linux"),
     ("tcp-newreno", "TCP of 2009 without SACK: NewReno, RTO.initial 3 s, small initial window"),
+    ("tcp-thin", "tcp-cubic with the four mechanisms for thin streams (Petlund 2008)"),
+    ("tcp-thin-rdb", "tcp-thin with Redundant Data Bundling: the packet before goes with the next"),
 ];
 
 impl RecoveryConfig {
@@ -34,6 +42,16 @@ impl RecoveryConfig {
                 ..Self::default()
             }),
             "freebsd" => Some(Self { rto: slow_start_of_timer, ..Self::default() }),
+            "freebsd-efr" => Some(Self { early_retransmit: true, ..Self::profile("freebsd")? }),
+            "thin" => Some(Self { thin: ThinConfig::M1_TO_M4, ..Self::profile("lksctp")? }),
+            "thin-bundling" => Some(Self {
+                thin: ThinConfig {
+                    max_bundle_packets: 2,
+                    sack_immediately: true,
+                    ..ThinConfig::M1_TO_M4
+                },
+                ..Self::profile("thin")?
+            }),
             _ => None,
         }
     }
@@ -56,6 +74,18 @@ impl RecoveryConfig {
                 initial_window_bytes: 4380,
                 ..Self::tcp_sack()
             }),
+            "tcp-thin" => Some(Self {
+                // RFC 6675 §6 allows it, and Linux does it: the first indication leaves so little of
+                // the timeout that it would expire before the answer.
+                timer_restart: TimerRestart::OnResend,
+                thin: ThinConfig { no_delay: true, ..ThinConfig::M1_TO_M4 },
+                ..Self::tcp_profile("tcp-cubic")?
+            }),
+            "tcp-thin-rdb" => {
+                let tcp_thin = Self::tcp_profile("tcp-thin")?;
+                let thin = ThinConfig { max_bundle_packets: 1, ..tcp_thin.thin };
+                Some(Self { thin, ..tcp_thin })
+            }
             _ => None,
         }
     }
@@ -75,6 +105,8 @@ impl RecoveryConfig {
             initial_window_bytes: 14_600,
             single_packet_after_timeout: false,
             bundle_outstanding: false,
+            early_retransmit: false,
+            thin: ThinConfig::OFF,
         }
     }
 }

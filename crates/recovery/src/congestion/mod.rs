@@ -186,6 +186,14 @@ impl CongestionWindow {
         algorithm.on_timeout(window, timed_out);
     }
 
+    /// What was not acknowledged soon enough is sent again early: a packet less, and no slow start
+    /// (Petlund 2009 §2, Early Fast Retransmit).
+    pub fn on_early_retransmit(&mut self) {
+        let window = &mut self.window;
+        window.cwnd = window.cwnd.saturating_sub(window.packet).max(window.packet);
+        window.ssthresh = window.ssthresh.min(window.cwnd - 1);
+    }
+
     /// A recovery without SACK ends with `flight` bytes in flight: no burst of what the window
     /// would hold (RFC 6582 §3.2 step 3, full acknowledgement, option 1).
     pub fn on_recovery_left(&mut self, flight: u64) {

@@ -1,6 +1,7 @@
 //! Detectors of loss.
 
 pub(crate) mod duplicates;
+pub(crate) mod early;
 pub(crate) mod scoreboard;
 pub(crate) mod threshold;
 

@@ -74,6 +74,13 @@ impl Scoreboard {
         self.rescue_rxt = first;
     }
 
+    /// A recovery up to `exit` begins whose loss is repaired: nothing above `cumulative` was sent
+    /// again in it, and nothing needs a rescue.
+    pub(crate) const fn on_repaired(&mut self, cumulative: u64, exit: u64) {
+        self.high_rxt = cumulative;
+        self.rescue_rxt = exit;
+    }
+
     /// `unit` was sent again in recovery.
     pub(crate) fn on_resent(&mut self, unit: u64) {
         self.high_rxt = self.high_rxt.max(unit);

@@ -39,11 +39,16 @@ impl MissingReports {
     }
 
     /// An acknowledgement reports every watched unit below `bound` missing. Calls `on_lost` for
-    /// each that has reached `threshold` reports, in ascending order, and forgets it.
-    pub fn on_report(&mut self, bound: u64, threshold: u8, mut on_lost: impl FnMut(u64)) {
-        let lost = self.overtaken.extract_if(..bound, |_, reports| {
+    /// each that has reached its `threshold` of reports, in ascending order, and forgets it.
+    pub fn on_report(
+        &mut self,
+        bound: u64,
+        mut threshold: impl FnMut(u64) -> u8,
+        mut on_lost: impl FnMut(u64),
+    ) {
+        let lost = self.overtaken.extract_if(..bound, |&unit, reports| {
             *reports = reports.saturating_add(1);
-            *reports >= threshold
+            *reports >= threshold(unit)
         });
         lost.for_each(|(unit, _)| on_lost(unit));
     }
@@ -55,7 +60,7 @@ mod tests {
 
     fn report(missing: &mut MissingReports, bound: u64) -> Vec<u64> {
         let mut lost = Vec::new();
-        missing.on_report(bound, 3, |unit| lost.push(unit));
+        missing.on_report(bound, |_| 3, |unit| lost.push(unit));
         lost
     }
 

@@ -7,6 +7,7 @@ use super::path::PathAck;
 use super::{LossRecovery, Unit, UnitState};
 use crate::Acked;
 use crate::ledger::Fate;
+use crate::redundancy::FirstSent;
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,14 +76,18 @@ impl<P> LossRecovery<P> {
         self.take_cumulative(&mut progress, tracer, on_delivered);
         self.take_blocks(&mut progress, blocks.clone(), tracer);
         self.check_reneging(&mut progress, blocks);
+        self.sample_copied();
         self.sample_round_trips(now, &mut progress, tracer);
         self.grow_windows(now, &progress, tracer);
         self.leave_fast_recovery(&progress);
         self.take_advance(&mut progress, tracer);
+        self.answer_repaired_losses(&progress, tracer);
         self.detect_losses(&mut progress, tracer);
         self.update_timers(now, &progress);
         self.settle_resending();
         self.ledger.forget_ended();
+        self.arm_all_early();
+        self.watch_thinness(tracer);
         Ok(progress.outcome)
     }
 
@@ -154,6 +159,7 @@ impl<P> LossRecovery<P> {
             return;
         }
         let (packet, is_first_copy) = (u.packet, u.transmissions == 1);
+        let (is_copied, group) = (u.is_copied, u.group);
         u.state = UnitState::Acknowledged;
         match state {
             UnitState::InFlight => {
@@ -172,11 +178,16 @@ impl<P> LossRecovery<P> {
         progress.outcome.paths |= 1 << path.min(63);
         let sent_at = self.ledger.packet(packet).map(|packet| packet.sent_at);
         progress.outcome.has_acked_resent |= !is_first_copy;
+        if is_copied {
+            let is_first = is_first_copy && state == UnitState::InFlight;
+            self.copies
+                .on_acked(unit, is_first.then_some(FirstSent { packet, sent_at, path, group }));
+        }
         let p = self.path_mut(path);
         p.outstanding -= 1;
         p.ack.bytes += u64::from(bytes);
         p.ack.has_acked_earliest |= p.earliest == unit;
-        if is_first_copy {
+        if is_first_copy && !is_copied {
             p.ack.sample_sent_at = p.ack.sample_sent_at.max(sent_at);
         }
     }
@@ -259,7 +270,7 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    fn leave_fast_recovery(&mut self, progress: &Progress) {
+    pub(super) fn leave_fast_recovery(&mut self, progress: &Progress) {
         if self.fast_recovery_exit.is_some_and(|exit| progress.cumulative >= exit) {
             self.fast_recovery_exit = None;
         }
@@ -275,12 +286,11 @@ impl<P> LossRecovery<P> {
                 self.paths[index].may_resend_now = false;
             } else if path.ack.has_acked_earliest {
                 self.advance_earliest(index as u8);
-                let path = &mut self.paths[index];
-                if progress.may_restart_timer || path.t3.is_none() {
-                    path.t3 = Some(now + path.timer.rto());
+                if progress.may_restart_timer || self.paths[index].t3.is_none() {
+                    self.arm_t3(now, index as u8);
                 }
             } else if path.t3.is_none() {
-                self.paths[index].t3 = Some(now + path.timer.rto());
+                self.arm_t3(now, index as u8);
             }
         }
     }

@@ -8,6 +8,8 @@ use super::{LossRecovery, UnitState};
 
 /// One path: TCP.
 const PATH: u8 = 0;
+/// One stream, too.
+const GROUP: u8 = 0;
 
 impl<P> LossRecovery<P> {
     /// A duplicate acknowledgement (RFC 5681 §2) of a peer that does not report what it holds above
@@ -20,7 +22,9 @@ impl<P> LossRecovery<P> {
         let flight = self.ledger.flight(PATH).bytes;
         let count = self.duplicates.on_duplicate(self.window(PATH).packet(), flight);
         let covers_more = self.recover.is_none_or(|recover| self.cumulative() > recover);
-        let is_threshold = count == u32::from(self.config.missing_reports);
+        let threshold = u32::from(self.loss_threshold(GROUP));
+        // A stream that thins after its first duplicate has one more to begin with.
+        let is_threshold = count == threshold || (threshold == 1 && count > 1);
         if is_threshold && covers_more && !self.is_in_fast_recovery() {
             self.duplicates.on_recovery();
             self.mark_lost_if_in_flight(self.first, tracer);

@@ -51,7 +51,7 @@ impl<P> LossRecovery<P> {
         let acknowledged = std::mem::take(&mut self.acknowledged);
         let packet = self.window(0).packet();
         let bytes_of = |unit| self.unit(unit).map_or(0, |u| u.bytes.into());
-        let threshold = self.config.missing_reports;
+        let threshold = self.loss_threshold(0);
         if let Some(frontier) = Scoreboard::frontier(&acknowledged, threshold, packet, bytes_of) {
             let mut scoreboard = std::mem::take(&mut self.scoreboard);
             scoreboard.advance(&acknowledged, self.first, frontier, |unit| {
@@ -92,7 +92,14 @@ impl<P> LossRecovery<P> {
             htna
         };
         let mut lost = Vec::new(); // Allocates only when something is lost.
-        self.missing.on_report(bound, self.config.missing_reports, |unit| lost.push(unit));
+        let mut missing = std::mem::take(&mut self.missing);
+        let (threshold, early) = (self.config.missing_reports, self.first_indication_groups());
+        missing.on_report(
+            bound,
+            |unit| if self.is_of(unit, early) { 1 } else { threshold },
+            |unit| lost.push(unit),
+        );
+        self.missing = missing;
         progress.outcome.newly_lost = lost.len() as u64;
         let mut reduced = 0u64;
         for unit in lost {

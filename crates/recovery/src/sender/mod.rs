@@ -1,14 +1,19 @@
 //! The sender's side of an association: what is outstanding, what may leave, and the entry points
 //! that put the mechanisms together. `send` is what leaves, `rescue` what leaves as a last resort,
 //! `ack` what was acknowledged, `losses` what that says of the rest, `duplicates` what a peer
-//! without SACK says, `timeout` what the timer says.
+//! without SACK says, `timeout` what the timer says. `thin` tells whether a stream is, and `t3` when
+//! the timer expires.
 
 mod ack;
 mod duplicates;
+mod early;
 mod losses;
 mod path;
+mod redundancy;
 mod rescue;
 mod send;
+mod t3;
+mod thin;
 mod timeout;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -20,11 +25,15 @@ use rexmit_core::{Instant, RangeSet};
 
 pub use ack::{AckError, AckOutcome};
 use path::Path;
+pub use redundancy::BundleRoom;
+use thin::Groups;
+pub use thin::{GroupLimit, MAX_GROUPS};
 pub use timeout::TimeoutKind;
 
 use crate::ledger::{EndedUnit, Fate, Flight, Ledger};
 use crate::loss::duplicates::DuplicateAcks;
 use crate::loss::scoreboard::Scoreboard;
+use crate::redundancy::Copies;
 use crate::{
     CongestionWindow, MissingReports, PacketNumber, RecoveryConfig, RecoveryStatistics,
     RetransmissionLog, RtoTimer,
@@ -51,14 +60,23 @@ pub struct Unit<P> {
     bytes: u32,
     user_bytes: u32,
     path: u8,
+    group: u8,
     packet: PacketNumber,
     transmissions: u16,
     /// Had its fast retransmit: ineligible for another (RFC 9260 §7.2.4 rule 5).
     fast_retransmitted: bool,
+    /// A copy of it left on purpose.
+    is_copied: bool,
     state: UnitState,
 }
 
 impl<P> Unit<P> {
+    /// The group that it was sent in.
+    #[must_use]
+    pub const fn group(&self) -> u8 {
+        self.group
+    }
+
     /// What is known of it.
     #[must_use]
     pub const fn state(&self) -> UnitState {
@@ -105,7 +123,9 @@ pub struct LossRecovery<P> {
     ledger: Ledger,
     paths: Vec<Path>,
     log: RetransmissionLog,
+    copies: Copies,
     user_bytes_in_flight: u64,
+    groups: Groups,
     open: Option<send::OpenPacket>,
     statistics: RecoveryStatistics,
     /// How often a unit was looked at: what a SACK costs.
@@ -118,8 +138,10 @@ impl<P> LossRecovery<P> {
     /// `pmdcs` bytes (header and padding included).
     #[must_use]
     pub fn new(config: Arc<RecoveryConfig>, first: u64, pmdcs: u32) -> Self {
+        let groups = Groups::new(config.thin);
         let mut recovery = Self {
             config,
+            groups,
             first,
             units: VecDeque::new(),
             acknowledged: RangeSet::new(),
@@ -134,6 +156,7 @@ impl<P> LossRecovery<P> {
             ledger: Ledger::default(),
             paths: Vec::with_capacity(1),
             log: RetransmissionLog::default(),
+            copies: Copies::default(),
             user_bytes_in_flight: 0,
             open: None,
             statistics: RecoveryStatistics::default(),
@@ -265,6 +288,7 @@ impl<P> LossRecovery<P> {
         self.lost.clear();
         self.missing.clear();
         self.acknowledged.clear();
+        self.copies = Copies::default();
         self.ledger = Ledger::default();
         self.duplicates.clear();
         self.user_bytes_in_flight = 0;
@@ -273,6 +297,7 @@ impl<P> LossRecovery<P> {
         for path in &mut self.paths {
             self.ledger.add_path();
             path.t3 = None;
+            path.early = Instant::FAR_FUTURE;
             path.outstanding = 0;
             path.may_resend_now = false;
         }
@@ -289,6 +314,7 @@ impl<P> LossRecovery<P> {
             self.lost.clear();
             self.missing.clear();
             self.log = RetransmissionLog::default();
+            self.copies = Copies::default();
         }
     }
 
@@ -307,12 +333,16 @@ impl<P> LossRecovery<P> {
             path,
             rtt,
             srtt: timer.rtt().srtt().unwrap_or(rtt),
-            rto: timer.rto(),
+            rto: self.rto(path),
         });
     }
 
     /// The receiver reports `unit` as a duplicate.
+    ///
+    /// What an acknowledgement reports is told before it is handed to [`on_ack`](Self::on_ack): that
+    /// a unit arrived twice shows that the loss of its packet was none which a copy repaired.
     pub fn on_duplicate_report(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
+        self.copies.on_reported(unit);
         if let Some((packet, cause)) = self.log.on_duplicate_report(unit) {
             self.statistics.spurious.count(cause);
             tracer.emit(|| TraceEvent::PacketSpurious { packet: packet.0 });
@@ -336,6 +366,8 @@ impl<P> LossRecovery<P> {
             }
         }
         self.missing.forget(unit);
+        self.copies.forget(unit);
+        self.arm_early(path);
         let p = self.path_mut(path);
         p.outstanding -= 1;
         if p.outstanding == 0 {

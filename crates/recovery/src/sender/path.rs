@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
+use super::t3::T3;
 use crate::{CongestionWindow, RecoveryConfig, RtoTimer};
 
 #[derive(Debug)]
@@ -11,7 +12,9 @@ pub(super) struct Path {
     pub(super) timer: RtoTimer,
     pub(super) window: CongestionWindow,
     /// When T3-rtx expires, if it runs.
-    pub(super) t3: Option<Instant>,
+    pub(super) t3: Option<T3>,
+    /// When Early Fast Retransmit looks at what is in flight; [`Instant::FAR_FUTURE`] if it does not.
+    pub(super) early: Instant,
     /// Units sent last over this path and neither acknowledged nor given up.
     pub(super) outstanding: u64,
     /// No unit below this one is outstanding on this path.
@@ -26,6 +29,8 @@ pub(super) struct Path {
     pub(super) last_retransmission: Option<Instant>,
     /// The earliest unit outstanding when T3-rtx last expired over a loss.
     pub(super) timed_out: Option<u64>,
+    /// Expiries over that unit which did not double the timeout.
+    pub(super) linear_timeouts: u8,
     /// What the acknowledgement being processed says of this path.
     pub(super) ack: PathAck,
 }
@@ -48,6 +53,7 @@ impl Path {
             timer: RtoTimer::new(&config.rto),
             window: CongestionWindow::new(config, pmdcs),
             t3: None,
+            early: Instant::FAR_FUTURE,
             outstanding: 0,
             earliest: 0,
             may_resend_now: false,
@@ -56,6 +62,7 @@ impl Path {
             last_sample: None,
             last_retransmission: None,
             timed_out: None,
+            linear_timeouts: 0,
             ack: PathAck::default(),
         };
         path.renew_burst(config);

@@ -13,7 +13,9 @@ use crate::{LossDetection, PacketNumber, TimerRestart};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenPacket {
     path: u8,
-    units: u16,
+    /// The group of new units.
+    group: u8,
+    pub(super) units: u16,
     /// Repeats the earliest outstanding unit of its path, so that T3-rtx restarts.
     repeats_earliest: bool,
     repeats: bool,
@@ -51,10 +53,10 @@ impl<P> LossRecovery<P> {
     }
 
     /// The next unit after `unit` that is outstanding though not judged lost, if the profile takes
-    /// such units along in a retransmission.
+    /// such units along in a retransmission, or copies what is in flight of a thin stream.
     #[must_use]
     pub fn next_to_bundle(&self, unit: u64) -> Option<u64> {
-        if !self.config.bundle_outstanding {
+        if !self.config.bundle_outstanding && !self.may_copy(self.unit(unit)?.group) {
             return None;
         }
         let skipped = usize::try_from((unit + 1).checked_sub(self.first)?).ok()?;
@@ -79,24 +81,35 @@ impl<P> LossRecovery<P> {
 
     /// A packet over `path` is about to be built.
     pub fn begin_packet(&mut self, path: u8) {
-        self.open = Some(OpenPacket { path, units: 0, repeats_earliest: false, repeats: false });
+        self.open =
+            Some(OpenPacket { path, group: 0, units: 0, repeats_earliest: false, repeats: false });
+    }
+
+    /// New units that go into the packet being built are of `group` from here on (0 before); see
+    /// [`add_group`](Self::add_group).
+    pub fn set_group(&mut self, group: u8) {
+        if let Some(open) = &mut self.open {
+            open.group = group;
+        }
     }
 
     /// Puts a new unit of `bytes` (header and padding included), of which `user_bytes` count
     /// against the peer's receive window, into the packet being built. Returns its number.
     pub fn send_new(&mut self, now: Instant, bytes: u32, user_bytes: u32, payload: P) -> u64 {
         let unit = self.next_unit();
-        let path = self.open.map_or(0, |open| open.path);
-        let packet = self.put(now, SendCause::New, unit, bytes);
+        let (path, group) = self.open.map_or((0, 0), |open| (open.path, open.group));
+        let packet = self.put(now, SendCause::New, (unit, bytes), group);
         self.count_outstanding(path, bytes);
         self.units.push_back(Unit {
             payload,
             bytes,
             user_bytes,
             path,
+            group,
             packet,
             transmissions: 1,
             fast_retransmitted: false,
+            is_copied: false,
             state: UnitState::InFlight,
         });
         self.user_bytes_in_flight += u64::from(user_bytes);
@@ -117,9 +130,11 @@ impl<P> LossRecovery<P> {
             bytes: 0,
             user_bytes: 0,
             path: 0,
+            group: 0,
             packet: self.ledger.next_number(),
             transmissions: 0,
             fast_retransmitted: false,
+            is_copied: false,
             state: UnitState::Abandoned,
         });
         unit
@@ -139,7 +154,7 @@ impl<P> LossRecovery<P> {
     }
 
     pub(super) fn resend_as(&mut self, now: Instant, unit: u64, cause: SendCause) -> Option<&P> {
-        let &Unit { bytes, user_bytes, path: old_path, packet: old_packet, state, .. } =
+        let &Unit { bytes, user_bytes, path: old_path, group, packet: old_packet, state, .. } =
             self.unit(unit)?;
         match state {
             UnitState::Lost(_) => {
@@ -153,7 +168,7 @@ impl<P> LossRecovery<P> {
         }
         self.log.on_retransmitted(unit, old_packet, cause);
         self.statistics.retransmitted.count(cause);
-        let packet = self.put(now, cause, unit, bytes);
+        let packet = self.put(now, cause, (unit, bytes), group);
         self.user_bytes_in_flight += u64::from(user_bytes);
         let path = self.open.map_or(old_path, |open| open.path);
         self.move_to_path(unit, old_path, path);
@@ -189,22 +204,28 @@ impl<P> LossRecovery<P> {
     }
 
     /// Writes a unit into the ledger, opening its packet with the first.
-    fn put(&mut self, now: Instant, cause: SendCause, unit: u64, bytes: u32) -> PacketNumber {
+    fn put(
+        &mut self,
+        now: Instant,
+        cause: SendCause,
+        (unit, bytes): (u64, u32),
+        group: u8,
+    ) -> PacketNumber {
         let Some(open) = &mut self.open else {
             unreachable!("begin_packet comes before the first unit of a packet")
         };
         open.units += 1;
         if open.units == 1 {
-            let (number, path) = (self.ledger.next_number(), open.path);
+            let path = open.path;
             let flight = self.ledger.flight(path).bytes;
             self.ledger.on_sent(now, path, cause, (unit, bytes));
             let p = self.path_mut(path);
             p.window.on_send(now, p.timer.rto(), flight);
-            number
         } else {
             self.ledger.on_bundled(unit, bytes);
-            PacketNumber(self.ledger.next_number().0 - 1)
         }
+        self.ledger.on_group(group);
+        PacketNumber(self.ledger.next_number().0 - 1)
     }
 
     /// The packet being built leaves. Starts T3-rtx if it does not run, and restarts it if the
@@ -212,7 +233,10 @@ impl<P> LossRecovery<P> {
     /// otherwise ([`TimerRestart`]). Returns whether it
     /// carries any unit.
     pub fn end_packet(&mut self, now: Instant, tracer: &mut Tracer<'_>) -> bool {
-        let Some(open) = self.open.take().filter(|open| open.units > 0) else { return false };
+        let Some(open) = self.open.take().filter(|open| open.units > 0) else {
+            self.copies.drop_open();
+            return false;
+        };
         self.statistics.packets += 1;
         let p = self.path_mut(open.path);
         p.burst_left = p.burst_left.saturating_sub(1);
@@ -222,9 +246,8 @@ impl<P> LossRecovery<P> {
         }
         let is_restarted =
             open.repeats_earliest && self.config.timer_restart == TimerRestart::OnResend;
-        let p = self.path_mut(open.path);
-        if p.t3.is_none() || is_restarted {
-            p.t3 = Some(now + p.timer.rto());
+        if self.path(open.path).t3.is_none() || is_restarted {
+            self.arm_t3(now, open.path);
         }
         tracer.emit(|| {
             let number = PacketNumber(self.ledger.next_number().0 - 1);
@@ -238,6 +261,9 @@ impl<P> LossRecovery<P> {
                 runs: self.runs_in(number, packet.lowest..=packet.highest),
             }
         });
+        self.count_copies(open.path, tracer);
+        self.arm_early(open.path);
+        self.watch_thinness(tracer);
         true
     }
 

@@ -19,23 +19,25 @@ pub enum TimeoutKind {
 }
 
 impl<P> LossRecovery<P> {
-    /// When the earliest T3-rtx expires.
+    /// When the earliest T3-rtx, or timer of Early Fast Retransmit, expires.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.paths.iter().filter_map(|path| path.t3).min()
+        let t3 = (0..self.paths.len() as u8).filter_map(|path| self.t3_deadline(path));
+        let early = self.paths.iter().map(|path| path.early);
+        t3.chain(early.filter(|&at| at < Instant::FAR_FUTURE)).min()
     }
 
     /// The path whose T3-rtx is due at `now`, if one is.
     #[must_use]
     pub fn due_path(&self, now: Instant) -> Option<u8> {
-        let due = |path: &super::Path| path.t3.is_some_and(|at| at <= now);
-        self.paths.iter().position(due).and_then(|index| u8::try_from(index).ok())
+        (0..self.paths.len() as u8).find(|&path| self.t3_deadline(path).is_some_and(|at| at <= now))
     }
 
     /// Starts T3-rtx of `path` though no unit left over it (a FORWARD-TSN did).
     pub fn start_timer(&mut self, now: Instant, path: u8) {
-        let p = self.path_mut(path);
-        p.t3.get_or_insert(now + p.timer.rto());
+        if self.path(path).t3.is_none() {
+            self.arm_t3(now, path);
+        }
     }
 
     /// Stops T3-rtx of `path`.
@@ -45,7 +47,10 @@ impl<P> LossRecovery<P> {
 
     /// T3-rtx of `path` expired: back off, collapse the window, and judge everything in flight on
     /// the path lost (E1, E2; E3 follows when the packet is built).
-    pub fn on_timeout(&mut self, path: u8, kind: TimeoutKind, tracer: &mut Tracer<'_>) {
+    ///
+    /// Returns whether it backed off. A linear timeout did not, and is no sign of a dead peer by
+    /// itself: if it counted as one, a thin stream would be given up in a fraction of the time.
+    pub fn on_timeout(&mut self, path: u8, kind: TimeoutKind, tracer: &mut Tracer<'_>) -> bool {
         let config = Arc::clone(&self.config);
         self.statistics.timeouts += 1;
         // A fast recovery that outlived the timeout would freeze the window.
@@ -61,20 +66,44 @@ impl<P> LossRecovery<P> {
         if kind == TimeoutKind::Loss {
             self.recover = Some(self.next_unit() - 1);
         }
+        let is_linear = kind == TimeoutKind::Loss && self.takes_linear_timeout(path);
         let p = self.path_mut(path);
         p.t3 = None;
-        p.timer.on_timeout(&config.rto);
+        if !is_linear {
+            p.timer.on_timeout(&config.rto);
+        }
         p.may_resend_now = true;
         if kind == TimeoutKind::Loss {
             let is_repeated = p.timed_out.replace(p.earliest) == Some(p.earliest);
             p.window.on_timeout(TimedOut { flight_size, is_repeated });
             p.is_after_timeout = config.single_packet_after_timeout;
         }
-        let rto = p.timer.rto();
+        let rto = self.rto(path);
         tracer.emit(|| TraceEvent::RetransmissionTimeout { path, rto });
         self.lose_flight(path, cause, tracer);
         self.settle_resending();
         self.trace_window(path, tracer);
+        self.arm_early(path);
+        self.watch_thinness(tracer);
+        !is_linear
+    }
+
+    /// Whether this timeout does not double the next one: while thin, up to a bound for the same
+    /// unit, so that a dead path is not hammered (Petlund 2009 §5.3).
+    fn takes_linear_timeout(&mut self, path: u8) -> bool {
+        let group = self.group_of_earliest(path);
+        let bound = self.groups.of(group).thin.linear_timeouts;
+        if bound == 0 {
+            return false;
+        }
+        let is_thin = self.is_thin(group);
+        let p = self.path_mut(path);
+        if p.timed_out != Some(p.earliest) {
+            p.linear_timeouts = 0;
+        }
+        let is_linear = is_thin && p.linear_timeouts < bound;
+        p.linear_timeouts += u8::from(is_linear);
+        is_linear
     }
 
     /// Something other than a unit was not answered in time (INIT, HEARTBEAT, …): back off.

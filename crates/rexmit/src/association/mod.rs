@@ -6,9 +6,10 @@ mod stream;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use rexmit_sctp::recovery::ThinConfig;
 use rexmit_sctp::{
     AssociationStatistics, CloseReason, InboundMessage, MessageId, OutboundMessage, ResetError,
-    SendError,
+    SendError, ThinError,
 };
 
 use crate::endpoint::{Established, Received, Shared};
@@ -197,6 +198,25 @@ impl Association {
     pub fn reset_streams(&self, streams: &[u16]) -> Result<(), ResetError> {
         let id = self.cell().id;
         self.handle.shared.with(|state, now| state.sctp.reset_streams(now, id, streams))
+    }
+
+    /// Changes what is done about loss while the association is thin, from now on; streams that were
+    /// singled out by [`Stream::set_thin`] keep their own.
+    ///
+    /// # Errors
+    /// When the association is gone, or the values make no sense.
+    pub fn set_thin(&self, thin: ThinConfig) -> Result<(), ThinError> {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.set_thin(now, id, thin))
+    }
+
+    pub(crate) fn set_stream_thin(
+        &self,
+        stream: u16,
+        thin: Option<ThinConfig>,
+    ) -> Result<(), ThinError> {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.set_stream_thin(now, id, stream, thin))
     }
 
     /// Ends the association gracefully: everything that was sent is delivered first, and so is

@@ -1,7 +1,8 @@
 //! One outgoing stream of an association.
 
 use bytes::Bytes;
-use rexmit_sctp::{MessageId, OutboundMessage, SendError};
+use rexmit_sctp::recovery::ThinConfig;
+use rexmit_sctp::{MessageId, OutboundMessage, SendError, ThinError};
 
 use super::Association;
 
@@ -30,6 +31,16 @@ impl Stream {
     #[must_use]
     pub const fn association(&self) -> &Association {
         &self.association
+    }
+
+    /// Singles the stream out: while it is thin, whatever the other streams send, this is done about
+    /// its losses. `None` lets it count as the association again; see [`Association::set_thin`].
+    ///
+    /// # Errors
+    /// When the association is gone, there is no such stream, too many were singled out, or the
+    /// values make no sense.
+    pub fn set_thin(&self, thin: Option<ThinConfig>) -> Result<(), ThinError> {
+        self.association.set_stream_thin(self.number, thin)
     }
 
     /// A message of this stream, to be changed and sent with [`Association::send`].

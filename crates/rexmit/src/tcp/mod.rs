@@ -65,7 +65,7 @@ pub use listener::{DEFAULT_BACKLOG, TcpListener};
 pub use rexmit_tcp::recovery::TCP_PROFILES;
 pub use rexmit_tcp::{
     CloseReason, ConfigError, ConnectionConfig, ConnectionStatistics, EndpointConfig,
-    EndpointStatistics, KeepAlive, State, Traffic,
+    EndpointStatistics, KeepAlive, State, ThinError, Traffic,
 };
 pub use stack::{Stack, StackConfig, StackStatistics};
 pub use stream::{OwnedReadHalf, OwnedWriteHalf, TcpStream};

@@ -10,6 +10,7 @@ use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
 use rexmit_recovery::{AckOutcome, LossRecovery, TimeoutKind, Unit, UnitState};
 
 use super::partial::ForwardState;
+use super::thin::ThinStreams;
 use super::{
     AbortCause, Association, Context, PRIMARY, Surroundings, Timer, unwrapped_initial_tsn,
 };
@@ -31,6 +32,8 @@ pub(super) struct Outbound {
     pub(super) queue: SendQueue,
     /// Chunks that have left and are not cumulatively acknowledged; a unit's number is its TSN.
     pub(super) recovery: LossRecovery<Fragment>,
+    /// Streams with mechanisms of their own.
+    pub(super) thin_streams: ThinStreams,
     /// Messages of several chunks of which one has left, in the order of their TSNs.
     divided: VecDeque<Divided>,
     next_message: u64,
@@ -73,6 +76,7 @@ impl Outbound {
         Self {
             queue: SendQueue::new(config.scheduling),
             recovery: LossRecovery::new(recovery_config, first, config.pmdcs()),
+            thin_streams: ThinStreams::default(),
             divided: VecDeque::new(),
             next_message: 0,
             streams: config.outbound_streams,
@@ -86,8 +90,9 @@ impl Outbound {
         }
     }
 
-    /// Goes on counting messages where `before` stopped.
-    pub(super) fn continuing(self, before: &Self) -> Self {
+    /// Goes on counting messages where `before` stopped, with the mechanisms that it had.
+    pub(super) fn continuing(mut self, before: &Self) -> Self {
+        self.take_over_thin(before);
         Self {
             next_message: before.next_message,
             is_writer_waiting: before.is_writer_waiting,
@@ -179,6 +184,7 @@ impl Outbound {
         let user_bytes = fragment.payload.len();
         let bytes = crate::wire::padded(crate::wire::DATA_HEADER_LEN + user_bytes) as u32;
         self.outstanding_bytes += user_bytes;
+        self.recovery.set_group(self.thin_streams.group_of(fragment.stream));
         let tsn = self.recovery.send_new(now, bytes, user_bytes as u32, fragment);
         if user_bytes as u64 > rwnd {
             self.probe_is_due = false;
@@ -241,6 +247,9 @@ impl Association {
         if !outcome.is_stale {
             self.out.peer_a_rwnd = sack.a_rwnd.into();
             self.check_probe(cx);
+        }
+        if outcome.has_acked_resent && !outcome.has_sampled {
+            self.ask_for_round_trip(cx);
         }
         self.after_ack(cx);
     }
@@ -355,11 +364,11 @@ impl Association {
             let is_probing = self.out.is_probing();
             let kind = if is_probing { TimeoutKind::WindowProbe } else { TimeoutKind::Loss };
             let is_answered = is_probing && self.renew_probe(cx.now);
-            self.out.recovery.on_timeout(path, kind, &mut cx.tracer());
+            let has_backed_off = self.out.recovery.on_timeout(path, kind, &mut cx.tracer());
             if self.out.forward.is_owed(self.out.recovery.cumulative()) {
                 self.owed.forward_tsn = true;
             }
-            if !is_answered {
+            if !is_answered && has_backed_off {
                 self.count_path_error(cx, path);
                 if self.count_error(cx) {
                     return;

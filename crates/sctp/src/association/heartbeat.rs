@@ -96,14 +96,28 @@ impl Association {
         self.paths.primary_mut().heartbeat = period.map_or(Heartbeat::Off, resting);
     }
 
-    /// Writes the HEARTBEAT that is due.
-    pub(super) fn write_heartbeat(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
+    /// Whether a HEARTBEAT is to leave now, to see whether the peer is there or how far away.
+    pub(super) fn is_heartbeat_due(&self) -> bool {
+        let entry = self.paths.primary();
+        entry.heartbeat == Heartbeat::Due || entry.sampling.is_due()
+    }
+
+    /// Writes the HEARTBEATs that are due.
+    pub(super) fn write_heartbeats(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
+        if self.paths.primary().heartbeat == Heartbeat::Due {
+            self.write_heartbeat(cx, writer);
+        }
+        if self.paths.primary().sampling.is_due() {
+            let nonce = cx.around.rng.u64();
+            if writer.heartbeat(&heartbeat_info(nonce, cx.now)) {
+                self.paths.primary_mut().sampling.on_sent(nonce, cx.now);
+            }
+        }
+    }
+
+    fn write_heartbeat(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
         let nonce = cx.around.rng.u64();
-        let mut info = [0; INFO_LEN];
-        info[..8].copy_from_slice(&nonce.to_be_bytes());
-        info[8] = PRIMARY;
-        info[9..].copy_from_slice(&cx.now.as_nanos().to_be_bytes());
-        if writer.heartbeat(&info) {
+        if writer.heartbeat(&heartbeat_info(nonce, cx.now)) {
             let deadline = cx.now + self.out.recovery.timer(PRIMARY).rto();
             let entry = self.paths.primary_mut();
             entry.heartbeat = Heartbeat::Awaiting { nonce, deadline };
@@ -129,11 +143,30 @@ impl Association {
             Heartbeat::Resting { unanswered, .. } => unanswered,
             Heartbeat::Off | Heartbeat::Due => None,
         };
+        let is_sample = path == PRIMARY && self.paths.primary_mut().sampling.on_answered(echoed);
+        if is_sample {
+            // The watch over the path goes on as it is: this one is beside it.
+            self.take_heartbeat_sample(cx, sent_at);
+            return;
+        }
         if path != PRIMARY || nonce != Some(echoed) {
             return;
         }
-        self.out.recovery.on_rtt_sample(cx.now, PRIMARY, cx.now - sent_at, &mut cx.tracer());
-        self.clear_errors(cx, PRIMARY);
+        self.take_heartbeat_sample(cx, sent_at);
         self.rest(cx, None);
     }
+
+    fn take_heartbeat_sample(&mut self, cx: &mut Context<'_>, sent_at: Instant) {
+        self.out.recovery.on_rtt_sample(cx.now, PRIMARY, cx.now - sent_at, &mut cx.tracer());
+        self.clear_errors(cx, PRIMARY);
+    }
+}
+
+/// What a HEARTBEAT over the primary path carries, and its answer brings back.
+fn heartbeat_info(nonce: u64, now: Instant) -> [u8; INFO_LEN] {
+    let mut info = [0; INFO_LEN];
+    info[..8].copy_from_slice(&nonce.to_be_bytes());
+    info[8] = PRIMARY;
+    info[9..].copy_from_slice(&now.as_nanos().to_be_bytes());
+    info
 }

@@ -13,6 +13,7 @@ mod received;
 mod reset;
 mod shutdown;
 mod state;
+mod thin;
 mod timers;
 mod transmit;
 
@@ -277,6 +278,7 @@ impl Association {
                 Timer::ReConfig => self.on_re_config_timeout(cx),
             }
         }
+        self.on_early_retransmissions(cx);
         self.on_retransmission_timeouts(cx);
         self.on_heartbeat_timers(cx);
         self.expire_queued_messages(cx);
@@ -404,7 +406,7 @@ impl Association {
                 remote: entry.route.remote,
                 is_active: entry.is_active,
                 srtt: timer.rtt().srtt(),
-                rto: timer.rto(),
+                rto: recovery.rto(path),
                 cwnd: window.cwnd(),
                 ssthresh: window.ssthresh(),
                 packets_in_flight: flight.packets,
@@ -414,6 +416,8 @@ impl Association {
         AssociationStatistics {
             traffic: self.traffic,
             recovery: *recovery.statistics(),
+            thin: recovery.thinness(0),
+            thin_streams: self.out.thin_streams.thinness(recovery),
             send_buffered_bytes: self.out.buffered_bytes(),
             receive_buffered_bytes: self.inbound.held_bytes(),
             paths: (0..).zip(self.paths.iter()).map(path_statistics).collect(),

@@ -4,6 +4,7 @@
 use rexmit_core::{Instant, Route};
 
 use super::heartbeat::Heartbeat;
+use super::thin::Sampling;
 use crate::config::MAX_ADDRESSES;
 
 /// The index of the path that data take.
@@ -19,18 +20,20 @@ pub(super) struct PathEntry {
     /// Timeouts and unanswered HEARTBEATs in a row.
     pub(super) error_count: u32,
     pub(super) heartbeat: Heartbeat,
+    pub(super) sampling: Sampling,
     /// When something that measures the path was last sent over it (RFC 9260 §8.3, "idle").
     pub(super) last_used: Instant,
 }
 
 impl PathEntry {
-    pub(super) const fn new(route: Route, is_confirmed: bool) -> Self {
+    pub(super) fn new(route: Route, is_confirmed: bool) -> Self {
         Self {
             route,
             is_confirmed,
             is_active: true,
             error_count: 0,
             heartbeat: Heartbeat::Off,
+            sampling: Sampling::default(),
             last_used: Instant::ZERO,
         }
     }

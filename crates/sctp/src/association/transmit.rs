@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 
 use rexmit_core::{Instant, Route};
 
-use super::heartbeat::Heartbeat;
 use super::state::AbortCause;
 use super::{Association, Context, Farewell, PRIMARY, State};
 use crate::streams::Fragment;
@@ -193,7 +192,7 @@ impl Association {
     fn write_established(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
         self.abandon_next(cx);
         let sends_data = self.may_send_data_now();
-        let is_heartbeat_due = self.paths.primary().heartbeat == Heartbeat::Due;
+        let is_heartbeat_due = self.is_heartbeat_due();
         let owes_re_config = self.owes_re_config();
         if !(sends_data || is_heartbeat_due || owes_re_config || self.owed.is_any()) {
             return None;
@@ -204,7 +203,7 @@ impl Association {
         }
         self.write_errors(&mut writer);
         if is_heartbeat_due {
-            self.write_heartbeat(cx, &mut writer);
+            self.write_heartbeats(cx, &mut writer);
         }
         if owes_re_config {
             self.write_re_config(cx, &mut writer);
@@ -303,6 +302,7 @@ impl Association {
             self.resend_lost(cx, writer, tsn);
         }
         if self.out.recovery.may_send_new(PRIMARY) && !self.out.recovery.has_lost() {
+            self.write_copies(cx.now, writer);
             self.send_new(cx, writer);
         }
         if self.out.recovery.end_packet(cx.now, &mut cx.tracer()) {
@@ -340,8 +340,9 @@ impl Association {
         if padded(DATA_HEADER_LEN + unit.payload.payload.len()) > writer.room() {
             return false;
         }
+        let wants_ack = self.out.recovery.wants_immediate_ack(unit.group());
         match self.out.recovery.resend(now, tsn) {
-            Some(fragment) => writer.data(&data_chunk(tsn, fragment)),
+            Some(fragment) => writer.data(&data_chunk(tsn, fragment, wants_ack)),
             None => false,
         }
     }
@@ -352,19 +353,20 @@ impl Association {
             if padded(DATA_HEADER_LEN + len) > writer.room() {
                 break;
             }
+            let wants_ack = self.out.recovery.wants_immediate_ack(self.out.next_group());
             let Some(tsn) = self.out.cut_next(cx.now, wants_sack) else { break };
             if let Some(unit) = self.out.recovery.unit(tsn) {
-                writer.data(&data_chunk(tsn, &unit.payload));
+                writer.data(&data_chunk(tsn, &unit.payload, wants_ack));
             }
             self.on_first_sent(cx, tsn);
         }
     }
 }
 
-fn data_chunk(tsn: u64, fragment: &Fragment) -> Data<'_> {
+pub(super) fn data_chunk(tsn: u64, fragment: &Fragment, wants_ack: bool) -> Data<'_> {
     Data {
         flags: DataFlags {
-            immediate: fragment.immediate,
+            immediate: fragment.immediate || wants_ack,
             unordered: fragment.unordered,
             beginning: fragment.beginning,
             ending: fragment.ending,

@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use rexmit_core::trace::TraceSink;
 use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_recovery::ThinConfig;
 
 use crate::association::{Association, Context, Identity, Surroundings};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
-use crate::error::{ConnectError, ResetError, SendError};
+use crate::error::{ConnectError, ResetError, SendError, ThinError};
 use crate::event::Event;
 use crate::message::{InboundMessage, MessageId, OutboundMessage};
 use crate::statistics::{AssociationStatistics, EndpointStatistics};
@@ -237,6 +238,41 @@ impl Endpoint {
         let index = self.index_of(id).ok_or(ResetError::UnknownAssociation)?;
         self.call(now, index, |association, _| association.reset_streams(streams))
             .unwrap_or(Err(ResetError::UnknownAssociation))
+    }
+
+    /// Changes what the association does about loss while it is thin, from now on; streams that were
+    /// singled out keep their own.
+    ///
+    /// # Errors
+    /// See [`ThinError`].
+    pub fn set_thin(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        thin: ThinConfig,
+    ) -> Result<(), ThinError> {
+        let index = self.index_of(id).ok_or(ThinError::UnknownAssociation)?;
+        self.call(now, index, |association, _| association.set_thin(thin))
+            .unwrap_or(Err(ThinError::UnknownAssociation))
+    }
+
+    /// Singles an outgoing stream out: it is judged by its own packets in flight, with mechanisms of
+    /// its own, whatever the other streams send. `None` lets what it sends from now on count as the
+    /// association's again. At most [`MAX_GROUPS`](crate::recovery::MAX_GROUPS)` - 1` streams of an
+    /// association can be singled out in its life.
+    ///
+    /// # Errors
+    /// See [`ThinError`].
+    pub fn set_stream_thin(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        stream: u16,
+        thin: Option<ThinConfig>,
+    ) -> Result<(), ThinError> {
+        let index = self.index_of(id).ok_or(ThinError::UnknownAssociation)?;
+        self.call(now, index, |association, _| association.set_stream_thin(stream, thin))
+            .unwrap_or(Err(ThinError::UnknownAssociation))
     }
 
     /// Counters of the association, while its id is good; the final ones right after

@@ -161,6 +161,15 @@ impl SendQueue {
         (max_payload > 0).then_some(rest.min(max_payload))
     }
 
+    /// The stream of the fragment that [`SendQueue::next`] would cut.
+    pub(crate) fn peek_stream(&self) -> Option<u16> {
+        let message = match &self.begun {
+            Some(begun) => &begun.queued.message,
+            None => &self.messages.at(self.upcoming()?.1)?.message,
+        };
+        Some(message.stream)
+    }
+
     /// Cuts the next fragment, of at most `max_payload` bytes. A message once begun is finished
     /// before another begins, even if its stream is paused.
     pub(crate) fn next(&mut self, max_payload: usize) -> Option<Fragment> {

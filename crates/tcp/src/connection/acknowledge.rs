@@ -36,11 +36,12 @@ impl Connection {
     fn take_acknowledgement(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) {
         let has_advanced = arrival.ack > self.out.snd_una;
         let reports = self.reports(arrival);
-        if has_advanced || !reports.is_empty() {
-            self.acknowledge(cx, arrival, &reports);
-        }
+        // Before the rest: a copy that was not needed has repaired no loss.
         if let Some((left, right)) = reports.duplicate {
             self.on_duplicate_reported(cx, left, right);
+        }
+        if has_advanced || !reports.is_empty() {
+            self.acknowledge(cx, arrival, &reports);
         }
         if !has_advanced && self.counts_as_duplicate(arrival) {
             self.out.recovery.on_duplicate_ack(&mut cx.tracer());

@@ -13,11 +13,12 @@ impl Connection {
     /// confirms does not count (§3.8.6.1, MUST-37) until the application is gone: nobody else could
     /// end it then.
     pub(super) fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
+        self.out.recovery.on_early_timers(cx.now, &mut cx.tracer());
         while self.state.may_send_data()
             && let Some(path) = self.out.recovery.due_path(cx.now)
         {
-            let is_confirmed = self.on_timeout_kind(cx, path);
-            if is_confirmed && !self.is_orphan {
+            let (is_confirmed, has_backed_off) = self.on_timeout_kind(cx, path);
+            if !has_backed_off || is_confirmed && !self.is_orphan {
                 continue;
             }
             self.out.unanswered += 1;
@@ -61,12 +62,16 @@ impl Outbound {
         Some(self.without_acknowledged(whole))
     }
 
-    /// The lost unit right behind `unit`, if it fits into a segment with `whole`.
+    /// The lost unit right behind `unit`, or one that is bundled with it, if it fits into a segment
+    /// with `whole`.
     fn next_beside(&self, unit: u64, whole: Piece, room: u32) -> Option<u64> {
         let beside = self.recovery.unit(unit + 1)?.payload;
-        let fits = !whole.has_fin && whole.len + beside.len <= room;
-        let is_lost = fits && self.recovery.next_lost_after(unit) == Some(unit + 1);
-        is_lost.then_some(unit + 1)
+        let len = whole.len + beside.len;
+        let fits = !whole.has_fin && len <= room;
+        let goes_along = fits
+            && (self.recovery.next_lost_after(unit) == Some(unit + 1)
+                || self.may_bundle_behind(unit, len));
+        goes_along.then_some(unit + 1)
     }
 
     /// Behind the last that left before new data follow, if they fill the segment or are all there
@@ -99,7 +104,7 @@ impl Outbound {
     }
 
     /// An acknowledgement may have ended within it.
-    fn without_acknowledged(&self, piece: Piece) -> Piece {
+    pub(super) fn without_acknowledged(&self, piece: Piece) -> Piece {
         let passed = self.snd_una.saturating_sub(piece.start).min(piece.len.into()) as u32;
         Piece { start: piece.start + u64::from(passed), len: piece.len - passed, ..piece }
     }

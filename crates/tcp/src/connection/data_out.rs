@@ -91,9 +91,11 @@ impl Outbound {
         let has_fin = is_last && (len == 0 || self.usable_window() > u64::from(len));
         let piece = Piece { start: self.snd_nxt, len, has_fin };
         self.recovery.begin_packet(PATH);
+        let start = self.copy_before(piece, room);
         self.send_piece(now, piece);
         self.recovery.end_packet(now, tracer);
-        Some(piece)
+        let len = (piece.start - start) as u32 + len;
+        Some(self.without_acknowledged(Piece { start, len, has_fin }))
     }
 
     /// A new unit goes into the packet being built.

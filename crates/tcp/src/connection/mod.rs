@@ -16,6 +16,7 @@ mod keep_alive;
 mod negotiate;
 mod outbound;
 mod persist;
+mod redundant;
 mod report;
 mod state;
 mod timers;
@@ -241,7 +242,8 @@ impl Connection {
             send_buffered_bytes: self.out.buffer.len(),
             receive_buffered_bytes: self.inbound.buffer.len(),
             srtt: timer.rtt().srtt(),
-            rto: timer.rto(),
+            rto: recovery.rto(outbound::PATH),
+            thin: recovery.thinness(outbound::GROUP),
             cwnd: window.cwnd(),
             ssthresh: window.ssthresh(),
             bytes_in_flight: self.out.bytes_in_flight(),

@@ -14,6 +14,8 @@ use crate::stream::SendBuffer;
 
 /// A connection has one path.
 pub(super) const PATH: u8 = 0;
+/// And one stream: thin, or not.
+pub(super) const GROUP: u8 = 0;
 /// The number of the first unit.
 const FIRST_UNIT: u64 = 1;
 

@@ -17,11 +17,12 @@ impl Connection {
     /// Arms the timer of the probe when the window alone holds back what could be sent, with
     /// nothing outstanding whose acknowledgement could open it.
     pub(super) fn watch_window(&mut self, cx: &Context<'_>) {
+        let nagles = self.nagles();
         let out = &mut self.out;
         let is_held_back = out.recovery.is_empty()
             && self.state.may_send_data()
             && out.has_unsent()
-            && out.next_len(self.config.nagle, out.segment_bytes).is_none();
+            && out.next_len(nagles, out.segment_bytes).is_none();
         if !is_held_back {
             out.probe_is_due = false;
             self.timers.stop(Timer::Persist);
@@ -56,18 +57,19 @@ impl Connection {
     }
 
     /// Tells loss recovery what the expiry of its timer means; returns whether the peer had shown
-    /// meanwhile that it is there and its window closed.
-    pub(super) fn on_timeout_kind(&mut self, cx: &mut Context<'_>, path: u8) -> bool {
+    /// meanwhile that it is there and its window closed, and whether the timeout grew: one that did
+    /// not is no sign of a dead peer by itself.
+    pub(super) fn on_timeout_kind(&mut self, cx: &mut Context<'_>, path: u8) -> (bool, bool) {
         let out = &mut self.out;
         let is_probing = out.is_window_closed_to_oldest();
         let kind = if is_probing { TimeoutKind::WindowProbe } else { TimeoutKind::Loss };
-        out.recovery.on_timeout(path, kind, &mut cx.tracer());
+        let has_backed_off = out.recovery.on_timeout(path, kind, &mut cx.tracer());
         let is_confirmed = std::mem::take(&mut out.is_closed_window_confirmed);
         if let Some(probe) = &mut out.probe {
             probe.sent_at = cx.now;
             probe.is_refused = false;
         }
-        is_probing && is_confirmed
+        (is_probing && is_confirmed, has_backed_off)
     }
 }
 

@@ -79,15 +79,15 @@ fn first_unit(out: &Outbound, is_there: impl Fn(u64, u64) -> bool) -> u64 {
 
 impl Connection {
     /// The peer has received `left..right` more than once: each unit in it that was sent again was
-    /// sent needlessly.
+    /// sent needlessly, or as a copy on purpose.
     pub(super) fn on_duplicate_reported(&mut self, cx: &mut Context<'_>, left: u64, right: u64) {
         let recovery = &mut self.out.recovery;
         let mut tracer = cx.tracer();
-        let mut told = None;
+        let mut told = Vec::new();
         self.out.sent_again.retain(|&(piece, unit)| {
-            let is_in = left <= piece.start && piece.end() <= right && told != Some(unit);
+            let is_in = left <= piece.start && piece.end() <= right && !told.contains(&unit);
             if is_in {
-                told = Some(unit);
+                told.push(unit);
                 recovery.on_duplicate_report(unit, &mut tracer);
             }
             !is_in

@@ -96,8 +96,11 @@ impl Connection {
         let room = self.out.segment_bytes;
         let again = self.out.cut_again(cx.now, room, &mut cx.tracer());
         let piece = again.or_else(|| {
-            let room = room - self.report_len();
-            self.out.cut_new(cx.now, (self.config.nagle, room), &mut cx.tracer())
+            let (room, from) = (room - self.report_len(), self.out.snd_nxt);
+            let new = self.out.cut_new(cx.now, (self.nagles(), room), &mut cx.tracer());
+            let is_redundant = new.is_some_and(|piece| piece.start < from);
+            self.traffic.redundant_segments_sent += u64::from(is_redundant);
+            new
         });
         let piece = piece.or_else(|| self.out.cut_rescue(cx.now, &mut cx.tracer()));
         let Some(piece) = piece else { return false };

@@ -17,11 +17,12 @@ use std::sync::Arc;
 
 use rexmit_core::trace::TraceSink;
 use rexmit_core::{Instant, Seed};
+use rexmit_recovery::ThinConfig;
 use rustc_hash::FxHashMap;
 
 use crate::config::{ConfigError, ConnectionConfig, EndpointConfig};
 use crate::connection::{ChallengeLimit, Connection, Context, Identity, State, Surroundings};
-use crate::error::{ConnectError, ReceiveError, SendError};
+use crate::error::{ConnectError, ReceiveError, SendError, ThinError};
 use crate::statistics::{ConnectionStatistics, EndpointStatistics};
 use crate::wire::Header;
 
@@ -293,6 +294,21 @@ impl Endpoint {
             self.call(now, index, Connection::close);
             self.table.remove_if_over(index);
         }
+    }
+
+    /// Changes what the connection does about loss while it is thin, from now on.
+    ///
+    /// # Errors
+    /// See [`ThinError`].
+    pub fn set_thin(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        thin: ThinConfig,
+    ) -> Result<(), ThinError> {
+        let index = self.index_of(id).ok_or(ThinError::UnknownConnection)?;
+        self.call(now, index, |connection, _| connection.set_thin(thin))
+            .unwrap_or(Err(ThinError::UnknownConnection))
     }
 
     /// Ends the connection at once, and tells the peer by a RST. What was not delivered is lost.

@@ -14,6 +14,7 @@ mod reneging;
 mod round_trips;
 mod sending;
 mod tcp;
+mod thin;
 mod timer;
 mod window;
 

@@ -4,7 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use rexmit_tcp::{CloseReason, ConnectionId, ConnectionStatistics, State};
+use rexmit_tcp::recovery::ThinConfig;
+use rexmit_tcp::{CloseReason, ConnectionId, ConnectionStatistics, State, ThinError};
 use tokio::io::ReadBuf;
 use tokio::task::coop::poll_proceed;
 
@@ -106,6 +107,13 @@ impl Handle {
 
     pub(super) fn abort(&self) {
         self.shared.with(|state, now| state.tcp.abort(now, self.id()));
+    }
+
+    pub(super) fn set_thin(&self, thin: ThinConfig) -> Result<(), ThinError> {
+        self.shared.with(|state, now| match state.tcp.set_thin(now, self.id(), thin) {
+            Err(ThinError::UnknownConnection) => Ok(()),
+            result => result,
+        })
     }
 
     pub(super) async fn closed(&self) -> CloseReason {

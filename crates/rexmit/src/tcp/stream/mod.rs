@@ -9,7 +9,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rexmit_tcp::{CloseReason, ConnectionStatistics, State};
+use rexmit_tcp::recovery::ThinConfig;
+use rexmit_tcp::{CloseReason, ConnectionStatistics, State, ThinError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::entry::Established;
@@ -111,6 +112,14 @@ impl TcpStream {
     #[must_use]
     pub fn state(&self) -> State {
         self.handle.state()
+    }
+
+    /// Changes what is done about loss while the connection is thin, from now on.
+    ///
+    /// # Errors
+    /// When the values make no sense; a connection that has ended takes them as it takes everything.
+    pub fn set_thin(&self, thin: ThinConfig) -> Result<(), ThinError> {
+        self.handle.set_thin(thin)
     }
 
     /// What was exchanged, lost and sent again so far, or until the end.

@@ -12,7 +12,9 @@ mod loss;
 mod nagle;
 mod pair;
 mod paws;
+mod redundant;
 mod script;
+mod thin;
 mod windows;
 
 use std::collections::VecDeque;

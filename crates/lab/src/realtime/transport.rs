@@ -1,0 +1,60 @@
+//! Which protocol carries the messages.
+
+use rexmit::tcp::TCP_PROFILES;
+use rexmit_sctp::recovery::PROFILES;
+
+/// The protocol of a comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Transport {
+    /// SCTP over UDP, ours at both ends.
+    #[default]
+    Sctp,
+    /// TCP: ours sends, the kernel's receives. Needs TUN devices and namespaces.
+    Tcp,
+}
+
+impl Transport {
+    /// Its profiles, with a line on each.
+    #[must_use]
+    pub const fn profiles(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Sctp => PROFILES,
+            Self::Tcp => TCP_PROFILES,
+        }
+    }
+
+    /// The profiles that are compared if nobody names others: the standard, what Linux does or the
+    /// RFCs of today say, and what is done for thin streams.
+    #[must_use]
+    pub const fn compared(self) -> [&'static str; 4] {
+        match self {
+            Self::Sctp => super::COMPARED,
+            Self::Tcp => ["tcp-newreno", "tcp-sack", "tcp-thin", "tcp-thin-rdb"],
+        }
+    }
+
+    /// The profile called `name`, in a sentence; empty if there is none.
+    pub(super) fn about(self, name: &str) -> String {
+        let found = self.profiles().iter().find(|(known, _)| *known == name);
+        found.map_or("", |(_, about)| about).to_owned()
+    }
+
+    /// All names, for people.
+    pub(super) fn names(self) -> String {
+        self.profiles().iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    }
+
+    pub(super) const fn peers(self) -> &'static str {
+        match self {
+            Self::Sctp => "associations",
+            Self::Tcp => "connections",
+        }
+    }
+
+    pub(super) const fn headers(self) -> &'static str {
+        match self {
+            Self::Sctp => "both directions, with UDP and IPv4 headers",
+            Self::Tcp => "both directions, with IPv4 headers",
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! A configuration as a list: every field by name, with its value and what it means.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::{RecoveryConfig, RtoConfig};
+use crate::{CongestionControl, LossDetection, ThinConfig, ThinTest, TimerRestart};
+
+/// One field of a [`RecoveryConfig`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Field {
+    /// Where it is, with dots.
+    pub name: &'static str,
+    /// Its value in words.
+    pub value: String,
+    /// What it means, in a line.
+    pub meaning: &'static str,
+}
+
+fn field(name: &'static str, value: impl Words, meaning: &'static str) -> Field {
+    Field { name, value: value.words(), meaning }
+}
+
+impl RecoveryConfig {
+    /// Every field, in order. Names no field that does not exist, and leaves none out: that would not
+    /// compile.
+    #[must_use]
+    pub fn fields(&self) -> Vec<Field> {
+        let Self {
+            rto,
+            timer_restart,
+            loss_detection,
+            missing_reports,
+            limited_transmit,
+            congestion,
+            max_burst,
+            initial_window_packets,
+            initial_window_bytes,
+            single_packet_after_timeout,
+            bundle_outstanding,
+            early_retransmit,
+            thin,
+        } = self;
+        let mut fields = rto.fields();
+        fields.extend([
+            field("timer_restart", *timer_restart, "what restarts the retransmission timer"),
+            field("loss_detection", *loss_detection, "how acknowledgements tell a loss"),
+            field("missing_reports", *missing_reports, "missing reports that make a loss"),
+            field(
+                "limited_transmit",
+                *limited_transmit,
+                "the first two duplicate acknowledgements let new data leave",
+            ),
+            field("congestion", *congestion, "how the congestion window grows and shrinks"),
+            field("max_burst", Limit(u64::from(*max_burst)), "packets per opportunity to send"),
+            field(
+                "initial_window_packets",
+                *initial_window_packets,
+                "first window, packets at most",
+            ),
+            field("initial_window_bytes", *initial_window_bytes, "first window, bytes at most"),
+            field(
+                "single_packet_after_timeout",
+                *single_packet_after_timeout,
+                "after a timeout one packet in flight until something is acknowledged",
+            ),
+            field(
+                "bundle_outstanding",
+                *bundle_outstanding,
+                "a retransmission takes along what is outstanding and fits",
+            ),
+            field(
+                "early_retransmit",
+                *early_retransmit,
+                "Early Fast Retransmit after SRTT + RTTVAR while the window is not used up",
+            ),
+        ]);
+        fields.extend(thin.fields());
+        fields
+    }
+}
+
+impl RtoConfig {
+    fn fields(&self) -> Vec<Field> {
+        let Self { initial, min, max, alpha_inverse, beta_inverse, granularity, min_variation } =
+            self;
+        vec![
+            field("rto.initial", *initial, "RTO.Initial: timeout before the first measurement"),
+            field("rto.min", *min, "RTO.Min: its lower bound"),
+            field("rto.max", *max, "RTO.Max: its upper bound, of the backoff, too"),
+            field("rto.alpha_inverse", *alpha_inverse, "1 / RTO.Alpha: weight of the old SRTT"),
+            field("rto.beta_inverse", *beta_inverse, "1 / RTO.Beta: weight of the old RTTVAR"),
+            field("rto.granularity", *granularity, "RTTVAR where it would be zero"),
+            field("rto.min_variation", *min_variation, "lower bound of 4 RTTVAR in the timeout"),
+        ]
+    }
+}
+
+impl ThinConfig {
+    fn fields(&self) -> Vec<Field> {
+        let Self {
+            test,
+            rto_min,
+            restart_by_age,
+            linear_timeouts,
+            first_indication,
+            max_bundle_packets,
+            max_bundle_bytes,
+            loss_hiding,
+            no_delay,
+            sack_immediately,
+            heartbeat_samples,
+        } = self;
+        vec![
+            field("thin.test", *test, "how a thin stream is told"),
+            field("thin.rto_min", *rto_min, "M1: RTO.Min while thin"),
+            field(
+                "thin.restart_by_age",
+                *restart_by_age,
+                "M2: the timer runs from when the oldest packet in flight left",
+            ),
+            field(
+                "thin.linear_timeouts",
+                *linear_timeouts,
+                "M3: timeouts over the same data that do not double the next one",
+            ),
+            field(
+                "thin.first_indication",
+                *first_indication,
+                "M4: one missing report makes a loss",
+            ),
+            field(
+                "thin.max_bundle_packets",
+                *max_bundle_packets,
+                "packets before, of which a packet with new data carries copies",
+            ),
+            field(
+                "thin.max_bundle_bytes",
+                Limit(u64::from(*max_bundle_bytes)),
+                "bytes of data in a packet that carries copies",
+            ),
+            field(
+                "thin.loss_hiding",
+                *loss_hiding,
+                "a loss that a copy repaired is not answered as congestion",
+            ),
+            field("thin.no_delay", *no_delay, "Nagle's algorithm is off (TCP)"),
+            field("thin.sack_immediately", *sack_immediately, "the I bit: acknowledge at once"),
+            field(
+                "thin.heartbeat_samples",
+                *heartbeat_samples,
+                "a HEARTBEAT measures the round trip where an acknowledgement cannot",
+            ),
+        ]
+    }
+}
+
+/// A value as a person reads it.
+trait Words {
+    fn words(self) -> String;
+}
+
+/// Zero is no limit.
+struct Limit(u64);
+
+impl Words for Limit {
+    fn words(self) -> String {
+        if self.0 == 0 { "unlimited".into() } else { self.0.to_string() }
+    }
+}
+
+impl Words for bool {
+    fn words(self) -> String {
+        if self { "on".into() } else { "off".into() }
+    }
+}
+
+impl Words for u8 {
+    fn words(self) -> String {
+        self.to_string()
+    }
+}
+
+impl Words for u32 {
+    fn words(self) -> String {
+        self.to_string()
+    }
+}
+
+impl Words for Duration {
+    fn words(self) -> String {
+        format!("{} ms", self.as_nanos() as f64 / 1e6)
+    }
+}
+
+impl Words for Option<Duration> {
+    fn words(self) -> String {
+        self.map_or_else(|| "as rto.min".into(), Words::words)
+    }
+}
+
+impl Words for TimerRestart {
+    fn words(self) -> String {
+        match self {
+            Self::OnResend => "on resend",
+            Self::OnAdvance => "on advance",
+        }
+        .into()
+    }
+}
+
+impl Words for LossDetection {
+    fn words(self) -> String {
+        match self {
+            Self::MissingReports => "missing reports",
+            Self::Scoreboard => "scoreboard",
+            Self::DuplicateAcks => "duplicate acknowledgements",
+        }
+        .into()
+    }
+}
+
+impl Words for CongestionControl {
+    fn words(self) -> String {
+        match self {
+            Self::Rfc9260 => "rfc9260",
+            Self::NewReno => "newreno",
+            Self::Cubic => "cubic",
+        }
+        .into()
+    }
+}
+
+impl Words for ThinTest {
+    fn words(self) -> String {
+        match self {
+            Self::PacketsInFlight => "packets in flight",
+            Self::Linux => "as Linux",
+        }
+        .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_value_shows_in_its_field_alone() {
+        let (lksctp, thin) = ["lksctp", "thin"]
+            .map(|name| RecoveryConfig::profile(name).expect("a profile").fields())
+            .into();
+        let differing: Vec<_> = lksctp
+            .iter()
+            .zip(&thin)
+            .filter(|(a, b)| a != b)
+            .map(|(a, b)| (a.name, &*a.value, &*b.value))
+            .collect();
+        let want = [
+            ("thin.rto_min", "as rto.min", "200 ms"),
+            ("thin.restart_by_age", "off", "on"),
+            ("thin.linear_timeouts", "0", "6"),
+            ("thin.first_indication", "off", "on"),
+        ];
+        assert_eq!(differing, want);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> =
+            RecoveryConfig::default().fields().iter().map(|field| field.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

@@ -1,0 +1,173 @@
+//! Copies of what is in flight beside new data: which, and what their acknowledgement tells.
+
+use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
+
+use super::ack::Progress;
+use super::{LossRecovery, UnitState};
+use crate::PacketNumber;
+use crate::ledger::Fate;
+use crate::redundancy::AckedCopied;
+
+/// Units looked at to find what to copy, at most: only the newest few can be of the packets before.
+const MAX_LOOK_BACK: u64 = 64;
+
+/// What a packet with new data has room for.
+#[derive(Clone, Copy, Debug)]
+pub struct BundleRoom {
+    /// The new unit, in bytes as units are counted.
+    pub new_bytes: u32,
+    /// What is left in the packet beside it.
+    pub room: u32,
+    /// The copies and the new unit must be one run: a segment of TCP.
+    pub is_contiguous: bool,
+}
+
+impl<P> LossRecovery<P> {
+    /// Whether what is in flight of `group` may be copied now.
+    pub(super) fn may_copy(&self, group: u8) -> bool {
+        self.groups.of(group).thin.max_bundle_packets > 0 && self.is_thin(group)
+    }
+
+    /// The lowest unit that a packet with a new unit of `group` is to carry a copy of; the others
+    /// follow by [`next_to_copy`](Self::next_to_copy), and together they fit. The newest come
+    /// first: what is beyond a limit is left out with all that is older.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    pub fn first_to_copy(&self, group: u8, bundle: BundleRoom) -> Option<u64> {
+        let thin = &self.groups.of(group).thin;
+        // What is sent again takes along what it may by itself.
+        let is_begun = self.open.is_some_and(|open| open.units > 0);
+        if self.units.is_empty() || is_begun || !self.may_copy(group) {
+            return None;
+        }
+        let limit = match thin.max_bundle_bytes {
+            0 => bundle.room,
+            most => bundle.room.min(most.saturating_sub(bundle.new_bytes)),
+        };
+        let (mut lowest, mut bytes, mut packets) = (None, 0, 0);
+        let mut packet = None;
+        for number in (self.first..self.next_unit()).rev().take(MAX_LOOK_BACK as usize) {
+            let Some(unit) = self.unit(number) else { break };
+            if unit.state != UnitState::InFlight || unit.group != group {
+                if bundle.is_contiguous {
+                    break;
+                }
+                continue;
+            }
+            packets += u8::from(packet.replace(unit.packet) != Some(unit.packet));
+            bytes += unit.bytes;
+            if packets > thin.max_bundle_packets || bytes > limit {
+                break;
+            }
+            lowest = Some(number);
+        }
+        lowest
+    }
+
+    /// The next unit to be copied after `unit`.
+    #[must_use]
+    pub fn next_to_copy(&self, group: u8, unit: u64) -> Option<u64> {
+        let is_one = |&number: &u64| {
+            self.unit(number).is_some_and(|u| u.state == UnitState::InFlight && u.group == group)
+        };
+        (unit + 1..self.next_unit()).find(is_one)
+    }
+
+    /// Puts a copy of `unit` into the packet being built, which a new unit has to follow, and returns
+    /// what the protocol keeps with it; `None` if it is not in flight. The unit stays what it is: the
+    /// copy is neither in flight nor a retransmission.
+    pub fn copy(&mut self, unit: u64) -> Option<&P> {
+        if self.unit(unit)?.state != UnitState::InFlight {
+            return None;
+        }
+        self.copies.add(unit);
+        self.unit(unit).map(|unit| &unit.payload)
+    }
+
+    /// The packet that was built leaves with its copies.
+    pub(super) fn count_copies(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+        if self.copies.is_open_empty() {
+            return;
+        }
+        let number = PacketNumber(self.ledger.next_number().0 - 1);
+        let units = self.copies.take_open(number);
+        for &unit in &units {
+            self.log.on_copied(unit, number);
+            self.statistics.retransmitted.count(SendCause::Redundant);
+            if let Some(u) = self.unit_mut(unit) {
+                u.is_copied = true;
+                let bytes = u64::from(u.bytes);
+                self.statistics.redundant_bytes += bytes;
+            }
+        }
+        tracer.emit(|| TraceEvent::CopiesSent { packet: number.0, path, runs: runs_of(&units) });
+        self.copies.reuse(units);
+    }
+
+    /// What was copied makes a round-trip sample if no copy can have been what arrived.
+    pub(super) fn sample_copied(&mut self) {
+        for index in 0..self.copies.acked().len() {
+            let acked = self.copies.acked()[index];
+            if !self.has_copy_arrived(&acked) {
+                let sample = &mut self.path_mut(acked.first.path).ack.sample_sent_at;
+                *sample = (*sample).max(acked.first.sent_at);
+            }
+        }
+    }
+
+    /// A packet whose units arrived only as copies was lost: congestion as any other loss, once per
+    /// window, unless the stream hides it.
+    pub(super) fn answer_repaired_losses(&mut self, progress: &Progress, tracer: &mut Tracer<'_>) {
+        if self.copies.acked().is_empty() {
+            return;
+        }
+        let mut last = None;
+        for index in 0..self.copies.acked().len() {
+            let acked = self.copies.acked()[index];
+            let packet = acked.first.packet;
+            let is_repaired = !acked.is_reported && self.has_copy_arrived(&acked);
+            if is_repaired && last.replace(packet) != Some(packet) {
+                self.on_repaired(&acked, tracer);
+            }
+        }
+        self.copies.clear_acked();
+        // With nothing left of that window there is nothing to recover from.
+        self.leave_fast_recovery(progress);
+    }
+
+    fn on_repaired(&mut self, acked: &AckedCopied, tracer: &mut Tracer<'_>) {
+        let AckedCopied { unit, first, .. } = *acked;
+        self.statistics.packets_repaired += 1;
+        let (packet, cause) = (first.packet.0, SendCause::Redundant);
+        tracer.emit(|| TraceEvent::PacketLost { packet, cause });
+        if self.groups.of(first.group).thin.loss_hiding {
+            return;
+        }
+        self.statistics.packets_lost += 1;
+        let is_new_window = self.recover.is_none_or(|recover| unit > recover);
+        if is_new_window && !self.is_in_fast_recovery() {
+            self.reduce_window(first.path, tracer);
+            self.begin_recovery();
+            self.scoreboard.on_repaired(self.cumulative(), self.next_unit() - 1);
+        }
+    }
+
+    fn has_copy_arrived(&self, acked: &AckedCopied) -> bool {
+        let is_acknowledged = |packet: &crate::SentPacket| packet.fate == Fate::Acknowledged;
+        self.ledger.packet(acked.copy).is_some_and(is_acknowledged)
+    }
+}
+
+/// Ascending numbers as runs.
+fn runs_of(units: &[u64]) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for &unit in units {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == unit => *last = unit,
+            _ => runs.push((unit, unit)),
+        }
+    }
+    runs
+}

@@ -1,0 +1,187 @@
+//! Which streams are thin: every unit belongs to a group, and each group is judged by its own
+//! packets in flight.
+//!
+//! Group 0 is the whole association but for the streams that the application singled out.
+
+use rexmit_core::trace::{TraceEvent, Tracer};
+
+use super::LossRecovery;
+use crate::{ThinConfig, ThinInputs, Thinness};
+
+/// Groups of one association at most.
+pub const MAX_GROUPS: usize = 32;
+
+/// Why there is no further group: there are [`MAX_GROUPS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupLimit;
+
+/// What is kept for a group.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) thin: ThinConfig,
+    /// As it was told last.
+    was_thin: Option<bool>,
+}
+
+/// All groups; group 0 without an allocation.
+#[derive(Clone, Debug)]
+pub(super) struct Groups {
+    base: Group,
+    others: Vec<Group>,
+    /// Some group has a mechanism.
+    is_any_on: bool,
+}
+
+impl Groups {
+    pub(super) const fn new(thin: ThinConfig) -> Self {
+        let base = Group { thin, was_thin: None };
+        Self { base, others: Vec::new(), is_any_on: thin.is_any() }
+    }
+
+    pub(super) fn of(&self, group: u8) -> &Group {
+        match usize::from(group).checked_sub(1) {
+            None => &self.base,
+            Some(index) => &self.others[index],
+        }
+    }
+
+    fn of_mut(&mut self, group: u8) -> &mut Group {
+        match usize::from(group).checked_sub(1) {
+            None => &mut self.base,
+            Some(index) => &mut self.others[index],
+        }
+    }
+
+    fn len(&self) -> u8 {
+        self.others.len() as u8 + 1
+    }
+}
+
+impl<P> LossRecovery<P> {
+    /// A new group of units, with mechanisms of its own; new units are put into it by
+    /// [`set_group`](Self::set_group).
+    ///
+    /// # Errors
+    /// With [`MAX_GROUPS`] groups.
+    pub fn add_group(&mut self, thin: ThinConfig) -> Result<u8, GroupLimit> {
+        let group = self.groups.len();
+        if usize::from(group) >= MAX_GROUPS {
+            return Err(GroupLimit);
+        }
+        self.groups.others.push(Group { thin, was_thin: None });
+        self.groups.is_any_on |= thin.is_any();
+        Ok(group)
+    }
+
+    /// What is done about loss in `group` while it is thin, from now on.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    pub fn set_thin(&mut self, group: u8, thin: ThinConfig) {
+        *self.groups.of_mut(group) = Group { thin, was_thin: None };
+        let is_on = |group| self.groups.of(group).thin.is_any();
+        self.groups.is_any_on = (0..self.groups.len()).any(is_on);
+        self.renew_thin_deadlines();
+    }
+
+    /// What is done about loss in `group` while it is thin.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    pub fn thin_config(&self, group: u8) -> &ThinConfig {
+        &self.groups.of(group).thin
+    }
+
+    /// Whether `group` is thin now.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    pub fn is_thin(&self, group: u8) -> bool {
+        self.groups.of(group).thin.test.is_thin(&self.thin_inputs(group))
+    }
+
+    /// The same, with the figures that decide it.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    pub fn thinness(&self, group: u8) -> Thinness {
+        self.groups.of(group).thin.test.explain(&self.thin_inputs(group))
+    }
+
+    /// Whether the peer is to be asked to acknowledge units of `group` at once.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    pub fn wants_immediate_ack(&self, group: u8) -> bool {
+        self.groups.of(group).thin.sack_immediately && self.is_thin(group)
+    }
+
+    /// Whether the round-trip time is to be measured by other means where an acknowledgement is
+    /// ambiguous.
+    #[must_use]
+    pub fn wants_other_samples(&self) -> bool {
+        let wants = |group| self.groups.of(group).thin.heartbeat_samples && self.is_thin(group);
+        self.groups.is_any_on && (0..self.groups.len()).any(wants)
+    }
+
+    fn thin_inputs(&self, group: u8) -> ThinInputs {
+        ThinInputs {
+            in_flight: self.ledger.packets_of(group),
+            packets: (self.statistics.packets, self.statistics.packets_lost),
+            pttfr: self.config.missing_reports,
+            is_initial_slow_start: self.window(0).ssthresh() == u64::from(u32::MAX),
+        }
+    }
+
+    /// The group of the earliest unit outstanding on `path`, whose rules are the timer's.
+    pub(super) fn group_of_earliest(&self, path: u8) -> u8 {
+        if self.groups.others.is_empty() {
+            return 0;
+        }
+        self.unit(self.path(path).earliest).map_or(0, |unit| unit.group)
+    }
+
+    /// Reports, or acknowledged units above, that make a unit of `group` lost.
+    pub(super) fn loss_threshold(&self, group: u8) -> u8 {
+        let is_first = self.groups.of(group).thin.first_indication && self.is_thin(group);
+        if is_first { 1 } else { self.config.missing_reports }
+    }
+
+    /// The groups in which the first missing report makes a loss now, a bit each.
+    pub(super) fn first_indication_groups(&self) -> u32 {
+        if !self.groups.is_any_on {
+            return 0;
+        }
+        let acts = |&group: &u8| self.groups.of(group).thin.first_indication && self.is_thin(group);
+        (0..self.groups.len()).filter(acts).fold(0, |groups, group| groups | 1 << group)
+    }
+
+    /// Whether `unit` is of one of `groups`.
+    pub(super) fn is_of(&self, unit: u64, groups: u32) -> bool {
+        groups != 0 && self.unit(unit).is_some_and(|unit| groups & (1 << unit.group) != 0)
+    }
+
+    /// Tells of the groups that became thin or thick.
+    pub(super) fn watch_thinness(&mut self, tracer: &mut Tracer<'_>) {
+        if !self.groups.is_any_on {
+            return;
+        }
+        for group in 0..self.groups.len() {
+            let is_thin = self.is_thin(group);
+            let known = self.groups.of(group);
+            if known.was_thin == Some(is_thin) || !known.thin.is_any() {
+                continue;
+            }
+            self.statistics.thin_changes += u64::from(known.was_thin.is_some());
+            self.groups.of_mut(group).was_thin = Some(is_thin);
+            tracer.emit(|| {
+                let Thinness { is_thin, in_flight, loss_rate, bound } = self.thinness(group);
+                TraceEvent::Thin { group, is_thin, in_flight, loss_rate, bound }
+            });
+        }
+    }
+}

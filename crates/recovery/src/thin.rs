@@ -1,0 +1,200 @@
+//! Whether a stream is thin: too little of it is in flight for a loss to show in time
+//! (Petlund 2009 §5.1), and what is done about loss while it is.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How a thin stream is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinTest {
+    /// `in_flight <= (pttfr + 1) / (1 - lossrate)`, over packets (Petlund 2009 §5.1, Fig. 3).
+    #[default]
+    PacketsInFlight,
+    /// Fewer than four packets in flight, but not in the slow start that a connection begins with:
+    /// the test of Linux (`tcp_stream_is_thin`).
+    Linux,
+}
+
+/// What a sender does about loss while a stream is thin: each field is a mechanism of its own, and
+/// the default has none of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThinConfig {
+    /// How a thin stream is told.
+    pub test: ThinTest,
+    /// M1: the lower bound of the retransmission timeout instead of RTO.Min (Petlund 2009 §5.2:
+    /// 200 ms).
+    pub rto_min: Option<Duration>,
+    /// M2: the retransmission timer runs from when the oldest copy in flight left, so that none
+    /// waits for more than one timeout (Petlund 2009 §5.2, RFC 7765).
+    pub restart_by_age: bool,
+    /// M3, T1: so many timeouts over the same unit do not double the timeout; those beyond do. Zero
+    /// doubles from the first (Petlund 2009 §5.3; Linux: 6).
+    pub linear_timeouts: u8,
+    /// M4, T2: the first missing report, or duplicate acknowledgement, makes a loss (Petlund 2009
+    /// §5.4).
+    pub first_indication: bool,
+    /// A packet with new data also carries what is in flight of so many packets before it; zero
+    /// carries none (Petlund 2008, RDB; Petlund 2009 §8).
+    pub max_bundle_packets: u8,
+    /// Bytes of units in a packet that carries such copies, the new ones included; zero is as many
+    /// as fit.
+    pub max_bundle_bytes: u32,
+    /// A loss that a copy repaired is not answered as congestion: RDB as it was published.
+    pub loss_hiding: bool,
+    /// Small segments do not wait for what is unacknowledged (TCP: Nagle's algorithm off).
+    pub no_delay: bool,
+    /// Ask the peer to acknowledge without delay (SCTP: the I bit, RFC 7053).
+    pub sack_immediately: bool,
+    /// When an acknowledgement cannot tell the round-trip time because of a retransmission, measure
+    /// it by a HEARTBEAT, one per timeout at most (SCTP).
+    pub heartbeat_samples: bool,
+}
+
+impl ThinConfig {
+    /// No mechanism: the same sender, thin or not.
+    pub const OFF: Self = Self {
+        test: ThinTest::PacketsInFlight,
+        rto_min: None,
+        restart_by_age: false,
+        linear_timeouts: 0,
+        first_indication: false,
+        max_bundle_packets: 0,
+        max_bundle_bytes: 0,
+        loss_hiding: false,
+        no_delay: false,
+        sack_immediately: false,
+        heartbeat_samples: false,
+    };
+
+    /// M1 to M4 with the values of the papers and of Linux.
+    pub const M1_TO_M4: Self = Self {
+        rto_min: Some(Duration::from_millis(200)),
+        restart_by_age: true,
+        linear_timeouts: 6,
+        first_indication: true,
+        ..Self::OFF
+    };
+
+    /// Whether the values make sense.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.rto_min.is_none_or(|min| !min.is_zero() && min <= Duration::from_secs(60))
+    }
+
+    /// Whether any mechanism is on.
+    #[must_use]
+    pub const fn is_any(&self) -> bool {
+        self.rto_min.is_some()
+            || self.restart_by_age
+            || self.linear_timeouts > 0
+            || self.first_indication
+            || self.max_bundle_packets > 0
+            || self.no_delay
+            || self.sack_immediately
+            || self.heartbeat_samples
+    }
+}
+
+/// What the thin test looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThinInputs {
+    /// Packets in flight: neither acknowledged nor judged lost.
+    pub in_flight: u32,
+    /// Packets sent so far, and of these the ones judged lost: their ratio is `lossrate`.
+    pub packets: (u64, u64),
+    /// Packets that trigger a fast retransmit: `pttfr`.
+    pub pttfr: u8,
+    /// No window was reduced so far.
+    pub is_initial_slow_start: bool,
+}
+
+/// The outcome of the thin test, with what it rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Thinness {
+    /// Whether the stream is thin.
+    pub is_thin: bool,
+    /// Packets in flight.
+    pub in_flight: u32,
+    /// The fraction of packets judged lost.
+    pub loss_rate: f64,
+    /// The most packets in flight of a thin stream; infinite if every packet was lost.
+    pub bound: f64,
+}
+
+impl ThinTest {
+    /// Whether a stream is thin. Exact: no rounding decides.
+    #[must_use]
+    pub fn is_thin(self, inputs: &ThinInputs) -> bool {
+        match self {
+            Self::PacketsInFlight => {
+                let (sent, lost) = inputs.packets;
+                let arrived = u128::from(sent.max(1) - lost.min(sent));
+                let bound = (u128::from(inputs.pttfr) + 1) * u128::from(sent.max(1));
+                u128::from(inputs.in_flight) * arrived <= bound
+            }
+            Self::Linux => inputs.in_flight < 4 && !inputs.is_initial_slow_start,
+        }
+    }
+
+    /// The same, with the figures behind it.
+    #[must_use]
+    pub fn explain(self, inputs: &ThinInputs) -> Thinness {
+        let (sent, lost) = inputs.packets;
+        let loss_rate = if sent == 0 { 0.0 } else { lost as f64 / sent as f64 };
+        let bound = match self {
+            Self::PacketsInFlight => (f64::from(inputs.pttfr) + 1.0) / (1.0 - loss_rate),
+            Self::Linux if inputs.is_initial_slow_start => 0.0,
+            Self::Linux => 3.0,
+        };
+        Thinness { is_thin: self.is_thin(inputs), in_flight: inputs.in_flight, loss_rate, bound }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inputs(in_flight: u32, packets: (u64, u64)) -> ThinInputs {
+        ThinInputs { in_flight, packets, pttfr: 3, is_initial_slow_start: false }
+    }
+
+    /// Petlund 2009 §5.1: four packets without loss; one more at 20 %, eight at 50 %.
+    #[test]
+    fn the_bound_grows_with_the_loss_rate() {
+        let most = |sent, lost| {
+            let is_thin = |&n: &u32| ThinTest::default().is_thin(&inputs(n, (sent, lost)));
+            (0..100).take_while(is_thin).last()
+        };
+        let table = [((0, 0), 4), ((100, 0), 4), ((100, 19), 4), ((100, 20), 5), ((2, 1), 8)];
+        for ((sent, lost), bound) in table {
+            assert_eq!(most(sent, lost), Some(bound), "{lost} of {sent}");
+        }
+        assert_eq!(most(3, 3), Some(99), "every packet was lost: thin, however many");
+    }
+
+    #[test]
+    fn linux_asks_for_fewer_than_four_outside_the_initial_slow_start() {
+        let is_thin = |in_flight, is_initial_slow_start| {
+            let inputs = ThinInputs { is_initial_slow_start, ..inputs(in_flight, (100, 50)) };
+            ThinTest::Linux.is_thin(&inputs)
+        };
+        assert!(is_thin(0, false) && is_thin(3, false));
+        assert!(!is_thin(4, false) && !is_thin(0, true));
+    }
+
+    #[test]
+    fn the_figures_explain_the_verdict() {
+        let told = ThinTest::default().explain(&inputs(5, (100, 20)));
+        assert_eq!((told.is_thin, told.in_flight, told.loss_rate), (true, 5, 0.2));
+        assert!((told.bound - 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_default_has_no_mechanism() {
+        assert_eq!(ThinConfig::default(), ThinConfig::OFF);
+        assert!(!ThinConfig::OFF.is_any() && ThinConfig::M1_TO_M4.is_any());
+    }
+}

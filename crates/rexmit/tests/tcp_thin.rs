@@ -1,0 +1,101 @@
+//! Thin streams of ours to the kernel's TCP, an unmodified peer, over lossy links.
+
+mod common;
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::patiently;
+use common::site::{Site, impatient, in_thread};
+use rexmit::RecoveryConfig;
+use rexmit::tcp::{CloseReason, ConnectionConfig, TcpStream};
+use rexmit_core::Seed;
+use tokio::io::AsyncWriteExt;
+use tokio::task::JoinHandle;
+
+/// Some three packets in flight.
+const LINK: &str = "delay 20ms loss 5%";
+const INTERVAL: Duration = Duration::from_millis(14);
+const MESSAGES: usize = 300;
+
+fn config(profile: &str) -> Arc<ConnectionConfig> {
+    let recovery = RecoveryConfig::tcp_profile(profile).unwrap();
+    Arc::new(ConnectionConfig { recovery, ..ConnectionConfig::default() })
+}
+
+/// A connection, and what the kernel reads of it until its end.
+async fn connect(site: &Site, profile: &str) -> (TcpStream, JoinHandle<Vec<u8>>) {
+    let (listener, address) = site.kernel_listener(site.theirs[0]);
+    let reading = in_thread(move || {
+        let mut read = Vec::new();
+        impatient(listener.accept().unwrap().0).read_to_end(&mut read).unwrap();
+        read
+    });
+    let stream = patiently(site.stack.connect_with(None, address, config(profile))).await.unwrap();
+    (stream, reading)
+}
+
+/// Sends messages of up to 200 bytes, one at a time.
+async fn send(stream: &mut TcpStream, messages: usize, seed: u64) -> Vec<u8> {
+    let mut rng = Seed::from_u64(seed).rng();
+    let mut sent = Vec::new();
+    for _ in 0..messages {
+        let mut message = vec![0; 1 + rng.below(200) as usize];
+        rng.fill(&mut message);
+        stream.write_all(&message).await.unwrap();
+        sent.extend(message);
+        tokio::time::sleep(INTERVAL).await;
+    }
+    sent
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bundled_data_arrive_whole_and_wireshark_finds_no_fault_in_them() {
+    let directory = common::tshark::Directory::new();
+    let path = directory.path("capture.pcapng");
+    let file = std::fs::File::create(&path).unwrap();
+    let Some(site) = Site::over_capturing(LINK, file) else { return };
+    let (mut stream, reading) = connect(&site, "tcp-thin-rdb").await;
+    let sent = send(&mut stream, MESSAGES, 1).await;
+    stream.shutdown().await.unwrap();
+    assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
+    assert_eq!(patiently(stream.closed()).await, CloseReason::Finished);
+    let statistics = stream.statistics();
+    let told = statistics.recovery;
+    println!("{told:?}, {:?}", statistics.traffic);
+    let emulator = site.link.unwrap().emulator.stop().unwrap();
+    let lost = emulator.forward.path.lost();
+    // Nearly every message has one before it in flight.
+    assert!(told.retransmitted.redundant > MESSAGES as u64 / 2, "{told:?}");
+    assert!(statistics.traffic.redundant_segments_sent > MESSAGES as u64 / 2);
+    assert!(told.packets_repaired > 0 && lost > 0, "{told:?}");
+    // The kernel reports duplicates, so that copies are no retransmissions, nor lost packets.
+    assert!(told.spurious.redundant == 0 && told.spurious.total() <= told.retransmitted.total());
+    assert!(told.packets_lost <= 3 * lost + told.timeouts * 4, "{lost} were lost: {told:?}");
+
+    let Some(tshark) = common::tshark::find() else { return };
+    let count = |filter: &str| tshark.count(&path, &format!("ip.src == 10.91.0.2 and {filter}"));
+    assert!(count("tcp.len > 0") > MESSAGES / 2);
+    assert_eq!(count("tcp.checksum.status == \"Good\""), count("tcp"));
+    assert_eq!(count("_ws.malformed"), 0);
+    assert_eq!(count("_ws.expert.severity == error"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_mechanisms_can_be_changed_while_a_connection_is_up() {
+    let Some(site) = Site::over(LINK, ConnectionConfig::default()) else { return };
+    let (mut stream, reading) = connect(&site, "tcp-sack").await;
+    let mut sent = send(&mut stream, 30, 1).await;
+    let copies = |stream: &TcpStream| stream.statistics().traffic.redundant_segments_sent;
+    assert_eq!(copies(&stream), 0);
+    stream.set_thin(config("tcp-thin-rdb").recovery.thin).unwrap();
+    sent.extend(send(&mut stream, 30, 2).await);
+    let with_copies = copies(&stream);
+    assert!(with_copies > 5, "{with_copies}");
+    stream.set_thin(config("tcp-sack").recovery.thin).unwrap();
+    sent.extend(send(&mut stream, 30, 3).await);
+    assert_eq!(copies(&stream), with_copies);
+    stream.shutdown().await.unwrap();
+    assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
+}

@@ -1,0 +1,112 @@
+//! Copies of what is in flight beside new DATA, and the I bit.
+
+use rexmit_sctp::{OutboundMessage, Reliability};
+
+use super::*;
+
+const COPIES: ThinConfig = ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF };
+
+#[test]
+fn a_packet_with_new_data_repeats_the_packet_before_it() {
+    let mut s = Script::thin(COPIES);
+    s.at(200).send_alone(1);
+    s.at(250).send(b"2");
+    assert_eq!(s.take_data(), [1, 2]);
+    s.at(260).send(b"3");
+    assert_eq!(s.take_data(), [2, 3], "one packet before");
+    // 1 was lost: the peer has all three at once, and reports no duplicate.
+    s.at(350).peer_acknowledges(tsn(2));
+    s.at(360).peer_sacks(tsn(3), &[], &[tsn(2)]);
+    s.expect_silence_until(3_000);
+    let counted = s.statistics().recovery;
+    assert_eq!((counted.retransmitted.redundant, counted.retransmitted.total()), (2, 0));
+    assert_eq!((counted.packets_repaired, counted.packets_lost), (1, 1));
+    assert_eq!((counted.fast_recoveries, counted.spurious.total()), (1, 0));
+}
+
+#[test]
+fn duplicates_that_were_sent_on_purpose_mean_nothing() {
+    let mut s = Script::thin(COPIES);
+    s.at(200).send_alone(1);
+    s.at(250).send(b"2");
+    assert_eq!(s.take_data(), [1, 2]);
+    s.at(300).peer_acknowledges(tsn(1));
+    s.at(350).peer_sacks(tsn(2), &[], &[tsn(1)]);
+    s.expect_silence_until(3_000);
+    let counted = s.statistics().recovery;
+    assert_eq!((counted.packets_repaired, counted.packets_lost), (0, 0));
+    assert_eq!((counted.fast_recoveries, counted.spurious.total()), (0, 0));
+}
+
+#[test]
+fn what_fits_beside_the_new_chunk_is_copied_and_no_more() {
+    let mut s = Script::thin(ThinConfig { max_bundle_packets: 9, ..COPIES });
+    for (n, len, want) in [(1, 600, vec![1]), (2, 300, vec![1, 2]), (3, 600, vec![2, 3])] {
+        let payload = vec![b'x'; len];
+        s.try_send(OutboundMessage::new(0, payload)).expect("accepted");
+        assert_eq!(s.take_data(), want, "chunk {n}");
+    }
+    s.send_alone_full();
+}
+
+impl Script {
+    /// A chunk that fills its packet takes no copies along.
+    fn send_alone_full(&mut self) {
+        self.try_send(OutboundMessage::new(0, vec![b'x'; 1204])).expect("accepted");
+        assert_eq!(self.take_data(), [4]);
+    }
+}
+
+#[test]
+fn a_limit_of_bytes_counts_the_whole_packet() {
+    // Chunks of 7 bytes take 24.
+    for (max_bundle_bytes, want) in [(71, vec![2, 3]), (72, vec![1, 2, 3])] {
+        let mut s =
+            Script::thin(ThinConfig { max_bundle_packets: 9, max_bundle_bytes, ..ThinConfig::OFF });
+        s.send_alone(1);
+        s.send(b"payload");
+        assert_eq!(s.take_data(), [1, 2]);
+        s.send(b"payload");
+        assert_eq!(s.take_data(), want);
+    }
+}
+
+#[test]
+fn a_thick_stream_copies_nothing() {
+    let mut s = Script::thin(ThinConfig::OFF);
+    (1..=5).for_each(|n| s.send_alone(n));
+    let (now, id) = (rexmit_core::Instant::from_millis(s.now_ms()), s.id());
+    s.endpoint.set_thin(now, id, COPIES).expect("they make sense");
+    s.send_alone(6);
+    s.peer_acknowledges(tsn(3));
+    s.send(b"payload");
+    assert_eq!(s.take_data(), [6, 7], "three in flight");
+}
+
+/// RFC 7496: zero retransmissions is one copy.
+#[test]
+fn what_is_not_to_be_sent_again_is_not_copied() {
+    let mut s = Script::thin(COPIES);
+    let once = OutboundMessage {
+        reliability: Reliability::MaxRetransmissions(0),
+        ..OutboundMessage::new(0, &b"once"[..])
+    };
+    s.try_send(once).expect("accepted");
+    assert_eq!(s.take_data(), [1]);
+    s.send_alone(2);
+}
+
+/// RFC 7053.
+#[test]
+fn the_i_bit_is_set_while_thin() {
+    let thin = ThinConfig { sack_immediately: true, ..ThinConfig::OFF };
+    let mut s = Script::thin(thin);
+    for n in 1..=6 {
+        s.send(b"payload");
+        let is_thin = n <= 5;
+        assert_eq!(s.take_flagged_data(), (vec![n], vec![is_thin]), "{} in flight", n - 1);
+    }
+    let mut s = Script::thin(ThinConfig::OFF);
+    s.send(b"payload");
+    assert_eq!(s.take_flagged_data(), (vec![1], vec![false]));
+}

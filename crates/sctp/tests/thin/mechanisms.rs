@@ -1,0 +1,125 @@
+//! M1 to M4, each alone, over the wire.
+
+use super::*;
+
+/// The instant at which chunk 1 is repeated, which left at 200 ms with nothing after it.
+fn tail_loss(thin: ThinConfig) -> u64 {
+    let mut s = Script::thin(thin);
+    s.at(200).send_alone(1);
+    let sent = s.wait_for_packet();
+    assert_eq!(sent.chunks().len(), 1);
+    sent.at_ms()
+}
+
+#[test]
+fn m1_repeats_the_last_chunk_after_srtt_and_its_variation() {
+    assert_eq!(tail_loss(ThinConfig::OFF), 1_200);
+    assert_eq!(tail_loss(m1()), 450);
+    assert_eq!(tail_loss(ThinConfig { rto_min: None, ..ThinConfig::M1_TO_M4 }), 1_200);
+}
+
+/// Chunk 2 left at 250 ms, chunk 1, from 200 ms, is acknowledged at 300 ms.
+#[test]
+fn m2_counts_the_age_of_the_chunk_that_is_left() {
+    for (restart_by_age, at) in [(false, 1_300), (true, 1_250)] {
+        let mut s = Script::thin(ThinConfig { restart_by_age, ..ThinConfig::OFF });
+        s.at(200).send_alone(1);
+        s.at(250).send_alone(2);
+        s.at(300).peer_acknowledges(tsn(1));
+        s.expect_silence_until(at - 1);
+        s.at(at);
+        assert_eq!(s.take_data(), [2]);
+    }
+}
+
+/// RTO 1 s: 1, 2, … 7 s, then doubled each time up to 60 s. The six timeouts that did not double are no
+/// errors, so that a thin stream outlives an outage as any other; ten that did end the association.
+#[test]
+fn m3_repeats_in_equal_steps_up_to_its_bound_and_gives_the_peer_up_as_ever() {
+    let mut s = Script::established_client_with(|_, association| {
+        association.recovery.thin = ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF };
+        association.heartbeat_interval = None;
+    });
+    s.send_alone(1);
+    for second in [1, 2, 3, 4, 5, 6, 7, 9, 13, 21, 37, 69, 129, 189, 249, 309] {
+        s.expect_silence_until(second * 1_000 - 1);
+        s.at(second * 1_000);
+        assert_eq!(s.take_data(), [1]);
+    }
+    s.at(369_000);
+    assert!(s.events().iter().any(|event| matches!(event, rexmit_sctp::Event::Closed(_))));
+}
+
+/// Chunk 1 is missing, chunks 2 to 4 are reported one by one.
+#[test]
+fn m4_repeats_at_the_first_report_and_only_while_thin() {
+    for (first_indication, packets, at) in [(true, 4, 310), (false, 4, 330), (true, 6, 320)] {
+        let mut s = Script::thin(ThinConfig { first_indication, ..ThinConfig::OFF });
+        s.at(200);
+        // At one instant, but each in a packet of its own; four per opportunity.
+        (1..=packets).for_each(|n| s.send_alone(n));
+        for (ms, end) in [(310, 2), (320, 3), (330, 4)] {
+            s.expect_silence_until(ms);
+            s.peer_sacks(tsn(0), &[(2, end)], &[]);
+            if ms == at {
+                assert_eq!(s.take_data(), [1], "{packets} packets");
+                break;
+            }
+        }
+    }
+}
+
+/// The same association, thin, thick and thin again.
+#[test]
+fn the_mechanisms_follow_the_stream_from_thin_to_thick_and_back() {
+    let mut s = Script::thin(ThinConfig { first_indication: true, ..m1() });
+    s.at(200).send_alone(1);
+    s.at(210).send_alone(2);
+    s.at(310).peer_sacks(tsn(0), &[(2, 2)], &[]);
+    assert_eq!(s.take_data(), [1], "thin: at the first report");
+    s.at(410).peer_acknowledges(tsn(2));
+    (3..=9).for_each(|n| s.send_alone(n));
+    assert!(!s.statistics().thin.is_thin);
+    s.at(510).peer_sacks(tsn(2), &[(2, 2)], &[]);
+    s.expect_silence_until(600);
+    assert_eq!(s.statistics().recovery.retransmitted.total(), 1, "thick: one report is not enough");
+    s.peer_acknowledges(tsn(9));
+    s.send_alone(10);
+    s.send_alone(11);
+    let told = s.statistics().thin;
+    assert!(told.is_thin && told.in_flight == 2, "{told:?}");
+    s.at(700).peer_sacks(tsn(9), &[(2, 2)], &[]);
+    assert_eq!(s.take_data(), [10], "thin again");
+}
+
+/// The mechanisms of a live association.
+#[test]
+fn they_are_switched_on_and_off_at_run_time() {
+    let mut s = Script::thin(ThinConfig::OFF);
+    let id = s.id();
+    s.at(200).send_alone(1);
+    let now = rexmit_core::Instant::from_millis(200);
+    s.endpoint.set_thin(now, id, m1()).expect("they make sense");
+    s.at(450);
+    assert_eq!(s.take_data(), [1], "the timer that ran already");
+    s.endpoint.set_thin(rexmit_core::Instant::from_millis(450), id, ThinConfig::OFF).unwrap();
+    // From RTO.Min, doubled.
+    s.expect_silence_until(2_449);
+    s.at(2_450);
+    assert_eq!(s.take_data(), [1]);
+    let refused = ThinConfig { rto_min: Some(Duration::ZERO), ..ThinConfig::OFF };
+    let now = rexmit_core::Instant::from_millis(2_450);
+    assert_eq!(s.endpoint.set_thin(now, id, refused), Err(rexmit_sctp::ThinError::Invalid));
+}
+
+/// FreeBSD's: SRTT + RTTVAR is 137.5 ms.
+#[test]
+fn early_fast_retransmit_repeats_after_the_round_trip_and_its_variation() {
+    let mut s = Script::measured(|association| association.recovery.early_retransmit = true);
+    s.send_alone(1);
+    assert_eq!(s.wait_for_packet().at.as_nanos(), 337_500_000);
+    let counted = s.statistics().recovery;
+    assert_eq!((counted.retransmitted.early, counted.timeouts), (1, 0));
+    // Once: then T3-rtx, which the earliest chunk restarted.
+    assert_eq!(s.wait_for_packet().at.as_nanos(), 1_337_500_000);
+}

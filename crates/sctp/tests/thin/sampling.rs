@@ -1,0 +1,76 @@
+//! Round-trip times where Karn's rule forbids a sample.
+
+use super::*;
+
+fn sampled() -> ThinConfig {
+    ThinConfig { heartbeat_samples: true, ..m1() }
+}
+
+/// Chunk 1 is repeated at 450 ms; its acknowledgement at 600 ms may be of either copy.
+fn ambiguous(thin: ThinConfig) -> Script {
+    let mut s = Script::thin(thin);
+    s.at(200).send_alone(1);
+    s.at(450);
+    assert_eq!(s.take_data(), [1]);
+    s.at(600).peer_acknowledges(tsn(1));
+    s
+}
+
+#[test]
+fn karns_rule_keeps_the_backoff_where_no_heartbeat_measures() {
+    let mut s = ambiguous(m1());
+    assert_eq!(s.statistics().paths[0].rto.as_millis(), 500);
+    s.expect_silence_until(3_000);
+}
+
+#[test]
+fn a_heartbeat_measures_the_round_trip_and_ends_the_backoff() {
+    let mut s = ambiguous(sampled());
+    let info = expect_packet!(s, [Heartbeat(info)] => info.to_vec());
+    assert_eq!(s.statistics().paths[0].rto.as_millis(), 500);
+    s.at(700).peer_writes(|p| p.plain(wire::kind::HEARTBEAT_ACK, 0, &info_parameter(&info)));
+    // SRTT 100 ms; RTTVAR 3/4 · 37.5 = 28.125 ms.
+    assert_eq!(s.statistics().paths[0].rto.as_micros(), 212_500);
+    // An answer counts once.
+    s.at(900).peer_writes(|p| p.plain(wire::kind::HEARTBEAT_ACK, 0, &info_parameter(&info)));
+    assert_eq!(s.statistics().paths[0].rto.as_micros(), 212_500);
+}
+
+impl Script {
+    /// Sends a chunk; returns its number.
+    fn send_next(&mut self) -> u32 {
+        self.send(b"payload");
+        self.take_data()[0]
+    }
+}
+
+/// The Heartbeat Info parameter, header included.
+fn info_parameter(info: &[u8]) -> Vec<u8> {
+    let len = u16::try_from(4 + info.len()).expect("it is short");
+    [&[0, 1][..], &len.to_be_bytes(), info].concat()
+}
+
+#[test]
+fn one_heartbeat_leaves_per_timeout_and_an_unanswered_one_is_no_error() {
+    let mut s = ambiguous(sampled());
+    expect_packet!(s, [Heartbeat(_)]);
+    // Each is repeated once, so the timeout doubles, and the heartbeat waits for as long.
+    for (sent, repeated, acknowledged, rto, leaves) in [
+        (610, 1_110, 1_111, 1_000, false),
+        (1_300, 2_300, 2_400, 2_000, false),
+        (2_700, 4_700, 4_800, 4_000, true),
+    ] {
+        let n = s.at(sent).send_next();
+        s.at(repeated);
+        assert_eq!(s.take_data(), [n]);
+        s.at(acknowledged).peer_acknowledges(tsn(n));
+        assert_eq!(s.statistics().paths[0].rto.as_millis(), rto);
+        if leaves {
+            expect_packet!(s, [Heartbeat(_)]);
+        }
+        s.expect_silence();
+    }
+    assert!(s.statistics().paths[0].is_active);
+    s.expect_silence_until(60_000);
+    assert_eq!(s.events(), [], "nobody minds that it is not answered");
+}

@@ -1,0 +1,78 @@
+//! A thin stream beside a bulk stream.
+
+use rexmit_core::Instant;
+use rexmit_sctp::recovery::MAX_GROUPS;
+use rexmit_sctp::{OutboundMessage, ThinError};
+
+use super::*;
+
+/// The stream that is singled out.
+const THIN: u16 = 3;
+
+impl Script {
+    fn single_out(&mut self, stream: u16, thin: Option<ThinConfig>) -> Result<(), ThinError> {
+        let (now, id) = (Instant::from_millis(self.now_ms()), self.id());
+        self.endpoint.set_stream_thin(now, id, stream, thin)
+    }
+
+    #[track_caller]
+    fn send_on(&mut self, stream: u16, n: u32) {
+        let message = OutboundMessage::new(stream, &b"payload"[..]);
+        self.try_send(message).expect("accepted");
+        assert_eq!(self.take_data(), [n]);
+    }
+}
+
+/// Of chunks 1 (bulk), 2 (thin) and 3 to 7 (bulk), the first two are missing.
+#[test]
+fn each_stream_is_treated_as_it_is() {
+    let mut s = Script::thin(ThinConfig::OFF);
+    s.single_out(THIN, Some(ThinConfig::M1_TO_M4)).expect("there is room");
+    s.at(200).send_on(0, 1);
+    s.send_on(THIN, 2);
+    (3..=7).for_each(|n| s.send_on(0, n));
+    let told = s.statistics();
+    assert!(!told.thin.is_thin, "{told:?}");
+    assert_eq!(told.thin_streams.len(), 1);
+    assert!(told.thin_streams[0].0 == THIN && told.thin_streams[0].1.is_thin, "{told:?}");
+    s.at(300).peer_sacks(tsn(0), &[(3, 3)], &[]);
+    assert_eq!(s.take_data(), [2], "M4 for the thin stream");
+    s.at(310).peer_sacks(tsn(0), &[(3, 4)], &[]);
+    s.expect_silence_until(320);
+    s.peer_sacks(tsn(0), &[(3, 5)], &[]);
+    assert_eq!(s.take_data(), [1], "three reports for the bulk stream");
+}
+
+/// The mechanisms of the association are not those of a stream that has its own.
+#[test]
+fn a_stream_may_be_the_one_without_mechanisms() {
+    let mut s = Script::thin(ThinConfig::M1_TO_M4);
+    s.single_out(THIN, Some(ThinConfig::OFF)).expect("there is room");
+    s.at(200).send_on(THIN, 1);
+    s.expect_silence_until(1_199);
+    s.at(1_200);
+    assert_eq!(s.take_data(), [1]);
+    s.at(1_300).peer_acknowledges(tsn(1));
+    s.single_out(THIN, None).expect("it is known");
+    assert_eq!(s.statistics().thin_streams, []);
+    s.at(1_400).send_on(THIN, 2);
+    // SRTT + 4 · RTTVAR is 250 ms, doubled by the timeout of the other, which Karn keeps.
+    s.expect_silence_until(1_899);
+    s.at(1_900);
+    assert_eq!(s.take_data(), [2]);
+}
+
+#[test]
+fn streams_that_do_not_exist_or_are_too_many_are_refused() {
+    let mut s = Script::client_with(|_, a| a.outbound_streams = 100);
+    s.take_init();
+    let streams = 100;
+    assert_eq!(s.single_out(100, Some(ThinConfig::OFF)), Err(ThinError::InvalidStream { streams }));
+    let limit = MAX_GROUPS - 1;
+    for stream in 0..limit as u16 {
+        assert_eq!(s.single_out(stream, Some(ThinConfig::OFF)), Ok(()));
+    }
+    let one_more = s.single_out(99, Some(ThinConfig::OFF));
+    assert_eq!(one_more, Err(ThinError::TooManyStreams { limit }));
+    assert_eq!(s.single_out(0, Some(ThinConfig::M1_TO_M4)), Ok(()), "it is known");
+}

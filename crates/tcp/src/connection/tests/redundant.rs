@@ -1,0 +1,265 @@
+//! Redundant Data Bundling (Petlund 2008) on the wire: what goes with new data and with what is sent
+//! again, and what an acknowledgement of it means.
+
+use rexmit_recovery::{RecoveryStatistics, ThinConfig};
+
+use super::script::*;
+use super::thin::with;
+use super::*;
+
+const NO_SACK: &str = "S 0:0(0) <mss 1000>";
+const RDB: ThinConfig = ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF };
+
+fn recovery(s: &Script) -> RecoveryStatistics {
+    s.end.connection.statistics().recovery
+}
+
+/// 100 bytes at 0 ms, 50 at 20 ms with the former.
+fn two(thin: ThinConfig) -> Script {
+    let mut s = with(thin, SYN);
+    s.send(100).expect("P. 1:101(100) ack 1");
+    s.at(20).send(50).expect("P. 1:151(150) ack 1");
+    s
+}
+
+#[test]
+fn new_data_take_the_packet_before_along() {
+    let mut s = two(RDB);
+    s.at(40).send(30).expect("P. 101:181(80) ack 1");
+    s.at(50).peer(". 1:1(0) ack 101");
+    s.at(60).send(20).expect("P. 151:201(50) ack 1");
+    s.at(90).peer(". 1:1(0) ack 201");
+    let statistics = s.end.connection.statistics();
+    assert_eq!(statistics.traffic.redundant_segments_sent, 3);
+    assert_eq!(statistics.recovery.redundant_bytes, 100 + 50 + 30);
+    assert_eq!(statistics.recovery.retransmitted.redundant, 3);
+    assert_eq!(statistics.recovery.retransmitted.total(), 0);
+}
+
+#[test]
+fn with_two_packets_before_both_go_along() {
+    let mut s = two(ThinConfig { max_bundle_packets: 2, ..RDB });
+    s.at(40).send(30).expect("P. 1:181(180) ack 1");
+    s.at(50).send(20).expect("P. 101:201(100) ack 1");
+    s.at(90).peer(". 1:1(0) ack 201");
+}
+
+#[test]
+fn switched_off_or_thick_nothing_goes_along() {
+    let mut s = with(ThinConfig::OFF, SYN);
+    s.send(100).expect("P. 1:101(100) ack 1").send(50).expect("P. 101:151(50) ack 1");
+    let mut s = two(RDB);
+    s.send(10).expect("P. 101:161(60) ack 1");
+    s.send(10).expect("P. 151:171(20) ack 1");
+    s.send(10).expect("P. 161:181(20) ack 1");
+    // Five are in flight.
+    s.send(10).expect("P. 181:191(10) ack 1");
+    s.at(50).peer(". 1:1(0) ack 181").send(10).expect("P. 181:201(20) ack 1");
+    s.at(90).peer(". 1:1(0) ack 201");
+}
+
+#[test]
+fn what_does_not_fit_stays_out() {
+    let mut s = with(RDB, SYN);
+    s.send(600).expect("P. 1:601(600) ack 1");
+    s.send(401).expect("P. 601:1002(401) ack 1");
+    s.send(599).expect("P. 601:1601(1000) ack 1");
+    let mut s = with(ThinConfig { max_bundle_bytes: 150, ..RDB }, SYN);
+    s.send(100).expect("P. 1:101(100) ack 1");
+    s.send(50).expect("P. 1:151(150) ack 1");
+    s.send(101).expect("P. 151:252(101) ack 1");
+}
+
+#[test]
+fn a_full_segment_takes_nothing_along() {
+    let mut s = with(RDB, SYN);
+    s.send(3000);
+    for start in [1, 1001] {
+        s.expect(&format!(". {start}:{}(1000) ack 1", start + 1000));
+    }
+    s.expect("P. 2001:3001(1000) ack 1");
+    assert_eq!(recovery(&s).retransmitted.redundant, 0);
+}
+
+#[test]
+fn the_end_of_the_stream_takes_the_last_data_along() {
+    let mut s = with(RDB, SYN);
+    s.send(100).expect("P. 1:101(100) ack 1");
+    s.at(20).finish().expect("FP. 1:101(100) ack 1");
+    s.at(70).peer(". 1:1(0) ack 102");
+    assert_eq!(s.state(), State::FinWait2);
+    assert_eq!(recovery(&s).packets_repaired, 1);
+}
+
+#[test]
+fn a_loss_that_a_copy_repaired_is_answered_as_any_other_loss() {
+    let mut s = two(RDB);
+    // What left at 0 ms was lost: both arrive with the second, once.
+    s.at(70).peer(". 1:1(0) ack 151");
+    let told = recovery(&s);
+    assert_eq!((told.packets_repaired, told.packets_lost), (1, 1));
+    assert_eq!((told.fast_recoveries, told.retransmitted.total()), (1, 0));
+    assert_eq!(s.end.connection.statistics().ssthresh, 2000);
+}
+
+#[test]
+fn the_answer_to_a_repaired_loss_sends_nothing_again() {
+    let mut s = two(RDB);
+    s.at(40).send(30).expect("P. 101:181(80) ack 1");
+    s.at(45).send(20).expect("P. 151:201(50) ack 1");
+    s.at(70).peer(". 1:1(0) ack 151").expect_silence();
+    s.at(90).peer(". 1:1(0) ack 181 <sack 101:151>").expect_silence();
+    s.at(95).peer(". 1:1(0) ack 201 <sack 151:181>");
+    let told = recovery(&s);
+    assert_eq!((told.fast_recoveries, told.retransmitted.total()), (1, 0));
+}
+
+#[test]
+fn the_answer_is_switched_off_as_rdb_was_published() {
+    let mut s = two(ThinConfig { loss_hiding: true, ..RDB });
+    s.at(70).peer(". 1:1(0) ack 151");
+    let told = recovery(&s);
+    assert_eq!((told.packets_repaired, told.packets_lost, told.fast_recoveries), (1, 0, 0));
+    assert_eq!(s.end.connection.statistics().ssthresh, u64::from(u32::MAX));
+}
+
+#[test]
+fn a_copy_that_was_not_needed_is_no_loss_and_no_spurious_retransmission() {
+    // Both arrived, and were acknowledged one by one, or at once.
+    for first in [". 1:1(0) ack 101", ". 1:1(0) ack 1"] {
+        let mut s = two(RDB);
+        s.at(50).peer(first);
+        s.at(70).peer(". 1:1(0) ack 151 <sack 1:101>");
+        let told = recovery(&s);
+        assert_eq!((told.packets_repaired, told.packets_lost, told.fast_recoveries), (0, 0, 0));
+        assert_eq!(told.spurious.total(), 0);
+    }
+}
+
+#[test]
+fn several_copies_of_one_packet_explain_as_many_reports_and_no_more() {
+    let mut s = two(ThinConfig { max_bundle_packets: 2, linear_timeouts: 6, ..RDB });
+    s.at(40).send(30).expect("P. 1:181(180) ack 1");
+    s.at(1000).expect("P. 1:181(180) ack 1");
+    s.at(1050).peer(". 1:1(0) ack 151 <sack 1:101>");
+    s.at(1060).peer(". 1:1(0) ack 181 <sack 1:151>");
+    assert_eq!(recovery(&s).spurious.total(), 0);
+    // The timeout was needless.
+    s.at(1070).peer(". 1:1(0) ack 181 <sack 1:181>");
+    assert_eq!(recovery(&s).spurious.timeout, 3);
+}
+
+#[test]
+fn only_what_is_not_acknowledged_of_a_packet_goes_along_or_leaves_again() {
+    let mut s = two(RDB);
+    s.at(50).peer(". 1:1(0) ack 121");
+    s.at(60).send(30).expect("P. 121:181(60) ack 1");
+    s.at(80).peer(". 1:1(0) ack 141").send(10).expect("P. 151:191(40) ack 1");
+    s.at(1050).expect("P. 141:191(50) ack 1");
+    s.at(1090).peer(". 1:1(0) ack 191");
+    assert!(s.end.connection.out.is_empty());
+}
+
+#[test]
+fn what_is_sent_again_takes_along_what_follows() {
+    let thin = ThinConfig { first_indication: true, ..RDB };
+    let three = |thin, syn| {
+        let mut s = with(thin, syn);
+        s.send(300).expect("P. 1:301(300) ack 1");
+        s.send(400).expect("P. 1:701(700) ack 1");
+        s.send(350).expect("P. 301:1051(750) ack 1");
+        s
+    };
+    // The second as well, and then there is no room.
+    let mut s = three(thin, NO_SACK);
+    s.at(50).peer(". 1:1(0) ack 1").expect(". 1:701(700) ack 1").expect_silence();
+    assert_eq!(recovery(&s).retransmitted.bundled, 1);
+    s.at(100).peer(". 1:1(0) ack 1051");
+    // No further than the limit, or without the switch, or to what has arrived.
+    let mut s = three(ThinConfig { max_bundle_bytes: 750, ..thin }, NO_SACK);
+    s.end.connection.set_thin(ThinConfig { max_bundle_bytes: 699, ..thin }).unwrap();
+    s.at(50).peer(". 1:1(0) ack 1").expect(". 1:301(300) ack 1");
+    let mut s = three(thin, NO_SACK);
+    s.end.connection.set_thin(ThinConfig { max_bundle_packets: 0, ..thin }).unwrap();
+    s.at(50).peer(". 1:1(0) ack 1").expect(". 1:301(300) ack 1");
+    let mut s = three(thin, SYN);
+    s.at(50).peer(". 1:1(0) ack 1 <sack 301:701>").expect(". 1:301(300) ack 1");
+}
+
+#[test]
+fn a_thick_stream_sends_again_only_what_is_lost() {
+    let mut s = with(RDB, NO_SACK);
+    for n in 0..6 {
+        s.send(100).drain();
+        assert_eq!(recovery(&s).packets, n + 1);
+    }
+    s.at(50).peer(". 1:1(0) ack 1").peer(". 1:1(0) ack 1").expect_silence();
+    s.peer(". 1:1(0) ack 1").expect(". 1:101(100) ack 1").expect_silence();
+}
+
+/// Lets everything happen until `end`.
+fn run_to(pair: &mut Pair, end: Instant, mut fate: impl FnMut(&mut Rng) -> Fate) {
+    loop {
+        let Pair { now, a, b, rng } = pair;
+        a.drain(*now, |_| fate(rng));
+        b.drain(*now, |_| fate(rng));
+        let due = [
+            a.outgoing.front().map(|(at, _)| *at),
+            b.outgoing.front().map(|(at, _)| *at),
+            a.connection.next_timeout(),
+            b.connection.next_timeout(),
+        ];
+        let next = due.into_iter().flatten().min().filter(|&next| next <= end);
+        *now = next.unwrap_or(end).max(*now);
+        if next.is_none() {
+            return;
+        }
+        deliver(*now, a, b);
+        deliver(*now, b, a);
+    }
+}
+
+#[test]
+fn thin_streams_survive_loss_reordering_and_duplication_whatever_is_agreed_on() {
+    for variant in 0..16 {
+        let mut config = ConnectionConfig {
+            recovery: RecoveryConfig::tcp_profile("tcp-thin-rdb").expect("it is listed"),
+            ..ConnectionConfig::default()
+        };
+        config.recovery.thin.max_bundle_packets = 1 + (variant & 1);
+        config.recovery.thin.max_bundle_bytes = if variant & 2 == 0 { 0 } else { 400 };
+        config.sack = variant & 4 == 0;
+        config.timestamps = variant & 8 == 0;
+        let mut pair = Pair::established(config.clone(), config);
+        let mut sent = [Vec::new(), Vec::new()];
+        for _ in 0..1000 {
+            let Pair { now, a, b, rng } = &mut pair;
+            for (end, sent) in [a, b].into_iter().zip(&mut sent) {
+                let (from, len) = (sent.len() as u64, 1 + rng.below(300));
+                let message = bytes(from, from + len);
+                assert_eq!(end.send(*now, &message) as u64, len);
+                sent.extend(message);
+            }
+            let next = *now + Duration::from_millis(1 + rng.below(20));
+            run_to(&mut pair, next, |rng| match rng.below(100) {
+                0..5 => Fate::Lose,
+                5..8 => Fate::Duplicate,
+                8..16 => Fate::Delay(Duration::from_millis(rng.below(30))),
+                _ => Fate::Deliver,
+            });
+            pair.a.read(pair.now);
+            pair.b.read(pair.now);
+        }
+        let end = pair.now + Duration::from_secs(120);
+        run_to(&mut pair, end, |_| Fate::Deliver);
+        pair.a.read(end);
+        pair.b.read(end);
+        assert!(pair.a.received == sent[1] && pair.b.received == sent[0], "{variant}");
+        for end in [&pair.a, &pair.b] {
+            let statistics = end.connection.statistics();
+            assert!(statistics.recovery.packets_repaired > 0, "{variant}");
+            assert!(statistics.traffic.redundant_segments_sent > 100, "{variant}");
+            assert!(end.connection.out.is_empty());
+        }
+    }
+}
