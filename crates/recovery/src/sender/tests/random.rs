@@ -33,6 +33,7 @@ impl Sender {
         assert!(!path.may_resend_now || lost > 0, "nothing waits to pass the window");
         let in_flight = self.recovery.ledger().in_flight(0).count();
         assert_eq!(self.flight().0 as usize, in_flight);
+        assert_eq!(self.recovery.ledger().packets_of(0) as usize, in_flight, "one group");
         if in_flight == 0 {
             assert!(self.recovery.ledger().is_empty());
         }
@@ -49,7 +50,8 @@ impl Sender {
 /// A receiver that takes some of what is sent, and may renege.
 fn run(seed: u64) {
     let mut rng = Seed::from_u64(seed).rng();
-    let profile = if rng.chance(0.5) { "lksctp" } else { "rfc9260" };
+    let profiles = crate::PROFILES;
+    let (profile, _) = profiles[rng.below(profiles.len() as u64) as usize];
     let mut s = Sender::with(|config| {
         *config = crate::RecoveryConfig::profile(profile).expect("a profile");
     });
@@ -60,7 +62,10 @@ fn run(seed: u64) {
         s.at(ms);
         let last = s.recovery.next_unit() - BASE - 1;
         match rng.below(10) {
-            0..4 if s.recovery.may_send_new(0) && !s.recovery.has_lost() => {
+            0..2 if s.recovery.may_send_new(0) && !s.recovery.has_lost() => {
+                s.push_with_copies(false);
+            }
+            2..4 if s.recovery.may_send_new(0) && !s.recovery.has_lost() => {
                 let units = 1 + rng.below(3) as usize;
                 s.push(&vec![FULL / 4; units]);
             }
@@ -81,9 +86,19 @@ fn run(seed: u64) {
                     cumulative += 1;
                 }
                 let blocks: Vec<_> = held.iter().map(|&unit| (unit, unit)).collect();
+                if rng.chance(0.3) {
+                    s.report_duplicate(cumulative);
+                }
                 s.ack(cumulative, &blocks);
             }
             _ => {}
+        }
+        s.recovery.on_early_timers(s.now, &mut rexmit_core::trace::Tracer::off());
+        if rng.chance(0.05) {
+            s.recovery.set_thin(
+                0,
+                crate::ThinConfig { max_bundle_packets: 3, ..crate::ThinConfig::M1_TO_M4 },
+            );
         }
         s.check();
         if rng.chance(0.8) {

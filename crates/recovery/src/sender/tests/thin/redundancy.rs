@@ -10,7 +10,7 @@ const COPIES: ThinConfig = ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF
 
 impl Sender {
     /// A packet with a new unit of [`SMALL`] and what is to be copied into it; which units.
-    fn push_with_copies(&mut self, is_contiguous: bool) -> Vec<u64> {
+    pub(in crate::sender::tests) fn push_with_copies(&mut self, is_contiguous: bool) -> Vec<u64> {
         let bundle = BundleRoom { new_bytes: SMALL, room: FULL - SMALL, is_contiguous };
         let mut next = self.recovery.first_to_copy(0, bundle);
         let mut copies = Vec::new();
@@ -25,7 +25,7 @@ impl Sender {
         copies
     }
 
-    fn report_duplicate(&mut self, unit: u64) {
+    pub(in crate::sender::tests) fn report_duplicate(&mut self, unit: u64) {
         self.recovery.on_duplicate_report(BASE + unit, &mut Tracer::off());
     }
 }
