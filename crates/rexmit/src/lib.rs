@@ -82,6 +82,7 @@ pub mod emulator;
 pub mod endpoint;
 mod error;
 pub mod event;
+pub mod proxy;
 mod socket;
 pub mod tcp;
 pub mod tun;

@@ -8,6 +8,7 @@ mod listen;
 mod man;
 mod perf;
 mod profiles;
+mod proxy;
 mod trace;
 
 use clap::Subcommand;
@@ -22,6 +23,7 @@ pub(crate) enum Command {
     Connect(connect::Arguments),
     Perf(perf::Arguments),
     Emulate(Box<emulate::Arguments>),
+    Proxy(Box<proxy::Arguments>),
     Trace(trace::Arguments),
     Profiles(profiles::Arguments),
     Completions(completions::Arguments),
@@ -36,6 +38,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Connect(arguments) => connect::run(&arguments),
         Command::Perf(arguments) => perf::run(arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
+        Command::Proxy(arguments) => proxy::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
