@@ -104,14 +104,15 @@ impl<'a> Pump<'a> {
         loop {
             match self.turn(source, sink)? {
                 Turn::Moved => tokio::task::coop::consume_budget().await,
-                Turn::Finished => return Ok(()),
+                Turn::Finished => return sink.finish().map_err(|_| Broken::Sink),
                 Turn::SourceEmpty => source.readable().await.map_err(|_| Broken::Source)?,
                 Turn::SinkFull => sink.writable().await.map_err(|_| Broken::Sink)?,
             }
         }
     }
 
-    /// Carries what it can without waiting, before the end.
+    /// Carries what it can without waiting, when the source has broken. Its end is not passed on:
+    /// after an error, the kernel's sockets show one that looks orderly.
     pub(super) fn flush(&mut self, source: &impl Side, sink: &impl Side) {
         while let Ok(Turn::Moved) = self.turn(source, sink) {}
     }
@@ -119,7 +120,7 @@ impl<'a> Pump<'a> {
     fn turn(&mut self, source: &impl Side, sink: &impl Side) -> Result<Turn, Broken> {
         if self.start == self.end {
             match source.try_read(&mut self.buffer) {
-                Ok(0) => return sink.finish().map(|()| Turn::Finished).map_err(|_| Broken::Sink),
+                Ok(0) => return Ok(Turn::Finished),
                 Ok(len) => (self.start, self.end) = (0, len),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return Ok(Turn::SourceEmpty);

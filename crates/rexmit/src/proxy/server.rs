@@ -78,10 +78,10 @@ impl Proxy {
         let (stopper, stopping) = watch::channel(false);
         let (mut stop, mut abort) = (pin!(stop), pin!(abort));
         let mut clients = JoinSet::new();
-        loop {
+        let is_aborted = loop {
             tokio::select! {
-                () = &mut stop => break,
-                () = &mut abort => break,
+                () = &mut stop => break false,
+                () = &mut abort => break true,
                 Some(_) = clients.join_next() => {}
                 accepted = listener.accept() => match accepted {
                     Ok((stream, client)) => {
@@ -91,16 +91,18 @@ impl Proxy {
                     }
                     Err(error) => {
                         shared.tell(&ProxyEvent::NotAccepting(&error));
-                        break;
+                        break false;
                     }
                 },
             }
-        }
+        };
         drop(listener);
-        tokio::select! {
-            () = ended(&mut clients) => {}
-            () = sleep(shared.config.drain) => {}
-            () = abort => {}
+        if !is_aborted {
+            tokio::select! {
+                () = ended(&mut clients) => {}
+                () = sleep(shared.config.drain) => {}
+                () = abort => {}
+            }
         }
         stopper.send_replace(true);
         ended(&mut clients).await;
