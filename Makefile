@@ -15,7 +15,7 @@ test: setup ## all tests: units, scripts, random operations, fuzz, real peers (s
 	scripts/interop --messages 500
 
 test-long: setup ## the same at full length: thousands of seeds, 10,000 messages with every peer
-	REXMIT_SEEDS=$(SEEDS) REXMIT_BULK_MEGABYTES=100 $(CARGO) test --quiet --release
+	REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release
 	scripts/interop --messages 10000
 
 bench: setup ## ratios against rivals and limits, measured in one run

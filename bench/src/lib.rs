@@ -5,11 +5,14 @@
 //! depends on a time.
 
 pub mod bulk;
+pub mod dumbbell;
 pub mod idle;
 pub mod loopback;
 pub mod report;
 pub mod sample;
 pub mod simulation;
+pub mod tcp;
+pub mod web;
 
 /// How often each contestant of a comparison runs.
 pub const REPETITIONS: usize = 7;

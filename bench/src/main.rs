@@ -3,23 +3,29 @@
 use std::process::{Command, ExitCode};
 
 use rexmit_bench::report::{Row, in_words};
-use rexmit_bench::{REPETITIONS, bulk, idle, loopback, simulation};
+use rexmit_bench::{REPETITIONS, bulk, dumbbell, idle, loopback, simulation, tcp, web};
 
 const USAGE: &str = "\
 usage: rexmit-bench [--json] [PART]...
        rexmit-bench bulk-of STACK MESSAGES BYTES   one run, for a profiler
+       rexmit-bench tcp-of TCP_STACK MEGABYTES     one run, for a profiler
        rexmit-bench simulation-of RUNS             some runs, for a profiler
-parts: bulk loopback simulation idle; all of them if none is named
-stacks: rexmit dcsctp sctp-proto
+       rexmit-bench web-of RUNS                    some runs, for a profiler
+       rexmit-bench dumbbell-of FLOWS SECONDS      one run, for a profiler
+parts: bulk tcp loopback simulation web dumbbell idle; all of them if none is named
+stacks: rexmit dcsctp sctp-proto; for TCP rexmit smoltcp
 
 example: rexmit-bench bulk simulation";
 
 type Part = (&'static str, fn() -> Vec<Row>);
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 7] = [
     ("bulk", || bulk::measure(REPETITIONS)),
+    ("tcp", || tcp::measure(REPETITIONS)),
     ("loopback", || loopback::measure(REPETITIONS)),
     ("simulation", || simulation::measure(REPETITIONS)),
+    ("web", || web::measure(REPETITIONS)),
+    ("dumbbell", || dumbbell::measure(REPETITIONS)),
     ("idle", idle),
 ];
 
@@ -35,9 +41,26 @@ fn main() -> ExitCode {
             println!("{}", serde_json::to_string(&run).expect("a plain value"));
             return ExitCode::SUCCESS;
         }
+        ["tcp-of", stack, megabytes] => {
+            let Ok(megabytes) = megabytes.parse() else { return refuse() };
+            let Some(run) = tcp::run_of(stack, megabytes) else { return refuse() };
+            println!("{}", serde_json::to_string(&run).expect("a plain value"));
+            return ExitCode::SUCCESS;
+        }
         ["simulation-of", runs] => {
             let Ok(runs) = runs.parse() else { return refuse() };
             println!("{}", (0..runs).map(|seed| simulation::run(seed).events).sum::<u64>());
+            return ExitCode::SUCCESS;
+        }
+        ["web-of", runs] => {
+            let Ok(runs) = runs.parse() else { return refuse() };
+            println!("{}", (0..runs).map(|seed| web::run(seed).events).sum::<u64>());
+            return ExitCode::SUCCESS;
+        }
+        ["dumbbell-of", flows, seconds] => {
+            let numbers = (flows.parse(), seconds.parse());
+            let (Ok(flows), Ok(seconds)) = numbers else { return refuse() };
+            println!("{:?}", dumbbell::run(flows, seconds, 1));
             return ExitCode::SUCCESS;
         }
         _ => {}

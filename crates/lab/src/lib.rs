@@ -6,9 +6,10 @@
 //! a terminal, [`report`] writes it as one HTML file, and serde as JSON; all three say the same.
 //!
 //! Nothing there knows how a run was made. [`realtime`] makes runs on real sockets, [`load`] makes
-//! load between two programs.
+//! load between two programs, [`hosts`] are what runs in a simulated network.
 
 pub mod finding;
+pub mod hosts;
 pub mod load;
 pub mod measure;
 pub mod realtime;

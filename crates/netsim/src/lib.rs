@@ -6,13 +6,17 @@
 //!   links, captures, statistics.
 //! - [`capture`]: packets as files for Wireshark. It stands alone too.
 //! - [`traffic`]: traces of what applications sent, from files and captures.
+//! - [`source`]: what sends: constant and variable rates, web clients, models of applications;
+//!   and the machines that carry it over UDP.
 //! - [`netem`] and [`units`]: paths and their values as people write them.
 //!
 //! Nothing here knows a protocol, a clock or a socket, and the same seed gives the same bytes.
 
 pub mod capture;
+mod draw;
 pub mod netem;
 pub mod network;
 pub mod path;
+pub mod source;
 pub mod traffic;
 pub mod units;

@@ -5,6 +5,9 @@ use std::time::Duration;
 use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_netsim::network::{Network, PointToPoint};
 use rexmit_netsim::path::{PathConfig, PathModel};
+use rexmit_netsim::source::{
+    self, Application, Bursts, ConstantRate, UdpSender, UdpSink, VariableRate, WebClient,
+};
 
 /// Every impairment; what is held back is seldom and may allocate.
 const PATH: &str = "delay 50ms 5ms distribution normal loss 5% loss burst 5% 3 reorder 5% 5ms \
@@ -72,4 +75,35 @@ fn carrying_a_packet_through_the_simulator_allocates_nothing() {
     run(60_000);
     let allocations = allocation_counter::measure(|| run(70_000)).count_total;
     assert!(allocations < 20, "{allocations} for 20,000 packets");
+}
+
+#[test]
+fn sources_allocate_nothing_per_packet() {
+    let seed = Seed::from_u64(1);
+    let bursts =
+        Some(Bursts { mean_on: Duration::from_millis(100), mean_off: Duration::from_millis(100) });
+    let mut route = PointToPoint::route();
+    route.local.set_port(9);
+    route.remote.set_port(9);
+    let sources: [Box<dyn source::Source>; 4] = [
+        Box::new(ConstantRate { jitter: 1.0, ..ConstantRate::default() }.source(&seed).unwrap()),
+        Box::new(VariableRate { bursts, ..VariableRate::default() }.source(&seed).unwrap()),
+        Box::new(WebClient::default().source(&seed).unwrap()),
+        Box::new(Application::Casa.source(Instant::ZERO, &seed)),
+    ];
+    for source in sources {
+        let mut sender = UdpSender::new(route, source, 1200);
+        let mut sink = UdpSink::new(route.local);
+        let mut packet = Vec::with_capacity(1200);
+        let mut carry = || {
+            for _ in 0..10_000 {
+                let now = sender.poll_timeout().expect("it has no end");
+                sender.handle_timeout(now);
+                sender.poll_transmit(now, &mut packet).expect("it is time");
+                sink.handle_input(now, route.reversed(), &packet);
+            }
+        };
+        assert_eq!(allocation_counter::measure(&mut carry).count_total, 0);
+        assert_eq!(sink.stats().missing, 0);
+    }
 }

@@ -409,3 +409,28 @@ fn an_invalid_change_leaves_the_path_as_it_was() {
     assert!(model.change_at(Instant::ZERO, uniform(2.0)).is_err());
     assert_eq!(model.offer(Instant::ZERO, LEN).fate, Fate::Passed);
 }
+
+/// A path on which nothing is drawn takes a shorter way through the model. A jitter of zero width
+/// takes the long one.
+#[test]
+fn a_path_without_chance_behaves_as_one_whose_chance_has_no_effect() {
+    let plain: PathConfig = "delay 7ms rate 10mbit limit 5".parse().unwrap();
+    let holding = PathConfig { holds: vec![Hold { packet: 70, by: 9 }], ..plain.clone() };
+    let delay = Delay { jitter: Jitter::Uniform(Duration::ZERO), ..plain.delay };
+    let [short, long] = [plain.clone(), PathConfig { delay, ..plain.clone() }].map(|config| {
+        let mut model = PathModel::new(config.clone(), &Seed::from_u64(1)).unwrap();
+        model.change_at(Instant::from_millis(60), holding.clone()).unwrap();
+        // While the packet is still held.
+        model.change_at(Instant::from_millis(71), config).unwrap();
+        let mut rng = Seed::from_u64(2).rng();
+        let mut now = Instant::ZERO;
+        let mut offer = |_| {
+            now += Duration::from_micros(rng.below(2000));
+            model.offer(now, 40 + rng.below(2) as usize * 1460)
+        };
+        let outcomes: Vec<_> = (0..10_000).map(&mut offer).collect();
+        (outcomes, *model.stats())
+    });
+    assert!(short.1.lost_queue > 0 && short.0.iter().any(|outcome| outcome.fate == Fate::Held));
+    assert_eq!(short, long);
+}

@@ -14,6 +14,7 @@ use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use rexmit::tcp::{Stack, StackConfig, TcpListener, TcpStream};
@@ -24,7 +25,17 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 const MAX_HEAD_BYTES: u64 = 16 * 1024;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("http: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [command, argument] = &arguments[..] else {
         return Err("usage: http serve DIRECTORY | http get URL".into());

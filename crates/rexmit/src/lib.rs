@@ -1,9 +1,10 @@
-//! Reliable transport that recovers from loss before its users notice: SCTP (RFC 9260) in user
-//! space, with an async API on tokio.
+//! Reliable transport that recovers from loss before its users notice: SCTP (RFC 9260) and TCP
+//! (RFC 9293) in user space, with an async API on tokio.
 //!
 //! An [`Endpoint`] is a socket that serves associations. An [`Association`] connects two endpoints:
 //! it carries messages, not bytes, over many streams that do not wait for each other's losses, and
-//! tells what became of each message. A [`Stream`] is a handle of one of its outgoing streams.
+//! tells what became of each message. A [`Stream`] is a handle of one of its outgoing streams. TCP is
+//! in [`tcp`]: a stack over a TUN device, listeners and byte streams.
 //!
 //! An echo server and its client:
 //!
@@ -63,12 +64,14 @@
 //! | [`endpoint`] | sockets and their associations; threads and locks |
 //! | [`association`] | sending, receiving, ending |
 //! | [`event`] | what the application is told, and how little of it is kept if it does not listen |
+//! | [`tcp`] | TCP over TUN devices: stacks, listeners, streams |
 //! | [`emulator`] | a bad link for tests and demonstrations, in real time |
 //! | [`tun`] | IP packets exchanged with the kernel; network namespaces |
 //! | [`clock`] | the monotonic clock, and precise waiting |
 //!
 //! SCTP travels in UDP ([`Endpoint::bind`]) or directly over IP ([`Endpoint::bind_raw`]). The
-//! protocol itself is `rexmit-sctp`, which runs anywhere; the drivers here need Linux.
+//! protocols themselves are `rexmit-sctp` and `rexmit-tcp`, which run anywhere; the drivers here need
+//! Linux.
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 compile_error!(

@@ -23,12 +23,8 @@ async fn patiently<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("it takes too long")
 }
 
-/// Bytes each way: enough to lose a hundred packets and more. `make test-long` sets the full
-/// length.
-fn bulk_bytes() -> usize {
-    let megabytes = std::env::var("REXMIT_BULK_MEGABYTES");
-    megabytes.map_or(20, |text| text.parse().expect("a number of megabytes")) * 1_000_000
-}
+/// Bytes each way over the bad link: enough to lose hundreds of packets, and retransmissions, too.
+const BULK_BYTES: usize = 100_000_000;
 
 /// Random bytes in pieces.
 fn pieces(len: usize, seed: u64) -> impl Iterator<Item = Vec<u8>> {
@@ -165,8 +161,8 @@ async fn bulk_to_the_kernel_arrives_whole_over_a_bad_link() {
     let Some(site) = Site::over(BAD_LINK, ConnectionConfig::default()) else { return };
     let (mut ours, mut theirs) = we_connect(&site, site.theirs[0]).await;
     let receiving = in_thread(move || kernel_receives(&mut theirs));
-    let sent = we_send(&mut ours, bulk_bytes(), 1).await;
-    assert_eq!(receiving.await.unwrap(), (bulk_bytes(), sent));
+    let sent = we_send(&mut ours, BULK_BYTES, 1).await;
+    assert_eq!(receiving.await.unwrap(), (BULK_BYTES, sent));
     let statistics = ours.statistics();
     println!("{:?}", statistics.recovery);
     assert!(site.link.unwrap().emulator.stop().unwrap().forward.path.lost() > 0);
@@ -176,12 +172,22 @@ async fn bulk_to_the_kernel_arrives_whole_over_a_bad_link() {
 async fn bulk_from_the_kernel_arrives_whole_over_a_bad_link() {
     let Some(site) = Site::over(BAD_LINK, ConnectionConfig::default()) else { return };
     let (mut ours, mut theirs) = kernel_connects(&site, site.ours[0]).await;
-    let sending = in_thread(move || (kernel_sends(&mut theirs, bulk_bytes(), 2), theirs));
+    let sending = in_thread(move || (kernel_sends(&mut theirs, BULK_BYTES, 2), theirs));
     let received = we_receive(&mut ours).await;
     let (sent, _theirs) = sending.await.unwrap();
-    assert_eq!(received, (bulk_bytes(), sent));
+    assert_eq!(received, (BULK_BYTES, sent));
     let traffic = ours.statistics().traffic;
     assert!(traffic.out_of_order_received > 0 && traffic.duplicates_received > 0, "{traffic:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kernel_without_options_is_a_peer_too() {
+    let Some(site) = Site::over(BAD_LINK, ConnectionConfig::default()) else { return };
+    for switch in ["tcp_sack", "tcp_timestamps", "tcp_window_scaling"] {
+        site.set_kernel(switch, "0");
+    }
+    exchange(we_connect(&site, site.theirs[0]).await, 1_000_000).await;
+    exchange(kernel_connects(&site, site.ours[0]).await, 1_000_000).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -357,15 +363,15 @@ async fn wireshark_finds_no_fault_in_what_we_send() {
     // A reset each way, too.
     let _ = patiently(site.stack.connect((site.theirs[0], 81).into())).await;
     let _ = patiently(site.kernel_connect((site.ours[0], 81).into())).await;
-    tokio::time::sleep(Duration::from_millis(50)).await; // They leave the link.
     site.link.unwrap().emulator.stop().unwrap();
 
     let from_us = "(ip.src == 10.91.0.2 or ipv6.src == fd91::2)";
     let count = |filter: &str| tshark.count(&path, &format!("tcp and {from_us} and {filter}"));
     assert!(count("tcp.len > 0") > 400);
-    assert!(count("tcp.flags.syn == 1") >= 5 && count("tcp.flags.reset == 1") == 1);
+    // Each of these gets through in the end, some twice.
+    assert!(count("tcp.flags.syn == 1") >= 5 && count("tcp.flags.reset == 1") >= 1);
     assert!(count("tcp.options.sack_le") > 0, "nothing was reported");
-    assert_eq!(count("tcp.checksum.status != \"Good\""), 0);
+    assert_eq!(count("tcp.checksum.status == \"Good\""), count("tcp"));
     assert_eq!(count("_ws.malformed"), 0);
     assert_eq!(count("tcp.options.unknown or tcp.option.len.invalid"), 0);
     assert_eq!(count("_ws.expert.severity == error"), 0);

@@ -114,7 +114,7 @@ impl Default for EndpointConfig {
 impl Default for ConnectionConfig {
     fn default() -> Self {
         Self {
-            recovery: RecoveryConfig::tcp_profile("tcp-sack").expect("it is listed"),
+            recovery: RecoveryConfig::tcp_sack(),
             mss: 1460,
             receive_buffer_bytes: 1024 * 1024,
             send_buffer_bytes: 1024 * 1024,

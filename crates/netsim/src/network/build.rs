@@ -38,6 +38,9 @@ pub enum BuildError {
     AddressTaken(IpAddr),
 }
 
+/// SCTP's IP protocol number.
+const SCTP: u8 = 132;
+
 /// Calls of one host at one instant, after which it is taken not to come to rest.
 const STEP_LIMIT: u32 = 1_000_000;
 
@@ -76,6 +79,8 @@ impl<M: Machine> Network<M> {
             machine,
             attachments: Vec::new(),
             taps: Vec::new(),
+            ip_protocol: SCTP,
+            last_way: None,
             steps: (self.now, 0),
             stats: HostStats::default(),
         });
@@ -118,6 +123,8 @@ impl<M: Machine> Network<M> {
         let backward = PathModel::new(backward, &seed.split("backward"))?;
         self.links.push(LinkEnd::new(first, second, forward));
         self.links.push(LinkEnd::new(second, first, backward));
+        self.agenda.add_lane(); // one per direction
+        self.agenda.add_lane();
         self.is_routed = false;
         Ok(link)
     }
@@ -158,6 +165,7 @@ impl<M: Machine> Network<M> {
     ) {
         let out = link.end(direction);
         self.routes.set(self.links[out].from.0 as usize, local, remote, out);
+        self.is_routed = false;
     }
 
     /// From `at` on the direction of the link behaves as `config` says; see
@@ -192,6 +200,7 @@ impl<M: Machine> Network<M> {
             self.hosts.iter().flat_map(|host| host.attachments.iter().copied()).collect();
         let map = Map { is_host: &is_host, edges: &edges, attachments: &attachments };
         self.routes.find(&map);
+        self.hosts.iter_mut().for_each(|host| host.last_way = None);
         self.is_routed = true;
     }
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use rexmit_core::{Machine, Route};
 
 use super::packets::{Packet, Slot};
+use super::routing::Target;
 use super::{Event, HostId, Network, tap};
 use crate::path::{Fate, Outcome};
 
@@ -13,34 +14,58 @@ const HOP_LIMIT: u8 = 64;
 /// The largest payload of an IPv4 packet with a UDP header.
 const MAX_PAYLOAD: usize = 65_535 - 20 - 8;
 
+/// The way of the packets of a host between two addresses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// The addresses as the machine gives them.
+    local: IpAddr,
+    remote: IpAddr,
+    out: usize,
+    /// The local address, if the machine leaves the choice to the network.
+    source: IpAddr,
+    target: Option<Target>,
+}
+
 impl<M: Machine> Network<M> {
     /// A host sends a packet.
     pub(super) fn send(&mut self, host: HostId, route: Route, bytes: Vec<u8>) {
-        let Some((out, source)) = self.way_out(host, route, bytes.len()) else {
-            self.hosts[host.0 as usize].stats.unsendable += 1;
+        let way = self.way_out(host, route).filter(|_| bytes.len() <= MAX_PAYLOAD);
+        let sender = &mut self.hosts[host.0 as usize];
+        let Some(way) = way else {
+            sender.stats.unsendable += 1;
             self.packets.recycle(bytes);
             return;
         };
-        let sender = &mut self.hosts[host.0 as usize];
+        sender.last_way = Some(way);
         sender.stats.packets_out += 1;
         sender.stats.bytes_out += bytes.len() as u64;
-        let source = SocketAddr::new(source, route.local.port());
-        let packet =
-            Packet { bytes, source, destination: route.remote, number: 0, hop_limit: HOP_LIMIT };
+        let packet = Packet {
+            bytes,
+            source: SocketAddr::new(way.source, route.local.port()),
+            destination: route.remote,
+            target: way.target,
+            number: 0,
+            ip_protocol: sender.ip_protocol,
+            hop_limit: HOP_LIMIT,
+        };
         self.taps.record(&sender.taps, self.now, &packet, tap::Sight::Outbound);
         let slot = self.packets.insert(packet);
-        self.enter(out, slot);
+        self.enter(way.out, slot);
     }
 
-    /// The link and the source address of a packet that a host sends.
-    fn way_out(&self, host: HostId, route: Route, len: usize) -> Option<(usize, IpAddr)> {
+    /// The way of a packet that a host sends.
+    fn way_out(&self, host: HostId, route: Route) -> Option<Way> {
         let host = &self.hosts[host.0 as usize];
-        let remote = route.remote.ip();
-        let local = Some(route.local.ip()).filter(|local| !local.is_unspecified());
-        let out = self.routes.begin(host.node.0 as usize, local, remote)?;
+        let (local, remote) = (route.local.ip(), route.remote.ip());
+        if let Some(way) = host.last_way.filter(|way| (way.local, way.remote) == (local, remote)) {
+            return Some(way);
+        }
+        let given = Some(local).filter(|local| !local.is_unspecified());
+        let out = self.routes.begin(host.node.0 as usize, given, remote)?;
         let own = || host.attachments.iter().find(|own| own.out == out).map(|own| own.address);
-        let source = local.or_else(own)?;
-        (source.is_ipv4() == remote.is_ipv4() && len <= MAX_PAYLOAD).then_some((out, source))
+        let source = given.or_else(own)?;
+        let way = Way { local, remote, out, source, target: self.routes.target(remote) };
+        (source.is_ipv4() == remote.is_ipv4()).then_some(way)
     }
 
     /// A packet enters a link direction.
@@ -76,7 +101,7 @@ impl<M: Machine> Network<M> {
                 corruption.apply(&mut self.packets.packet_mut(slot).bytes);
             }
             let event = Event::Arrival { link: link as u32, packet: slot };
-            self.agenda.schedule(delivery.at, event);
+            self.agenda.schedule_in_lane(link, delivery.at, event);
         }
     }
 
@@ -113,7 +138,10 @@ impl<M: Machine> Network<M> {
             self.packets.discard(slot);
             return;
         }
-        let way = self.routes.forward(node, packet.source.ip(), packet.destination.ip());
+        let ends = [packet.source.ip(), packet.destination.ip()];
+        // An address may have been added since the packet left.
+        let target = packet.target.or_else(|| self.routes.target(ends[1]));
+        let way = target.and_then(|target| self.routes.forward(node, target, ends));
         if let Some(out) = way {
             self.enter(out, slot);
         } else {

@@ -13,6 +13,8 @@
 mod agenda;
 mod app;
 mod build;
+mod deadlines;
+mod dual_dumbbell;
 mod forward;
 mod link;
 mod packets;
@@ -38,6 +40,7 @@ use crate::path::PathModel;
 
 pub use app::{Context, Occurrence};
 pub use build::BuildError;
+pub use dual_dumbbell::{DualDumbbell, DumbbellPaths};
 pub use run::Livelock;
 pub use stats::{HostStats, LinkStats, NetworkStats};
 pub use tap::{SharedBuffer, TapId, TapPoint};
@@ -145,7 +148,11 @@ struct Host<M> {
     node: NodeId,
     machine: M,
     attachments: Vec<Attachment>,
+    /// The way of the last packet sent: most packets go where the one before went.
+    last_way: Option<forward::Way>,
     taps: Vec<tap::Interface>,
+    /// Of what it sends without ports.
+    ip_protocol: u8,
     /// Calls of the machine and application at the instant of the last one.
     steps: (Instant, u32),
     stats: HostStats,

@@ -2,14 +2,20 @@
 
 use std::net::SocketAddr;
 
+use super::routing::Target;
+
 /// A packet between two hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Packet {
     pub(super) bytes: Vec<u8>,
     pub(super) source: SocketAddr,
     pub(super) destination: SocketAddr,
+    /// The number of the destination's address, if it had one when the packet was sent.
+    pub(super) target: Option<Target>,
     /// Its number on the link it is on.
     pub(super) number: u64,
+    /// What it is, if it is not in UDP.
+    pub(super) ip_protocol: u8,
     /// Links it may still take.
     pub(super) hop_limit: u8,
 }
@@ -43,6 +49,7 @@ pub(super) struct PacketStore {
 
 impl PacketStore {
     /// An empty buffer.
+    #[inline]
     pub(super) fn buffer(&mut self) -> Vec<u8> {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
@@ -50,10 +57,12 @@ impl PacketStore {
     }
 
     /// Gives a buffer back.
+    #[inline]
     pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
         self.spare.push(buffer);
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, packet: Packet) -> Slot {
         if let Some(slot) = self.free.pop() {
             self.packets[slot.0 as usize] = packet;
@@ -73,25 +82,27 @@ impl PacketStore {
         self.insert(packet)
     }
 
+    #[inline]
     pub(super) fn packet(&self, slot: Slot) -> &Packet {
         &self.packets[slot.0 as usize]
     }
 
+    #[inline]
     pub(super) fn packet_mut(&mut self, slot: Slot) -> &mut Packet {
         &mut self.packets[slot.0 as usize]
     }
 
-    /// Takes the packet out; its buffer is to be given back.
-    pub(super) fn take(&mut self, slot: Slot) -> Packet {
+    /// The packet ends here. Takes its bytes out, which are to be given back.
+    #[inline]
+    pub(super) fn take(&mut self, slot: Slot) -> Vec<u8> {
         self.free.push(slot);
-        let packet = &mut self.packets[slot.0 as usize];
-        Packet { bytes: std::mem::take(&mut packet.bytes), ..*packet }
+        std::mem::take(&mut self.packets[slot.0 as usize].bytes)
     }
 
     /// The packet ends here.
     pub(super) fn discard(&mut self, slot: Slot) {
-        let packet = self.take(slot);
-        self.recycle(packet.bytes);
+        let bytes = self.take(slot);
+        self.recycle(bytes);
     }
 
     /// Packets under way, and slots ever needed at once.

@@ -1,6 +1,6 @@
 //! Which link a packet takes: static routes, found by the fewest links or given by hand.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use rustc_hash::FxHashMap;
@@ -32,34 +32,74 @@ pub(super) struct Map<'a> {
     pub(super) attachments: &'a [Attachment],
 }
 
+/// The number of an address that packets go to. It never changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Target(u32);
+
+/// No link direction, in a table.
+const NOWHERE: u32 = u32::MAX;
+
 /// The routes of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
-    by_hand: FxHashMap<(Node, Option<IpAddr>, IpAddr), Out>,
-    /// By node, local address if it matters, and remote address.
-    found: FxHashMap<(Node, Option<IpAddr>, IpAddr), Out>,
-    /// The only way out of a node, for hosts with one link: most hosts need no table.
-    only_way: Vec<Option<Out>>,
+    by_hand: BTreeMap<(Node, Option<IpAddr>, IpAddr), Out>,
+    targets: FxHashMap<IpAddr, Target>,
+    tables: Vec<Table>,
+    /// The ways from each address of a host with several links: host, local and remote address.
+    by_own_address: FxHashMap<(Node, IpAddr, IpAddr), Out>,
+}
+
+/// The routes of one node.
+#[derive(Clone, Debug, Default)]
+struct Table {
+    /// The way to each target, unless the table has an only way.
+    ways: Vec<u32>,
+    /// The only way out, for hosts with one link: most hosts need no table.
+    only_way: Option<Out>,
+    /// Whether there are routes by hand for packets of some local addresses only.
+    depends_on_source: bool,
+}
+
+impl Table {
+    fn way(&self, target: Target) -> Option<Out> {
+        let way = self.ways.get(target.0 as usize)?;
+        (*way != NOWHERE).then_some(*way as usize)
+    }
 }
 
 impl Routes {
     /// Packets of `local` (any if `None`) to `remote` leave `node` by `out`, whatever is found.
+    /// Counts from the next [`find`](Self::find) on.
     pub(super) fn set(&mut self, node: Node, local: Option<IpAddr>, remote: IpAddr, out: Out) {
         self.by_hand.insert((node, local, remote), out);
     }
 
-    /// The way from the router `node` for a packet that it forwards.
-    pub(super) fn forward(&self, node: Node, source: IpAddr, destination: IpAddr) -> Option<Out> {
-        self.given(node, Some(source), destination)
-            .or_else(|| self.found.get(&(node, None, destination)).copied())
+    /// The number of an address, if packets can go there.
+    pub(super) fn target(&self, address: IpAddr) -> Option<Target> {
+        self.targets.get(&address).copied()
+    }
+
+    /// The way from the router `node` for a packet that it forwards to `target`.
+    #[inline]
+    pub(super) fn forward(&self, node: Node, target: Target, ends: [IpAddr; 2]) -> Option<Out> {
+        let table = &self.tables[node];
+        if table.depends_on_source
+            && let Some(&out) = self.by_hand.get(&(node, Some(ends[0]), ends[1]))
+        {
+            return Some(out);
+        }
+        table.way(target)
     }
 
     /// The way from the host `node` for a packet that begins there. With a local address it is
     /// the link that has this address, or none.
     pub(super) fn begin(&self, node: Node, local: Option<IpAddr>, remote: IpAddr) -> Option<Out> {
-        self.given(node, local, remote)
-            .or_else(|| self.only_way[node])
-            .or_else(|| self.found.get(&(node, local, remote)).copied())
+        let table = &self.tables[node];
+        let found = || match local {
+            Some(local) => self.by_own_address.get(&(node, local, remote)).copied(),
+            None => table.way(self.target(remote)?),
+        };
+        self.given(node, local, remote).or(table.only_way).or_else(found)
     }
 
     fn given(&self, node: Node, local: Option<IpAddr>, remote: IpAddr) -> Option<Out> {
@@ -73,32 +113,38 @@ impl Routes {
     /// Finds all routes anew: to each address over the fewest links, among equals over the link
     /// that was added first. Hosts forward nothing.
     pub(super) fn find(&mut self, map: &Map<'_>) {
-        self.found.clear();
+        let by_hand = self.by_hand.keys().map(|&(_, _, remote)| remote);
+        for address in map.attachments.iter().map(|own| own.address).chain(by_hand) {
+            let next = Target(self.targets.len() as u32);
+            self.targets.entry(address).or_insert(next);
+        }
         let mut outward = vec![Vec::new(); map.is_host.len()];
         for (out, edge) in map.edges.iter().enumerate() {
             outward[edge.from].push(out);
         }
-        let only_way = |node: Node| match outward[node][..] {
-            [only] if map.is_host[node] => Some(only),
-            _ => None,
+        let table = |node: Node| match outward[node][..] {
+            [only] if map.is_host[node] => Table { only_way: Some(only), ..Table::default() },
+            _ => Table { ways: vec![NOWHERE; self.targets.len()], ..Table::default() },
         };
-        self.only_way = (0..map.is_host.len()).map(only_way).collect();
-        for target in map.attachments {
-            self.find_towards(target, &outward, map);
+        self.tables = (0..map.is_host.len()).map(table).collect();
+        for own in map.attachments {
+            self.find_towards(own, &outward, map);
         }
-        self.find_by_source(map);
+        self.find_by_own_address(map);
+        self.enter_those_by_hand();
     }
 
     /// Breadth first, from the link that has the address backwards.
-    fn find_towards(&mut self, target: &Attachment, outward: &[Vec<Out>], map: &Map<'_>) {
-        let mut search = VecDeque::from([reverse(target.out)]);
+    fn find_towards(&mut self, own: &Attachment, outward: &[Vec<Out>], map: &Map<'_>) {
+        let Some(target) = self.target(own.address) else { return };
+        let mut search = VecDeque::from([reverse(own.out)]);
         while let Some(out) = search.pop_front() {
             let node = map.edges[out].from;
-            let key = (node, None, target.address);
-            if self.only_way[node].is_some() || self.found.contains_key(&key) {
+            let table = &mut self.tables[node];
+            if table.only_way.is_some() || table.way(target).is_some() {
                 continue;
             }
-            self.found.insert(key, out);
+            table.ways[target.0 as usize] = out as u32;
             if !map.is_host[node] {
                 search.extend(outward[node].iter().map(|&out| reverse(out)));
             }
@@ -107,16 +153,33 @@ impl Routes {
 
     /// The routes from each address of a host with several links: over the link that has it, if
     /// the target is at the other end or the router there knows the way.
-    fn find_by_source(&mut self, map: &Map<'_>) {
-        for own in map.attachments.iter().filter(|own| self.only_way[own.host].is_none()) {
+    fn find_by_own_address(&mut self, map: &Map<'_>) {
+        self.by_own_address.clear();
+        for own in map.attachments.iter().filter(|own| self.tables[own.host].only_way.is_none()) {
             let next = map.edges[own.out].to;
-            for target in map.attachments.iter().filter(|target| target.host != own.host) {
-                let is_adjacent = own.out == reverse(target.out);
-                let is_known =
-                    !map.is_host[next] && self.found.contains_key(&(next, None, target.address));
-                if is_adjacent || is_known {
-                    self.found.insert((own.host, Some(own.address), target.address), own.out);
+            for remote in map.attachments.iter().filter(|remote| remote.host != own.host) {
+                let is_adjacent = own.out == reverse(remote.out);
+                let is_known = || {
+                    let target = self.target(remote.address);
+                    target.is_some_and(|target| self.tables[next].way(target).is_some())
+                };
+                if is_adjacent || (!map.is_host[next] && is_known()) {
+                    let ends = (own.host, own.address, remote.address);
+                    self.by_own_address.insert(ends, own.out);
                 }
+            }
+        }
+    }
+
+    /// What was found is overruled by what was given.
+    fn enter_those_by_hand(&mut self) {
+        for (&(node, local, remote), &out) in &self.by_hand {
+            let table = &mut self.tables[node];
+            table.depends_on_source |= local.is_some();
+            if let (None, Some(target)) = (local, self.targets.get(&remote))
+                && let Some(way) = table.ways.get_mut(target.0 as usize)
+            {
+                *way = out as u32;
             }
         }
     }

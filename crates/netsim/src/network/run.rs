@@ -100,11 +100,12 @@ impl<M: Machine> Network<M> {
     {
         let Some(host) = self.arrive(link, slot) else { return Ok(()) };
         self.step(host)?;
-        let packet = self.packets.take(slot);
+        let packet = self.packets.packet(slot);
         let route = Route { local: packet.destination, remote: packet.source };
+        let bytes = self.packets.take(slot);
         let machine = &mut self.hosts[host.0 as usize].machine;
-        machine.handle_input(self.now, route, &packet.bytes);
-        self.packets.recycle(packet.bytes);
+        machine.handle_input(self.now, route, &bytes);
+        self.packets.recycle(bytes);
         self.drive(host, app)
     }
 

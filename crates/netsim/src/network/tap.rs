@@ -11,9 +11,6 @@ use super::{Direction, HostId, LinkId, Network};
 use crate::capture::{CaptureWriter, CapturedPacket, Way, loss_comment};
 use crate::path::{Fate, Outcome};
 
-/// SCTP's IP protocol number.
-const SCTP: u8 = 132;
-
 /// Where packets are captured.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TapPoint {
@@ -51,9 +48,9 @@ pub(super) enum Sight<'a> {
 type Out = Box<dyn Write + Send>;
 
 /// All captures of a network.
+#[derive(Default)]
 pub(super) struct Taps {
     open: Vec<Option<Tap>>,
-    ip_protocol: u8,
 }
 
 struct Tap {
@@ -61,14 +58,9 @@ struct Tap {
     error: Option<io::Error>,
 }
 
-impl Default for Taps {
-    fn default() -> Self {
-        Self { open: Vec::new(), ip_protocol: SCTP }
-    }
-}
-
 impl Taps {
     /// Writes `packet` to each of `interfaces`. An error is kept for the end of the capture.
+    #[inline] // Mostly there are none.
     pub(super) fn record(
         &mut self,
         interfaces: &[Interface],
@@ -76,6 +68,12 @@ impl Taps {
         packet: &Packet,
         sight: Sight<'_>,
     ) {
+        if !interfaces.is_empty() {
+            self.write(interfaces, now, packet, sight);
+        }
+    }
+
+    fn write(&mut self, interfaces: &[Interface], now: Instant, packet: &Packet, sight: Sight<'_>) {
         for interface in interfaces {
             let Some(tap) = &mut self.open[interface.tap] else { continue };
             if tap.error.is_some() {
@@ -86,7 +84,7 @@ impl Taps {
                 time: Duration::from_nanos(now.as_nanos()),
                 source: packet.source,
                 destination: packet.destination,
-                ip_protocol: self.ip_protocol,
+                ip_protocol: packet.ip_protocol,
                 hop_limit: packet.hop_limit,
                 payload: &packet.bytes,
                 way: if matches!(sight, Sight::Inbound) { Way::In } else { Way::Out },
@@ -127,8 +125,8 @@ impl<M: Machine> Network<M> {
     /// timestamps, one interface per point.
     ///
     /// Packets whose route has no ports are captured as SCTP directly over IP (or as what
-    /// [`set_ip_protocol`](Self::set_ip_protocol) says), others in UDP (RFC 6951). Each packet
-    /// causes a few small writes: give a file a [`BufWriter`](std::io::BufWriter).
+    /// [`set_ip_protocol`](Self::set_ip_protocol) says for their sender), others in UDP (RFC 6951).
+    /// Each packet causes a few small writes: give a file a [`BufWriter`](std::io::BufWriter).
     ///
     /// # Errors
     /// Those of writing the head of the file. Later ones are kept for
@@ -165,10 +163,10 @@ impl<M: Machine> Network<M> {
         error.map_or(flushed, Err)
     }
 
-    /// The IP protocol number under which captures show packets without ports. The default is
-    /// 132, SCTP.
-    pub fn set_ip_protocol(&mut self, number: u8) {
-        self.taps.ip_protocol = number;
+    /// The IP protocol number that packets without ports carry which `host` sends from now on, and
+    /// under which captures show them. The default is 132, SCTP; TCP is 6.
+    pub fn set_ip_protocol(&mut self, host: HostId, number: u8) {
+        self.hosts[host.0 as usize].ip_protocol = number;
     }
 
     fn tap_name(&self, point: TapPoint) -> String {

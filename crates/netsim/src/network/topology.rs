@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use rexmit_core::{Machine, Route};
 
-use super::{BuildError, HostId, LinkId, Network};
+use super::{BuildError, HostId, LinkId, Network, NodeId};
 use crate::path::PathConfig;
 
 /// Two hosts and a link.
@@ -91,25 +91,44 @@ impl Dumbbell {
         let routers = ["left router", "right router"].map(|name| network.add_router(name));
         let [first, second] = routers.map(Into::into);
         let shared = network.add_link(first, second, bottleneck.clone(), bottleneck.clone())?;
-        let mut side =
-            |machines: &mut dyn Iterator<Item = M>, name, router, address: fn(u32) -> _| {
-                let mut hosts = Vec::new();
-                let mut links = Vec::new();
-                for (n, machine) in (0..).zip(machines) {
-                    let host = network.add_host(format!("{name}{n}"), machine);
-                    let node = network.host_node(host);
-                    let link = network.add_link(node, router, access.clone(), access.clone())?;
-                    network.add_address(host, address(n), link)?;
-                    hosts.push(host);
-                    links.push(link);
-                }
-                Ok::<_, BuildError>((hosts, links))
-            };
-        let (left, left_access) = side(&mut left.into_iter(), "left", first, Self::left_address)?;
-        let (right, right_access) =
-            side(&mut right.into_iter(), "right", second, Self::right_address)?;
+        let left = (0..).zip(left);
+        let left = left.map(|(n, m)| (format!("left{n}"), Self::left_address(n), m));
+        let right = (0..).zip(right);
+        let right = right.map(|(n, m)| (format!("right{n}"), Self::right_address(n), m));
+        let (left, left_access) = add_side(network, first, left, access)?;
+        let (right, right_access) = add_side(network, second, right, access)?;
         Ok(Self { left, right, left_access, right_access, bottleneck: shared })
     }
+}
+
+/// Adds hosts, given by name, address and machine, each with a link of its own to `router`.
+pub(super) fn add_side<M: Machine>(
+    network: &mut Network<M>,
+    router: NodeId,
+    machines: impl IntoIterator<Item = (String, IpAddr, M)>,
+    access: &PathConfig,
+) -> Result<(Vec<HostId>, Vec<LinkId>), BuildError> {
+    let mut side = (Vec::new(), Vec::new());
+    for (name, address, machine) in machines {
+        let host = network.add_host(name, machine);
+        side.0.push(host);
+        side.1.push(attach(network, host, router, address, access)?);
+    }
+    Ok(side)
+}
+
+/// Adds a link from a host to `router`, and the host's address on it.
+pub(super) fn attach<M: Machine>(
+    network: &mut Network<M>,
+    host: HostId,
+    router: NodeId,
+    address: IpAddr,
+    access: &PathConfig,
+) -> Result<LinkId, BuildError> {
+    let node = network.host_node(host);
+    let link = network.add_link(node, router, access.clone(), access.clone())?;
+    network.add_address(host, address, link)?;
+    Ok(link)
 }
 
 /// Addresses of side 1 begin with 10.64.0.1, those of side 2 with 10.128.0.1.

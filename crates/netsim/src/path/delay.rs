@@ -5,6 +5,7 @@ use std::time::Duration;
 use rexmit_core::Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::draw::standard_normal;
 use crate::units;
 
 /// A delay: its mean and how it varies from packet to packet. Never below zero.
@@ -77,13 +78,6 @@ impl Jitter {
 
 fn nanos(duration: Duration) -> f64 {
     duration.as_nanos() as f64
-}
-
-// libm, not the platform's functions: the same seed gives the same bytes on every machine.
-
-fn standard_normal(rng: &mut Rng) -> f64 {
-    let radius = (-2.0 * libm::log(1.0 - rng.unit())).sqrt();
-    radius * libm::cos(std::f64::consts::TAU * rng.unit())
 }
 
 fn standard_pareto(rng: &mut Rng) -> f64 {

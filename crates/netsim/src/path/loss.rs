@@ -1,10 +1,9 @@
 //! Which packets are lost: uniformly, in bursts, or by number.
 
-use std::time::Duration;
-
 use rexmit_core::{Instant, Rng, Seed};
 
 use super::{BurstLoss, Loss, LossCause};
+use crate::draw::exponential;
 
 /// A stay in time is not followed through more changes of state than this; after so long a
 /// silence the state is drawn afresh, which is the same distribution.
@@ -143,9 +142,4 @@ impl Chain {
             }
         }
     }
-}
-
-fn exponential(rng: &mut Rng, mean_nanos: f64) -> Duration {
-    let nanos = -libm::log(1.0 - rng.unit()) * mean_nanos;
-    Duration::from_nanos(nanos.round().max(1.0) as u64)
 }

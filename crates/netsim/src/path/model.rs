@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::hold::HeldPackets;
 use super::loss::LossProcess;
 use super::queue::DropTailQueue;
-use super::{ConfigError, PathConfig, PathStats};
+use super::{ConfigError, Jitter, Loss, PathConfig, PathStats};
 
 /// One direction of a path at work.
 ///
@@ -31,17 +31,26 @@ use super::{ConfigError, PathConfig, PathStats};
 pub struct PathModel {
     config: PathConfig,
     changes: VecDeque<(Instant, PathConfig)>,
-    loss: LossProcess,
+    /// The delay of every packet, if nothing else but the queue has a say.
+    plain_delay: Option<Duration>,
     queue: DropTailQueue,
     held: HeldPackets,
-    delay_rng: Rng,
-    reorder_rng: Rng,
-    duplicate_rng: Rng,
-    corrupt_rng: Rng,
+    /// Large, and not looked at for packets of a plain path.
+    chance: Box<Chance>,
     /// Latest delivery so far, for [`PathConfig::keep_order`].
     latest: Instant,
     next_packet: u64,
     stats: PathStats,
+}
+
+/// Everything that draws.
+#[derive(Clone, Debug)]
+struct Chance {
+    loss: LossProcess,
+    delay: Rng,
+    reorder: Rng,
+    duplicate: Rng,
+    corrupt: Rng,
 }
 
 /// What became of an offered packet.
@@ -135,15 +144,19 @@ impl PathModel {
     /// As [`PathConfig::validate`].
     pub fn new(config: PathConfig, seed: &Seed) -> Result<Self, ConfigError> {
         config.validate()?;
+        let chance = Chance {
+            loss: LossProcess::new(&config.loss, seed, Instant::ZERO),
+            delay: seed.split("delay").rng(),
+            reorder: seed.split("reorder").rng(),
+            duplicate: seed.split("duplicate").rng(),
+            corrupt: seed.split("corrupt").rng(),
+        };
         Ok(Self {
             changes: VecDeque::new(),
-            loss: LossProcess::new(&config.loss, seed, Instant::ZERO),
+            plain_delay: plain_delay(&config),
             queue: DropTailQueue::default(),
             held: HeldPackets::new(&config.holds),
-            delay_rng: seed.split("delay").rng(),
-            reorder_rng: seed.split("reorder").rng(),
-            duplicate_rng: seed.split("duplicate").rng(),
-            corrupt_rng: seed.split("corrupt").rng(),
+            chance: Box::new(chance),
             latest: Instant::ZERO,
             next_packet: 0,
             stats: PathStats::default(),
@@ -189,8 +202,13 @@ impl PathModel {
         self.apply_changes(now);
         let packet = self.next_packet;
         self.next_packet += 1;
+        if let Some(delay) = self.plain_delay
+            && self.held.is_empty()
+        {
+            return self.offer_plain(packet, now, len, delay);
+        }
         // Everything is drawn before anything is decided, so that no impairment disturbs another.
-        let lost = self.loss.judge(packet, now);
+        let lost = self.chance.loss.judge(packet, now);
         let mut delivery = Delivery { packet, at: now, corruption: None, is_copy: false };
         let (delay, may_overtake) = self.draw_delay();
         delivery.corruption = self.draw_corruption();
@@ -214,35 +232,52 @@ impl PathModel {
         outcome
     }
 
+    /// What [`offer`](Self::offer) comes to where nothing is drawn.
+    fn offer_plain(&mut self, packet: u64, now: Instant, len: usize, delay: Duration) -> Outcome {
+        let mut outcome = Outcome {
+            packet,
+            fate: Fate::Lost(LossCause::Queue),
+            deliveries: Deliveries::default(),
+        };
+        if let Some(sent) = self.enqueue(now, len) {
+            let at = self.in_order(sent + delay, false);
+            outcome.fate = Fate::Passed;
+            outcome.deliveries.0.push(Delivery { packet, at, corruption: None, is_copy: false });
+        }
+        self.stats.on_offer(len, &outcome);
+        outcome
+    }
+
     fn apply_changes(&mut self, now: Instant) {
         while self.changes.front().is_some_and(|&(at, _)| at <= now)
             && let Some((at, config)) = self.changes.pop_front()
         {
-            self.loss.reconfigure(&config.loss, at);
+            self.chance.loss.reconfigure(&config.loss, at);
             self.held.reconfigure(&config.holds);
+            self.plain_delay = plain_delay(&config);
             self.config = config;
         }
     }
 
     /// The delay of this packet, and whether keeping order does not bind it.
     fn draw_delay(&mut self) -> (Duration, bool) {
-        let delay = self.config.delay.sample(&mut self.delay_rng);
-        if self.reorder_rng.chance(self.config.reorder.probability) {
-            (delay + self.config.reorder.extra.sample(&mut self.reorder_rng), true)
+        let delay = self.config.delay.sample(&mut self.chance.delay);
+        if self.chance.reorder.chance(self.config.reorder.probability) {
+            (delay + self.config.reorder.extra.sample(&mut self.chance.reorder), true)
         } else {
             (delay, false)
         }
     }
 
     fn draw_corruption(&mut self) -> Option<Corruption> {
-        let is_hit = self.corrupt_rng.chance(self.config.corrupt);
-        is_hit.then(|| Corruption(self.corrupt_rng.u64()))
+        let is_hit = self.chance.corrupt.chance(self.config.corrupt);
+        is_hit.then(|| Corruption(self.chance.corrupt.u64()))
     }
 
     /// The delay of the packet's copy, if it gets one.
     fn draw_copy(&mut self) -> Option<Duration> {
-        let is_hit = self.duplicate_rng.chance(self.config.duplicate);
-        is_hit.then(|| self.config.delay.sample(&mut self.duplicate_rng))
+        let is_hit = self.chance.duplicate.chance(self.config.duplicate);
+        is_hit.then(|| self.config.delay.sample(&mut self.chance.duplicate))
     }
 
     fn enqueue(&mut self, now: Instant, len: usize) -> Option<Instant> {
@@ -281,4 +316,15 @@ impl PathModel {
             self.stats.on_released();
         }
     }
+}
+
+/// The delay of every packet, if the path draws nothing, loses nothing and holds nothing back.
+fn plain_delay(config: &PathConfig) -> Option<Duration> {
+    let is_plain = config.loss == Loss::default()
+        && config.reorder.probability == 0.0
+        && config.duplicate == 0.0
+        && config.corrupt == 0.0
+        && config.holds.is_empty()
+        && config.delay.jitter == Jitter::Constant;
+    is_plain.then_some(config.delay.mean)
 }

@@ -1,6 +1,7 @@
 //! The link itself: a rate, and a drop-tail queue in front of it.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use rexmit_core::{BitRate, Instant};
 
@@ -14,6 +15,8 @@ pub(super) struct DropTailQueue {
     waiting_bytes: usize,
     /// When the link has sent everything that was accepted.
     free_at: Instant,
+    /// How long the last packet took: most are as long as the one before.
+    last_time: Option<(usize, BitRate, Duration)>,
 }
 
 impl DropTailQueue {
@@ -38,8 +41,20 @@ impl DropTailQueue {
             self.waiting.push_back((begin, len));
             self.waiting_bytes += len;
         }
-        self.free_at = begin + rate.transmission_time(len);
+        self.free_at = begin + self.transmission_time(rate, len);
         Some(self.free_at)
+    }
+
+    /// [`BitRate::transmission_time`], which divides.
+    fn transmission_time(&mut self, rate: BitRate, len: usize) -> Duration {
+        match self.last_time {
+            Some((last_len, last_rate, time)) if (last_len, last_rate) == (len, rate) => time,
+            _ => {
+                let time = rate.transmission_time(len);
+                self.last_time = Some((len, rate, time));
+                time
+            }
+        }
     }
 
     /// Packets and bytes that wait, as of the last offer.

@@ -80,6 +80,7 @@ pub struct ArrivalStats {
 
 impl ArrivalStats {
     /// Packet `packet` of `len` bytes is delivered.
+    #[inline]
     pub fn on_delivery(&mut self, packet: u64, len: usize) {
         if self.delivered > 0 && packet < self.highest {
             self.reordered += 1;

@@ -151,6 +151,16 @@ impl Flow {
         Replay { start, messages: self.messages(sender).iter() }
     }
 
+    /// As [`replay`](Self::replay), for a replay that outlives the trace.
+    #[must_use]
+    pub fn into_replay(self, sender: Sender, start: Instant) -> OwnedReplay {
+        let messages = match sender {
+            Sender::Client => self.client,
+            Sender::Server => self.server,
+        };
+        OwnedReplay { start, messages: messages.into_iter() }
+    }
+
     pub(super) fn messages_mut(&mut self, sender: Sender) -> &mut Vec<Message> {
         match sender {
             Sender::Client => &mut self.client,
@@ -181,6 +191,29 @@ impl Iterator for Replay<'_> {
 }
 
 impl ExactSizeIterator for Replay<'_> {}
+
+/// A [`Replay`] that has the messages.
+#[derive(Clone, Debug)]
+pub struct OwnedReplay {
+    start: Instant,
+    messages: std::vec::IntoIter<Message>,
+}
+
+impl Iterator for OwnedReplay {
+    /// When, and how many bytes.
+    type Item = (Instant, usize);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let message = self.messages.next()?;
+        Some((self.start + message.at, message.bytes as usize))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.messages.size_hint()
+    }
+}
+
+impl ExactSizeIterator for OwnedReplay {}
 
 /// The bytes of `source`, at most one more than are allowed.
 fn decompressed(mut source: impl Read) -> io::Result<Vec<u8>> {

@@ -5,3 +5,4 @@ mod determinism;
 mod machines;
 mod routes;
 mod taps;
+mod topologies;

@@ -141,3 +141,26 @@ fn too_large_a_packet_does_not_leave() {
     assert_eq!(network.host_stats(pair.hosts[0]).unsendable, 1);
     assert_eq!(network.packets_under_way().0, 0);
 }
+
+#[test]
+fn a_router_tells_sources_apart_where_it_is_told_to() {
+    // Two links from the router to b: 5 ms, and 50 ms that only what comes from a2 takes.
+    let mut network = Network::new(&Seed::from_u64(1));
+    let hosts = ["a", "b"].map(|name| network.add_host(name, Node::default()));
+    let [a, b] = hosts.map(|host| network.host_node(host));
+    let router = network.add_router("r").into();
+    let access = network.add_link(a, router, delay(1), delay(1)).unwrap();
+    let near = network.add_link(router, b, delay(5), delay(5)).unwrap();
+    let far = network.add_link(router, b, delay(50), delay(50)).unwrap();
+    let [a1, a2, b1] = ["10.0.0.1", "10.0.0.2", "10.0.1.1"];
+    for (host, address, link) in [(0, a1, access), (0, a2, access), (1, b1, near)] {
+        network.add_address(hosts[host], address.parse().unwrap(), link).unwrap();
+    }
+    network.set_route(a2.parse().ok(), b1.parse().unwrap(), far, Direction::Forward);
+    let mut setup = Multihomed { network, hosts, links: [access, near, far, far] };
+    let mut ms = |from| deliver(&mut setup, route(from, b1)).map(|(ms, _)| ms);
+    assert_eq!([ms(a1), ms(a2), ms(a1)], [Some(6), Some(51), Some(6)]);
+    // And from the next run on all of them.
+    setup.network.set_route(None, b1.parse().unwrap(), far, Direction::Forward);
+    assert_eq!(deliver(&mut setup, route(a1, b1)).unwrap().0, 51);
+}

@@ -60,8 +60,9 @@ impl RecoveryConfig {
         }
     }
 
-    /// RFC 5681, 6298, 6675, 6928.
-    fn tcp_sack() -> Self {
+    /// The profile `tcp-sack`, the default of TCP: RFC 5681, 6298, 6675, 6928.
+    #[must_use]
+    pub fn tcp_sack() -> Self {
         Self {
             rto: RtoConfig { min_variation: Duration::from_millis(1), ..RtoConfig::default() },
             timer_restart: TimerRestart::OnAdvance,

@@ -50,6 +50,8 @@ impl<P> LossRecovery<P> {
         self.statistics.timeouts += 1;
         // A fast recovery that outlived the timeout would freeze the window.
         self.fast_recovery_exit = None;
+        // What duplicates tell to have left the network is not in flight, though it is outstanding.
+        let flight_size = self.outstanding_bytes.saturating_sub(self.duplicates.departed());
         self.duplicates.clear();
         self.beyond_window = 0;
         let cause = match kind {
@@ -59,7 +61,6 @@ impl<P> LossRecovery<P> {
         if kind == TimeoutKind::Loss {
             self.recover = Some(self.next_unit() - 1);
         }
-        let flight_size = self.outstanding_bytes;
         let p = self.path_mut(path);
         p.t3 = None;
         p.timer.on_timeout(&config.rto);

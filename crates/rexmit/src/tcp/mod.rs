@@ -32,6 +32,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 //! ```
 //!
+//! How a connection deals with loss is a value, [`ConnectionConfig::recovery`], and has named profiles
+//! ([`TCP_PROFILES`]):
+//!
+//! ```
+//! use rexmit::RecoveryConfig;
+//! use rexmit::tcp::{ConnectionConfig, StackConfig};
+//!
+//! let recovery = RecoveryConfig::tcp_profile("tcp-cubic").expect("a profile");
+//! let connection = ConnectionConfig { recovery, ..ConnectionConfig::default() };
+//! let config = StackConfig { connection: connection.into(), ..StackConfig::default() };
+//! assert_eq!(config.validate(), Ok(()));
+//! ```
+//!
 //! Threads and locks are as [`endpoint`](crate::endpoint) describes them: one lock per stack, the
 //! tasks of the application, and one driver. The device receives outside the lock. A stack uses one
 //! core.
@@ -49,6 +62,7 @@ mod wakes;
 pub use device::{MemoryDevice, PacketDevice, QUEUE_PACKETS};
 pub use error::{ConnectError, ListenError, OpenError};
 pub use listener::{DEFAULT_BACKLOG, TcpListener};
+pub use rexmit_tcp::recovery::TCP_PROFILES;
 pub use rexmit_tcp::{
     CloseReason, ConfigError, ConnectionConfig, ConnectionStatistics, EndpointConfig,
     EndpointStatistics, KeepAlive, State, Traffic,

@@ -312,3 +312,33 @@ fn fit_mss(config: &mut Arc<ConnectionConfig>, mtu: u16) {
         Arc::make_mut(config).mss = most;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::MemoryDevice;
+
+    /// The segments of what is not sent at once would otherwise leave with the next that arrives,
+    /// or never.
+    #[tokio::test]
+    async fn the_driver_is_called_for_what_is_not_sent_at_once() {
+        let (here, there) = MemoryDevice::pair(1500);
+        let prompt = ConnectionConfig { nagle: false, ..ConnectionConfig::default() };
+        let config = StackConfig { connection: Arc::new(prompt), ..StackConfig::default() };
+        let client = Stack::new(here, [[10, 0, 0, 1].into()], config.clone()).unwrap();
+        let server = Stack::new(there, [[10, 0, 0, 2].into()], config).unwrap();
+        let _listener = server.listen(80).unwrap();
+        let stream = client.connect("10.0.0.2:80".parse().unwrap()).await.unwrap();
+        let is_called = || client.owner.shared.lock().driver.is_made();
+        while is_called() {
+            tokio::task::yield_now().await;
+        }
+        let mut sent = 0;
+        while !is_called() {
+            stream.try_write(b"message").unwrap();
+            sent += 1;
+            assert!(sent < 100_000, "every message of a burst is sent at once");
+        }
+        assert!(sent > 1, "not even one message is sent at once");
+    }
+}

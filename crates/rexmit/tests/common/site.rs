@@ -95,6 +95,13 @@ impl Site {
         Self { kernel, stack, theirs, ours, link }
     }
 
+    /// Sets a switch of the kernel's TCP, as in `sysctl net.ipv4.tcp_sack=0`.
+    pub(crate) fn set_kernel(&self, switch: &str, value: &str) {
+        let path = format!("/proc/sys/net/ipv4/{switch}");
+        let set = || std::fs::write(path, value);
+        self.kernel.run(set).expect("the namespace").expect("a switch");
+    }
+
     /// A socket of the kernel's that listens.
     pub(crate) fn kernel_listener(&self, address: IpAddr) -> (TcpListener, SocketAddr) {
         let bind = || TcpListener::bind((address, 0));

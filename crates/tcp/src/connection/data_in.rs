@@ -26,6 +26,7 @@ impl Connection {
         self.inbound.largest_payload =
             self.inbound.largest_payload.max(arrival.payload.len() as u64);
         self.count_inserted(&inserted);
+        self.count_duplicate_acks(&inserted);
         self.inbound.duplicate = inserted.duplicate.or(self.inbound.duplicate);
         self.acknowledge_later(cx, &inserted);
     }
@@ -36,6 +37,19 @@ impl Connection {
         let is_new = inserted.advanced > 0 || inserted.is_beyond_gap || inserted.is_dropped;
         traffic.duplicates_received += u64::from(!is_new);
         traffic.dropped_for_limit += u64::from(inserted.is_dropped);
+    }
+
+    /// What has come into order ends those that are owed and begins with one of its own.
+    fn count_duplicate_acks(&mut self, inserted: &Inserted) {
+        if self.out.has_reports {
+            return;
+        }
+        let has_gap = self.inbound.buffer.has_gap();
+        if inserted.advanced > 0 {
+            self.owed.duplicate_acks = u32::from(has_gap);
+        } else {
+            self.owed.duplicate_acks += u32::from(inserted.is_beyond_gap);
+        }
     }
 
     /// Out of order, closing a gap, in part known or in part refused: at once; every second full
@@ -97,13 +111,40 @@ impl Connection {
             if count < into.len() {
                 self.inbound.is_readable_told = false;
             }
-            self.traffic.payload_delivered_bytes += count as u64;
-            self.update_window();
+            self.on_read(count);
             return Ok(count);
         }
         if into.is_empty() {
             return Ok(0);
         }
+        self.receive_nothing()
+    }
+
+    /// Lends bytes to the application. If it takes none, it is as if there were none.
+    pub(crate) fn receive_with(
+        &mut self,
+        _cx: &Context<'_>,
+        take: impl FnOnce(&[u8]) -> usize,
+    ) -> Result<usize, ReceiveError> {
+        if self.may_read() && self.inbound.buffer.readable() > 0 {
+            let count = self.inbound.buffer.lend(take);
+            if count > 0 {
+                self.on_read(count);
+                return Ok(count);
+            }
+            self.inbound.is_readable_told = false;
+            return Err(ReceiveError::Empty);
+        }
+        self.receive_nothing()
+    }
+
+    fn on_read(&mut self, count: usize) {
+        self.traffic.payload_delivered_bytes += count as u64;
+        self.update_window();
+    }
+
+    /// There is nothing to be read: for now, or for good.
+    fn receive_nothing(&mut self) -> Result<usize, ReceiveError> {
         match self.inbound.fin {
             PeerFin::Taken | PeerFin::Told => {
                 self.inbound.fin = PeerFin::Told;

@@ -12,12 +12,19 @@ pub(super) struct Owed {
     /// A SYN, or in SYN-RECEIVED a SYN-ACK.
     pub(super) syn: bool,
     pub(super) ack: bool,
+    /// Acknowledgements without data to a peer that counts them (RFC 5681 §4.2), as it does not
+    /// understand reports: one for each segment beyond a gap, also if several arrive at once.
+    pub(super) duplicate_acks: u32,
     pub(super) keep_alive: bool,
 }
 
 impl Owed {
     pub(super) const fn is_any(&self) -> bool {
-        self.reset.is_some() || self.syn || self.ack || self.keep_alive
+        self.reset.is_some() || self.syn || self.must_acknowledge() || self.keep_alive
+    }
+
+    const fn must_acknowledge(&self) -> bool {
+        self.ack || self.duplicate_acks > 0
     }
 }
 
@@ -112,12 +119,13 @@ impl Connection {
     }
 
     fn write_ack(&mut self, cx: &Context<'_>, packet: &mut Vec<u8>) -> bool {
-        if !self.owed.ack || self.state == State::SynSent {
+        if !self.owed.must_acknowledge() || self.state == State::SynSent {
             return false;
         }
         let mut header = self.header(cx, self.out.snd_nxt, Flags::ACK);
         self.report(&mut header.options, u32::MAX);
         self.on_ack_sent(true);
+        self.owed.duplicate_acks = self.owed.duplicate_acks.saturating_sub(1);
         self.traffic.acks_sent += 1;
         self.write(&header, (&[], &[]), packet);
         true

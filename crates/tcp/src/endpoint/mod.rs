@@ -256,6 +256,24 @@ impl Endpoint {
         received.unwrap_or(Err(ReceiveError::UnknownConnection))
     }
 
+    /// As [`Self::receive`], but lends the next bytes to `read`, which returns how many of them it
+    /// has taken, instead of copying them: not necessarily all that have arrived, and none, without
+    /// a call of `read`, at the end of the peer's data.
+    ///
+    /// # Errors
+    /// See [`ReceiveError`].
+    pub fn receive_with(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        read: impl FnOnce(&[u8]) -> usize,
+    ) -> Result<usize, ReceiveError> {
+        let index = self.index_of(id).ok_or(ReceiveError::UnknownConnection)?;
+        let received = self.call(now, index, |connection, cx| connection.receive_with(cx, read));
+        self.table.remove_if_over(index);
+        received.unwrap_or(Err(ReceiveError::UnknownConnection))
+    }
+
     /// Finishes sending: the peer is told the end after everything that was accepted. Its own data
     /// still arrives.
     pub fn finish(&mut self, now: Instant, id: ConnectionId) {
@@ -450,7 +468,7 @@ impl Machine for Endpoint {
             }
         };
         let tuple = FourTuple::of_arrival(route, &segment.header);
-        if let Some(index) = self.table.by_tuple(&tuple) {
+        if let Some(index) = self.table.of_segment(&tuple) {
             self.call(now, index, |connection, cx| connection.on_segment(cx, &segment));
         } else if !tuple.is_possible() {
             self.around.statistics.misdirected += 1;

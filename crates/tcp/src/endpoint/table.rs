@@ -62,6 +62,8 @@ pub(super) struct Table {
     generations: Vec<u32>,
     free: Vec<u32>,
     by_tuple: HashMap<FourTuple, u32, SecretKey>,
+    /// The connection of the last segment: most segments are for the same one as the one before.
+    latest: u32,
     deadlines: BTreeSet<(Instant, u32)>,
     /// May name connections that are gone: taking them out of the middle would take time.
     ready: VecDeque<ConnectionId>,
@@ -75,6 +77,7 @@ impl Table {
             generations: Vec::new(),
             free: Vec::new(),
             by_tuple: HashMap::with_hasher(SecretKey::new(seed, "connection table")),
+            latest: 0,
             deadlines: BTreeSet::new(),
             ready: VecDeque::new(),
             len: 0,
@@ -130,6 +133,16 @@ impl Table {
 
     pub(super) fn by_tuple(&self, tuple: &FourTuple) -> Option<u32> {
         self.by_tuple.get(tuple).copied()
+    }
+
+    /// As [`Self::by_tuple`], for a segment that arrived.
+    pub(super) fn of_segment(&mut self, tuple: &FourTuple) -> Option<u32> {
+        let is_its_own = |slot: &Slot| slot.is_entered && slot.tuple == *tuple;
+        if self.slot(self.latest).is_some_and(is_its_own) {
+            return Some(self.latest);
+        }
+        self.latest = self.by_tuple(tuple)?;
+        Some(self.latest)
     }
 
     /// Every connection, in the order of their indices.

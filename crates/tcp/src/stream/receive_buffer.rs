@@ -189,6 +189,17 @@ impl ReceiveBuffer {
         count
     }
 
+    /// Lends the next bytes in order to `take`, which returns how many of them it has taken; returns
+    /// that too.
+    pub(crate) fn lend(&mut self, take: impl FnOnce(&[u8]) -> usize) -> usize {
+        let (front, _) = self.ring.as_slices();
+        let lent = &front[..front.len().min(self.readable)];
+        let count = take(lent).min(lent.len());
+        self.ring.drain(..count);
+        self.readable -= count;
+        count
+    }
+
     /// Forgets what the application has not taken: it is gone.
     pub(crate) fn discard(&mut self) {
         self.readable = 0;

@@ -56,6 +56,24 @@ fn nothing_is_reported_to_a_peer_that_did_not_ask() {
     s.peer(". 1001:2001(1000) ack 1").expect(". 1:1(0) ack 1");
 }
 
+/// RFC 5681 §4.2: it counts them, also if a driver hands over several segments at once.
+#[test]
+fn a_peer_without_sack_hears_of_every_segment_beyond_a_gap() {
+    let mut s = Script::established_with(plain(), "S 0:0(0) <mss 1000>");
+    s.peer(". 1001:2001(1000) ack 1")
+        .peer(". 2001:3001(1000) ack 1")
+        .peer(". 3001:4001(1000) ack 1");
+    s.expect(". 1:1(0) ack 1").expect(". 1:1(0) ack 1").expect(". 1:1(0) ack 1").expect_silence();
+    // Not of those whose gap has closed meanwhile: each would be one too many for the next gap.
+    s.peer(". 4001:5001(1000) ack 1").peer(". 5001:6001(1000) ack 1").peer(". 1:1001(1000) ack 1");
+    s.expect(". 1:1(0) ack 6001").expect_silence();
+    s.peer(". 7001:8001(1000) ack 1")
+        .peer(". 9001:9501(500) ack 1")
+        .peer(". 6001:7001(1000) ack 1");
+    s.peer(". 9501:9801(300) ack 1");
+    s.expect(". 1:1(0) ack 8001").expect(". 1:1(0) ack 8001").expect_silence();
+}
+
 /// RFC 2883 §4.1.1 to §4.2.3 in the order of their examples, with other numbers.
 #[test]
 fn duplicates_are_reported_first_and_once() {

@@ -40,6 +40,14 @@ fn agrees_with_a_plain_set_of_bytes_under_random_operations() {
                 assert_eq!(count, (into.len() as u64).min(in_order - read));
                 assert_eq!(into[..count as usize], bytes(read, read + count));
                 read += count;
+                let most = rng.below(30) as usize;
+                let lent = buffer.lend(|lent| {
+                    assert!(!lent.is_empty() || read == in_order);
+                    assert_eq!(lent, bytes(read, read + lent.len() as u64));
+                    lent.len().min(most)
+                });
+                assert!(lent <= most);
+                read += lent as u64;
                 continue;
             }
             let from = in_order.saturating_sub(10) + rng.below(60);

@@ -48,6 +48,19 @@ fn a_partial_acknowledgement_repeats_the_next_hole_at_once() {
     assert_eq!(s.recovery.statistics().fast_recoveries, 1);
 }
 
+/// RFC 5681 §3.1 equation 4: at a timeout in recovery, what has left the network is not in flight.
+#[test]
+fn a_timeout_in_recovery_halves_what_is_still_in_the_network() {
+    let mut s = with_ten();
+    s.duplicates(3);
+    assert_eq!(s.resend(), [1]);
+    s.duplicates(6);
+    // A packet for each duplicate beyond the fifth: 14 are outstanding, nine have left.
+    assert_eq!(s.fill(), 4);
+    s.expire();
+    assert_eq!((s.cwnd(), s.ssthresh()), (1000, 2500));
+}
+
 /// RFC 6582 §3.2 step 3, full acknowledgement, option 1: no burst.
 #[test]
 fn a_full_acknowledgement_deflates_the_window_to_what_is_outstanding() {

@@ -1,0 +1,139 @@
+//! How much faster than real time the simulator runs the standard experiment of the thin-stream
+//! studies: web traffic that fills a bottleneck, and a thin stream through it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_core::{Instant, Seed};
+use rexmit_lab::hosts::{
+    Host, Layer, Thin, ThinPlan, ThinReceiver, ThinSender, WebClients, WebLoad, WebServer,
+};
+use rexmit_netsim::network::{Direction, Dumbbell, Network};
+use rexmit_netsim::path::PathConfig;
+use rexmit_netsim::source::{WebClient, WebClientSource};
+use rexmit_sctp::Endpoint as Sctp;
+use rexmit_tcp::Endpoint as Tcp;
+
+use crate::report::{Row, Target};
+use crate::sample::{cpu_time, median};
+
+const CLIENTS: u32 = 81;
+const MINUTES: u64 = 10;
+const BOTTLENECK: &str = "delay 45ms rate 10mbit limit 100";
+const ACCESS: &str = "delay 2.5ms rate 100mbit limit 1000";
+const INTERVAL: Duration = Duration::from_millis(250);
+const MESSAGE_BYTES: usize = 100;
+const PORT: u16 = 5000;
+const LIMIT: f64 = 100.0;
+
+/// What happened in one run.
+pub struct Run {
+    /// Files that came, and their bytes.
+    pub files: (u64, u64),
+    /// Messages of the thin stream, all of which arrived.
+    pub messages: u64,
+    /// Packets that entered the bottleneck towards the clients, and those it had no room for.
+    pub packets: (u64, u64),
+    /// Things that happened in the simulator.
+    pub events: u64,
+}
+
+fn tcp(seed: &Seed) -> Tcp {
+    let mut endpoint = Tcp::new(rexmit_tcp::EndpointConfig::default(), seed).expect("valid");
+    endpoint.listen(PORT, None).expect("a free port");
+    endpoint
+}
+
+fn sctp(seed: &Seed) -> Sctp {
+    let config = rexmit_sctp::EndpointConfig { port: PORT, accept: true, ..Default::default() };
+    Sctp::new(config, seed).expect("valid")
+}
+
+/// Hosts on the left receive, hosts on the right send: web first, the thin stream second.
+fn hosts(seed: &Seed, end: Instant) -> [[Host; 2]; 2] {
+    let left = |n| SocketAddr::new(Dumbbell::left_address(n), 0);
+    let right = |n| SocketAddr::new(Dumbbell::right_address(n), 0);
+    let listening = |address: SocketAddr| SocketAddr::new(address.ip(), PORT);
+    let web = WebClient { stop: end, ..WebClient::default() };
+    let client = |n| web.source(&seed.split(&format!("client {n}"))).expect("the default is valid");
+    let load = WebLoad::new(left(0), listening(right(0)));
+    let messages = (1..).map(|n| (Instant::ZERO + INTERVAL * n, MESSAGE_BYTES));
+    let plan = Arc::new(ThinPlan::new(messages, end));
+    let thin = Thin::new(right(1), listening(left(1)));
+    let part = |name: &str| seed.split(name);
+    [
+        [
+            Host::new(tcp(&part("clients")), WebClients::new(load, (0..CLIENTS).map(client))),
+            Host::new(sctp(&part("receiver")), ThinReceiver::new(Arc::clone(&plan))),
+        ],
+        [
+            Host::new(tcp(&part("server")), WebServer::new()),
+            Host::new(sctp(&part("sender")), ThinSender::new(thin, plan)),
+        ],
+    ]
+}
+
+/// Ten minutes in virtual time.
+///
+/// # Panics
+/// If messages of the thin stream or files do not arrive.
+#[must_use]
+pub fn run(seed: u64) -> Run {
+    let seed = Seed::from_u64(seed);
+    let end = Instant::ZERO + Duration::from_secs(MINUTES * 60);
+    let [left, right] = hosts(&seed, end);
+    let path = |words: &str| words.parse::<PathConfig>().expect("the words of a path");
+    let mut network = Network::new(&seed);
+    let dumbbell = Dumbbell::build(&mut network, left, right, &path(ACCESS), &path(BOTTLENECK))
+        .expect("a new network");
+    network.run_until(end, |_, _| {}).expect("the network rests");
+    let clients = network.machine(dumbbell.left[0]).program::<WebClients<Tcp, WebClientSource>>();
+    let web = clients.expect("they run there").stats();
+    let receiver = network.machine(dumbbell.left[1]).program::<ThinReceiver<Sctp>>();
+    let messages = receiver.expect("it runs there").latency(Layer::Application).count();
+    let link = network.link_stats(dumbbell.bottleneck, Direction::Backward).path;
+    let planned = MINUTES * 60 * 1000 / INTERVAL.as_millis() as u64;
+    // Some of the last ones may still be under way.
+    assert!(messages > planned - 100, "{messages} messages");
+    assert!(web.completed > web.asked * 9 / 10, "{} of {} files", web.completed, web.asked);
+    assert_eq!(web.failed + web.damaged_pieces, 0, "connections broke, or files did");
+    Run {
+        files: (web.completed, web.received_bytes),
+        messages,
+        packets: (link.offered, link.lost_queue),
+        events: network.stats().events,
+    }
+}
+
+/// The speed of the simulator, `repetitions` times.
+#[must_use]
+pub fn measure(repetitions: usize) -> Vec<Row> {
+    let mut speeds = Vec::new();
+    let mut runs = Vec::new();
+    for seed in 0..repetitions as u64 {
+        let (done, elapsed) = cpu_time(|| run(seed));
+        speeds.push((MINUTES * 60) as f64 / elapsed.as_secs_f64());
+        runs.push(done);
+    }
+    let (speed, last) = (median(&speeds), &runs[runs.len() - 1]);
+    let (files, bytes) = last.files;
+    let (packets, lost) = last.packets;
+    vec![Row {
+        what: format!("{CLIENTS} web clients and a thin stream, {MINUTES} min in virtual time"),
+        ours: format!("{speed:.0} × real time"),
+        against: "limit".into(),
+        theirs: format!("{LIMIT:.0} × real time"),
+        ratio: Some(speed / LIMIT),
+        target: Target::AtLeast(1.0),
+        note: format!(
+            "10 Mbit/s, RTT 100 ms, 100 packets of queue; Pareto files of 9.2 kB in the mean, a TCP \
+             connection each; SCTP with 4 messages/s. The last run: {files} files of {:.1} MB \
+             together, {} messages, {:.1} % of {packets} packets lost, {} events; one thread.",
+            bytes as f64 / 1e6,
+            last.messages,
+            100.0 * lost as f64 / packets as f64,
+            last.events
+        ),
+    }]
+}

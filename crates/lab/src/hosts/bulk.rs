@@ -1,0 +1,156 @@
+//! As much as goes.
+
+use std::net::SocketAddr;
+
+use rexmit_core::Instant;
+use serde::Serialize;
+
+use super::content;
+use super::running::Program;
+use super::transport::{Given, News, Transport};
+
+/// A bulk transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bulk {
+    /// Where it comes from; with port 0 the transport chooses one.
+    pub local: SocketAddr,
+    /// Where it goes.
+    pub remote: SocketAddr,
+    /// When the connection begins. Default 0.
+    pub start: Instant,
+    /// When nothing more is given to the transport; what it has accepted is still delivered.
+    /// Default never.
+    pub stop: Instant,
+    /// How many bytes are sent, if not for ever. Default for ever.
+    pub limit_bytes: Option<u64>,
+    /// Bytes given at once (the size of a message, if the transport has messages), at most 16 KiB.
+    /// Default what suits the transport.
+    pub write_bytes: Option<usize>,
+}
+
+impl Bulk {
+    /// From the beginning, without an end.
+    #[must_use]
+    pub const fn new(local: SocketAddr, remote: SocketAddr) -> Self {
+        let (start, stop) = (Instant::ZERO, Instant::FAR_FUTURE);
+        Self { local, remote, start, stop, limit_bytes: None, write_bytes: None }
+    }
+}
+
+/// How far a bulk transfer, or another sender, has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+enum Stage {
+    #[default]
+    Waiting,
+    Connecting,
+    Sending,
+    Finishing,
+    Over {
+        is_orderly: bool,
+    },
+}
+
+/// Sends as much as goes over one connection; [`Sink`](super::Sink) knows what has to arrive.
+#[derive(Clone, Debug)]
+pub struct BulkSender<T: Transport> {
+    bulk: Bulk,
+    stage: Stage,
+    id: Option<T::Id>,
+    sent: u64,
+}
+
+impl<T: Transport> BulkSender<T> {
+    /// The sender of `bulk`.
+    #[must_use]
+    pub fn new(bulk: Bulk) -> Self {
+        Self { bulk, stage: Stage::Waiting, id: None, sent: 0 }
+    }
+
+    /// Bytes that the transport has accepted.
+    #[must_use]
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent
+    }
+
+    /// The connection, from when it is begun.
+    #[must_use]
+    pub fn id(&self) -> Option<T::Id> {
+        self.id
+    }
+
+    /// Whether everything was delivered and the connection ended in order.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.stage == Stage::Over { is_orderly: true }
+    }
+
+    /// Whether the connection could not be made, or broke.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.stage == Stage::Over { is_orderly: false }
+    }
+
+    fn fill(&mut self, now: Instant, transport: &mut T) {
+        let (Stage::Sending, Some(id)) = (self.stage, self.id) else { return };
+        let limit = self.bulk.limit_bytes.unwrap_or(u64::MAX);
+        let write = self.bulk.write_bytes.unwrap_or(T::WRITE_BYTES).max(1) as u64;
+        while self.sent < limit && now < self.bulk.stop {
+            let mut piece = content::piece(self.sent, write.min(limit - self.sent));
+            let len = piece.len();
+            let given = transport.give(now, id, &mut piece);
+            self.sent += (len - piece.len()) as u64;
+            if given != Given::All {
+                return; // News tell when to go on, or that it is over.
+            }
+        }
+        self.stage = Stage::Finishing;
+        transport.finish(now, id);
+    }
+}
+
+impl<T: Transport> Program<T> for BulkSender<T> {
+    fn next_at(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::Waiting => Some(self.bulk.start),
+            Stage::Connecting | Stage::Sending => {
+                Some(self.bulk.stop).filter(|&at| at < Instant::FAR_FUTURE)
+            }
+            Stage::Finishing | Stage::Over { .. } => None,
+        }
+    }
+
+    fn on_time(&mut self, now: Instant, transport: &mut T) {
+        match self.stage {
+            Stage::Waiting => {
+                self.id = transport.begin(now, self.bulk.local, self.bulk.remote);
+                self.stage = match self.id {
+                    Some(_) => Stage::Connecting,
+                    None => Stage::Over { is_orderly: false },
+                };
+            }
+            Stage::Connecting => {
+                self.stage = Stage::Over { is_orderly: false };
+                self.id.into_iter().for_each(|id| transport.abort(now, id));
+            }
+            _ => self.fill(now, transport),
+        }
+    }
+
+    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News) {
+        if self.id != Some(id) || matches!(self.stage, Stage::Over { .. }) {
+            return;
+        }
+        match news {
+            News::Connected { .. } => {
+                self.stage = Stage::Sending;
+                self.fill(now, transport);
+            }
+            News::Writable => self.fill(now, transport),
+            News::Readable => drop(transport.take(now, id, &mut |_| {})),
+            News::Closed { is_orderly } => {
+                let is_orderly = is_orderly && self.stage == Stage::Finishing;
+                self.stage = Stage::Over { is_orderly };
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A program on a transport, as one machine.
+
+use std::any::Any;
+use std::convert::Infallible;
+
+use rexmit_core::{Instant, Machine, Route};
+
+use super::Station;
+use super::transport::{News, Transport};
+
+/// What uses a transport.
+///
+/// It acts when it is told of something, and when its own time has come.
+pub trait Program<T: Transport>: Send + 'static {
+    /// When [`on_time`](Self::on_time) is to be called next.
+    fn next_at(&self) -> Option<Instant>;
+
+    /// The time has come.
+    fn on_time(&mut self, now: Instant, transport: &mut T);
+
+    /// Something happened to a connection.
+    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News);
+
+    /// A packet arrived, which the transport has not seen yet.
+    fn on_packet(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        let _ = (now, route, packet);
+    }
+}
+
+/// A program and the transport it uses.
+#[derive(Debug)]
+pub struct Running<T, P> {
+    transport: T,
+    program: P,
+}
+
+impl<T: Transport, P: Program<T>> Running<T, P> {
+    /// `program` uses `transport`, which is configured and listens where it has to.
+    #[must_use]
+    pub fn new(transport: T, program: P) -> Self {
+        Self { transport, program }
+    }
+
+    /// Tells the program everything that happened. Whether anything has.
+    fn attend(&mut self, now: Instant) -> bool {
+        let mut has_news = false;
+        while let Some(event) = self.transport.poll_event() {
+            if let Some((id, news)) = T::news(&event) {
+                self.program.on_news(now, &mut self.transport, id, news);
+                has_news = true;
+            }
+        }
+        has_news
+    }
+}
+
+impl<T: Transport, P: Program<T>> Machine for Running<T, P> {
+    type Event = Infallible;
+
+    fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        self.program.on_packet(now, route, packet);
+        self.transport.handle_input(now, route, packet);
+        self.attend(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.transport.poll_timeout().is_some_and(|at| at <= now) {
+            self.transport.handle_timeout(now);
+            self.attend(now);
+        }
+        if self.program.next_at().is_some_and(|at| at <= now) {
+            self.program.on_time(now, &mut self.transport);
+            self.attend(now);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        loop {
+            let route = self.transport.poll_transmit(now, packet);
+            // What happened while sending may call for more to send.
+            if route.is_some() || !self.attend(now) {
+                return route;
+            }
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<Infallible> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match (self.transport.poll_timeout(), self.program.next_at()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+impl<T: Transport, P: Program<T>> Station for Running<T, P> {
+    fn program(&self) -> &dyn Any {
+        &self.program
+    }
+
+    fn transport(&self) -> Option<&dyn Any> {
+        Some(&self.transport)
+    }
+
+    fn ip_protocol(&self) -> u8 {
+        T::IP_PROTOCOL
+    }
+}

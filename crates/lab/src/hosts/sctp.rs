@@ -1,0 +1,146 @@
+//! SCTP under a program: one stream, ordered or not.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use rexmit_core::serial::unwrap_u32;
+use rexmit_core::{Instant, Route};
+use rexmit_sctp::wire::{Chunk, Data, Packet};
+use rexmit_sctp::{AssociationId, CloseReason, Endpoint, Event, OutboundMessage, SendError};
+
+use super::transport::{Arrival, Given, News, Taken, Transport, Watch};
+
+/// Programs send on this stream.
+const STREAM: u16 = 0;
+
+impl Transport for Endpoint {
+    type Id = AssociationId;
+    type Watch = FragmentWatch;
+    const IP_PROTOCOL: u8 = 132;
+    const KEEPS_BOUNDARIES: bool = true;
+    /// What fills a packet of the default size.
+    const WRITE_BYTES: usize = 1204;
+
+    /// The local port is that of the endpoint.
+    fn begin(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Option<AssociationId> {
+        let over_ip = |address: SocketAddr| SocketAddr::new(address.ip(), 0);
+        let route = Route { local: over_ip(local), remote: over_ip(remote) };
+        self.connect(now, route, remote.port()).ok()
+    }
+
+    fn news((id, event): &(AssociationId, Event)) -> Option<(AssociationId, News)> {
+        let news = match event {
+            Event::Connected { incoming, .. } => News::Connected { incoming: *incoming },
+            Event::Readable => News::Readable,
+            Event::Writable => News::Writable,
+            Event::Closed(reason) => News::Closed { is_orderly: *reason == CloseReason::Shutdown },
+            _ => return None,
+        };
+        Some((*id, news))
+    }
+
+    fn give(&mut self, now: Instant, id: AssociationId, bytes: &mut Bytes) -> Given {
+        match self.send(now, id, OutboundMessage::new(STREAM, bytes.clone())) {
+            Ok(_) => {
+                bytes.clear();
+                Given::All
+            }
+            Err(SendError::BufferFull) => Given::Full,
+            Err(_) => Given::Ended,
+        }
+    }
+
+    fn take(&mut self, now: Instant, id: AssociationId, each: &mut dyn FnMut(&[u8])) -> Taken {
+        while let Some(message) = self.receive(now, id) {
+            each(&message.payload);
+        }
+        Taken::Open
+    }
+
+    fn finish(&mut self, now: Instant, id: AssociationId) {
+        self.shutdown(now, id);
+    }
+
+    fn abort(&mut self, now: Instant, id: AssociationId) {
+        Self::abort(self, now, id, b"");
+    }
+}
+
+/// Knows when the last fragment of a message has arrived, whatever it has to wait for then.
+#[derive(Clone, Debug, Default)]
+pub struct FragmentWatch {
+    /// Fragments of incomplete messages by their TSN, unwrapped.
+    fragments: BTreeMap<u64, Fragment>,
+    /// A TSN near those that arrive.
+    near: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Fragment {
+    is_first: bool,
+    is_last: bool,
+    /// The first bytes of its payload.
+    head: [u8; HEAD_BYTES],
+    head_len: usize,
+}
+
+/// What is kept of the beginning of a message.
+const HEAD_BYTES: usize = 8;
+/// Fragments kept at most: those that arrived once more after their message was complete stay.
+const MAX_FRAGMENTS: usize = 4096;
+
+impl Watch for FragmentWatch {
+    fn on_packet(&mut self, _: Route, packet: &[u8], found: &mut dyn FnMut(Arrival<'_>)) {
+        let Ok(packet) = Packet::parse(packet) else { return };
+        for chunk in packet.chunks().map_while(Result::ok) {
+            if let Ok(Chunk::Data(data)) = chunk.decode() {
+                self.on_data(&data, found);
+            }
+        }
+    }
+}
+
+impl FragmentWatch {
+    fn on_data(&mut self, data: &Data<'_>, found: &mut dyn FnMut(Arrival<'_>)) {
+        let near = self.near.get_or_insert((1 << 32) + u64::from(data.tsn));
+        let tsn = unwrap_u32(*near, data.tsn);
+        *near = tsn.max(*near);
+        let (is_first, is_last) = (data.flags.beginning, data.flags.ending);
+        if is_first && is_last {
+            found(Arrival::Message(data.payload));
+            return;
+        }
+        let (mut head, head_len) = ([0; HEAD_BYTES], data.payload.len().min(HEAD_BYTES));
+        head[..head_len].copy_from_slice(&data.payload[..head_len]);
+        self.fragments.insert(tsn, Fragment { is_first, is_last, head, head_len });
+        if let Some((first, last)) = self.whole_message(tsn) {
+            let mut message = self.fragments.split_off(&first);
+            self.fragments.append(&mut message.split_off(&(last + 1)));
+            if let Some(Fragment { head, head_len, .. }) = message.get(&first) {
+                found(Arrival::Message(&head[..*head_len]));
+            }
+        }
+        while self.fragments.len() > MAX_FRAGMENTS {
+            self.fragments.pop_first();
+        }
+    }
+
+    /// The first and last TSN of the message with this fragment, if none is missing.
+    fn whole_message(&self, tsn: u64) -> Option<(u64, u64)> {
+        let mut first = tsn;
+        while !self.fragments.get(&first)?.is_first {
+            first -= 1;
+        }
+        let mut last = tsn;
+        while !self.fragments.get(&last)?.is_last {
+            last += 1;
+        }
+        Some((first, last))
+    }
+}

@@ -1,0 +1,105 @@
+//! Reads everything.
+
+use std::time::Duration;
+
+use rexmit_core::Instant;
+use rustc_hash::FxHashMap;
+
+use super::content;
+use super::goodput::Goodput;
+use super::running::Program;
+use super::transport::{News, Taken, Transport};
+
+/// Takes whatever [`BulkSender`](super::BulkSender)s send on any number of connections, checks
+/// that it is what they sent, and counts it over time.
+#[derive(Debug)]
+pub struct Sink<T: Transport> {
+    /// What has arrived on each connection.
+    open: FxHashMap<T::Id, u64>,
+    goodput: Goodput,
+    accepted: u64,
+    finished: u64,
+    broken: u64,
+    damaged: u64,
+}
+
+impl<T: Transport> Sink<T> {
+    /// A sink that counts in bins of this length.
+    #[must_use]
+    pub fn new(bin: Duration) -> Self {
+        let goodput = Goodput::new(bin);
+        Self {
+            open: FxHashMap::default(),
+            goodput,
+            accepted: 0,
+            finished: 0,
+            broken: 0,
+            damaged: 0,
+        }
+    }
+
+    /// Bytes of all connections over time.
+    #[must_use]
+    pub fn goodput(&self) -> &Goodput {
+        &self.goodput
+    }
+
+    /// Connections that were established.
+    #[must_use]
+    pub fn accepted(&self) -> u64 {
+        self.accepted
+    }
+
+    /// Those of them that ended in order.
+    #[must_use]
+    pub fn finished(&self) -> u64 {
+        self.finished
+    }
+
+    /// Those of them that broke.
+    #[must_use]
+    pub fn broken(&self) -> u64 {
+        self.broken
+    }
+
+    /// Pieces that were not what was sent there: never any, or the transport is wrong.
+    #[must_use]
+    pub fn damaged_pieces(&self) -> u64 {
+        self.damaged
+    }
+}
+
+impl<T: Transport> Program<T> for Sink<T> {
+    fn next_at(&self) -> Option<Instant> {
+        None
+    }
+
+    fn on_time(&mut self, _: Instant, _: &mut T) {}
+
+    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News) {
+        match news {
+            News::Connected { .. } => {
+                self.accepted += 1;
+                self.open.insert(id, 0);
+            }
+            News::Readable => {
+                let Self { open, goodput, damaged, .. } = self;
+                let Some(offset) = open.get_mut(&id) else { return };
+                let taken = transport.take(now, id, &mut |bytes| {
+                    *damaged += u64::from(!content::is_at(*offset, bytes));
+                    *offset += bytes.len() as u64;
+                    goodput.add(now, bytes.len() as u64);
+                });
+                if taken == Taken::End {
+                    transport.finish(now, id);
+                }
+            }
+            News::Writable => {}
+            News::Closed { is_orderly } => {
+                if self.open.remove(&id).is_some() {
+                    *(if is_orderly { &mut self.finished } else { &mut self.broken }) += 1;
+                }
+            }
+        }
+    }
+}

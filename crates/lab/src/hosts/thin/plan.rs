@@ -1,0 +1,137 @@
+//! What is to be sent.
+
+use rexmit_core::Instant;
+use rexmit_core::serial::{unwrap_u16, unwrap_u32};
+use rexmit_netsim::source::Source;
+
+/// One message of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlannedMessage {
+    /// When the application means to send it.
+    pub intended: Instant,
+    /// Its payload, at least a byte.
+    pub bytes: u32,
+    /// The bytes of all messages up to its end.
+    end: u64,
+}
+
+/// All messages of a thin stream, known to its sender and its receiver.
+///
+/// A message carries its number in its first four bytes, or as much of it as it has room for, and
+/// so the receiver finds in the plan when it was to be sent: messages have exactly the sizes that
+/// the source yields, however small.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ThinPlan {
+    messages: Vec<PlannedMessage>,
+}
+
+/// Bytes of a message that say which it is, if it has so many.
+const NUMBER_BYTES: usize = 4;
+
+impl ThinPlan {
+    /// The messages of `source` that are due before `until`; empty ones are left out, because a
+    /// stream of bytes cannot carry them. Larger ones than 4 GiB are cut.
+    #[must_use]
+    pub fn new(source: impl Source, until: Instant) -> Self {
+        let mut end = 0;
+        let due = source.take_while(|&(at, _)| at < until).filter(|&(_, bytes)| bytes > 0);
+        let messages = due.map(|(intended, bytes)| {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            end += u64::from(bytes);
+            PlannedMessage { intended, bytes, end }
+        });
+        Self { messages: messages.collect() }
+    }
+
+    /// The messages in the order of time.
+    #[must_use]
+    pub fn messages(&self) -> &[PlannedMessage] {
+        &self.messages
+    }
+
+    /// Payload of all of them.
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        self.messages.last().map_or(0, |last| last.end)
+    }
+
+    /// Where in the stream message `number` begins and ends.
+    pub(super) fn place(&self, number: usize) -> Option<(u64, u64)> {
+        let message = self.messages.get(number)?;
+        Some((message.end - u64::from(message.bytes), message.end))
+    }
+
+    /// The message with the byte at `offset` of the stream, or one beyond the last.
+    pub(super) fn at_offset(&self, offset: u64) -> usize {
+        self.messages.partition_point(|message| message.end <= offset)
+    }
+}
+
+/// Writes the number of a message to its beginning.
+pub(super) fn write_number(number: usize, message: &mut [u8]) {
+    let bytes = (number as u32).to_be_bytes();
+    let len = message.len().min(NUMBER_BYTES);
+    message[..len].copy_from_slice(&bytes[NUMBER_BYTES - len..]);
+}
+
+/// The number nearest to `near` of a message that begins so; the message has `len` bytes.
+pub(super) fn read_number(head: &[u8], len: usize, near: usize) -> Option<usize> {
+    // High enough for numbers below `near` to be found without falling below zero.
+    const BASE: u64 = 1 << 32;
+    let head = head.get(..len.min(NUMBER_BYTES)).filter(|head| !head.is_empty())?;
+    let wire = head.iter().fold(0_u32, |number, &byte| number << 8 | u32::from(byte));
+    let reference = BASE + near as u64;
+    let found = match head.len() {
+        1 => unwrap_bits(reference, wire, 8),
+        2 => unwrap_u16(reference, wire as u16),
+        3 => unwrap_bits(reference, wire, 24),
+        _ => unwrap_u32(reference, wire),
+    };
+    usize::try_from(found.checked_sub(BASE)?).ok()
+}
+
+/// The number congruent to `wire` modulo 2^`bits` that is nearest to `reference`.
+const fn unwrap_bits(reference: u64, wire: u32, bits: u32) -> u64 {
+    // As the highest bits of a 32-bit number, so that its sign is the right one.
+    let delta = (wire.wrapping_sub(reference as u32) << (32 - bits)) as i32 >> (32 - bits);
+    reference.wrapping_add_signed(delta as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_found_near_what_is_expected() {
+        for len in 1..=6 {
+            let reach: usize = [0, 127, 32_767, 1 << 20][len.min(3)];
+            for number in [0, 1, 127, 128, 255, 256, 70_000, 20_000_000] {
+                let mut message = vec![7; len];
+                write_number(number, &mut message);
+                for away in [0, 1, 100, reach] {
+                    for near in [number + away, number.saturating_sub(away)] {
+                        let found = read_number(&message, len, near);
+                        assert_eq!(found, Some(number), "{len} bytes near {near}");
+                    }
+                }
+            }
+        }
+        assert_eq!(read_number(&[], 0, 5), None);
+        assert_eq!(read_number(&[1, 2], 4, 5), None);
+        assert_eq!(read_number(&[255], 1, 0), None, "there is no number below 0");
+    }
+
+    #[test]
+    fn a_plan_knows_where_its_messages_are_in_the_stream() {
+        let source = [(0, 10), (5, 0), (7, 3), (20, 1)];
+        let source = source.map(|(ms, bytes)| (Instant::from_millis(ms), bytes));
+        let plan = ThinPlan::new(source.into_iter(), Instant::from_millis(20));
+        assert_eq!(plan.messages().len(), 2);
+        assert_eq!(plan.total_bytes(), 13);
+        assert_eq!(
+            (plan.place(0), plan.place(1), plan.place(2)),
+            (Some((0, 10)), Some((10, 13)), None)
+        );
+        assert_eq!([0, 9, 10, 12, 13].map(|at| plan.at_offset(at)), [0, 0, 1, 1, 2]);
+    }
+}

@@ -1,0 +1,166 @@
+//! Sends what is planned.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use rexmit_core::Instant;
+
+use super::plan::{ThinPlan, write_number};
+use crate::hosts::running::Program;
+use crate::hosts::transport::{Given, News, Transport};
+
+/// A thin stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Thin {
+    /// Where it comes from; with port 0 the transport chooses one.
+    pub local: SocketAddr,
+    /// Where it goes.
+    pub remote: SocketAddr,
+    /// When the connection begins. Default 0.
+    pub start: Instant,
+}
+
+impl Thin {
+    /// From the beginning.
+    #[must_use]
+    pub const fn new(local: SocketAddr, remote: SocketAddr) -> Self {
+        Self { local, remote, start: Instant::ZERO }
+    }
+}
+
+/// Sends the messages of a plan over one connection, each when it is due. What finds no connection
+/// yet, or no room, waits, and its latency counts from when it was due all the same. After the last
+/// one the connection is finished.
+#[derive(Debug)]
+pub struct ThinSender<T: Transport> {
+    thin: Thin,
+    plan: Arc<ThinPlan>,
+    id: Option<T::Id>,
+    stage: Stage,
+    /// The next message to be given.
+    next: usize,
+    /// What is left of the one before.
+    unsent: Bytes,
+    buffer: BytesMut,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Waiting,
+    Connecting,
+    Sending,
+    /// The transport has no room.
+    Blocked,
+    Finishing,
+    Over {
+        is_orderly: bool,
+    },
+}
+
+impl<T: Transport> ThinSender<T> {
+    /// The sender of `plan`.
+    #[must_use]
+    pub fn new(thin: Thin, plan: Arc<ThinPlan>) -> Self {
+        let (unsent, buffer) = (Bytes::new(), BytesMut::new());
+        Self { thin, plan, id: None, stage: Stage::Waiting, next: 0, unsent, buffer }
+    }
+
+    /// Messages that the transport has accepted.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.next as u64 - u64::from(!self.unsent.is_empty())
+    }
+
+    /// The connection, from when it is begun.
+    #[must_use]
+    pub fn id(&self) -> Option<T::Id> {
+        self.id
+    }
+
+    /// Whether everything was sent and the connection ended in order.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.stage == Stage::Over { is_orderly: true }
+    }
+
+    /// Whether the connection could not be made, or broke.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.stage == Stage::Over { is_orderly: false }
+    }
+
+    /// Gives what is due.
+    fn send(&mut self, now: Instant, transport: &mut T) {
+        let Some(id) = self.id else { return };
+        loop {
+            if self.unsent.is_empty() && !self.make_next(now) {
+                break;
+            }
+            match transport.give(now, id, &mut self.unsent) {
+                Given::All => {}
+                Given::Full => {
+                    self.stage = Stage::Blocked;
+                    return;
+                }
+                Given::Ended => return, // News tell why.
+            }
+        }
+        self.stage = Stage::Sending;
+        if self.next == self.plan.messages().len() {
+            self.stage = Stage::Finishing;
+            transport.finish(now, id);
+        }
+    }
+
+    /// Makes the next message, if it is due.
+    fn make_next(&mut self, now: Instant) -> bool {
+        let next = self.plan.messages().get(self.next).filter(|next| next.intended <= now);
+        let Some(message) = next else { return false };
+        // The buffer is the one before once the transport has let go of it.
+        self.buffer.resize(message.bytes as usize, 0);
+        write_number(self.next, &mut self.buffer);
+        self.unsent = self.buffer.split().freeze();
+        self.next += 1;
+        true
+    }
+}
+
+impl<T: Transport> Program<T> for ThinSender<T> {
+    fn next_at(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::Waiting => Some(self.thin.start),
+            Stage::Sending => self.plan.messages().get(self.next).map(|next| next.intended),
+            Stage::Connecting | Stage::Blocked | Stage::Finishing | Stage::Over { .. } => None,
+        }
+    }
+
+    fn on_time(&mut self, now: Instant, transport: &mut T) {
+        if self.stage == Stage::Waiting {
+            self.id = transport.begin(now, self.thin.local, self.thin.remote);
+            self.stage = match self.id {
+                Some(_) => Stage::Connecting,
+                None => Stage::Over { is_orderly: false },
+            };
+        } else if self.stage == Stage::Sending {
+            self.send(now, transport);
+        }
+    }
+
+    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News) {
+        if self.id != Some(id) {
+            return;
+        }
+        match (news, self.stage) {
+            (News::Connected { .. }, Stage::Connecting) | (News::Writable, Stage::Blocked) => {
+                self.send(now, transport);
+            }
+            (News::Readable, _) => drop(transport.take(now, id, &mut |_| {})),
+            (News::Closed { is_orderly }, stage) => {
+                let is_orderly = is_orderly && stage == Stage::Finishing;
+                self.stage = Stage::Over { is_orderly };
+            }
+            _ => {}
+        }
+    }
+}

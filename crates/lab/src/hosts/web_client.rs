@@ -1,0 +1,249 @@
+//! Clients of a web server: a connection per file.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rexmit_core::Instant;
+use rexmit_netsim::source::Source;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::content;
+use super::running::Program;
+use super::transport::{Given, News, Taken, Transport};
+use super::web_server::REQUEST_BYTES;
+use crate::measure::LatencyDistribution;
+
+/// How the clients of one host ask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WebLoad {
+    /// Where requests come from: the host's address, with port 0.
+    pub local: SocketAddr,
+    /// The server.
+    pub server: SocketAddr,
+    /// Bytes of a request, of which the first eight say how large the file is; at least these, at
+    /// most 16 KiB. Default 300.
+    pub request_bytes: usize,
+    /// How long a client waits for a file before it aborts the connection. Default for ever.
+    pub patience: Option<Duration>,
+    /// Connections of all clients at one time; requests beyond it are refused, not made. Default
+    /// 10,000.
+    pub max_open: usize,
+    /// Whether [`WebClients::fetches`] has every file, or only the sums are kept. Default not.
+    pub keeps_fetches: bool,
+}
+
+impl WebLoad {
+    /// The defaults.
+    #[must_use]
+    pub const fn new(local: SocketAddr, server: SocketAddr) -> Self {
+        Self {
+            local,
+            server,
+            request_bytes: 300,
+            patience: None,
+            max_open: 10_000,
+            keeps_fetches: false,
+        }
+    }
+}
+
+/// A file that was asked for and came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Fetch {
+    /// The client on its host, from 0.
+    pub client: u32,
+    /// When it was asked for: before the handshake.
+    pub asked_at: Instant,
+    /// Its size.
+    pub bytes: u64,
+    /// When its last byte was there.
+    pub completed_at: Instant,
+}
+
+/// What became of the requests. `asked` is the sum of all others and of those still open.
+#[derive(Clone, Debug, Default)]
+pub struct WebStats {
+    /// Files that were to be asked for.
+    pub asked: u64,
+    /// Their bytes.
+    pub asked_bytes: u64,
+    /// Files that came whole.
+    pub completed: u64,
+    /// Bytes of files that came, of incomplete ones too.
+    pub received_bytes: u64,
+    /// Files whose connection could not be made, or broke, or ended early.
+    pub failed: u64,
+    /// Files given up after [`WebLoad::patience`].
+    pub aborted: u64,
+    /// Files not asked for because of [`WebLoad::max_open`].
+    pub refused: u64,
+    /// Pieces of files that were not what is in the file: never any, or the transport is wrong.
+    pub damaged_pieces: u64,
+    /// From asking for a file to its last byte.
+    pub completion: LatencyDistribution,
+}
+
+/// Any number of clients on one host. Each opens a connection for every file that its source
+/// yields, whether earlier files have come or not, and reads it to the end.
+pub struct WebClients<T: Transport, S> {
+    load: WebLoad,
+    sources: Vec<S>,
+    /// The next file of each client.
+    due: BinaryHeap<Reverse<(Instant, u32, u64)>>,
+    open: FxHashMap<T::Id, Request>,
+    /// Requests with the time at which patience ends, in the order of time.
+    impatient: VecDeque<(Instant, T::Id)>,
+    stats: WebStats,
+    fetches: Vec<Fetch>,
+}
+
+#[derive(Clone, Debug)]
+struct Request {
+    client: u32,
+    asked_at: Instant,
+    bytes: u64,
+    received: u64,
+    /// What is left to be sent of the request.
+    unsent: Bytes,
+}
+
+impl<T: Transport, S: Source> WebClients<T, S> {
+    /// A client for each of `sources`.
+    #[must_use]
+    pub fn new(load: WebLoad, sources: impl IntoIterator<Item = S>) -> Self {
+        let mut clients = Self {
+            load,
+            sources: sources.into_iter().collect(),
+            due: BinaryHeap::new(),
+            open: FxHashMap::default(),
+            impatient: VecDeque::new(),
+            stats: WebStats::default(),
+            fetches: Vec::new(),
+        };
+        (0..clients.sources.len() as u32).for_each(|client| clients.schedule(client));
+        clients
+    }
+
+    /// What became of all requests so far.
+    #[must_use]
+    pub fn stats(&self) -> &WebStats {
+        &self.stats
+    }
+
+    /// Files under way.
+    #[must_use]
+    pub fn open_requests(&self) -> usize {
+        self.open.values().filter(|request| request.received < request.bytes).count()
+    }
+
+    /// Every file that came, in the order of completion, if [`WebLoad::keeps_fetches`] says so.
+    #[must_use]
+    pub fn fetches(&self) -> &[Fetch] {
+        &self.fetches
+    }
+
+    fn schedule(&mut self, client: u32) {
+        let next = self.sources.get_mut(client as usize).and_then(Iterator::next);
+        self.due.extend(next.map(|(at, bytes)| Reverse((at, client, bytes.max(1) as u64))));
+    }
+
+    /// A client wants a file.
+    fn ask(&mut self, now: Instant, transport: &mut T, client: u32, bytes: u64) {
+        self.stats.asked += 1;
+        self.stats.asked_bytes += bytes;
+        if self.open.len() >= self.load.max_open {
+            self.stats.refused += 1;
+            return;
+        }
+        let Some(id) = transport.begin(now, self.load.local, self.load.server) else {
+            self.stats.failed += 1;
+            return;
+        };
+        let unsent = request(bytes, self.load.request_bytes);
+        let request = Request { client, asked_at: now, bytes, received: 0, unsent };
+        self.open.insert(id, request);
+        self.impatient.extend(self.load.patience.map(|patience| (now + patience, id)));
+    }
+
+    fn lose_patience(&mut self, now: Instant, transport: &mut T) {
+        while let Some(&(_, id)) = self.impatient.front().filter(|(at, _)| *at <= now) {
+            self.impatient.pop_front();
+            if self.open.get(&id).is_some_and(|request| request.received < request.bytes) {
+                self.open.remove(&id);
+                self.stats.aborted += 1;
+                transport.abort(now, id);
+            }
+        }
+    }
+
+    fn send(&mut self, now: Instant, transport: &mut T, id: T::Id) {
+        if let Some(request) = self.open.get_mut(&id).filter(|request| !request.unsent.is_empty())
+            && transport.give(now, id, &mut request.unsent) == Given::Ended
+        {
+            request.unsent.clear(); // It is about to be closed.
+        }
+    }
+
+    fn read(&mut self, now: Instant, transport: &mut T, id: T::Id) {
+        let Some(request) = self.open.get_mut(&id) else { return };
+        let (stats, had) = (&mut self.stats, request.received);
+        let taken = transport.take(now, id, &mut |bytes| {
+            stats.damaged_pieces += u64::from(!content::is_at(request.received, bytes));
+            request.received += bytes.len() as u64;
+            stats.received_bytes += bytes.len() as u64;
+        });
+        let Request { client, asked_at, bytes, received, .. } = *request;
+        if had < bytes && received >= bytes {
+            stats.completed += 1;
+            stats.completion.record(now - asked_at);
+            if self.load.keeps_fetches {
+                self.fetches.push(Fetch { client, asked_at, bytes, completed_at: now });
+            }
+        }
+        if taken == Taken::End {
+            transport.finish(now, id);
+        }
+    }
+}
+
+/// A request for a file of so many bytes.
+fn request(file_bytes: u64, request_bytes: usize) -> Bytes {
+    let mut request = vec![0; request_bytes.clamp(REQUEST_BYTES, content::MAX_PIECE)];
+    request[..REQUEST_BYTES].copy_from_slice(&file_bytes.to_be_bytes());
+    request.into()
+}
+
+impl<T: Transport, S: Source + Send + 'static> Program<T> for WebClients<T, S> {
+    fn next_at(&self) -> Option<Instant> {
+        let due = self.due.peek().map(|Reverse((at, ..))| *at);
+        let impatient = self.impatient.front().map(|(at, _)| *at);
+        [due, impatient].into_iter().flatten().min()
+    }
+
+    fn on_time(&mut self, now: Instant, transport: &mut T) {
+        self.lose_patience(now, transport);
+        while let Some(&Reverse((_, client, bytes))) =
+            self.due.peek().filter(|Reverse((at, ..))| *at <= now)
+        {
+            self.due.pop();
+            self.ask(now, transport, client, bytes);
+            self.schedule(client);
+        }
+    }
+
+    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News) {
+        match news {
+            News::Connected { .. } | News::Writable => self.send(now, transport, id),
+            News::Readable => self.read(now, transport, id),
+            News::Closed { .. } => {
+                let request = self.open.remove(&id);
+                let is_cut = |request: Request| request.received < request.bytes;
+                self.stats.failed += u64::from(request.is_some_and(is_cut));
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A web server: a file of the size that the request names, then the end of the connection.
+
+use rexmit_core::Instant;
+use rustc_hash::FxHashMap;
+
+use super::content;
+use super::running::Program;
+use super::transport::{Given, News, Transport};
+
+/// The part of a request that counts: the size of the file, big endian.
+pub(super) const REQUEST_BYTES: usize = 8;
+
+/// Answers [`WebClients`](super::WebClients) on any number of connections at once.
+#[derive(Debug)]
+pub struct WebServer<T: Transport> {
+    open: FxHashMap<T::Id, Answer>,
+    served: u64,
+    sent: u64,
+    broken: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    /// The request arrives: so many bytes of it are there.
+    Asked([u8; REQUEST_BYTES], usize),
+    /// So much of the file was given to the transport, of so much.
+    Sending(u64, u64),
+    /// All of it was.
+    Given,
+}
+
+impl<T: Transport> WebServer<T> {
+    /// A server that has not been asked yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { open: FxHashMap::default(), served: 0, sent: 0, broken: 0 }
+    }
+
+    /// Files that were given to the transport to the end.
+    #[must_use]
+    pub fn served(&self) -> u64 {
+        self.served
+    }
+
+    /// Bytes of files that were given to the transport.
+    #[must_use]
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent
+    }
+
+    /// Connections that broke.
+    #[must_use]
+    pub fn broken(&self) -> u64 {
+        self.broken
+    }
+
+    /// Connections that are there.
+    #[must_use]
+    pub fn open_connections(&self) -> usize {
+        self.open.len()
+    }
+
+    fn read(&mut self, now: Instant, transport: &mut T, id: T::Id) {
+        let Some(answer) = self.open.get_mut(&id) else { return };
+        let _ = transport.take(now, id, &mut |bytes| {
+            if let Answer::Asked(request, had) = answer {
+                let len = bytes.len().min(REQUEST_BYTES - *had);
+                request[*had..*had + len].copy_from_slice(&bytes[..len]);
+                *had += len;
+            }
+        });
+        if let Answer::Asked(request, REQUEST_BYTES) = *answer {
+            *answer = Answer::Sending(0, u64::from_be_bytes(request));
+            self.send(now, transport, id);
+        }
+    }
+
+    fn send(&mut self, now: Instant, transport: &mut T, id: T::Id) {
+        let Some(answer) = self.open.get_mut(&id) else { return };
+        let Answer::Sending(sent, all) = answer else { return };
+        while *sent < *all {
+            let mut piece = content::piece(*sent, (*all - *sent).min(T::WRITE_BYTES as u64));
+            let len = piece.len();
+            let given = transport.give(now, id, &mut piece);
+            *sent += (len - piece.len()) as u64;
+            self.sent += (len - piece.len()) as u64;
+            if given != Given::All {
+                return; // News tell when to go on, or that it is over.
+            }
+        }
+        *answer = Answer::Given;
+        self.served += 1;
+        transport.finish(now, id);
+    }
+}
+
+impl<T: Transport> Default for WebServer<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Transport> Program<T> for WebServer<T> {
+    fn next_at(&self) -> Option<Instant> {
+        None
+    }
+
+    fn on_time(&mut self, _: Instant, _: &mut T) {}
+
+    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News) {
+        match news {
+            News::Connected { .. } => {
+                self.open.insert(id, Answer::Asked([0; REQUEST_BYTES], 0));
+            }
+            News::Readable => self.read(now, transport, id),
+            News::Writable => self.send(now, transport, id),
+            News::Closed { is_orderly } => {
+                if self.open.remove(&id).is_some() {
+                    self.broken += u64::from(!is_orderly);
+                }
+            }
+        }
+    }
+}

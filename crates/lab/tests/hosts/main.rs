@@ -1,0 +1,8 @@
+//! Laws of the programs on simulated hosts: what is sent arrives, links are used and shared, loads
+//! are what they say, latency is counted from when a message was meant to leave.
+
+mod bulk;
+mod captures;
+mod kit;
+mod thin;
+mod web;

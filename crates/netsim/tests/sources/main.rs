@@ -1,0 +1,5 @@
+//! Sources: each against what it promises, over long seeded runs.
+
+mod applications;
+mod rates;
+mod udp;
