@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use crate::place::{HOST, PORT, Place, Running, accept};
 
 /// Keeps records until its connection ends, or so many are kept; tells how it ended.
-fn keep(stream: TcpStream, at_most: usize) -> (Vec<usize>, bool) {
+fn keep(stream: &TcpStream, at_most: usize) -> (Vec<usize>, bool) {
     let mut kept = Vec::new();
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     while kept.len() < at_most {
@@ -20,7 +20,7 @@ fn keep(stream: TcpStream, at_most: usize) -> (Vec<usize>, bool) {
             None => return (kept, true),
         };
         kept.push(number);
-        if (&stream).write_all(format!("{number}\n").as_bytes()).is_err() {
+        if { stream }.write_all(format!("{number}\n").as_bytes()).is_err() {
             return (kept, false);
         }
     }
@@ -29,11 +29,11 @@ fn keep(stream: TcpStream, at_most: usize) -> (Vec<usize>, bool) {
 
 /// Sends records, some ahead of their acknowledgements, until the connection ends, or so many are
 /// acknowledged; how many were, and whether the end looked orderly.
-fn send(stream: TcpStream, at_most: usize, told: impl Fn(usize)) -> (usize, bool) {
+fn send(stream: &TcpStream, at_most: usize, told: impl Fn(usize)) -> (usize, bool) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     let mut acknowledged = 0;
     for number in 0.. {
-        if (&stream).write_all(format!("{number}\n").as_bytes()).is_err() {
+        if { stream }.write_all(format!("{number}\n").as_bytes()).is_err() {
             return (acknowledged, false);
         }
         if number < 5 {
@@ -70,13 +70,13 @@ fn begin(place: &Place, client_records: usize, service_records: usize) -> Exchan
     let (listener, address) = place.service();
     let proxy = place.proxy(address, "--drain 0s");
     let stream = place.connect();
-    let service = std::thread::spawn(move || keep(accept(&listener), service_records));
+    let service = std::thread::spawn(move || keep(&accept(&listener), service_records));
     let (tell, progress) = std::sync::mpsc::channel();
     let told = move |count| {
         // Nobody listens after the kill.
         let _ = tell.send(count);
     };
-    let client = std::thread::spawn(move || send(stream, client_records, told));
+    let client = std::thread::spawn(move || send(&stream, client_records, told));
     Exchange { proxy, client, service, progress }
 }
 
