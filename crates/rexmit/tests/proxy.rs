@@ -174,6 +174,16 @@ async fn a_reset_is_passed_on_while_the_other_direction_is_blocked_or_finished()
     drop(service);
     patiently(client.closed()).await;
 
+    // Nor does the service, so that nothing more is read from the client.
+    let (mut client, service) = site.pair().await;
+    while tokio::time::timeout(Duration::from_millis(300), client.write_all(&[0; 4096]))
+        .await
+        .is_ok()
+    {}
+    client.abort();
+    site.logged("reset by the client").await;
+    drop(service);
+
     let (mut client, mut service) = site.pair().await;
     client.shutdown().await.unwrap();
     assert_eq!(rest(&mut service).await.unwrap(), b"");
@@ -183,6 +193,30 @@ async fn a_reset_is_passed_on_while_the_other_direction_is_blocked_or_finished()
         while service.write_all(b"to nobody").await.is_ok() {}
     })
     .await;
+}
+
+/// Whichever of the two is noticed first.
+#[tokio::test]
+async fn what_was_said_right_before_a_reset_is_heard() {
+    let site = Site::new(|_| {}).await;
+    for _ in 0..20 {
+        let (mut client, mut service) = site.pair().await;
+        client.write_all(b"x").await.unwrap();
+        expect(&mut service, b"x").await;
+        service.write_all(b"tail").await.unwrap();
+        reset(&service);
+        drop(service);
+        expect(&mut client, b"tail").await;
+        assert_eq!(read_error(&mut client).await, ErrorKind::ConnectionReset);
+
+        let (mut client, mut service) = site.pair().await;
+        service.write_all(b"x").await.unwrap();
+        expect(&mut client, b"x").await;
+        client.write_all(b"tail").await.unwrap();
+        client.abort();
+        expect(&mut service, b"tail").await;
+        assert_eq!(read_error(&mut service).await, ErrorKind::ConnectionReset);
+    }
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ const SUBCOMMANDS: [&str; 15] = [
     "perf bulk recv",
     "perf bulk send",
     "emulate",
+    "proxy",
     "trace",
     "trace stats",
     "profiles",
