@@ -2,7 +2,7 @@
 
 use crate::process::run;
 
-const SUBCOMMANDS: [&str; 15] = [
+const SUBCOMMANDS: [&str; 16] = [
     "demo",
     "listen",
     "connect",
