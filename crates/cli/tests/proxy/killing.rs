@@ -121,7 +121,8 @@ fn the_next_start_takes_over_what_a_killed_proxy_left() {
         proxy.signal("KILL");
         proxy.end();
         // Clients are told, and nothing goes astray.
-        place.try_connect((HOST, PORT).into()).unwrap_err();
+        let refused = place.try_connect((HOST, PORT).into()).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
         let proxy = place.proxy(echo, "--firewall nft");
         assert!(proxy.told.contains("had left were removed"), "{}", proxy.told);
         let client = place.connect();

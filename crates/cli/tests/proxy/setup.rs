@@ -82,7 +82,8 @@ fn proxies_for_several_ports_share_what_they_need() {
     let taken = command.output().unwrap();
     let said = String::from_utf8(taken.stderr).unwrap();
     assert!(said.contains("is taken") && said.contains("--tun-network"), "{said}");
-    let mut second = Running::start(command.args(["--tun-network", "10.94.0.4/30"]));
+    command.args(["--tun-network", "10.94.0.4/30"]);
+    let mut second = Running::start(&mut command);
     second.wait_for("listening on");
     for port in [PORT, 7001] {
         talks(&place, (HOST, port).into());

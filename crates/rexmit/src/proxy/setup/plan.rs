@@ -67,7 +67,8 @@ impl Setup {
         if !is_ipv4 {
             return if is_on_by_default { Ok(Vec::new()) } else { Err(SetupError::Ipv6Forwarding) };
         }
-        let found = self.found();
+        // Nothing for who may not know.
+        let found = find_all(self.config.listen).unwrap_or_default();
         let given = &self.config.interfaces;
         let interfaces = if given.is_empty() { Vec::from_iter(owner) } else { given.clone() };
         if interfaces.is_empty() && !is_on_by_default {
@@ -86,12 +87,6 @@ impl Setup {
             }
         }
         Ok(guarded)
-    }
-
-    /// What there is of rules; nothing for who may not know.
-    fn found(&self) -> Found {
-        let found = self.firewall().and_then(|firewall| find(firewall, self.config.listen));
-        found.unwrap_or_default()
     }
 
     fn firewall(&self) -> Result<Firewall, SetupError> {
@@ -250,6 +245,20 @@ fn find(firewall: Firewall, listen: SocketAddr) -> Result<Found, SetupError> {
     }
 }
 
+/// What there is of rules, whichever program made them.
+fn find_all(listen: SocketAddr) -> Result<Found, SetupError> {
+    let mut all = Found::default();
+    for firewall in [Firewall::Nft, Firewall::Iptables] {
+        if host::is_installed(firewall, listen.is_ipv4()) {
+            let found = find(firewall, listen)?;
+            all.is_there |= found.is_there;
+            all.guarded.extend(found.guarded);
+            all.guarded_by_others.extend(found.guarded_by_others);
+        }
+    }
+    Ok(all)
+}
+
 /// As [`super::remove`], what one of the programs made.
 pub(super) fn remove_with(firewall: Firewall, listen: SocketAddr) -> Result<bool, SetupError> {
     let found = find(firewall, listen)?;
@@ -257,10 +266,11 @@ pub(super) fn remove_with(firewall: Firewall, listen: SocketAddr) -> Result<bool
         return Ok(false);
     }
     let is_ipv4 = listen.is_ipv4();
+    let others = find_all(listen)?.guarded_by_others;
     // Who has switched it on everywhere meanwhile needs it here, too.
     let is_on_by_default = host::is_on(&host::forwarding(is_ipv4, "all"))?;
     for interface in &found.guarded {
-        if is_on_by_default || found.guarded_by_others.contains(interface) {
+        if is_on_by_default || others.contains(interface) {
             continue;
         }
         match host::write(&host::forwarding(is_ipv4, interface), "0") {
