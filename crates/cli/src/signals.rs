@@ -12,26 +12,53 @@ use crate::failure::{Failure, Kind};
 
 /// SIGINT and SIGTERM, taken over from the system, which would end the process.
 #[derive(Clone)]
-pub(crate) struct Signals(watch::Receiver<Option<Signal>>);
+pub(crate) struct Signals(watch::Receiver<Seen>);
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    first: Option<Signal>,
+    count: u32,
+}
 
 impl Signals {
     /// The first signal from now on asks to stop, the second one ends the process at once.
     pub(crate) fn new() -> io::Result<Self> {
+        Self::watch(|seen| {
+            if seen.count > 1 {
+                std::process::exit(Kind::Interrupted as i32);
+            }
+        })
+    }
+
+    /// The same for who has something to put back even in a hurry: the second signal ends
+    /// [`hurry`](Self::hurry).
+    pub(crate) fn patient() -> io::Result<Self> {
+        Self::watch(|_| {})
+    }
+
+    fn watch(on_signal: impl Fn(Seen) + Send + 'static) -> io::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        let (stopped, stop) = watch::channel(None);
+        let (seen, signals) = watch::channel(Seen::default());
         tokio::spawn(async move {
             loop {
                 let signal = tokio::select! {
                     _ = interrupt.recv() => Signal::INT,
                     _ = terminate.recv() => Signal::TERM,
                 };
-                if stopped.send_replace(Some(signal)).is_some() {
-                    std::process::exit(Kind::Interrupted as i32);
-                }
+                seen.send_modify(|seen| {
+                    seen.first.get_or_insert(signal);
+                    seen.count += 1;
+                });
+                on_signal(*seen.borrow());
             }
         });
-        Ok(Self(stop))
+        Ok(Self(signals))
+    }
+
+    /// Waits until somebody asks a second time.
+    pub(crate) async fn hurry(&self) {
+        let _ = self.0.clone().wait_for(|seen| seen.count > 1).await;
     }
 
     /// Waits until somebody asks to stop.
@@ -42,8 +69,9 @@ impl Signals {
     /// As [`stop`](Self::stop); returns the signal that asked.
     pub(crate) async fn signal(&self) -> Signal {
         // The task that watches ends with the runtime, and so does whoever waits here.
-        let mut stopped = self.0.clone();
-        let signal = stopped.wait_for(Option::is_some).await.ok().and_then(|signal| *signal);
+        let mut signals = self.0.clone();
+        let seen = signals.wait_for(|seen| seen.count > 0).await;
+        let signal = seen.ok().and_then(|seen| seen.first);
         signal.unwrap_or(Signal::TERM)
     }
 }

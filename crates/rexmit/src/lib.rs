@@ -66,6 +66,7 @@
 //! | [`event`] | what the application is told, and how little of it is kept if it does not listen |
 //! | [`tcp`] | TCP over TUN devices: stacks, listeners, streams |
 //! | [`emulator`] | a bad link for tests and demonstrations, in real time |
+//! | [`proxy`] | our TCP in front of a service that has the kernel's |
 //! | [`tun`] | IP packets exchanged with the kernel; network namespaces |
 //! | [`clock`] | the monotonic clock, and precise waiting |
 //!
@@ -85,6 +86,7 @@ pub mod emulator;
 pub mod endpoint;
 mod error;
 pub mod event;
+pub mod proxy;
 mod socket;
 pub mod tcp;
 pub mod tun;

@@ -9,6 +9,7 @@ mod man;
 mod networks;
 mod perf;
 mod profiles;
+mod proxy;
 mod trace;
 
 use clap::Subcommand;
@@ -23,6 +24,7 @@ pub(crate) enum Command {
     Connect(connect::Arguments),
     Perf(perf::Arguments),
     Emulate(Box<emulate::Arguments>),
+    Proxy(Box<proxy::Arguments>),
     Trace(trace::Arguments),
     Profiles(profiles::Arguments),
     Completions(completions::Arguments),
@@ -37,6 +39,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Connect(arguments) => connect::run(&arguments),
         Command::Perf(arguments) => perf::run(arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
+        Command::Proxy(arguments) => proxy::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -2,7 +2,7 @@
 
 use crate::process::run;
 
-const SUBCOMMANDS: [&str; 15] = [
+const SUBCOMMANDS: [&str; 16] = [
     "demo",
     "listen",
     "connect",
@@ -13,6 +13,7 @@ const SUBCOMMANDS: [&str; 15] = [
     "perf bulk recv",
     "perf bulk send",
     "emulate",
+    "proxy",
     "trace",
     "trace stats",
     "profiles",

@@ -119,6 +119,24 @@ impl Tun {
         Ok(Self { device, name, mtu: config.mtu })
     }
 
+    /// Takes the free end of a device that was made before (`ip tuntap add`), as it is. It needs no
+    /// privileges if the device was made for this user. The device outlives this value.
+    ///
+    /// # Errors
+    /// [`TunError::NoDevice`] if there is none; else as [`open`](Self::open).
+    pub fn attach(name: &str) -> Result<Self, TunError> {
+        if nix::net::if_::if_nametoindex(name).is_err() {
+            return Err(TunError::NoDevice { name: name.into() });
+        }
+        File::options().read(true).write(true).open("/dev/net/tun").map_err(TunError::from_node)?;
+        let failed = |error| TunError::from_interface(Some(name), error);
+        let device =
+            DeviceBuilder::new().name(name).inherit_enable_state().build_sync().map_err(failed)?;
+        device.set_nonblocking(true).map_err(failed)?;
+        let mtu = device.mtu().map_err(failed)?;
+        Ok(Self { device, name: name.into(), mtu })
+    }
+
     /// As [`open`](Self::open), in another network namespace. The device can be used from any
     /// thread, whatever namespace that is in.
     ///

@@ -61,6 +61,12 @@ pub enum TunError {
         /// The name that was asked for.
         name: String,
     },
+    /// There is no device of this name.
+    #[error("there is no network interface {name}")]
+    NoDevice {
+        /// The name that was asked for.
+        name: String,
+    },
     /// No interface can have this name, or this MTU, or this address.
     #[error("no TUN device can be like this: {0}")]
     Impossible(String),

@@ -106,7 +106,11 @@ impl Handle {
     }
 
     pub(super) fn abort(&self) {
-        self.shared.with(|state, now| state.tcp.abort(now, self.id()));
+        self.shared.with(|state, now| {
+            // What was written and may leave does so before the RST, even if it was put off.
+            state.transmit(now);
+            state.tcp.abort(now, self.id());
+        });
     }
 
     pub(super) fn set_thin(&self, thin: ThinConfig) -> Result<(), ThinError> {

@@ -85,6 +85,11 @@ impl TcpStream {
         self.handle.writable().await;
     }
 
+    /// Ends writing, as `shutdown` does: FIN follows what was written, reading goes on.
+    pub fn finish(&self) {
+        self.handle.finish();
+    }
+
     /// Two halves, for two tasks.
     #[must_use]
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {

@@ -1,0 +1,260 @@
+//! `rexmit proxy`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use rexmit::proxy::setup::{self, Firewall, Setup, SetupConfig, SetupError};
+use rexmit::proxy::{Proxy, ProxyConfig, ProxyEvent, best_profile, serve_metrics};
+use rexmit::recovery::TCP_PROFILES;
+use rexmit::tcp::Stack;
+use rexmit::tun::{AsyncTun, Tun, TunError};
+use tokio::net::TcpListener;
+
+use super::examples;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::output::print;
+use crate::signals::{Signals, block_on};
+use crate::values::{self, Network};
+
+/// Serve the clients of a TCP service on this machine with our TCP, which recovers from loss as a
+/// profile says; service and clients stay as they are.
+///
+/// Clients connect to --listen, and get what --upstream says. Their packets come in through a TUN
+/// device: --setup makes it and the rules for it, as root, and removes both at the end;
+/// --print-setup prints the commands, after which no privileges are needed.
+///
+/// SIGTERM or SIGINT ends it: clients that are there may go on for --drain. A second signal resets
+/// them at once. docs/proxy.md tells more.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  sudo rexmit proxy --listen 192.0.2.1:22 --upstream 127.0.0.1:22 --setup
+  sudo rexmit proxy --listen 192.0.2.1:22 --remove-setup      # after a kill -9"))]
+pub(crate) struct Arguments {
+    /// Where clients connect to: an address of this machine, or one that is routed to it.
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: SocketAddr,
+    /// The service.
+    #[arg(long, value_name = "ADDR:PORT", required_unless_present_any = ["print_setup", "remove_setup"])]
+    upstream: Option<SocketAddr>,
+    /// What is done about loss towards the clients.
+    #[arg(long, value_name = "NAME", default_value = best_profile(), help = profile_help())]
+    profile: String,
+    /// Clients at one time; more are reset.
+    #[arg(long, value_name = "NUMBER", default_value = "1024", value_parser = values::size)]
+    max_connections: usize,
+    /// Reset clients with whom nothing was exchanged for so long [default: never].
+    #[arg(long, value_name = "TIME", value_parser = values::interval)]
+    idle_timeout: Option<Duration>,
+    /// How long the service may take to accept.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::interval)]
+    connect_timeout: Duration,
+    /// How long clients may go on once the proxy is to stop.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration)]
+    drain: Duration,
+    /// Tell the service each client's address, by the PROXY protocol, version 2.
+    #[arg(long)]
+    proxy_protocol: bool,
+    /// Serve metrics for Prometheus there, at /metrics.
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+    /// Say nothing about single clients.
+    #[arg(long)]
+    quiet: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// How clients' packets get here.
+#[derive(Debug, Args)]
+struct Place {
+    /// Make the device and the rules now, and remove them at the end (as root).
+    #[arg(long)]
+    setup: bool,
+    /// Print the commands that do so, and those that undo it, and end.
+    #[arg(long, conflicts_with = "setup")]
+    print_setup: bool,
+    /// Remove the rules that a killed proxy has left, and end.
+    #[arg(long, conflicts_with_all = ["setup", "print_setup"])]
+    remove_setup: bool,
+    /// The TUN device; its name begins with `rexmit` [default: rexmitPORT].
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// The private network behind it, whose second host the proxy is
+    /// [default: 10.94.0.0/30 or fd94:9494::/126].
+    #[arg(long, value_name = "CIDR", value_parser = values::network)]
+    tun_network: Option<Network>,
+    /// The longest packet of the device, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500)]
+    mtu: u16,
+    /// Where clients' packets come in; may be repeated [default: the interface that has the
+    /// address].
+    #[arg(long, value_name = "NAME")]
+    interface: Vec<String>,
+    /// What makes the rules [default: nft, if it is installed].
+    #[arg(long, value_name = "PROGRAM")]
+    firewall: Option<FirewallName>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FirewallName {
+    Nft,
+    Iptables,
+}
+
+fn profile_help() -> String {
+    let names: Vec<_> =
+        TCP_PROFILES.iter().map(|(name, about)| format!("{name}: {about}")).collect();
+    format!("What is done about loss towards the clients; {}", names.join("; "))
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let Arguments { listen, place, .. } = arguments;
+    if place.remove_setup {
+        let removed = if setup::remove(*listen)? { "removed" } else { "there was nothing" };
+        eprintln!("rules for {listen}: {removed}");
+        return Ok(());
+    }
+    if place.print_setup {
+        return print(&Setup::plan(place.config(*listen))?.script()?);
+    }
+    let Some(upstream) = arguments.upstream else {
+        return Err(Failure::new(Kind::Usage, "--upstream is missing")); // clap asks for it.
+    };
+    let config = arguments.config(upstream)?;
+    block_on(serve(arguments, config))
+}
+
+async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
+    let Arguments { listen, place, profile, .. } = arguments;
+    let signals = Signals::patient()?;
+    let setup = place.plan(*listen)?;
+    if config.upstream.ip() == setup.address() {
+        let message = "--upstream is the proxy itself: give the address of the service";
+        return Err(Failure::new(Kind::Usage, message));
+    }
+    let metrics = match arguments.metrics {
+        Some(address) => Some(bind(address).await?),
+        None => None,
+    };
+    let device = AsyncTun::new(place.device(&setup)?)?;
+    let stack = Stack::new(device, [setup.address()], config.stack()).map_err(usage)?;
+    let listener = stack.listen(listen.port()).map_err(usage)?;
+    let upstream = config.upstream;
+    let proxy = Proxy::new(listener, config).observed(Arc::new(log(arguments.quiet)));
+    if let Some(metrics) = metrics {
+        eprintln!("metrics at http://{}/metrics", metrics.local_addr()?);
+        tokio::spawn(serve_metrics(metrics, proxy.monitor()));
+    }
+    let applied = if place.setup { Some(setup.apply()?) } else { None };
+    eprintln!("listening on {listen}, for {upstream}, with {profile}");
+    let stop = async {
+        signals.stop().await;
+        eprintln!("stopping: clients may go on for {:.1} s", arguments.drain.as_secs_f64());
+    };
+    let monitor = proxy.monitor();
+    proxy.run(stop, signals.hurry()).await;
+    if let Some(applied) = applied {
+        applied.remove()?;
+    }
+    match monitor.statistics().stopped {
+        0 => Ok(()),
+        count => Err(Failure::new(Kind::Interrupted, format!("{count} clients were reset"))),
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|error| {
+        let message = format!("--metrics {address}: {error}; choose another address or port");
+        Failure::new(Kind::Address, message)
+    })
+}
+
+fn log(is_quiet: bool) -> impl Fn(&ProxyEvent<'_>) + Send + Sync {
+    move |event| {
+        let is_of_one = matches!(event, ProxyEvent::Connected { .. } | ProxyEvent::Ended { .. });
+        if !(is_quiet && is_of_one) {
+            eprintln!("{event}");
+        }
+    }
+}
+
+impl Arguments {
+    fn config(&self, upstream: SocketAddr) -> Result<ProxyConfig, Failure> {
+        let defaults = ProxyConfig::new(upstream, &self.profile).map_err(usage)?;
+        Ok(ProxyConfig {
+            max_connections: self.max_connections,
+            idle_timeout: self.idle_timeout,
+            connect_timeout: self.connect_timeout,
+            drain: self.drain,
+            proxy_protocol: self.proxy_protocol,
+            ..defaults
+        })
+    }
+}
+
+impl Place {
+    fn config(&self, listen: SocketAddr) -> SetupConfig {
+        let mut config = SetupConfig::new(listen);
+        if let Some(device) = &self.device {
+            config.device.clone_from(device);
+        }
+        if let Some(network) = self.tun_network {
+            (config.network, config.prefix) = ((network.first(), network.second()), network.prefix);
+        }
+        config.mtu = self.mtu;
+        config.interfaces.clone_from(&self.interface);
+        config.firewall = self.firewall.map(|name| match name {
+            FirewallName::Nft => Firewall::Nft,
+            FirewallName::Iptables => Firewall::Iptables,
+        });
+        config
+    }
+
+    /// What is to be done, after the remains of an earlier start are gone.
+    fn plan(&self, listen: SocketAddr) -> Result<Setup, Failure> {
+        if self.setup {
+            let setup = Setup::plan(self.config(listen))?;
+            setup.check_permission()?;
+            if setup::remove(listen)? {
+                eprintln!("rules that an earlier proxy had left were removed");
+            }
+        }
+        Ok(Setup::plan(self.config(listen))?)
+    }
+
+    fn device(&self, setup: &Setup) -> Result<Tun, Failure> {
+        if self.setup {
+            return Ok(Tun::open(&setup.tun())?);
+        }
+        Tun::attach(setup.device()).map_err(|error| match error {
+            TunError::NoDevice { .. } => {
+                let how = "run as root with --setup, or do what --print-setup prints before";
+                Failure::new(Kind::Address, format!("{error}: {how}"))
+            }
+            error => error.into(),
+        })
+    }
+}
+
+fn usage(error: impl std::fmt::Display) -> Failure {
+    Failure::new(Kind::Usage, error)
+}
+
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        let kind = match error {
+            SetupError::NoPlace(_)
+            | SetupError::Loopback(_)
+            | SetupError::Families { .. }
+            | SetupError::DeviceName(_)
+            | SetupError::NoInterface(_)
+            | SetupError::WhichInterface(_) => Kind::Usage,
+            SetupError::Permission { .. } => Kind::Address,
+            _ => Kind::Failed,
+        };
+        Self::new(kind, error)
+    }
+}

@@ -1,0 +1,11 @@
+//! `rexmit proxy` in networks of the tests' own: ordinary clients beyond an emulated link, an
+//! ordinary service, and the proxy between them.
+
+mod carrying;
+mod killing;
+#[path = "../../../rexmit/tests/common/netns.rs"]
+#[allow(dead_code)]
+mod netns;
+mod place;
+mod setup;
+mod ssh;

@@ -1,0 +1,214 @@
+//! A host with a service and a proxy, and clients that reach it over an emulated link.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use rexmit::emulator::{LinkConfig, TunEmulator};
+use rexmit::tun::{NetNamespace, Tun, TunConfig};
+
+use crate::netns;
+
+/// The host's address, to which clients connect, and the clients'.
+pub(crate) const HOST: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 1);
+pub(crate) const CLIENTS: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 2);
+/// Where clients connect to.
+pub(crate) const PORT: u16 = 7000;
+/// How long anything may take; reached only by a failing test.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Both networks, gone with this value.
+pub(crate) struct Place {
+    pub(crate) host: NetNamespace,
+    pub(crate) clients: NetNamespace,
+    /// The host's interface towards the clients.
+    pub(crate) interface: String,
+    _link: TunEmulator,
+}
+
+impl Place {
+    /// With a link that is `path` both ways; `None`, after saying so, where it cannot be.
+    pub(crate) fn over(path: &str) -> Option<Self> {
+        for (program, package) in [("nft", "nftables"), ("ip", "iproute2")] {
+            if Command::new(program).arg("-V").output().is_err() {
+                println!("not run: `{program}` is not installed (package {package})");
+                return None;
+            }
+        }
+        let (host, clients) = (netns::namespace()?, netns::namespace()?);
+        if !may_have_rules(&host) {
+            return None;
+        }
+        let end = |address, v6: &str, is_default_route| TunConfig {
+            ipv4: Some((address, 24)),
+            ipv6: vec![(v6.parse().expect("an address"), 64)],
+            is_default_route,
+            ..TunConfig::default()
+        };
+        // The host knows a way to everywhere, as most do.
+        let far = Tun::open_in(&host, &end(HOST, "fd92::1", true)).expect("a device");
+        let near = Tun::open_in(&clients, &end(CLIENTS, "fd92::2", true)).expect("a device");
+        let interface = far.name().to_owned();
+        let path: rexmit::path::PathConfig = path.parse().expect("a path");
+        let config = LinkConfig { forward: path.clone(), backward: path, ..LinkConfig::default() };
+        let link = TunEmulator::start(&config, near, far).expect("an emulator");
+        Some(Self { host, clients, interface, _link: link })
+    }
+
+    /// A service on loopback, and where it listens.
+    pub(crate) fn service(&self) -> (TcpListener, SocketAddr) {
+        let bind = || TcpListener::bind("127.0.0.1:0");
+        let listener = self.host.run(bind).expect("the namespace").expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        (listener, address)
+    }
+
+    /// A service that says what it hears, whoever comes.
+    pub(crate) fn echo(&self) -> SocketAddr {
+        let (listener, address) = self.service();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || {
+                    // Who was reset hears nothing more.
+                    let _ = std::io::copy(&mut &stream, &mut &stream);
+                });
+            }
+        });
+        address
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        self.try_connect((HOST, PORT).into()).expect("a connection")
+    }
+
+    pub(crate) fn try_connect(&self, to: SocketAddr) -> std::io::Result<TcpStream> {
+        let connect = || TcpStream::connect_timeout(&to, PATIENCE);
+        self.clients.run(connect).expect("the namespace").map(impatient)
+    }
+
+    /// `rexmit proxy` on the host, for more words.
+    pub(crate) fn rexmit(&self, words: &str) -> Command {
+        let mut command = self.host.command(env!("CARGO_BIN_EXE_rexmit"));
+        command.args(["proxy", "--listen", &format!("{HOST}:{PORT}")]);
+        command.args(words.split_whitespace());
+        command
+    }
+
+    /// A proxy that has made its setup and listens.
+    pub(crate) fn proxy(&self, upstream: SocketAddr, words: &str) -> Running {
+        let words = format!("--upstream {upstream} --setup {words}");
+        let mut running = Running::start(&mut self.rexmit(&words));
+        running.wait_for("listening on");
+        running
+    }
+
+    /// Rules, interfaces, routes and switches of the host.
+    pub(crate) fn look(&self) -> String {
+        let all = "nft list ruleset; ip -o link; ip -o address; ip route; \
+                   grep -H . /proc/sys/net/ipv4/conf/*/forwarding";
+        netns::output(self.host.command("sh").args(["-c", all]))
+    }
+}
+
+/// Whether this kernel translates addresses.
+fn may_have_rules(host: &NetNamespace) -> bool {
+    let chain = "add table ip try ; add chain ip try try { type nat hook prerouting priority dstnat ; } ; \
+                 add rule ip try try ct status dnat accept ; delete table ip try";
+    let output = host.command("nft").arg(chain).output().expect("nft");
+    if !output.status.success() {
+        println!("not run: nft: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    output.status.success()
+}
+
+/// A failing test is to end.
+pub(crate) fn impatient(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a socket");
+    stream
+}
+
+pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
+    impatient(listener.accept().expect("a connection").0)
+}
+
+pub(crate) fn rest(mut from: &TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).map(|_| bytes)
+}
+
+pub(crate) fn expect(mut from: &TcpStream, expected: &[u8]) {
+    let mut bytes = vec![0; expected.len()];
+    from.read_exact(&mut bytes).expect("bytes");
+    assert_eq!(bytes, expected);
+}
+
+pub(crate) fn say(mut to: &TcpStream, bytes: &[u8]) {
+    to.write_all(bytes).expect("room");
+}
+
+/// A program whose standard error is listened to; killed with this value.
+pub(crate) struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    pub(crate) told: String,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("a program");
+        let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let (send, lines) = channel();
+        std::thread::spawn(move || {
+            stderr.lines().map_while(Result::ok).all(|it| send.send(it).is_ok())
+        });
+        Self { child, lines, told: String::new() }
+    }
+
+    /// Waits until it says `what`; returns the line.
+    pub(crate) fn wait_for(&mut self, what: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|error| panic!("{error}; it said: {}", self.told));
+            self.told.push_str(&line);
+            self.told.push('\n');
+            if line.contains(what) {
+                return line;
+            }
+        }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let kill = Command::new("kill").args(["-s", name, &pid]).status().expect("kill");
+        assert!(kill.success());
+    }
+
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
+        let status = self.child.wait().expect("an end");
+        let mut told = std::mem::take(&mut self.told);
+        for line in &self.lines {
+            told.push_str(&line);
+            told.push('\n');
+        }
+        (status, told)
+    }
+
+    /// Asks it to stop, which it does without complaint.
+    pub(crate) fn stop(self) -> String {
+        self.signal("TERM");
+        let (status, told) = self.end();
+        assert!(status.success(), "{told}");
+        told
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

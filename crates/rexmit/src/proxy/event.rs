@@ -1,0 +1,115 @@
+//! What happens to clients, for a log.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::statistics::Sent;
+
+/// Who is told what happens. It is called in the proxy's task and must not wait.
+pub type Observer = Arc<dyn Fn(&ProxyEvent<'_>) + Send + Sync>;
+
+/// Something happened to a client. Its text is a line for a log.
+#[derive(Debug)]
+pub enum ProxyEvent<'a> {
+    /// It connected, and the service accepted.
+    Connected {
+        /// Its address.
+        client: SocketAddr,
+    },
+    /// Its connection has ended.
+    Ended {
+        /// Its address.
+        client: SocketAddr,
+        /// From its acceptance on.
+        lasted: Duration,
+        /// What it exchanged with the service.
+        sent: Sent,
+        /// Segments that were sent to it again.
+        retransmissions: u64,
+        /// How.
+        ending: Ending,
+    },
+    /// It was reset at once. At most a few of these are told per second.
+    Refused {
+        /// Its address.
+        client: SocketAddr,
+        /// Why.
+        refusal: Refusal<'a>,
+        /// How many were not told of since the last time.
+        untold: u64,
+    },
+    /// Connections cannot be accepted any more.
+    NotAccepting(&'a io::Error),
+}
+
+/// How the connection of a client ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Both sides had finished.
+    Finished,
+    /// The client reset it.
+    ResetByClient,
+    /// The service reset it.
+    ResetByService,
+    /// The client did not answer any more.
+    ClientSilent,
+    /// Neither side said anything for [`idle_timeout`](super::ProxyConfig::idle_timeout).
+    Idle,
+    /// The proxy stopped.
+    Stopped,
+}
+
+/// Why a client was reset at once.
+#[derive(Debug)]
+pub enum Refusal<'a> {
+    /// There are [`max_connections`](super::ProxyConfig::max_connections).
+    Limit,
+    /// The service could not be reached.
+    Upstream(&'a io::Error),
+}
+
+impl fmt::Display for ProxyEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connected { client } => write!(f, "{client}: connected"),
+            Self::Ended { client, lasted, sent, retransmissions, ending } => write!(
+                f,
+                "{client}: {ending} after {:.1} s, {} bytes to the service, {} to the client, \
+                 {retransmissions} segments sent again",
+                lasted.as_secs_f64(),
+                sent.to_service,
+                sent.to_client,
+            ),
+            Self::Refused { client, refusal, untold } => {
+                write!(f, "{client}: refused, as {refusal}")?;
+                if *untold > 0 { write!(f, " ({untold} more before)") } else { Ok(()) }
+            }
+            Self::NotAccepting(error) => write!(f, "no more clients are accepted: {error}"),
+        }
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Finished => "finished",
+            Self::ResetByClient => "reset by the client",
+            Self::ResetByService => "reset by the service",
+            Self::ClientSilent => "given up, as the client no longer answers,",
+            Self::Idle => "reset, as neither side said anything,",
+            Self::Stopped => "reset, as the proxy stops,",
+        })
+    }
+}
+
+impl fmt::Display for Refusal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limit => f.write_str("there are as many clients as may be"),
+            Self::Upstream(error) => write!(f, "the service cannot be reached: {error}"),
+        }
+    }
+}

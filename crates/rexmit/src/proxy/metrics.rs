@@ -1,0 +1,145 @@
+//! A proxy's statistics as text for Prometheus (its text format, version 0.0.4).
+
+use std::fmt::{Display, Write};
+
+use super::ProxyStatistics;
+use crate::recovery::ByCause;
+
+/// The text.
+#[must_use]
+pub fn metrics(statistics: &ProxyStatistics) -> String {
+    let mut text = Text::default();
+    connections(&mut text, statistics);
+    let sent = [
+        ("to", "service", statistics.sent.to_service),
+        ("to", "client", statistics.sent.to_client),
+    ];
+    text.family("bytes_total", "counter", "Bytes carried.", sent);
+    recovery(&mut text, statistics);
+    text.single(
+        "buffered_bytes",
+        "gauge",
+        "Bytes that wait in the buffers of the TCP towards the clients.",
+        statistics.buffered_bytes,
+    );
+    if let Some(round_trips) = statistics.round_trips {
+        let quantiles = [
+            ("quantile", "0.5", round_trips.median.as_secs_f64()),
+            ("quantile", "0.9", round_trips.p90.as_secs_f64()),
+            ("quantile", "0.99", round_trips.p99.as_secs_f64()),
+        ];
+        let about = "Smoothed round-trip times of the clients that are there.";
+        text.family("client_srtt_seconds", "gauge", about, quantiles);
+    }
+    text.0
+}
+
+fn connections(text: &mut Text, statistics: &ProxyStatistics) {
+    let about = "Clients that were accepted.";
+    text.single("connections_accepted_total", "counter", about, statistics.accepted);
+    text.single("connections_open", "gauge", "Clients that are there.", statistics.open);
+    let refused = [
+        ("reason", "limit", statistics.refused_at_limit),
+        ("reason", "upstream", statistics.refused_by_upstream),
+    ];
+    let about = "Clients that were reset at once.";
+    text.family("connections_refused_total", "counter", about, refused);
+    let ended = [
+        ("how", "finished", statistics.finished),
+        ("how", "reset_by_client", statistics.reset_by_client),
+        ("how", "reset_by_service", statistics.reset_by_service),
+        ("how", "client_silent", statistics.client_silent),
+        ("how", "idle", statistics.idle),
+        ("how", "stopped", statistics.stopped),
+    ];
+    text.family("connections_ended_total", "counter", "How connections ended.", ended);
+}
+
+fn recovery(text: &mut Text, statistics: &ProxyStatistics) {
+    let recovery = &statistics.recovery;
+    let about = "Segments with data sent to clients.";
+    text.single("segments_total", "counter", about, recovery.packets);
+    let about = "Segments judged lost on the way to clients.";
+    text.single("segments_lost_total", "counter", about, recovery.packets_lost);
+    let about = "Pieces of data sent to clients again, by cause.";
+    text.family("retransmissions_total", "counter", about, by_cause(&recovery.retransmitted));
+    let about = "Retransmissions that a client reported as needless, by cause.";
+    text.family("spurious_retransmissions_total", "counter", about, by_cause(&recovery.spurious));
+    let about = "Expiries of retransmission timers.";
+    text.single("retransmission_timeouts_total", "counter", about, recovery.timeouts);
+    let about = "Entries into fast recovery.";
+    text.single("fast_recoveries_total", "counter", about, recovery.fast_recoveries);
+}
+
+/// Names every cause, so that none is forgotten.
+fn by_cause(counts: &ByCause) -> [(&'static str, &'static str, u64); 4] {
+    let ByCause { timeout, fast_retransmit, bundled, window_probe } = *counts;
+    [
+        ("cause", "timeout", timeout),
+        ("cause", "fast_retransmit", fast_retransmit),
+        ("cause", "bundled", bundled),
+        ("cause", "window_probe", window_probe),
+    ]
+}
+
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn head(&mut self, name: &str, kind: &str, about: &str) {
+        let _ = writeln!(self.0, "# HELP rexmit_proxy_{name} {about}");
+        let _ = writeln!(self.0, "# TYPE rexmit_proxy_{name} {kind}");
+    }
+
+    fn single(&mut self, name: &str, kind: &str, about: &str, value: impl Display) {
+        self.head(name, kind, about);
+        let _ = writeln!(self.0, "rexmit_proxy_{name} {value}");
+    }
+
+    fn family<'a, V: Display>(
+        &mut self,
+        name: &str,
+        kind: &str,
+        about: &str,
+        values: impl IntoIterator<Item = (&'a str, &'a str, V)>,
+    ) {
+        self.head(name, kind, about);
+        for (label, of, value) in values {
+            let _ = writeln!(self.0, "rexmit_proxy_{name}{{{label}=\"{of}\"}} {value}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_has_its_line_below_its_type() {
+        let mut statistics = ProxyStatistics { accepted: 7, ..ProxyStatistics::default() };
+        statistics.sent.to_client = 11;
+        statistics.recovery.retransmitted.bundled = 13;
+        let text = metrics(&statistics);
+        let follows = |first: &str, second: &str| {
+            let at = text.find(first).unwrap_or_else(|| panic!("{first} is not in {text}"));
+            assert!(text[at..].contains(second), "{second} does not follow {first} in {text}");
+        };
+        follows(
+            "# TYPE rexmit_proxy_connections_accepted_total counter\n",
+            "rexmit_proxy_connections_accepted_total 7\n",
+        );
+        follows(
+            "# TYPE rexmit_proxy_bytes_total counter\n",
+            "rexmit_proxy_bytes_total{to=\"client\"} 11\n",
+        );
+        follows(
+            "# TYPE rexmit_proxy_retransmissions_total counter\n",
+            "rexmit_proxy_retransmissions_total{cause=\"bundled\"} 13\n",
+        );
+        assert!(!text.contains("srtt"), "nothing was measured");
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (_, value) = line.rsplit_once(' ').unwrap();
+            value.parse::<f64>().unwrap();
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Accepting clients, and the end.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::ProxyConfig;
+use super::event::{Observer, ProxyEvent, Refusal};
+use super::session::{Stopping, Unserved, reach, relay};
+use super::statistics::{Client, Monitor};
+use crate::clock;
+use crate::tcp::{TcpListener, TcpStream};
+
+/// Refusals that are told per second; the others are counted.
+const REFUSALS_TOLD_PER_SECOND: u32 = 5;
+
+/// Takes the clients of a listener to one service.
+pub struct Proxy {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+}
+
+/// What the clients' tasks share.
+struct Shared {
+    config: ProxyConfig,
+    observer: Option<Observer>,
+    monitor: Monitor,
+    refusals: Mutex<Refusals>,
+}
+
+/// How many refusals were told of in this second.
+#[derive(Default)]
+struct Refusals {
+    since: Option<rexmit_core::Instant>,
+    told: u32,
+    untold: u64,
+}
+
+impl Proxy {
+    /// A proxy for the clients of `listener`, whose stack should be one of
+    /// [`ProxyConfig::stack`].
+    #[must_use]
+    pub fn new(listener: TcpListener, config: ProxyConfig) -> Self {
+        let monitor = Monitor::default();
+        let refusals = Mutex::default();
+        Self { listener, shared: Arc::new(Shared { config, observer: None, monitor, refusals }) }
+    }
+
+    /// The same, which tells `observer` what happens.
+    #[must_use]
+    pub fn observed(self, observer: Observer) -> Self {
+        let Self { listener, shared } = self;
+        let Shared { config, monitor, .. } = &*shared;
+        let (config, monitor) = (config.clone(), monitor.clone());
+        let shared =
+            Shared { config, observer: Some(observer), monitor, refusals: Mutex::default() };
+        Self { listener, shared: Arc::new(shared) }
+    }
+
+    /// What tells how it goes, also while it runs.
+    #[must_use]
+    pub fn monitor(&self) -> Monitor {
+        self.shared.monitor.clone()
+    }
+
+    /// Serves clients until `stop`; then accepts no more, and waits
+    /// [`drain`](ProxyConfig::drain) for those that are there, or until `abort`, before it resets
+    /// what is left. Dropping the future resets everybody at once.
+    pub async fn run(self, stop: impl Future<Output = ()>, abort: impl Future<Output = ()>) {
+        let Self { listener, shared } = self;
+        let (stopper, stopping) = watch::channel(false);
+        let (mut stop, mut abort) = (pin!(stop), pin!(abort));
+        let mut clients = JoinSet::new();
+        let is_aborted = loop {
+            tokio::select! {
+                () = &mut stop => break false,
+                () = &mut abort => break true,
+                Some(_) = clients.join_next() => {}
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, client)) => {
+                        if let Some(client) = shared.admit(stream, client) {
+                            clients.spawn(serve(Arc::clone(&shared), client, stopping.clone()));
+                        }
+                    }
+                    Err(error) => {
+                        shared.tell(&ProxyEvent::NotAccepting(&error));
+                        break false;
+                    }
+                },
+            }
+        };
+        drop(listener);
+        if !is_aborted {
+            tokio::select! {
+                () = ended(&mut clients) => {}
+                () = sleep(shared.config.drain) => {}
+                () = abort => {}
+            }
+        }
+        stopper.send_replace(true);
+        ended(&mut clients).await;
+    }
+}
+
+async fn ended(clients: &mut JoinSet<()>) {
+    while clients.join_next().await.is_some() {}
+}
+
+impl Shared {
+    fn tell(&self, event: &ProxyEvent<'_>) {
+        if let Some(observer) = &self.observer {
+            observer(event);
+        }
+    }
+
+    /// Takes note of a client; `None`, and it is reset, if there are too many.
+    fn admit(&self, stream: TcpStream, peer: SocketAddr) -> Option<Arc<Client>> {
+        if self.monitor.open() >= self.config.max_connections {
+            stream.abort();
+            self.monitor.on_refused(&Refusal::Limit);
+            self.tell_refusal(peer, Refusal::Limit);
+            return None;
+        }
+        Some(self.monitor.on_accepted(stream))
+    }
+
+    fn tell_refusal(&self, client: SocketAddr, refusal: Refusal<'_>) {
+        let untold = {
+            let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+            refusals.next(clock::now())
+        };
+        if let Some(untold) = untold {
+            self.tell(&ProxyEvent::Refused { client, refusal, untold });
+        }
+    }
+}
+
+impl Refusals {
+    /// Whether the next one is told of, and how many before it were not.
+    fn next(&mut self, now: rexmit_core::Instant) -> Option<u64> {
+        if self.since.is_none_or(|since| now >= since + Duration::from_secs(1)) {
+            (self.since, self.told) = (Some(now), 0);
+        }
+        if self.told == REFUSALS_TOLD_PER_SECOND {
+            self.untold += 1;
+            return None;
+        }
+        self.told += 1;
+        Some(std::mem::take(&mut self.untold))
+    }
+}
+
+/// One client, to its end.
+async fn serve(shared: Arc<Shared>, client: Arc<Client>, stopping: Stopping) {
+    let entry = shared.monitor.entry(&client);
+    let (begun, peer) = (clock::now(), client.stream.peer_addr());
+    let ending = match reach(&client, &shared.config, &stopping).await {
+        Ok(service) => {
+            shared.tell(&ProxyEvent::Connected { client: peer });
+            relay(&client, service, &shared.config, &stopping).await
+        }
+        Err(unserved) => {
+            client.stream.abort();
+            match unserved {
+                Unserved::Ended(ending) => ending,
+                Unserved::Upstream(error) => {
+                    return on_unreachable(&shared, peer, &error);
+                }
+            }
+        }
+    };
+    let retransmissions = client.stream.statistics().recovery.retransmitted.total();
+    let (sent, lasted) = (client.sent(), clock::now() - begun);
+    entry.end(ending);
+    shared.tell(&ProxyEvent::Ended { client: peer, lasted, sent, retransmissions, ending });
+}
+
+fn on_unreachable(shared: &Shared, client: SocketAddr, error: &io::Error) {
+    shared.monitor.on_refused(&Refusal::Upstream(error));
+    shared.tell_refusal(client, Refusal::Upstream(error));
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy").field("config", &self.shared.config).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_told_a_few_times_per_second() {
+        let mut refusals = Refusals::default();
+        let start = clock::now();
+        let told: Vec<_> = (0..8).map(|_| refusals.next(start)).collect();
+        assert_eq!(told[..5], [Some(0); 5]);
+        assert_eq!(told[5..], [None; 3]);
+        assert_eq!(refusals.next(start + Duration::from_secs(1)), Some(3));
+        assert_eq!(refusals.next(start + Duration::from_secs(1)), Some(0));
+    }
+}

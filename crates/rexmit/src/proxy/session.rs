@@ -1,0 +1,154 @@
+//! One client and its connection with the service, from acceptance to the end.
+
+use std::future::pending;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::Interest;
+use tokio::net::{TcpSocket, TcpStream as Service};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::ProxyConfig;
+use super::event::Ending;
+use super::header::header;
+use super::pump::{Broken, Pump};
+use super::statistics::{Client, Sent};
+use crate::tcp::{CloseReason, TcpStream};
+
+/// Looks at a silent connection per idle timeout; one more than that is how late it may be found.
+const LOOKS: u32 = 4;
+
+/// Why there was nothing to relay.
+#[derive(Debug)]
+pub(super) enum Unserved {
+    /// The service was not reached.
+    Upstream(io::Error),
+    /// The client, or the proxy, ended before that.
+    Ended(Ending),
+}
+
+/// True once everybody is to end at once.
+pub(super) type Stopping = watch::Receiver<bool>;
+
+/// Connects with the service on behalf of a client that waits.
+pub(super) async fn reach(
+    client: &Client,
+    config: &ProxyConfig,
+    stopping: &Stopping,
+) -> Result<Service, Unserved> {
+    let connecting = timeout(config.connect_timeout, connect(config.upstream, config.buffer_bytes));
+    let service = tokio::select! {
+        service = connecting => service,
+        ending = failed(&client.stream) => return Err(Unserved::Ended(ending)),
+        () = stopped(stopping) => return Err(Unserved::Ended(Ending::Stopped)),
+    };
+    let no_answer = || io::Error::new(io::ErrorKind::TimedOut, "it does not answer");
+    service.unwrap_or_else(|_| Err(no_answer())).map_err(Unserved::Upstream)
+}
+
+async fn connect(upstream: SocketAddr, buffer_bytes: usize) -> io::Result<Service> {
+    let socket = if upstream.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    let buffer_bytes = u32::try_from(buffer_bytes).unwrap_or(u32::MAX);
+    // Fixed sizes: the kernel's own choice grows to megabytes, which only delay.
+    socket.set_send_buffer_size(buffer_bytes)?;
+    socket.set_recv_buffer_size(buffer_bytes)?;
+    let service = socket.connect(upstream).await?;
+    service.set_nodelay(true)?;
+    // However this ends, by a kill even, it is a reset until it has ended in good order.
+    SockRef::from(&service).set_linger(Some(Duration::ZERO))?;
+    Ok(service)
+}
+
+/// Carries in both directions until the end, and passes the end on.
+pub(super) async fn relay(
+    client: &Client,
+    service: Service,
+    config: &ProxyConfig,
+    stopping: &Stopping,
+) -> Ending {
+    let stream = &client.stream;
+    let mut to_service = Pump::new(&client.to_service);
+    let mut to_client = Pump::new(&client.to_client);
+    if config.proxy_protocol {
+        to_service.put_first(&header(stream.peer_addr(), stream.local_addr()));
+    }
+    let carried = async {
+        let inward = async { to_service.run(stream, &service).await.map_err(|it| (it, false)) };
+        let outward = async { to_client.run(&service, stream).await.map_err(|it| (it, true)) };
+        match tokio::try_join!(inward, outward) {
+            // Both have said everything; that the client has received it remains to be seen.
+            Ok(_) => how(stream.closed().await),
+            Err((Broken::Source, false) | (Broken::Sink, true)) => {
+                stream.close_reason().map_or(Ending::ResetByClient, how)
+            }
+            Err((Broken::Sink, false) | (Broken::Source, true)) => Ending::ResetByService,
+        }
+    };
+    let ending = tokio::select! {
+        ending = carried => ending,
+        ending = failed(stream) => ending,
+        () = reset(&service) => Ending::ResetByService,
+        () = idle(client, config.idle_timeout) => Ending::Idle,
+        () = stopped(stopping) => Ending::Stopped,
+    };
+    match ending {
+        // The kernel is to deliver what it still has.
+        Ending::Finished => drop(SockRef::from(&service).set_linger(None)),
+        // What the one said before its end still reaches the other, as far as that has room: so it
+        // would have been without a proxy.
+        Ending::ResetByService => to_client.flush(&service, stream),
+        Ending::ResetByClient | Ending::ClientSilent => to_service.flush(stream, &service),
+        Ending::Idle | Ending::Stopped => {}
+    }
+    if ending != Ending::Finished {
+        stream.abort();
+    }
+    ending
+}
+
+/// Waits until the client's connection is no more, other than by an orderly end.
+async fn failed(client: &TcpStream) -> Ending {
+    match client.closed().await {
+        CloseReason::Finished => pending().await,
+        reason => how(reason),
+    }
+}
+
+const fn how(reason: CloseReason) -> Ending {
+    match reason {
+        CloseReason::Finished => Ending::Finished,
+        CloseReason::TimedOut | CloseReason::ConnectTimedOut => Ending::ClientSilent,
+        CloseReason::Reset | CloseReason::Refused => Ending::ResetByClient,
+        CloseReason::Aborted => Ending::Stopped,
+    }
+}
+
+/// Waits until the service has reset the connection, while nobody need read or write.
+async fn reset(service: &Service) {
+    loop {
+        match service.ready(Interest::ERROR).await {
+            Ok(ready) if !ready.is_error() => {}
+            _ => return,
+        }
+    }
+}
+
+async fn stopped(stopping: &Stopping) {
+    // Whoever could say so being gone is a stop, too.
+    let _ = stopping.clone().wait_for(|stopping| *stopping).await;
+}
+
+/// Waits until nothing was carried for so long.
+async fn idle(client: &Client, timeout: Option<Duration>) {
+    let Some(timeout) = timeout else { return pending().await };
+    let (mut last, mut silent) = (Sent::default(), 0);
+    while silent < LOOKS {
+        sleep(timeout / LOOKS).await;
+        let sent = client.sent();
+        silent = if sent == last { silent + 1 } else { 0 };
+        last = sent;
+    }
+}

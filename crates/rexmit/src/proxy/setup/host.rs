@@ -1,0 +1,174 @@
+//! What the machine is asked, and told.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::ifaddrs::getifaddrs;
+use rustix::thread::{CapabilitySet, capabilities};
+
+use super::{Firewall, SetupError};
+
+/// Where programs of root are, if not in the path of this user.
+const SBIN: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
+
+/// The program of a firewall.
+pub(super) const fn program(firewall: Firewall, is_ipv4: bool) -> &'static str {
+    match (firewall, is_ipv4) {
+        (Firewall::Nft, _) => "nft",
+        (Firewall::Iptables, true) => "iptables",
+        (Firewall::Iptables, false) => "ip6tables",
+    }
+}
+
+pub(super) fn is_installed(firewall: Firewall, is_ipv4: bool) -> bool {
+    find(program(firewall, is_ipv4)).is_some()
+}
+
+fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(SBIN.iter().map(PathBuf::from));
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// What `arguments` print, the first of which is the program.
+///
+/// # Errors
+/// When it cannot be run, or fails.
+pub(super) fn run(arguments: &[String]) -> Result<String, SetupError> {
+    let [program, rest @ ..] = arguments else { return Ok(String::new()) };
+    let file = find(program).unwrap_or_else(|| program.into());
+    let output = Command::new(file).args(rest).stdin(Stdio::null()).output();
+    let output = output.map_err(|source| SetupError::NoProgram {
+        program: program.clone(),
+        package: package(program),
+        source,
+    })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    Err(SetupError::Command { command: shell(arguments), said })
+}
+
+fn package(program: &str) -> &'static str {
+    match program {
+        "nft" => "nftables",
+        "ip" => "iproute2",
+        _ => "iptables",
+    }
+}
+
+/// A command as one types it.
+pub(super) fn shell(arguments: &[String]) -> String {
+    arguments.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The interface that has an address.
+pub(super) fn owner(of: IpAddr) -> Result<Option<String>, SetupError> {
+    let mut all = getifaddrs().map_err(|error| SetupError::Io {
+        doing: "the addresses of this machine cannot be read",
+        source: error.into(),
+    })?;
+    let found = all.find(|one| {
+        one.address.as_ref().is_some_and(|found| match of {
+            IpAddr::V4(of) => found.as_sockaddr_in().is_some_and(|found| found.ip() == of),
+            IpAddr::V6(of) => found.as_sockaddr_in6().is_some_and(|found| found.ip() == of),
+        })
+    });
+    Ok(found.map(|interface| interface.interface_name))
+}
+
+/// Refuses interfaces that are not there.
+pub(super) fn check_interface(name: &str) -> Result<(), SetupError> {
+    // It becomes part of rules; the kernel takes almost anything for a name.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
+    if name.chars().all(is_plain) && nix::net::if_::if_nametoindex(name).is_ok() {
+        Ok(())
+    } else {
+        Err(SetupError::NoInterface(name.into()))
+    }
+}
+
+/// The switch that makes an interface forward what comes in there; `all` for the machine's.
+pub(super) fn forwarding(is_ipv4: bool, interface: &str) -> PathBuf {
+    let family = if is_ipv4 { "ipv4" } else { "ipv6" };
+    Path::new("/proc/sys/net").join(family).join("conf").join(interface).join("forwarding")
+}
+
+pub(super) fn is_on(switch: &Path) -> Result<bool, SetupError> {
+    let text = std::fs::read_to_string(switch);
+    let text = text.map_err(|source| SetupError::Switch { path: switch.into(), source })?;
+    Ok(text.trim() != "0")
+}
+
+pub(super) fn write(switch: &Path, value: &str) -> Result<(), SetupError> {
+    std::fs::write(switch, value)
+        .map_err(|source| SetupError::Switch { path: switch.into(), source })
+}
+
+/// Refuses who may not change networks.
+pub(super) fn check_permission() -> Result<(), SetupError> {
+    let may = capabilities(None).is_ok_and(|it| it.effective.contains(CapabilitySet::NET_ADMIN));
+    // Programs that are started get root's privileges, not those of this program's file.
+    if may && rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let command = std::env::args().collect::<Vec<_>>();
+    Err(SetupError::Permission { command: shell(&command) })
+}
+
+/// An address as a host that clients connect to.
+pub(super) fn check_place(listen: SocketAddr) -> Result<(), SetupError> {
+    let ip = listen.ip();
+    let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+    if ip.is_unspecified() || ip.is_multicast() || is_broadcast || listen.port() == 0 {
+        return Err(SetupError::NoPlace(listen));
+    }
+    if ip.is_loopback() { Err(SetupError::Loopback(listen)) } else { Ok(()) }
+}
+
+/// Whether an error says that there is nothing of the kind, as after a clean start.
+pub(super) fn is_absent(error: &SetupError) -> bool {
+    let source = match error {
+        SetupError::Switch { source, .. } => source,
+        _ => return false,
+    };
+    source.kind() == io::ErrorKind::NotFound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        let words = ["nft", "add rule ip t c accept", "it's", "", "10.0.0.1:22"];
+        let words: Vec<_> = words.map(String::from).into();
+        assert_eq!(shell(&words), r"nft 'add rule ip t c accept' 'it'\''s' '' 10.0.0.1:22");
+    }
+
+    #[test]
+    fn places_where_nobody_connects_are_refused() {
+        for text in ["0.0.0.0:22", "224.0.0.1:22", "255.255.255.255:1", "10.0.0.1:0", "[::]:1"] {
+            let error = check_place(text.parse().unwrap()).unwrap_err();
+            assert!(matches!(error, SetupError::NoPlace(_)), "{text}");
+        }
+        for text in ["127.0.0.1:22", "[::1]:22"] {
+            let error = check_place(text.parse().unwrap()).unwrap_err();
+            assert!(matches!(error, SetupError::Loopback(_)), "{text}");
+        }
+        check_place("192.0.2.1:22".parse().unwrap()).unwrap();
+    }
+}

@@ -1,0 +1,319 @@
+//! What is to be done for one proxy, in order: printed, or done and undone.
+
+use std::fmt::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use super::nft::Found;
+use super::{DEVICE_PREFIX, Firewall, SetupConfig, SetupError, host, iptables, nft};
+use crate::tun::TunConfig;
+
+/// The longest name of an interface.
+const MAX_NAME_BYTES: usize = 15;
+
+/// What brings clients to the stack of one proxy.
+#[derive(Debug)]
+pub struct Setup {
+    config: SetupConfig,
+    /// Whether the address is this machine's, so that packets need another destination.
+    is_translated: bool,
+    /// Where clients come in and forwarding has to be switched on.
+    guarded: Vec<String>,
+}
+
+/// The rules of one proxy.
+pub(super) struct Rules<'a> {
+    pub(super) listen: SocketAddr,
+    pub(super) device: &'a str,
+    /// The stack's address, if that is not the one that clients connect to.
+    pub(super) translated: Option<IpAddr>,
+    /// Interfaces that forward only because of this.
+    pub(super) guarded: &'a [String],
+}
+
+/// One thing to do.
+enum Step {
+    Run(Vec<String>),
+    Write(PathBuf, &'static str),
+}
+
+/// A setup that is in force, and is removed when this is dropped.
+#[derive(Debug)]
+pub struct Applied {
+    listen: SocketAddr,
+    firewall: Firewall,
+    is_removed: bool,
+}
+
+impl Setup {
+    /// Looks at the machine to find out what has to be done; changes nothing.
+    ///
+    /// # Errors
+    /// Why it cannot be done.
+    pub fn plan(config: SetupConfig) -> Result<Self, SetupError> {
+        check(&config)?;
+        let listen = config.listen;
+        let owner = host::owner(listen.ip())?.filter(|name| *name != config.device);
+        let is_translated = owner.is_some();
+        let mut setup = Self { config, is_translated, guarded: Vec::new() };
+        setup.guarded = setup.to_be_guarded(owner)?;
+        Ok(setup)
+    }
+
+    /// Where forwarding is off, or on for the sake of another proxy alone.
+    fn to_be_guarded(&self, owner: Option<String>) -> Result<Vec<String>, SetupError> {
+        let is_ipv4 = self.config.listen.is_ipv4();
+        let is_on_by_default = host::is_on(&host::forwarding(is_ipv4, "all"))?;
+        if !is_ipv4 {
+            return if is_on_by_default { Ok(Vec::new()) } else { Err(SetupError::Ipv6Forwarding) };
+        }
+        // Nothing for who may not know.
+        let found = find_all(self.config.listen).unwrap_or_default();
+        let given = &self.config.interfaces;
+        let interfaces = if given.is_empty() { Vec::from_iter(owner) } else { given.clone() };
+        if interfaces.is_empty() && !is_on_by_default {
+            return Err(SetupError::WhichInterface(self.config.listen.ip()));
+        }
+        let mut guarded = Vec::new();
+        for interface in interfaces {
+            host::check_interface(&interface)?;
+            let is_guarded =
+                found.guarded_by_others.contains(&interface) || found.guarded.contains(&interface);
+            if is_guarded || !host::is_on(&host::forwarding(is_ipv4, &interface))? {
+                if is_on_by_default && !is_guarded {
+                    return Err(SetupError::ForwardingRefused(interface));
+                }
+                guarded.push(interface);
+            }
+        }
+        Ok(guarded)
+    }
+
+    fn firewall(&self) -> Result<Firewall, SetupError> {
+        let is_ipv4 = self.config.listen.is_ipv4();
+        let either = [Firewall::Nft, Firewall::Iptables];
+        let is_there = |firewall: &Firewall| host::is_installed(*firewall, is_ipv4);
+        self.config
+            .firewall
+            .or_else(|| either.into_iter().find(is_there))
+            .ok_or(SetupError::NoFirewall)
+    }
+
+    /// The device's name.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        &self.config.device
+    }
+
+    /// The address that the stack is to have.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        if self.is_translated { self.config.network.1 } else { self.config.listen.ip() }
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn tun(&self) -> TunConfig {
+        let prefix = self.config.prefix;
+        let (ipv4, ipv6) = match self.config.network.0 {
+            IpAddr::V4(address) => (Some((address, prefix)), Vec::new()),
+            IpAddr::V6(address) => (None, vec![(address, prefix)]),
+        };
+        let name = Some(self.config.device.clone());
+        TunConfig { name, mtu: self.config.mtu, ipv4, ipv6, ..TunConfig::default() }
+    }
+
+    fn rules(&self) -> Rules<'_> {
+        Rules {
+            listen: self.config.listen,
+            device: &self.config.device,
+            translated: self.is_translated.then_some(self.config.network.1),
+            guarded: &self.guarded,
+        }
+    }
+
+    /// What to do once the device is there.
+    fn steps(&self, firewall: Firewall) -> Vec<Step> {
+        let listen = self.config.listen;
+        let device = &self.config.device;
+        let mut steps = Vec::new();
+        if !self.is_translated {
+            let route = format!("ip route replace {} dev {device}", listen.ip());
+            steps.push(Step::Run(words(&route)));
+        }
+        let rules = self.rules();
+        let add = match firewall {
+            Firewall::Nft => nft::add(&rules),
+            Firewall::Iptables => iptables::add(&rules),
+        };
+        steps.extend(add.into_iter().map(Step::Run));
+        // After the rules, which see to it that nothing else is forwarded.
+        let switch = |name: &str| Step::Write(host::forwarding(listen.is_ipv4(), name), "1");
+        steps.push(switch(device));
+        steps.extend(self.guarded.iter().map(|name| switch(name)));
+        steps
+    }
+
+    /// The commands that set everything up before a proxy is started by a user without privileges,
+    /// and, as comments, those that undo it: a script for the shell of root.
+    ///
+    /// # Errors
+    /// When nothing that makes rules is installed.
+    pub fn script(&self) -> Result<String, SetupError> {
+        let firewall = self.firewall()?;
+        let (kernel, prefix, device) =
+            (self.config.network.0, self.config.prefix, &self.config.device);
+        let user = rustix::process::geteuid().as_raw();
+        let make = [
+            format!("ip tuntap add dev {device} mode tun user {user}"),
+            format!("ip address add {kernel}/{prefix} dev {device}"),
+            format!("ip link set {device} mtu {} up", self.config.mtu),
+        ];
+        let mut steps: Vec<_> = make.iter().map(|line| Step::Run(words(line))).collect();
+        steps.extend(self.steps(firewall));
+        let listen = self.config.listen;
+        let off = |name: &String| Step::Write(host::forwarding(listen.is_ipv4(), name), "0");
+        let mut undo: Vec<_> = self.guarded.iter().map(off).collect();
+        undo.extend(match firewall {
+            Firewall::Nft => nft::delete(listen).into_iter().map(Step::Run).collect::<Vec<_>>(),
+            Firewall::Iptables => {
+                iptables::delete(&self.rules()).into_iter().map(Step::Run).collect()
+            }
+        });
+        undo.push(Step::Run(words(&format!("ip link delete {device}"))));
+        let mut script = format!("# Brings the clients of {listen} to the proxy (as root):\n");
+        for step in steps {
+            let _ = writeln!(script, "{}", step.line());
+        }
+        script.push_str("# Undoes it:\n");
+        for step in undo {
+            let _ = writeln!(script, "#   {}", step.line());
+        }
+        Ok(script)
+    }
+
+    /// Whether this process may [`apply`](Self::apply) it.
+    ///
+    /// # Errors
+    /// [`SetupError::Permission`], or when nothing that makes rules is installed.
+    pub fn check_permission(&self) -> Result<(), SetupError> {
+        host::check_permission()?;
+        self.firewall().map(drop)
+    }
+
+    /// Does what is to be done once the device is there, after removing what an earlier proxy at
+    /// the same address may have left.
+    ///
+    /// # Errors
+    /// What failed; what was done before that is undone.
+    pub fn apply(&self) -> Result<Applied, SetupError> {
+        let firewall = self.firewall()?;
+        super::remove(self.config.listen)?;
+        // From here on, whatever fails is undone.
+        let applied = Applied { listen: self.config.listen, firewall, is_removed: false };
+        for step in self.steps(firewall) {
+            step.take()?;
+        }
+        Ok(applied)
+    }
+}
+
+impl Applied {
+    /// Removes it, and says what went wrong.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn remove(mut self) -> Result<(), SetupError> {
+        self.is_removed = true;
+        remove_with(self.firewall, self.listen).map(drop)
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        if !self.is_removed {
+            // Nobody is there to be told; the next start tries again.
+            let _ = remove_with(self.firewall, self.listen);
+        }
+    }
+}
+
+fn find(firewall: Firewall, listen: SocketAddr) -> Result<Found, SetupError> {
+    match firewall {
+        Firewall::Nft => nft::find(listen),
+        Firewall::Iptables => iptables::find(listen),
+    }
+}
+
+/// What there is of rules, whichever program made them.
+fn find_all(listen: SocketAddr) -> Result<Found, SetupError> {
+    let mut all = Found::default();
+    for firewall in [Firewall::Nft, Firewall::Iptables] {
+        if host::is_installed(firewall, listen.is_ipv4()) {
+            let found = find(firewall, listen)?;
+            all.is_there |= found.is_there;
+            all.guarded.extend(found.guarded);
+            all.guarded_by_others.extend(found.guarded_by_others);
+        }
+    }
+    Ok(all)
+}
+
+/// As [`super::remove`], what one of the programs made.
+pub(super) fn remove_with(firewall: Firewall, listen: SocketAddr) -> Result<bool, SetupError> {
+    let found = find(firewall, listen)?;
+    if !found.is_there {
+        return Ok(false);
+    }
+    let is_ipv4 = listen.is_ipv4();
+    let others = find_all(listen)?.guarded_by_others;
+    // Who has switched it on everywhere meanwhile needs it here, too.
+    let is_on_by_default = host::is_on(&host::forwarding(is_ipv4, "all"))?;
+    for interface in &found.guarded {
+        if is_on_by_default || others.contains(interface) {
+            continue;
+        }
+        match host::write(&host::forwarding(is_ipv4, interface), "0") {
+            Err(error) if !host::is_absent(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    match firewall {
+        Firewall::Nft => nft::delete(listen).iter().try_for_each(|it| host::run(it).map(drop))?,
+        Firewall::Iptables => iptables::delete_found(listen)?,
+    }
+    Ok(true)
+}
+
+fn check(config: &SetupConfig) -> Result<(), SetupError> {
+    let SetupConfig { listen, device, network, .. } = config;
+    host::check_place(*listen)?;
+    if network.0.is_ipv4() != listen.is_ipv4() || network.1.is_ipv4() != listen.is_ipv4() {
+        return Err(SetupError::Families { listen: *listen, network: network.0 });
+    }
+    let is_plain = device.chars().all(|c| c.is_ascii_alphanumeric());
+    if !device.starts_with(DEVICE_PREFIX) || !is_plain || device.len() > MAX_NAME_BYTES {
+        return Err(SetupError::DeviceName(device.clone()));
+    }
+    Ok(())
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(ToOwned::to_owned).collect()
+}
+
+impl Step {
+    fn take(&self) -> Result<(), SetupError> {
+        match self {
+            Self::Run(arguments) => host::run(arguments).map(drop),
+            Self::Write(switch, value) => host::write(switch, value),
+        }
+    }
+
+    fn line(&self) -> String {
+        match self {
+            Self::Run(arguments) => host::shell(arguments),
+            Self::Write(switch, value) => format!("echo {value} > {}", switch.display()),
+        }
+    }
+}

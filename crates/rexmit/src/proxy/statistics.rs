@@ -1,0 +1,248 @@
+//! What a proxy counts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::AddAssign;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::event::{Ending, Refusal};
+use crate::recovery::RecoveryStatistics;
+use crate::tcp::{ConnectionStatistics, TcpStream};
+
+/// Bytes that were carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sent {
+    /// From clients.
+    pub to_service: u64,
+    /// From the service.
+    pub to_client: u64,
+}
+
+/// Smoothed round-trip times of the clients that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RoundTrips {
+    /// Half of them have less.
+    pub median: Duration,
+    /// Nine of ten have less.
+    pub p90: Duration,
+    /// 99 of 100 have less.
+    pub p99: Duration,
+}
+
+/// Counters of a proxy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ProxyStatistics {
+    /// Clients that were accepted, those refused for the limit not included.
+    pub accepted: u64,
+    /// Clients that are there.
+    pub open: u64,
+    /// Clients reset because of [`max_connections`](super::ProxyConfig::max_connections).
+    pub refused_at_limit: u64,
+    /// Clients reset because the service could not be reached.
+    pub refused_by_upstream: u64,
+    /// Connections that ended in good order.
+    pub finished: u64,
+    /// Connections reset by the client.
+    pub reset_by_client: u64,
+    /// Connections reset by the service.
+    pub reset_by_service: u64,
+    /// Connections given up because the client did not answer any more.
+    pub client_silent: u64,
+    /// Connections reset for [`idle_timeout`](super::ProxyConfig::idle_timeout).
+    pub idle: u64,
+    /// Connections reset at the proxy's end.
+    pub stopped: u64,
+    /// Bytes that were carried.
+    pub sent: Sent,
+    /// What was lost on the way to the clients, and sent again.
+    pub recovery: RecoveryStatistics,
+    /// Bytes that our TCP has to send to clients, or from them for the service.
+    pub buffered_bytes: u64,
+    /// `None` before anybody's was measured.
+    pub round_trips: Option<RoundTrips>,
+}
+
+/// Tells how a proxy is doing, from any task or thread. Clones tell of the same one.
+#[derive(Clone, Default)]
+pub struct Monitor(Arc<Mutex<Ledger>>);
+
+#[derive(Default)]
+struct Ledger {
+    /// Counts of what has ended, and what is told of at once.
+    past: ProxyStatistics,
+    open: BTreeMap<u64, Arc<Client>>,
+    next_number: u64,
+}
+
+/// A client that was accepted.
+pub(super) struct Client {
+    number: u64,
+    pub(super) stream: TcpStream,
+    pub(super) to_service: AtomicU64,
+    pub(super) to_client: AtomicU64,
+}
+
+impl Client {
+    pub(super) fn sent(&self) -> Sent {
+        Sent {
+            to_service: self.to_service.load(Ordering::Relaxed),
+            to_client: self.to_client.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Monitor {
+    /// The counts so far. It looks at each client in turn, and holds nobody up for longer than one
+    /// such look.
+    #[must_use]
+    pub fn statistics(&self) -> ProxyStatistics {
+        let (mut total, open): (_, Vec<_>) = {
+            let ledger = self.ledger();
+            (ledger.past, ledger.open.values().cloned().collect())
+        };
+        total.open = open.len() as u64;
+        let mut round_trips = Vec::with_capacity(open.len());
+        for client in &open {
+            let present = total.add(client);
+            let buffered = present.send_buffered_bytes + present.receive_buffered_bytes;
+            total.buffered_bytes += buffered as u64;
+            round_trips.extend(present.srtt);
+        }
+        round_trips.sort_unstable();
+        total.round_trips = RoundTrips::of(&round_trips);
+        total
+    }
+
+    pub(super) fn open(&self) -> usize {
+        self.ledger().open.len()
+    }
+
+    pub(super) fn on_accepted(&self, stream: TcpStream) -> Arc<Client> {
+        let mut ledger = self.ledger();
+        let number = ledger.next_number;
+        ledger.next_number += 1;
+        ledger.past.accepted += 1;
+        let (to_service, to_client) = Default::default();
+        let client = Arc::new(Client { number, stream, to_service, to_client });
+        ledger.open.insert(number, Arc::clone(&client));
+        client
+    }
+
+    pub(super) fn on_refused(&self, refusal: &Refusal<'_>) {
+        let mut ledger = self.ledger();
+        match refusal {
+            Refusal::Limit => ledger.past.refused_at_limit += 1,
+            Refusal::Upstream(_) => ledger.past.refused_by_upstream += 1,
+        }
+    }
+
+    /// The place of a client among those that are there, until it is dropped.
+    pub(super) fn entry(&self, client: &Arc<Client>) -> Open<'_> {
+        Open { monitor: self, client: Arc::clone(client) }
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A client that is there.
+pub(super) struct Open<'a> {
+    monitor: &'a Monitor,
+    client: Arc<Client>,
+}
+
+impl Open<'_> {
+    pub(super) fn end(self, ending: Ending) {
+        let past = &mut self.monitor.ledger().past;
+        *match ending {
+            Ending::Finished => &mut past.finished,
+            Ending::ResetByClient => &mut past.reset_by_client,
+            Ending::ResetByService => &mut past.reset_by_service,
+            Ending::ClientSilent => &mut past.client_silent,
+            Ending::Idle => &mut past.idle,
+            Ending::Stopped => &mut past.stopped,
+        } += 1;
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        // A task that is dropped before its end is no orderly end.
+        self.client.stream.abort();
+        let mut ledger = self.monitor.ledger();
+        ledger.open.remove(&self.client.number);
+        ledger.past.add(&self.client);
+    }
+}
+
+impl ProxyStatistics {
+    /// Adds what a client has done so far; returns how it is.
+    fn add(&mut self, client: &Client) -> ConnectionStatistics {
+        let statistics = client.stream.statistics();
+        self.sent += client.sent();
+        add_recovery(&mut self.recovery, &statistics.recovery);
+        statistics
+    }
+}
+
+/// Names every field, so that none is forgotten.
+fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
+    let RecoveryStatistics {
+        packets,
+        packets_lost,
+        new_units,
+        retransmitted,
+        spurious,
+        timeouts,
+        fast_recoveries,
+    } = *one;
+    total.packets += packets;
+    total.packets_lost += packets_lost;
+    total.new_units += new_units;
+    total.retransmitted += retransmitted;
+    total.spurious += spurious;
+    total.timeouts += timeouts;
+    total.fast_recoveries += fast_recoveries;
+}
+
+impl AddAssign for Sent {
+    fn add_assign(&mut self, other: Self) {
+        self.to_service += other.to_service;
+        self.to_client += other.to_client;
+    }
+}
+
+impl RoundTrips {
+    /// Of a sorted list.
+    fn of(sorted: &[Duration]) -> Option<Self> {
+        let last = sorted.len().checked_sub(1)?;
+        let at = |percent: usize| sorted[(sorted.len() * percent / 100).min(last)];
+        Some(Self { median: at(50), p90: at(90), p99: at(99) })
+    }
+}
+
+impl fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Monitor").field("open", &self.open()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_list() {
+        let list = |len: u64| (1..=len).map(Duration::from_millis).collect::<Vec<_>>();
+        assert_eq!(RoundTrips::of(&[]), None);
+        let millis = |it: RoundTrips| [it.median, it.p90, it.p99].map(|d| d.as_millis());
+        assert_eq!(RoundTrips::of(&list(1)).map(millis), Some([1, 1, 1]));
+        assert_eq!(RoundTrips::of(&list(100)).map(millis), Some([51, 91, 100]));
+        assert_eq!(RoundTrips::of(&list(1000)).map(millis), Some([501, 901, 991]));
+    }
+}
