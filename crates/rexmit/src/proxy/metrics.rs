@@ -65,18 +65,26 @@ fn recovery(text: &mut Text, statistics: &ProxyStatistics) {
     text.family("retransmissions_total", "counter", about, by_cause(&recovery.retransmitted));
     let about = "Retransmissions that a client reported as needless, by cause.";
     text.family("spurious_retransmissions_total", "counter", about, by_cause(&recovery.spurious));
+    let about = "Pieces of data sent to clients once more on purpose, beside new data.";
+    let redundant = recovery.retransmitted.redundant;
+    text.single("redundant_copies_total", "counter", about, redundant);
+    let about = "Bytes of these.";
+    text.single("redundant_bytes_total", "counter", about, recovery.redundant_bytes);
+    let about = "Segments whose loss such a copy repaired.";
+    text.single("segments_repaired_total", "counter", about, recovery.packets_repaired);
     let about = "Expiries of retransmission timers.";
     text.single("retransmission_timeouts_total", "counter", about, recovery.timeouts);
     let about = "Entries into fast recovery.";
     text.single("fast_recoveries_total", "counter", about, recovery.fast_recoveries);
 }
 
-/// Names every cause, so that none is forgotten.
-fn by_cause(counts: &ByCause) -> [(&'static str, &'static str, u64); 4] {
-    let ByCause { timeout, fast_retransmit, bundled, window_probe } = *counts;
+/// Names every cause, so that none is forgotten. Copies sent on purpose are no retransmissions.
+fn by_cause(counts: &ByCause) -> [(&'static str, &'static str, u64); 5] {
+    let ByCause { timeout, fast_retransmit, early, bundled, window_probe, redundant: _ } = *counts;
     [
         ("cause", "timeout", timeout),
         ("cause", "fast_retransmit", fast_retransmit),
+        ("cause", "early", early),
         ("cause", "bundled", bundled),
         ("cause", "window_probe", window_probe),
     ]

@@ -200,6 +200,9 @@ fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
         spurious,
         timeouts,
         fast_recoveries,
+        redundant_bytes,
+        packets_repaired,
+        thin_changes,
     } = *one;
     total.packets += packets;
     total.packets_lost += packets_lost;
@@ -208,6 +211,9 @@ fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
     total.spurious += spurious;
     total.timeouts += timeouts;
     total.fast_recoveries += fast_recoveries;
+    total.redundant_bytes += redundant_bytes;
+    total.packets_repaired += packets_repaired;
+    total.thin_changes += thin_changes;
 }
 
 impl AddAssign for Sent {
