@@ -29,7 +29,9 @@ const PATTERNS: [(u64, u32); 5] = [(3, 1), (3, 2), (3, 3), (MESSAGES, 1), (MESSA
 
 /// What the sender's trace tells, by message from 1: when a copy left, and why.
 #[derive(Clone, Default)]
-struct Copies(Arc<Mutex<BTreeMap<u64, Vec<(u64, &'static str)>>>>);
+struct Copies(Arc<Mutex<BTreeMap<u64, Vec<Told>>>>);
+
+type Told = (u64, &'static str);
 
 impl TraceSink for Copies {
     fn record(&mut self, now: Instant, _: u32, event: &TraceEvent) {
