@@ -21,10 +21,11 @@ pub enum TimeoutKind {
 impl<P> LossRecovery<P> {
     /// When the earliest T3-rtx, or timer of Early Fast Retransmit, expires.
     #[must_use]
+    #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
         let mut next = Instant::FAR_FUTURE;
         for (path, index) in self.paths.iter().zip(0..) {
-            let t3 = path.t3.as_ref().and_then(|_| self.t3_deadline(index));
+            let t3 = path.t3.as_ref().and_then(|t3| t3.only().or_else(|| self.t3_deadline(index)));
             next = next.min(path.early).min(t3.unwrap_or(Instant::FAR_FUTURE));
         }
         (next < Instant::FAR_FUTURE).then_some(next)
