@@ -88,6 +88,10 @@ impl GroupFlights {
     }
 
     fn leave(&mut self, mut groups: u32) {
+        if groups == 1 {
+            self.base -= 1;
+            return;
+        }
         while groups != 0 {
             *self.of_mut(groups.trailing_zeros() as u8) -= 1;
             groups &= groups - 1;

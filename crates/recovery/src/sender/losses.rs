@@ -92,14 +92,15 @@ impl<P> LossRecovery<P> {
             htna
         };
         let mut lost = Vec::new(); // Allocates only when something is lost.
-        let mut missing = std::mem::take(&mut self.missing);
         let (threshold, early) = (self.config.missing_reports, self.first_indication_groups());
-        missing.on_report(
-            bound,
-            |unit| if self.is_of(unit, early) { 1 } else { threshold },
-            |unit| lost.push(unit),
-        );
-        self.missing = missing;
+        if early == 0 {
+            self.missing.on_report(bound, |_| threshold, |unit| lost.push(unit));
+        } else {
+            let mut missing = std::mem::take(&mut self.missing);
+            let of_unit = |unit| if self.is_of(unit, early) { 1 } else { threshold };
+            missing.on_report(bound, of_unit, |unit| lost.push(unit));
+            self.missing = missing;
+        }
         progress.outcome.newly_lost = lost.len() as u64;
         let mut reduced = 0u64;
         for unit in lost {

@@ -24,7 +24,11 @@ pub struct BundleRoom {
 
 impl<P> LossRecovery<P> {
     /// Whether what is in flight of `group` may be copied now.
-    pub(super) fn may_copy(&self, group: u8) -> bool {
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    pub fn may_copy(&self, group: u8) -> bool {
         self.groups.of(group).thin.max_bundle_packets > 0 && self.is_thin(group)
     }
 

@@ -21,6 +21,14 @@ pub(super) struct T3 {
     thin: Instant,
 }
 
+impl T3 {
+    /// When it expires, if that is the same thin or thick.
+    #[inline]
+    pub(super) fn only(&self) -> Option<Instant> {
+        (self.standard == self.thin).then_some(self.standard)
+    }
+}
+
 impl<P> LossRecovery<P> {
     /// The timeout of `path` as it applies now: that of its timer, or a shorter one while the stream
     /// of the earliest unit outstanding is thin (Petlund 2009 §5.2).

@@ -21,10 +21,14 @@ pub enum TimeoutKind {
 impl<P> LossRecovery<P> {
     /// When the earliest T3-rtx, or timer of Early Fast Retransmit, expires.
     #[must_use]
+    #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        let t3 = (0..self.paths.len() as u8).filter_map(|path| self.t3_deadline(path));
-        let early = self.paths.iter().map(|path| path.early);
-        t3.chain(early.filter(|&at| at < Instant::FAR_FUTURE)).min()
+        let mut next = Instant::FAR_FUTURE;
+        for (path, index) in self.paths.iter().zip(0..) {
+            let t3 = path.t3.as_ref().and_then(|t3| t3.only().or_else(|| self.t3_deadline(index)));
+            next = next.min(path.early).min(t3.unwrap_or(Instant::FAR_FUTURE));
+        }
+        (next < Instant::FAR_FUTURE).then_some(next)
     }
 
     /// The path whose T3-rtx is due at `now`, if one is.

@@ -133,12 +133,15 @@ impl Association {
     /// Writes copies of what is in flight into a packet with new DATA, in the order of TSNs, and
     /// leaves room for the next new chunk.
     pub(super) fn write_copies(&mut self, now: Instant, writer: &mut PacketWriter<'_>) {
+        let group = self.out.next_group();
+        if !self.out.recovery.may_copy(group) {
+            return;
+        }
         let Some(len) = self.out.next_new_len() else { return };
         let new_bytes = padded(DATA_HEADER_LEN + len);
         let Some(room) = writer.room().checked_sub(new_bytes) else { return };
         let bundle =
             BundleRoom { new_bytes: new_bytes as u32, room: room as u32, is_contiguous: false };
-        let group = self.out.next_group();
         let wants_ack = self.out.recovery.wants_immediate_ack(group);
         let mut next = self.out.recovery.first_to_copy(group, bundle);
         while let Some(tsn) = next {
