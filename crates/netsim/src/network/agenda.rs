@@ -45,7 +45,7 @@ pub(super) enum Next<E> {
 #[derive(Debug)]
 pub(super) struct Agenda<E> {
     heap: BinaryHeap<Scheduled<E>>,
-    lanes: Vec<VecDeque<(Key, E)>>,
+    lanes: Vec<Lane<E>>,
     deadlines: Deadlines,
     next_order: u64,
     scheduled: usize,
@@ -64,26 +64,31 @@ impl<E> Agenda<E> {
 
     /// Adds a lane; they are numbered from 0.
     pub(super) fn add_lane(&mut self) {
-        self.lanes.push(VecDeque::new());
+        self.lanes.push(Lane { last: None, waiting: VecDeque::new() });
     }
 
     pub(super) fn schedule(&mut self, at: Instant, event: E) {
         let key = self.next_key(at);
-        self.heap.push(Scheduled { key: Reverse(key), what: What::Event(event) });
+        self.heap.push(Scheduled { key: Reverse(key), event, lane: NO_LANE });
     }
 
     /// Schedules an event that mostly happens after those scheduled before it in the same lane.
     pub(super) fn schedule_in_lane(&mut self, lane: usize, at: Instant, event: E) {
         let key = self.next_key(at);
-        match self.lanes[lane].back() {
-            Some(&(last, _)) if at < last.at() => {
-                self.heap.push(Scheduled { key: Reverse(key), what: What::Event(event) });
+        let place = &mut self.lanes[lane];
+        let lane = match place.last {
+            Some(last) if at < last.at() => NO_LANE,
+            Some(_) => {
+                place.last = Some(key);
+                place.waiting.push_back((key, event));
                 return;
             }
-            Some(_) => {}
-            None => self.heap.push(Scheduled { key: Reverse(key), what: What::Lane(lane as u32) }),
-        }
-        self.lanes[lane].push_back((key, event));
+            None => {
+                place.last = Some(key);
+                lane as u32
+            }
+        };
+        self.heap.push(Scheduled { key: Reverse(key), event, lane });
     }
 
     /// Replaces the deadline of `host`. The same time again keeps its place in the order.
@@ -135,34 +140,36 @@ impl<E> Agenda<E> {
     fn pop_event(&mut self) -> Option<E> {
         self.scheduled -= 1;
         let mut first = self.heap.peek_mut()?;
-        let What::Lane(lane) = first.what else {
-            return match PeekMut::pop(first).what {
-                What::Event(event) => Some(event),
-                What::Lane(_) => None,
-            };
+        let Some(lane) = self.lanes.get_mut(first.lane as usize) else {
+            return Some(PeekMut::pop(first).event);
         };
-        let lane = &mut self.lanes[lane as usize];
-        let (_, event) = lane.pop_front()?;
-        match lane.front() {
-            Some(&(key, _)) => first.key = Reverse(key),
-            None => drop(PeekMut::pop(first)),
-        }
-        Some(event)
+        let Some((key, event)) = lane.waiting.pop_front() else {
+            lane.last = None;
+            return Some(PeekMut::pop(first).event);
+        };
+        first.key = Reverse(key);
+        Some(std::mem::replace(&mut first.event, event))
     }
+}
+
+/// Events that mostly come to be in the order in which they happen.
+#[derive(Debug)]
+struct Lane<E> {
+    /// The key of the last of them, if there is any. The first is among those of all lanes.
+    last: Option<Key>,
+    /// All but the first: few lanes ever have one, so that their memory is not touched.
+    waiting: VecDeque<(Key, E)>,
 }
 
 #[derive(Debug)]
 struct Scheduled<E> {
     key: Reverse<Key>,
-    what: What<E>,
+    event: E,
+    /// The lane whose first event it is, or [`NO_LANE`].
+    lane: u32,
 }
 
-#[derive(Debug)]
-enum What<E> {
-    Event(E),
-    /// The first event of this lane.
-    Lane(u32),
-}
+const NO_LANE: u32 = u32::MAX;
 
 impl<E> PartialEq for Scheduled<E> {
     fn eq(&self, other: &Self) -> bool {
