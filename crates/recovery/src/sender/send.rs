@@ -38,9 +38,10 @@ impl<P> LossRecovery<P> {
     /// The next unit to be sent again, if one may leave over `path` now (RFC 9260 §6.1 C, §7.2.4).
     #[must_use]
     pub fn next_to_resend(&self, path: u8) -> Option<u64> {
+        let unit = *self.lost.first()?;
         let p = self.path(path);
         let may_leave = p.may_resend_now || (p.burst_left > 0 && self.has_room(path, 0));
-        if may_leave { self.lost.first().copied() } else { None }
+        may_leave.then_some(unit)
     }
 
     /// The next unit waiting to be sent again, to fill a packet that is leaving anyway.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use rexmit_core::trace::{TraceSink, Tracer};
-use rexmit_core::{Instant, Rng, Route};
+use rexmit_core::{Instant, Rng};
 
 use super::ChallengeLimit;
 use crate::endpoint::ConnectionId;
@@ -49,16 +49,6 @@ pub(crate) struct Identity {
     pub(crate) iss: u32,
     /// What is added to the clock to make TSval (RFC 7323 §5.4).
     pub(crate) timestamp_offset: u32,
-}
-
-impl Identity {
-    /// The way of its packets, directly over IP.
-    pub(crate) const fn route(&self) -> Route {
-        Route {
-            local: SocketAddr::new(self.local.ip(), 0),
-            remote: SocketAddr::new(self.remote.ip(), 0),
-        }
-    }
 }
 
 /// What the two SYNs agreed on, and what the peer's said.

@@ -48,13 +48,15 @@ use transmit::Owed;
 
 use crate::config::ConnectionConfig;
 use crate::statistics::{ConnectionStatistics, Traffic};
-use crate::wire::{Flags, HEADER_LEN, Header, Segment};
+use crate::wire::{Flags, HEADER_LEN, Header, Segment, Sum, between};
 
 /// The state of one connection (the TCB).
 #[derive(Debug)]
 pub(crate) struct Connection {
     config: Arc<ConnectionConfig>,
     identity: Identity,
+    /// What the checksums of all its segments have in common.
+    addresses: Sum,
     state: State,
     /// It began with the peer's SYN.
     is_passive: bool,
@@ -118,6 +120,7 @@ impl Connection {
         state: State,
     ) -> Self {
         Self {
+            addresses: between(&identity.local.ip(), &identity.remote.ip()),
             identity,
             state,
             is_passive: false,

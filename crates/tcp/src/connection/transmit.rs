@@ -115,7 +115,7 @@ impl Connection {
         self.on_ack_sent(is_told);
         self.traffic.window_probes_sent += u64::from(piece.end() > self.out.window_end);
         let slices = self.out.buffer.slices(piece.start, piece.len as usize);
-        header.write(self.addresses(), slices, packet);
+        header.write_between(self.addresses, slices, packet);
     }
 
     fn write_ack(&mut self, cx: &Context<'_>, packet: &mut Vec<u8>) -> bool {
@@ -221,12 +221,8 @@ impl Connection {
         self.timers.stop(Timer::Ack);
     }
 
-    fn addresses(&self) -> (std::net::IpAddr, std::net::IpAddr) {
-        (self.identity.local.ip(), self.identity.remote.ip())
-    }
-
     fn write(&self, header: &Header, payload: (&[u8], &[u8]), packet: &mut Vec<u8>) {
-        header.write(self.addresses(), payload, packet);
+        header.write_between(self.addresses, payload, packet);
     }
 }
 

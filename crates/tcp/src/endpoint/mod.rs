@@ -498,12 +498,11 @@ impl Machine for Endpoint {
             return Some(tuple.route());
         }
         while let Some(index) = self.table.first_ready() {
-            let route = self.call(now, index, |connection, cx| {
-                connection.poll_transmit(cx, packet).then(|| connection.identity().route())
-            });
-            if let Some(Some(route)) = route {
+            let has_sent =
+                self.call(now, index, |connection, cx| connection.poll_transmit(cx, packet));
+            if has_sent == Some(true) {
                 self.table.rotate_ready();
-                return Some(route);
+                return self.table.slot(index).map(|slot| slot.tuple.route());
             }
             self.table.has_nothing_to_send();
             self.table.remove_if_over(index);

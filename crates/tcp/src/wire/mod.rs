@@ -6,6 +6,7 @@ mod segment;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use checksum::between;
 pub use checksum::{Sum, pseudo_header};
 pub use options::{MAX_OPTIONS_LEN, MAX_SACK_BLOCKS, Options, SackBlocks, Timestamps};
 pub use segment::{Flags, HEADER_LEN, Header, ParseError, Segment};

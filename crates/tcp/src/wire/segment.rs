@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::checksum::pseudo_header;
+use super::checksum::{Sum, between, pseudo_header};
 use super::options::Options;
 
 /// Bytes of a header without options.
@@ -130,6 +130,11 @@ impl Header {
         payload: (&[u8], &[u8]),
         out: &mut Vec<u8>,
     ) {
+        self.write_between(between(&source, &destination), payload, out);
+    }
+
+    /// As [`Self::write`], with the sum over the addresses.
+    pub(crate) fn write_between(&self, between: Sum, payload: (&[u8], &[u8]), out: &mut Vec<u8>) {
         out.clear();
         let header_len = HEADER_LEN + self.options.wire_len();
         let [sp, sq] = self.source_port.to_be_bytes();
@@ -164,7 +169,7 @@ impl Header {
         self.options.write(out);
         out.extend_from_slice(payload.0);
         out.extend_from_slice(payload.1);
-        let checksum = pseudo_header(source, destination, out.len()).with(out).finish();
+        let checksum = between.with_len(out.len()).with(out).finish();
         out[16..18].copy_from_slice(&checksum.to_be_bytes());
     }
 }
