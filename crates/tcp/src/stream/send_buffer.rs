@@ -30,8 +30,19 @@ impl SendBuffer {
     pub(crate) fn push(&mut self, bytes: &[u8], limit: usize) -> usize {
         let room = limit.saturating_sub(self.bytes.len());
         let taken = &bytes[..bytes.len().min(room)];
+        self.reserve(taken.len(), limit);
         self.bytes.extend(taken);
         taken.len()
+    }
+
+    /// Makes room by doubling, but never beyond `limit`: a full ring is walked through from end to
+    /// end, and ought to fit into the processor's cache.
+    fn reserve(&mut self, more: usize, limit: usize) {
+        let (needed, capacity) = (self.bytes.len() + more, self.bytes.capacity());
+        if needed > capacity {
+            let target = needed.max((2 * capacity).min(limit));
+            self.bytes.reserve_exact(target - self.bytes.len());
+        }
     }
 
     /// Everything below `sequence` is acknowledged.
@@ -100,6 +111,14 @@ mod tests {
                 assert_eq!(buffer.len(), stream.len() - acked);
             }
         }
+    }
+
+    #[test]
+    fn the_ring_is_not_larger_than_the_limit() {
+        const LIMIT: usize = 100_000;
+        let mut buffer = SendBuffer::new(0);
+        while buffer.push(&[1; 9_000], LIMIT) == 9_000 {}
+        assert_eq!((buffer.len(), buffer.bytes.capacity()), (LIMIT, LIMIT));
     }
 
     #[test]
