@@ -78,6 +78,7 @@ impl Options {
     /// Reads the option bytes. One with an impossible length ends the reading; `None` says so
     /// (RFC 9293 §3.2, MUST-7).
     #[must_use]
+    #[inline]
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let mut options = Self::default();
         while let [kind, rest @ ..] = bytes {
