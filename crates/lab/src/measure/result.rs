@@ -153,9 +153,13 @@ pub struct Parameter {
 ///             "max_ms": 50.0, "mean_ms": 50.0,
 ///         },
 ///         "retransmissions": {
-///             "timeout": 0, "fast_retransmit": 0, "bundled": 0, "window_probe": 0,
+///             "timeout": 0, "fast_retransmit": 0, "early": 0, "bundled": 0, "window_probe": 0,
+///             "redundant": 0,
 ///         },
-///         "spurious": { "timeout": 0, "fast_retransmit": 0, "bundled": 0, "window_probe": 0 },
+///         "spurious": {
+///             "timeout": 0, "fast_retransmit": 0, "early": 0, "bundled": 0, "window_probe": 0,
+///             "redundant": 0,
+///         },
 ///         "packets": 2,
 ///         "wire_bytes": 240,
 ///         "payload_bytes": 100,
