@@ -82,6 +82,15 @@ impl RtoTimer {
         }
     }
 
+    /// What it was doubled for was no loss: the backoff collapses without a sample.
+    pub fn forget_backoff(&mut self, config: &RtoConfig) {
+        self.rto = match self.rtt {
+            RttEstimator::Unmeasured => config.initial,
+            _ => self.rtt.timeout(config),
+        };
+        self.backoffs = 0;
+    }
+
     /// The timer expired: back off.
     pub fn on_timeout(&mut self, config: &RtoConfig) {
         self.rto = (self.rto * 2).min(config.max);

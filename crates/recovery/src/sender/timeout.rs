@@ -110,6 +110,13 @@ impl<P> LossRecovery<P> {
         is_linear
     }
 
+    /// The peer's window is open again: the probes of it have doubled a timeout that is not theirs
+    /// alone (RFC 9293 §3.8.6.1 has them back off by themselves).
+    pub fn on_window_opened(&mut self, path: u8) {
+        let config = Arc::clone(&self.config);
+        self.path_mut(path).timer.forget_backoff(&config.rto);
+    }
+
     /// Something other than a unit was not answered in time (INIT, HEARTBEAT, …): back off.
     pub fn back_off(&mut self, path: u8) {
         let config = Arc::clone(&self.config);

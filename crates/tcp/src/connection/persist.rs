@@ -44,6 +44,7 @@ impl Connection {
         let state = out.recovery.unit(probe.unit).map(rexmit_recovery::Unit::state);
         if !matches!(state, Some(UnitState::InFlight | UnitState::Lost(_))) {
             out.probe = None;
+            out.recovery.on_window_opened(PATH);
             return;
         }
         let round_trip = out.recovery.timer(PATH).rtt().srtt().unwrap_or_default();
@@ -52,6 +53,9 @@ impl Connection {
         } else if probe.is_refused || cx.now - probe.sent_at >= round_trip {
             let unit = probe.unit;
             out.probe = None;
+            // Nothing but the probe is outstanding, and its timer has its back-off.
+            out.recovery.stop_timer(PATH);
+            out.recovery.on_window_opened(PATH);
             out.recovery.on_probe_refused(unit, &mut cx.tracer());
         }
     }

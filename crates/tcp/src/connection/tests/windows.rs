@@ -105,6 +105,31 @@ fn a_probe_that_is_taken_is_not_repeated() {
     s.at(1150).peer(". 1:1(0) ack 1501");
 }
 
+/// The probes have backed off to 16 s; a loss that follows is not to wait for that.
+#[test]
+fn the_timeout_of_probes_is_not_that_of_data() {
+    let mut s = closed();
+    for at in [1000, 2000, 4000, 8000] {
+        s.at(at).expect(". 1001:1002(1) ack 1");
+        s.at(at + 50).peer(". 1:1(0) ack 1001 win 0").expect_silence();
+    }
+    // What leaves when the window is open is lost.
+    s.at(8100).peer(". 1:1(0) ack 1001 win 5000").expect("P. 1001:1501(500) ack 1");
+    s.at(9100).expect("P. 1001:1501(500) ack 1");
+    s.at(9150).peer(". 1:1(0) ack 1501");
+    // The same with a probe that is taken, which measures nothing (Karn).
+    let mut s = closed();
+    for at in [1000, 2000, 4000, 8000] {
+        s.at(at).expect(". 1001:1002(1) ack 1");
+        if at < 8000 {
+            s.at(at + 50).peer(". 1:1(0) ack 1001 win 0").expect_silence();
+        }
+    }
+    s.at(8050).peer(". 1:1(0) ack 1002").expect("P. 1002:1501(499) ack 1");
+    s.at(9050).expect("P. 1002:1501(499) ack 1");
+    s.at(9100).peer(". 1:1(0) ack 1501");
+}
+
 #[test]
 fn a_fin_alone_probes_a_closed_window() {
     let mut s = Script::established();
