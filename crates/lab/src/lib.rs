@@ -14,6 +14,8 @@ pub mod load;
 pub mod measure;
 pub mod realtime;
 pub mod report;
+pub mod scenario;
+pub mod study;
 pub mod table;
 pub mod timesequence;
 pub mod traffic;

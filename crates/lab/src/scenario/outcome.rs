@@ -1,0 +1,107 @@
+//! What a run has measured, by name.
+//!
+//! Names are `FLOW.WHAT`, with dots; `game.latency.p99` is a quantity, `game.latency` the
+//! distribution that it is of, `game.rto` a series.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What a number is of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Milliseconds.
+    Milliseconds,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Bits per second.
+    BitsPerSecond,
+    /// How many.
+    Count,
+    /// A share, from 0 to 1.
+    Share,
+    /// One thing per another of the same kind.
+    Ratio,
+}
+
+/// A name and what it stands for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Described {
+    /// The name.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// What it is, in a line.
+    pub about: String,
+}
+
+/// Everything that a run of a scenario measures.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Catalogue {
+    /// Single numbers.
+    pub quantities: Vec<Described>,
+    /// Distributions; the unit is that of their values.
+    pub distributions: Vec<Described>,
+    /// Values over time; the unit is that of the values.
+    pub series: Vec<Described>,
+}
+
+/// What one run has measured.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RunOutcome {
+    /// Single numbers. What there was nothing to measure of (the 99th percentile of no message) is
+    /// missing.
+    pub quantities: BTreeMap<String, f64>,
+    /// Distributions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub distributions: BTreeMap<String, Distribution>,
+    /// Values over time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub series: BTreeMap<String, Series>,
+    /// One row per message, if the scenario asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<MessageRow>,
+}
+
+/// A distribution in bounded memory, which can be added to others of its kind.
+///
+/// Ascending values and how often each occurred; values are rounded to a relative precision of one
+/// in a thousand.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Distribution {
+    /// The values, strictly ascending.
+    pub values: Vec<f64>,
+    /// How often each occurred (or its weight, say in bytes).
+    pub counts: Vec<u64>,
+}
+
+/// Values over time.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Series {
+    /// Seconds since the run began, ascending.
+    pub seconds: Vec<f64>,
+    /// The values.
+    pub values: Vec<f64>,
+}
+
+/// One message of a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MessageRow {
+    /// The flow.
+    pub flow: String,
+    /// Its number in the flow.
+    pub message: u64,
+    /// Payload.
+    pub bytes: u32,
+    /// When the application meant to send it, in seconds since the run began.
+    pub intended_s: f64,
+    /// From then to its arrival at the transport of the receiver; `None` if it never arrived.
+    pub transport_ms: Option<f64>,
+    /// From then to its delivery to the application.
+    pub application_ms: Option<f64>,
+    /// How often it left until it had arrived, if that is measured.
+    pub transmissions: Option<u32>,
+}
