@@ -42,7 +42,7 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// Why a data packet was sent.
+/// Why a data unit was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendCause {
@@ -61,6 +61,18 @@ pub enum SendCause {
     /// A copy of what is in flight, sent on purpose with new data; as the cause of a loss: one that
     /// such a copy repaired.
     Redundant,
+}
+
+/// Data units in a packet whose sequence numbers follow each other and that were sent for the same
+/// cause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SentRun {
+    /// The lowest sequence number (unwrapped).
+    pub lowest: u64,
+    /// The highest.
+    pub highest: u64,
+    /// Why they were sent.
+    pub cause: SendCause,
 }
 
 /// What happened.
@@ -87,16 +99,15 @@ pub enum TraceEvent {
         packet: u64,
         /// The path's index.
         path: u8,
-        /// Why it was sent: the cause of the first data unit in it.
-        cause: SendCause,
         /// Data units in it.
         units: u16,
         /// User data in it, in bytes.
         bytes: u32,
-        /// The sequence numbers (unwrapped) in it: lowest and highest of each run, ascending.
-        runs: Vec<(u64, u64)>,
+        /// What is in it, ascending.
+        runs: Vec<SentRun>,
     },
-    /// A packet that left just now also carries copies of data units that are in flight with others.
+    /// The packet told of just before also carries copies ([`SendCause::Redundant`]) of data units
+    /// that are in flight with others.
     CopiesSent {
         /// Its number in the ledger.
         packet: u64,

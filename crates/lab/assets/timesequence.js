@@ -23,23 +23,26 @@ const SHAPES = {
 };
 
 const seconds = (ms) => figure(ms / 1000, 3) + " s";
-const tsns = ([low, high]) => low === high ? `TSN +${low}` : `TSN +${low}\u2026+${high}`;
+const numbers = ([low, high]) => low === high ? `+${low}` : `+${low}\u2026+${high}`;
 
-const touches = ([low, high], runs) => runs.some((run) => run[1] >= low && run[0] <= high);
+const meet = ([low, high]) => (run) => run[1] >= low && run[0] <= high;
+const touches = (range, runs) => runs.some(meet(range));
+/** When and why a packet carried something of the range; nothing if it did not. */
+const carrying = (range, { at_ms, runs }) => runs.filter(meet(range)).slice(0, 1).map((run) => ({ at_ms, cause: run[2] }));
 
 /** Everything that can be pointed at: time, sequence numbers, text. */
 function readings(stall) {
   const sends = stall.sends.map((send) => ({ ms: send.at_ms, range: [send.runs[0][0], send.runs.at(-1)[1]],
-    text: `${send.runs.map(tsns).join(", ")} ${CAUSES[send.cause].text}, ${figure(send.bytes)} B` }));
+    text: `${send.runs.map((run) => `${numbers(run)} ${CAUSES[run[2]].text}`).join(", ")}; ${figure(send.bytes)} B` }));
   const deliveries = stall.deliveries.filter((bar) => bar.sequence).map((bar) => ({
     ms: bar.delivered_ms, range: bar.sequence,
-    text: `message ${bar.message} (${tsns(bar.sequence)}) delivered, ${millis(bar.delivered_ms - bar.intended_ms)} ms after it was meant to be sent` }));
+    text: `message ${bar.message} (${numbers(bar.sequence)}) delivered, ${millis(bar.delivered_ms - bar.intended_ms)} ms after it was meant to be sent` }));
   const acks = stall.acknowledgements.map((ack) => ({ ms: ack.at_ms,
     range: [ack.cumulative, ack.gaps.at(-1)?.[1] ?? ack.cumulative],
-    text: `acknowledged up to ${ack.cumulative < 0 ? "before +0" : "TSN +" + ack.cumulative}` +
-      (ack.gaps.length ? `, and beyond a gap ${ack.gaps.map(tsns).join(", ")}` : "") }));
+    text: `acknowledged up to ${ack.cumulative < 0 ? "before +0" : "+" + ack.cumulative}` +
+      (ack.gaps.length ? `, and beyond a gap ${ack.gaps.map(numbers).join(", ")}` : "") }));
   const expiries = stall.expiries.map((expiry) => ({ ms: expiry.at_ms, range: null,
-    text: `T3-rtx expired; the timeout is now ${millis(expiry.rto_ms)} ms` }));
+    text: `the retransmission timer expired; the timeout is now ${millis(expiry.rto_ms)} ms` }));
   return [...sends, ...deliveries, ...acks, ...expiries].sort((a, b) => a.ms - b.ms);
 }
 
@@ -48,13 +51,13 @@ function painter(u) {
   const { ctx } = u;
   const ratio = uPlot.pxRatio;
   const x = (ms) => u.valToPos(ms / 1000, "x", true);
-  const y = (tsn) => u.valToPos(tsn, "y", true);
+  const y = (number) => u.valToPos(number, "y", true);
   // Where sequence numbers are dense, marks shrink before they run into each other.
   const apart = Math.abs(y(0) - y(1)) / ratio;
   const size = ratio * Math.min(1, Math.max(0.5, apart / 11));
-  const shape = (name, ms, tsn, paint, scale = size) => {
+  const shape = (name, ms, number, paint, scale = size) => {
     ctx.save();
-    ctx.translate(x(ms), y(tsn));
+    ctx.translate(x(ms), y(number));
     ctx.scale(scale, scale);
     paint(new Path2D(SHAPES[name]));
     ctx.restore();
@@ -124,8 +127,8 @@ function paintExpiries(p, stall) {
     p.line([[x, p.box.top], [x, p.box.top + p.box.height]], { stroke: colour("timeout"), width: 1, dash: [3, 3] });
     if (x < free) continue;
     p.ctx.fillStyle = colour("timeout");
-    p.ctx.fillText("T3", x + 4 * p.ratio, p.box.top + 2 * p.ratio);
-    free = x + 22 * p.ratio;
+    p.ctx.fillText("RTO", x + 4 * p.ratio, p.box.top + 2 * p.ratio);
+    free = x + 32 * p.ratio;
   }
 }
 
@@ -152,13 +155,13 @@ function paintAcknowledgements(p, stall) {
 
 function paintPackets(p, stall) {
   for (const send of stall.sends) {
-    const fill = colour(CAUSES[send.cause].colour);
-    for (const [low, high] of send.runs) {
+    for (const [low, high, cause] of send.runs) {
+      const fill = colour(CAUSES[cause].colour);
       if (high > low) {
         p.line([[p.x(send.at_ms), p.y(low)], [p.x(send.at_ms), p.y(high)]], { stroke: fill, width: 2 });
       }
-      for (const tsn of high > low ? [low, high] : [low]) {
-        p.shape(send.cause, send.at_ms, tsn, (path) => { p.ctx.fillStyle = fill; p.ctx.fill(path); });
+      for (const number of high > low ? [low, high] : [low]) {
+        p.shape(cause, send.at_ms, number, (path) => { p.ctx.fillStyle = fill; p.ctx.fill(path); });
       }
     }
   }
@@ -178,12 +181,12 @@ function paintPackets(p, stall) {
 function paintOwnPackets(p, stall) {
   const own = stall.message.sequence;
   if (!own) return;
-  for (const send of stall.sends.filter(({ runs }) => touches(own, runs))) {
-    p.shape(send.cause, send.at_ms, own[0], (path) => {
+  for (const { at_ms, cause } of stall.sends.flatMap((send) => carrying(own, send))) {
+    p.shape(cause, at_ms, own[0], (path) => {
       p.ctx.lineWidth = 3;
       p.ctx.lineJoin = "round";
       p.ctx.strokeStyle = colour("paper");
-      p.ctx.fillStyle = colour(CAUSES[send.cause].colour);
+      p.ctx.fillStyle = colour(CAUSES[cause].colour);
       p.ctx.stroke(path);
       p.ctx.fill(path);
     }, p.ratio);
@@ -283,7 +286,7 @@ const listed = (words) => words.length < 2 ? words.join("") : words.slice(0, -1)
 function story({ message, sends, deliveries }) {
   if (!message.sequence) return "";
   const since = (ms) => millis(ms - message.intended_ms) + " ms";
-  const own = sends.filter(({ runs, at_ms }) => touches(message.sequence, runs) && at_ms <= message.delivered_ms);
+  const own = sends.flatMap((send) => carrying(message.sequence, send)).filter(({ at_ms }) => at_ms <= message.delivered_ms);
   const first = own.find((send) => send.cause === "new");
   const again = own.filter((send) => send.cause !== "new").map((send) => `${since(send.at_ms)} (${AGAIN[send.cause]})`);
   const sentences = [];
@@ -308,7 +311,7 @@ function stallArticle(run, index) {
   const found = element("p", { class: "found" }, `Message ${figure(message.message)} of association ${stall.connection}, stream ${message.stream}, waited `,
     element("b", {}, millis(message.delivered_ms - message.intended_ms) + " ms"),
     ` and was delivered at ${seconds(message.delivered_ms)}.` + story(stall) + (stall.is_cut ? " Too many marks to draw; the last are left out." : ""));
-  const title = element("p", { class: "axis-title" }, `TSN, counted from ${figure(stall.base)}`);
+  const title = element("p", { class: "axis-title" }, `sequence number (SCTP: TSN, TCP: segment), counted from ${figure(stall.base)}`);
   const container = element("div", { class: "chart stall" });
   const reading = element("p", { class: "reading", "aria-live": "polite" });
   const tools = element("div");
@@ -326,13 +329,13 @@ function buildKey() {
   const glyph = (...children) => svg("svg", { width: 18, height: 18, viewBox: "-9 -9 18 18", "aria-hidden": "true" }, ...children);
   const mark = (name) => glyph(svg("path", { d: SHAPES[name], style: `fill: var(--${CAUSES[name].colour})` }));
   const stroke = (d, name, extra = "") => glyph(svg("path", { d, style: `fill: none; stroke: var(--${name}); stroke-width: 1.75; ${extra}` }));
-  const occurring = new Set(REPORT.runs.flatMap((run) => run.worst_stall?.sends ?? []).map((send) => send.cause));
+  const occurring = new Set(REPORT.runs.flatMap((run) => run.worst_stall?.sends ?? []).flatMap((send) => send.runs.map((run) => run[2])));
   const entries = [
     ...Object.keys(CAUSES).filter((cause) => occurring.has(cause)).map((cause) => [mark(cause), CAUSES[cause].text]),
     [stroke("M-8 5 L0 5 L0 -4 L8 -4", "ack"), "cumulative acknowledgement"],
     [stroke("M0 -7 L0 7", "ack", "stroke-width: 2.5"), "gap acknowledgement"],
     [stroke(SHAPES.delivery, "ack"), "delivered"],
-    [stroke("M0 -9 L0 9", "timeout", "stroke-dasharray: 3 3"), "T3-rtx expired"],
+    [stroke("M0 -9 L0 9", "timeout", "stroke-dasharray: 3 3"), "retransmission timer expired"],
     [glyph(svg("rect", { x: -9, y: -6, width: 18, height: 12, style: "fill: var(--wait)" })), "the wait"],
   ];
   document.getElementById("key").append(...entries.map(([sign, text]) => element("li", {}, sign, text)));

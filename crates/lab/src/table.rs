@@ -70,11 +70,12 @@ fn millis(duration: Duration) -> String {
 fn legend(comparison: &Comparison) -> String {
     let mut legend = String::from(
         "p50 … max: delivery latency in ms, from the intended sending. timeout … probe: data\n\
-         chunks sent again, by cause. spurious: those of them that were needless.\n\
+         units (chunks, segments) sent again, by cause. spurious: those of them that were needless.\n\
          wire B/B: bytes on the wire per byte of payload.\n",
     );
     if comparison.runs.iter().any(|run| run.retransmissions.redundant > 0) {
-        legend.push_str("copies: chunks in flight, sent once more beside new ones on purpose.\n");
+        legend
+            .push_str("copies: data units in flight, sent once more beside new ones on purpose.\n");
     }
     for run in comparison.runs.iter().filter(|run| run.undelivered > 0) {
         legend.push_str(&format!(

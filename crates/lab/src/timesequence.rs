@@ -1,7 +1,8 @@
 //! The time-sequence graph of the worst stall: what the sender did, heard and waited for around the
 //! message with the highest latency of a run.
 //!
-//! Time runs to the right and sequence numbers (TSNs) upwards. Times are milliseconds since the run
+//! Time runs to the right and sequence numbers upwards: SCTP's TSNs, of TCP the numbers of segments
+//! as they first left. Times are milliseconds since the run
 //! began; sequence numbers are offsets from the lowest one drawn, whose value on the wire is
 //! [`TimeSequence::base`].
 
@@ -28,7 +29,7 @@ pub struct TimeSequence {
     pub from_ms: f64,
     /// Where it ends.
     pub until_ms: f64,
-    /// The sequence number of offset 0 as on the wire (modulo 2³²).
+    /// The sequence number of offset 0 modulo 2³²: SCTP's as on the wire.
     pub base: u32,
     /// Packets with data.
     pub sends: Vec<Send>,
@@ -37,7 +38,7 @@ pub struct TimeSequence {
     pub acknowledgements: Vec<Acknowledgement>,
     /// Messages of the association whose delivery lies in the window.
     pub deliveries: Vec<Bar>,
-    /// Expiries of the retransmission timer (T3-rtx).
+    /// Expiries of the retransmission timer.
     pub expiries: Vec<Expiry>,
     /// Whether there were more than [`MARK_LIMIT`] marks of a kind.
     pub is_cut: bool,
@@ -63,11 +64,11 @@ pub struct Bar {
 pub struct Send {
     /// When.
     pub at_ms: f64,
-    /// The sequence numbers in it, as pairs of lowest and highest.
-    pub runs: Vec<(u32, u32)>,
-    /// Why.
-    pub cause: SendCause,
-    /// User data in it, in bytes.
+    /// Its number in the association.
+    pub packet: u64,
+    /// What is in it: lowest and highest sequence number of each run, and why it was sent.
+    pub runs: Vec<(u32, u32, SendCause)>,
+    /// User data in it, without what was copied on purpose, in bytes.
     pub bytes: u32,
 }
 
@@ -120,9 +121,14 @@ impl TimeSequence {
     fn mark(&mut self, scale: &Scale<'_>, event: &TimedEvent) {
         let at_ms = scale.window.millis(event.at);
         let is_kept = match &event.event {
-            TraceEvent::PacketSent { cause, bytes, runs, .. } => {
-                let runs = runs.iter().map(|&run| scale.offsets(run)).collect();
-                push(&mut self.sends, Send { at_ms, runs, cause: *cause, bytes: *bytes })
+            &TraceEvent::PacketSent { packet, bytes, ref runs, .. } => {
+                let offset = |number| scale.offset(number);
+                let runs = runs.iter().map(|r| (offset(r.lowest), offset(r.highest), r.cause));
+                push(&mut self.sends, Send { at_ms, packet, runs: runs.collect(), bytes })
+            }
+            TraceEvent::CopiesSent { packet, runs, .. } => {
+                self.add_copies(*packet, runs.iter().map(|&run| scale.offsets(run)));
+                true
             }
             TraceEvent::AckReceived { cumulative, gaps } => {
                 push(&mut self.acknowledgements, scale.acknowledgement(at_ms, *cumulative, gaps))
@@ -133,6 +139,15 @@ impl TimeSequence {
             _ => true,
         };
         self.is_cut |= !is_kept;
+    }
+
+    /// Copies travel with the packet told of just before, in front of what is new in it.
+    fn add_copies(&mut self, packet: u64, runs: impl Iterator<Item = (u32, u32)>) {
+        // It is not there if it was one too many.
+        if let Some(send) = self.sends.last_mut().filter(|send| send.packet == packet) {
+            let copies = runs.map(|(first, last)| (first, last, SendCause::Redundant));
+            send.runs.splice(..0, copies);
+        }
     }
 
     /// The line of the cumulative acknowledgement starts where it was when the window opened.
@@ -210,12 +225,10 @@ impl Window {
     }
 
     fn lowest_sequence(&self, events: &[TimedEvent]) -> Option<u64> {
-        let sequences = self.events(events).filter_map(|event| {
-            if let TraceEvent::PacketSent { runs, .. } = &event.event {
-                runs.first().map(|run| run.0)
-            } else {
-                None
-            }
+        let sequences = self.events(events).filter_map(|event| match &event.event {
+            TraceEvent::PacketSent { runs, .. } => runs.first().map(|run| run.lowest),
+            TraceEvent::CopiesSent { runs, .. } => runs.first().map(|run| run.0),
+            _ => None,
         });
         sequences.min()
     }
@@ -282,6 +295,8 @@ impl Scale<'_> {
 
 #[cfg(test)]
 mod tests {
+    use rexmit_core::trace::SentRun;
+
     use super::*;
     use crate::measure::Recording;
 
@@ -308,9 +323,8 @@ mod tests {
     }
 
     fn sent(ms: u64, association: u32, tsn: u64, cause: SendCause) -> TimedEvent {
-        let runs = vec![(tsn, tsn)];
-        let sent =
-            TraceEvent::PacketSent { packet: tsn, path: 0, cause, units: 1, bytes: 100, runs };
+        let runs = vec![SentRun { lowest: tsn, highest: tsn, cause }];
+        let sent = TraceEvent::PacketSent { packet: tsn, path: 0, units: 1, bytes: 100, runs };
         event(ms, association, sent)
     }
 
@@ -364,13 +378,13 @@ mod tests {
         assert_eq!((graph.message.intended_ms, graph.message.delivered_ms), (10_000.0, 11_050.0));
         assert_eq!((graph.from_ms, graph.until_ms), (9737.5, 11_312.5));
         assert_eq!(graph.base, u32::MAX);
-        let sends: Vec<_> = graph.sends.iter().map(|s| (s.at_ms, s.runs[0], s.cause)).collect();
+        let sends: Vec<_> = graph.sends.iter().map(|s| (s.at_ms, s.runs[0])).collect();
         assert_eq!(
             sends,
             [
-                (10_000.0, (0, 0), SendCause::New),
-                (10_500.0, (1, 1), SendCause::New),
-                (11_000.0, (0, 0), SendCause::Timeout),
+                (10_000.0, (0, 0, SendCause::New)),
+                (10_500.0, (1, 1, SendCause::New)),
+                (11_000.0, (0, 0, SendCause::Timeout)),
             ]
         );
         assert_eq!(graph.expiries, [Expiry { at_ms: 11_000.0, rto_ms: 2000.0 }]);
@@ -390,6 +404,28 @@ mod tests {
         assert_eq!(
             acks,
             [(9737.5, -1, &[][..]), (10_600.0, -1, &[(1, 1)][..]), (11_100.0, 1, &[][..]),]
+        );
+    }
+
+    /// Those of a packet that is not the one before are of none that is drawn.
+    #[test]
+    fn copies_are_drawn_with_the_packet_that_they_travel_in() {
+        let mut run = stalled_run();
+        let copies = |packet| {
+            event(
+                20_500,
+                1,
+                TraceEvent::CopiesSent { packet, path: 0, runs: vec![(BASE, BASE + 1)] },
+            )
+        };
+        run.trace.events.splice(8..8, [copies(BASE + 2), copies(BASE + 9)]);
+        let graph = TimeSequence::of_worst_stall(&run).unwrap();
+        assert_eq!(graph.base, BASE as u32, "a copy is the lowest that is drawn");
+        let runs: Vec<_> = graph.sends.iter().map(|send| send.runs.as_slice()).collect();
+        let new = |n| (n, n, SendCause::New);
+        assert_eq!(
+            runs,
+            [&[new(1)][..], &[(0, 1, SendCause::Redundant), new(2)], &[(1, 1, SendCause::Timeout)],]
         );
     }
 

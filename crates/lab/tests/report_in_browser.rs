@@ -100,6 +100,10 @@ fn charts_draw_and_the_filter_hides_a_profile_everywhere() {
         // A packet is a bar of 4 by 12 pixels, whose edges are smoothed.
         assert!(of("packets") > 0 && of("sends") >= 24 * of("packets"), "{found}");
     }
+    let key = found["key"].as_array().unwrap();
+    assert!(key.contains(&"copied on purpose".into()), "{found}");
+    let copy = found["copy"].as_str().unwrap();
+    assert!(copy.contains(" copied on purpose, +") && copy.contains(" sent first; "), "{found}");
     // Half of the window holds fewer packets, the whole again as many (give or take the smoothing).
     let zoom = pixels(&found["zoom"]);
     assert!(zoom[1] < zoom[0] * 9 / 10, "{found}");

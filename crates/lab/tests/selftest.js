@@ -27,11 +27,14 @@
     await settle();
     found.rows = rows();
     found.curves = curves();
-    const first = (run) => run.worst_stall.sends.filter((send) => send.cause === "new").length;
+    const first = (run) => run.worst_stall.sends.filter(({ runs }) => runs.some((run) => run[2] === "new")).length;
     found.stalls = only(".stall canvas").map((canvas, at) => ({
       packets: first(REPORT.runs[at]),
       timeouts: painted(canvas, "timeout"), acks: painted(canvas, "ack"), sends: painted(canvas, "ink"),
     }));
+    found.key = only("#key li").map((entry) => entry.textContent);
+    const { at_ms } = REPORT.runs.at(-1).worst_stall.sends.find(({ runs }) => runs[0][2] === "redundant");
+    found.copy = readings(REPORT.runs.at(-1).worst_stall).find((mark) => mark.ms === at_ms).text;
     press("latency on a linear axis");
     await settle();
     found.linearCurves = curves();

@@ -3,7 +3,7 @@
 //! - [`path`]: what one direction of a path does to packets, as a pure function of time, packet
 //!   and seed. It stands alone, so that the real-time emulator uses the very same.
 //! - [`network`]: the simulator: hosts that run any [`Machine`](rexmit_core::Machine), routers,
-//!   links, captures, statistics.
+//!   links, captures, observers, statistics.
 //! - [`capture`]: packets as files for Wireshark. It stands alone too.
 //! - [`traffic`]: traces of what applications sent, from files and captures.
 //! - [`source`]: what sends: constant and variable rates, web clients, models of applications;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rexmit_core::{Instant, Machine, Route, Seed};
-use rexmit_netsim::network::{Network, PointToPoint};
+use rexmit_netsim::network::{Network, ObservedPacket, PacketObserver, PacketStep, PointToPoint};
 use rexmit_netsim::path::{PathConfig, PathModel};
 use rexmit_netsim::source::{
     self, Application, Bursts, ConstantRate, UdpSender, UdpSink, VariableRate, WebClient,
@@ -63,13 +63,29 @@ impl Machine for Source {
     }
 }
 
+#[derive(Default)]
+struct Counting(u64);
+
+impl PacketObserver for Counting {
+    fn observe(&mut self, _: Instant, packet: &ObservedPacket<'_>, _: PacketStep) {
+        self.0 += packet.bytes.len() as u64;
+    }
+}
+
+/// Whether an observer looks or not.
 #[test]
 fn carrying_a_packet_through_the_simulator_allocates_nothing() {
+    carry(|_| {});
+    carry(|network| network.add_observer(Counting::default()));
+}
+
+fn carry(set_up: impl Fn(&mut Network<Source>)) {
     let route = PointToPoint::route();
     let machines =
         [route, route.reversed()].map(|route| Source { route, next: Instant::ZERO, is_due: false });
     let mut network = Network::new(&Seed::from_u64(1));
     PointToPoint::build(&mut network, machines, &PATH.parse().unwrap()).unwrap();
+    set_up(&mut network);
     let mut run = |end| network.run_until(Instant::from_millis(end), |_, _| {}).unwrap();
     // Long enough that the most packets that are ever under way have been.
     run(60_000);

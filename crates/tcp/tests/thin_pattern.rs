@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rexmit_core::trace::{SendCause, TraceEvent, TraceSink};
+use rexmit_core::trace::{SendCause, SentRun, TraceEvent, TraceSink};
 use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_tcp::recovery::{RecoveryConfig, ThinConfig};
 use rexmit_tcp::wire::Segment;
@@ -35,23 +35,25 @@ type Told = (u64, &'static str);
 
 impl TraceSink for Copies {
     fn record(&mut self, now: Instant, _: u32, event: &TraceEvent) {
-        let (runs, cause) = match event {
-            TraceEvent::PacketSent { runs, cause, .. } => (runs, *cause),
-            TraceEvent::CopiesSent { runs, .. } => (runs, SendCause::Redundant),
+        let of_run = |run: &SentRun| (run.lowest, run.highest, run.cause);
+        let as_copies = |&(from, to): &(u64, u64)| (from, to, SendCause::Redundant);
+        let runs: Vec<_> = match event {
+            TraceEvent::PacketSent { runs, .. } => runs.iter().map(of_run).collect(),
+            TraceEvent::CopiesSent { runs, .. } => runs.iter().map(as_copies).collect(),
             _ => return,
         };
         let mut copies = self.0.lock().expect("one thread");
-        for message in runs.iter().flat_map(|&(from, to)| from..=to) {
-            let known = copies.entry(message).or_default();
-            // Only the first of a segment is told with its cause; others went with it.
+        let each = runs.iter().flat_map(|&(from, to, cause)| (from..=to).map(move |n| (n, cause)));
+        for (message, cause) in each {
             let word = match cause {
-                _ if known.is_empty() => "new",
+                SendCause::New => "new",
                 SendCause::Redundant => "copy",
-                _ if message > runs[0].0 => "with",
+                SendCause::Bundled => "with",
                 SendCause::Timeout => "timeout",
                 SendCause::FastRetransmit => "fast",
                 other => panic!("{other:?}?"),
             };
+            let known = copies.entry(message).or_default();
             known.push((now.as_nanos() / 1_000_000, word));
         }
     }

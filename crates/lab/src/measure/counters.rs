@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Counts of one run, all associations together.
 ///
-/// What was sent again comes from the statistics of the senders, which know it per data unit; their
-/// traces tell of packets, and of a packet only the cause of its first unit.
+/// What was sent again comes from the statistics of the senders, which count it however long the run;
+/// of their traces only the beginning may be kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Data units sent again.

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
-use rexmit_core::trace::{SendCause, TraceEvent};
+use rexmit_core::trace::{SendCause, SentRun, TraceEvent};
 use rexmit_core::{Instant, Rng, Seed};
 use rexmit_lab::measure::{Comparison, Counters, MessageRecord, Recorder, Run};
 
@@ -23,6 +23,7 @@ struct Sketch {
     rto_min: Duration,
     is_linear: bool,
     missing_reports: u32,
+    copies_what_is_in_flight: bool,
 }
 
 const SKETCHES: [Sketch; 3] = [
@@ -32,6 +33,7 @@ const SKETCHES: [Sketch; 3] = [
         rto_min: Duration::from_secs(1),
         is_linear: false,
         missing_reports: 3,
+        copies_what_is_in_flight: false,
     },
     Sketch {
         profile: "freebsd-efr",
@@ -39,6 +41,7 @@ const SKETCHES: [Sketch; 3] = [
         rto_min: Duration::from_secs(1),
         is_linear: false,
         missing_reports: 2,
+        copies_what_is_in_flight: false,
     },
     Sketch {
         profile: "thin",
@@ -46,6 +49,7 @@ const SKETCHES: [Sketch; 3] = [
         rto_min: Duration::from_millis(200),
         is_linear: true,
         missing_reports: 1,
+        copies_what_is_in_flight: true,
     },
 ];
 
@@ -191,8 +195,16 @@ impl<'a> Stream<'a> {
         self.outstanding.insert(message, Outstanding { missing: 0, was_lost, is_repeated });
         self.records[usize::try_from(message).unwrap()].transmissions =
             self.records[usize::try_from(message).unwrap()].transmissions.map(|n| n + 1);
-        let (runs, bytes) = (vec![(tsn, tsn)], PAYLOAD_BYTES);
-        self.tell(TraceEvent::PacketSent { packet, path: 0, cause, units: 1, bytes, runs });
+        let runs = vec![SentRun { lowest: tsn, highest: tsn, cause }];
+        self.tell(TraceEvent::PacketSent { packet, path: 0, units: 1, bytes: PAYLOAD_BYTES, runs });
+        // For the picture only: these copies repair nothing.
+        if self.sketch.copies_what_is_in_flight
+            && cause == SendCause::New
+            && self.outstanding.contains_key(&message.wrapping_sub(1))
+        {
+            let runs = vec![(tsn - 1, tsn - 1)];
+            self.tell(TraceEvent::CopiesSent { packet, path: 0, runs });
+        }
         if !was_lost {
             let queued = Duration::from_micros(self.rng.below(6_000));
             let spike = Duration::from_millis(if is_slow { 260 } else { 0 });

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::agenda::Agenda;
 use super::link::LinkEnd;
+use super::observer::Observers;
 use super::packets::PacketStore;
 use super::routing::{Attachment, Edge, Map, Routes};
 use super::tap::Taps;
@@ -63,6 +64,8 @@ impl<M: Machine> Network<M> {
             packets: PacketStore::default(),
             touched: Vec::new(),
             taps: Taps::default(),
+            observers: Observers::default(),
+            next_packet: 0,
             step_limit: STEP_LIMIT,
             is_stopped: false,
             stats: NetworkStats::default(),

@@ -1,9 +1,11 @@
 //! The way of a packet: from a host onto a link, over routers, to a host.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use rexmit_core::{Machine, Route};
 
+use super::link::direction_of;
+use super::observer::{DropCause, PacketId, PacketStep};
 use super::packets::{Packet, Slot};
 use super::routing::Target;
 use super::{Event, HostId, Network, tap};
@@ -31,23 +33,33 @@ impl<M: Machine> Network<M> {
     pub(super) fn send(&mut self, host: HostId, route: Route, bytes: Vec<u8>) {
         let way = self.way_out(host, route).filter(|_| bytes.len() <= MAX_PAYLOAD);
         let sender = &mut self.hosts[host.0 as usize];
+        let id = PacketId(self.next_packet);
+        self.next_packet += 1;
+        let mut packet = Packet {
+            id,
+            bytes,
+            source: route.local,
+            destination: route.remote,
+            target: None,
+            number: 0,
+            ip_protocol: sender.ip_protocol,
+            hop_limit: HOP_LIMIT,
+            is_damaged: false,
+        };
         let Some(way) = way else {
             sender.stats.unsendable += 1;
-            self.packets.recycle(bytes);
+            self.observers.tell(self.now, &packet, || PacketStep::Sent { host });
+            let dropped = || PacketStep::Dropped(DropCause::Unsendable);
+            self.observers.tell(self.now, &packet, dropped);
+            self.packets.recycle(packet.bytes);
             return;
         };
         sender.last_way = Some(way);
         sender.stats.packets_out += 1;
-        sender.stats.bytes_out += bytes.len() as u64;
-        let packet = Packet {
-            bytes,
-            source: SocketAddr::new(way.source, route.local.port()),
-            destination: route.remote,
-            target: way.target,
-            number: 0,
-            ip_protocol: sender.ip_protocol,
-            hop_limit: HOP_LIMIT,
-        };
+        sender.stats.bytes_out += packet.bytes.len() as u64;
+        packet.source.set_ip(way.source);
+        packet.target = way.target;
+        self.observers.tell(self.now, &packet, || PacketStep::Sent { host });
         self.taps.record(&sender.taps, self.now, &packet, tap::Sight::Outbound);
         let slot = self.packets.insert(packet);
         self.enter(way.out, slot);
@@ -78,7 +90,10 @@ impl<M: Machine> Network<M> {
         match outcome.fate {
             Fate::Passed => self.schedule_arrivals(link, slot, &outcome),
             Fate::Held => end.held.push((outcome.packet, slot)),
-            Fate::Lost(_) => self.packets.discard(slot),
+            Fate::Lost(cause) => {
+                let (link, direction) = direction_of(link);
+                self.drop(slot, DropCause::Link { link, direction, cause });
+            }
         }
     }
 
@@ -96,9 +111,14 @@ impl<M: Machine> Network<M> {
             // A copy follows right after its original.
             if outcome.deliveries.get(place + 1).is_some_and(|next| next.is_copy) {
                 copy = Some(self.packets.copy(slot));
+                let (link, direction) = direction_of(link);
+                let doubled = || PacketStep::Doubled { link, direction };
+                self.observers.tell(self.now, self.packets.packet(slot), doubled);
             }
             if let Some(corruption) = delivery.corruption {
-                corruption.apply(&mut self.packets.packet_mut(slot).bytes);
+                let packet = self.packets.packet_mut(slot);
+                corruption.apply(&mut packet.bytes);
+                packet.is_damaged = true;
             }
             let event = Event::Arrival { link: link as u32, packet: slot };
             self.agenda.schedule_in_lane(link, delivery.at, event);
@@ -120,12 +140,13 @@ impl<M: Machine> Network<M> {
         let host = &mut self.hosts[id.0 as usize];
         if !host.has_address(packet.destination.ip()) {
             host.stats.misdelivered += 1;
-            self.packets.discard(slot);
+            self.drop(slot, DropCause::Misdelivered);
             return None;
         }
         host.stats.packets_in += 1;
         host.stats.bytes_in += packet.bytes.len() as u64;
         self.taps.record(&host.taps, self.now, packet, tap::Sight::Inbound);
+        self.observers.tell(self.now, packet, || PacketStep::Received { host: id });
         Some(id)
     }
 
@@ -135,7 +156,7 @@ impl<M: Machine> Network<M> {
         packet.hop_limit -= 1;
         if packet.hop_limit == 0 {
             self.stats.hop_limit_exceeded += 1;
-            self.packets.discard(slot);
+            self.drop(slot, DropCause::HopLimit);
             return;
         }
         let ends = [packet.source.ip(), packet.destination.ip()];
@@ -146,7 +167,14 @@ impl<M: Machine> Network<M> {
             self.enter(out, slot);
         } else {
             self.stats.no_route += 1;
-            self.packets.discard(slot);
+            self.drop(slot, DropCause::NoRoute);
         }
+    }
+
+    /// A packet ends on the way.
+    fn drop(&mut self, slot: Slot, cause: DropCause) {
+        let packet = self.packets.packet(slot);
+        self.observers.tell(self.now, packet, || PacketStep::Dropped(cause));
+        self.packets.discard(slot);
     }
 }

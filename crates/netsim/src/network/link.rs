@@ -27,6 +27,12 @@ impl LinkId {
     }
 }
 
+/// The direction that has this place among all link ends.
+pub(super) const fn direction_of(end: usize) -> (LinkId, Direction) {
+    let direction = if end.is_multiple_of(2) { Direction::Forward } else { Direction::Backward };
+    (LinkId((end / 2) as u32), direction)
+}
+
 impl LinkEnd {
     pub(super) fn new(from: NodeId, to: NodeId, path: PathModel) -> Self {
         Self {

@@ -17,6 +17,7 @@ mod deadlines;
 mod dual_dumbbell;
 mod forward;
 mod link;
+mod observer;
 mod packets;
 mod routing;
 mod run;
@@ -32,6 +33,7 @@ use rexmit_core::{Instant, Machine, Seed};
 use self::agenda::Agenda;
 use self::app::Call;
 use self::link::LinkEnd;
+use self::observer::Observers;
 use self::packets::{PacketStore, Slot};
 use self::routing::{Attachment, Routes};
 use self::tap::Taps;
@@ -41,6 +43,7 @@ use crate::path::PathModel;
 pub use app::{Context, Occurrence};
 pub use build::BuildError;
 pub use dual_dumbbell::{DualDumbbell, DumbbellPaths};
+pub use observer::{DropCause, ObservedPacket, PacketId, PacketObserver, PacketStep};
 pub use run::Livelock;
 pub use stats::{HostStats, LinkStats, NetworkStats};
 pub use tap::{SharedBuffer, TapId, TapPoint};
@@ -134,6 +137,9 @@ pub struct Network<M: Machine> {
     /// Hosts whose machine was touched from outside.
     touched: Vec<HostId>,
     taps: Taps,
+    observers: Observers,
+    /// Packets that hosts have sent.
+    next_packet: u64,
     step_limit: u32,
     is_stopped: bool,
     stats: NetworkStats,

@@ -2,11 +2,14 @@
 
 use std::net::SocketAddr;
 
+use super::observer::PacketId;
 use super::routing::Target;
 
 /// A packet between two hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Packet {
+    /// Its number in the network.
+    pub(super) id: PacketId,
     pub(super) bytes: Vec<u8>,
     pub(super) source: SocketAddr,
     pub(super) destination: SocketAddr,
@@ -18,6 +21,8 @@ pub(super) struct Packet {
     pub(super) ip_protocol: u8,
     /// Links it may still take.
     pub(super) hop_limit: u8,
+    /// A bit of it was flipped on the way.
+    pub(super) is_damaged: bool,
 }
 
 impl Packet {

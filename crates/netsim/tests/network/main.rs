@@ -3,6 +3,7 @@
 mod behaviour;
 mod determinism;
 mod machines;
+mod observers;
 mod routes;
 mod taps;
 mod topologies;

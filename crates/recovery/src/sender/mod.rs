@@ -62,6 +62,8 @@ pub struct Unit<P> {
     path: u8,
     group: u8,
     packet: PacketNumber,
+    /// Why it left with it.
+    cause: SendCause,
     transmissions: u16,
     /// Had its fast retransmit: ineligible for another (RFC 9260 §7.2.4 rule 5).
     fast_retransmitted: bool,

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use rexmit_core::Instant;
-use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
+use rexmit_core::trace::{SendCause, SentRun, TraceEvent, Tracer};
 
 use super::{LossRecovery, Unit, UnitState};
 use crate::ledger::Fate;
@@ -107,6 +107,7 @@ impl<P> LossRecovery<P> {
             path,
             group,
             packet,
+            cause: SendCause::New,
             transmissions: 1,
             fast_retransmitted: false,
             is_copied: false,
@@ -132,6 +133,7 @@ impl<P> LossRecovery<P> {
             path: 0,
             group: 0,
             packet: self.ledger.next_number(),
+            cause: SendCause::New,
             transmissions: 0,
             fast_retransmitted: false,
             is_copied: false,
@@ -176,6 +178,7 @@ impl<P> LossRecovery<P> {
             && self.acknowledged.max().is_some_and(|max| unit < max);
         let u = self.unit_mut(unit)?;
         u.packet = packet;
+        u.cause = cause;
         u.path = path;
         u.state = UnitState::InFlight;
         u.transmissions = u.transmissions.saturating_add(1);
@@ -255,7 +258,6 @@ impl<P> LossRecovery<P> {
             TraceEvent::PacketSent {
                 packet: number.0,
                 path: open.path,
-                cause: packet.cause,
                 units: packet.units,
                 bytes: packet.bytes,
                 runs: self.runs_in(number, packet.lowest..=packet.highest),
@@ -267,13 +269,17 @@ impl<P> LossRecovery<P> {
         true
     }
 
-    /// The units of a packet that has just been built, as runs of consecutive numbers.
-    fn runs_in(&self, packet: PacketNumber, range: RangeInclusive<u64>) -> Vec<(u64, u64)> {
-        let mut runs: Vec<(u64, u64)> = Vec::new();
-        for unit in range.filter(|&unit| self.unit(unit).is_some_and(|u| u.packet == packet)) {
+    /// The units of a packet that has just been built, as runs of consecutive numbers and one cause.
+    fn runs_in(&self, packet: PacketNumber, range: RangeInclusive<u64>) -> Vec<SentRun> {
+        let mut runs: Vec<SentRun> = Vec::new();
+        for number in range {
+            let unit = self.unit(number).filter(|unit| unit.packet == packet);
+            let Some(cause) = unit.map(|unit| unit.cause) else { continue };
             match runs.last_mut() {
-                Some((_, last)) if *last + 1 == unit => *last = unit,
-                _ => runs.push((unit, unit)),
+                Some(run) if run.highest + 1 == number && run.cause == cause => {
+                    run.highest = number;
+                }
+                _ => runs.push(SentRun { lowest: number, highest: number, cause }),
             }
         }
         runs
@@ -290,7 +296,7 @@ mod tests {
     use super::*;
     use crate::TimeoutKind;
 
-    struct Runs(mpsc::Sender<Vec<(u64, u64)>>);
+    struct Runs(mpsc::Sender<Vec<SentRun>>);
 
     impl TraceSink for Runs {
         fn record(&mut self, _: Instant, _: u32, event: &TraceEvent) {
@@ -301,7 +307,8 @@ mod tests {
     }
 
     #[test]
-    fn the_trace_tells_exactly_which_units_a_packet_carries() {
+    fn the_trace_tells_exactly_which_units_a_packet_carries_and_why() {
+        use SendCause::{Bundled, New, Timeout};
         let (runs, traced) = mpsc::channel();
         let mut sink = Runs(runs);
         let now = Instant::ZERO;
@@ -315,7 +322,7 @@ mod tests {
             }
             assert!(sender.end_packet(now, &mut tracer));
         }
-        // 11 arrived; the rest is repeated in one packet.
+        // 11 arrived; the rest is repeated in one packet, 13 once more in the next with a new one.
         sender.on_ack(now, (9, [(11, 11)].into_iter()), &mut tracer, drop).unwrap();
         sender.on_timeout(0, TimeoutKind::Loss, &mut tracer);
         sender.begin_packet(0);
@@ -323,8 +330,21 @@ mod tests {
             sender.resend(now, unit).unwrap();
         }
         assert!(sender.end_packet(now, &mut tracer));
-        let traced: Vec<_> = traced.try_iter().collect();
-        let expected = [vec![(10, 10)], vec![(11, 11)], vec![(12, 13)], vec![(10, 10), (12, 13)]];
+        sender.begin_packet(0);
+        sender.resend(now, 13).unwrap();
+        sender.send_new(now, 100, 100, ());
+        assert!(sender.end_packet(now, &mut tracer));
+        let traced: Vec<Vec<_>> = traced
+            .try_iter()
+            .map(|runs| runs.iter().map(|run| (run.lowest, run.highest, run.cause)).collect())
+            .collect();
+        let expected = [
+            vec![(10, 10, New)],
+            vec![(11, 11, New)],
+            vec![(12, 13, New)],
+            vec![(10, 10, Timeout), (12, 13, Timeout)],
+            vec![(13, 13, Bundled), (14, 14, New)],
+        ];
         assert_eq!(traced, expected);
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use rexmit_core::trace::{SendCause, TraceEvent, TraceSink};
+use rexmit_core::trace::{SendCause, SentRun, TraceEvent, TraceSink};
 use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_sctp::recovery::RecoveryConfig;
 use rexmit_sctp::{Endpoint, EndpointConfig, OutboundMessage};
@@ -30,33 +30,30 @@ struct Copies(Arc<Mutex<BTreeMap<u64, Left>>>);
 
 impl TraceSink for Copies {
     fn record(&mut self, now: Instant, _: u32, event: &TraceEvent) {
-        let (runs, cause) = match event {
-            TraceEvent::PacketSent { runs, cause, .. } => (runs, *cause),
-            TraceEvent::CopiesSent { runs, .. } => (runs, SendCause::Redundant),
+        let of_run = |run: &SentRun| (run.lowest, run.highest, run.cause);
+        let as_copies = |&(from, to): &(u64, u64)| (from, to, SendCause::Redundant);
+        let runs: Vec<_> = match event {
+            TraceEvent::PacketSent { runs, .. } => runs.iter().map(of_run).collect(),
+            TraceEvent::CopiesSent { runs, .. } => runs.iter().map(as_copies).collect(),
             _ => return,
         };
         let mut copies = self.0.lock().expect("one thread");
-        for tsn in runs.iter().flat_map(|&(from, to)| from..=to) {
-            let chunk = tsn - (1 << 32) - u64::from(FIRST_TSN) + 1;
-            let known = copies.entry(chunk).or_default();
-            // Only the first chunk of a packet is told with its cause; others went with it.
+        let each = runs.iter().flat_map(|&(from, to, cause)| (from..=to).map(move |n| (n, cause)));
+        for (tsn, cause) in each {
             let word = match cause {
                 SendCause::New => "new",
                 SendCause::Redundant => "copy",
-                _ if chunk > first_of(runs) => "bundled",
+                SendCause::Bundled => "bundled",
                 SendCause::Timeout => "timeout",
                 SendCause::FastRetransmit => "fast",
                 SendCause::Early => "early",
-                SendCause::Bundled => "bundled",
                 SendCause::WindowProbe => "probe",
             };
+            let chunk = tsn - (1 << 32) - u64::from(FIRST_TSN) + 1;
+            let known = copies.entry(chunk).or_default();
             known.push((now.as_nanos() / 1_000_000, word));
         }
     }
-}
-
-fn first_of(runs: &[(u64, u64)]) -> u64 {
-    runs[0].0 - (1 << 32) - u64::from(FIRST_TSN) + 1
 }
 
 /// Two endpoints and what is on its way between them.
