@@ -2,7 +2,6 @@
 //! studies: web traffic that fills a bottleneck, and a thin stream through it.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rexmit_core::{Instant, Seed};
@@ -59,13 +58,13 @@ fn hosts(seed: &Seed, end: Instant) -> [[Host; 2]; 2] {
     let client = |n| web.source(&seed.split(&format!("client {n}"))).expect("the default is valid");
     let load = WebLoad::new(left(0), listening(right(0)));
     let messages = (1..).map(|n| (Instant::ZERO + INTERVAL * n, MESSAGE_BYTES));
-    let plan = Arc::new(ThinPlan::new(messages, end));
+    let plan = ThinPlan::new(messages, end);
     let thin = Thin::new(right(1), listening(left(1)));
     let part = |name: &str| seed.split(name);
     [
         [
             Host::new(tcp(&part("clients")), WebClients::new(load, (0..CLIENTS).map(client))),
-            Host::new(sctp(&part("receiver")), ThinReceiver::new(Arc::clone(&plan))),
+            Host::new(sctp(&part("receiver")), ThinReceiver::new(plan.clone())),
         ],
         [
             Host::new(tcp(&part("server")), WebServer::new()),

@@ -12,6 +12,7 @@ mod time;
 mod timer_table;
 pub mod trace;
 mod units;
+pub mod words;
 
 pub use machine::{Machine, Route};
 pub use range_set::RangeSet;

@@ -19,4 +19,5 @@ pub mod network;
 pub mod path;
 pub mod source;
 pub mod traffic;
-pub mod units;
+
+pub use rexmit_core::words as units;

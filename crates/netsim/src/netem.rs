@@ -289,7 +289,7 @@ mod tests {
              rate, limit or ordered"
         );
         assert_eq!(error("delay"), "after `delay` something is missing: a time such as 50ms");
-        assert_eq!(error("delay 50"), "`50` needs one of the units ns, us, ms, s");
+        assert_eq!(error("delay 50"), "`50` needs one of the units ns, us, ms, s, min, h");
         assert_eq!(
             error("delay 50ms 5ms distribution gauss"),
             "`gauss` is not understood: expected constant, uniform, normal or pareto"

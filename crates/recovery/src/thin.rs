@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use rexmit_core::words;
 use serde::{Deserialize, Serialize};
 
 /// How a thin stream is told.
@@ -20,12 +21,13 @@ pub enum ThinTest {
 /// What a sender does about loss while a stream is thin: each field is a mechanism of its own, and
 /// the default has none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct ThinConfig {
     /// How a thin stream is told.
     pub test: ThinTest,
     /// M1: the lower bound of the retransmission timeout instead of RTO.Min (Petlund 2009 §5.2:
     /// 200 ms).
+    #[serde(with = "words::optional_duration")]
     pub rto_min: Option<Duration>,
     /// M2: the retransmission timer runs from when the oldest copy in flight left, so that none
     /// waits for more than one timeout (Petlund 2009 §5.2, RFC 7765).

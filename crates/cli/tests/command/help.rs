@@ -62,7 +62,7 @@ fn profiles_are_told_field_by_field() {
     let json = run("profiles lksctp --json").json();
     assert_eq!(json[0]["name"], "lksctp");
     assert_eq!(json[0]["recovery"]["missing_reports"], 3);
-    assert_eq!(json[0]["recovery"]["rto"]["initial"]["secs"], 3);
+    assert_eq!(json[0]["recovery"]["rto"]["initial"], "3s");
     assert!(text.contains("tcp-thin-rdb") && text.contains("thin.linear_timeouts"), "{text}");
     run("profiles fast").assert_failed(2, "there is no profile `fast`: there are rfc9260");
 }

@@ -70,7 +70,9 @@ pub use running::{Program, Running};
 pub use sctp::FragmentWatch;
 pub use sink::Sink;
 pub use tcp::SegmentWatch;
-pub use thin::{Layer, PlannedMessage, Thin, ThinPlan, ThinReceiver, ThinSender};
+pub use thin::{
+    Gauge, Layer, PlannedMessage, Thin, ThinPlan, ThinReceiver, ThinRecord, ThinSender,
+};
 pub use transport::{Arrival, Given, News, Taken, Transport, Watch};
 pub use web_client::{Fetch, WebClients, WebLoad, WebStats};
 pub use web_server::WebServer;

@@ -1,7 +1,6 @@
 //! What captures show of mixed hosts, and that a run is a function of its seed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 use std::time::Duration;
 
 use rexmit_core::{Instant, Route, Seed};
@@ -19,7 +18,7 @@ fn mixed(number: u64) -> Vec<u8> {
     let seed = Seed::from_u64(number);
     let part = |name: &str| seed.split(name);
     let every_100_ms = (0..50).map(|n| (Instant::from_millis(100 * n), 100));
-    let plan = Arc::new(ThinPlan::new(every_100_ms, Instant::FAR_FUTURE));
+    let plan = ThinPlan::new(every_100_ms, Instant::FAR_FUTURE);
     let web = WebClient { mean_interval: Duration::from_millis(50), ..WebClient::default() };
     let load = WebLoad::new(left(3), right(3));
     let clients = (0..3).map(|n| web.source(&part(&format!("client {n}"))).unwrap());

@@ -1,6 +1,5 @@
 //! Thin streams.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use rexmit_core::{Instant, Seed};
@@ -14,14 +13,14 @@ use rexmit_netsim::source::Application;
 use crate::kit::{PORT, at, path, run, sctp, seconds, tcp, tcp_with};
 
 /// 100 bytes every 250 ms.
-fn every_250_ms(count: u64) -> Arc<ThinPlan> {
+fn every_250_ms(count: u64) -> ThinPlan {
     let source = (0..count).map(|n| (Instant::from_millis(500 + 250 * n), 100));
-    Arc::new(ThinPlan::new(source, Instant::FAR_FUTURE))
+    ThinPlan::new(source, Instant::FAR_FUTURE)
 }
 
 /// A stream over a link that `path` describes; what its sender and its receiver know at the end.
 fn stream<T: Transport>(
-    plan: &Arc<ThinPlan>,
+    plan: &ThinPlan,
     path: &PathConfig,
     seed: u64,
     endpoint: impl Fn(&Seed) -> T,
@@ -31,16 +30,16 @@ fn stream<T: Transport>(
     let [from, to] = PointToPoint::ADDRESSES.map(at);
     let thin = Thin::new(from, to);
     let machines = [
-        Host::new(endpoint(&seed.split("a")), ThinSender::<T>::new(thin, Arc::clone(plan))),
-        Host::new(endpoint(&seed.split("b")), ThinReceiver::<T>::new(Arc::clone(plan))),
+        Host::new(endpoint(&seed.split("a")), ThinSender::<T>::new(thin, plan.clone())),
+        Host::new(endpoint(&seed.split("b")), ThinReceiver::<T>::new(plan.clone())),
     ];
     let mut network = Network::new(&seed);
     let hosts = PointToPoint::build(&mut network, machines, path).unwrap().hosts;
-    let end = plan.messages().last().unwrap().intended;
+    let end = plan.clone().last().unwrap().intended;
     run(&mut network, end + Duration::from_secs(300));
     let sender = network.machine(hosts[0]).program::<ThinSender<T>>().unwrap();
     let receiver = network.machine(hosts[1]).program::<ThinReceiver<T>>().unwrap();
-    assert_eq!(sender.sent(), plan.messages().len() as u64);
+    assert_eq!(sender.sent(), plan.clone().count() as u64);
     assert_eq!((receiver.duplicates(), receiver.damaged()), (0, 0));
     judge(sender, receiver);
 }
@@ -123,12 +122,12 @@ fn without_timestamps(profile: &str, seed: &Seed) -> rexmit_tcp::Endpoint {
 }
 
 /// All messages in order, later ones waiting for earlier ones.
-fn completes_in_order<T: Transport>(endpoint: impl Fn(&Seed) -> T, plan: &Arc<ThinPlan>) {
+fn completes_in_order<T: Transport>(endpoint: impl Fn(&Seed) -> T, plan: &ThinPlan) {
     for seed in 0..3 {
         let path = path("delay 50ms 10ms loss 5% reorder 2% 20ms duplicate 1% corrupt 0.2%");
         stream(plan, &path, seed, &endpoint, |sender, receiver| {
             assert!(sender.is_finished());
-            assert_eq!(receiver.delivered(), plan.messages().len() as u64);
+            assert_eq!(receiver.delivered(), plan.clone().count() as u64);
             assert_eq!((receiver.out_of_order(), receiver.ended_in_order()), (0, Some(true)));
             let arrived = receiver.records(Layer::Transport, 0);
             let delivered = receiver.records(Layer::Application, 0);
@@ -165,8 +164,8 @@ fn applications_of_all_sizes_complete_over_every_transport() {
     for application in [Application::RemoteDesktop, Application::WorldOfWarcraft] {
         let start = Instant::from_millis(500);
         let source = application.source(start, &Seed::from_u64(9));
-        let plan = Arc::new(ThinPlan::new(source, seconds(600)));
-        assert!(plan.messages().len() > 1000);
+        let plan = ThinPlan::new(source, seconds(600));
+        assert!(plan.clone().count() > 1000);
         completes_in_order(|seed| without_timestamps("tcp-sack", seed), &plan);
         completes_in_order(sctp, &plan);
     }
@@ -198,8 +197,8 @@ fn udp_loses_what_the_path_loses() {
 #[test]
 fn a_message_that_waits_for_the_connection_or_for_room_waits_all_the_same() {
     // A byte takes 1 ms. All is due at once, before the handshake.
-    let source = (0..100).map(|_| (Instant::ZERO, 1000));
-    let plan = Arc::new(ThinPlan::new(source, Instant::FAR_FUTURE));
+    let source = (0..100).map(|_: u32| (Instant::ZERO, 1000));
+    let plan = ThinPlan::new(source, Instant::FAR_FUTURE);
     let endpoint = |seed: &Seed| {
         let connection =
             rexmit_tcp::ConnectionConfig { send_buffer_bytes: 5000, ..Default::default() };

@@ -6,6 +6,7 @@ mod profiles;
 
 use std::time::Duration;
 
+use rexmit_core::words;
 use serde::{Deserialize, Serialize};
 
 use crate::{CongestionControl, LossDetection, ThinConfig, TimerRestart};
@@ -14,28 +15,33 @@ pub use profiles::{PROFILES, TCP_PROFILES};
 
 /// How the retransmission timeout is made (RFC 9260 §6.3.1, §16; RFC 6298 §2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct RtoConfig {
     /// RTO.Initial: the timeout before the first measurement.
+    #[serde(with = "words::duration")]
     pub initial: Duration,
     /// RTO.Min: the lower bound.
+    #[serde(with = "words::duration")]
     pub min: Duration,
     /// RTO.Max: the upper bound, also of the backoff.
+    #[serde(with = "words::duration")]
     pub max: Duration,
     /// 1 / RTO.Alpha: the weight of the old smoothed time against a new sample.
     pub alpha_inverse: u32,
     /// 1 / RTO.Beta: the same for the variation.
     pub beta_inverse: u32,
     /// G: the variation used where a measured one would be zero.
+    #[serde(with = "words::duration")]
     pub granularity: Duration,
     /// The lower bound of 4 · RTTVAR in the timeout: G in RFC 6298 §2.3, 200 ms in Linux, zero in
     /// RFC 9260.
+    #[serde(with = "words::duration")]
     pub min_variation: Duration,
 }
 
 /// What a sender does about loss. The default is the profile `rfc9260`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct RecoveryConfig {
     /// The retransmission timeout.
     pub rto: RtoConfig,

@@ -4,7 +4,9 @@
 mod plan;
 mod receiver;
 mod sender;
+mod window;
 
 pub use plan::{PlannedMessage, ThinPlan};
-pub use receiver::{Layer, ThinReceiver};
+pub use receiver::{Gauge, Layer, ThinReceiver};
 pub use sender::{Thin, ThinSender};
+pub use window::ThinRecord;

@@ -1,5 +1,7 @@
 //! What is to be sent.
 
+use std::fmt;
+
 use rexmit_core::Instant;
 use rexmit_core::serial::{unwrap_u16, unwrap_u32};
 use rexmit_netsim::source::Source;
@@ -12,60 +14,78 @@ pub struct PlannedMessage {
     /// Its payload, at least a byte.
     pub bytes: u32,
     /// The bytes of all messages up to its end.
-    end: u64,
+    pub(super) end: u64,
 }
 
-/// All messages of a thin stream, known to its sender and its receiver.
+/// The messages of a thin stream, one after the other: its sender and its receiver have a copy each,
+/// and neither needs to remember those that are through.
 ///
 /// A message carries its number in its first four bytes, or as much of it as it has room for, and
 /// so the receiver finds in the plan when it was to be sent: messages have exactly the sizes that
 /// the source yields, however small.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone)]
 pub struct ThinPlan {
-    messages: Vec<PlannedMessage>,
+    source: Box<dyn Repeatable>,
+    until: Instant,
+    end: u64,
 }
 
-/// Bytes of a message that say which it is, if it has so many.
-const NUMBER_BYTES: usize = 4;
+/// A source that two ends can follow.
+trait Repeatable: Source + Send {
+    fn again(&self) -> Box<dyn Repeatable>;
+}
+
+impl<S: Source + Clone + Send + 'static> Repeatable for S {
+    fn again(&self) -> Box<dyn Repeatable> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Repeatable> {
+    fn clone(&self) -> Self {
+        (**self).again()
+    }
+}
 
 impl ThinPlan {
     /// The messages of `source` that are due before `until`; empty ones are left out, because a
     /// stream of bytes cannot carry them. Larger ones than 4 GiB are cut.
     #[must_use]
-    pub fn new(source: impl Source, until: Instant) -> Self {
-        let mut end = 0;
-        let due = source.take_while(|&(at, _)| at < until).filter(|&(_, bytes)| bytes > 0);
-        let messages = due.map(|(intended, bytes)| {
-            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-            end += u64::from(bytes);
-            PlannedMessage { intended, bytes, end }
-        });
-        Self { messages: messages.collect() }
-    }
-
-    /// The messages in the order of time.
-    #[must_use]
-    pub fn messages(&self) -> &[PlannedMessage] {
-        &self.messages
-    }
-
-    /// Payload of all of them.
-    #[must_use]
-    pub fn total_bytes(&self) -> u64 {
-        self.messages.last().map_or(0, |last| last.end)
-    }
-
-    /// Where in the stream message `number` begins and ends.
-    pub(super) fn place(&self, number: usize) -> Option<(u64, u64)> {
-        let message = self.messages.get(number)?;
-        Some((message.end - u64::from(message.bytes), message.end))
-    }
-
-    /// The message with the byte at `offset` of the stream, or one beyond the last.
-    pub(super) fn at_offset(&self, offset: u64) -> usize {
-        self.messages.partition_point(|message| message.end <= offset)
+    pub fn new(source: impl Source + Clone + Send + 'static, until: Instant) -> Self {
+        Self { source: Box::new(source), until, end: 0 }
     }
 }
+
+impl Iterator for ThinPlan {
+    type Item = PlannedMessage;
+
+    fn next(&mut self) -> Option<PlannedMessage> {
+        loop {
+            let (intended, bytes) = self.source.next().filter(|&(at, _)| at < self.until)?;
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            if bytes > 0 {
+                self.end += u64::from(bytes);
+                return Some(PlannedMessage { intended, bytes, end: self.end });
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ThinPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThinPlan").field("until", &self.until).finish_non_exhaustive()
+    }
+}
+
+impl PlannedMessage {
+    /// Where it begins in the stream of all messages.
+    pub(super) const fn begin(&self) -> u64 {
+        self.end - self.bytes as u64
+    }
+}
+
+/// Bytes of a message that say which it is, if it has so many.
+const NUMBER_BYTES: usize = 4;
 
 /// Writes the number of a message to its beginning.
 pub(super) fn write_number(number: usize, message: &mut [u8]) {
@@ -125,13 +145,10 @@ mod tests {
     fn a_plan_knows_where_its_messages_are_in_the_stream() {
         let source = [(0, 10), (5, 0), (7, 3), (20, 1)];
         let source = source.map(|(ms, bytes)| (Instant::from_millis(ms), bytes));
-        let plan = ThinPlan::new(source.into_iter(), Instant::from_millis(20));
-        assert_eq!(plan.messages().len(), 2);
-        assert_eq!(plan.total_bytes(), 13);
-        assert_eq!(
-            (plan.place(0), plan.place(1), plan.place(2)),
-            (Some((0, 10)), Some((10, 13)), None)
-        );
-        assert_eq!([0, 9, 10, 12, 13].map(|at| plan.at_offset(at)), [0, 0, 1, 1, 2]);
+        let mut plan = ThinPlan::new(source.into_iter(), Instant::from_millis(20));
+        let places = |plan: ThinPlan| -> Vec<_> { plan.map(|m| (m.begin(), m.end)).collect() };
+        assert_eq!(places(plan.clone()), [(0, 10), (10, 13)]);
+        assert_eq!(plan.next().map(|message| message.bytes), Some(10));
+        assert_eq!(places(plan), [(10, 13)], "a copy goes on where the plan was");
     }
 }

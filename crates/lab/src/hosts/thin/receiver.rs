@@ -1,10 +1,9 @@
 //! Measures what arrives.
 
-use std::sync::Arc;
-
 use rexmit_core::{Instant, RangeSet, Route};
 
 use super::plan::{ThinPlan, read_number};
+use super::window::{ThinRecord, Window};
 use crate::hosts::running::Program;
 use crate::hosts::transport::{Arrival, News, Taken, Transport, Watch};
 use crate::measure::{LatencyDistribution, MessageRecord};
@@ -18,25 +17,50 @@ pub enum Layer {
     Application,
 }
 
-/// Receives the messages of a plan over one connection, the first that is made to it, and knows of
-/// each when it arrived and when it was delivered.
+impl ThinRecord {
+    /// When it was there at `layer`.
+    #[must_use]
+    pub const fn there_at(&self, layer: Layer) -> Option<Instant> {
+        match layer {
+            Layer::Transport => self.arrived,
+            Layer::Application => self.delivered,
+        }
+    }
+}
+
+/// Is told of every message that is delivered, when it is.
+///
+/// A `Vec` keeps them all. What measures long runs keeps less.
+pub trait Gauge: Send + 'static {
+    /// The application has the message.
+    fn on_delivered(&mut self, message: &ThinRecord);
+}
+
+impl Gauge for Vec<ThinRecord> {
+    fn on_delivered(&mut self, message: &ThinRecord) {
+        self.push(*message);
+    }
+}
+
+/// Receives the messages of a plan over one connection, the first that is made to it, and tells its
+/// gauge of each when it arrived and when it was delivered.
 ///
 /// It believes every packet with a right checksum that arrives at its host to be of this connection.
+/// It remembers the messages that are not through, at most 65,536 of them: only UDP loses so many,
+/// and of these the oldest then count as lost for good.
 #[derive(Debug)]
-pub struct ThinReceiver<T: Transport> {
-    plan: Arc<ThinPlan>,
+pub struct ThinReceiver<T: Transport, G = Vec<ThinRecord>> {
+    window: Window,
+    gauge: G,
     id: Option<T::Id>,
     watch: T::Watch,
-    /// When each message was there, at either layer; [`Instant::FAR_FUTURE`] if it was not.
-    arrived: Vec<Instant>,
-    delivered: Vec<Instant>,
-    /// Of a stream: what has arrived, and how much of each message is missing.
+    /// Of a stream: what has arrived.
     stream: RangeSet,
-    missing: Vec<u32>,
     /// Of a stream: what the application has read.
     read: u64,
     /// The message after the highest one that was delivered.
-    expected: usize,
+    expected: u64,
+    delivered: u64,
     out_of_order: u64,
     duplicates: u64,
     damaged: u64,
@@ -44,21 +68,55 @@ pub struct ThinReceiver<T: Transport> {
 }
 
 impl<T: Transport> ThinReceiver<T> {
-    /// The receiver of `plan`.
+    /// A receiver of `plan` that keeps the record of every message.
     #[must_use]
-    pub fn new(plan: Arc<ThinPlan>) -> Self {
-        let never = vec![Instant::FAR_FUTURE; plan.messages().len()];
-        let missing = plan.messages().iter().map(|message| message.bytes).collect();
+    pub fn new(plan: ThinPlan) -> Self {
+        Self::with_gauge(plan, Vec::new())
+    }
+
+    /// A record of every planned message; `delivered` in it is when it was there at `layer`.
+    /// `connection` is how the records name the connection.
+    #[must_use]
+    pub fn records(&self, layer: Layer, connection: u32) -> Vec<MessageRecord> {
+        let mut records: Vec<_> = self.gauge.iter().copied().chain(self.undelivered()).collect();
+        records.sort_unstable_by_key(|record| record.number);
+        let records = records.iter().map(|record| MessageRecord {
+            connection,
+            stream: 0,
+            sequence: record.number,
+            payload_bytes: record.bytes,
+            intended: record.intended,
+            delivered: record.there_at(layer),
+            transmissions: None,
+        });
+        records.collect()
+    }
+
+    /// How long the messages took that were there at `layer`.
+    #[must_use]
+    pub fn latency(&self, layer: Layer) -> LatencyDistribution {
+        let mut latency = LatencyDistribution::new();
+        for record in self.gauge.iter().copied().chain(self.undelivered()) {
+            let there = record.there_at(layer);
+            there.into_iter().for_each(|at| latency.record(at - record.intended));
+        }
+        latency
+    }
+}
+
+impl<T: Transport, G: Gauge> ThinReceiver<T, G> {
+    /// A receiver of `plan` that tells `gauge`.
+    #[must_use]
+    pub fn with_gauge(plan: ThinPlan, gauge: G) -> Self {
         Self {
-            plan,
+            window: Window::new(plan),
+            gauge,
             id: None,
             watch: T::Watch::default(),
-            arrived: never.clone(),
-            delivered: never,
             stream: RangeSet::new(),
-            missing,
             read: 0,
             expected: 0,
+            delivered: 0,
             out_of_order: 0,
             duplicates: 0,
             damaged: 0,
@@ -66,10 +124,27 @@ impl<T: Transport> ThinReceiver<T> {
         }
     }
 
+    /// What was told of the messages.
+    #[must_use]
+    pub fn gauge(&self) -> &G {
+        &self.gauge
+    }
+
+    /// The planned messages that were not delivered, in order, but for those given up for lost.
+    pub fn undelivered(&self) -> impl Iterator<Item = ThinRecord> {
+        self.window.rest().filter(|record| record.delivered.is_none())
+    }
+
     /// Messages that were delivered.
     #[must_use]
     pub fn delivered(&self) -> u64 {
-        self.delivered.iter().filter(|&&at| at < Instant::FAR_FUTURE).count() as u64
+        self.delivered
+    }
+
+    /// Messages that were given up for lost because too many were missing.
+    #[must_use]
+    pub fn given_up(&self) -> u64 {
+        self.window.given_up()
     }
 
     /// Messages that were delivered after a later one.
@@ -96,66 +171,35 @@ impl<T: Transport> ThinReceiver<T> {
         self.is_closed
     }
 
-    /// A record of every planned message; `delivered` in it is when it was there at `layer`.
-    /// `connection` is how the records name the connection.
-    #[must_use]
-    pub fn records(&self, layer: Layer, connection: u32) -> Vec<MessageRecord> {
-        let times = self.times(layer);
-        let records = self.plan.messages().iter().zip(times).zip(0..);
-        let records = records.map(|((message, &at), sequence)| MessageRecord {
-            connection,
-            stream: 0,
-            sequence,
-            payload_bytes: message.bytes,
-            intended: message.intended,
-            delivered: Some(at).filter(|&at| at < Instant::FAR_FUTURE),
-            transmissions: None,
-        });
-        records.collect()
-    }
-
-    /// How long the messages took that were there at `layer`.
-    #[must_use]
-    pub fn latency(&self, layer: Layer) -> LatencyDistribution {
-        let mut latency = LatencyDistribution::new();
-        let times = self.plan.messages().iter().zip(self.times(layer));
-        times
-            .filter(|&(_, &at)| at < Instant::FAR_FUTURE)
-            .for_each(|(message, &at)| latency.record(at - message.intended));
-        latency
-    }
-
-    fn times(&self, layer: Layer) -> &[Instant] {
-        match layer {
-            Layer::Transport => &self.arrived,
-            Layer::Application => &self.delivered,
-        }
-    }
-
-    /// The application has message `number`.
-    fn on_delivery(&mut self, now: Instant, number: usize) {
-        let Some(delivered) = self.delivered.get_mut(number) else {
-            self.damaged += 1;
+    /// The application has message `number`, whose size is `bytes`, if that is known.
+    fn on_delivery(&mut self, now: Instant, number: u64, bytes: Option<usize>) {
+        let Some(open) = self.window.message(number) else {
+            let is_known = number < self.expected;
+            *(if is_known { &mut self.duplicates } else { &mut self.damaged }) += 1;
             return;
         };
-        if *delivered < Instant::FAR_FUTURE {
+        if bytes.is_some_and(|bytes| bytes != open.message.bytes as usize) {
+            self.damaged += 1;
+            return;
+        }
+        if open.delivered.is_some() {
             self.duplicates += 1;
             return;
         }
-        *delivered = now;
-        self.arrived[number] = self.arrived[number].min(now);
+        open.delivered = Some(now);
+        open.arrived.get_or_insert(now);
+        let record = open.record(number);
+        self.gauge.on_delivered(&record);
+        self.window.advance();
+        self.delivered += 1;
         self.out_of_order += u64::from(number < self.expected);
         self.expected = self.expected.max(number + 1);
     }
 
     fn on_message(&mut self, now: Instant, message: &[u8]) {
-        let number = read_number(message, message.len(), self.expected);
-        let known = number.and_then(|number| Some((number, self.plan.messages().get(number)?)));
-        match known {
-            Some((number, planned)) if planned.bytes as usize == message.len() => {
-                self.on_delivery(now, number);
-            }
-            _ => self.damaged += 1,
+        match read_number(message, message.len(), self.expected as usize) {
+            Some(number) => self.on_delivery(now, number as u64, Some(message.len())),
+            None => self.damaged += 1,
         }
     }
 
@@ -163,47 +207,53 @@ impl<T: Transport> ThinReceiver<T> {
     fn on_stream(&mut self, now: Instant, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let number = self.expected;
-            let Some((start, end)) = self.plan.place(number) else {
+            let Some(open) = self.window.message(number) else {
                 self.damaged += 1;
                 return;
             };
+            let (start, end) = (open.message.begin(), open.message.end);
             let len = bytes.len().min((end - self.read) as usize);
             // The number, unless a segment ended within it.
             if self.read == start {
                 let message_len = (end - start) as usize;
-                let head = read_number(&bytes[..len], message_len, number);
-                self.damaged += u64::from(head.is_some_and(|head| head != number));
+                let head = read_number(&bytes[..len], message_len, number as usize);
+                self.damaged += u64::from(head.is_some_and(|head| head as u64 != number));
             }
             self.read += len as u64;
             bytes = &bytes[len..];
             if self.read == end {
-                self.on_delivery(now, number);
+                self.on_delivery(now, number, None);
             }
         }
     }
 
     /// Bytes of the stream have arrived, in order or not.
     fn on_arrival(&mut self, now: Instant, start: u64, end: u64) {
-        let Self { plan, stream, missing, arrived, .. } = self;
-        let end = end.min(plan.total_bytes());
         if start >= end {
             return;
         }
+        let Self { window, stream, .. } = self;
         stream.insert_range(start, end - 1, |first, last| {
-            let mut number = plan.at_offset(first);
-            while let Some((begins, ends)) = plan.place(number).filter(|place| place.0 <= last) {
-                let new = ends.min(last + 1) - begins.max(first);
-                missing[number] -= new as u32;
-                if missing[number] == 0 {
-                    arrived[number] = now;
+            for open in window.within(first, last) {
+                let message = open.message;
+                open.missing -= (message.end.min(last + 1) - message.begin().max(first)) as u32;
+                if open.missing == 0 {
+                    open.arrived = Some(now);
                 }
-                number += 1;
             }
         });
     }
+
+    /// The last missing piece of a message that begins so has arrived.
+    fn on_whole(&mut self, now: Instant, head: &[u8]) {
+        let Some(number) = read_number(head, head.len(), self.expected as usize) else { return };
+        if let Some(open) = self.window.message(number as u64) {
+            open.arrived.get_or_insert(now);
+        }
+    }
 }
 
-impl<T: Transport> Program<T> for ThinReceiver<T> {
+impl<T: Transport, G: Gauge> Program<T> for ThinReceiver<T, G> {
     fn next_at(&self) -> Option<Instant> {
         None
     }
@@ -214,11 +264,7 @@ impl<T: Transport> Program<T> for ThinReceiver<T> {
         let mut watch = std::mem::take(&mut self.watch);
         watch.on_packet(route, packet, &mut |arrival| match arrival {
             Arrival::Bytes { start, end } => self.on_arrival(now, start, end),
-            Arrival::Message(head) => {
-                let number = read_number(head, head.len(), self.expected);
-                let arrived = number.and_then(|number| self.arrived.get_mut(number));
-                arrived.into_iter().for_each(|arrived| *arrived = now.min(*arrived));
-            }
+            Arrival::Message(head) => self.on_whole(now, head),
         });
         self.watch = watch;
     }

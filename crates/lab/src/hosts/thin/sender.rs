@@ -1,12 +1,11 @@
 //! Sends what is planned.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use rexmit_core::Instant;
 
-use super::plan::{ThinPlan, write_number};
+use super::plan::{PlannedMessage, ThinPlan, write_number};
 use crate::hosts::running::Program;
 use crate::hosts::transport::{Given, News, Transport};
 
@@ -19,27 +18,32 @@ pub struct Thin {
     pub remote: SocketAddr,
     /// When the connection begins. Default 0.
     pub start: Instant,
+    /// Whether the connection stays after the last message, with all that its endpoint knows of it.
+    /// Default not.
+    pub stays_open: bool,
 }
 
 impl Thin {
     /// From the beginning.
     #[must_use]
     pub const fn new(local: SocketAddr, remote: SocketAddr) -> Self {
-        Self { local, remote, start: Instant::ZERO }
+        Self { local, remote, start: Instant::ZERO, stays_open: false }
     }
 }
 
 /// Sends the messages of a plan over one connection, each when it is due. What finds no connection
 /// yet, or no room, waits, and its latency counts from when it was due all the same. After the last
-/// one the connection is finished.
+/// one the connection is finished, unless it is to stay.
 #[derive(Debug)]
 pub struct ThinSender<T: Transport> {
     thin: Thin,
-    plan: Arc<ThinPlan>,
+    plan: ThinPlan,
     id: Option<T::Id>,
     stage: Stage,
     /// The next message to be given.
-    next: usize,
+    next: Option<PlannedMessage>,
+    /// Its number.
+    number: usize,
     /// What is left of the one before.
     unsent: Bytes,
     buffer: BytesMut,
@@ -61,15 +65,16 @@ enum Stage {
 impl<T: Transport> ThinSender<T> {
     /// The sender of `plan`.
     #[must_use]
-    pub fn new(thin: Thin, plan: Arc<ThinPlan>) -> Self {
+    pub fn new(thin: Thin, mut plan: ThinPlan) -> Self {
         let (unsent, buffer) = (Bytes::new(), BytesMut::new());
-        Self { thin, plan, id: None, stage: Stage::Waiting, next: 0, unsent, buffer }
+        let next = plan.next();
+        Self { thin, plan, id: None, stage: Stage::Waiting, next, number: 0, unsent, buffer }
     }
 
     /// Messages that the transport has accepted.
     #[must_use]
     pub fn sent(&self) -> u64 {
-        self.next as u64 - u64::from(!self.unsent.is_empty())
+        self.number as u64 - u64::from(!self.unsent.is_empty())
     }
 
     /// The connection, from when it is begun.
@@ -107,7 +112,7 @@ impl<T: Transport> ThinSender<T> {
             }
         }
         self.stage = Stage::Sending;
-        if self.next == self.plan.messages().len() {
+        if self.next.is_none() && !self.thin.stays_open {
             self.stage = Stage::Finishing;
             transport.finish(now, id);
         }
@@ -115,13 +120,13 @@ impl<T: Transport> ThinSender<T> {
 
     /// Makes the next message, if it is due.
     fn make_next(&mut self, now: Instant) -> bool {
-        let next = self.plan.messages().get(self.next).filter(|next| next.intended <= now);
-        let Some(message) = next else { return false };
+        let Some(message) = self.next.filter(|next| next.intended <= now) else { return false };
         // The buffer is the one before once the transport has let go of it.
         self.buffer.resize(message.bytes as usize, 0);
-        write_number(self.next, &mut self.buffer);
+        write_number(self.number, &mut self.buffer);
         self.unsent = self.buffer.split().freeze();
-        self.next += 1;
+        self.number += 1;
+        self.next = self.plan.next();
         true
     }
 }
@@ -130,7 +135,7 @@ impl<T: Transport> Program<T> for ThinSender<T> {
     fn next_at(&self) -> Option<Instant> {
         match self.stage {
             Stage::Waiting => Some(self.thin.start),
-            Stage::Sending => self.plan.messages().get(self.next).map(|next| next.intended),
+            Stage::Sending => self.next.map(|next| next.intended),
             Stage::Connecting | Stage::Blocked | Stage::Finishing | Stage::Over { .. } => None,
         }
     }

@@ -1,10 +1,11 @@
-//! Values as people write them on a command line, in netem's vocabulary: `50ms`, `5%`, `10mbit`,
-//! `64kb`; and their form in configuration files.
+//! Values as people write them on a command line or in a file, in netem's vocabulary: `50ms`, `5%`,
+//! `10mbit`, `64kb`; and their form in configuration files.
 
 use std::time::Duration;
 
-use rexmit_core::BitRate;
 use thiserror::Error;
+
+use crate::BitRate;
 
 /// What is wrong with a value that was meant to be a quantity.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -30,7 +31,8 @@ pub enum UnitError {
     },
 }
 
-const DURATIONS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+const DURATIONS: [(&str, f64); 6] =
+    [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
 const RATES: [(&str, f64); 8] = [
     ("bit", 1.0),
     ("kbit", 1e3),
@@ -45,13 +47,13 @@ const RATES: [(&str, f64); 8] = [
 const SIZES: [(&str, f64); 4] =
     [("b", 1.0), ("kb", 1024.0), ("mb", 1024.0 * 1024.0), ("gb", 1024.0 * 1024.0 * 1024.0)];
 
-/// A time such as `50ms`, `1.5s`, `200us`, `10ns`, or a plain `0`.
+/// A time such as `50ms`, `1.5s`, `200us`, `10ns`, `5min`, `2h`, or a plain `0`.
 ///
 /// # Errors
 /// Another form, a missing unit, a negative value or one over 100 days.
 pub fn parse_duration(value: &str) -> Result<Duration, UnitError> {
     let (number, unit) = split(value)?;
-    let factor = factor(value, number, unit, &DURATIONS, "ns, us, ms, s")?;
+    let factor = factor(value, number, unit, &DURATIONS, "ns, us, ms, s, min, h")?;
     let nanos = in_range(value, number * factor, 100.0 * 86_400e9, "0 to 100 days")?;
     Ok(Duration::from_nanos(nanos.round() as u64))
 }
@@ -89,7 +91,7 @@ pub fn parse_size(value: &str) -> Result<usize, UnitError> {
     Ok(in_range(value, number * factor, 1e12, "0 to 1tb")?.round() as usize)
 }
 
-/// `duration` with the largest unit in which it is a whole number: the inverse of
+/// `duration` with the largest unit, up to seconds, in which it is a whole number: the inverse of
 /// [`parse_duration`].
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
@@ -153,6 +155,39 @@ pub mod duration {
     }
 }
 
+/// As [`duration`], of what may be missing: `#[serde(with = "words::optional_duration")]`.
+pub mod optional_duration {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    /// Writes the duration as [`format_duration`](super::format_duration) does, or nothing.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(
+        duration: &Option<Duration>,
+        out: S,
+    ) -> Result<S::Ok, S::Error> {
+        match duration {
+            Some(duration) => out.serialize_some(&super::format_duration(*duration)),
+            None => out.serialize_none(),
+        }
+    }
+
+    /// Reads what [`parse_duration`](super::parse_duration) reads, or nothing.
+    ///
+    /// # Errors
+    /// Those of the deserializer, and text that is no duration.
+    pub fn deserialize<'de, D>(from: D) -> Result<Option<Duration>, D::Error>
+    where
+        D: Deserializer<'de>,
+    {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| super::parse_duration(&text).map_err(D::Error::custom)).transpose()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +198,8 @@ mod tests {
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_duration("200us"), Ok(Duration::from_micros(200)));
         assert_eq!(parse_duration("0"), Ok(Duration::ZERO));
+        assert_eq!(parse_duration("1.5min"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("2h"), Ok(Duration::from_secs(7200)));
         assert_eq!(parse_probability("5%"), Ok(0.05));
         assert_eq!(parse_probability("100 %"), Ok(1.0));
         assert_eq!(parse_rate("10mbit"), Ok(BitRate::new(10_000_000).unwrap()));

@@ -1,0 +1,184 @@
+//! The messages that are not through yet, as their receiver sees them.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use rexmit_core::Instant;
+
+use super::plan::{PlannedMessage, ThinPlan};
+
+/// What became of one message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThinRecord {
+    /// Its number in the stream, from 0.
+    pub number: u64,
+    /// Its payload.
+    pub bytes: u32,
+    /// When the application meant to send it.
+    pub intended: Instant,
+    /// When all of it had arrived, though it may have had to wait for earlier messages.
+    pub arrived: Option<Instant>,
+    /// When the application had it.
+    pub delivered: Option<Instant>,
+}
+
+/// Messages from the first one that is not delivered to the highest one that has been heard of.
+///
+/// It never holds more than [`Window::LIMIT`] messages: the oldest is given up for lost when there
+/// are more, which happens to nobody but to UDP. An ordered stream holds as many as its transport
+/// holds behind a hole.
+#[derive(Clone)]
+pub(super) struct Window {
+    plan: ThinPlan,
+    /// The number of the first open message.
+    base: u64,
+    open: VecDeque<Open>,
+    given_up: u64,
+}
+
+/// A message that is not through.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    pub(super) message: PlannedMessage,
+    /// Bytes that have not arrived.
+    pub(super) missing: u32,
+    pub(super) arrived: Option<Instant>,
+    pub(super) delivered: Option<Instant>,
+}
+
+impl Window {
+    pub(super) const LIMIT: usize = 1 << 16;
+
+    pub(super) fn new(plan: ThinPlan) -> Self {
+        Self { plan, base: 0, open: VecDeque::new(), given_up: 0 }
+    }
+
+    /// Message `number`, unless it is through or the plan has none.
+    pub(super) fn message(&mut self, number: u64) -> Option<&mut Open> {
+        self.draw_until(|last| last.is_some_and(|(drawn, _)| drawn >= number));
+        let place = number.checked_sub(self.base)?;
+        self.open.get_mut(usize::try_from(place).ok()?)
+    }
+
+    /// The open messages with bytes of `first..=last` of the stream, with their numbers.
+    pub(super) fn within(&mut self, first: u64, last: u64) -> impl Iterator<Item = &mut Open> {
+        self.draw_until(|drawn| drawn.is_some_and(|(_, end)| end > last));
+        let from = self.open.partition_point(|open| open.message.end <= first);
+        self.open.range_mut(from..).take_while(move |open| open.message.begin() <= last)
+    }
+
+    /// Draws from the plan until what it says of the last message drawn (its number and its end) is
+    /// enough, or there are no more.
+    fn draw_until(&mut self, is_enough: impl Fn(Option<(u64, u64)>) -> bool) {
+        loop {
+            let last = self.open.back().map(|open| open.message.end);
+            let number = (self.base + self.open.len() as u64).wrapping_sub(1);
+            if is_enough(last.map(|end| (number, end))) {
+                return;
+            }
+            let Some(message) = self.plan.next() else { return };
+            let missing = message.bytes;
+            self.open.push_back(Open { message, missing, arrived: None, delivered: None });
+            if self.open.len() > Self::LIMIT {
+                self.given_up += u64::from(self.open[0].delivered.is_none());
+                self.drop_first();
+            }
+        }
+    }
+
+    /// Forgets what is through.
+    pub(super) fn advance(&mut self) {
+        while self.open.front().is_some_and(|open| open.delivered.is_some()) {
+            self.drop_first();
+        }
+    }
+
+    fn drop_first(&mut self) {
+        self.open.pop_front();
+        self.base += 1;
+    }
+
+    /// What became of all messages that are not through, also of those that nobody has heard of.
+    pub(super) fn rest(&self) -> impl Iterator<Item = ThinRecord> {
+        let drawn = self.open.iter().copied();
+        let unheard = self.plan.clone().map(|message| Open {
+            message,
+            missing: message.bytes,
+            arrived: None,
+            delivered: None,
+        });
+        (self.base..).zip(drawn.chain(unheard)).map(|(number, open)| open.record(number))
+    }
+
+    /// How many were given up.
+    pub(super) const fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// How many are held.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+}
+
+impl fmt::Debug for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Window").field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
+impl Open {
+    pub(super) const fn record(&self, number: u64) -> ThinRecord {
+        let Self { message, arrived, delivered, .. } = *self;
+        let PlannedMessage { intended, bytes, .. } = message;
+        ThinRecord { number, bytes, intended, arrived, delivered }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window() -> Window {
+        let source = (0..).map(|n| (Instant::from_millis(n), 10));
+        Window::new(ThinPlan::new(source, Instant::FAR_FUTURE))
+    }
+
+    #[test]
+    fn only_what_is_not_through_is_held() {
+        let mut window = window();
+        for number in 0..100_000 {
+            let open = window.message(number).expect("it is open");
+            open.delivered = Some(Instant::ZERO);
+            window.advance();
+            assert!(window.len() <= 1);
+        }
+        assert!(window.message(99_999).is_none(), "it is through");
+    }
+
+    #[test]
+    fn what_never_comes_is_given_up_when_there_is_too_much_of_it() {
+        let mut window = window();
+        for number in (0..4 * Window::LIMIT as u64).filter(|number| number % 2 == 0) {
+            let open = window.message(number).expect("it is open");
+            open.delivered = Some(Instant::ZERO);
+            window.advance();
+            assert!(window.len() <= Window::LIMIT);
+        }
+        // All odd ones but those of the last full window.
+        let expected = 3 * Window::LIMIT as u64 / 2;
+        assert!(window.given_up().abs_diff(expected) <= 1, "{}", window.given_up());
+    }
+
+    #[test]
+    fn the_messages_of_a_piece_of_the_stream() {
+        let mut window = window();
+        let begins = |window: &mut Window, first, last| -> Vec<_> {
+            window.within(first, last).map(|open| open.message.begin()).collect()
+        };
+        assert_eq!(begins(&mut window, 5, 29), [0, 10, 20]);
+        assert_eq!(begins(&mut window, 30, 30), [30]);
+        assert_eq!(begins(&mut window, 10, 19), [10]);
+    }
+}
