@@ -1,0 +1,180 @@
+//! The cells of a study, and their runs.
+//!
+//! Cells are in the order of the axes, the last one fastest; the runs of a cell follow each other in
+//! the order of the seeds. Every cell has the same seeds: what differs between two runs of a seed is
+//! the scenario alone, so that comparisons are paired. Seeds are small numbers as they stand; the
+//! generators of a run are keyed by them, so that neighbouring seeds have nothing in common.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+use toml::de::DeTable;
+
+use super::axis::{Axis, AxisSpec};
+use super::document::{Coordinate, DOCUMENT_SCHEMA, RunDocument};
+use super::file::{Rules, Study};
+use super::merge;
+use super::mistake::{MAX_MISTAKES, Notes};
+use crate::scenario::{Catalogue, Scenario};
+
+/// Runs of one study. More would take days; such a sweep is a mistake in a list of values.
+pub const MAX_RUNS: usize = 50_000;
+
+/// One point of the sweep.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct PlannedCell {
+    /// The point on each axis.
+    pub(super) point: Vec<usize>,
+    pub(super) scenario: Scenario,
+    /// Which of the study's catalogues is its own.
+    pub(super) catalogue: usize,
+}
+
+/// The cells, and the different catalogues that they have.
+#[derive(Default)]
+pub(super) struct Cells {
+    pub(super) cells: Vec<PlannedCell>,
+    pub(super) catalogues: Vec<Catalogue>,
+}
+
+impl Study {
+    /// All runs: every cell with every seed.
+    #[must_use]
+    pub fn plan(&self) -> Vec<RunDocument> {
+        let runs =
+            self.cells.iter().flat_map(|cell| self.seeds.iter().map(move |&seed| (cell, seed)));
+        runs.map(|(cell, seed)| self.document(cell, seed)).collect()
+    }
+
+    /// How many runs there are.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.cells.len() * self.seeds.len()
+    }
+
+    pub(super) fn document(&self, cell: &PlannedCell, seed: u64) -> RunDocument {
+        RunDocument {
+            schema: DOCUMENT_SCHEMA,
+            study: self.name.clone(),
+            point: coordinates(&self.axes, &cell.point),
+            seed,
+            scenario: cell.scenario.clone(),
+        }
+    }
+}
+
+/// The labels of a point.
+pub(super) fn coordinates(axes: &[Axis], point: &[usize]) -> Vec<Coordinate> {
+    let coordinate = |(axis, &index): (&Axis, &usize)| Coordinate {
+        axis: axis.name.clone(),
+        label: axis.points[index].label.clone(),
+    };
+    axes.iter().zip(point).map(coordinate).collect()
+}
+
+/// All combinations of indices below `sizes`, the last one fastest.
+pub(super) fn combinations(sizes: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    let count = sizes.iter().product();
+    (0..count).map(move |mut rest: usize| {
+        let mut point = vec![0; sizes.len()];
+        for (index, &size) in point.iter_mut().zip(sizes).rev() {
+            *index = rest % size;
+            rest /= size;
+        }
+        point
+    })
+}
+
+/// Whether all cells with all seeds are few enough; noted if not.
+pub(super) fn is_bounded(notes: &Notes, axes: &[AxisSpec<'_>], seeds: usize) -> bool {
+    let sizes: Vec<usize> = axes.iter().map(|spec| spec.sets.len()).collect();
+    let runs = sizes.iter().try_fold(seeds, |runs, &size| runs.checked_mul(size));
+    let is_bounded = runs.is_some_and(|runs| runs <= MAX_RUNS);
+    if !is_bounded {
+        let longest = axes.iter().max_by_key(|spec| spec.sets.len());
+        let at = longest.map_or(0, |spec| spec.at);
+        let mut factors: Vec<String> = axes
+            .iter()
+            .map(|spec| format!("{} of `{}`", spec.sets.len(), spec.axis.name))
+            .collect();
+        factors.push(format!("{seeds} seeds"));
+        let factors = factors.join(" × ");
+        notes.add(at, format!("{factors}: a study has at most {MAX_RUNS} runs"));
+    }
+    is_bounded
+}
+
+/// Makes every cell of the sweep, noting what is wrong with any.
+pub(super) fn expand<'t>(
+    notes: &Notes,
+    base: &Spanned<DeTable<'t>>,
+    axes: &[AxisSpec<'t>],
+    rules: &Rules,
+) -> Cells {
+    let sizes: Vec<usize> = axes.iter().map(|spec| spec.sets.len()).collect();
+    let mut made = Cells::default();
+    let mut wrong = Wrong::default();
+    for point in combinations(&sizes) {
+        let mut table = base.clone();
+        for (spec, &index) in axes.iter().zip(&point) {
+            merge::merge(table.get_mut(), &spec.sets[index]);
+        }
+        let own = Notes::default();
+        if let Some(scenario) = merge::scenario(&own, table, rules.validate) {
+            let catalogue = made.intern((rules.catalogue)(&scenario));
+            made.cells.push(PlannedCell { point, scenario, catalogue });
+        } else {
+            wrong.add(own, &point);
+            if wrong.list.len() > MAX_MISTAKES {
+                break;
+            }
+        }
+    }
+    wrong.tell(notes, axes, sizes.iter().product());
+    made
+}
+
+impl Cells {
+    fn intern(&mut self, catalogue: Catalogue) -> usize {
+        let known = self.catalogues.iter().position(|known| *known == catalogue);
+        known.unwrap_or_else(|| {
+            self.catalogues.push(catalogue);
+            self.catalogues.len() - 1
+        })
+    }
+}
+
+/// What is wrong in which cells: a mistake of the base is one of all of them, and told once.
+#[derive(Default)]
+struct Wrong {
+    /// In how many cells, and the indices that these have in common.
+    list: BTreeMap<(usize, String), (usize, Vec<Option<usize>>)>,
+}
+
+impl Wrong {
+    fn add(&mut self, notes: Notes, point: &[usize]) {
+        for mistake in notes.into_list() {
+            let whole = || (0, point.iter().copied().map(Some).collect());
+            let (cells, common) = self.list.entry(mistake).or_insert_with(whole);
+            *cells += 1;
+            for (common, index) in common.iter_mut().zip(point) {
+                *common = common.filter(|common| common == index);
+            }
+        }
+    }
+
+    fn tell(self, notes: &Notes, axes: &[AxisSpec<'_>], cells: usize) {
+        for ((at, what), (times, common)) in self.list {
+            let said = axes.iter().zip(&common).filter_map(|(spec, common)| {
+                let axis = &spec.axis;
+                Some(format!("{} \"{}\"", axis.name, axis.points[(*common)?].label))
+            });
+            let said: Vec<String> = said.collect();
+            if times == cells || said.is_empty() {
+                notes.add(at, what);
+            } else {
+                notes.add(at, format!("{what} (at {})", said.join(", ")));
+            }
+        }
+    }
+}

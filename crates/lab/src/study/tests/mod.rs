@@ -1,0 +1,5 @@
+//! A study file as a whole: what is refused, with which words, and what is run.
+
+mod files;
+mod kit;
+mod plans;

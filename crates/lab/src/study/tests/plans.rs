@@ -1,0 +1,110 @@
+//! What is run.
+
+use super::kit::with;
+use crate::scenario::Scenario;
+use crate::study::{RunDocument, Study};
+
+const TWO_AXES: &str = r#"
+[[axis]]
+name = "system"
+[[axis.point]]
+label = "lksctp"
+[[axis.point]]
+label = "thin"
+set.thin.game.profile = "thin"
+[[axis]]
+name = "interarrival"
+unit = "ms"
+values = [50, 100, 150]
+set.thin.game.traffic = "every {}ms size 100"
+"#;
+
+fn two_axes() -> Study {
+    with(TWO_AXES).unwrap()
+}
+
+fn labels(run: &RunDocument) -> Vec<&str> {
+    run.point.iter().map(|coordinate| coordinate.label.as_str()).collect()
+}
+
+#[test]
+fn every_cell_has_every_seed_and_the_last_axis_is_fastest() {
+    let study = two_axes();
+    let plan = study.plan();
+    assert_eq!((plan.len(), study.runs()), (2 * 3 * 4, 24));
+    let seeds: Vec<u64> = plan.iter().map(|run| run.seed).collect();
+    assert_eq!(seeds, [1, 2, 3, 4].repeat(6));
+    let order: Vec<_> = plan.iter().step_by(4).map(labels).collect();
+    assert_eq!(
+        order,
+        [
+            ["lksctp", "50 ms"],
+            ["lksctp", "100 ms"],
+            ["lksctp", "150 ms"],
+            ["thin", "50 ms"],
+            ["thin", "100 ms"],
+            ["thin", "150 ms"]
+        ]
+    );
+    for run in &plan {
+        let game = &run.scenario.thin["game"];
+        assert_eq!(game.profile, run.point[0].label);
+        let interarrival = run.point[1].label.replace(' ', "");
+        assert_eq!(game.traffic, format!("every {interarrival} size 100"));
+        assert_eq!(run.scenario.duration, "1h");
+    }
+}
+
+#[test]
+fn equal_files_have_equal_plans_and_runs_differ_in_their_keys() {
+    let (plan, again) = (two_axes().plan(), two_axes().plan());
+    assert_eq!(plan, again);
+    let mut keys: Vec<_> = plan.iter().map(RunDocument::key).collect();
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), plan.len());
+}
+
+#[test]
+fn a_study_without_axes_is_one_cell() {
+    let study = with("about = \"\"\"\nOne.\n\"\"\"").unwrap();
+    assert_eq!(study.runs(), 4);
+    assert!(study.plan()[0].point.is_empty());
+    assert_eq!((study.title.as_str(), study.about.as_str()), ("A test", "One."));
+    let setting: Vec<_> = study.setting.iter().map(|line| line.axis.as_str()).collect();
+    let expected = ["duration", "network.forward", "thin.game.traffic", "thin.game.profile"];
+    assert_eq!(setting, expected);
+}
+
+#[test]
+fn tables_are_merged_and_values_replaced() {
+    let point = "[[axis]]\nname = \"a\"\n[[axis.point]]\nlabel = \"x\"\n\
+                 set.network.backward = \"delay 1ms\"\nset.thin.chat = { traffic = \"every 1s size 9\", profile = \"thin\" }";
+    let scenario: Scenario = with(point).unwrap().plan().remove(0).scenario;
+    assert_eq!(scenario.network.forward, "delay 50ms loss 5%");
+    assert_eq!(scenario.network.backward.as_deref(), Some("delay 1ms"));
+    let flows: Vec<_> = scenario.thin.keys().map(String::as_str).collect();
+    assert_eq!(flows, ["chat", "game"]);
+}
+
+#[test]
+fn a_gap_alone_becomes_the_value_itself() {
+    let axis = "[[axis]]\nname = \"a\"\nvalues = [\"2h\", \"3h\"]\nnumbers = [2, 3]\n\
+                labels = [\"two\", \"three\"]\nset.duration = \"{}\"";
+    let study = with(axis).unwrap();
+    let durations: Vec<_> = study.plan().into_iter().map(|run| run.scenario.duration).collect();
+    assert_eq!(durations, ["2h", "2h", "2h", "2h", "3h", "3h", "3h", "3h"]);
+    assert!(study.axes[0].is_numeric());
+    assert_eq!(
+        (study.axes[0].points[1].number, &*study.axes[0].points[1].label),
+        (Some(3.0), "three")
+    );
+}
+
+#[test]
+fn seeds_may_be_listed() {
+    let text = format!("title = \"x\"\nseeds = [7, 3]\n{}", super::kit::SCENARIO);
+    let seeds: Vec<_> =
+        super::kit::study(&text).unwrap().plan().iter().map(|run| run.seed).collect();
+    assert_eq!(seeds, [7, 3]);
+}
