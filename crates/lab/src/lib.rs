@@ -15,6 +15,7 @@ pub mod measure;
 pub mod realtime;
 pub mod report;
 pub mod scenario;
+pub mod store;
 pub mod study;
 pub mod table;
 pub mod timesequence;
