@@ -14,6 +14,7 @@ pub mod load;
 pub mod measure;
 pub mod realtime;
 pub mod report;
+pub mod runner;
 pub mod scenario;
 pub mod store;
 pub mod study;
