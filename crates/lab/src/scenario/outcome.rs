@@ -66,6 +66,24 @@ pub struct RunOutcome {
     pub messages: Vec<MessageRow>,
 }
 
+impl RunOutcome {
+    /// The name of something that has a value which is not a finite number, such as the mean of
+    /// nothing. JSON has no such numbers.
+    #[must_use]
+    pub fn not_finite(&self) -> Option<&str> {
+        let wrong = |values: &[f64]| !values.iter().all(|value| value.is_finite());
+        let quantity = |(name, value): (_, &f64)| wrong(&[*value]).then_some(name);
+        let distribution =
+            |(name, distribution): (_, &Distribution)| wrong(&distribution.values).then_some(name);
+        let series = |(name, series): (_, &Series)| {
+            (wrong(&series.seconds) || wrong(&series.values)).then_some(name)
+        };
+        let name = self.quantities.iter().find_map(quantity);
+        let name = name.or_else(|| self.distributions.iter().find_map(distribution));
+        name.or_else(|| self.series.iter().find_map(series)).map(String::as_str)
+    }
+}
+
 /// A distribution in bounded memory, which can be added to others of its kind.
 ///
 /// Ascending values and how often each occurred; values are rounded to a relative precision of one

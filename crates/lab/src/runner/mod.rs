@@ -1,0 +1,220 @@
+//! Runs what a study asks for, on all cores, and keeps what comes of it.
+//!
+//! Nothing here holds results: each goes into the [`Store`] as soon as it is there, and whoever
+//! needs it reads it from there, one at a time. Runs whose result is in the store are not run. A run
+//! that fails or panics is told in [`Finished`]; the others go on.
+
+mod board;
+mod queue;
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
+
+use self::board::Board;
+pub use self::board::Progress;
+use self::queue::{Job, Queue};
+use crate::scenario::{ExecuteError, RunOutcome};
+use crate::store::{Found, Store, StoreError};
+use crate::study::{RunDocument, RunKey};
+
+/// How to run what is missing.
+#[derive(Clone, Copy, Debug)]
+pub struct Runner<'a> {
+    /// Where results are, and go to.
+    pub store: &'a Store,
+    /// How many runs at a time.
+    pub jobs: NonZeroUsize,
+    /// How long a run takes compared with others, in any unit. The longest begin first, so that no
+    /// long one is left alone at the end.
+    pub weigh: fn(&RunDocument) -> f64,
+}
+
+/// What came of all runs.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// How many different runs were asked for.
+    pub runs: usize,
+    /// Results that were there before.
+    pub found: usize,
+    /// Results that were there, but damaged, and were made again.
+    pub damaged: usize,
+    /// Runs that came to no result.
+    pub failed: BTreeMap<RunKey, FailedRun>,
+}
+
+/// A run that came to no result.
+#[derive(Debug)]
+pub struct FailedRun {
+    /// The run.
+    pub document: RunDocument,
+    /// Why.
+    pub why: ExecuteError,
+}
+
+/// As many jobs as this machine runs at a time.
+#[must_use]
+pub fn all_cores() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+impl Runner<'_> {
+    /// Runs those of `documents` that have no result yet, by `execute`. Tells `watch` how far it is,
+    /// from any of its threads, one at a time.
+    ///
+    /// # Errors
+    /// If a result cannot be kept: then nothing more begins.
+    pub fn run(
+        &self,
+        documents: &[RunDocument],
+        execute: impl Fn(&RunDocument) -> Result<RunOutcome, ExecuteError> + Sync,
+        watch: impl Fn(&Progress) + Sync,
+    ) -> Result<Finished, StoreError> {
+        let jobs = different(documents, self.weigh);
+        let board = Board::new(&jobs, &watch);
+        let (queue, damaged) = self.missing(jobs, &board);
+        let found = board.progress().done;
+        board.on_begin();
+        let work = Work { runner: self, execute: &execute, board, queue: Mutex::new(queue) };
+        let failed = work.share()?;
+        let runs = work.board.progress().runs;
+        Ok(Finished { runs, found, damaged, failed })
+    }
+
+    /// What has no sound result, and how many had a damaged one.
+    fn missing<'d>(&self, jobs: Vec<Job<'d>>, board: &Board<'_>) -> (Queue<'d>, usize) {
+        let unread = Mutex::new(jobs.into_iter());
+        let look = || {
+            let (mut missing, mut damaged) = (Vec::new(), 0);
+            loop {
+                let Some(job) = locked(&unread).next() else { return (missing, damaged) };
+                match self.store.look_up(&job.key) {
+                    Found::Result => board.on_found(&job),
+                    Found::Nothing => missing.push(job),
+                    Found::Damaged(_) => {
+                        damaged += 1;
+                        missing.push(job);
+                    }
+                }
+            }
+        };
+        let parts = on_threads(self.jobs, look);
+        let damaged = parts.iter().map(|(_, damaged)| damaged).sum();
+        let missing = parts.into_iter().flat_map(|(missing, _)| missing).collect();
+        (Queue::new(missing), damaged)
+    }
+}
+
+/// What the threads share.
+struct Work<'a, 'd, E> {
+    runner: &'a Runner<'a>,
+    execute: &'a E,
+    board: Board<'a>,
+    queue: Mutex<Queue<'d>>,
+}
+
+impl<'d, E> Work<'_, 'd, E>
+where
+    E: Fn(&RunDocument) -> Result<RunOutcome, ExecuteError> + Sync,
+{
+    fn share(&self) -> Result<BTreeMap<RunKey, FailedRun>, StoreError> {
+        let parts = on_threads(self.runner.jobs, || self.take_part());
+        let mut failed = BTreeMap::new();
+        for part in parts {
+            failed.extend(part?);
+        }
+        Ok(failed)
+    }
+
+    /// What one thread does.
+    fn take_part(&self) -> Result<Vec<(RunKey, FailedRun)>, StoreError> {
+        let mut failed = Vec::new();
+        loop {
+            let Some(job) = locked(&self.queue).next() else { return Ok(failed) };
+            match self.settle(job) {
+                Ok(None) => {}
+                Ok(Some(failure)) => failed.push(failure),
+                Err(error) => {
+                    locked(&self.queue).clear();
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Sees to it that there is a result, or puts the job back. Returns a failure.
+    fn settle(&self, job: Job<'d>) -> Result<Option<(RunKey, FailedRun)>, StoreError> {
+        let store = self.runner.store;
+        let claim = match job.is_elsewhere {
+            false => store.try_claim(&job.key)?,
+            true => Some(store.claim(&job.key)?),
+        };
+        let Some(claim) = claim else {
+            locked(&self.queue).put_back(job);
+            return Ok(None);
+        };
+        // Another process may have made it since.
+        if !matches!(store.look_up(&job.key), Found::Result) {
+            match attempt(self.execute, job.document) {
+                Ok(outcome) => claim.fulfil(outcome)?,
+                Err(why) => {
+                    self.board.on_failed(&job);
+                    return Ok(Some((job.key, FailedRun { document: job.document.clone(), why })));
+                }
+            }
+        }
+        self.board.on_done(&job);
+        Ok(None)
+    }
+}
+
+/// Each run once, whatever the number of studies that ask for it.
+fn different(documents: &[RunDocument], weigh: fn(&RunDocument) -> f64) -> Vec<Job<'_>> {
+    let mut seen = BTreeSet::new();
+    let job = |document| Job::new(document, weigh(document));
+    documents.iter().map(job).filter(|job| seen.insert(job.key.clone())).collect()
+}
+
+/// Runs a document; a panic is a failure like others, and so is a number that is none, which could
+/// not be kept.
+fn attempt(
+    execute: impl Fn(&RunDocument) -> Result<RunOutcome, ExecuteError>,
+    document: &RunDocument,
+) -> Result<RunOutcome, ExecuteError> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| execute(document)))
+        .unwrap_or_else(|panic| Err(ExecuteError::Failed(words(&*panic))))?;
+    match outcome.not_finite() {
+        Some(name) => Err(ExecuteError::Failed(format!("{name} is not a finite number"))),
+        None => Ok(outcome),
+    }
+}
+
+/// What a panic says.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("it panicked: {}", text.unwrap_or("without a word"))
+}
+
+/// What each of several threads makes of `part`.
+fn on_threads<T: Send>(count: NonZeroUsize, part: impl Fn() -> T + Sync) -> Vec<T> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..count.get()).map(|_| scope.spawn(&part)).collect();
+        // What `part` guards against ends no thread; a panic of ours goes on in the caller.
+        let join = |thread: ScopedJoinHandle<'_, T>| {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    })
+}
+
+/// No code of others runs under these locks, so that what they guard is whole even if poisoned.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;
