@@ -4,6 +4,7 @@
 //! which the transport accepted: a sender that is blocked does not hide its waiting.
 
 mod ccdf;
+mod copies;
 mod counters;
 mod latency;
 mod message;
@@ -12,6 +13,7 @@ mod recorder;
 mod result;
 
 pub use ccdf::Ccdf;
+pub use copies::{CopyLedger, CopyStatistics, PerCause, RetransmissionStatistics};
 pub use counters::Counters;
 pub use latency::{LatencyDistribution, LatencySummary};
 pub use message::MessageRecord;

@@ -3,6 +3,7 @@
 
 mod bulk;
 mod captures;
+mod copies;
 mod kit;
 mod thin;
 mod web;

@@ -1,0 +1,304 @@
+//! The books: which units a packet carries, which packets carry a unit, and what of it is settled.
+
+use std::collections::VecDeque;
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{SendCause, SentRun};
+use rexmit_netsim::network::PacketId;
+use smallvec::SmallVec;
+
+use super::statistics::CopyStatistics;
+use super::unit::Unit;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    /// Packets with data that have not ended, in the order in which they left.
+    packets: VecDeque<Packet>,
+    /// The number of the first of `units`.
+    first: u64,
+    /// Units that are not settled, and those between them.
+    units: VecDeque<Unit>,
+    /// Every unit up to this one is acknowledged.
+    acknowledged: u64,
+    statistics: CopyStatistics,
+}
+
+#[derive(Debug)]
+struct Packet {
+    /// The sender's number of it.
+    number: u64,
+    /// The network's, once it has left.
+    id: Option<PacketId>,
+    /// How many of it are under way.
+    instances: u32,
+    has_arrived: bool,
+    /// Its units: lowest and highest of each run.
+    runs: SmallVec<[(u64, u64); 2]>,
+}
+
+impl Ledger {
+    /// The sender has written packet `number`, which leaves next.
+    pub(super) fn on_written(&mut self, now: Instant, number: u64, runs: &[SentRun]) {
+        // What was written before and did not leave never will.
+        if self.packets.back().is_some_and(|packet| packet.id.is_none()) {
+            self.end(self.packets.len() - 1);
+        }
+        self.packets.push_back(Packet {
+            number,
+            id: None,
+            instances: 0,
+            has_arrived: false,
+            runs: runs.iter().map(|run| (run.lowest, run.highest)).collect(),
+        });
+        self.statistics.packets += 1;
+        for run in runs {
+            (run.lowest..=run.highest).for_each(|unit| self.enter(now, number, unit, run.cause));
+        }
+    }
+
+    /// The packet written just before carries copies on purpose too.
+    pub(super) fn on_copies_written(&mut self, now: Instant, number: u64, runs: &[(u64, u64)]) {
+        let Some(packet) = self.packets.back_mut().filter(|packet| packet.number == number) else {
+            return;
+        };
+        packet.runs.extend_from_slice(runs);
+        for unit in runs.iter().flat_map(|&(lowest, highest)| lowest..=highest) {
+            self.enter(now, number, unit, SendCause::Redundant);
+        }
+    }
+
+    fn enter(&mut self, now: Instant, packet: u64, number: u64, cause: SendCause) {
+        if cause == SendCause::New {
+            if self.units.is_empty() {
+                self.first = number;
+            }
+            // Those between, if any, were given up before they left.
+            let count = (number + 1).saturating_sub(self.first) as usize;
+            self.units.resize_with(count.max(self.units.len()), Unit::default);
+            self.statistics.units += 1;
+        }
+        let Some(unit) = unit_of(&mut self.units, self.first, number) else { return };
+        let copy = unit.on_written(now, packet, cause);
+        self.statistics.of_number(&copy).sent[cause] += 1;
+        self.judge(number);
+    }
+
+    /// The host of the sender sends a packet: the one that was written last, if that has not left.
+    pub(super) fn on_sent(&mut self, id: PacketId) {
+        if let Some(packet) = self.packets.back_mut().filter(|packet| packet.id.is_none()) {
+            packet.id = Some(id);
+            packet.instances = 1;
+        }
+    }
+
+    /// There is one more of a packet.
+    pub(super) fn on_doubled(&mut self, id: PacketId) {
+        if let Some(place) = self.place(id) {
+            self.packets[place].instances += 1;
+        }
+    }
+
+    /// A packet arrives undamaged.
+    pub(super) fn on_received(&mut self, now: Instant, id: PacketId) {
+        let Some(place) = self.place(id) else { return };
+        if !std::mem::replace(&mut self.packets[place].has_arrived, true) {
+            self.settle(place, Some(now));
+        }
+        self.leave(place);
+    }
+
+    /// A packet ends without that.
+    pub(super) fn on_dropped(&mut self, id: PacketId) {
+        if let Some(place) = self.place(id) {
+            self.leave(place);
+        }
+    }
+
+    /// Everything up to `cumulative` is acknowledged: no more copies of it will leave.
+    pub(super) fn on_acknowledged(&mut self, cumulative: u64) {
+        self.acknowledged = self.acknowledged.max(cumulative);
+        self.forget_settled();
+    }
+
+    /// What is known, and what would be if nothing that is under way were lost.
+    pub(super) fn statistics(&self) -> CopyStatistics {
+        let mut statistics = self.statistics.clone();
+        for unit in &self.units {
+            unit.judge_rest(|copy| statistics.of_number(copy).spurious[copy.cause] += 1);
+        }
+        statistics
+    }
+
+    pub(super) fn kept(&self) -> (usize, usize) {
+        (self.packets.len(), self.units.len())
+    }
+
+    /// Where a packet with data is: they are in the order of their numbers.
+    fn place(&self, id: PacketId) -> Option<usize> {
+        let is_before = |packet: &Packet| packet.id.is_some_and(|other| other < id);
+        let place = self.packets.partition_point(is_before);
+        self.packets.get(place).filter(|packet| packet.id == Some(id)).map(|_| place)
+    }
+
+    /// One less of a packet is under way.
+    fn leave(&mut self, place: usize) {
+        let packet = &mut self.packets[place];
+        packet.instances -= 1;
+        if packet.instances == 0 {
+            self.end(place);
+        }
+    }
+
+    fn end(&mut self, place: usize) {
+        if !self.packets[place].has_arrived {
+            self.statistics.packets_lost += 1;
+            self.settle(place, None);
+        }
+        self.packets.remove(place);
+    }
+
+    /// The fate of what the packet carries is known.
+    fn settle(&mut self, place: usize, arrived: Option<Instant>) {
+        let packet = self.packets[place].number;
+        let runs = std::mem::take(&mut self.packets[place].runs); // Not needed again.
+        for number in runs.iter().flat_map(|&(lowest, highest)| lowest..=highest) {
+            let Some(unit) = unit_of(&mut self.units, self.first, number) else { continue };
+            if let Some((copy, latency)) = unit.on_ended(packet, arrived) {
+                let of_number = self.statistics.of_number(&copy);
+                of_number.latency.record(latency);
+                of_number.delivered[copy.cause] += 1;
+                self.statistics.latency_by_cause[copy.cause].record(latency);
+            }
+            self.judge(number);
+        }
+        self.forget_settled();
+    }
+
+    fn judge(&mut self, number: u64) {
+        let statistics = &mut self.statistics;
+        if let Some(unit) = unit_of(&mut self.units, self.first, number) {
+            unit.judge(|copy| statistics.of_number(copy).spurious[copy.cause] += 1);
+        }
+    }
+
+    fn forget_settled(&mut self) {
+        while self.first <= self.acknowledged && self.units.front().is_some_and(Unit::is_judged) {
+            self.units.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+fn unit_of(units: &mut VecDeque<Unit>, first: u64, number: u64) -> Option<&mut Unit> {
+    units.get_mut(usize::try_from(number.checked_sub(first)?).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Packet `packet` of the sender is written with these units, for one cause.
+    fn write(ledger: &mut Ledger, packet: u64, (lowest, highest): (u64, u64), cause: SendCause) {
+        let now = Instant::from_millis(packet);
+        ledger.on_written(now, packet, &[SentRun { lowest, highest, cause }]);
+    }
+
+    /// The same, and it leaves; the network's numbers are ten times the sender's.
+    fn send(ledger: &mut Ledger, packet: u64, units: (u64, u64), cause: SendCause) {
+        write(ledger, packet, units, cause);
+        ledger.on_sent(PacketId(10 * packet));
+        // A packet without data.
+        ledger.on_sent(PacketId(10 * packet + 1));
+    }
+
+    fn receive(ledger: &mut Ledger, packet: u64) {
+        ledger.on_received(Instant::from_millis(100), PacketId(10 * packet));
+    }
+
+    #[test]
+    fn of_a_doubled_packet_one_may_be_lost() {
+        for is_lost_first in [true, false] {
+            let mut ledger = Ledger::default();
+            send(&mut ledger, 1, (7, 8), SendCause::New);
+            ledger.on_doubled(PacketId(10));
+            if is_lost_first {
+                ledger.on_dropped(PacketId(10));
+                assert_eq!(ledger.statistics().delivered(), 0);
+            }
+            receive(&mut ledger, 1);
+            if !is_lost_first {
+                ledger.on_dropped(PacketId(10));
+            }
+            let statistics = ledger.statistics();
+            assert_eq!((statistics.delivered(), statistics.packets_lost), (2, 0));
+            assert_eq!(ledger.kept(), (0, 2), "not acknowledged");
+            ledger.on_acknowledged(8);
+            assert_eq!(ledger.kept(), (0, 0));
+        }
+    }
+
+    #[test]
+    fn what_other_packets_do_is_nothing_to_it() {
+        let mut ledger = Ledger::default();
+        send(&mut ledger, 1, (7, 7), SendCause::New);
+        for id in [0, 5, 11, 20] {
+            ledger.on_dropped(PacketId(id));
+            ledger.on_doubled(PacketId(id));
+            ledger.on_received(Instant::ZERO, PacketId(id));
+        }
+        assert_eq!((ledger.statistics().delivered(), ledger.kept()), (0, (1, 1)));
+    }
+
+    /// Numbers are spent on units that are given up before they leave.
+    #[test]
+    fn units_that_never_left_are_none() {
+        let mut ledger = Ledger::default();
+        send(&mut ledger, 1, (7, 7), SendCause::New);
+        send(&mut ledger, 2, (10, 10), SendCause::New);
+        receive(&mut ledger, 2);
+        ledger.on_acknowledged(9);
+        let statistics = ledger.statistics();
+        assert_eq!((statistics.units, statistics.delivered(), ledger.kept()), (2, 1, (1, 4)));
+        // 7 was given up, too, but its packet may still arrive.
+        receive(&mut ledger, 1);
+        assert_eq!((ledger.statistics().delivered(), ledger.kept()), (2, (0, 1)));
+        ledger.on_acknowledged(10);
+        send(&mut ledger, 3, (13, 13), SendCause::New);
+        assert_eq!(ledger.kept(), (1, 1));
+    }
+
+    #[test]
+    fn what_was_written_and_did_not_leave_is_lost() {
+        let mut ledger = Ledger::default();
+        write(&mut ledger, 1, (7, 7), SendCause::New);
+        send(&mut ledger, 2, (7, 7), SendCause::Timeout);
+        receive(&mut ledger, 2);
+        let statistics = ledger.statistics();
+        assert_eq!((statistics.packets_lost, statistics.spurious().total()), (1, 0));
+        assert_eq!(statistics.by_retransmission[1].latency.mean(), Some(Duration::from_millis(99)));
+    }
+
+    /// A window that stays closed is probed for ever.
+    #[test]
+    fn a_unit_that_leaves_again_and_again_takes_no_more_room() {
+        for is_first_lost in [true, false] {
+            let mut ledger = Ledger::default();
+            send(&mut ledger, 1, (7, 7), SendCause::New);
+            if is_first_lost {
+                ledger.on_dropped(PacketId(10));
+            } else {
+                receive(&mut ledger, 1);
+            }
+            for packet in 2..10_000 {
+                send(&mut ledger, packet, (7, 7), SendCause::WindowProbe);
+                ledger.on_dropped(PacketId(10 * packet));
+                assert!(ledger.units[0].is_judged());
+            }
+            let expected = if is_first_lost { 0 } else { 9998 };
+            assert_eq!(ledger.statistics().spurious()[SendCause::WindowProbe], expected);
+        }
+    }
+}

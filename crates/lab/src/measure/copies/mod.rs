@@ -1,0 +1,142 @@
+//! Every copy of a data unit that left a sender of a simulated network: why it left, and what became
+//! of it.
+//!
+//! Two sources are brought together. The trace of the sender tells which units a packet carries and
+//! why each of them left; the network tells what becomes of the packet. They meet without guessing:
+//! an endpoint tells of a packet while it writes it, and the network sends what was written before it
+//! asks the endpoint for more, so what the trace tells belongs to the next packet of that host.
+//!
+//! A unit is what loss recovery counts: a DATA chunk of SCTP; of TCP what left as one segment at
+//! first, a FIN included. It *arrives* when the first undamaged packet with it reaches the receiving
+//! host, in order or not. What an endpoint does with it then is not seen: one that refuses a unit, for
+//! want of room in its window or as older than it seems (PAWS, RFC 7323 §5), has it all the same here.
+
+mod ledger;
+mod statistics;
+mod unit;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{TraceEvent, TraceSink};
+use rexmit_netsim::network::{HostId, ObservedPacket, PacketObserver, PacketStep};
+
+use ledger::Ledger;
+pub use statistics::{CopyStatistics, PerCause, RetransmissionStatistics};
+
+/// Measures the copies of one flow: the first association (or connection) of an endpoint from which
+/// data leaves.
+///
+/// Its [`sink`](Self::sink) goes into the endpoint of the sender and its [`observer`](Self::observer)
+/// into the network, both before data leaves. What it keeps is what is under way, and the units since
+/// the oldest that is not acknowledged or has a copy under way: nothing grows with the length of a run.
+///
+/// ```
+/// use rexmit_core::{Instant, Seed};
+/// use rexmit_lab::hosts::{Bulk, BulkSender, Host, Sink};
+/// use rexmit_lab::measure::CopyLedger;
+/// use rexmit_netsim::network::{Network, PointToPoint};
+/// use rexmit_tcp::Endpoint as Tcp;
+/// use std::net::SocketAddr;
+/// use std::time::Duration;
+///
+/// let seed = Seed::from_u64(1);
+/// let endpoint = |name: &str| Tcp::new(Default::default(), &seed.split(name));
+/// let [from, to] = PointToPoint::ADDRESSES.map(|address| SocketAddr::new(address, 9));
+/// let bulk = Bulk { limit_bytes: Some(100_000), ..Bulk::new(from, to) };
+/// let (mut client, mut server) = (endpoint("client")?, endpoint("server")?);
+/// let ledger = CopyLedger::default();
+/// client.set_trace(Some(ledger.sink()));
+/// server.listen(9, None)?;
+/// let sink = Sink::new(Duration::from_secs(1));
+/// let machines = [Host::new(client, BulkSender::new(bulk)), Host::new(server, sink)];
+/// let mut network = Network::new(&seed);
+/// let path = "delay 50ms loss list 7".parse()?;
+/// let pair = PointToPoint::build(&mut network, machines, &path)?;
+/// network.add_observer(ledger.observer(pair.hosts[0]));
+/// network.run_until(Instant::from_millis(5000), |_, _| {})?;
+/// let copies = ledger.statistics();
+/// assert_eq!((copies.packets_lost, copies.delivered()), (1, copies.units));
+/// assert_eq!(copies.by_retransmission[1].latency.count(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct CopyLedger(Arc<Mutex<Ledger>>);
+
+impl CopyLedger {
+    /// For the endpoint that sends. It may have other associations too; they are left out.
+    #[must_use]
+    pub fn sink(&self) -> Box<dyn TraceSink> {
+        Box::new(Sink { ledger: Arc::clone(&self.0), association: None })
+    }
+
+    /// For the network; `sender` is the host with the endpoint that has the sink.
+    #[must_use]
+    pub fn observer(&self, sender: HostId) -> impl PacketObserver + use<> {
+        Observer { ledger: Arc::clone(&self.0), sender }
+    }
+
+    /// What is known now. What is under way counts as not lost: a copy of it is spurious.
+    #[must_use]
+    pub fn statistics(&self) -> CopyStatistics {
+        lock(&self.0).statistics()
+    }
+
+    /// Packets and units that it keeps now.
+    #[must_use]
+    pub fn kept(&self) -> (usize, usize) {
+        lock(&self.0).kept()
+    }
+}
+
+struct Sink {
+    ledger: Arc<Mutex<Ledger>>,
+    /// The one that is measured, once data left from it.
+    association: Option<u32>,
+}
+
+impl TraceSink for Sink {
+    fn record(&mut self, now: Instant, association: u32, event: &TraceEvent) {
+        if self.association.is_some_and(|measured| measured != association) {
+            return;
+        }
+        match event {
+            TraceEvent::PacketSent { packet, runs, .. } => {
+                self.association = Some(association);
+                lock(&self.ledger).on_written(now, *packet, runs);
+            }
+            TraceEvent::CopiesSent { packet, runs, .. } => {
+                lock(&self.ledger).on_copies_written(now, *packet, runs);
+            }
+            &TraceEvent::AckReceived { cumulative, .. } => {
+                lock(&self.ledger).on_acknowledged(cumulative);
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Observer {
+    ledger: Arc<Mutex<Ledger>>,
+    sender: HostId,
+}
+
+impl PacketObserver for Observer {
+    fn observe(&mut self, now: Instant, packet: &ObservedPacket<'_>, step: PacketStep) {
+        if matches!(step, PacketStep::Sent { host } if host != self.sender) {
+            return;
+        }
+        let mut ledger = lock(&self.ledger);
+        match step {
+            PacketStep::Sent { .. } => ledger.on_sent(packet.id),
+            PacketStep::Doubled { .. } => ledger.on_doubled(packet.id),
+            PacketStep::Received { .. } if !packet.is_damaged => ledger.on_received(now, packet.id),
+            PacketStep::Received { .. } | PacketStep::Dropped(_) => ledger.on_dropped(packet.id),
+        }
+    }
+}
+
+fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
+    // A panic elsewhere ends the run; nothing is read from it then.
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,185 @@
+//! What was measured of the copies of a flow.
+
+use std::ops::{AddAssign, Index, IndexMut};
+
+use rexmit_core::trace::SendCause;
+
+use super::unit::UnitCopy;
+use crate::measure::LatencyDistribution;
+
+/// One value for each cause of sending a data unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PerCause<T>([T; CAUSES.len()]);
+
+/// In the order of their declaration.
+const CAUSES: [SendCause; 7] = [
+    SendCause::New,
+    SendCause::Timeout,
+    SendCause::FastRetransmit,
+    SendCause::Bundled,
+    SendCause::WindowProbe,
+    SendCause::Early,
+    SendCause::Redundant,
+];
+
+impl<T> PerCause<T> {
+    /// Every cause with its value.
+    pub fn iter(&self) -> impl Iterator<Item = (SendCause, &T)> {
+        CAUSES.into_iter().zip(&self.0)
+    }
+}
+
+impl PerCause<u64> {
+    /// All causes together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+impl<T> Index<SendCause> for PerCause<T> {
+    type Output = T;
+
+    fn index(&self, cause: SendCause) -> &T {
+        &self.0[cause as usize]
+    }
+}
+
+impl<T> IndexMut<SendCause> for PerCause<T> {
+    fn index_mut(&mut self, cause: SendCause) -> &mut T {
+        &mut self.0[cause as usize]
+    }
+}
+
+impl AddAssign for PerCause<u64> {
+    fn add_assign(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+}
+
+/// What is known of the copies that left as the k-th retransmission of their unit. The first
+/// transmission is number 0. A copy on purpose ([`SendCause::Redundant`]) is no retransmission and
+/// counts with the last one before it.
+#[derive(Clone, Debug, Default)]
+pub struct RetransmissionStatistics {
+    /// Of the units that they brought: from the first transmission to the arrival.
+    pub latency: LatencyDistribution,
+    /// How many units they brought.
+    pub delivered: PerCause<u64>,
+    /// How many left.
+    pub sent: PerCause<u64>,
+    /// Of those that left: how many were needless, as an earlier copy arrives, be it later.
+    pub spurious: PerCause<u64>,
+}
+
+/// What became of the data units of a flow, and of every copy of them that left.
+#[derive(Clone, Debug, Default)]
+pub struct CopyStatistics {
+    /// Packets with data that left.
+    pub packets: u64,
+    /// Those of them that ended without having arrived undamaged.
+    pub packets_lost: u64,
+    /// Units that left.
+    pub units: u64,
+    /// By the number of the retransmission; the last has all from number 4 on.
+    pub by_retransmission: [RetransmissionStatistics; Self::RETRANSMISSIONS],
+    /// From the first transmission of a unit to its arrival, by the cause of the copy that arrived
+    /// first.
+    pub latency_by_cause: PerCause<LatencyDistribution>,
+}
+
+impl CopyStatistics {
+    /// Numbers of retransmissions that are told apart.
+    pub const RETRANSMISSIONS: usize = 5;
+
+    /// Units that have arrived.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.by_retransmission.iter().map(|number| number.latency.count()).sum()
+    }
+
+    /// Copies that left, by cause: the first, retransmissions, and copies on purpose.
+    #[must_use]
+    pub fn sent(&self) -> PerCause<u64> {
+        self.sum(|number| number.sent)
+    }
+
+    /// Copies that were needless, by cause.
+    #[must_use]
+    pub fn spurious(&self) -> PerCause<u64> {
+        self.sum(|number| number.spurious)
+    }
+
+    fn sum(&self, of: impl Fn(&RetransmissionStatistics) -> PerCause<u64>) -> PerCause<u64> {
+        let mut sum = PerCause::default();
+        self.by_retransmission.iter().for_each(|number| sum += of(number));
+        sum
+    }
+
+    /// Adds what was measured of another flow or run.
+    pub fn merge(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.packets_lost += other.packets_lost;
+        self.units += other.units;
+        for (sum, more) in self.by_retransmission.iter_mut().zip(&other.by_retransmission) {
+            sum.latency.merge(&more.latency);
+            sum.delivered += more.delivered;
+            sum.sent += more.sent;
+            sum.spurious += more.spurious;
+        }
+        let causes = self.latency_by_cause.0.iter_mut().zip(&other.latency_by_cause.0);
+        causes.for_each(|(sum, more)| sum.merge(more));
+    }
+
+    pub(super) fn of_number(&mut self, copy: &UnitCopy) -> &mut RetransmissionStatistics {
+        let last = Self::RETRANSMISSIONS - 1;
+        &mut self.by_retransmission[(copy.retransmission as usize).min(last)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_cause_has_its_own_place() {
+        let mut counts = PerCause::<u64>::default();
+        for (n, cause) in (1..).zip(CAUSES) {
+            assert_eq!(counts[cause], 0);
+            counts[cause] = n;
+        }
+        assert!(counts.iter().eq(CAUSES.into_iter().zip(&[1, 2, 3, 4, 5, 6, 7])));
+        assert_eq!(counts.total(), 28);
+    }
+
+    #[test]
+    fn what_is_merged_adds_up() {
+        let of = |n: u64| {
+            let mut statistics = CopyStatistics {
+                packets: n,
+                packets_lost: 2 * n,
+                units: 3 * n,
+                ..Default::default()
+            };
+            let number = &mut statistics.by_retransmission[2];
+            number.latency.record(Duration::from_millis(n));
+            number.delivered[SendCause::Early] = 4 * n;
+            number.sent[SendCause::Early] = 5 * n;
+            number.spurious[SendCause::Early] = 6 * n;
+            statistics.latency_by_cause[SendCause::Early].record(Duration::from_millis(n));
+            statistics
+        };
+        let mut sum = of(10);
+        sum.merge(&of(1));
+        assert_eq!((sum.packets, sum.packets_lost, sum.units), (11, 22, 33));
+        let number = &sum.by_retransmission[2];
+        let mean = Some(Duration::from_micros(5500));
+        assert_eq!((number.latency.mean(), sum.delivered()), (mean, 2));
+        assert_eq!(number.delivered[SendCause::Early], 44);
+        assert_eq!((sum.sent()[SendCause::Early], sum.spurious()[SendCause::Early]), (55, 66));
+        assert_eq!(sum.latency_by_cause[SendCause::Early].mean(), mean);
+        assert_eq!(sum.latency_by_cause[SendCause::New].count(), 0);
+    }
+}

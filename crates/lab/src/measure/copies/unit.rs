@@ -1,0 +1,154 @@
+//! The copies of one data unit, and which of them left in vain.
+
+use std::time::Duration;
+
+use rexmit_core::Instant;
+use rexmit_core::trace::SendCause;
+use smallvec::SmallVec;
+
+/// One copy that left: the first, a retransmission, or a copy on purpose.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct UnitCopy {
+    /// The number that the sender gave its packet.
+    pub(super) packet: u64,
+    /// How often the unit had been retransmitted then, this time included.
+    pub(super) retransmission: u32,
+    pub(super) cause: SendCause,
+    pub(super) fate: Fate,
+}
+
+/// What became of a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    UnderWay,
+    Arrived,
+    Lost,
+}
+
+/// A data unit of which not everything is known.
+///
+/// A copy is spurious if one that left before it arrives, be it later. So the copies are judged in the
+/// order in which they left: as long as all before were lost, a copy was needed; behind the first
+/// that arrives none was.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unit {
+    /// When it first left; `None` if it never did (it was given up before).
+    first_sent: Option<Instant>,
+    has_arrived: bool,
+    retransmissions: u32,
+    /// Copies that are not judged, in the order in which they left.
+    unjudged: SmallVec<[UnitCopy; 2]>,
+    /// Of those judged one has arrived.
+    is_repeated_in_vain: bool,
+}
+
+impl Unit {
+    /// A copy leaves. Returns it.
+    pub(super) fn on_written(&mut self, now: Instant, packet: u64, cause: SendCause) -> UnitCopy {
+        self.first_sent.get_or_insert(now);
+        let is_retransmission = !matches!(cause, SendCause::New | SendCause::Redundant);
+        self.retransmissions += u32::from(is_retransmission);
+        let retransmission = self.retransmissions;
+        let copy = UnitCopy { packet, retransmission, cause, fate: Fate::UnderWay };
+        self.unjudged.push(copy);
+        copy
+    }
+
+    /// A packet with it came to its end. If that brought the unit, returns the copy and how long it
+    /// took since the unit first left.
+    pub(super) fn on_ended(
+        &mut self,
+        packet: u64,
+        arrived: Option<Instant>,
+    ) -> Option<(UnitCopy, Duration)> {
+        let copy = self.unjudged.iter_mut().find(|copy| copy.packet == packet)?;
+        let Some(now) = arrived else {
+            copy.fate = Fate::Lost;
+            return None;
+        };
+        copy.fate = Fate::Arrived;
+        let is_first = !std::mem::replace(&mut self.has_arrived, true);
+        let latency = now - self.first_sent?;
+        is_first.then_some((*copy, latency))
+    }
+
+    /// Judges what can be judged; `on_spurious` gets each copy that left in vain.
+    pub(super) fn judge(&mut self, mut on_spurious: impl FnMut(&UnitCopy)) {
+        let mut judged = 0;
+        for copy in &self.unjudged {
+            match copy.fate {
+                _ if self.is_repeated_in_vain => on_spurious(copy),
+                Fate::UnderWay => break,
+                Fate::Arrived => self.is_repeated_in_vain = true,
+                Fate::Lost => {}
+            }
+            judged += 1;
+        }
+        self.unjudged.drain(..judged);
+    }
+
+    /// Judges the rest, as if nothing under way were lost.
+    pub(super) fn judge_rest(&self, on_spurious: impl FnMut(&UnitCopy)) {
+        let is_lost = |copy: &&UnitCopy| copy.fate == Fate::Lost;
+        let needed = self.unjudged.iter().take_while(is_lost).count() + 1;
+        self.unjudged.iter().skip(needed).for_each(on_spurious);
+    }
+
+    pub(super) fn is_judged(&self) -> bool {
+        self.unjudged.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Copies leave, in the order of packets from 0, and their packets end as told: `+` arrived,
+    /// `-` lost. Returns the copy that brought the unit, those judged spurious, and those that would
+    /// be at the end.
+    fn course(causes: &[SendCause], ends: &[(u64, char)]) -> (Option<u64>, Vec<u64>, Vec<u64>) {
+        let mut unit = Unit::default();
+        for (packet, &cause) in (0..).zip(causes) {
+            unit.on_written(Instant::from_millis(packet), packet, cause);
+        }
+        let (mut brought, mut spurious) = (None, Vec::new());
+        for &(packet, end) in ends {
+            let arrived = (end == '+').then(|| Instant::from_millis(100));
+            if let Some((copy, latency)) = unit.on_ended(packet, arrived) {
+                assert_eq!(latency, Duration::from_millis(100));
+                assert_eq!(brought.replace(copy.packet), None, "a unit arrives once");
+            }
+            unit.judge(|copy| spurious.push(copy.packet));
+        }
+        let mut at_the_end = Vec::new();
+        unit.judge_rest(|copy| at_the_end.push(copy.packet));
+        (brought, spurious, at_the_end)
+    }
+
+    #[test]
+    fn a_copy_is_spurious_if_an_earlier_one_arrives_whenever_that_is() {
+        use SendCause::{New, Timeout};
+        let two = [New, Timeout];
+        assert_eq!(course(&two, &[(0, '-'), (1, '+')]), (Some(1), vec![], vec![]));
+        assert_eq!(course(&two, &[(0, '+'), (1, '+')]), (Some(0), vec![1], vec![]));
+        // The later one came first, and was sent in vain all the same.
+        assert_eq!(course(&two, &[(1, '+')]), (Some(1), vec![], vec![1]));
+        assert_eq!(course(&two, &[(1, '+'), (0, '+')]), (Some(1), vec![1], vec![]));
+        // Lost itself, and needed or not.
+        assert_eq!(course(&two, &[(1, '-'), (0, '+')]), (Some(0), vec![1], vec![]));
+        assert_eq!(course(&two, &[(1, '-'), (0, '-')]), (None, vec![], vec![]));
+        let three = [New, Timeout, Timeout];
+        assert_eq!(course(&three, &[(0, '-')]), (None, vec![], vec![2]));
+        assert_eq!(course(&three, &[(1, '+'), (0, '-')]), (Some(1), vec![2], vec![]));
+        assert_eq!(course(&three, &[(1, '+'), (0, '+')]), (Some(1), vec![1, 2], vec![]));
+    }
+
+    #[test]
+    fn copies_on_purpose_are_no_retransmissions() {
+        use SendCause::{Bundled, New, Redundant, Timeout};
+        let mut unit = Unit::default();
+        let causes = [New, Redundant, Timeout, Redundant, Bundled];
+        let numbers = causes.map(|cause| unit.on_written(Instant::ZERO, 0, cause).retransmission);
+        assert_eq!(numbers, [0, 0, 1, 1, 2]);
+    }
+}

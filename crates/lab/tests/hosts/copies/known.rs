@@ -1,0 +1,218 @@
+//! Courses whose every copy is known by hand: 100 bytes every 80 ms over 50 ms each way, with
+//! acknowledgements at once. Message n (from 0) is in packet n + 2 of the sender, behind the handshake.
+
+use SendCause::{Bundled, FastRetransmit, New, Redundant, Timeout};
+use rexmit_sctp::recovery::{LossDetection, ThinConfig};
+
+use super::*;
+
+/// TCP's FIN goes with the last one.
+const MESSAGES: u64 = 10;
+
+/// What the ledger says of so many messages over a path that does `what` on the way there.
+fn measured<T: Traced>(recovery: &RecoveryConfig, messages: u64, what: &str) -> CopyStatistics {
+    let forward = format!("delay 50ms {what}");
+    measured_with::<T>(recovery, messages, &forward, |_| {})
+}
+
+fn measured_with<T: Traced>(
+    recovery: &RecoveryConfig,
+    messages: u64,
+    forward: &str,
+    change: impl FnOnce(&mut Flow),
+) -> CopyStatistics {
+    let source = (0..messages).map(|n| (Instant::from_millis(1000 + 80 * n), 100));
+    let plan = ThinPlan::new(source, Instant::FAR_FUTURE);
+    let ledger = CopyLedger::default();
+    let paths = [forward, "delay 50ms"];
+    let mut flow = Flow::new::<T>(recovery, &plan, paths, &Seed::from_u64(1), ledger.sink());
+    change(&mut flow);
+    flow.network.add_observer(ledger.observer(flow.hosts[0]));
+    flow.run(Instant::from_millis(30_000));
+    let copies = ledger.statistics();
+    assert_eq!((copies.units, copies.delivered()), (messages, messages));
+    assert_eq!(ledger.kept(), (0, 0), "everything is settled");
+    copies
+}
+
+/// The k-th retransmissions brought these: a cause, how many, and after how many ms each.
+#[track_caller]
+fn assert_brought(copies: &CopyStatistics, number: usize, expected: &[(SendCause, u64, u64)]) {
+    let by_number = &copies.by_retransmission[number];
+    let counts: Vec<_> = expected.iter().map(|&(cause, count, _)| (cause, count)).collect();
+    assert_eq!(by_number.delivered, per_cause(&counts), "number {number}");
+    let sum: u64 = expected.iter().map(|&(_, count, ms)| count * ms).sum();
+    let latency = &by_number.latency;
+    let mean = latency.mean().map_or(0.0, |mean| mean.as_secs_f64() * 1000.0);
+    assert_eq!((mean * latency.count() as f64).round() as u64, sum, "number {number}");
+}
+
+#[track_caller]
+fn assert_sent(
+    copies: &CopyStatistics,
+    number: usize,
+    sent: &[(SendCause, u64)],
+    spurious: &[(SendCause, u64)],
+) {
+    let by_number = &copies.by_retransmission[number];
+    assert_eq!(by_number.sent, per_cause(sent), "number {number}");
+    assert_eq!(by_number.spurious, per_cause(spurious), "number {number}, in vain");
+}
+
+fn profile(name: &str) -> RecoveryConfig {
+    let of_tcp = || RecoveryConfig::tcp_profile(name);
+    RecoveryConfig::profile(name).or_else(of_tcp).expect("a profile")
+}
+
+/// The last message has nothing behind it that could report it. The acknowledgement of the one before
+/// starts the timer of 1 s after 20 ms, and the next takes 2 s: 1020 and 3020 ms.
+fn twice_lost<T: Traced>(recovery: &RecoveryConfig) {
+    let copies = measured::<T>(recovery, 3, "loss list 4,5");
+    assert_eq!((copies.packets, copies.packets_lost), (5, 2));
+    assert_sent(&copies, 0, &[(New, 3)], &[]);
+    assert_sent(&copies, 1, &[(Timeout, 1)], &[]);
+    assert_sent(&copies, 2, &[(Timeout, 1)], &[]);
+    assert_brought(&copies, 0, &[(New, 2, 50)]);
+    assert_brought(&copies, 1, &[]);
+    assert_brought(&copies, 2, &[(Timeout, 1, 3070)]);
+    let of = |cause| copies.latency_by_cause[cause].mean();
+    assert_eq!(of(New), Some(Duration::from_millis(50)));
+    assert_eq!(of(Timeout), Some(Duration::from_millis(3070)));
+    assert_eq!(of(FastRetransmit), None);
+}
+
+#[test]
+fn a_message_lost_twice_is_brought_by_the_second_timeout() {
+    twice_lost::<Sctp>(&profile("rfc9260"));
+    twice_lost::<Tcp>(&profile("tcp-sack"));
+}
+
+/// Message 2 is lost six times in all: later retransmissions count together.
+#[test]
+fn from_the_fourth_on_retransmissions_count_together() {
+    let linear = ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF };
+    let recovery = RecoveryConfig { thin: linear, ..profile("rfc9260") };
+    let copies = measured::<Sctp>(&recovery, 3, "loss list 4,5,6,7,8,9");
+    for number in 1..=3 {
+        assert_sent(&copies, number, &[(Timeout, 1)], &[]);
+    }
+    assert_sent(&copies, 4, &[(Timeout, 3)], &[]);
+    assert_brought(&copies, 4, &[(Timeout, 1, 6 * 1000 + 20 + 50)]);
+}
+
+/// Message 2 is held back until so many packets behind it have passed. The third report of it comes
+/// after 340 ms: message 5 left after 240 ms. Message 6 arrives after 370 ms, the copy after 390 ms.
+fn reordered<T: Traced>(recovery: &RecoveryConfig) {
+    let copies = measured::<T>(recovery, MESSAGES, "hold 4 4");
+    assert_sent(&copies, 0, &[(New, MESSAGES)], &[]);
+    assert_sent(&copies, 1, &[(FastRetransmit, 1)], &[(FastRetransmit, 1)]);
+    assert_brought(&copies, 0, &[(New, 9, 50), (New, 1, 370)]);
+    assert_brought(&copies, 1, &[]);
+    assert_eq!(copies.packets_lost, 0);
+    // The copy overtakes: it brings the message, and yet was sent in vain.
+    let copies = measured::<T>(recovery, MESSAGES, "hold 4 5");
+    assert_sent(&copies, 1, &[(FastRetransmit, 1)], &[(FastRetransmit, 1)]);
+    assert_brought(&copies, 0, &[(New, 9, 50)]);
+    assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
+    // Lost, the message would have needed it.
+    let copies = measured::<T>(recovery, MESSAGES, "loss list 4");
+    assert_sent(&copies, 1, &[(FastRetransmit, 1)], &[]);
+    assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
+}
+
+#[test]
+fn a_fast_retransmit_that_reordering_provoked_is_spurious() {
+    reordered::<Sctp>(&profile("rfc9260"));
+    reordered::<Tcp>(&profile("tcp-sack"));
+}
+
+/// Message 2 is lost; when the third report of it comes, message 6 has left 20 ms before and goes
+/// along.
+#[test]
+fn what_a_retransmission_takes_along_is_bundled() {
+    let copies = measured::<Sctp>(&profile("lksctp"), MESSAGES, "loss list 4");
+    assert_sent(&copies, 1, &[(FastRetransmit, 1), (Bundled, 1)], &[(Bundled, 1)]);
+    assert_brought(&copies, 0, &[(New, 9, 50)]);
+    assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
+}
+
+/// Message 6 is lost as well: what was taken along brings it, 70 ms after it left.
+#[test]
+fn what_was_taken_along_may_be_needed() {
+    let copies = measured::<Sctp>(&profile("lksctp"), MESSAGES, "loss list 4,8");
+    assert_sent(&copies, 1, &[(FastRetransmit, 1), (Bundled, 1)], &[]);
+    assert_brought(&copies, 0, &[(New, 8, 50)]);
+    assert_brought(&copies, 1, &[(FastRetransmit, 1, 390), (Bundled, 1, 70)]);
+}
+
+/// Without reports messages 3, 4, 5 and 6 are outstanding when the third duplicate comes.
+#[test]
+fn a_tcp_takes_along_all_that_lies_behind() {
+    let loss_detection = LossDetection::DuplicateAcks;
+    let recovery =
+        RecoveryConfig { bundle_outstanding: true, loss_detection, ..profile("tcp-sack") };
+    let copies = measured::<Tcp>(&recovery, MESSAGES, "loss list 4");
+    assert_sent(&copies, 1, &[(FastRetransmit, 1), (Bundled, 4)], &[(Bundled, 4)]);
+    assert_brought(&copies, 0, &[(New, 9, 50)]);
+    assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
+}
+
+/// Each message but the last leaves once more with the next. Message 2 is lost and arrives with
+/// message 3, 80 ms later; no other copy is needed.
+fn bundled_redundantly<T: Traced>(recovery: &RecoveryConfig) {
+    let thin = ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF };
+    let recovery = RecoveryConfig { thin, ..recovery.clone() };
+    let copies = measured::<T>(&recovery, MESSAGES, "loss list 4");
+    assert_sent(&copies, 0, &[(New, MESSAGES), (Redundant, 9)], &[(Redundant, 8)]);
+    assert_sent(&copies, 1, &[], &[]);
+    assert_brought(&copies, 0, &[(New, 9, 50), (Redundant, 1, 130)]);
+    let redundant = &copies.latency_by_cause[Redundant];
+    assert_eq!((redundant.count(), redundant.mean()), (1, Some(Duration::from_millis(130))));
+    assert_eq!((copies.packets, copies.packets_lost), (MESSAGES, 1));
+}
+
+#[test]
+fn a_copy_on_purpose_brings_what_was_lost_before_it() {
+    bundled_redundantly::<Sctp>(&profile("lksctp"));
+    bundled_redundantly::<Tcp>(&profile("tcp-sack"));
+}
+
+#[test]
+fn a_packet_that_the_network_doubles_is_one() {
+    let copies = measured::<Sctp>(&profile("rfc9260"), 3, "duplicate 100%");
+    assert_eq!((copies.packets, copies.packets_lost), (3, 0));
+    assert_brought(&copies, 0, &[(New, 3, 50)]);
+    assert_eq!(copies.spurious().total(), 0);
+}
+
+/// A bit of the last packet and of its double is flipped: it might as well be lost.
+#[test]
+fn what_arrives_damaged_has_not_arrived() {
+    let copies = measured_with::<Sctp>(&profile("rfc9260"), 3, "delay 50ms", |flow| {
+        flow.change(Direction::Forward, 1100, "delay 50ms duplicate 100% corrupt 100%");
+        flow.change(Direction::Forward, 1200, "delay 50ms");
+    });
+    assert_eq!((copies.packets, copies.packets_lost), (4, 1));
+    assert_brought(&copies, 1, &[(Timeout, 1, 1070)]);
+    assert_eq!(copies.spurious().total(), 0);
+}
+
+/// The first transmission of the last message takes 5 s, and two timeouts pass meanwhile.
+#[test]
+fn what_is_under_way_at_the_end_is_not_lost() {
+    let source = (0..3).map(|n| (Instant::from_millis(1000 + 80 * n), 100));
+    let plan = ThinPlan::new(source, Instant::FAR_FUTURE);
+    let ledger = CopyLedger::default();
+    let (recovery, seed) = (profile("rfc9260"), Seed::from_u64(1));
+    let paths = ["delay 50ms", "delay 50ms"];
+    let mut flow = Flow::new::<Sctp>(&recovery, &plan, paths, &seed, ledger.sink());
+    flow.network.add_observer(ledger.observer(flow.hosts[0]));
+    flow.change(Direction::Forward, 1100, "delay 5s");
+    flow.run(Instant::from_millis(4500));
+    assert_eq!(ledger.kept(), (3, 1));
+    let copies = ledger.statistics();
+    assert_eq!((copies.units, copies.delivered()), (3, 2));
+    for number in [1, 2] {
+        assert_sent(&copies, number, &[(Timeout, 1)], &[(Timeout, 1)]);
+    }
+}
