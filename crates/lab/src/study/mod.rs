@@ -5,6 +5,6 @@ mod report;
 
 pub use document::{Coordinate, DOCUMENT_SCHEMA, RunDocument, RunKey};
 pub use report::{
-    AxisHead, Cell, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, Estimate, FigureKind, Instance,
-    StudyHead, StudyReport, Verdict, VerdictKind,
+    AxisHead, AxisPlace, Cell, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, Estimate,
+    FigureKind, Instance, StudyHead, StudyReport, Verdict, VerdictKind,
 };

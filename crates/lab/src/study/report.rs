@@ -45,6 +45,12 @@ pub struct StudyHead {
     pub runs: u64,
     /// Seconds of simulated time, all runs together.
     pub simulated_s: f64,
+    /// The seeds with which each point of the sweep was run.
+    #[serde(default)]
+    pub seeds: Vec<u64>,
+    /// The file of the study as it was run, word for word; empty if it came from none.
+    #[serde(default)]
+    pub file: String,
 }
 
 /// An axis.
@@ -94,6 +100,8 @@ pub enum FigureKind {
     Cdf,
     /// A falling one: shares of what is at least so much, on a logarithmic scale.
     Ccdf,
+    /// Values over time: each holds until the next.
+    Series,
 }
 
 /// A figure with its data.
@@ -126,6 +134,19 @@ pub struct DrawnAxis {
     pub range: Option<(f64, f64)>,
     /// The names of the values 0, 1, 2, … of a category axis; empty if it is not one.
     pub categories: Vec<String>,
+    /// Where its values stand in the sweep, for those that do: of an axis of the study that is
+    /// drawn across, its points. A filter finds them by it.
+    #[serde(default)]
+    pub places: Vec<AxisPlace>,
+}
+
+/// A value of a figure's axis that stands for points of the sweep.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AxisPlace {
+    /// The value; that of a category is its number.
+    pub at: f64,
+    /// Where it is.
+    pub point: Vec<Coordinate>,
 }
 
 /// What is drawn in one colour.
@@ -133,6 +154,9 @@ pub struct DrawnAxis {
 pub struct DrawnGroup {
     /// What the legend says.
     pub label: String,
+    /// What all its points have in common of their places in the sweep. A filter finds it by that.
+    #[serde(default)]
+    pub point: Vec<Coordinate>,
     /// The points, ascending in x but in scatters.
     pub points: Vec<DrawnPoint>,
 }
