@@ -18,6 +18,10 @@ pub struct StudyReport {
     pub cells: Vec<Cell>,
     /// What the quantities of the cells are.
     pub quantities: Vec<Described>,
+    /// The names of the quantities that the claims and figures are about: the gains, shown beside
+    /// the costs.
+    #[serde(default)]
+    pub gains: Vec<String>,
     /// The names of the quantities that are shown as the costs, beside the gains.
     pub costs: Vec<String>,
     /// What is drawn.
@@ -124,7 +128,7 @@ pub struct DrawnFigure {
 /// An axis of a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DrawnAxis {
-    /// What it says.
+    /// What it says, without the unit.
     pub label: String,
     /// The unit of its values.
     pub unit: Unit,
