@@ -15,8 +15,8 @@ pub use file::{MAX_BYTES, MAX_SEEDS, Study};
 pub use mistake::{MAX_MISTAKES, Mistake, Mistakes, StudyError};
 pub use plan::MAX_RUNS;
 pub use report::{
-    AxisHead, Cell, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, Estimate, FigureKind, Instance,
-    StudyHead, StudyReport, Verdict, VerdictKind,
+    AxisHead, AxisPlace, Cell, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, Estimate,
+    FigureKind, Instance, StudyHead, StudyReport, Verdict, VerdictKind,
 };
 
 #[cfg(test)]

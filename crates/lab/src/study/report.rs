@@ -18,6 +18,10 @@ pub struct StudyReport {
     pub cells: Vec<Cell>,
     /// What the quantities of the cells are.
     pub quantities: Vec<Described>,
+    /// The names of the quantities that the claims and figures are about: the gains, shown beside
+    /// the costs.
+    #[serde(default)]
+    pub gains: Vec<String>,
     /// The names of the quantities that are shown as the costs, beside the gains.
     pub costs: Vec<String>,
     /// What is drawn.
@@ -45,6 +49,12 @@ pub struct StudyHead {
     pub runs: u64,
     /// Seconds of simulated time, all runs together.
     pub simulated_s: f64,
+    /// The seeds with which each point of the sweep was run.
+    #[serde(default)]
+    pub seeds: Vec<u64>,
+    /// The file of the study as it was run, word for word; empty if it came from none.
+    #[serde(default)]
+    pub file: String,
 }
 
 /// An axis.
@@ -94,6 +104,8 @@ pub enum FigureKind {
     Cdf,
     /// A falling one: shares of what is at least so much, on a logarithmic scale.
     Ccdf,
+    /// Values over time: each holds until the next.
+    Series,
 }
 
 /// A figure with its data.
@@ -116,7 +128,7 @@ pub struct DrawnFigure {
 /// An axis of a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DrawnAxis {
-    /// What it says.
+    /// What it says, without the unit.
     pub label: String,
     /// The unit of its values.
     pub unit: Unit,
@@ -126,6 +138,19 @@ pub struct DrawnAxis {
     pub range: Option<(f64, f64)>,
     /// The names of the values 0, 1, 2, … of a category axis; empty if it is not one.
     pub categories: Vec<String>,
+    /// Where its values stand in the sweep, for those that do: of an axis of the study that is
+    /// drawn across, its points. A filter finds them by it.
+    #[serde(default)]
+    pub places: Vec<AxisPlace>,
+}
+
+/// A value of a figure's axis that stands for points of the sweep.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AxisPlace {
+    /// The value; that of a category is its number.
+    pub at: f64,
+    /// Where it is.
+    pub point: Vec<Coordinate>,
 }
 
 /// What is drawn in one colour.
@@ -133,6 +158,9 @@ pub struct DrawnAxis {
 pub struct DrawnGroup {
     /// What the legend says.
     pub label: String,
+    /// What all its points have in common of their places in the sweep. A filter finds it by that.
+    #[serde(default)]
+    pub point: Vec<Coordinate>,
     /// The points, ascending in x but in scatters.
     pub points: Vec<DrawnPoint>,
 }
