@@ -28,7 +28,7 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteE
     if let Some(problem) = problems.into_first() {
         return Err(problem.into());
     }
-    let stations = flows.iter_mut().map(|flow| flow.station.take()).flatten().collect();
+    let stations = flows.iter_mut().filter_map(|flow| flow.station.take()).collect();
     let topology = Topology::build(scenario, stations, &seed.split("network"));
     let mut topology = topology.map_err(|error| Problem::of("network", error))?;
     let network = &mut topology.network;
