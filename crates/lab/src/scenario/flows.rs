@@ -10,7 +10,7 @@ use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
 use super::connection::{Connection, PORT, sctp, tcp};
-use super::meter::{MessageMeter, RateMeter, SenderTrace};
+use super::meter::{MessageMeter, Probe, RateMeter};
 use super::report;
 use super::sheet::Sheet;
 use super::spec::{BulkFlow, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow};
@@ -32,8 +32,8 @@ pub(super) struct Flow {
 }
 
 enum Kind {
-    Thin(TransportKind, SenderTrace),
-    Bulk(TransportKind, SenderTrace),
+    Thin(TransportKind, Probe),
+    Bulk(TransportKind, Probe),
     Web,
     Udp,
 }
@@ -114,17 +114,17 @@ impl Part<'_> {
         };
         match flow.transport {
             TransportKind::Sctp => {
-                let (sender, receiver, trace) = self.sctp(&flow.connection())?;
+                let (sender, receiver, probe) = self.sctp(&flow.connection())?;
                 let sender = Host::new(sender, ThinSender::new(thin, plan.clone()));
                 let receiver =
                     Host::new(receiver, ThinReceiver::<Sctp, _>::with_gauge(plan, meter));
-                Ok((sender, receiver, Kind::Thin(flow.transport, trace)))
+                Ok((sender, receiver, Kind::Thin(flow.transport, probe)))
             }
             TransportKind::Tcp => {
-                let (sender, receiver, trace) = self.tcp(&flow.connection())?;
+                let (sender, receiver, probe) = self.tcp(&flow.connection())?;
                 let sender = Host::new(sender, ThinSender::new(thin, plan.clone()));
                 let receiver = Host::new(receiver, ThinReceiver::<Tcp, _>::with_gauge(plan, meter));
-                Ok((sender, receiver, Kind::Thin(flow.transport, trace)))
+                Ok((sender, receiver, Kind::Thin(flow.transport, probe)))
             }
         }
     }
@@ -137,37 +137,37 @@ impl Part<'_> {
         let meter = self.scenario.rate_meter(flow.start.as_ref());
         match flow.transport {
             TransportKind::Sctp => {
-                let (sender, receiver, trace) = self.sctp(&flow.connection())?;
+                let (sender, receiver, probe) = self.sctp(&flow.connection())?;
                 let bulk = Bulk { write_bytes: flow.connection().payload_bytes(), ..bulk };
                 let sender = Host::new(sender, BulkSender::new(bulk));
                 let receiver = Host::new(receiver, Sink::<Sctp, _>::with_counter(meter));
-                Ok((sender, receiver, Kind::Bulk(flow.transport, trace)))
+                Ok((sender, receiver, Kind::Bulk(flow.transport, probe)))
             }
             TransportKind::Tcp => {
-                let (sender, receiver, trace) = self.tcp(&flow.connection())?;
+                let (sender, receiver, probe) = self.tcp(&flow.connection())?;
                 let sender = Host::new(sender, BulkSender::new(bulk));
                 let receiver = Host::new(receiver, Sink::<Tcp, _>::with_counter(meter));
-                Ok((sender, receiver, Kind::Bulk(flow.transport, trace)))
+                Ok((sender, receiver, Kind::Bulk(flow.transport, probe)))
             }
         }
     }
 
-    /// Both ends of an SCTP flow; the trace is that of the sender.
-    fn sctp(&mut self, connection: &Connection<'_>) -> Result<(Sctp, Sctp, SenderTrace), Problem> {
+    /// Both ends of an SCTP flow; the probe looks at the sender.
+    fn sctp(&mut self, connection: &Connection<'_>) -> Result<(Sctp, Sctp, Probe), Problem> {
         let ends = connection.sctp(self.problems);
-        let trace = SenderTrace::new(ends.sender.max_packet_bytes);
+        let probe = Probe::new(ends.sender.max_packet_bytes);
         let mut sender = sctp(ends.sender, &self.seed.split("sender"))?;
-        sender.set_trace(Some(trace.sink()));
-        Ok((sender, sctp(ends.receiver, &self.seed.split("receiver"))?, trace))
+        sender.set_trace(Some(probe.sink()));
+        Ok((sender, sctp(ends.receiver, &self.seed.split("receiver"))?, probe))
     }
 
     /// Both ends of a TCP flow.
-    fn tcp(&mut self, connection: &Connection<'_>) -> Result<(Tcp, Tcp, SenderTrace), Problem> {
+    fn tcp(&mut self, connection: &Connection<'_>) -> Result<(Tcp, Tcp, Probe), Problem> {
         let ends = connection.tcp(self.problems);
-        let trace = SenderTrace::new(ends.sender.mss.into());
+        let probe = Probe::new(ends.sender.mss.into());
         let mut sender = tcp(ends.sender, &self.seed.split("sender"))?;
-        sender.set_trace(Some(trace.sink()));
-        Ok((sender, tcp(ends.receiver, &self.seed.split("receiver"))?, trace))
+        sender.set_trace(Some(probe.sink()));
+        Ok((sender, tcp(ends.receiver, &self.seed.split("receiver"))?, probe))
     }
 
     fn web(&mut self, flow: &WebFlow) -> Made {
@@ -217,6 +217,13 @@ fn starts(start: Option<&Words<Time>>) -> Instant {
 const PUT_THERE: &str = "the program was put there";
 
 impl Flow {
+    /// Measures the flow on its network, from now on.
+    pub(super) fn watch(&self, network: &mut Network<Host>, pair: Pair) {
+        if let Kind::Thin(_, probe) | Kind::Bulk(_, probe) = &self.kind {
+            probe.watch(network, pair.sender);
+        }
+    }
+
     /// Whether everything that was to be sent has arrived, or never will.
     pub(super) fn is_through(&self, network: &Network<Host>, pair: Pair) -> bool {
         match &self.kind {
@@ -235,26 +242,27 @@ impl Flow {
         sheet: &mut Sheet,
     ) {
         let receiver = network.machine(pair.receiver);
-        let sender = |trace: &SenderTrace| report::Sender {
-            tally: trace.tally(),
+        let sender = |probe: &Probe| report::Sender {
+            tally: probe.tally(),
+            copies: probe.copies(),
             wire: *network.host_stats(pair.sender),
         };
         let seconds = (scenario.end() - Instant::ZERO).as_secs_f64();
         match &self.kind {
-            Kind::Thin(transport, trace) => {
+            Kind::Thin(transport, probe) => {
                 let meter = match transport {
                     TransportKind::Sctp => messages::<Sctp>(receiver),
                     TransportKind::Tcp => messages::<Tcp>(receiver),
                 };
-                report::thin(sheet, &meter, &sender(trace));
+                report::thin(sheet, &meter, &sender(probe));
             }
-            Kind::Bulk(transport, trace) => {
+            Kind::Bulk(transport, probe) => {
                 let mut meter = match transport {
                     TransportKind::Sctp => received::<Sctp>(receiver),
                     TransportKind::Tcp => received::<Tcp>(receiver),
                 };
                 meter.finish();
-                report::bulk(sheet, &meter, &sender(trace));
+                report::bulk(sheet, &meter, &sender(probe));
             }
             Kind::Web => {
                 let clients = receiver.program::<WebClients<Tcp, WebClientSource>>();

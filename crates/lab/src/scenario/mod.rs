@@ -19,10 +19,22 @@
 //! | | `timeouts`, `reductions`, `collapses` | of the timer; of the window; of it to one packet |
 //! | | `rtt` (D), `rto` (D) | what the sender measured; the timeouts made from it |
 //! | | `rtt`, `rto`, `cwnd` | series |
+//! | | `loss_share` | data packets that the network lost, of those sent |
+//! | | `retransmissions.CAUSE`, `spurious.CAUSE` | data units sent again; the needless ones; `all` is a cause, too |
+//! | | `spurious_share` | needless ones of all data units sent, first or again |
+//! | | `rtxK` (D) | from the first sending of a data unit to its arrival, if its K-th retransmission brought it; K is 0, 1, 2, 3, `4plus` |
+//! | | `rtxK.count`, `rtxK.sent` | units brought so; K-th retransmissions sent |
+//! | | `rtxK.share.CAUSE` | of the K-th retransmissions sent, those of this cause |
+//! | | `rtxK.spurious_share`, `rtxK.spurious_share.CAUSE` | of the same, the needless ones: all, of this cause |
+//! | | `nth_retransmission.N.mean`, `.max`, `.count` | from the first sending of a unit to its N-th retransmission, N from 1 to 10 |
 //! | | `wire_bytes_per_payload_byte` | what the sender's host sent, IP headers included |
 //! | web | `asked`, `files`, `failed`, `file_time` (D), `goodput` | |
 //! | udp | `packets`, `loss_share`, `goodput`, `delay.mean` | |
 //! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too |
+//!
+//! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `redundant`, `early` or `probe`. Copies on
+//! purpose (`redundant`) are no retransmissions: they count with the last one before them. A data
+//! unit is a DATA chunk of SCTP, or what left as one segment of TCP at first.
 
 mod connection;
 mod flows;

@@ -1,17 +1,22 @@
 //! What is told of each kind of flow; the table in the [module's words](super) says the same.
 
+use std::time::Duration;
+
+use rexmit_core::trace::SendCause;
 use rexmit_netsim::network::{HostStats, LinkStats};
 use rexmit_netsim::source::SinkStats;
 
-use super::meter::{MessageMeter, RateMeter, SenderTally};
+use super::meter::{MessageMeter, NthRetransmission, RateMeter, SenderTally};
 use super::outcome::{MessageRow, Unit};
 use super::sheet::Sheet;
 use crate::hosts::WebStats;
+use crate::measure::{CopyStatistics, PerCause, RetransmissionStatistics};
 
 /// What was measured of the sending end of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sender {
     pub(super) tally: SenderTally,
+    pub(super) copies: CopyStatistics,
     pub(super) wire: HostStats,
 }
 
@@ -40,6 +45,90 @@ impl Sender {
         sheet.series("rtt", milliseconds, "round-trip time", tally.rtt.series());
         sheet.series("rto", milliseconds, "retransmission timeout", tally.rto.series());
         sheet.series("cwnd", Unit::Bytes, "congestion window", tally.cwnd.series());
+        copies(sheet, &self.copies);
+        nth(sheet, &tally.nth);
+    }
+}
+
+/// Causes of sending something again, with their names and in words.
+const CAUSES: [(SendCause, &str, &str); 6] = [
+    (SendCause::Timeout, "timeout", "after a timeout"),
+    (SendCause::FastRetransmit, "fast_retransmit", "by fast retransmit"),
+    (SendCause::Bundled, "bundled", "taken along by another retransmission"),
+    (SendCause::Redundant, "redundant", "on purpose with new data"),
+    (SendCause::Early, "early", "by Early Fast Retransmit"),
+    (SendCause::WindowProbe, "probe", "as a probe of a closed window"),
+];
+
+/// What was sent again, why, and what came of it. What is counted are data units.
+fn copies(sheet: &mut Sheet, copies: &CopyStatistics) {
+    let about = "data packets that did not arrive, of those sent";
+    sheet.share("loss_share", about, copies.packets_lost, copies.packets);
+    let (sent, spurious) = (copies.sent(), copies.spurious());
+    for (cause, name, words) in CAUSES {
+        let about = format!("data units sent again {words}");
+        sheet.count(&format!("retransmissions.{name}"), &about, sent[cause]);
+        let about = format!("needless ones of the data units sent again {words}");
+        sheet.count(&format!("spurious.{name}"), &about, spurious[cause]);
+    }
+    let all = |counts: &PerCause<u64>| counts.total() - counts[SendCause::New];
+    sheet.count("retransmissions.all", "data units sent again", all(&sent));
+    sheet.count("spurious.all", "needless ones of the data units sent again", all(&spurious));
+    let about = "needless ones of all data units sent, first or again";
+    sheet.share("spurious_share", about, all(&spurious), sent.total());
+    for (k, number) in copies.by_retransmission.iter().enumerate() {
+        retransmission(sheet, k, number);
+    }
+}
+
+/// The units that were delivered by their k-th retransmission, and the k-th retransmissions.
+fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics) {
+    let is_last = k + 1 == CopyStatistics::RETRANSMISSIONS;
+    let name = if is_last { format!("rtx{k}plus") } else { format!("rtx{k}") };
+    let which = match k {
+        0 => "first transmission".to_owned(),
+        _ if is_last => format!("retransmission {k} or a later one"),
+        _ => format!("retransmission {k}"),
+    };
+    let about = format!("from first sending to arrival, of data units that their {which} brought");
+    sheet.latency(&name, &about, &number.latency);
+    let about = format!("data units that their {which} brought");
+    sheet.count(&format!("{name}.count"), &about, number.latency.count());
+    let sent = number.sent.total();
+    sheet.count(&format!("{name}.sent"), &format!("copies sent as {which}"), sent);
+    let spurious = number.spurious.total();
+    let about = format!("needless ones of those sent as {which}");
+    sheet.share(&format!("{name}.spurious_share"), &about, spurious, sent);
+    for (cause, of_cause, words) in CAUSES {
+        let about = format!("of those sent as {which}: {words}");
+        sheet.share(&format!("{name}.share.{of_cause}"), &about, number.sent[cause], sent);
+        let about = format!("of those sent as {which}: {words}, and needless");
+        let part = number.spurious[cause];
+        sheet.share(&format!("{name}.spurious_share.{of_cause}"), &about, part, sent);
+    }
+}
+
+/// When the n-th retransmissions left.
+fn nth(sheet: &mut Sheet, times: &NthRetransmission) {
+    for (n, times) in (1..).zip(times.times()) {
+        let ms = |time: Duration| time.as_nanos() as f64 / 1e6;
+        let about = format!("from the first transmission of a data unit to retransmission {n}");
+        let name = format!("nth_retransmission.{n}");
+        let mean = times.mean().map(ms);
+        sheet.quantity(
+            &format!("{name}.mean"),
+            Unit::Milliseconds,
+            &format!("{about}: mean"),
+            mean,
+        );
+        let max = (times.count > 0).then(|| ms(times.max));
+        sheet.quantity(
+            &format!("{name}.max"),
+            Unit::Milliseconds,
+            &format!("{about}: maximum"),
+            max,
+        );
+        sheet.count(&format!("{name}.count"), &format!("{about}: how many"), times.count);
     }
 }
 

@@ -32,6 +32,9 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteE
     let topology = Topology::build(scenario, stations, &seed.split("network"));
     let mut topology = topology.map_err(|error| Problem::of("network", error))?;
     let network = &mut topology.network;
+    for (flow, pair) in flows.iter().zip(&topology.pairs) {
+        flow.watch(network, *pair);
+    }
     let failed = |error: &dyn std::fmt::Display| ExecuteError::Failed(error.to_string());
     let end = scenario.end();
     network.run_until(end, |_, _| {}).map_err(|error| failed(&error))?;

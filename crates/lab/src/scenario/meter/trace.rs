@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, TraceSink};
 
-use super::Thinned;
+use super::{NthRetransmission, Thinned};
 use crate::measure::LatencyDistribution;
 
 /// What is measured of a sender's trace.
@@ -25,6 +25,7 @@ pub(in crate::scenario) struct SenderTally {
     pub(in crate::scenario) rtt: Thinned,
     pub(in crate::scenario) rto: Thinned,
     pub(in crate::scenario) cwnd: Thinned,
+    pub(in crate::scenario) nth: NthRetransmission,
 }
 
 impl SenderTally {
@@ -48,6 +49,8 @@ impl SenderTally {
                 self.reductions += u64::from(*cwnd < before);
                 self.collapses += u64::from(*cwnd < before && *cwnd <= self.packet_bytes);
             }
+            TraceEvent::PacketSent { runs, .. } => self.nth.on_sent(now, runs),
+            TraceEvent::AckReceived { cumulative, .. } => self.nth.on_acknowledged(*cumulative),
             _ => {}
         }
     }
