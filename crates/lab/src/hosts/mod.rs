@@ -68,7 +68,7 @@ pub use datagrams::Datagrams;
 pub use goodput::Goodput;
 pub use running::{Program, Running};
 pub use sctp::FragmentWatch;
-pub use sink::Sink;
+pub use sink::{Counter, Sink};
 pub use tcp::SegmentWatch;
 pub use thin::{
     Gauge, Layer, PlannedMessage, Thin, ThinPlan, ThinReceiver, ThinRecord, ThinSender,

@@ -10,13 +10,25 @@ use super::goodput::Goodput;
 use super::running::Program;
 use super::transport::{News, Taken, Transport};
 
+/// Counts bytes as they arrive.
+pub trait Counter: Send + 'static {
+    /// So many bytes arrived.
+    fn add(&mut self, now: Instant, bytes: u64);
+}
+
+impl Counter for Goodput {
+    fn add(&mut self, now: Instant, bytes: u64) {
+        Self::add(self, now, bytes);
+    }
+}
+
 /// Takes whatever [`BulkSender`](super::BulkSender)s send on any number of connections, checks
 /// that it is what they sent, and counts it over time.
 #[derive(Debug)]
-pub struct Sink<T: Transport> {
+pub struct Sink<T: Transport, C = Goodput> {
     /// What has arrived on each connection.
     open: FxHashMap<T::Id, u64>,
-    goodput: Goodput,
+    goodput: C,
     accepted: u64,
     finished: u64,
     broken: u64,
@@ -27,7 +39,14 @@ impl<T: Transport> Sink<T> {
     /// A sink that counts in bins of this length.
     #[must_use]
     pub fn new(bin: Duration) -> Self {
-        let goodput = Goodput::new(bin);
+        Self::with_counter(Goodput::new(bin))
+    }
+}
+
+impl<T: Transport, C: Counter> Sink<T, C> {
+    /// A sink whose bytes `goodput` counts.
+    #[must_use]
+    pub fn with_counter(goodput: C) -> Self {
         Self {
             open: FxHashMap::default(),
             goodput,
@@ -40,7 +59,7 @@ impl<T: Transport> Sink<T> {
 
     /// Bytes of all connections over time.
     #[must_use]
-    pub fn goodput(&self) -> &Goodput {
+    pub fn goodput(&self) -> &C {
         &self.goodput
     }
 
@@ -69,7 +88,7 @@ impl<T: Transport> Sink<T> {
     }
 }
 
-impl<T: Transport> Program<T> for Sink<T> {
+impl<T: Transport, C: Counter> Program<T> for Sink<T, C> {
     fn next_at(&self) -> Option<Instant> {
         None
     }

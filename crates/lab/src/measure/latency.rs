@@ -34,10 +34,24 @@ impl LatencyDistribution {
 
     /// Adds one message.
     pub fn record(&mut self, latency: Duration) {
+        self.record_weighted(latency, 1);
+    }
+
+    /// Adds something that counts `weight` times.
+    pub fn record_weighted(&mut self, latency: Duration, weight: u64) {
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-        self.nanos.saturating_record(nanos);
-        self.sum_nanos += u128::from(nanos);
+        self.nanos.saturating_record_n(nanos, weight);
+        self.sum_nanos += u128::from(nanos) * u128::from(weight);
         self.max = self.max.max(latency);
+    }
+
+    /// The latencies that occurred, rounded to a part in a thousand, ascending, and how often each
+    /// did.
+    pub fn steps(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
+        self.nanos.iter_recorded().map(|step| {
+            let middle = self.nanos.median_equivalent(step.value_iterated_to());
+            (Duration::from_nanos(middle).min(self.max), step.count_at_value())
+        })
     }
 
     /// Adds what is in `other`.

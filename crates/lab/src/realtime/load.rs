@@ -40,6 +40,16 @@ pub const BUNDLED: &[Bundled] = &[
     bundled!("vnc", "TigerVNC, a remote desktop: 6 messages/s"),
 ];
 
+impl Bundled {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Never, unless a file was damaged when the program was built.
+    pub fn read(&self) -> Result<Trace, TraceError> {
+        Trace::from_bytes(self.file, self.bytes)
+    }
+}
+
 /// The messages of some flows in a window of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Load {
@@ -92,7 +102,7 @@ impl Load {
     /// When there is no such trace, or not enough in it.
     pub fn open(trace: &str, duration: Duration) -> Result<Self, LoadError> {
         let trace = match BUNDLED.iter().find(|bundled| bundled.name == trace) {
-            Some(bundled) => Trace::from_bytes(bundled.file, bundled.bytes)?,
+            Some(bundled) => bundled.read()?,
             None if Path::new(trace).exists() => Trace::open(Path::new(trace))?,
             None => return Err(LoadError::Unknown { name: trace.to_owned() }),
         };

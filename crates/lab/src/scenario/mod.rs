@@ -2,62 +2,69 @@
 //!
 //! A [`Scenario`] is data. [`Scenario::catalogue`] says what a run of it measures, before anything
 //! runs; [`execute`] runs it.
+//!
+//! Names of what is measured are `FLOW.WHAT`. Latency counts from when the application meant to send.
+//! Where there is `D`, it stands for a distribution `D` and the quantities `D.mean`, `D.p50`, `D.p90`,
+//! `D.p99`, `D.p999` and `D.max`.
+//!
+//! | of | what | |
+//! |---|---|---|
+//! | thin | `latency` (D) | to the delivery to the application |
+//! | | `transport_latency` (D) | to the arrival at the receiver, in order or not |
+//! | | `bytes_latency` (D) | the same, weighted by bytes |
+//! | | `messages`, `undelivered` | meant to be sent; never delivered |
+//! | | `late_share.TIME`, `transport_late_share.TIME` | share that took longer, for each `late` |
+//! | | `packets_per_message` | packets of the sender's host |
+//! | thin, bulk | `goodput`; `goodput_bins`; `goodput` over time | mean; distribution over bins; series |
+//! | | `timeouts`, `reductions`, `collapses` | of the timer; of the window; of it to one packet |
+//! | | `rtt` (D), `rto` (D) | what the sender measured; the timeouts made from it |
+//! | | `rtt`, `rto`, `cwnd` | series |
+//! | | `loss_share` | data packets that the network lost, of those sent |
+//! | | `retransmissions.CAUSE`, `spurious.CAUSE` | data units sent again; the needless ones; `all` is a cause, too |
+//! | | `spurious_share` | needless ones of all data units sent, first or again |
+//! | | `rtxK` (D) | from the first sending of a data unit to its arrival, if its K-th retransmission brought it; K is 0, 1, 2, 3, `4plus` |
+//! | | `rtxK.count`, `rtxK.sent` | units brought so; K-th retransmissions sent |
+//! | | `rtxK.share.CAUSE` | of the K-th retransmissions sent, those of this cause |
+//! | | `rtxK.spurious_share`, `rtxK.spurious_share.CAUSE` | of the same, the needless ones: all, of this cause |
+//! | | `nth_retransmission.N.mean`, `.max`, `.count` | from the first sending of a unit to its N-th retransmission, N from 1 to 10 |
+//! | | `wire_bytes_per_payload_byte` | what the sender's host sent, IP headers included |
+//! | web | `asked`, `files`, `failed`, `file_time` (D), `goodput` | |
+//! | udp | `packets`, `loss_share`, `goodput`, `delay.mean` | |
+//! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too |
+//!
+//! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `redundant`, `early` or `probe`. Copies on
+//! purpose (`redundant`) are no retransmissions: they count with the last one before them. A data
+//! unit is a DATA chunk of SCTP, or what left as one segment of TCP at first.
 
+mod connection;
+mod flows;
+mod meter;
 mod outcome;
+mod overrides;
+mod problem;
+mod report;
+mod run;
+mod sheet;
+mod spec;
+mod topology;
+mod traffic;
+mod words;
 
-use std::collections::BTreeMap;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use outcome::{Catalogue, Described, Distribution, MessageRow, RunOutcome, Series, Unit};
-
-/// One run.
-///
-/// Words are those of people: times as `250ms` or `2h`, paths as netem has them (`delay 50ms loss
-/// 5%`), traffic as `every 250ms size 100`, `application anarchy-online` or `trace bzflag-tcp`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Scenario {
-    /// How long messages are sent; what is still under way then may arrive.
-    pub duration: String,
-    /// What lies between the ends of all flows.
-    pub network: NetworkSpec,
-    /// Streams of messages, by their name.
-    #[serde(default)]
-    pub thin: BTreeMap<String, ThinFlow>,
-}
-
-/// The network of a scenario: one path in each direction, shared by all flows.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetworkSpec {
-    /// From the senders of the flows to their receivers.
-    pub forward: String,
-    /// Back; as [`forward`](Self::forward) if it is not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub backward: Option<String>,
-}
-
-/// A stream of messages.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ThinFlow {
-    /// When it sends, and how much.
-    pub traffic: String,
-    /// The recovery profile of the sender.
-    pub profile: String,
-}
-
-/// What is wrong with a scenario, and where.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("{path}: {what}")]
-pub struct Problem {
-    /// The field, with dots: `thin.game.traffic`.
-    pub path: String,
-    /// What is wrong with it, and what may stand there.
-    pub what: String,
-}
+pub use overrides::Overrides;
+pub use problem::Problem;
+use problem::Problems;
+pub use spec::{
+    BulkFlow, Change, Clock, NetworkSpec, ReceiverSpec, Scenario, ThinFlow, TransportKind, UdpFlow,
+    WebFlow,
+};
+pub use traffic::{Replayed, Traffic, TrafficError, TrafficSource};
+pub use words::{Size, Time, Words};
 
 /// Why a run came to no result.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -76,13 +83,13 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong.
     pub fn validate(&self) -> Result<(), Vec<Problem>> {
-        Ok(())
+        problem::find(self)
     }
 
     /// What a run measures.
     #[must_use]
     pub fn catalogue(&self) -> Catalogue {
-        Catalogue::default()
+        run::catalogue(self)
     }
 }
 
@@ -91,6 +98,22 @@ impl Scenario {
 /// # Errors
 /// If it cannot be run, or fails.
 pub fn execute(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteError> {
-    let _ = (scenario, seed);
-    Err(ExecuteError::Failed("nothing runs yet".into()))
+    if let Some(problem) = problem::find(scenario).err().and_then(|all| all.into_iter().next()) {
+        return Err(problem.into());
+    }
+    match scenario.clock {
+        // A failure inside of a run is a result of the run, not the end of all others.
+        Clock::Virtual => catch_unwind(AssertUnwindSafe(|| run::run(scenario, seed)))
+            .unwrap_or_else(|panic| Err(ExecuteError::Failed(words_of(&*panic)))),
+        Clock::Real => {
+            let what = "`real` is not to be had here: leave it out, or say `virtual`";
+            Err(Problem::of("clock", what).into())
+        }
+    }
+}
+
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("it panicked without a word").to_owned()
 }

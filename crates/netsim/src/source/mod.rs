@@ -6,6 +6,7 @@
 //!
 //! | source | what it yields |
 //! |---|---|
+//! | [`Intervals`] | messages of one size, at even or random intervals |
 //! | [`ConstantRate`] | packets of one size at one rate |
 //! | [`VariableRate`] | the frames of a video, whole or while a burst lasts |
 //! | [`WebClient`] | the files that one client asks for |
@@ -26,6 +27,7 @@
 mod application;
 mod constant;
 mod curve;
+mod interval;
 mod sink;
 mod udp;
 mod variable;
@@ -36,6 +38,7 @@ use thiserror::Error;
 
 pub use application::{Application, ApplicationModel, ApplicationSource};
 pub use constant::{ConstantRate, ConstantRateSource};
+pub use interval::{IntervalSource, Intervals};
 pub use sink::{DelayStats, SinkStats, UdpSink};
 pub use udp::{HEADER_BYTES, UdpSender};
 pub use variable::{Bursts, VariableRate, VariableRateSource};

@@ -1,6 +1,9 @@
 //! What is to be sent.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rexmit_core::Instant;
 use rexmit_core::serial::{unwrap_u16, unwrap_u32};
@@ -28,6 +31,8 @@ pub struct ThinPlan {
     source: Box<dyn Repeatable>,
     until: Instant,
     end: u64,
+    /// Nanoseconds by which all copies of the plan are late.
+    delay: Arc<AtomicU64>,
 }
 
 /// A source that two ends can follow.
@@ -52,7 +57,13 @@ impl ThinPlan {
     /// stream of bytes cannot carry them. Larger ones than 4 GiB are cut.
     #[must_use]
     pub fn new(source: impl Source + Clone + Send + 'static, until: Instant) -> Self {
-        Self { source: Box::new(source), until, end: 0 }
+        Self { source: Box::new(source), until, end: 0, delay: Arc::default() }
+    }
+
+    /// From now on the messages of this plan and of all its copies are later by `delay`.
+    pub(super) fn delay_by(&self, delay: Duration) {
+        let nanos = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+        self.delay.store(nanos, Ordering::Relaxed);
     }
 }
 
@@ -65,6 +76,8 @@ impl Iterator for ThinPlan {
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
             if bytes > 0 {
                 self.end += u64::from(bytes);
+                let delay = Duration::from_nanos(self.delay.load(Ordering::Relaxed));
+                let intended = intended + delay;
                 return Some(PlannedMessage { intended, bytes, end: self.end });
             }
         }

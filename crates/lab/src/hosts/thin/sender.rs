@@ -21,13 +21,16 @@ pub struct Thin {
     /// Whether the connection stays after the last message, with all that its endpoint knows of it.
     /// Default not.
     pub stays_open: bool,
+    /// Whether the times of the plan count from when the connection stands, not from the origin of
+    /// time: no message then waits for the connection. Default not.
+    pub waits_for_connection: bool,
 }
 
 impl Thin {
     /// From the beginning.
     #[must_use]
     pub const fn new(local: SocketAddr, remote: SocketAddr) -> Self {
-        Self { local, remote, start: Instant::ZERO, stays_open: false }
+        Self { local, remote, start: Instant::ZERO, stays_open: false, waits_for_connection: false }
     }
 }
 
@@ -65,16 +68,22 @@ enum Stage {
 impl<T: Transport> ThinSender<T> {
     /// The sender of `plan`.
     #[must_use]
-    pub fn new(thin: Thin, mut plan: ThinPlan) -> Self {
+    pub fn new(thin: Thin, plan: ThinPlan) -> Self {
         let (unsent, buffer) = (Bytes::new(), BytesMut::new());
-        let next = plan.next();
-        Self { thin, plan, id: None, stage: Stage::Waiting, next, number: 0, unsent, buffer }
+        Self { thin, plan, id: None, stage: Stage::Waiting, next: None, number: 0, unsent, buffer }
     }
 
     /// Messages that the transport has accepted.
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.number as u64 - u64::from(!self.unsent.is_empty())
+    }
+
+    /// Whether the transport has accepted every message of the plan.
+    #[must_use]
+    pub fn has_sent_all(&self) -> bool {
+        let has_begun = !matches!(self.stage, Stage::Waiting | Stage::Connecting);
+        has_begun && self.next.is_none() && self.unsent.is_empty()
     }
 
     /// The connection, from when it is begun.
@@ -157,9 +166,14 @@ impl<T: Transport> Program<T> for ThinSender<T> {
             return;
         }
         match (news, self.stage) {
-            (News::Connected { .. }, Stage::Connecting) | (News::Writable, Stage::Blocked) => {
+            (News::Connected { .. }, Stage::Connecting) => {
+                if self.thin.waits_for_connection {
+                    self.plan.delay_by(now - Instant::ZERO);
+                }
+                self.next = self.plan.next();
                 self.send(now, transport);
             }
+            (News::Writable, Stage::Blocked) => self.send(now, transport),
             (News::Readable, _) => drop(transport.take(now, id, &mut |_| {})),
             (News::Closed { is_orderly }, stage) => {
                 let is_orderly = is_orderly && stage == Stage::Finishing;

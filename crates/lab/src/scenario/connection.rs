@@ -1,0 +1,192 @@
+//! The endpoints of a flow, from its words.
+
+use std::sync::Arc;
+
+use rexmit_core::Seed;
+use rexmit_sctp::recovery::{LossDetection, PROFILES, RecoveryConfig, TCP_PROFILES};
+use rexmit_sctp::wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN};
+use rexmit_sctp::{AssociationConfig, Endpoint as Sctp};
+use rexmit_tcp::{ConnectionConfig, Endpoint as Tcp};
+
+use super::overrides::Overrides;
+use super::spec::{BulkFlow, ReceiverSpec, ThinFlow, TransportKind, WebFlow};
+use super::traffic::list;
+use super::words::{Size, Words};
+use super::{Problem, Problems};
+
+/// The port of every receiver.
+pub(super) const PORT: u16 = 7000;
+/// The IP header of every packet.
+const IP_BYTES: usize = 20;
+/// IP and TCP headers, without options.
+const IP_AND_TCP_BYTES: usize = 40;
+
+/// What a flow says of its connection.
+#[derive(Clone, Copy)]
+pub(super) struct Connection<'a> {
+    pub(super) transport: TransportKind,
+    pub(super) profile: Option<&'a str>,
+    pub(super) recovery: &'a Overrides,
+    pub(super) mtu: Option<&'a Words<Size>>,
+    pub(super) send_buffer: Option<&'a Words<Size>>,
+    pub(super) nagle: bool,
+    pub(super) receiver: &'a ReceiverSpec,
+}
+
+impl ThinFlow {
+    pub(super) fn connection(&self) -> Connection<'_> {
+        Connection {
+            transport: self.transport,
+            profile: self.profile.as_deref(),
+            recovery: &self.recovery,
+            mtu: self.mtu.as_ref(),
+            send_buffer: self.send_buffer.as_ref(),
+            nagle: self.nagle,
+            receiver: &self.receiver,
+        }
+    }
+}
+
+impl BulkFlow {
+    pub(super) fn connection(&self) -> Connection<'_> {
+        Connection {
+            transport: self.transport,
+            profile: self.profile.as_deref(),
+            recovery: &self.recovery,
+            mtu: self.mtu.as_ref(),
+            send_buffer: self.send_buffer.as_ref(),
+            nagle: false,
+            receiver: &self.receiver,
+        }
+    }
+}
+
+impl WebFlow {
+    pub(super) fn connection(&self) -> Connection<'_> {
+        const RECEIVER: &ReceiverSpec =
+            &ReceiverSpec { profile: None, ack_delay: None, receive_buffer: None };
+        Connection {
+            transport: TransportKind::Tcp,
+            profile: self.profile.as_deref(),
+            recovery: &self.recovery,
+            mtu: None,
+            send_buffer: None,
+            nagle: false,
+            receiver: RECEIVER,
+        }
+    }
+}
+
+/// The configurations of both ends.
+pub(super) struct Ends<C> {
+    pub(super) sender: C,
+    pub(super) receiver: C,
+}
+
+impl Connection<'_> {
+    /// The payload of a full packet of SCTP, if that is not the default.
+    pub(super) fn payload_bytes(&self) -> Option<usize> {
+        let Size(mtu) = **self.mtu?;
+        Some(mtu.saturating_sub(IP_BYTES + COMMON_HEADER_LEN + DATA_HEADER_LEN) & !3)
+    }
+
+    /// The recovery of the sender.
+    fn recovery(&self, problems: &mut Problems) -> RecoveryConfig {
+        let profile = profile(self.transport, self.profile, "profile", problems);
+        match self.recovery.apply(&profile) {
+            Ok(config) => config,
+            Err(what) => {
+                problems.add("recovery", what);
+                profile
+            }
+        }
+    }
+
+    pub(super) fn sctp(&self, problems: &mut Problems) -> Ends<AssociationConfig> {
+        let mut both = AssociationConfig::default();
+        if let Some(Size(mtu)) = self.mtu.map(|mtu| **mtu) {
+            both.max_packet_bytes = mtu.saturating_sub(IP_BYTES);
+        }
+        let mut sender = AssociationConfig { recovery: self.recovery(problems), ..both.clone() };
+        set(&mut sender.send_buffer_bytes, self.send_buffer);
+        let name = self.receiver.profile.as_deref().or(self.profile);
+        let recovery = profile(self.transport, name, "receiver.profile", problems);
+        let mut receiver = AssociationConfig { recovery, ..both };
+        set(&mut receiver.receive_buffer_bytes, self.receiver.receive_buffer.as_ref());
+        receiver.max_message_bytes = receiver.max_message_bytes.min(receiver.receive_buffer_bytes);
+        if let Some(delay) = &self.receiver.ack_delay {
+            receiver.sack_delay = ***delay;
+        }
+        problems.check("", sender.validate());
+        problems.check("receiver", receiver.validate());
+        Ends { sender, receiver }
+    }
+
+    pub(super) fn tcp(&self, problems: &mut Problems) -> Ends<ConnectionConfig> {
+        let mut both = ConnectionConfig { nagle: self.nagle, ..ConnectionConfig::default() };
+        if let Some(Size(mtu)) = self.mtu.map(|mtu| **mtu) {
+            both.mss = u16::try_from(mtu.saturating_sub(IP_AND_TCP_BYTES)).unwrap_or(u16::MAX);
+        }
+        let mut sender = ConnectionConfig { recovery: self.recovery(problems), ..both.clone() };
+        sender.sack = sender.recovery.loss_detection != LossDetection::DuplicateAcks;
+        set(&mut sender.send_buffer_bytes, self.send_buffer);
+        let name = self.receiver.profile.as_deref().or(self.profile);
+        let recovery = profile(self.transport, name, "receiver.profile", problems);
+        let mut receiver = ConnectionConfig { recovery, ..both };
+        set(&mut receiver.receive_buffer_bytes, self.receiver.receive_buffer.as_ref());
+        if let Some(delay) = &self.receiver.ack_delay {
+            receiver.ack_delay = ***delay;
+        }
+        problems.check("", sender.validate());
+        problems.check("receiver", receiver.validate());
+        Ends { sender, receiver }
+    }
+}
+
+fn set(bytes: &mut usize, size: Option<&Words<Size>>) {
+    if let Some(Size(size)) = size.map(|size| **size) {
+        *bytes = size;
+    }
+}
+
+/// The profile called `name`, or the standard one.
+fn profile(
+    transport: TransportKind,
+    name: Option<&str>,
+    field: &str,
+    problems: &mut Problems,
+) -> RecoveryConfig {
+    let (known, standard) = match transport {
+        TransportKind::Sctp => (PROFILES, "rfc9260"),
+        TransportKind::Tcp => (TCP_PROFILES, "tcp-sack"),
+    };
+    let find = |name: &str| match transport {
+        TransportKind::Sctp => RecoveryConfig::profile(name),
+        TransportKind::Tcp => RecoveryConfig::tcp_profile(name),
+    };
+    let name = name.unwrap_or(standard);
+    find(name).unwrap_or_else(|| {
+        let known = list(known.iter().map(|(name, _)| *name));
+        problems.add(field, format!("there is no profile `{name}`: choose {known}"));
+        find(standard).unwrap_or_default()
+    })
+}
+
+/// An SCTP endpoint with this configuration.
+pub(super) fn sctp(config: AssociationConfig, seed: &Seed) -> Result<Sctp, Problem> {
+    let config = rexmit_sctp::EndpointConfig {
+        port: PORT,
+        accept: true,
+        association: Arc::new(config),
+        ..Default::default()
+    };
+    Sctp::new(config, seed).map_err(|error| Problem::of("", error))
+}
+
+/// A TCP endpoint with this configuration, which listens.
+pub(super) fn tcp(config: ConnectionConfig, seed: &Seed) -> Result<Tcp, Problem> {
+    let config = rexmit_tcp::EndpointConfig { connection: Arc::new(config), ..Default::default() };
+    let mut endpoint = Tcp::new(config, seed).map_err(|error| Problem::of("", error))?;
+    endpoint.listen(PORT, None).map_err(|error| Problem::of("", error))?;
+    Ok(endpoint)
+}

@@ -1,0 +1,297 @@
+//! The flows of a scenario: their machines before a run, and what these know after it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use rexmit_core::{Instant, Route, Seed};
+use rexmit_netsim::network::Network;
+use rexmit_netsim::path::PathConfig;
+use rexmit_netsim::source::{UdpSender, UdpSink, WebClient, WebClientSource};
+use rexmit_sctp::Endpoint as Sctp;
+use rexmit_tcp::Endpoint as Tcp;
+
+use super::connection::{Connection, PORT, sctp, tcp};
+use super::meter::{MessageMeter, Probe, RateMeter};
+use super::report;
+use super::sheet::Sheet;
+use super::spec::{BulkFlow, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow};
+use super::topology::{Pair, Place, Station};
+use super::traffic::TimedSource;
+use super::words::{Time, Words};
+use super::{Problem, Problems};
+use crate::hosts::{
+    Bulk, BulkSender, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport, WebClients,
+    WebLoad, WebServer,
+};
+
+/// A flow of a run.
+pub(super) struct Flow {
+    pub(super) name: String,
+    /// Its machines, until they are on the network.
+    pub(super) station: Option<Station>,
+    kind: Kind,
+}
+
+enum Kind {
+    Thin(TransportKind, Probe),
+    Bulk(TransportKind, Probe),
+    Web,
+    Udp,
+}
+
+/// All flows of `scenario`, in the order of their places, without those that have problems.
+pub(super) fn flows(scenario: &Scenario, seed: &Seed, problems: &mut Problems) -> Vec<Flow> {
+    let mut maker = Maker { scenario, seed, flows: Vec::new(), problems };
+    for (name, flow) in &scenario.thin {
+        maker.add("thin", name, flow.edge.as_ref(), |part| part.thin(flow));
+    }
+    for (name, flow) in &scenario.bulk {
+        maker.add("bulk", name, flow.edge.as_ref(), |part| part.bulk(flow));
+    }
+    for (name, flow) in &scenario.web {
+        maker.add("web", name, flow.edge.as_ref(), |part| part.web(flow));
+    }
+    for (name, flow) in &scenario.udp {
+        maker.add("udp", name, flow.edge.as_ref(), |part| part.udp(flow));
+    }
+    maker.flows
+}
+
+/// Makes the flows one after the other.
+struct Maker<'a> {
+    scenario: &'a Scenario,
+    seed: &'a Seed,
+    flows: Vec<Flow>,
+    problems: &'a mut Problems,
+}
+
+/// What the machines of one flow are made from.
+struct Part<'a> {
+    scenario: &'a Scenario,
+    seed: Seed,
+    place: Place,
+    problems: &'a mut Problems,
+}
+
+/// Sender, receiver, and how they are measured.
+type Made = Result<(Host, Host, Kind), Problem>;
+
+impl Maker<'_> {
+    fn add(
+        &mut self,
+        kind: &str,
+        name: &str,
+        edge: Option<&Words<PathConfig>>,
+        make: impl FnOnce(&mut Part<'_>) -> Made,
+    ) {
+        let Self { scenario, seed, flows, problems } = self;
+        problems.set_place(format!("{kind}.{name}"));
+        let place = scenario.place(flows.len());
+        let seed = seed.split(&format!("{kind} {name}"));
+        match make(&mut Part { scenario, seed, place, problems }) {
+            Ok((sender, receiver, kind)) => {
+                let edge = edge.or(scenario.network.edge.as_ref()).map(|edge| (**edge).clone());
+                let (name, edge) = (name.to_owned(), edge.unwrap_or_default());
+                let station = Some(Station { name: name.clone(), sender, receiver, edge });
+                flows.push(Flow { name, station, kind });
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+}
+
+impl Part<'_> {
+    fn thin(&mut self, flow: &ThinFlow) -> Made {
+        let start = starts(flow.start.as_ref());
+        let source = flow.traffic.source(&self.seed.split("traffic"));
+        let source = source.map_err(|error| Problem::of("traffic", error))?;
+        let plan = ThinPlan::new(source, Instant::ZERO + (self.scenario.end() - start));
+        let meter = MessageMeter::new(self.scenario, flow);
+        let thin = Thin {
+            start,
+            stays_open: true,
+            waits_for_connection: true,
+            ..Thin::new(at(self.place.sender, 0), at(self.place.receiver, PORT))
+        };
+        match flow.transport {
+            TransportKind::Sctp => {
+                let (sender, receiver, probe) = self.sctp(&flow.connection())?;
+                let sender = Host::new(sender, ThinSender::new(thin, plan.clone()));
+                let receiver =
+                    Host::new(receiver, ThinReceiver::<Sctp, _>::with_gauge(plan, meter));
+                Ok((sender, receiver, Kind::Thin(flow.transport, probe)))
+            }
+            TransportKind::Tcp => {
+                let (sender, receiver, probe) = self.tcp(&flow.connection())?;
+                let sender = Host::new(sender, ThinSender::new(thin, plan.clone()));
+                let receiver = Host::new(receiver, ThinReceiver::<Tcp, _>::with_gauge(plan, meter));
+                Ok((sender, receiver, Kind::Thin(flow.transport, probe)))
+            }
+        }
+    }
+
+    fn bulk(&mut self, flow: &BulkFlow) -> Made {
+        let bulk = Bulk {
+            start: starts(flow.start.as_ref()),
+            ..Bulk::new(at(self.place.sender, 0), at(self.place.receiver, PORT))
+        };
+        let meter = self.scenario.rate_meter(flow.start.as_ref());
+        match flow.transport {
+            TransportKind::Sctp => {
+                let (sender, receiver, probe) = self.sctp(&flow.connection())?;
+                let bulk = Bulk { write_bytes: flow.connection().payload_bytes(), ..bulk };
+                let sender = Host::new(sender, BulkSender::new(bulk));
+                let receiver = Host::new(receiver, Sink::<Sctp, _>::with_counter(meter));
+                Ok((sender, receiver, Kind::Bulk(flow.transport, probe)))
+            }
+            TransportKind::Tcp => {
+                let (sender, receiver, probe) = self.tcp(&flow.connection())?;
+                let sender = Host::new(sender, BulkSender::new(bulk));
+                let receiver = Host::new(receiver, Sink::<Tcp, _>::with_counter(meter));
+                Ok((sender, receiver, Kind::Bulk(flow.transport, probe)))
+            }
+        }
+    }
+
+    /// Both ends of an SCTP flow; the probe looks at the sender.
+    fn sctp(&mut self, connection: &Connection<'_>) -> Result<(Sctp, Sctp, Probe), Problem> {
+        let ends = connection.sctp(self.problems);
+        let probe = Probe::new(ends.sender.max_packet_bytes);
+        let mut sender = sctp(ends.sender, &self.seed.split("sender"))?;
+        sender.set_trace(Some(probe.sink()));
+        Ok((sender, sctp(ends.receiver, &self.seed.split("receiver"))?, probe))
+    }
+
+    /// Both ends of a TCP flow.
+    fn tcp(&mut self, connection: &Connection<'_>) -> Result<(Tcp, Tcp, Probe), Problem> {
+        let ends = connection.tcp(self.problems);
+        let probe = Probe::new(ends.sender.mss.into());
+        let mut sender = tcp(ends.sender, &self.seed.split("sender"))?;
+        sender.set_trace(Some(probe.sink()));
+        Ok((sender, tcp(ends.receiver, &self.seed.split("receiver"))?, probe))
+    }
+
+    fn web(&mut self, flow: &WebFlow) -> Made {
+        let default = WebClient::default();
+        let client = WebClient {
+            min_bytes: flow.min_bytes.unwrap_or(default.min_bytes),
+            mean_bytes: flow.mean_bytes.unwrap_or(default.mean_bytes),
+            max_bytes: flow.max_bytes.unwrap_or(default.max_bytes),
+            mean_interval: flow.interval.as_ref().map_or(default.mean_interval, |time| ***time),
+            start: starts(flow.start.as_ref()),
+            stop: default.stop,
+        };
+        let clients = 0..flow.clients.unwrap_or(WebFlow::CLIENTS);
+        let sources = clients.map(|n| client.source(&self.seed.split(&format!("client {n}"))));
+        let sources: Result<Vec<_>, _> = sources.collect();
+        let sources = sources.map_err(|error| Problem::of("mean_bytes", error))?;
+        let ends = flow.connection().tcp(self.problems);
+        let server = tcp(ends.sender, &self.seed.split("server"))?;
+        let clients = tcp(ends.receiver, &self.seed.split("clients"))?;
+        let load = WebLoad::new(at(self.place.receiver, 0), at(self.place.sender, PORT));
+        let server = Host::new(server, WebServer::<Tcp>::new());
+        let clients = Host::new(clients, WebClients::<Tcp, _>::new(load, sources));
+        Ok((server, clients, Kind::Web))
+    }
+
+    fn udp(&mut self, flow: &UdpFlow) -> Made {
+        let source = flow.traffic.source(&self.seed.split("traffic"));
+        let source = source.map_err(|error| Problem::of("traffic", error))?;
+        let (start, end) = (starts(flow.start.as_ref()), self.scenario.end());
+        let from = at(self.place.sender, PORT);
+        let route = Route { local: from, remote: at(self.place.receiver, PORT) };
+        let packet_bytes = flow.packet_bytes.unwrap_or(UdpFlow::PACKET_BYTES);
+        let sender = UdpSender::new(route, TimedSource::new(source, start, end), packet_bytes);
+        Ok((Host::of(sender), Host::of(UdpSink::new(from)), Kind::Udp))
+    }
+}
+
+fn at(address: IpAddr, port: u16) -> SocketAddr {
+    SocketAddr::new(address, port)
+}
+
+fn starts(start: Option<&Words<Time>>) -> Instant {
+    Instant::ZERO + start.map_or_else(Default::default, |start| ***start)
+}
+
+/// The programs of the hosts are those that were put there.
+const PUT_THERE: &str = "the program was put there";
+
+impl Flow {
+    /// Measures the flow on its network, from now on.
+    pub(super) fn watch(&self, network: &mut Network<Host>, pair: Pair) {
+        if let Kind::Thin(_, probe) | Kind::Bulk(_, probe) = &self.kind {
+            probe.watch(network, pair.sender);
+        }
+    }
+
+    /// Whether everything that was to be sent has arrived, or never will.
+    pub(super) fn is_through(&self, network: &Network<Host>, pair: Pair) -> bool {
+        match &self.kind {
+            Kind::Thin(TransportKind::Sctp, _) => is_through::<Sctp>(network, pair),
+            Kind::Thin(TransportKind::Tcp, _) => is_through::<Tcp>(network, pair),
+            Kind::Bulk(..) | Kind::Web | Kind::Udp => true,
+        }
+    }
+
+    /// Tells what was measured.
+    pub(super) fn report(
+        &self,
+        network: &Network<Host>,
+        pair: Pair,
+        scenario: &Scenario,
+        sheet: &mut Sheet,
+    ) {
+        let receiver = network.machine(pair.receiver);
+        let sender = |probe: &Probe| report::Sender {
+            tally: probe.tally(),
+            copies: probe.copies(),
+            wire: *network.host_stats(pair.sender),
+        };
+        let seconds = (scenario.end() - Instant::ZERO).as_secs_f64();
+        match &self.kind {
+            Kind::Thin(transport, probe) => {
+                let meter = match transport {
+                    TransportKind::Sctp => messages::<Sctp>(receiver),
+                    TransportKind::Tcp => messages::<Tcp>(receiver),
+                };
+                report::thin(sheet, &meter, &sender(probe));
+            }
+            Kind::Bulk(transport, probe) => {
+                let mut meter = match transport {
+                    TransportKind::Sctp => received::<Sctp>(receiver),
+                    TransportKind::Tcp => received::<Tcp>(receiver),
+                };
+                meter.finish();
+                report::bulk(sheet, &meter, &sender(probe));
+            }
+            Kind::Web => {
+                let clients = receiver.program::<WebClients<Tcp, WebClientSource>>();
+                report::web(sheet, clients.expect(PUT_THERE).stats(), seconds);
+            }
+            Kind::Udp => {
+                let sent = network.machine(pair.sender).program::<UdpSender<TimedSource>>();
+                let stats = receiver.program::<UdpSink>().expect(PUT_THERE).stats();
+                report::udp(sheet, stats, sent.expect(PUT_THERE).packets(), seconds);
+            }
+        }
+    }
+}
+
+fn is_through<T: Transport>(network: &Network<Host>, pair: Pair) -> bool {
+    let sender = network.machine(pair.sender).program::<ThinSender<T>>().expect(PUT_THERE);
+    let receiver = network.machine(pair.receiver).program::<ThinReceiver<T, MessageMeter>>();
+    let receiver = receiver.expect(PUT_THERE);
+    let has_ended = sender.is_broken() || receiver.ended_in_order().is_some();
+    has_ended || sender.has_sent_all() && receiver.delivered() >= sender.sent()
+}
+
+fn messages<T: Transport>(host: &Host) -> MessageMeter {
+    let receiver = host.program::<ThinReceiver<T, MessageMeter>>().expect(PUT_THERE);
+    let mut meter = receiver.gauge().clone();
+    meter.finish(receiver.undelivered());
+    meter
+}
+
+fn received<T: Transport>(host: &Host) -> RateMeter {
+    host.program::<Sink<T, RateMeter>>().expect(PUT_THERE).goodput().clone()
+}

@@ -1,0 +1,15 @@
+//! What measures a run while it runs, in memory that does not grow with it.
+
+mod messages;
+mod nth;
+mod probe;
+mod rate;
+mod thinned;
+mod trace;
+
+pub(super) use messages::MessageMeter;
+pub(super) use nth::NthRetransmission;
+pub(super) use probe::Probe;
+pub(super) use rate::RateMeter;
+pub(super) use thinned::Thinned;
+pub(super) use trace::{SenderTally, SenderTrace};

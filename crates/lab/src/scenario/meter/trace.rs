@@ -1,0 +1,92 @@
+//! What the trace of a sender tells.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{TraceEvent, TraceSink};
+
+use super::{NthRetransmission, Thinned};
+use crate::measure::LatencyDistribution;
+
+/// What is measured of a sender's trace.
+#[derive(Clone, Debug, Default)]
+pub(in crate::scenario) struct SenderTally {
+    /// The size of a window with room for one packet and not for two.
+    packet_bytes: u64,
+    /// Expiries of the retransmission timer.
+    pub(in crate::scenario) timeouts: u64,
+    /// How often the window became smaller.
+    pub(in crate::scenario) reductions: u64,
+    /// How often it became as small as a packet.
+    pub(in crate::scenario) collapses: u64,
+    cwnd_bytes: u64,
+    pub(in crate::scenario) rtt_samples: LatencyDistribution,
+    pub(in crate::scenario) rto_samples: LatencyDistribution,
+    pub(in crate::scenario) rtt: Thinned,
+    pub(in crate::scenario) rto: Thinned,
+    pub(in crate::scenario) cwnd: Thinned,
+    pub(in crate::scenario) nth: NthRetransmission,
+}
+
+impl SenderTally {
+    fn on_event(&mut self, now: Instant, event: &TraceEvent) {
+        match event {
+            TraceEvent::RttSample { rtt, rto, .. } => {
+                self.rtt_samples.record(*rtt);
+                self.rto_samples.record(*rto);
+                self.rtt.push(now, rtt.as_secs_f64() * 1e3);
+                self.rto.push(now, rto.as_secs_f64() * 1e3);
+            }
+            TraceEvent::RetransmissionTimeout { rto, .. } => {
+                self.timeouts += 1;
+                self.rto.push(now, rto.as_secs_f64() * 1e3);
+            }
+            TraceEvent::Window { cwnd, .. } => {
+                let before = std::mem::replace(&mut self.cwnd_bytes, *cwnd);
+                if *cwnd != before {
+                    self.cwnd.push(now, *cwnd as f64);
+                }
+                self.reductions += u64::from(*cwnd < before);
+                self.collapses += u64::from(*cwnd < before && *cwnd <= self.packet_bytes);
+            }
+            TraceEvent::PacketSent { runs, .. } => self.nth.on_sent(now, runs),
+            TraceEvent::AckReceived { cumulative, .. } => self.nth.on_acknowledged(*cumulative),
+            _ => {}
+        }
+    }
+}
+
+/// Where a sender's trace is measured.
+#[derive(Clone, Debug)]
+pub(in crate::scenario) struct SenderTrace(Arc<Mutex<SenderTally>>);
+
+impl SenderTrace {
+    /// Of a sender whose packets have at most so many bytes, headers of the transport included.
+    pub(in crate::scenario) fn new(packet_bytes: usize) -> Self {
+        let tally = SenderTally { packet_bytes: packet_bytes as u64, ..SenderTally::default() };
+        Self(Arc::new(Mutex::new(tally)))
+    }
+
+    /// For the endpoint.
+    pub(in crate::scenario) fn sink(&self) -> Box<dyn TraceSink> {
+        Box::new(Sink(Arc::clone(&self.0)))
+    }
+
+    /// What was measured until now.
+    pub(in crate::scenario) fn tally(&self) -> SenderTally {
+        lock(&self.0).clone()
+    }
+}
+
+struct Sink(Arc<Mutex<SenderTally>>);
+
+impl TraceSink for Sink {
+    fn record(&mut self, now: Instant, _: u32, event: &TraceEvent) {
+        lock(&self.0).on_event(now, event);
+    }
+}
+
+fn lock(tally: &Mutex<SenderTally>) -> MutexGuard<'_, SenderTally> {
+    // Every change is complete when the lock is released, even by a panic elsewhere.
+    tally.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,100 @@
+//! What a flow changes of a recovery profile.
+
+use rexmit_sctp::recovery::RecoveryConfig;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::{Map, Value};
+
+/// Some fields of a [`RecoveryConfig`], which replace those of a profile.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[serde(transparent)]
+pub struct Overrides(Map<String, Value>);
+
+impl Overrides {
+    /// Whether nothing is replaced.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// `profile` with these fields instead of its own.
+    ///
+    /// # Errors
+    /// A field that there is not, or a value that it cannot have.
+    pub fn apply(&self, profile: &RecoveryConfig) -> Result<RecoveryConfig, String> {
+        let mut merged = serde_json::to_value(profile).map_err(|error| error.to_string())?;
+        merge(&mut merged, &self.0);
+        serde_json::from_value(merged).map_err(|error| error.to_string())
+    }
+}
+
+/// Replaces in `value` what `overrides` has; tables are merged.
+fn merge(value: &mut Value, overrides: &Map<String, Value>) {
+    let Value::Object(fields) = value else {
+        *value = Value::Object(overrides.clone());
+        return;
+    };
+    for (name, new) in overrides {
+        match (fields.get_mut(name), new) {
+            (Some(old), Value::Object(new)) => merge(old, new),
+            _ => drop(fields.insert(name.clone(), new.clone())),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Overrides {
+    /// Reads fields of a [`RecoveryConfig`], each of which must be one.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let overrides = Self(Map::deserialize(from)?);
+        overrides.apply(&RecoveryConfig::default()).map_err(de::Error::custom)?;
+        Ok(overrides)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rexmit_sctp::recovery::{PROFILES, TCP_PROFILES};
+    use std::time::Duration;
+
+    fn overrides(json: &str) -> Result<Overrides, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_profile_survives_a_file_and_its_times_are_words() {
+        let names = PROFILES.iter().map(|(name, _)| RecoveryConfig::profile(name));
+        let of_tcp = TCP_PROFILES.iter().map(|(name, _)| RecoveryConfig::tcp_profile(name));
+        for profile in names.chain(of_tcp).map(|profile| profile.expect("it is listed")) {
+            let text = serde_json::to_string(&profile).unwrap();
+            assert!(!text.contains("nanos"), "{text}");
+            assert_eq!(serde_json::from_str::<RecoveryConfig>(&text).unwrap(), profile);
+            assert_eq!(Overrides::default().apply(&profile), Ok(profile));
+        }
+    }
+
+    #[test]
+    fn only_what_is_named_is_replaced() {
+        let lksctp = RecoveryConfig::profile("lksctp").unwrap();
+        let json = r#"{"thin": {"linear_timeouts": 6, "rto_min": "200ms"}, "missing_reports": 4}"#;
+        let mut expected = lksctp.clone();
+        expected.thin.linear_timeouts = 6;
+        expected.thin.rto_min = Some(Duration::from_millis(200));
+        expected.missing_reports = 4;
+        assert_eq!(overrides(json).unwrap().apply(&lksctp), Ok(expected));
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused_with_the_known_ones() {
+        let refused = |json: &str, expected: &str| {
+            let error = overrides(json).unwrap_err();
+            assert!(error.contains(expected), "{json}: {error}");
+        };
+        refused(
+            r#"{"thin": {"linear": 6}}"#,
+            "unknown field `linear`, expected one of `test`, `rto",
+        );
+        refused(r#"{"thim": {}}"#, "unknown field `thim`, expected one of `rto`, `timer_restart`");
+        refused(r#"{"rto": {"min": "200"}}"#, "`200` needs one of the units ns, us, ms, s");
+        refused(r#"{"congestion": "reno"}"#, "unknown variant `reno`, expected one of `rfc9260`");
+    }
+}

@@ -1,0 +1,244 @@
+//! What is told of each kind of flow; the table in the [module's words](super) says the same.
+
+use std::time::Duration;
+
+use rexmit_core::trace::SendCause;
+use rexmit_netsim::network::{HostStats, LinkStats};
+use rexmit_netsim::source::SinkStats;
+
+use super::meter::{MessageMeter, NthRetransmission, RateMeter, SenderTally};
+use super::outcome::{MessageRow, Unit};
+use super::sheet::Sheet;
+use crate::hosts::WebStats;
+use crate::measure::{CopyStatistics, PerCause, RetransmissionStatistics};
+
+/// What was measured of the sending end of a connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sender {
+    pub(super) tally: SenderTally,
+    pub(super) copies: CopyStatistics,
+    pub(super) wire: HostStats,
+}
+
+/// Bytes of the IP header of every packet.
+const IP_BYTES: u64 = 20;
+
+impl Sender {
+    /// Bytes of the packets of its host on the wire.
+    fn wire_bytes(&self) -> u64 {
+        self.wire.bytes_out + IP_BYTES * self.wire.packets_out
+    }
+
+    fn report(&self, sheet: &mut Sheet) {
+        let tally = &self.tally;
+        sheet.count("timeouts", "expiries of the retransmission timer", tally.timeouts);
+        sheet.count("reductions", "times the congestion window was reduced", tally.reductions);
+        sheet.count(
+            "collapses",
+            "times the congestion window was reduced to a packet",
+            tally.collapses,
+        );
+        sheet.latency("rtt", "round-trip times that the sender measured", &tally.rtt_samples);
+        let about = "retransmission timeouts after these measurements";
+        sheet.latency("rto", about, &tally.rto_samples);
+        let milliseconds = Unit::Milliseconds;
+        sheet.series("rtt", milliseconds, "round-trip time", tally.rtt.series());
+        sheet.series("rto", milliseconds, "retransmission timeout", tally.rto.series());
+        sheet.series("cwnd", Unit::Bytes, "congestion window", tally.cwnd.series());
+        copies(sheet, &self.copies);
+        nth(sheet, &tally.nth);
+    }
+}
+
+/// Causes of sending something again, with their names and in words.
+const CAUSES: [(SendCause, &str, &str); 6] = [
+    (SendCause::Timeout, "timeout", "after a timeout"),
+    (SendCause::FastRetransmit, "fast_retransmit", "by fast retransmit"),
+    (SendCause::Bundled, "bundled", "taken along by another retransmission"),
+    (SendCause::Redundant, "redundant", "on purpose with new data"),
+    (SendCause::Early, "early", "by Early Fast Retransmit"),
+    (SendCause::WindowProbe, "probe", "as a probe of a closed window"),
+];
+
+/// What was sent again, why, and what came of it. What is counted are data units.
+fn copies(sheet: &mut Sheet, copies: &CopyStatistics) {
+    let about = "data packets that did not arrive, of those sent";
+    sheet.share("loss_share", about, copies.packets_lost, copies.packets);
+    let (sent, spurious) = (copies.sent(), copies.spurious());
+    for (cause, name, words) in CAUSES {
+        let about = format!("data units sent again {words}");
+        sheet.count(&format!("retransmissions.{name}"), &about, sent[cause]);
+        let about = format!("needless ones of the data units sent again {words}");
+        sheet.count(&format!("spurious.{name}"), &about, spurious[cause]);
+    }
+    let all = |counts: &PerCause<u64>| counts.total() - counts[SendCause::New];
+    sheet.count("retransmissions.all", "data units sent again", all(&sent));
+    sheet.count("spurious.all", "needless ones of the data units sent again", all(&spurious));
+    let about = "needless ones of all data units sent, first or again";
+    sheet.share("spurious_share", about, all(&spurious), sent.total());
+    for (k, number) in copies.by_retransmission.iter().enumerate() {
+        retransmission(sheet, k, number);
+    }
+}
+
+/// The units that were delivered by their k-th retransmission, and the k-th retransmissions.
+fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics) {
+    let is_last = k + 1 == CopyStatistics::RETRANSMISSIONS;
+    let name = if is_last { format!("rtx{k}plus") } else { format!("rtx{k}") };
+    let which = match k {
+        0 => "first transmission".to_owned(),
+        _ if is_last => format!("retransmission {k} or a later one"),
+        _ => format!("retransmission {k}"),
+    };
+    let about = format!("from first sending to arrival, of data units that their {which} brought");
+    sheet.latency(&name, &about, &number.latency);
+    let about = format!("data units that their {which} brought");
+    sheet.count(&format!("{name}.count"), &about, number.latency.count());
+    let sent = number.sent.total();
+    sheet.count(&format!("{name}.sent"), &format!("copies sent as {which}"), sent);
+    let spurious = number.spurious.total();
+    let about = format!("needless ones of those sent as {which}");
+    sheet.share(&format!("{name}.spurious_share"), &about, spurious, sent);
+    for (cause, of_cause, words) in CAUSES {
+        let about = format!("of those sent as {which}: {words}");
+        sheet.share(&format!("{name}.share.{of_cause}"), &about, number.sent[cause], sent);
+        let about = format!("of those sent as {which}: {words}, and needless");
+        let part = number.spurious[cause];
+        sheet.share(&format!("{name}.spurious_share.{of_cause}"), &about, part, sent);
+    }
+}
+
+/// When the n-th retransmissions left.
+fn nth(sheet: &mut Sheet, times: &NthRetransmission) {
+    for (n, times) in (1..).zip(times.times()) {
+        let ms = |time: Duration| time.as_nanos() as f64 / 1e6;
+        let about = format!("from the first transmission of a data unit to retransmission {n}");
+        let name = format!("nth_retransmission.{n}");
+        let mean = times.mean().map(ms);
+        sheet.quantity(
+            &format!("{name}.mean"),
+            Unit::Milliseconds,
+            &format!("{about}: mean"),
+            mean,
+        );
+        let max = (times.count > 0).then(|| ms(times.max));
+        sheet.quantity(
+            &format!("{name}.max"),
+            Unit::Milliseconds,
+            &format!("{about}: maximum"),
+            max,
+        );
+        sheet.count(&format!("{name}.count"), &format!("{about}: how many"), times.count);
+    }
+}
+
+fn goodput(sheet: &mut Sheet, goodput: &RateMeter) {
+    let unit = Unit::BitsPerSecond;
+    sheet.quantity("goodput", unit, "payload that applications received", goodput.mean());
+    sheet.distribution("goodput_bins", unit, "goodput in bins", goodput.distribution());
+    sheet.series("goodput", unit, "goodput over time", goodput.series());
+}
+
+/// A thin flow.
+pub(super) fn thin(sheet: &mut Sheet, meter: &MessageMeter, sender: &Sender) {
+    sheet.count("messages", "messages that were meant to be sent", meter.messages);
+    sheet.count("undelivered", "messages that never reached the application", meter.undelivered);
+    let about = "from the intended sending to the application";
+    sheet.latency("latency", about, &meter.latency);
+    let about = "from the intended sending to the arrival at the receiver";
+    sheet.latency("transport_latency", about, &meter.transport);
+    let about = "from the intended sending to the arrival at the receiver, weighted by bytes";
+    sheet.latency("bytes_latency", about, &meter.bytes);
+    for (bound, [application, transport]) in &meter.late {
+        let bound = rexmit_core::words::format_duration(*bound);
+        let about = format!("messages that took longer than {bound} to the application");
+        sheet.share(&format!("late_share.{bound}"), &about, *application, meter.messages);
+        let about = format!("messages that took longer than {bound} to the receiver");
+        sheet.share(&format!("transport_late_share.{bound}"), &about, *transport, meter.messages);
+    }
+    goodput(sheet, &meter.goodput);
+    sender.report(sheet);
+    let per = |value: u64, of: u64| (of > 0).then(|| value as f64 / of as f64);
+    sheet.quantity(
+        "wire_bytes_per_payload_byte",
+        Unit::Ratio,
+        "bytes of the IP packets of the sender's host, per byte of its messages",
+        per(sender.wire_bytes(), meter.payload_bytes),
+    );
+    sheet.quantity(
+        "packets_per_message",
+        Unit::Ratio,
+        "packets of the sender's host per message",
+        per(sender.wire.packets_out, meter.messages),
+    );
+    let flow = sheet.flow().to_owned();
+    sheet.outcome.messages.extend(meter.rows.iter().flatten().map(|record| {
+        let since = |at: Option<rexmit_core::Instant>| {
+            at.map(|at| (at - record.intended).as_nanos() as f64 / 1e6)
+        };
+        MessageRow {
+            flow: flow.clone(),
+            message: record.number,
+            bytes: record.bytes,
+            intended_s: record.intended.as_secs_f64(),
+            transport_ms: since(record.arrived),
+            application_ms: since(record.delivered),
+            transmissions: None,
+        }
+    }));
+}
+
+/// A bulk flow.
+pub(super) fn bulk(sheet: &mut Sheet, meter: &RateMeter, sender: &Sender) {
+    let received_bytes = meter.total_bytes();
+    goodput(sheet, meter);
+    sender.report(sheet);
+    let ratio = (received_bytes > 0).then(|| sender.wire_bytes() as f64 / received_bytes as f64);
+    sheet.quantity(
+        "wire_bytes_per_payload_byte",
+        Unit::Ratio,
+        "bytes of the IP packets of the sender's host, per byte that the application received",
+        ratio,
+    );
+}
+
+/// Web clients.
+pub(super) fn web(sheet: &mut Sheet, stats: &WebStats, seconds: f64) {
+    sheet.count("files", "files that came whole", stats.completed);
+    sheet.count("asked", "files that were asked for", stats.asked);
+    sheet.count("failed", "files whose connection failed", stats.failed);
+    sheet.latency("file_time", "from asking for a file to its last byte", &stats.completion);
+    let rate = (seconds > 0.0).then(|| stats.received_bytes as f64 * 8.0 / seconds);
+    sheet.quantity("goodput", Unit::BitsPerSecond, "payload that the clients received", rate);
+}
+
+/// Packets over UDP.
+pub(super) fn udp(sheet: &mut Sheet, stats: &SinkStats, sent: u64, seconds: f64) {
+    sheet.count("packets", "packets that were sent", sent);
+    let lost = sent.saturating_sub(stats.packets);
+    sheet.share("loss_share", "packets that did not arrive", lost, sent);
+    let rate = (seconds > 0.0).then(|| stats.bytes as f64 * 8.0 / seconds);
+    sheet.quantity("goodput", Unit::BitsPerSecond, "payload that arrived", rate);
+    let mean = (stats.delay.count > 0).then(|| stats.delay.mean().as_secs_f64() * 1e3);
+    sheet.quantity("delay.mean", Unit::Milliseconds, "mean one-way delay of packets", mean);
+}
+
+/// The shared path.
+pub(super) fn network(sheet: &mut Sheet, [forward, backward]: [&LinkStats; 2]) {
+    sheet.set_flow(NETWORK);
+    for (way, link) in [("forward", forward), ("backward", backward)] {
+        let path = &link.path;
+        let name = |what: &str| format!("{way}.{what}");
+        let about = format!("packets lost on the shared path {way}");
+        sheet.share(&name("loss_share"), &about, path.lost(), path.offered);
+        let about = format!("packets lost for want of room in the queue {way}");
+        sheet.share(&name("queue_loss_share"), &about, path.lost_queue, path.offered);
+        let about = format!("packets that entered the shared path {way}");
+        sheet.count(&name("packets"), &about, path.offered);
+        let about = format!("most packets that ever waited in the queue {way}");
+        sheet.count(&name("queue.max"), &about, path.max_queue_packets as u64);
+    }
+}
+
+/// The flow by whose name the shared path goes.
+pub(super) const NETWORK: &str = "network";

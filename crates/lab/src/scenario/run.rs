@@ -1,0 +1,88 @@
+//! One run in virtual time.
+
+use std::time::Duration;
+
+use rexmit_core::Seed;
+use rexmit_netsim::network::{Direction, Network};
+
+use super::flows::{Flow, flows};
+use super::meter::MessageMeter;
+use super::outcome::RunOutcome;
+use super::report;
+use super::sheet::Sheet;
+use super::spec::Scenario;
+use super::topology::Topology;
+use super::{Catalogue, ExecuteError, Problem, Problems};
+use crate::hosts::{Host, WebStats};
+
+/// How long what is under way at the end may take, unless the scenario says.
+const DRAIN: Duration = Duration::from_secs(300);
+/// How often it is looked whether everything has arrived.
+const DRAIN_STEP: Duration = Duration::from_secs(1);
+
+/// Runs `scenario`, which is valid.
+pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteError> {
+    let seed = Seed::from_u64(seed);
+    let mut problems = Problems::default();
+    let mut flows = flows(scenario, &seed, &mut problems);
+    if let Some(problem) = problems.into_first() {
+        return Err(problem.into());
+    }
+    let stations = flows.iter_mut().filter_map(|flow| flow.station.take()).collect();
+    let topology = Topology::build(scenario, stations, &seed.split("network"));
+    let mut topology = topology.map_err(|error| Problem::of("network", error))?;
+    let network = &mut topology.network;
+    for (flow, pair) in flows.iter().zip(&topology.pairs) {
+        flow.watch(network, *pair);
+    }
+    let failed = |error: &dyn std::fmt::Display| ExecuteError::Failed(error.to_string());
+    let end = scenario.end();
+    network.run_until(end, |_, _| {}).map_err(|error| failed(&error))?;
+    let last = end + scenario.drain.as_ref().map_or(DRAIN, |drain| ***drain);
+    let is_through = |network: &Network<Host>| {
+        let mut pairs = flows.iter().zip(&topology.pairs);
+        pairs.all(|(flow, pair)| flow.is_through(network, *pair))
+    };
+    while network.now() < last && !is_through(network) {
+        let next = (network.now() + DRAIN_STEP).min(last);
+        network.run_until(next, |_, _| {}).map_err(|error| failed(&error))?;
+    }
+    Ok(tell(scenario, &flows, &topology))
+}
+
+/// What was measured.
+fn tell(scenario: &Scenario, flows: &[Flow], topology: &Topology) -> RunOutcome {
+    let mut sheet = Sheet::default();
+    for (flow, pair) in flows.iter().zip(&topology.pairs) {
+        sheet.set_flow(&flow.name);
+        flow.report(&topology.network, *pair, scenario, &mut sheet);
+    }
+    let stats = [Direction::Forward, Direction::Backward]
+        .map(|direction| topology.network.link_stats(topology.shared, direction));
+    report::network(&mut sheet, [&stats[0], &stats[1]]);
+    sheet.outcome
+}
+
+/// What a run of `scenario` measures: what is told of flows in which nothing happened.
+pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
+    let mut sheet = Sheet::default();
+    for (name, flow) in &scenario.thin {
+        sheet.set_flow(name);
+        let meter = MessageMeter::new(scenario, flow);
+        report::thin(&mut sheet, &meter, &Default::default());
+    }
+    for name in scenario.bulk.keys() {
+        sheet.set_flow(name);
+        report::bulk(&mut sheet, &scenario.rate_meter(None), &Default::default());
+    }
+    for name in scenario.web.keys() {
+        sheet.set_flow(name);
+        report::web(&mut sheet, &WebStats::default(), 0.0);
+    }
+    for name in scenario.udp.keys() {
+        sheet.set_flow(name);
+        report::udp(&mut sheet, &Default::default(), 0, 0.0);
+    }
+    report::network(&mut sheet, [&Default::default(), &Default::default()]);
+    sheet.catalogue
+}

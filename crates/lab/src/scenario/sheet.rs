@@ -1,0 +1,98 @@
+//! Names of what is measured, and the values: written together, so that they agree.
+
+use crate::measure::LatencyDistribution;
+
+use super::outcome::{Catalogue, Described, Distribution, RunOutcome, Series, Unit};
+
+/// Collects what is measured of one flow after the other.
+#[derive(Debug, Default)]
+pub(super) struct Sheet {
+    /// What there is.
+    pub(super) catalogue: Catalogue,
+    /// What was measured.
+    pub(super) outcome: RunOutcome,
+    flow: String,
+}
+
+impl Sheet {
+    /// From now on names are of `flow`.
+    pub(super) fn set_flow(&mut self, flow: &str) {
+        flow.clone_into(&mut self.flow);
+    }
+
+    /// The flow of which names are.
+    pub(super) fn flow(&self) -> &str {
+        &self.flow
+    }
+
+    fn described(&self, name: &str, unit: Unit, about: &str) -> Described {
+        Described { name: format!("{}.{name}", self.flow), unit, about: about.to_owned() }
+    }
+
+    /// A number; nothing if there was nothing to measure.
+    pub(super) fn quantity(&mut self, name: &str, unit: Unit, about: &str, value: Option<f64>) {
+        let described = self.described(name, unit, about);
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            self.outcome.quantities.insert(described.name.clone(), value);
+        }
+        self.catalogue.quantities.push(described);
+    }
+
+    /// How often something happened.
+    pub(super) fn count(&mut self, name: &str, about: &str, count: u64) {
+        self.quantity(name, Unit::Count, about, Some(count as f64));
+    }
+
+    /// A part of a whole; nothing of a whole of nothing.
+    pub(super) fn share(&mut self, name: &str, about: &str, part: u64, whole: u64) {
+        let share = (whole > 0).then(|| part as f64 / whole as f64);
+        self.quantity(name, Unit::Share, about, share);
+    }
+
+    /// A distribution of times, with its mean, quantiles and maximum.
+    pub(super) fn latency(&mut self, name: &str, about: &str, latency: &LatencyDistribution) {
+        let summary = latency.summary();
+        let figures = summary.map(|s| [s.mean, s.p50, s.p90, s.p99, s.p999, s.max]);
+        let names = ["mean", "p50", "p90", "p99", "p999", "max"];
+        let words = [
+            "mean",
+            "median",
+            "90th percentile",
+            "99th percentile",
+            "99.9th percentile",
+            "maximum",
+        ];
+        for (n, (part, words)) in names.into_iter().zip(words).enumerate() {
+            let value = figures.map(|figures| figures[n].as_nanos() as f64 / 1e6);
+            let about = format!("{about}: {words}");
+            self.quantity(&format!("{name}.{part}"), Unit::Milliseconds, &about, value);
+        }
+        let (values, counts) =
+            latency.steps().map(|(at, count)| (at.as_nanos() as f64 / 1e6, count)).unzip();
+        self.distribution(name, Unit::Milliseconds, about, Distribution { values, counts });
+    }
+
+    /// A distribution; nothing if there is nothing in it.
+    pub(super) fn distribution(
+        &mut self,
+        name: &str,
+        unit: Unit,
+        about: &str,
+        distribution: Distribution,
+    ) {
+        let described = self.described(name, unit, about);
+        if !distribution.values.is_empty() {
+            self.outcome.distributions.insert(described.name.clone(), distribution);
+        }
+        self.catalogue.distributions.push(described);
+    }
+
+    /// Values over time; nothing if there are none.
+    pub(super) fn series(&mut self, name: &str, unit: Unit, about: &str, series: Series) {
+        let described = self.described(name, unit, about);
+        if !series.values.is_empty() {
+            self.outcome.series.insert(described.name.clone(), series);
+        }
+        self.catalogue.series.push(described);
+    }
+}

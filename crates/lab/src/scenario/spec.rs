@@ -1,0 +1,279 @@
+//! The parts of a scenario, as they stand in files.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rexmit_core::Instant;
+use rexmit_netsim::path::PathConfig;
+use serde::{Deserialize, Serialize};
+
+use super::meter::RateMeter;
+use super::overrides::Overrides;
+use super::traffic::Traffic;
+use super::words::{Size, Time, Words};
+
+/// One run.
+///
+/// Words are those of people: times as `250ms` or `2h`, sizes as `64kb`, paths as netem has them
+/// (`delay 50ms loss 5%`), traffic as the [words of traffic](super::Traffic).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// How long messages are sent; what is still under way then may arrive, for [`drain`](Self::drain).
+    pub duration: Words<Time>,
+    /// How long what is under way at the end may take to arrive. Default 300 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<Words<Time>>,
+    /// On which clock it runs. Default the virtual one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub clock: Clock,
+    /// Whether the outcome has a [`MessageRow`](super::MessageRow) per message. Default not; memory
+    /// grows with the run if it has.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rows: bool,
+    /// The length of the bins in which goodput is counted. Default 100 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bin: Option<Words<Time>>,
+    /// What lies between the ends of all flows.
+    pub network: NetworkSpec,
+    /// Streams of messages, by their name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub thin: BTreeMap<String, ThinFlow>,
+    /// Transfers that take what they get, by their name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bulk: BTreeMap<String, BulkFlow>,
+    /// Web clients and the server they ask, by their name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub web: BTreeMap<String, WebFlow>,
+    /// Packets that nobody repairs or holds back, by their name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub udp: BTreeMap<String, UdpFlow>,
+}
+
+/// The clock of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// Virtual time: as fast as the processor goes, and the same every time.
+    #[default]
+    Virtual,
+    /// Real sockets, through the emulator.
+    Real,
+}
+
+/// The network of a scenario: one path in each direction, shared by all flows.
+///
+/// A single flow without an `edge` runs between two hosts at the ends of this path. Several flows
+/// have two hosts each, on both sides of two routers, and the path lies between the routers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkSpec {
+    /// From the senders of the flows to their receivers.
+    pub forward: Words<PathConfig>,
+    /// Back; as [`forward`](Self::forward) if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward: Option<Words<PathConfig>>,
+    /// Both ways between the sender of a flow and its router, if the flow does not say otherwise;
+    /// perfect if nobody does. The receivers are always next to theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge: Option<Words<PathConfig>>,
+    /// How the shared path is from some time on; one that dies loses everything: `loss 100%`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// A change of the shared path.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// From when on.
+    pub at: Words<Time>,
+    /// How it is then, forward; as before if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<Words<PathConfig>>,
+    /// How it is then, backward; as before if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward: Option<Words<PathConfig>>,
+}
+
+/// Which protocol carries a flow.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum TransportKind {
+    /// SCTP over IP.
+    #[default]
+    Sctp,
+    /// TCP over IP.
+    Tcp,
+}
+
+/// The other end of a flow.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiverSpec {
+    /// Its recovery profile, which matters while the connection is set up. Default that of the
+    /// sender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// How long it may delay acknowledgements. Default that of the transport: 200 ms with SCTP,
+    /// 40 ms with TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_delay: Option<Words<Time>>,
+    /// Its receive buffer. Default 1 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_buffer: Option<Words<Size>>,
+}
+
+/// A stream of messages over one connection.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThinFlow {
+    /// When it sends, and how much.
+    pub traffic: Words<Traffic>,
+    /// What carries it. Default SCTP.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub transport: TransportKind,
+    /// The recovery profile of the sender. Default that of the standard: `rfc9260` or `tcp-sack`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// What is different from the profile.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub recovery: Overrides,
+    /// The largest IP packet of the connection. Default that of the transport: 1252 bytes with
+    /// SCTP, 1500 with TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Words<Size>>,
+    /// What the sender accepts before it is acknowledged. Default 1 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_buffer: Option<Words<Size>>,
+    /// Whether messages need not wait for earlier ones (SCTP). Default not.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unordered: bool,
+    /// Whether small segments wait for what is unacknowledged (TCP). Default not: these are
+    /// interactive applications.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub nagle: bool,
+    /// The other end.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub receiver: ReceiverSpec,
+    /// When its connection begins; the first message is meant to be sent when it stands. Default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Words<Time>>,
+    /// Its edge, if not that of the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge: Option<Words<PathConfig>>,
+    /// Latencies of which the share of later messages is measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late: Vec<Words<Time>>,
+}
+
+/// A transfer that sends as much as it may, over one connection.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BulkFlow {
+    /// What carries it. Default SCTP.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub transport: TransportKind,
+    /// The recovery profile of the sender. Default that of the standard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// What is different from the profile.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub recovery: Overrides,
+    /// The largest IP packet of the connection. Default that of the transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Words<Size>>,
+    /// What the sender accepts before it is acknowledged. Default 1 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_buffer: Option<Words<Size>>,
+    /// The other end.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub receiver: ReceiverSpec,
+    /// When its connection begins. Default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Words<Time>>,
+    /// Its edge, if not that of the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge: Option<Words<PathConfig>>,
+}
+
+/// Web clients that ask a server for files over TCP, each file over a connection of its own; the
+/// server is on the side of the senders. The defaults are the load of Petlund 2009 §6.2.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebFlow {
+    /// How many clients. Default 81.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
+    /// Mean time between two requests of a client. Default 655 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Words<Time>>,
+    /// The smallest file, in bytes. Default 1000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_bytes: Option<u32>,
+    /// The mean size of a file, in bytes. Default 9200.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_bytes: Option<f64>,
+    /// The largest file, in bytes. Default 64,000,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u32>,
+    /// The recovery profile of the server. Default `tcp-sack`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// What is different from the profile.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub recovery: Overrides,
+    /// When the first client may ask. Default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Words<Time>>,
+    /// Its edge, if not that of the network: between the server and the shared path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge: Option<Words<PathConfig>>,
+}
+
+/// Packets over UDP.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UdpFlow {
+    /// When it sends, and how much.
+    pub traffic: Words<Traffic>,
+    /// The most payload of a packet, in bytes; what is larger leaves in several. Default 1472.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet_bytes: Option<usize>,
+    /// When it begins. Default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Words<Time>>,
+    /// Its edge, if not that of the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge: Option<Words<PathConfig>>,
+}
+
+impl Scenario {
+    /// When nothing more is sent.
+    pub(super) fn end(&self) -> Instant {
+        Instant::ZERO + **self.duration
+    }
+
+    /// Measures goodput from `start` to the end.
+    pub(super) fn rate_meter(&self, start: Option<&Words<Time>>) -> RateMeter {
+        let bin = self.bin.as_ref().map_or(Self::BIN, |bin| ***bin);
+        let start = Instant::ZERO + start.map_or(Duration::ZERO, |start| ***start);
+        RateMeter::new(bin, start, self.end())
+    }
+
+    const BIN: Duration = Duration::from_millis(100);
+}
+
+impl WebFlow {
+    pub(super) const CLIENTS: u32 = 81;
+}
+
+impl UdpFlow {
+    pub(super) const PACKET_BYTES: usize = 1472;
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

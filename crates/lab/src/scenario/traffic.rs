@@ -1,0 +1,408 @@
+//! What a flow sends and when, in words.
+//!
+//! | words | messages |
+//! |---|---|
+//! | `every 250ms size 100` | of 100 bytes, every 250 ms |
+//! | `poisson 250ms size 100` | the same in the mean, at random |
+//! | `rate 200kbit size 1000` | of 1000 bytes, so often that it is 200 kbit/s of payload |
+//! | `video 1mbit frame 40ms variation 0.5 [on 1s off 1s]` | frames of a video; see [`VariableRate`] |
+//! | `application anarchy-online` | of a model of Petlund 2009, Table 1; see [`Application`] |
+//! | `trace bzflag-tcp [flow 3] [c2s \| s2c]` | of a captured trace: what one side sent |
+//!
+//! Without `flow`, all flows of the trace follow each other in one stream. A trace that is over
+//! begins again. Either way the next pass begins the mean time between two messages after the last
+//! message. Without `c2s` or `s2c` it is what the server sent.
+
+use std::str::{FromStr, SplitWhitespace};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use rexmit_core::words::{UnitError, parse_duration, parse_rate};
+use rexmit_core::{BitRate, Instant, Seed};
+use rexmit_netsim::source::{
+    Application, ApplicationSource, Bursts, ConstantRate, ConstantRateSource, IntervalSource,
+    Intervals, SourceError, VariableRate, VariableRateSource,
+};
+use rexmit_netsim::traffic::trace::{Message, Sender, Trace};
+use thiserror::Error;
+
+use crate::realtime::BUNDLED;
+
+/// What a flow sends and when.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Traffic {
+    /// Messages of one size at even or random intervals; its start is that of the flow.
+    Intervals(Intervals),
+    /// Messages of one size at a rate.
+    Rate(ConstantRate),
+    /// Frames of a video.
+    Video(VariableRate),
+    /// The messages of a model.
+    Application(Application),
+    /// The messages of a trace.
+    Trace(Replayed),
+}
+
+/// What one side of a bundled trace sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Replayed {
+    /// The name of the trace.
+    pub trace: &'static str,
+    /// The flow; all of them, one after the other, if there is none.
+    pub flow: Option<u32>,
+    /// Which side.
+    pub sender: Sender,
+}
+
+/// Why words are no traffic.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum TrafficError {
+    /// A word that is not understood at its place.
+    #[error("`{word}` is not understood: expected {expected}")]
+    Unknown {
+        /// The word.
+        word: String,
+        /// What may stand there.
+        expected: String,
+    },
+    /// The words end too early.
+    #[error("something is missing at the end: {0}")]
+    Missing(&'static str),
+    /// A value that is no quantity.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
+    /// Traffic that cannot be.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The trace does not have this flow, or the flow nothing of this side.
+    #[error("{trace} has nothing of {side} in flow {flow}: choose one of {known}")]
+    NoFlow {
+        /// The trace.
+        trace: &'static str,
+        /// The flow.
+        flow: u32,
+        /// The side.
+        side: &'static str,
+        /// The flows that have something.
+        known: String,
+    },
+}
+
+impl Traffic {
+    /// The messages, the first ones at the origin of time, without an end.
+    ///
+    /// # Errors
+    /// If there can be no such traffic; words that were read can.
+    pub fn source(&self, seed: &Seed) -> Result<TrafficSource, SourceError> {
+        Ok(match self {
+            Self::Intervals(intervals) => TrafficSource::Intervals(intervals.source(seed)?),
+            Self::Rate(rate) => TrafficSource::Rate(rate.source(seed)?),
+            Self::Video(video) => TrafficSource::Video(video.source(seed)?),
+            Self::Application(application) => {
+                TrafficSource::Application(application.source(Instant::ZERO, seed))
+            }
+            Self::Trace(replayed) => TrafficSource::Trace(replayed.source()),
+        })
+    }
+}
+
+/// The messages of [`Traffic`].
+#[derive(Clone, Debug)]
+pub enum TrafficSource {
+    /// Of [`Traffic::Intervals`].
+    Intervals(IntervalSource),
+    /// Of [`Traffic::Rate`].
+    Rate(ConstantRateSource),
+    /// Of [`Traffic::Video`].
+    Video(VariableRateSource),
+    /// Of [`Traffic::Application`].
+    Application(ApplicationSource),
+    /// Of [`Traffic::Trace`].
+    Trace(Repeated),
+}
+
+impl Iterator for TrafficSource {
+    type Item = (Instant, usize);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Intervals(source) => source.next(),
+            Self::Rate(source) => source.next(),
+            Self::Video(source) => source.next(),
+            Self::Application(source) => source.next(),
+            Self::Trace(source) => source.next(),
+        }
+    }
+}
+
+/// A source at the times of a run.
+#[derive(Clone, Debug)]
+pub(super) struct TimedSource {
+    source: TrafficSource,
+    begin: Instant,
+    end: Instant,
+}
+
+impl TimedSource {
+    /// What `source` yields from `begin` on, up to `end`.
+    pub(super) const fn new(source: TrafficSource, begin: Instant, end: Instant) -> Self {
+        Self { source, begin, end }
+    }
+}
+
+impl Iterator for TimedSource {
+    type Item = (Instant, usize);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (at, bytes) = self.source.next()?;
+        let at = self.begin + (at - Instant::ZERO);
+        (at < self.end).then_some((at, bytes))
+    }
+}
+
+/// Pieces of a trace, one after the other and again from the first.
+#[derive(Clone, Debug)]
+pub struct Repeated {
+    pieces: Vec<&'static [Message]>,
+    piece: usize,
+    message: usize,
+    /// When the first message of the piece is due.
+    begin: Instant,
+}
+
+impl Iterator for Repeated {
+    type Item = (Instant, usize);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let piece = *self.pieces.get(self.piece)?;
+        let (first, last) = (piece.first()?.at, piece.last()?.at);
+        let Message { at, bytes } = piece[self.message];
+        let item = (self.begin + (at - first), bytes as usize);
+        self.message += 1;
+        if self.message == piece.len() {
+            self.begin += (last - first) + pause(piece.len(), last - first);
+            self.message = 0;
+            self.piece = (self.piece + 1) % self.pieces.len();
+        }
+        (item.0 < Instant::FAR_FUTURE).then_some(item)
+    }
+}
+
+/// What lies between two passes: the mean time between messages, or a second if there is none.
+fn pause(messages: usize, length: Duration) -> Duration {
+    let gaps = u32::try_from(messages - 1).unwrap_or(u32::MAX);
+    let mean = length.checked_div(gaps).unwrap_or_default();
+    if mean.is_zero() { Duration::from_secs(1) } else { mean }
+}
+
+impl Replayed {
+    fn source(&self) -> Repeated {
+        let flows = bundled(self.trace).map_or(&[][..], |trace| &trace.flows);
+        let flows = flows.iter().filter(|flow| self.flow.is_none_or(|id| flow.id == id));
+        let pieces = flows.map(|flow| flow.messages(self.sender)).filter(|piece| !piece.is_empty());
+        Repeated { pieces: pieces.collect(), piece: 0, message: 0, begin: Instant::ZERO }
+    }
+
+    fn check(self) -> Result<Self, TrafficError> {
+        let Some(flow) = self.flow.filter(|_| self.source().pieces.is_empty()) else {
+            return Ok(self);
+        };
+        let flows = bundled(self.trace).map_or(&[][..], |trace| &trace.flows);
+        let known = flows.iter().filter(|flow| !flow.messages(self.sender).is_empty());
+        let known: Vec<_> = known.map(|flow| flow.id.to_string()).collect();
+        let side = match self.sender {
+            Sender::Client => "c2s",
+            Sender::Server => "s2c",
+        };
+        Err(TrafficError::NoFlow { trace: self.trace, flow, side, known: known.join(", ") })
+    }
+}
+
+/// The trace of this name inside the program, read once.
+fn bundled(name: &str) -> Option<&'static Trace> {
+    static TRACES: [OnceLock<Option<Trace>>; BUNDLED.len()] =
+        [const { OnceLock::new() }; BUNDLED.len()];
+    let place = BUNDLED.iter().position(|bundled| bundled.name == name)?;
+    TRACES[place].get_or_init(|| BUNDLED[place].read().ok()).as_ref()
+}
+
+impl FromStr for Traffic {
+    type Err = TrafficError;
+
+    fn from_str(text: &str) -> Result<Self, TrafficError> {
+        let mut words = Clauses(text.split_whitespace());
+        let kind = words.value("every, poisson, rate, video, application or trace")?;
+        let traffic = match kind {
+            "every" | "poisson" => Self::Intervals(Intervals {
+                interval: words.time()?,
+                is_random: kind == "poisson",
+                bytes: words.size()?,
+                start: Instant::ZERO,
+            }),
+            "rate" => {
+                let (rate, packet_bytes) = (words.rate()?, words.size()?);
+                Self::Rate(ConstantRate { rate, packet_bytes, ..ConstantRate::default() })
+            }
+            "video" => Self::Video(words.video()?),
+            "application" => Self::Application(words.application()?),
+            "trace" => return words.trace()?.check().map(Self::Trace),
+            _ => return Err(unknown(kind, "every, poisson, rate, video, application or trace")),
+        };
+        words.end()?;
+        traffic.source(&Seed::from_u64(0))?;
+        Ok(traffic)
+    }
+}
+
+/// The words that are left.
+struct Clauses<'a>(SplitWhitespace<'a>);
+
+impl<'a> Clauses<'a> {
+    fn value(&mut self, expected: &'static str) -> Result<&'a str, TrafficError> {
+        self.0.next().ok_or(TrafficError::Missing(expected))
+    }
+
+    fn keyword(&mut self, keyword: &'static str) -> Result<(), TrafficError> {
+        match self.value(keyword)? {
+            word if word == keyword => Ok(()),
+            word => Err(unknown(word, keyword)),
+        }
+    }
+
+    fn end(mut self) -> Result<(), TrafficError> {
+        self.0.next().map_or(Ok(()), |word| Err(unknown(word, "nothing more")))
+    }
+
+    fn time(&mut self) -> Result<Duration, TrafficError> {
+        Ok(parse_duration(self.value("a time such as 250ms")?)?)
+    }
+
+    fn rate(&mut self) -> Result<BitRate, TrafficError> {
+        Ok(parse_rate(self.value("a rate such as 200kbit")?)?)
+    }
+
+    fn size(&mut self) -> Result<usize, TrafficError> {
+        self.keyword("size")?;
+        let word = self.value("a number of bytes")?;
+        word.parse().map_err(|_| unknown(word, "a number of bytes"))
+    }
+
+    fn video(&mut self) -> Result<VariableRate, TrafficError> {
+        let rate = self.rate()?;
+        self.keyword("frame")?;
+        let frame_interval = self.time()?;
+        self.keyword("variation")?;
+        let word = self.value("a number such as 0.5")?;
+        let size_variation = word.parse().map_err(|_| unknown(word, "a number such as 0.5"))?;
+        let bursts = match self.0.next() {
+            None => None,
+            Some("on") => {
+                let mean_on = self.time()?;
+                self.keyword("off")?;
+                Some(Bursts { mean_on, mean_off: self.time()? })
+            }
+            Some(word) => return Err(unknown(word, "on, or nothing more")),
+        };
+        let default = VariableRate::default();
+        Ok(VariableRate { rate, frame_interval, size_variation, bursts, ..default })
+    }
+
+    fn application(&mut self) -> Result<Application, TrafficError> {
+        let name = self.value("the name of an application")?;
+        Application::by_name(name)
+            .ok_or_else(|| unknown(name, &list(Application::ALL.map(Application::name))))
+    }
+
+    fn trace(mut self) -> Result<Replayed, TrafficError> {
+        let name = self.value("the name of a trace")?;
+        let trace = BUNDLED.iter().find(|bundled| bundled.name == name);
+        let trace = trace.ok_or_else(|| unknown(name, &list(BUNDLED.iter().map(|b| b.name))))?;
+        let mut replayed = Replayed { trace: trace.name, flow: None, sender: Sender::Server };
+        while let Some(word) = self.0.next() {
+            match word {
+                "flow" => {
+                    let number = self.value("the number of a flow")?;
+                    let flow = number.parse().map_err(|_| unknown(number, "the number of a flow"));
+                    replayed.flow = Some(flow?);
+                }
+                "c2s" => replayed.sender = Sender::Client,
+                "s2c" => replayed.sender = Sender::Server,
+                _ => return Err(unknown(word, "flow, c2s or s2c")),
+            }
+        }
+        Ok(replayed)
+    }
+}
+
+/// `a, b or c`.
+pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<_> = names.into_iter().collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn unknown(word: &str, expected: &str) -> TrafficError {
+    TrafficError::Unknown { word: word.to_owned(), expected: expected.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(words: &str) -> impl Iterator<Item = (Instant, usize)> {
+        words.parse::<Traffic>().unwrap().source(&Seed::from_u64(1)).unwrap()
+    }
+
+    #[test]
+    fn words_say_what_is_sent() {
+        let times = |words, count| -> Vec<_> { messages(words).take(count).collect() };
+        let at = Instant::from_millis;
+        assert_eq!(times("every 250ms size 100", 2), [(at(0), 100), (at(250), 100)]);
+        assert_eq!(times("rate 8kbit size 1000", 2), [(at(0), 1000), (at(1000), 1000)]);
+        assert_eq!(times("poisson 250ms size 100", 3).len(), 3);
+        assert_eq!(times("video 1mbit frame 40ms variation 0", 2)[1], (at(40), 5000));
+        assert!(times("video 1mbit frame 40ms variation 0.5 on 1s off 2s", 100).len() == 100);
+        assert!(times("application anarchy-online", 100).iter().all(|&(_, bytes)| bytes >= 8));
+    }
+
+    #[test]
+    fn a_trace_goes_on_for_ever() {
+        let trace = bundled("ssh").unwrap();
+        let [first, second] = [0, 1].map(|n| trace.flows[n].client.as_slice());
+        let one: Vec<_> = messages("trace ssh flow 0 c2s").take(first.len() + 1).collect();
+        let length = first[first.len() - 1].at - first[0].at;
+        let gap = length / (first.len() as u32 - 1);
+        assert_eq!(one[first.len() - 1].0, Instant::ZERO + length);
+        assert_eq!(one[first.len()].0, Instant::ZERO + length + gap);
+        assert_eq!(one[first.len()].1, one[0].1, "it is the first one again");
+        let all: Vec<_> = messages("trace ssh c2s").take(first.len() + 1).collect();
+        assert_eq!(all[..first.len()], one[..first.len()]);
+        assert_eq!(all[first.len()], (Instant::ZERO + length + gap, second[0].bytes as usize));
+        assert!(messages("trace ssh").take(100_000).is_sorted_by_key(|(at, _)| at));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_with_what_is() {
+        let error = |words: &str| words.parse::<Traffic>().unwrap_err().to_string();
+        let cases = [
+            ("", "something is missing at the end: every, poisson, rate"),
+            ("always", "`always` is not understood: expected every, poisson, rate, video"),
+            ("every 250ms", "something is missing at the end: size"),
+            ("every 250ms of 100", "`of` is not understood: expected size"),
+            ("every 250 size 100", "`250` needs one of the units ns, us, ms, s"),
+            ("every 0 size 100", "the interval of messages takes no time"),
+            ("every 1s size 0", "a message without a byte"),
+            ("every 1s size 10 more", "`more` is not understood: expected nothing more"),
+            ("application tetris", "expected casa, rdp, skype, ssh, anarchy-online"),
+            ("trace quake", "expected bzflag-tcp, crossfire, ssh or vnc"),
+            ("trace ssh flow 7 c2s", "ssh has nothing of c2s in flow 7: choose one of 0, 1"),
+            ("trace ssh both", "`both` is not understood: expected flow, c2s or s2c"),
+        ];
+        for (words, expected) in cases {
+            assert!(error(words).contains(expected), "{words}: {}", error(words));
+        }
+    }
+}
