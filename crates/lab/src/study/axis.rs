@@ -214,8 +214,12 @@ pub(super) fn choice(fields: &mut Fields<'_, '_>, axes: &[Axis]) -> Choice {
         if labels.is_empty() {
             notes.add(at, "at least one label is needed");
         }
-        let points = labels.iter().filter_map(|label| point_index(notes, &axes[index], label));
-        choice[index] = Some(points.collect());
+        let mut points: Vec<usize> = Vec::new();
+        for label in labels {
+            let point = point_index(notes, &axes[index], label);
+            points.extend(point.filter(|point| !points.contains(point)));
+        }
+        choice[index] = Some(points);
     }
     choice
 }

@@ -53,6 +53,11 @@ impl<'a, 't> Fields<'a, 't> {
         Some(Self::new(notes, what, table, value.span()))
     }
 
+    /// Calls the table something else in messages from here on.
+    pub(super) fn rename(&mut self, what: &'static str) {
+        self.what = what;
+    }
+
     pub(super) fn notes(&self) -> &'a Notes {
         self.notes
     }

@@ -7,11 +7,15 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::axis::{self, Axis};
+use super::claim::{self, Claim};
 use super::document::Coordinate;
-use super::fields::{Fields, Value};
+use super::fields::{Fields, Located, Value};
+use super::figure::{self, Figure};
 use super::merge;
-use super::mistake::{Mistake, Mistakes, Notes, StudyError};
+use super::mistake::{Mistake, Mistakes, Notes, StudyError, alternatives};
+use super::names;
 use super::plan::{self, Cells, PlannedCell};
+use super::sweep::Sweep;
 use crate::scenario::{Catalogue, Problem, Scenario};
 
 /// Bytes of a study file.
@@ -39,6 +43,8 @@ pub struct Study {
     pub axes: Vec<Axis>,
     /// The base scenario in words, a line each.
     pub setting: Vec<Coordinate>,
+    pub(super) claims: Vec<Claim>,
+    pub(super) figures: Vec<Figure>,
     pub(super) cells: Vec<PlannedCell>,
     pub(super) catalogues: Vec<Catalogue>,
 }
@@ -74,11 +80,6 @@ impl Study {
     pub fn parse(name: &str, text: &str) -> Result<Self, Mistakes> {
         read(name, &format!("{name}.toml"), text, &Rules::SCENARIO)
     }
-
-    /// What the runs of a cell measure.
-    pub(super) fn catalogue(&self, cell: usize) -> &Catalogue {
-        &self.catalogues[self.cells[cell].catalogue]
-    }
 }
 
 /// Reads a study, `file` being what messages call it.
@@ -112,16 +113,27 @@ fn from_table(
     let mut text = |name| fields.text(name).map_or_else(String::new, |text| text.value);
     let (source, about) = (text("source"), text("about").trim().to_owned());
     let seeds = seeds(&mut fields);
-    let costs = fields.texts("costs").unwrap_or_default();
+    let costs = names::expand(notes, &fields.texts("costs").unwrap_or_default());
     let base = fields.require("scenario").and_then(|value| base(&fields, value));
-    let axes = axis::read(notes, &fields.tables("axis"));
+    let specs = axis::read(notes, &fields.tables("axis"));
+    let (claims, figures) = (fields.tables("claim"), fields.tables("figure"));
     fields.finish();
     let (seeds, base) = (seeds?, base?);
-    let Cells { cells, catalogues } = if plan::is_bounded(notes, &axes, seeds.len()) {
-        plan::expand(notes, &base, &axes, rules)
-    } else {
-        Cells::default()
-    };
+    if !plan::is_bounded(notes, &specs, seeds.len()) {
+        return None;
+    }
+    let made = plan::expand(notes, &base, &specs, rules);
+    let axes: Vec<Axis> = specs.into_iter().map(|spec| spec.axis).collect();
+    if axes.iter().any(|axis| axis.points.is_empty()) {
+        return None;
+    }
+    // What is measured where is known only if every cell is right.
+    let sweep = Sweep { axes: &axes, cells: notes.is_empty().then_some(&made) };
+    check_costs(notes, &costs, &made);
+    let claim = |value: &Value<'_>| claim::read(notes, value, &sweep);
+    let claims = claims.into_iter().filter_map(claim).collect();
+    let figure = |value: &Value<'_>| figure::read(notes, value, &sweep, &seeds);
+    let figures = figures.into_iter().filter_map(figure).collect();
     let setting = merge::leaves(base.get_ref()).into_iter();
     Some(Study {
         name: name.into(),
@@ -130,11 +142,24 @@ fn from_table(
         about,
         seeds,
         costs: costs.into_iter().map(|cost| cost.value).collect(),
-        axes: axes.into_iter().map(|spec| spec.axis).collect(),
         setting: setting.map(|(axis, label)| Coordinate { axis, label }).collect(),
-        cells,
-        catalogues,
+        axes,
+        claims,
+        figures,
+        cells: made.cells,
+        catalogues: made.catalogues,
     })
+}
+
+/// Notes costs that no cell measures.
+fn check_costs(notes: &Notes, costs: &[Located<String>], made: &Cells) {
+    let measured = || made.catalogues.iter().flat_map(|catalogue| &catalogue.quantities);
+    for cost in costs {
+        if !made.catalogues.is_empty() && measured().all(|known| known.name != cost.value) {
+            let other = alternatives(&cost.value, measured().map(|known| known.name.as_str()));
+            notes.add(cost.at, format!("no quantity `{}` is measured; {other}", cost.value));
+        }
+    }
 }
 
 fn base<'t>(fields: &Fields<'_, 't>, value: &Value<'t>) -> Option<Spanned<DeTable<'t>>> {

@@ -50,11 +50,11 @@ fn mistakes_are_told_with_their_place_and_the_alternatives() {
         ),
         (
             "[[axis]]\nname = \"a\"\n[[axis.point]]\nlabel = \"x\"\nset.thin.game.profil = \"none\"\n\
-             [[axis.point]]\nlabel = \"y\"\nset.thin.game.profile = \"none\"\nset.durance = 2",
+             [[axis.point]]\nlabel = \"y\"\nset.thin.game.profile = \"none\"\nset.duratoin = 2",
             &[
                 "8:15: unknown field `profil`; did you mean `profile`? (at a \"x\")",
                 "11:15: thin.game.profile: there is no profile `none` (at a \"y\")",
-                "12:5: unknown field `durance`; did you mean `duration`? (at a \"y\")",
+                "12:5: unknown field `duratoin`; did you mean `duration`? (at a \"y\")",
             ],
         ),
         (

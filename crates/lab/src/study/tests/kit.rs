@@ -1,8 +1,10 @@
 //! Studies for tests. All that they know of scenarios is here.
 
-use crate::scenario::{Catalogue, Described, Problem, Scenario, Unit};
+use crate::scenario::{
+    Catalogue, Described, Distribution, Problem, RunOutcome, Scenario, Series, Unit,
+};
 use crate::study::file::{Rules, read};
-use crate::study::{Mistakes, Study};
+use crate::study::{Mistakes, Study, StudyReport};
 
 /// A scenario with a flow `game`.
 pub(super) const SCENARIO: &str = r#"[scenario]
@@ -12,6 +14,22 @@ forward = "delay 50ms loss 5%"
 [scenario.thin.game]
 traffic = "every 250ms size 100"
 profile = "lksctp"
+"#;
+
+/// Two systems at three rates.
+pub(super) const TWO_AXES: &str = r#"
+[[axis]]
+name = "system"
+[[axis.point]]
+label = "lksctp"
+[[axis.point]]
+label = "thin"
+set.thin.game.profile = "thin"
+[[axis]]
+name = "interarrival"
+unit = "ms"
+values = [50, 100, 150]
+set.thin.game.traffic = "every {}ms size 100"
 "#;
 
 /// Reads a study with this scenario; the first line of `text` is its first.
@@ -64,4 +82,35 @@ fn catalogue(scenario: &Scenario) -> Catalogue {
 
 fn described(name: &str, unit: Unit) -> Described {
     Described { name: name.into(), unit, about: format!("what {name} is") }
+}
+
+/// What all runs of `study` measure: each name with the value that `value` says for the system, the
+/// interarrival time and the seed.
+pub(super) fn report(
+    study: &Study,
+    value: impl Fn(&str, &str, f64, f64) -> Option<f64>,
+) -> StudyReport {
+    study.report(|run| {
+        let label = |axis: &str| {
+            run.point.iter().find(|one| one.axis == axis).map_or("", |one| one.label.as_str())
+        };
+        let interarrival = label("interarrival").trim_end_matches(" ms").parse().unwrap_or(0.0);
+        let known = catalogue(&run.scenario).quantities.into_iter();
+        let quantity = |known: Described| {
+            let value = value(&known.name, label("system"), interarrival, run.seed as f64)?;
+            Some((known.name, value))
+        };
+        let (system, seed) = (label("system"), run.seed as f64);
+        // A hundred messages, later for one system than for the other.
+        let late = if system == "thin" { 0.0 } else { 100.0 };
+        let values = (0..100).map(|n| f64::from(n) + late + seed).collect();
+        let latency = Distribution { values, counts: vec![1; 100] };
+        let rto = Series { seconds: vec![0.0, 1.0], values: vec![1000.0, 1000.0 + seed] };
+        Some(RunOutcome {
+            quantities: known.filter_map(quantity).collect(),
+            distributions: [("game.latency".to_owned(), latency)].into(),
+            series: [("game.rto".to_owned(), rto)].into(),
+            ..RunOutcome::default()
+        })
+    })
 }

@@ -1,23 +1,8 @@
 //! What is run.
 
-use super::kit::with;
+use super::kit::{TWO_AXES, with};
 use crate::scenario::Scenario;
 use crate::study::{RunDocument, Study};
-
-const TWO_AXES: &str = r#"
-[[axis]]
-name = "system"
-[[axis.point]]
-label = "lksctp"
-[[axis.point]]
-label = "thin"
-set.thin.game.profile = "thin"
-[[axis]]
-name = "interarrival"
-unit = "ms"
-values = [50, 100, 150]
-set.thin.game.traffic = "every {}ms size 100"
-"#;
 
 fn two_axes() -> Study {
     with(TWO_AXES).unwrap()

@@ -1,0 +1,104 @@
+//! What a source claims, and whether it holds.
+//!
+//! # The test
+//! A claim stands for one or more *comparisons* of a left side with a right one: a quantity in a
+//! cell, and the same or another one in another cell, or a number. All of them have to hold.
+//!
+//! Every cell has been run with the same seeds, so the two sides are paired by seed: for every seed
+//! that has both, the difference of the two values is taken, and of these differences the 95 %
+//! confidence interval of the mean (Student's t). A comparison *holds* if the whole interval lies on
+//! the claimed side, *does not hold* if all of it lies on the other one, and is *undecided*
+//! otherwise: more seeds would tell, or the two are equal. It is undecided, too, if fewer than two
+//! seeds have both values; the finding says which.
+//!
+//! | `is` | holds if the interval lies wholly … | of |
+//! |---|---|---|
+//! | `below` | below 0 | left − `times` · right + `by` |
+//! | `above` | above 0 | left − `times` · right − `by` |
+//! | `at most` | at or below 0 | left − `times` · right − `tolerance` · \|`times` · right\| |
+//! | `at least` | at or above 0 | left − `times` · right + `tolerance` · \|`times` · right\| |
+//! | `within` | as `at most` and as `at least` (equivalence by two one-sided tests) | |
+//! | `like` | no interval: [`agreement`](super::agreement) of two distributions: p > 5 %, and a distance of at most `distance` | |
+//!
+//! Along an axis, every label against the one before it:
+//!
+//! | `is` | stands for |
+//! |---|---|
+//! | `not falling`, `not rising` | every step `at least`, `at most` the one before |
+//! | `rising`, `falling` | the same, and the last label `above`, `below` the first |
+//! | `level` | every label `within` of the first |
+//!
+//! `like` does not hold if p is 5 % or less; with a higher p but too large a distance, or with too few
+//! runs to show any difference, it is undecided.
+//!
+//! # The verdict
+//! A claim holds if every comparison does, does not hold if one of them does not, else it is
+//! undecided. To say falsely that it holds, every comparison that is not true would have to come out
+//! wrong, so that this is no more probable with many of them (2.5 % at most). To say falsely that it
+//! does not hold, one is enough: of a hundred true comparisons two or three are expected on the
+//! wrong side if they are close. The verdict is of every single one for the reader to see.
+
+mod judge;
+mod read;
+mod words;
+
+pub(super) use read::read;
+
+use super::document::Coordinate;
+use super::sweep::Term;
+use crate::scenario::Unit;
+
+/// Comparisons that one claim may stand for.
+pub const MAX_COMPARISONS: usize = 10_000;
+
+/// A claim whose quantities are all measured.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Claim {
+    pub(super) says: String,
+    pub(super) means: String,
+    pub(super) source_value: Option<String>,
+    pub(super) unit: Unit,
+    pub(super) comparisons: Vec<Comparison>,
+}
+
+/// One comparison.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Comparison {
+    /// What distinguishes it from the others of its claim.
+    pub(super) point: Vec<Coordinate>,
+    pub(super) left: Term,
+    pub(super) relation: Relation,
+    pub(super) right: Right,
+}
+
+/// What the left side is compared with.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Right {
+    Number(f64),
+    Measured(Term),
+}
+
+/// What is claimed of the left side.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Relation {
+    Below { times: f64, by: f64 },
+    Above { times: f64, by: f64 },
+    AtMost { times: f64, tolerance: f64 },
+    AtLeast { times: f64, tolerance: f64 },
+    Within { times: f64, tolerance: f64 },
+    Like { distance: f64 },
+}
+
+impl Claim {
+    /// The distributions that it needs of runs.
+    pub(super) fn distributions(&self) -> impl Iterator<Item = &Term> {
+        let like = |comparison: &&Comparison| matches!(comparison.relation, Relation::Like { .. });
+        self.comparisons.iter().filter(like).flat_map(|comparison| {
+            let right = match &comparison.right {
+                Right::Measured(term) => Some(term),
+                Right::Number(_) => None,
+            };
+            [Some(&comparison.left), right].into_iter().flatten()
+        })
+    }
+}

@@ -1,0 +1,467 @@
+//! Reads a claim, and refuses what could not be judged.
+
+use super::{Claim, Comparison, MAX_COMPARISONS, Relation, Right, words};
+use crate::scenario::Unit;
+use crate::study::axis::{Axis, Choice, axis_index, choice, point_index};
+use crate::study::document::Coordinate;
+use crate::study::fields::{Fields, Located, Value, number};
+use crate::study::mistake::Notes;
+use crate::study::names::{self, Sort};
+use crate::study::sweep::{Sweep, Term, place};
+
+/// What `is` may be.
+const KINDS: [(&str, Kind); 11] = [
+    ("below", Kind::Below),
+    ("above", Kind::Above),
+    ("at most", Kind::AtMost),
+    ("at least", Kind::AtLeast),
+    ("within", Kind::Within),
+    ("like", Kind::Like),
+    ("rising", Kind::Rising),
+    ("falling", Kind::Falling),
+    ("not rising", Kind::NotRising),
+    ("not falling", Kind::NotFalling),
+    ("level", Kind::Level),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Below,
+    Above,
+    AtMost,
+    AtLeast,
+    Within,
+    Like,
+    Rising,
+    Falling,
+    NotRising,
+    NotFalling,
+    Level,
+}
+
+/// The left side: names and the points at which they are looked at.
+struct Left {
+    names: Vec<Located<String>>,
+    chosen: Choice,
+}
+
+/// One comparison before it is known to be of something measured.
+struct Draft {
+    coordinates: Vec<Coordinate>,
+    left: (Located<String>, Vec<usize>),
+    relation: Relation,
+    right: Target,
+}
+
+enum Target {
+    Number(f64),
+    Measured(Located<String>, Vec<usize>),
+}
+
+/// Reads one claim; `None` after noting what is wrong with it.
+pub(in crate::study) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>) -> Option<Claim> {
+    let mut fields = Fields::of(notes, "a claim", value)?;
+    let says = fields.required_text("says");
+    let source_value = fields.text("paper").map(|paper| paper.value);
+    if fields.require("quantity").is_none() {
+        return None;
+    }
+    let names = names::expand(notes, &fields.texts("quantity").unwrap_or_default());
+    let left = Left { names, chosen: choice(&mut fields, sweep.axes) };
+    let kind = fields.word("is", &KINDS)?.value;
+    let at = fields.at;
+    fields.rename(kind.name());
+    let (drafts, means) = match kind {
+        Kind::Rising | Kind::Falling | Kind::NotRising | Kind::NotFalling | Kind::Level => {
+            trend(&mut fields, kind, &left, sweep)
+        }
+        _ => comparison(&mut fields, kind, &left, sweep),
+    }?;
+    fields.finish();
+    is_bounded(notes, drafts.len(), at).then_some(())?;
+    let sort = if kind == Kind::Like { Sort::Distribution } else { Sort::Quantity };
+    let unit = check(notes, &drafts, sort, sweep, at)?;
+    let comparisons = drafts.into_iter().map(|draft| draft.comparison(sweep)).collect();
+    let means = means(unit);
+    Some(Claim { says: says?.value, means, source_value, unit, comparisons })
+}
+
+/// Whether a claim may stand for so many comparisons; noted if not.
+fn is_bounded(notes: &Notes, comparisons: usize, at: usize) -> bool {
+    if comparisons > MAX_COMPARISONS {
+        notes.add(at, format!("a claim stands for {MAX_COMPARISONS} comparisons at most"));
+    }
+    comparisons <= MAX_COMPARISONS
+}
+
+/// How a claim is put into words once its unit is known.
+type Means = Box<dyn FnOnce(Unit) -> String>;
+
+impl Kind {
+    /// What messages call a claim of this kind.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Below | Self::Above => "a claim with `below` or `above`",
+            Self::AtMost | Self::AtLeast => "a claim with `at most` or `at least`",
+            Self::Within => "a claim with `within`",
+            Self::Like => "a claim with `like`",
+            Self::Rising | Self::Falling | Self::NotRising | Self::NotFalling | Self::Level => {
+                "a claim along an axis"
+            }
+        }
+    }
+}
+
+/// A claim with `than`.
+fn comparison(
+    fields: &mut Fields<'_, '_>,
+    kind: Kind,
+    left: &Left,
+    sweep: &Sweep<'_>,
+) -> Option<(Vec<Draft>, Means)> {
+    let notes = fields.notes();
+    let than = fields.require("than");
+    // The number of `than`, or its table with its own points.
+    let mut times = 1.0;
+    let mut side = None;
+    if let Some(value) = than
+        && number(value).is_none()
+    {
+        let mut inner = Fields::of(notes, "`than`", value)?;
+        let names = inner.texts("quantity").map(|names| names::expand(notes, &names));
+        let chosen = choice(&mut inner, sweep.axes);
+        if kind != Kind::Like {
+            times = positive(&mut inner, "times").unwrap_or(1.0);
+        }
+        let at = inner.at;
+        inner.finish();
+        side = Some((names, chosen, at));
+    } else if kind == Kind::Like
+        && let Some(value) = than
+    {
+        fields.wrong("than", "a table with another distribution", value);
+    }
+    let relation = relation(fields, kind, times)?;
+    let than = than?;
+    if let Some((Some(names), _, at)) = &side
+        && names.len() != left.names.len()
+    {
+        let what = format!("`than` has {} quantities, not {}", names.len(), left.names.len());
+        notes.add(*at, what);
+        return None;
+    }
+    let drafts = match &side {
+        None => {
+            let number = number(than)?;
+            is_bounded(notes, left.count(sweep), fields.at).then_some(())?;
+            left.each(sweep, |name, point, coordinates| Draft {
+                coordinates,
+                left: (name.clone(), point.to_vec()),
+                relation,
+                right: Target::Number(number),
+            })
+        }
+        Some((names, chosen, at)) => against(left, names.as_deref(), chosen, *at, relation, sweep),
+    };
+    let fixed = fixed_words(sweep.axes, &left.chosen);
+    let names = listed(&left.names);
+    let right = match &side {
+        None => None,
+        Some((others, chosen, _)) => {
+            let others = others.as_ref().map_or_else(String::new, |others| listed(others));
+            let words = fixed_words(sweep.axes, chosen);
+            Some(if others.is_empty() {
+                format!("the same{words}")
+            } else {
+                format!("{others}{words}")
+            })
+        }
+    };
+    let number = number(than);
+    let means: Means = Box::new(move |unit| {
+        let right = right.unwrap_or_else(|| words::number(number.unwrap_or_default(), unit));
+        format!("{names}{fixed} {} {right}", words::relation(relation, unit))
+    });
+    Some((drafts, means))
+}
+
+/// Every left side against every point that `than` chooses.
+fn against(
+    left: &Left,
+    names: Option<&[Located<String>]>,
+    chosen: &Choice,
+    at: usize,
+    relation: Relation,
+    sweep: &Sweep<'_>,
+) -> Vec<Draft> {
+    let mut drafts = Vec::new();
+    for (index, name) in left.names.iter().enumerate() {
+        let other = names
+            .map_or_else(|| Located::new(name.value.clone(), at), |names| names[index].clone());
+        for point in sweep.points(&left.chosen) {
+            let here: Choice = point.iter().map(|&index| Some(vec![index])).collect();
+            let there =
+                chosen.iter().zip(here).map(|(chosen, here)| chosen.clone().or(here)).collect();
+            for target in sweep.points(&there) {
+                let mut coordinates = left.coordinates(sweep, name, &point);
+                let several = |axis: usize| chosen[axis].as_ref().is_some_and(|all| all.len() > 1);
+                let told = sweep.told(&target, several).into_iter();
+                coordinates.extend(told.map(|Coordinate { axis, label }| Coordinate {
+                    axis: format!("than {axis}"),
+                    label,
+                }));
+                let left = (name.clone(), point.clone());
+                let right = Target::Measured(other.clone(), target);
+                drafts.push(Draft { coordinates, left, relation, right });
+            }
+            if drafts.len() > MAX_COMPARISONS {
+                return drafts;
+            }
+        }
+    }
+    drafts
+}
+
+fn relation(fields: &mut Fields<'_, '_>, kind: Kind, times: f64) -> Option<Relation> {
+    let mut share = |name, is_needed: bool| {
+        if is_needed {
+            fields.require(name)?;
+        }
+        let share = fields.number(name);
+        if let Some(share) = &share
+            && !(0.0..1.0).contains(&share.value)
+        {
+            fields.notes().add(share.at, format!("`{name}` is a share from 0 to 1"));
+        }
+        share.map(|share| share.value)
+    };
+    Some(match kind {
+        Kind::AtMost => {
+            Relation::AtMost { times, tolerance: share("tolerance", false).unwrap_or(0.0) }
+        }
+        Kind::AtLeast => {
+            Relation::AtLeast { times, tolerance: share("tolerance", false).unwrap_or(0.0) }
+        }
+        Kind::Within => Relation::Within { times, tolerance: share("tolerance", true)? },
+        Kind::Like => Relation::Like { distance: share("distance", true)? },
+        Kind::Above => Relation::Above { times, by: positive(fields, "by").unwrap_or(0.0) },
+        _ => Relation::Below { times, by: positive(fields, "by").unwrap_or(0.0) },
+    })
+}
+
+fn positive(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<f64> {
+    let number = fields.number(name)?;
+    if number.value <= 0.0 {
+        fields.notes().add(number.at, format!("`{name}` is above 0"));
+    }
+    Some(number.value)
+}
+
+/// A claim along an axis.
+fn trend(
+    fields: &mut Fields<'_, '_>,
+    kind: Kind,
+    left: &Left,
+    sweep: &Sweep<'_>,
+) -> Option<(Vec<Draft>, Means)> {
+    let notes = fields.notes();
+    let along = fields.required_text("along");
+    let over = fields.take("over");
+    let level =
+        relation(fields, if kind == Kind::Level { Kind::Within } else { Kind::AtLeast }, 1.0)?;
+    let along = along?;
+    let axis = axis_index(notes, sweep.axes, &along.value, along.at)?;
+    if left.chosen[axis].is_some() {
+        notes.add(along.at, format!("`at` chooses points of `{}`; `over` would", along.value));
+        return None;
+    }
+    let order: Vec<usize> = match over {
+        None => (0..sweep.axes[axis].points.len()).collect(),
+        Some(value) => {
+            let labels = fields.list("over", value, "a list of labels")?;
+            labels.iter().filter_map(|label| point_index(notes, &sweep.axes[axis], label)).collect()
+        }
+    };
+    if order.len() < 2 {
+        notes.add(along.at, format!("`{}` needs two labels at least", along.value));
+        return None;
+    }
+    let tolerance = match level {
+        Relation::AtLeast { tolerance, .. } | Relation::Within { tolerance, .. } => tolerance,
+        _ => 0.0,
+    };
+    let steps = steps(kind, &order, tolerance);
+    // The axis itself is told by the step.
+    let mut fixed = Left { names: left.names.clone(), chosen: left.chosen.clone() };
+    fixed.chosen[axis] = Some(vec![order[0]]);
+    is_bounded(notes, fixed.count(sweep).saturating_mul(steps.len()), fields.at).then_some(())?;
+    let mut drafts = Vec::new();
+    for (from, to, relation) in steps {
+        drafts.extend(fixed.each(sweep, |name, point, mut coordinates| {
+            let at = |index: usize| {
+                let mut point = point.to_vec();
+                point[axis] = index;
+                point
+            };
+            let label = |index: usize| &sweep.axes[axis].points[index].label;
+            let step = format!("{} → {}", label(from), label(to));
+            coordinates.push(Coordinate { axis: along.value.clone(), label: step });
+            let right = Target::Measured(name.clone(), at(from));
+            Draft { coordinates, left: (name.clone(), at(to)), relation, right }
+        }));
+    }
+    let labels: Vec<&str> =
+        order.iter().map(|&index| &*sweep.axes[axis].points[index].label).collect();
+    let is = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
+    let slack = words::tolerance(tolerance);
+    let names = format!("{}{}", listed(&left.names), fixed_words(sweep.axes, &left.chosen));
+    let means = format!("{names} is {is}{slack} along {}: {}", along.value, labels.join(", "));
+    Some((drafts, Box::new(|_| means)))
+}
+
+/// What has to hold between which labels: from, to, and what is claimed of the second.
+fn steps(kind: Kind, order: &[usize], tolerance: f64) -> Vec<(usize, usize, Relation)> {
+    let (times, by) = (1.0, 0.0);
+    let (step, ends) = match kind {
+        Kind::Rising => {
+            (Relation::AtLeast { times, tolerance }, Some(Relation::Above { times, by }))
+        }
+        Kind::Falling => {
+            (Relation::AtMost { times, tolerance }, Some(Relation::Below { times, by }))
+        }
+        Kind::NotRising => (Relation::AtMost { times, tolerance }, None),
+        Kind::NotFalling => (Relation::AtLeast { times, tolerance }, None),
+        _ => {
+            let within = Relation::Within { times, tolerance };
+            return order[1..].iter().map(|&to| (order[0], to, within)).collect();
+        }
+    };
+    let (first, last) = (order[0], order[order.len() - 1]);
+    // With two labels the ends say all that the only step would.
+    let inner = if order.len() == 2 && ends.is_some() { &order[..1] } else { order };
+    let steps = inner.windows(2).map(|pair| (pair[0], pair[1], step));
+    steps.chain(ends.map(|ends| (first, last, ends))).collect()
+}
+
+impl Left {
+    /// How many left sides there are.
+    fn count(&self, sweep: &Sweep<'_>) -> usize {
+        let points = |(axis, chosen): (&Axis, &Option<Vec<usize>>)| {
+            chosen.as_ref().map_or(axis.points.len(), Vec::len)
+        };
+        sweep.axes.iter().zip(&self.chosen).map(points).product::<usize>() * self.names.len()
+    }
+
+    /// A draft for each name at each point.
+    fn each(
+        &self,
+        sweep: &Sweep<'_>,
+        mut draft: impl FnMut(&Located<String>, &[usize], Vec<Coordinate>) -> Draft,
+    ) -> Vec<Draft> {
+        let mut drafts = Vec::new();
+        for name in &self.names {
+            for point in sweep.points(&self.chosen) {
+                drafts.push(draft(name, &point, self.coordinates(sweep, name, &point)));
+            }
+        }
+        drafts
+    }
+
+    /// What distinguishes this left side from the others of the claim.
+    fn coordinates(
+        &self,
+        sweep: &Sweep<'_>,
+        name: &Located<String>,
+        point: &[usize],
+    ) -> Vec<Coordinate> {
+        let is_open =
+            |axis: usize| self.chosen[axis].as_ref().is_none_or(|chosen| chosen.len() > 1);
+        let mut coordinates = sweep.told(point, is_open);
+        if self.names.len() > 1 {
+            let quantity = Coordinate { axis: "quantity".into(), label: name.value.clone() };
+            coordinates.insert(0, quantity);
+        }
+        coordinates
+    }
+}
+
+impl Draft {
+    fn comparison(self, sweep: &Sweep<'_>) -> Comparison {
+        let term = |(name, point): (Located<String>, Vec<usize>)| Term {
+            cell: sweep.cell(&point),
+            name: name.value,
+        };
+        Comparison {
+            point: self.coordinates,
+            left: term(self.left),
+            relation: self.relation,
+            right: match self.right {
+                Target::Number(number) => Right::Number(number),
+                Target::Measured(name, point) => Right::Measured(term((name, point))),
+            },
+        }
+    }
+}
+
+/// Notes what is not measured, or is of another unit, or compared with itself. The unit of it all.
+fn check(
+    notes: &Notes,
+    drafts: &[Draft],
+    sort: Sort,
+    sweep: &Sweep<'_>,
+    at: usize,
+) -> Option<Unit> {
+    let mut uses: Vec<(&Located<String>, Vec<Vec<usize>>)> = Vec::new();
+    for draft in drafts {
+        let right = match &draft.right {
+            Target::Measured(name, point) => {
+                if (&name.value, point) == (&draft.left.0.value, &draft.left.1) {
+                    let what = format!(
+                        "`{}`{} is compared with itself",
+                        name.value,
+                        place(&sweep.told(point, |_| true))
+                    );
+                    notes.add(at, what);
+                }
+                Some((name, point))
+            }
+            Target::Number(_) => None,
+        };
+        for (name, point) in [Some((&draft.left.0, &draft.left.1)), right].into_iter().flatten() {
+            match uses.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, points)) => points.push(point.clone()),
+                None => uses.push((name, vec![point.clone()])),
+            }
+        }
+    }
+    let mut first: Option<(&Located<String>, Unit)> = None;
+    for (name, points) in &uses {
+        let Some(unit) = sweep.unit(notes, points, sort, name) else {
+            continue;
+        };
+        match first {
+            Some((other, known)) if known != unit => {
+                let what = format!("`{}` and `{}` have not the same unit", other.value, name.value);
+                notes.add(name.at, what);
+            }
+            _ => first = Some((name, unit)),
+        }
+    }
+    first.map(|(_, unit)| unit)
+}
+
+fn listed(names: &[Located<String>]) -> String {
+    names.iter().map(|name| name.value.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// ` at system "thin"`: the points that are chosen.
+fn fixed_words(axes: &[Axis], chosen: &Choice) -> String {
+    let mut fixed = Vec::new();
+    for (axis, chosen) in axes.iter().zip(chosen) {
+        for &index in chosen.iter().flatten() {
+            let label = axis.points[index].label.clone();
+            fixed.push(Coordinate { axis: axis.name.clone(), label });
+        }
+    }
+    place(&fixed)
+}

@@ -1,0 +1,72 @@
+//! What a study draws.
+//!
+//! | `kind` | across | upwards | in one colour |
+//! |---|---|---|---|
+//! | `lines` | an axis, by its numbers if it has them | quantities | the other axes' points |
+//! | `bars` | an axis, or named categories with a quantity each | quantities | the other axes' points |
+//! | `stacked-bars` | the same, for every point of the other axes | quantities | the quantities |
+//! | `scatter` | a quantity | another one, a point per run | the cells |
+//! | `cdf`, `ccdf` | a distribution, pooled over the seeds | shares | the cells |
+//! | `series` | seconds | values over time, of one seed | the cells |
+//!
+//! Axes that are neither across nor bound by `at` are told apart in the legend.
+
+mod curve;
+mod draw;
+mod read;
+
+pub(super) use read::read;
+
+use super::report::{DrawnAxis, FigureKind};
+use super::results::Wanted;
+use super::sweep::Term;
+
+/// Things in a legend: more could not be told apart, nor drawn in time.
+pub const MAX_GROUPS: usize = 200;
+
+/// A figure without its data.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Figure {
+    title: String,
+    about: String,
+    kind: FigureKind,
+    x: DrawnAxis,
+    y: DrawnAxis,
+    groups: Vec<Group>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Group {
+    label: String,
+    source: Source,
+}
+
+/// Where the points of a group come from.
+#[derive(Clone, PartialEq, Debug)]
+enum Source {
+    /// The estimate of a quantity for each x.
+    Estimates(Vec<(f64, Term)>),
+    /// A point per run: two quantities of a cell.
+    Runs { x: Term, y: Term },
+    /// A distribution over all seeds of a cell.
+    Distribution(Term),
+    /// Values over time, of one seed.
+    Series(Term, u64),
+}
+
+impl Figure {
+    /// Adds what it needs of runs beside single numbers.
+    pub(super) fn want(&self, wanted: &mut Wanted) {
+        for group in &self.groups {
+            match &group.source {
+                Source::Distribution(term) => {
+                    wanted.distributions.insert(term.clone());
+                }
+                Source::Series(term, seed) => {
+                    wanted.series.insert((term.clone(), *seed));
+                }
+                Source::Estimates(_) | Source::Runs { .. } => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! From the outcomes of runs to what is told of a study.
+
+use std::collections::BTreeSet;
+
+use rexmit_netsim::units::parse_duration;
+
+use super::document::RunDocument;
+use super::file::Study;
+use super::plan::coordinates;
+use super::report::{AxisHead, Cell, StudyHead, StudyReport};
+use super::results::{Results, Wanted};
+use crate::scenario::{Described, RunOutcome};
+
+impl Study {
+    /// What the study has found. `outcome` is asked for every run once, in the order of the plan; it
+    /// answers `None` for runs that have none. An outcome is let go before the next is asked for.
+    #[must_use]
+    pub fn report(
+        &self,
+        mut outcome: impl FnMut(&RunDocument) -> Option<RunOutcome>,
+    ) -> StudyReport {
+        let mut results = Results::new(self.cells.len(), &self.seeds, self.wanted());
+        let mut simulated_s = 0.0;
+        for (index, cell) in self.cells.iter().enumerate() {
+            for (seed, &number) in self.seeds.iter().enumerate() {
+                if let Some(outcome) = outcome(&self.document(cell, number)) {
+                    let duration = parse_duration(&cell.scenario.duration);
+                    simulated_s += duration.map_or(0.0, |duration| duration.as_secs_f64());
+                    results.add(index, seed, outcome);
+                }
+            }
+        }
+        self.tell(&results, simulated_s)
+    }
+
+    /// What claims and figures need of runs beside single numbers.
+    fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::default();
+        self.figures.iter().for_each(|figure| figure.want(&mut wanted));
+        let terms = self.claims.iter().flat_map(|claim| claim.distributions());
+        wanted.distributions.extend(terms.cloned());
+        wanted
+    }
+
+    fn tell(&self, results: &Results, simulated_s: f64) -> StudyReport {
+        let cells = self.cells.iter().enumerate().map(|(index, cell)| Cell {
+            point: coordinates(&self.axes, &cell.point),
+            quantities: results.estimates(index),
+        });
+        let axes = self.axes.iter().map(|axis| AxisHead {
+            name: axis.name.clone(),
+            labels: axis.points.iter().map(|point| point.label.clone()).collect(),
+        });
+        StudyReport {
+            study: StudyHead {
+                name: self.name.clone(),
+                title: self.title.clone(),
+                source: self.source.clone(),
+                about: self.about.clone(),
+                version: env!("CARGO_PKG_VERSION").into(),
+                setting: self.setting.clone(),
+                runs: results.runs,
+                simulated_s,
+            },
+            axes: axes.collect(),
+            cells: cells.collect(),
+            quantities: self.quantities(),
+            costs: self.costs.clone(),
+            figures: self.figures.iter().map(|figure| figure.draw(results)).collect(),
+            claims: self.claims.iter().map(|claim| claim.judge(results)).collect(),
+        }
+    }
+
+    /// What any of the cells measures, each name once.
+    fn quantities(&self) -> Vec<Described> {
+        let mut known = BTreeSet::new();
+        let all = self.catalogues.iter().flat_map(|catalogue| &catalogue.quantities);
+        all.filter(|described| known.insert(&described.name)).cloned().collect()
+    }
+}

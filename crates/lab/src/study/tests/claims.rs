@@ -1,0 +1,225 @@
+//! What comes of claims whose answer is known.
+
+use VerdictKind::{DoesNotHold, Holds, Undecided};
+
+use super::kit::{TWO_AXES, report, with};
+use crate::study::{StudyReport, Verdict, VerdictKind, verdict_table};
+
+/// A study with the claim `text`, whose values are:
+/// - `rtx1.mean`: 1000 for lksctp and 500 for thin, minus the interarrival time, plus the seed;
+/// - `rtx2.mean`: the interarrival time, and the seed if the system is lksctp;
+/// - `rtx1.p99`: ± 100 by the seed, around 0 for lksctp and around 50 for thin;
+/// - `loss_share`: only of the first seed, 5 %;
+/// - nothing else.
+fn judged(text: &str) -> Verdict {
+    found(text).claims.remove(0)
+}
+
+fn found(text: &str) -> StudyReport {
+    let text = format!("{TWO_AXES}\n[[claim]]\nsays = \"It is so\"\n{text}\n");
+    let study = with(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    report(&study, |name, system, interarrival, seed| {
+        let is_thin = system == "thin";
+        match name {
+            "game.rtx1.mean" => Some(if is_thin { 500.0 } else { 1000.0 } - interarrival + seed),
+            "game.rtx2.mean" => Some(interarrival + if is_thin { 0.0 } else { seed }),
+            "game.rtx1.p99" => {
+                let sway = if seed % 2.0 == 0.0 { 100.0 } else { -100.0 };
+                Some(if is_thin { 50.0 - sway } else { sway })
+            }
+            "game.loss_share" => (seed == 1.0).then_some(0.05),
+            _ => None,
+        }
+    })
+}
+
+/// The verdict of the claim, and of each of its instances.
+fn verdicts(text: &str) -> (VerdictKind, Vec<VerdictKind>) {
+    let verdict = judged(text);
+    (verdict.verdict, verdict.instances.iter().map(|instance| instance.verdict).collect())
+}
+
+const MEANS: &str =
+    "quantity = \"game.rtx1.mean\"\nat.system = \"thin\"\nthan.at.system = \"lksctp\"\n";
+
+#[test]
+fn a_claim_holds_at_every_point_that_it_does_not_bind() {
+    let verdict = judged(&format!("{MEANS}is = \"below\"\npaper = \"1 against 2\""));
+    assert_eq!(verdict.verdict, Holds);
+    assert_eq!(
+        verdict.means,
+        "game.rtx1.mean at system \"thin\" is below the same at system \"lksctp\""
+    );
+    assert_eq!(verdict.source_value.as_deref(), Some("1 against 2"));
+    let points: Vec<_> = verdict.instances.iter().map(|one| one.point[0].label.as_str()).collect();
+    assert_eq!(points, ["50 ms", "100 ms", "150 ms"]);
+    // 500 − 50 + 2.5 against 1000 − 50 + 2.5; the seeds 1 to 4 have the deviation 1.291, and t is
+    // 3.182 with three degrees of freedom.
+    let first = &verdict.instances[0];
+    assert_eq!(first.left.map(|left| (left.mean, left.seeds)), Some((452.5, 4)));
+    assert_eq!(
+        first.finding,
+        "452.5 ± 2.054 ms against 952.5 ± 2.054 ms, difference -500 ± 0 ms, paired over 4 seeds"
+    );
+}
+
+#[test]
+fn the_other_side_does_not_hold() {
+    assert_eq!(verdicts(&format!("{MEANS}is = \"above\"")), (DoesNotHold, vec![DoesNotHold; 3]));
+}
+
+#[test]
+fn factors_and_margins_count() {
+    // 452.5 / 952.5 = 0.475, 402.5 / 902.5 = 0.446, 352.5 / 852.5 = 0.4135.
+    let times = |times: &str| verdicts(&format!("{MEANS}is = \"below\"\nthan.times = {times}")).1;
+    assert_eq!(times("0.48"), [Holds; 3]);
+    assert_eq!(times("0.46"), [DoesNotHold, Holds, Holds]);
+    assert_eq!(times("0.4"), [DoesNotHold; 3]);
+    let by = |by: &str| verdicts(&format!("{MEANS}is = \"below\"\nby = {by}")).0;
+    assert_eq!([by("499"), by("501")], [Holds, DoesNotHold]);
+}
+
+#[test]
+fn numbers_are_right_sides_and_points_may_be_several() {
+    let text = "quantity = \"game.rtx1.mean\"\nat = { system = \"thin\", interarrival = [50, \"150 ms\"] }\n\
+                is = \"at most\"\nthan = 400";
+    let verdict = judged(text);
+    assert_eq!(
+        verdict.means,
+        "game.rtx1.mean at system \"thin\", interarrival \"50 ms\", interarrival \"150 ms\" is at most 400 ms"
+    );
+    let (kind, each) = verdicts(text);
+    assert_eq!((kind, each), (DoesNotHold, vec![DoesNotHold, Holds]));
+}
+
+#[test]
+fn quantities_and_right_points_may_be_several() {
+    let text = "quantity = \"game.rtx{1,2}.mean\"\nat = { system = \"lksctp\", interarrival = 100 }\n\
+                is = \"above\"\nthan = { at = { system = [\"thin\"], interarrival = [100, 150] } }";
+    let verdict = judged(text);
+    let points: Vec<String> = verdict
+        .instances
+        .iter()
+        .map(|one| {
+            one.point
+                .iter()
+                .map(|at| format!("{}={}", at.axis, at.label))
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
+        .collect();
+    assert_eq!(
+        points,
+        [
+            "quantity=game.rtx1.mean than interarrival=100 ms",
+            "quantity=game.rtx1.mean than interarrival=150 ms",
+            "quantity=game.rtx2.mean than interarrival=100 ms",
+            "quantity=game.rtx2.mean than interarrival=150 ms",
+        ]
+    );
+    // 902.5 against 402.5 and 352.5; 102.5 against 100 and 150.
+    assert_eq!(verdicts(text).1, [Holds, Holds, Holds, DoesNotHold]);
+}
+
+#[test]
+fn what_sways_more_than_it_differs_is_undecided() {
+    let text = "quantity = \"game.rtx1.p99\"\nat.system = \"thin\"\nis = \"above\"\n\
+                than.at.system = \"lksctp\"";
+    assert_eq!(verdicts(text), (Undecided, vec![Undecided; 3]));
+}
+
+#[test]
+fn what_is_not_measured_often_enough_is_undecided_and_says_so() {
+    let verdict = judged("quantity = \"game.loss_share\"\nis = \"below\"\nthan = 0.5");
+    assert_eq!((verdict.verdict, verdict.instances.len()), (Undecided, 6));
+    assert_eq!(verdict.instances[0].finding, "5 % against 50 %; one seed has no interval");
+    let verdict = judged("quantity = \"game.latency.max\"\nis = \"below\"\nthan = 5");
+    assert_eq!(verdict.verdict, Undecided);
+    assert_eq!(verdict.instances[0].finding, "nothing measured against 5 ms; no seed has both");
+}
+
+#[test]
+fn trends_are_of_the_steps_and_of_the_ends() {
+    let trend = |is: &str, more: &str| {
+        let text = format!(
+            "quantity = \"game.rtx2.mean\"\nat.system = \"thin\"\nis = \"{is}\"\n\
+             along = \"interarrival\"\n{more}"
+        );
+        verdicts(&text)
+    };
+    assert_eq!(trend("rising", ""), (Holds, vec![Holds; 3]));
+    assert_eq!(trend("not falling", ""), (Holds, vec![Holds; 2]));
+    assert_eq!(trend("falling", ""), (DoesNotHold, vec![DoesNotHold; 3]));
+    assert_eq!(trend("not rising", ""), (DoesNotHold, vec![DoesNotHold; 2]));
+    let over = "over = [150, 50]";
+    assert_eq!(trend("falling", over), (Holds, vec![Holds]));
+    assert_eq!(trend("rising", over), (DoesNotHold, vec![DoesNotHold]));
+    // 50, 100, 150: twice and three times the first.
+    let level = |tolerance: &str| {
+        trend("level", &format!("tolerance = {tolerance}\nover = [150, 100, 50]")).1
+    };
+    assert_eq!(level("0.7"), [Holds, Holds]);
+    assert_eq!(level("0.5"), [Holds, DoesNotHold]);
+    // A step down by a third and one by half.
+    let slack = |tolerance: &str| {
+        trend("not falling", &format!("tolerance = {tolerance}\nover = [150, 100, 50]")).1
+    };
+    assert_eq!(slack("0.4"), [Holds, DoesNotHold]);
+    let verdict = judged(
+        "quantity = \"game.rtx2.mean\"\nat.system = \"thin\"\nis = \"rising\"\nalong = \"interarrival\"\n\
+         tolerance = 0.02",
+    );
+    assert_eq!(verdict.instances[0].point[0].label, "50 ms → 100 ms");
+    assert_eq!(
+        verdict.means,
+        "game.rtx2.mean at system \"thin\" is rising (tolerance 2 %) along interarrival: 50 ms, 100 ms, 150 ms"
+    );
+}
+
+#[test]
+fn distributions_agree_or_do_not() {
+    // Six seeds at least can show a difference at all.
+    let like = |seeds: u32, than: &str| {
+        let claim = format!(
+            "[[claim]]\nsays = \"x\"\nquantity = \"game.latency\"\nis = \"like\"\ndistance = 0.1\n\
+             at = {{ system = \"thin\", interarrival = 50 }}\nthan.at = {{ {than} }}\n"
+        );
+        let seeds =
+            format!("title = \"x\"\nseeds = {seeds}\n{TWO_AXES}{claim}{}", super::kit::SCENARIO);
+        let study = super::kit::study(&seeds).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let verdict = report(&study, |_, _, _, _| None).claims.remove(0);
+        (verdict.verdict, verdict.instances[0].finding.clone())
+    };
+    let (kind, finding) = like(6, "interarrival = 100");
+    assert_eq!(kind, Holds, "{finding}");
+    assert_eq!(
+        finding,
+        "distance 0.0000 (at most 0.1), p = 1.000 by exchanging the runs of 6 seeds"
+    );
+    assert_eq!(like(6, "system = \"lksctp\"").0, DoesNotHold);
+    let (kind, finding) = like(4, "interarrival = 100");
+    assert_eq!(kind, Undecided);
+    assert!(finding.ends_with("so few could show no difference"), "{finding}");
+}
+
+#[test]
+fn the_table_has_every_claim_with_its_numbers() {
+    let report = found(&format!("{MEANS}is = \"below\"\npaper = \"1725 against 3521 ms\""));
+    let table = verdict_table([&report, &report], None);
+    let once = "test: A test\n\
+        \x20 holds  3 of 3  It is so\n\
+        \x20                452.5 ± 2.054 ms against 952.5 ± 2.054 ms, difference -500 ± 0 ms, paired over 4\n\
+        \x20                seeds at interarrival \"50 ms\"\n\
+        \x20                source: 1725 against 3521 ms\n\n";
+    assert_eq!(table, format!("{once}{once}2 claims: 2 hold, 0 do not, 0 undecided\n"));
+}
+
+#[test]
+fn a_report_without_runs_decides_nothing() {
+    let study =
+        with(&format!("{TWO_AXES}\n[[claim]]\nsays = \"x\"\n{MEANS}is = \"below\"")).unwrap();
+    let report = study.report(|_| None);
+    assert_eq!((report.study.runs, report.claims[0].verdict), (0, Undecided));
+    assert!(report.cells.iter().all(|cell| cell.quantities.is_empty()));
+    assert_eq!(report.cells.len(), 6);
+}

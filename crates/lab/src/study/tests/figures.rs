@@ -1,0 +1,148 @@
+//! Figures from values that are known.
+
+use super::kit::{TWO_AXES, report, with};
+use crate::scenario::Unit;
+use crate::study::{DrawnFigure, FigureKind};
+
+/// `rtx1.mean` is the interarrival time, 1000 more for lksctp, plus the seed; `rtx1.p99` ten times
+/// that; `loss_share` a thousandth of the seed, `spurious_share` the double.
+fn drawn(text: &str) -> DrawnFigure {
+    let text = format!("{TWO_AXES}\n[[figure]]\ntitle = \"A figure\"\n{text}\n");
+    let study = with(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let mut report = report(&study, |name, system, interarrival, seed| {
+        let mean = if system == "thin" { 0.0 } else { 1000.0 } + interarrival + seed;
+        match name {
+            "game.rtx1.mean" => Some(mean),
+            "game.rtx1.p99" => Some(10.0 * mean),
+            "game.loss_share" => Some(seed / 1000.0),
+            "game.spurious_share" => Some(seed / 500.0),
+            _ => None,
+        }
+    });
+    report.figures.remove(0)
+}
+
+/// Each group: its label, and its points.
+fn groups(figure: &DrawnFigure) -> Vec<(&str, Vec<(f64, f64)>)> {
+    let points = |group: &crate::study::DrawnGroup| {
+        group.points.iter().map(|point| (point.x, point.y)).collect()
+    };
+    figure.groups.iter().map(|group| (group.label.as_str(), points(group))).collect()
+}
+
+#[test]
+fn lines_are_over_the_numbers_of_an_axis() {
+    let figure = drawn(
+        "kind = \"lines\"\nx = \"interarrival\"\ny = \"game.rtx1.mean\"\n\
+         x_axis = { range = [0, 200] }\ny_axis = { label = \"mean\", log = true }",
+    );
+    assert_eq!(
+        groups(&figure),
+        [
+            ("lksctp", vec![(50.0, 1052.5), (100.0, 1102.5), (150.0, 1152.5)]),
+            ("thin", vec![(50.0, 52.5), (100.0, 102.5), (150.0, 152.5)]),
+        ]
+    );
+    let (from, to) = figure.groups[0].points[0].interval.unwrap();
+    assert!((from - 1050.446).abs() < 1e-3 && (to - 1054.554).abs() < 1e-3, "{from} {to}");
+    assert_eq!((figure.x.label.as_str(), figure.x.unit), ("interarrival", Unit::Milliseconds));
+    assert_eq!((figure.x.range, figure.x.log), (Some((0.0, 200.0)), false));
+    assert!(figure.x.categories.is_empty());
+    assert_eq!((figure.y.label.as_str(), figure.y.log), ("mean", true));
+}
+
+#[test]
+fn an_axis_without_numbers_gives_categories() {
+    let figure = drawn(
+        "kind = \"lines\"\nx = \"system\"\ny = \"game.rtx1.{mean,p99}\"\nat.interarrival = 50",
+    );
+    assert_eq!(figure.x.categories, ["lksctp", "thin"]);
+    assert_eq!(
+        groups(&figure),
+        [
+            ("game.rtx1.mean", vec![(0.0, 1052.5), (1.0, 52.5)]),
+            ("game.rtx1.p99", vec![(0.0, 10525.0), (1.0, 525.0)]),
+        ]
+    );
+}
+
+#[test]
+fn bars_may_have_a_quantity_for_each_category() {
+    let figure = drawn(
+        "kind = \"bars\"\nx = [\"mean\", \"99 %\"]\ny = \"game.rtx1.{mean,p99}\"\n\
+         at.interarrival = [50, 150]",
+    );
+    assert_eq!(figure.x.categories, ["mean", "99 %"]);
+    let all = groups(&figure);
+    let labels: Vec<_> = all.iter().map(|(label, _)| *label).collect();
+    assert_eq!(labels, ["lksctp · 50 ms", "lksctp · 150 ms", "thin · 50 ms", "thin · 150 ms"]);
+    assert_eq!(all[3].1, [(0.0, 152.5), (1.0, 1525.0)]);
+}
+
+#[test]
+fn bars_over_a_numeric_axis_stand_side_by_side() {
+    let figure = drawn(
+        "kind = \"bars\"\nx = \"interarrival\"\ny = \"game.rtx1.mean\"\nat.system = \"thin\"",
+    );
+    assert_eq!(figure.x.categories, ["50 ms", "100 ms", "150 ms"]);
+    assert_eq!(
+        groups(&figure),
+        [("game.rtx1.mean", vec![(0.0, 52.5), (1.0, 102.5), (2.0, 152.5)])]
+    );
+}
+
+#[test]
+fn stacked_bars_stack_quantities_and_have_a_bar_for_every_point() {
+    let figure = drawn(
+        "kind = \"stacked-bars\"\nx = [\"once\", \"again\"]\nat.interarrival = 50\n\
+         y = [{ label = \"lost\", quantity = [\"game.loss_share\", \"game.spurious_share\"] },\n\
+              { label = \"needless\", quantity = [\"game.spurious_share\", \"game.loss_share\"] }]",
+    );
+    assert_eq!(figure.kind, FigureKind::StackedBars);
+    assert_eq!(
+        figure.x.categories,
+        ["once · lksctp", "once · thin", "again · lksctp", "again · thin"]
+    );
+    let all = groups(&figure);
+    assert_eq!(all[0], ("lost", vec![(0.0, 0.0025), (1.0, 0.0025), (2.0, 0.005), (3.0, 0.005)]));
+    assert_eq!(all[1].0, "needless");
+    assert_eq!(figure.y.unit, Unit::Share);
+}
+
+#[test]
+fn scatters_have_a_point_per_run() {
+    let figure = drawn(
+        "kind = \"scatter\"\nx = \"game.loss_share\"\ny = \"game.rtx1.mean\"\n\
+         at = { system = \"thin\", interarrival = 50 }",
+    );
+    assert_eq!(
+        groups(&figure),
+        [("", vec![(0.001, 51.0), (0.002, 52.0), (0.003, 53.0), (0.004, 54.0)])]
+    );
+    assert_eq!((figure.x.unit, figure.y.unit), (Unit::Share, Unit::Milliseconds));
+    assert_eq!(figure.x.label, "what game.loss_share is");
+}
+
+#[test]
+fn distributions_are_pooled_over_the_seeds() {
+    let figure = drawn("kind = \"ccdf\"\ndistribution = \"game.latency\"\nat.interarrival = 50");
+    let all = groups(&figure);
+    assert_eq!((all[0].0, all[1].0), ("lksctp", "thin"));
+    // The messages of the seeds 1 to 4 are 1…100, 2…101, 3…102 and 4…103.
+    assert_eq!(all[1].1.len(), 103);
+    assert_eq!(all[1].1[..2], [(1.0, 1.0), (2.0, 399.0 / 400.0)]);
+    assert_eq!(all[1].1[102], (103.0, 1.0 / 400.0));
+    let cdf = drawn("kind = \"cdf\"\ndistribution = \"game.latency\"\nat.interarrival = 50");
+    assert_eq!(groups(&cdf)[1].1[102], (103.0, 1.0));
+    assert_eq!((cdf.x.unit, cdf.y.unit), (Unit::Milliseconds, Unit::Share));
+}
+
+#[test]
+fn series_are_of_one_seed() {
+    let at = "at = { interarrival = 50, system = \"thin\" }";
+    let first = drawn(&format!("kind = \"series\"\nseries = \"game.rto\"\n{at}"));
+    assert_eq!(groups(&first), [("game.rto", vec![(0.0, 1000.0), (1.0, 1001.0)])]);
+    let third = drawn(&format!("kind = \"series\"\nseries = \"game.rto\"\nseed = 3\n{at}"));
+    assert_eq!(groups(&third)[0].1[1], (1.0, 1003.0));
+    assert_eq!((third.kind, third.x.unit), (FigureKind::Lines, Unit::Seconds));
+}

@@ -1,0 +1,81 @@
+//! The verdicts of studies as a table for a terminal.
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+use super::report::{Instance, StudyReport, Verdict, VerdictKind};
+use super::sweep::place;
+
+/// Columns of the table, if it is not told how wide the terminal is.
+const WIDTH: u16 = 100;
+
+impl VerdictKind {
+    /// It in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::DoesNotHold => "does not hold",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+/// Every claim of every study: its verdict, in how many of its comparisons, and the numbers of the
+/// one that decided. Below the last, how many there are of each. Ends with a newline; at most
+/// `width` columns, or 100.
+#[must_use]
+pub fn verdict_table<'a>(
+    reports: impl IntoIterator<Item = &'a StudyReport>,
+    width: Option<u16>,
+) -> String {
+    let mut text = String::new();
+    let mut verdicts = Vec::new();
+    for report in reports {
+        let source = &report.study.source;
+        let source = if source.is_empty() { String::new() } else { format!(" ({source})") };
+        text += &format!("{}: {}{source}\n", report.study.name, report.study.title);
+        if !report.claims.is_empty() {
+            text += &table(&report.claims, width.unwrap_or(WIDTH));
+        }
+        text.push('\n');
+        verdicts.extend(report.claims.iter().map(|claim| claim.verdict));
+    }
+    text + &sum(&verdicts)
+}
+
+fn table(claims: &[Verdict], width: u16) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(width);
+    for claim in claims {
+        let of = |kind| claim.instances.iter().filter(|instance| instance.verdict == kind).count();
+        let holding = format!("{} of {}", of(VerdictKind::Holds), claim.instances.len());
+        table.add_row([claim.verdict.words().into(), holding, words(claim)]);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((2, 0));
+    }
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// The claim, and below it the numbers that decided, and those of the source.
+fn words(claim: &Verdict) -> String {
+    let mut words = claim.says.clone();
+    if let Some(Instance { point, finding, .. }) =
+        claim.instances.iter().find(|instance| instance.verdict == claim.verdict)
+    {
+        words += &format!("\n{finding}{}", place(point));
+    }
+    if let Some(value) = &claim.source_value {
+        words += &format!("\nsource: {value}");
+    }
+    words
+}
+
+fn sum(verdicts: &[VerdictKind]) -> String {
+    let of = |kind| verdicts.iter().filter(|verdict| **verdict == kind).count();
+    let [hold, not, undecided] =
+        [VerdictKind::Holds, VerdictKind::DoesNotHold, VerdictKind::Undecided].map(of);
+    format!("{} claims: {hold} hold, {not} do not, {undecided} undecided\n", verdicts.len())
+}
