@@ -6,7 +6,7 @@ mod browser;
 mod synthetic_study;
 
 use browser::{counts, fits};
-use rexmit_lab::study_report;
+use rexmit_lab::{study, study_report};
 use serde_json::{Value, json};
 use synthetic_study::SYSTEMS;
 
@@ -128,4 +128,61 @@ fn a_phone_needs_no_sideways_scrolling() {
     assert!(fits(&found), "{found}");
     assert!(found["overflowOpen"].as_i64().unwrap() <= 0, "with everything open: {found}");
     assert_all_drawn(&found["opening"]["painted"], SYSTEMS.len());
+}
+
+const HOSTILE: &str = "<img src=\"x\"><script>document.title = 'run'</script>{{data}}";
+
+/// `value` with every text made hostile, but those that stand for a variant.
+fn hostile(value: Value) -> Value {
+    match value {
+        Value::String(text) => json!(format!("{HOSTILE}{text}")),
+        Value::Array(values) => values.into_iter().map(hostile).collect(),
+        Value::Object(entries) => {
+            let entry = |(key, value): (String, Value)| match key.as_str() {
+                "unit" | "kind" | "verdict" => (key, value),
+                name if name.starts_with("game.") => (format!("{HOSTILE}{name}"), hostile(value)),
+                _ => (key, hostile(value)),
+            };
+            entries.into_iter().map(entry).collect()
+        }
+        other => other,
+    }
+}
+
+const LOOK: &str = "document.querySelectorAll('details').forEach((one) => { one.open = true; }); \
+    setTimeout(() => parent.postMessage(JSON.stringify({ errors: window.selftestErrors, \
+    title: document.title, h1: document.querySelector('h1').textContent, \
+    images: document.images.length, charts: document.querySelectorAll('.figure canvas').length, \
+    labels: [...document.querySelectorAll('.figure .entry .label')].map((one) => one.textContent), \
+    cells: document.querySelectorAll('#all td').length, csv: csv().split('\\n')[1] ?? '' }), '*'), 300);";
+
+#[test]
+fn hostile_text_is_shown_and_does_nothing() {
+    let report = serde_json::to_value(synthetic_study::report(7)).unwrap();
+    let report: study::StudyReport = serde_json::from_value(hostile(report)).unwrap();
+    let page = study_report::html(&report).unwrap();
+    let Some(found) = browser::self_test("study-hostile", &page, LOOK, 1200) else { return };
+    assert_eq!(found["errors"], json!([]), "{found}");
+    assert_eq!(found["title"], json!(format!("{} · rexmit", report.study.title)));
+    assert_eq!(found["h1"], json!(report.study.title));
+    assert_eq!(found["images"], 0, "text has become markup");
+    assert_eq!(found["charts"], FIGURES);
+    assert_eq!(found["labels"][0], json!(report.figures[0].groups[0].label));
+    assert_eq!(found["cells"], report.cells.len() * report.quantities.len());
+    let field = format!("\"{}\",", report.axes[0].labels[0].replace('"', "\"\""));
+    assert!(found["csv"].as_str().unwrap().starts_with(&field), "{found}");
+}
+
+#[test]
+fn a_study_of_nothing_has_a_page() {
+    let mut report = synthetic_study::report(7);
+    for figure in &mut report.figures {
+        figure.groups.clear();
+    }
+    (report.axes, report.cells, report.claims) = (Vec::new(), Vec::new(), Vec::new());
+    (report.quantities, report.gains, report.costs) = (Vec::new(), Vec::new(), Vec::new());
+    let page = study_report::html(&report).unwrap();
+    let Some(found) = browser::self_test("study-of-nothing", &page, LOOK, 400) else { return };
+    assert_eq!(found["errors"], json!([]), "{found}");
+    assert_eq!(found["charts"], 0);
 }

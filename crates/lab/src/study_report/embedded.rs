@@ -13,7 +13,7 @@ const HEIGHTS: f64 = 1000.0;
 /// The same for the share in a tail, as the ratio of two neighbours.
 const TAIL_RATIO: f64 = 0.995;
 /// Stretches of a series of which the least and the largest value are kept.
-const SERIES_STRETCHES: usize = 1500;
+const SERIES_STRETCHES: usize = 800;
 
 /// What the scripts of a page read.
 #[derive(Serialize)]
