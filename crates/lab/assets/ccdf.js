@@ -16,18 +16,6 @@ function ccdfData(runs) {
   return [grid.map((latency) => Math.max(latency, least)), ...curves];
 }
 
-/** 1, 2, 5, 10, 20, … from `min` to `max`, or only the powers of ten. */
-function logSplits(min, max, factors) {
-  const splits = [];
-  for (let power = Math.floor(Math.log10(min)); power <= Math.ceil(Math.log10(max)); power += 1) {
-    for (const factor of factors) {
-      const split = factor * 10 ** power;
-      if (split >= min * 0.999 && split <= max * 1.001) splits.push(split);
-    }
-  }
-  return splits;
-}
-
 function ccdfAxes() {
   const decades = (u) => logSplits(u.scales.y.min, u.scales.y.max, [1]);
   const x = { ...axisLook(), label: "delivery latency, ms" + (ccdf.isLog ? " (log scale)" : ""), labelSize: 22, size: 30,

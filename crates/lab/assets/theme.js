@@ -2,7 +2,7 @@
 // Colours, figures and small elements. Colours live in report.css; a canvas has to ask for them.
 
 const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3], [4, 4], [12, 3]];
-const COLOURS = 6;
+const COLOURS = 7;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const profileColour = (index) => colour("p" + (index % COLOURS));

@@ -4,6 +4,7 @@
 //! message, the trace of the sender, the packets on the wire. [`measure::RunResult`] is what remains
 //! of a run, [`measure::Comparison`] several of them side by side. [`table`] prints a comparison on
 //! a terminal, [`report`] writes it as one HTML file, and serde as JSON; all three say the same.
+//! What a [`study`] has found is written by [`study_report`]: an HTML file per study, and an index.
 //!
 //! Nothing there knows how a run was made. [`realtime`] makes runs on real sockets, [`load`] makes
 //! load between two programs, [`hosts`] are what runs in a simulated network.
@@ -12,12 +13,14 @@ pub mod finding;
 pub mod hosts;
 pub mod load;
 pub mod measure;
+mod page;
 pub mod realtime;
 pub mod report;
 pub mod runner;
 pub mod scenario;
 pub mod store;
 pub mod study;
+pub mod study_report;
 pub mod table;
 pub mod timesequence;
 pub mod traffic;

@@ -4,6 +4,7 @@
 //! it. Its content security policy forbids every request, so that a mistake here shows at once.
 
 use crate::measure::Comparison;
+use crate::page::{self, escaped, fill, script_json};
 use crate::{finding, table};
 
 const PAGE: &str = include_str!("../assets/report.html");
@@ -20,12 +21,13 @@ pub fn html(comparison: &Comparison) -> Result<String, serde_json::Error> {
     Ok(fill(PAGE, |name| match name {
         "title" => escaped(&comparison.title),
         "finding" => escaped(&finding::sentence(comparison).unwrap_or_default()),
-        "uplot_css" => include_str!("../assets/uplot/uPlot.min.css").into(),
-        "uplot_js" => include_str!("../assets/uplot/uPlot.iife.min.js").into(),
-        "uplot_licence" => escaped(include_str!("../assets/uplot/LICENSE")),
-        "report_css" => include_str!("../assets/report.css").into(),
+        "uplot_css" => page::UPLOT_CSS.into(),
+        "uplot_js" => page::UPLOT_JS.into(),
+        "uplot_licence" => escaped(page::UPLOT_LICENCE),
+        "report_css" => page::STYLE.into(),
         "report_js" => [
-            include_str!("../assets/theme.js"),
+            page::THEME_JS,
+            page::SCALES_JS,
             include_str!("../assets/table.js"),
             include_str!("../assets/ccdf.js"),
             include_str!("../assets/timesequence.js"),
@@ -36,28 +38,6 @@ pub fn html(comparison: &Comparison) -> Result<String, serde_json::Error> {
         "data" => data.clone(),
         other => unreachable!("the page has no place {other}"),
     }))
-}
-
-/// JSON that may stand in a script element: no `</script>`, no `<!--`.
-fn script_json(comparison: &Comparison) -> Result<String, serde_json::Error> {
-    // In JSON `<` occurs in strings only, where it may be written as an escape.
-    Ok(serde_json::to_string(comparison)?.replace('<', "\\u003c"))
-}
-
-/// `template` with each `{{name}}` replaced once; what is put in is not looked at again.
-fn fill(template: &str, text_of: impl Fn(&str) -> String) -> String {
-    let mut parts = template.split("{{");
-    let mut page = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (name, rest) = part.split_once("}}").unwrap_or((part, ""));
-        page.push_str(&text_of(name));
-        page.push_str(rest);
-    }
-    page
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -80,13 +60,6 @@ mod tests {
 
     #[test]
     fn the_page_requests_nothing() {
-        let page = html(&Comparison::new("t", 1)).unwrap();
-        assert!(page.contains("default-src 'none'"));
-        // The library names its home in a comment; that is the one address in the file.
-        let page = page.replacen("/*! https://github.com/leeoniya/uPlot (", "", 1);
-        for request in ["http:", "https:", "//cdn", "src=", "@import", "url(", "fetch(", "XMLHttp"]
-        {
-            assert!(!page.contains(request), "the page holds {request}");
-        }
+        page::assert_requests_nothing(&html(&Comparison::new("t", 1)).unwrap());
     }
 }
