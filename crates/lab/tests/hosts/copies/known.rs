@@ -2,11 +2,11 @@
 //! acknowledgements at once. Message n (from 0) is in packet n + 2 of the sender, behind the handshake.
 
 use SendCause::{Bundled, FastRetransmit, New, Redundant, Timeout};
-use rexmit_sctp::recovery::{LossDetection, ThinConfig};
+use rexmit_sctp::recovery::ThinConfig;
 
 use super::*;
 
-/// TCP's FIN goes with the last one.
+/// Of most courses; the FIN of TCP goes with the last one.
 const MESSAGES: u64 = 10;
 
 /// What the ledger says of so many messages over a path that does `what` on the way there.

@@ -1,7 +1,6 @@
 //! What holds on every path under every profile.
 
 use rexmit_core::trace::TraceEvent;
-use rexmit_sctp::recovery::RecoveryStatistics;
 
 use super::oracle::{Chunks, Look, Oracle, OracleSink, Segments};
 use super::*;

@@ -13,7 +13,7 @@ use rexmit_lab::hosts::{Host, Thin, ThinPlan, ThinReceiver, ThinSender, Transpor
 use rexmit_lab::measure::{CopyLedger, CopyStatistics, PerCause};
 use rexmit_netsim::network::{Direction, HostId, LinkId, Network, PointToPoint};
 use rexmit_sctp::Endpoint as Sctp;
-use rexmit_sctp::recovery::RecoveryConfig;
+use rexmit_sctp::recovery::{LossDetection, RecoveryConfig, RecoveryStatistics};
 use rexmit_tcp::Endpoint as Tcp;
 
 use crate::kit::{PORT, at, path, run, tcp_with};
@@ -37,8 +37,7 @@ fn tcp(recovery: &RecoveryConfig, seed: &Seed) -> Tcp {
     tcp_with("tcp-sack", seed, |connection| {
         connection.recovery = recovery.clone();
         connection.ack_delay = Duration::ZERO;
-        connection.sack =
-            recovery.loss_detection != rexmit_sctp::recovery::LossDetection::DuplicateAcks;
+        connection.sack = recovery.loss_detection != LossDetection::DuplicateAcks;
     })
 }
 
@@ -46,7 +45,7 @@ fn tcp(recovery: &RecoveryConfig, seed: &Seed) -> Tcp {
 trait Traced: Transport + Sized {
     fn with(recovery: &RecoveryConfig, seed: &Seed) -> Self;
     fn set_sink(&mut self, sink: Box<dyn TraceSink>);
-    fn recovery(&self, id: Self::Id) -> Option<rexmit_sctp::recovery::RecoveryStatistics>;
+    fn recovery(&self, id: Self::Id) -> Option<RecoveryStatistics>;
 }
 
 impl Traced for Sctp {
@@ -58,7 +57,7 @@ impl Traced for Sctp {
         self.set_trace(Some(sink));
     }
 
-    fn recovery(&self, id: Self::Id) -> Option<rexmit_sctp::recovery::RecoveryStatistics> {
+    fn recovery(&self, id: Self::Id) -> Option<RecoveryStatistics> {
         self.statistics(id).map(|statistics| statistics.recovery)
     }
 }
@@ -72,7 +71,7 @@ impl Traced for Tcp {
         self.set_trace(Some(sink));
     }
 
-    fn recovery(&self, id: Self::Id) -> Option<rexmit_sctp::recovery::RecoveryStatistics> {
+    fn recovery(&self, id: Self::Id) -> Option<RecoveryStatistics> {
         self.statistics(id).map(|statistics| statistics.recovery)
     }
 }
