@@ -53,9 +53,10 @@ impl<'a, 't> Fields<'a, 't> {
         Some(Self::new(notes, what, table, value.span()))
     }
 
-    /// Calls the table something else in messages from here on.
-    pub(super) fn rename(&mut self, what: &'static str) {
+    /// Calls the table something else in messages from here on, as which it may have `names`, too.
+    pub(super) fn turn_into(&mut self, what: &'static str, names: &[&'static str]) {
         self.what = what;
+        self.taken.extend(names);
     }
 
     pub(super) fn notes(&self) -> &'a Notes {
@@ -159,7 +160,7 @@ impl<'a, 't> Fields<'a, 't> {
     }
 
     /// Notes the fields that nobody asked for.
-    pub(super) fn finish(self) {
+    pub(super) fn finish(&self) {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
             if !self.taken.contains(&name) {

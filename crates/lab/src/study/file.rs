@@ -43,6 +43,8 @@ pub struct Study {
     pub axes: Vec<Axis>,
     /// The base scenario in words, a line each.
     pub setting: Vec<Coordinate>,
+    /// The text of its file.
+    pub text: String,
     pub(super) claims: Vec<Claim>,
     pub(super) figures: Vec<Figure>,
     pub(super) cells: Vec<PlannedCell>,
@@ -99,7 +101,8 @@ pub(super) fn read(name: &str, file: &str, text: &str, rules: &Rules) -> Result<
     }
     let study = if errors.is_empty() { from_table(name, &root, &notes, rules) } else { None };
     notes.into_result(file, text)?;
-    Ok(study.expect("what is not right was noted"))
+    let study = study.expect("what is not right was noted");
+    Ok(Study { text: text.into(), ..study })
 }
 
 fn from_table(
@@ -144,6 +147,7 @@ fn from_table(
         costs: costs.into_iter().map(|cost| cost.value).collect(),
         setting: setting.map(|(axis, label)| Coordinate { axis, label }).collect(),
         axes,
+        text: String::new(),
         claims,
         figures,
         cells: made.cells,

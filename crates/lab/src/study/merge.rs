@@ -76,12 +76,15 @@ pub(super) fn scenario(
         match Scenario::deserialize(ValueDeserializer::from(value)) {
             Ok(scenario) => break scenario,
             Err(error) => {
-                is_whole = false;
+                // Reading ends at the first mistake; without what is wrong it goes on to the next,
+                // which may be that the field is needed.
+                let is_missing = error.message().starts_with("missing field");
                 let at = error.span().map_or(table.span().start, |span| span.start);
-                notes.add(at, explained(error.message()));
-                // Reading ends at the first mistake; without an unknown field it goes on to the next.
-                let is_unknown = error.message().starts_with("unknown field");
-                if !is_unknown || !remove_at(table.get_mut(), at) {
+                if is_whole || !is_missing {
+                    notes.add(at, explained(error.message()));
+                }
+                is_whole = false;
+                if is_missing || !remove_at(table.get_mut(), at) {
                     return None;
                 }
             }
@@ -107,10 +110,12 @@ fn explained(message: &str) -> String {
     }
 }
 
-/// Removes the entry whose key begins at byte `at`; `false` if there is none.
+/// Removes the entry whose key or value begins at byte `at`; `false` if there is none.
 fn remove_at(table: &mut DeTable<'_>, at: usize) -> bool {
-    let found = table.keys().find(|key| key.span().start == at).cloned();
-    if let Some(key) = found {
+    let found =
+        table.iter().find(|(key, value)| key.span().start == at || value.span().start == at);
+    if let Some((key, _)) = found {
+        let key = key.clone();
         return table.remove(key.get_ref().as_ref()).is_some();
     }
     let below = table.iter_mut().filter_map(|(_, value)| match value.get_mut() {

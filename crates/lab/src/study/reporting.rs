@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rexmit_netsim::units::parse_duration;
+use rexmit_core::words::parse_duration;
 
 use super::document::RunDocument;
 use super::file::Study;
@@ -24,7 +24,7 @@ impl Study {
         for (index, cell) in self.cells.iter().enumerate() {
             for (seed, &number) in self.seeds.iter().enumerate() {
                 if let Some(outcome) = outcome(&self.document(cell, number)) {
-                    let duration = parse_duration(&cell.scenario.duration);
+                    let duration = parse_duration(&cell.scenario.duration.to_string());
                     simulated_s += duration.map_or(0.0, |duration| duration.as_secs_f64());
                     results.add(index, seed, outcome);
                 }
@@ -61,14 +61,25 @@ impl Study {
                 setting: self.setting.clone(),
                 runs: results.runs,
                 simulated_s,
+                seeds: self.seeds.clone(),
+                file: self.text.clone(),
             },
             axes: axes.collect(),
             cells: cells.collect(),
             quantities: self.quantities(),
+            gains: self.gains(),
             costs: self.costs.clone(),
             figures: self.figures.iter().map(|figure| figure.draw(results)).collect(),
             claims: self.claims.iter().map(|claim| claim.judge(results)).collect(),
         }
+    }
+
+    /// What claims and figures are about, but for the costs.
+    fn gains(&self) -> Vec<String> {
+        let claims = self.claims.iter().flat_map(|claim| claim.quantities());
+        let figures = self.figures.iter().flat_map(|figure| figure.quantities());
+        let mut known: BTreeSet<&str> = self.costs.iter().map(String::as_str).collect();
+        claims.chain(figures).filter(|name| known.insert(name)).map(str::to_owned).collect()
     }
 
     /// What any of the cells measures, each name once.

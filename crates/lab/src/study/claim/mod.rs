@@ -92,13 +92,26 @@ pub(super) enum Relation {
 impl Claim {
     /// The distributions that it needs of runs.
     pub(super) fn distributions(&self) -> impl Iterator<Item = &Term> {
-        let like = |comparison: &&Comparison| matches!(comparison.relation, Relation::Like { .. });
-        self.comparisons.iter().filter(like).flat_map(|comparison| {
-            let right = match &comparison.right {
-                Right::Measured(term) => Some(term),
-                Right::Number(_) => None,
-            };
-            [Some(&comparison.left), right].into_iter().flatten()
-        })
+        self.comparisons.iter().filter(|one| one.is_of_distributions()).flat_map(Comparison::terms)
+    }
+
+    /// The quantities that it is about; a name comes as often as it is compared.
+    pub(super) fn quantities(&self) -> impl Iterator<Item = &str> {
+        let comparisons = self.comparisons.iter().filter(|one| !one.is_of_distributions());
+        comparisons.flat_map(Comparison::terms).map(|term| term.name.as_str())
+    }
+}
+
+impl Comparison {
+    fn is_of_distributions(&self) -> bool {
+        matches!(self.relation, Relation::Like { .. })
+    }
+
+    fn terms(&self) -> impl Iterator<Item = &Term> {
+        let right = match &self.right {
+            Right::Measured(term) => Some(term),
+            Right::Number(_) => None,
+        };
+        std::iter::once(&self.left).chain(right)
     }
 }

@@ -70,14 +70,14 @@ pub(in crate::study) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>
     let left = Left { names, chosen: choice(&mut fields, sweep.axes) };
     let kind = fields.word("is", &KINDS)?.value;
     let at = fields.at;
-    fields.rename(kind.name());
+    fields.turn_into(kind.name(), kind.fields());
+    fields.finish();
     let (drafts, means) = match kind {
         Kind::Rising | Kind::Falling | Kind::NotRising | Kind::NotFalling | Kind::Level => {
             trend(&mut fields, kind, &left, sweep)
         }
         _ => comparison(&mut fields, kind, &left, sweep),
     }?;
-    fields.finish();
     is_bounded(notes, drafts.len(), at).then_some(())?;
     let sort = if kind == Kind::Like { Sort::Distribution } else { Sort::Quantity };
     let unit = check(notes, &drafts, sort, sweep, at)?;
@@ -98,6 +98,18 @@ fn is_bounded(notes: &Notes, comparisons: usize, at: usize) -> bool {
 type Means = Box<dyn FnOnce(Unit) -> String>;
 
 impl Kind {
+    /// What a claim of this kind has beside what all have.
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Below | Self::Above => &["than", "by"],
+            Self::AtMost | Self::AtLeast | Self::Within => &["than", "tolerance"],
+            Self::Like => &["than", "distance"],
+            Self::Rising | Self::Falling | Self::NotRising | Self::NotFalling | Self::Level => {
+                &["along", "over", "tolerance"]
+            }
+        }
+    }
+
     /// What messages call a claim of this kind.
     fn name(self) -> &'static str {
         match self {

@@ -11,6 +11,7 @@ impl Figure {
         let side = if self.kind == FigureKind::Ccdf { Side::AtLeast } else { Side::AtMost };
         let groups = self.groups.iter().map(|group| DrawnGroup {
             label: group.label.clone(),
+            point: group.point.clone(),
             points: group.points(results, side),
         });
         DrawnFigure {

@@ -17,6 +17,7 @@ mod read;
 
 pub(super) use read::read;
 
+use super::document::Coordinate;
 use super::report::{DrawnAxis, FigureKind};
 use super::results::Wanted;
 use super::sweep::Term;
@@ -38,6 +39,8 @@ pub(super) struct Figure {
 #[derive(Clone, PartialEq, Debug)]
 struct Group {
     label: String,
+    /// What its points have in common of their places in the sweep.
+    point: Vec<Coordinate>,
     source: Source,
 }
 
@@ -67,6 +70,21 @@ impl Figure {
                 }
                 Source::Estimates(_) | Source::Runs { .. } => {}
             }
+        }
+    }
+
+    /// The quantities that it shows; a name comes as often as it is drawn.
+    pub(super) fn quantities(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().flat_map(Group::quantities)
+    }
+}
+
+impl Group {
+    fn quantities(&self) -> Vec<&str> {
+        match &self.source {
+            Source::Estimates(terms) => terms.iter().map(|(_, term)| term.name.as_str()).collect(),
+            Source::Runs { x, y } => vec![&x.name, &y.name],
+            Source::Distribution(_) | Source::Series(..) => Vec::new(),
         }
     }
 }

@@ -9,26 +9,19 @@ use crate::study::document::Coordinate;
 use crate::study::fields::{Fields, Located, Value, number, text};
 use crate::study::mistake::Notes;
 use crate::study::names::{self, Sort};
-use crate::study::report::{DrawnAxis, FigureKind};
+use crate::study::report::{AxisPlace, DrawnAxis, FigureKind};
 use crate::study::sweep::{Sweep, Term};
 
 /// What `kind` may be.
-const KINDS: [(&str, Kind); 7] = [
-    ("lines", Kind::Drawn(FigureKind::Lines)),
-    ("bars", Kind::Drawn(FigureKind::Bars)),
-    ("stacked-bars", Kind::Drawn(FigureKind::StackedBars)),
-    ("scatter", Kind::Drawn(FigureKind::Scatter)),
-    ("cdf", Kind::Drawn(FigureKind::Cdf)),
-    ("ccdf", Kind::Drawn(FigureKind::Ccdf)),
-    ("series", Kind::Series),
+const KINDS: [(&str, FigureKind); 7] = [
+    ("lines", FigureKind::Lines),
+    ("bars", FigureKind::Bars),
+    ("stacked-bars", FigureKind::StackedBars),
+    ("scatter", FigureKind::Scatter),
+    ("cdf", FigureKind::Cdf),
+    ("ccdf", FigureKind::Ccdf),
+    ("series", FigureKind::Series),
 ];
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    Drawn(FigureKind),
-    /// Drawn as lines.
-    Series,
-}
 
 /// What is across in lines and bars.
 enum Across {
@@ -71,43 +64,80 @@ pub(in crate::study) fn read(
     let about = fields.text("about").map_or_else(String::new, |about| about.value.trim().into());
     let chosen = choice(&mut fields, sweep.axes);
     let kind = fields.word("kind", &KINDS)?.value;
+    fields.turn_into(name(kind), own_fields(kind));
+    fields.finish();
     let draft = Draft { notes, sweep, chosen, at: fields.at };
     let parts = match kind {
-        Kind::Drawn(FigureKind::Scatter) => draft.scatter(&mut fields),
-        Kind::Drawn(FigureKind::Cdf) => draft.distributions(&mut fields, "share of at most"),
-        Kind::Drawn(FigureKind::Ccdf) => draft.distributions(&mut fields, "share of at least"),
-        Kind::Drawn(kind) => draft.estimates(&mut fields, kind),
-        Kind::Series => draft.series(&mut fields, seeds),
+        FigureKind::Scatter => draft.scatter(&mut fields),
+        FigureKind::Cdf => draft.distributions(&mut fields, "share of at most"),
+        FigureKind::Ccdf => draft.distributions(&mut fields, "share of at least"),
+        FigureKind::Series => draft.series(&mut fields, seeds),
+        FigureKind::Lines | FigureKind::Bars | FigureKind::StackedBars => {
+            draft.estimates(&mut fields, kind)
+        }
     };
     let (x_axis, y_axis) = (fields.take("x_axis"), fields.take("y_axis"));
-    fields.finish();
+    let dresses = [x_axis, y_axis].map(|value| Some(read_dress(notes, value?)));
     let Parts { mut x, mut y, groups } = parts?;
-    x_axis.map(|value| dress(notes, value, &mut x));
-    y_axis.map(|value| dress(notes, value, &mut y));
-    let kind = match kind {
-        Kind::Drawn(kind) => kind,
-        Kind::Series => FigureKind::Lines,
-    };
+    for (axis, dress) in [&mut x, &mut y].into_iter().zip(dresses) {
+        let Some(Dress { label, log, range }) = dress else {
+            continue;
+        };
+        axis.label = label.unwrap_or_else(|| axis.label.clone());
+        (axis.log, axis.range) = (log, range);
+    }
     Some(Figure { title: title?.value, about, kind, x, y, groups })
 }
 
-/// `x_axis = { label = "…", log = true, range = [0, 10] }`.
-fn dress(notes: &Notes, value: &Value<'_>, axis: &mut DrawnAxis) -> Option<()> {
-    let mut fields = Fields::of(notes, "an axis of a figure", value)?;
-    if let Some(label) = fields.text("label") {
-        axis.label = label.value;
-    }
-    axis.log = fields.flag("log").unwrap_or(false);
-    if let Some(value) = fields.take("range") {
-        let ends =
-            value.get_ref().as_array().map(|list| list.iter().map(number).collect::<Vec<_>>());
-        match ends.as_deref() {
-            Some([Some(from), Some(to)]) if from < to => axis.range = Some((*from, *to)),
-            _ => fields.wrong("range", "a list of two ascending numbers", value),
+/// What messages call a figure of this kind.
+fn name(kind: FigureKind) -> &'static str {
+    match kind {
+        FigureKind::Lines | FigureKind::Bars | FigureKind::StackedBars => {
+            "a figure of lines or bars"
         }
+        FigureKind::Scatter => "a scatter",
+        FigureKind::Cdf | FigureKind::Ccdf => "a figure of a distribution",
+        FigureKind::Series => "a figure of a series",
     }
+}
+
+/// What a figure of this kind has beside what all have.
+fn own_fields(kind: FigureKind) -> &'static [&'static str] {
+    match kind {
+        FigureKind::Cdf | FigureKind::Ccdf => &["distribution", "x_axis", "y_axis"],
+        FigureKind::Series => &["series", "seed", "x_axis", "y_axis"],
+        _ => &["x", "y", "x_axis", "y_axis"],
+    }
+}
+
+/// What the file says of an axis of a figure.
+#[derive(Default)]
+struct Dress {
+    label: Option<String>,
+    log: bool,
+    range: Option<(f64, f64)>,
+}
+
+/// `x_axis = { label = "…", log = true, range = [0, 10] }`.
+fn read_dress(notes: &Notes, value: &Value<'_>) -> Dress {
+    let Some(mut fields) = Fields::of(notes, "an axis of a figure", value) else {
+        return Dress::default();
+    };
+    let label = fields.text("label").map(|label| label.value);
+    let log = fields.flag("log").unwrap_or(false);
+    let range = fields.take("range").and_then(|value| {
+        let list = value.get_ref().as_array();
+        let ends: Option<Vec<_>> = list.map(|list| list.iter().map(number).collect());
+        match ends.as_deref() {
+            Some([Some(from), Some(to)]) if from < to => Some((*from, *to)),
+            _ => {
+                fields.wrong("range", "a list of two ascending numbers", value);
+                None
+            }
+        }
+    });
     fields.finish();
-    Some(())
+    Dress { label, log, range }
 }
 
 impl Draft<'_> {
@@ -218,11 +248,13 @@ impl Draft<'_> {
         let [Some(x_axis), Some(y_axis)] = axes else {
             return None;
         };
-        let cells = self.cells();
+        let cells = self.others(None);
         self.is_bounded(cells.len()).then_some(())?;
-        let groups = cells.into_iter().map(|(label, cell)| {
+        let groups = cells.into_iter().map(|Other { label, point }| {
+            let cell = self.sweep.cell(&point);
             let term = |name: &Located<String>| Term { cell, name: name.value.clone() };
-            Group { label, source: Source::Runs { x: term(&x), y: term(&y) } }
+            let source = Source::Runs { x: term(&x), y: term(&y) };
+            Group { label, point: self.sweep.told(&point, |_| true), source }
         });
         Some(Parts { x: x_axis, y: y_axis, groups: groups.collect() })
     }
@@ -264,14 +296,15 @@ impl Draft<'_> {
         fields.require(field)?;
         let names = names::expand(self.notes, &fields.texts(field).unwrap_or_default());
         let axis = self.axis_of(sort, &names)?;
-        let (cells, mut groups) = (self.cells(), Vec::new());
+        let (cells, mut groups) = (self.others(None), Vec::new());
         self.is_bounded(cells.len() * names.len()).then_some(())?;
-        for (label, cell) in cells {
+        for Other { label, point } in cells {
+            let cell = self.sweep.cell(&point);
             for name in &names {
                 let own = if names.len() > 1 { name.value.as_str() } else { "" };
                 let label = joined([&label, own], &name.value);
-                groups
-                    .push(Group { label, source: source(Term { cell, name: name.value.clone() }) });
+                let source = source(Term { cell, name: name.value.clone() });
+                groups.push(Group { label, point: self.sweep.told(&point, |_| true), source });
             }
         }
         Some((axis, groups))
@@ -293,7 +326,14 @@ impl Draft<'_> {
             [name] => self.sweep.described(&points, sort, &name.value)?.about.clone(),
             _ => String::new(),
         };
-        Some(DrawnAxis { label, unit: unit?, log: false, range: None, categories: Vec::new() })
+        Some(DrawnAxis {
+            label,
+            unit: unit?,
+            log: false,
+            range: None,
+            categories: Vec::new(),
+            places: Vec::new(),
+        })
     }
 
     /// Whether so many things can be told apart; noted if not.
@@ -308,24 +348,31 @@ impl Draft<'_> {
     }
 
     /// The points of all axes but `across`.
-    fn others(&self, across: Option<usize>) -> Vec<(String, Vec<usize>)> {
+    fn others(&self, across: Option<usize>) -> Vec<Other> {
         let mut chosen = self.chosen.clone();
         if let Some(axis) = across {
             chosen[axis] = Some(vec![0]);
         }
-        let is_told = |axis: usize| {
-            let all = self.sweep.axes[axis].points.len();
-            Some(axis) != across && chosen[axis].as_ref().map_or(all, Vec::len) > 1
-        };
+        let several = |axis: usize| Some(axis) != across && !self.is_single(axis);
         let points = self.sweep.points(&chosen).into_iter();
-        points.map(|point| (legend(&self.sweep.told(&point, is_told)), point)).collect()
+        let other =
+            |point: Vec<usize>| Other { label: legend(&self.sweep.told(&point, several)), point };
+        points.map(other).collect()
     }
 
-    /// All chosen cells with what distinguishes them.
-    fn cells(&self) -> Vec<(String, usize)> {
-        let all = self.others(None).into_iter();
-        all.map(|(label, point)| (label, self.sweep.cell(&point))).collect()
+    /// Whether only one point of the axis is drawn.
+    fn is_single(&self, axis: usize) -> bool {
+        let all = self.sweep.axes[axis].points.len();
+        self.chosen[axis].as_ref().map_or(all, Vec::len) == 1
     }
+}
+
+/// A point of the axes that are not across.
+struct Other {
+    /// What distinguishes it.
+    label: String,
+    /// An index on each axis; of the one across it means nothing.
+    point: Vec<usize>,
 }
 
 /// What lines and bars are made of.
@@ -333,7 +380,7 @@ struct Sheet<'a> {
     draft: &'a Draft<'a>,
     across: Across,
     rows: Vec<Row>,
-    others: Vec<(String, Vec<usize>)>,
+    others: Vec<Other>,
 }
 
 impl Sheet<'_> {
@@ -365,16 +412,6 @@ impl Sheet<'_> {
 
     fn x(&self, kind: FigureKind) -> DrawnAxis {
         let (places, are_categories) = self.places(kind);
-        let labels = places.iter().map(|(_, label)| label.clone());
-        let categories = match (kind, are_categories) {
-            (FigureKind::StackedBars, _) => labels
-                .flat_map(|label| {
-                    self.others.iter().map(move |(other, _)| joined([&label, other], ""))
-                })
-                .collect(),
-            (_, true) => labels.collect(),
-            (_, false) => Vec::new(),
-        };
         let (label, unit) = match &self.across {
             Across::Categories(_) => (String::new(), Unit::Count),
             Across::Axis(index) => {
@@ -382,7 +419,57 @@ impl Sheet<'_> {
                 named(&axis.name, axis.unit.as_deref().filter(|_| !are_categories))
             }
         };
-        DrawnAxis { label, unit, log: false, range: None, categories }
+        let mut x = DrawnAxis {
+            label,
+            unit,
+            log: false,
+            range: None,
+            categories: Vec::new(),
+            places: Vec::new(),
+        };
+        if kind == FigureKind::StackedBars {
+            for (at, (place, other)) in self.bars().enumerate() {
+                x.categories.push(joined([&places[place].1, &other.label], ""));
+                let is_told = |axis: usize| !self.is_across(axis);
+                let mut point = self.draft.sweep.told(&other.point, is_told);
+                point.extend(self.coordinate(place));
+                x.places.push(AxisPlace { at: at as f64, point });
+            }
+        } else {
+            for (place, (at, label)) in places.into_iter().enumerate() {
+                let point: Vec<Coordinate> = self.coordinate(place).into_iter().collect();
+                if !point.is_empty() {
+                    x.places.push(AxisPlace { at, point });
+                }
+                if are_categories {
+                    x.categories.push(label);
+                }
+            }
+        }
+        x
+    }
+
+    fn is_across(&self, axis: usize) -> bool {
+        matches!(self.across, Across::Axis(across) if across == axis)
+    }
+
+    /// Where the `place`-th place across is in the sweep, if it is a point of an axis.
+    fn coordinate(&self, place: usize) -> Option<Coordinate> {
+        let Across::Axis(index) = self.across else {
+            return None;
+        };
+        let axis = &self.draft.sweep.axes[index];
+        let label = axis.points[self.indices(index)[place]].label.clone();
+        Some(Coordinate { axis: axis.name.clone(), label })
+    }
+
+    /// Every place with every point of the other axes, these fastest: the bars of stacked ones.
+    fn bars(&self) -> impl Iterator<Item = (usize, &Other)> {
+        let places = match &self.across {
+            Across::Categories(labels) => labels.len(),
+            Across::Axis(axis) => self.indices(*axis).len(),
+        };
+        (0..places).flat_map(|place| self.others.iter().map(move |other| (place, other)))
     }
 
     /// The quantity of `row` at the `place`-th place across, in the cell at `point` of the others.
@@ -401,13 +488,15 @@ impl Sheet<'_> {
     fn groups(&self, kind: FigureKind) -> Vec<Group> {
         let (places, _) = self.places(kind);
         let mut groups = Vec::new();
-        for (other, point) in &self.others {
+        for Other { label, point } in &self.others {
             for row in &self.rows {
                 let term =
                     |(place, (x, _)): (usize, &(f64, String))| (*x, self.term(row, place, point));
                 let mut terms: Vec<(f64, Term)> = places.iter().enumerate().map(term).collect();
                 terms.sort_by(|a, b| a.0.total_cmp(&b.0));
-                groups.push(Group { label: row.legend(other), source: Source::Estimates(terms) });
+                let point = self.draft.sweep.told(point, |axis| !self.is_across(axis));
+                let source = Source::Estimates(terms);
+                groups.push(Group { label: row.legend(label), point, source });
             }
         }
         groups
@@ -415,14 +504,16 @@ impl Sheet<'_> {
 
     /// One group per row; every place has a bar for each point of the other axes.
     fn stacked(&self) -> Vec<Group> {
-        let (places, _) = self.places(FigureKind::StackedBars);
         let group = |row: &Row| {
-            let bars = (0..places.len())
-                .flat_map(|place| self.others.iter().map(move |(_, point)| (place, point)));
-            let terms = bars
-                .enumerate()
-                .map(|(x, (place, point))| (x as f64, self.term(row, place, point)));
-            Group { label: row.legend(""), source: Source::Estimates(terms.collect()) }
+            let terms = self.bars().enumerate();
+            let terms =
+                terms.map(|(x, (place, other))| (x as f64, self.term(row, place, &other.point)));
+            let source = Source::Estimates(terms.collect());
+            // The bars have in common where only one point of an axis is drawn.
+            let is_told = |axis: usize| self.draft.is_single(axis) && !self.is_across(axis);
+            let point =
+                self.others.first().map(|other| self.draft.sweep.told(&other.point, is_told));
+            Group { label: row.legend(""), point: point.unwrap_or_default(), source }
         };
         self.rows.iter().map(group).collect()
     }

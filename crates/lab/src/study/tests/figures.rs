@@ -2,7 +2,7 @@
 
 use super::kit::{TWO_AXES, report, with};
 use crate::scenario::Unit;
-use crate::study::{DrawnFigure, FigureKind};
+use crate::study::{Coordinate, DrawnFigure, FigureKind};
 
 /// `rtx1.mean` is the interarrival time, 1000 more for lksctp, plus the seed; `rtx1.p99` ten times
 /// that; `loss_share` a thousandth of the seed, `spurious_share` the double.
@@ -144,5 +144,63 @@ fn series_are_of_one_seed() {
     assert_eq!(groups(&first), [("game.rto", vec![(0.0, 1000.0), (1.0, 1001.0)])]);
     let third = drawn(&format!("kind = \"series\"\nseries = \"game.rto\"\nseed = 3\n{at}"));
     assert_eq!(groups(&third)[0].1[1], (1.0, 1003.0));
-    assert_eq!((third.kind, third.x.unit), (FigureKind::Lines, Unit::Seconds));
+    assert_eq!((third.kind, third.x.unit), (FigureKind::Series, Unit::Seconds));
+}
+
+/// `AT: AXIS LABEL, …` of each.
+fn places(figure: &DrawnFigure) -> Vec<String> {
+    let places = figure.x.places.iter();
+    places.map(|place| format!("{}: {}", place.at, words(&place.point))).collect()
+}
+
+fn words(point: &[Coordinate]) -> String {
+    let words = point.iter().map(|at| format!("{} {}", at.axis, at.label));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn points(figure: &DrawnFigure) -> Vec<String> {
+    figure.groups.iter().map(|group| words(&group.point)).collect()
+}
+
+#[test]
+fn figures_say_where_in_the_sweep_their_parts_stand() {
+    let lines = drawn(
+        "kind = \"lines\"\nx = \"interarrival\"\ny = \"game.rtx1.mean\"\nat.interarrival = [150, 50]",
+    );
+    assert_eq!(places(&lines), ["150: interarrival 150 ms", "50: interarrival 50 ms"]);
+    assert_eq!(points(&lines), ["system lksctp", "system thin"]);
+    assert_eq!(groups(&lines)[1].1, [(50.0, 52.5), (150.0, 152.5)]);
+    let stacked = drawn(
+        "kind = \"stacked-bars\"\nx = \"system\"\ny = \"game.rtx1.{mean,p99}\"\nat.interarrival = 100",
+    );
+    assert_eq!(stacked.x.categories, ["lksctp", "thin"]);
+    assert_eq!(
+        places(&stacked),
+        ["0: interarrival 100 ms, system lksctp", "1: interarrival 100 ms, system thin"]
+    );
+    assert_eq!(points(&stacked), ["interarrival 100 ms"; 2]);
+    let bars = drawn("kind = \"bars\"\nx = [\"a\"]\ny = \"game.rtx1.mean\"\nat.interarrival = 50");
+    assert!(places(&bars).is_empty());
+    assert_eq!(
+        points(&bars),
+        ["system lksctp, interarrival 50 ms", "system thin, interarrival 50 ms"]
+    );
+}
+
+#[test]
+fn what_is_claimed_and_drawn_is_the_gain() {
+    let text = format!(
+        "costs = [\"game.spurious_share\"]\n{TWO_AXES}\n\
+         [[figure]]\ntitle = \"x\"\nkind = \"lines\"\nx = \"interarrival\"\ny = \"game.{{rtx1.mean,spurious_share}}\"\n\
+         [[claim]]\nsays = \"x\"\nquantity = \"game.rtx2.mean\"\nis = \"below\"\nthan = 1\n"
+    );
+    let report = report(
+        &with(&text.replace("{rtx1.mean,spurious_share}", "rtx1.mean")).unwrap(),
+        |_, _, _, _| None,
+    );
+    assert_eq!(report.gains, ["game.rtx2.mean", "game.rtx1.mean"]);
+    assert_eq!(report.costs, ["game.spurious_share"]);
+    assert_eq!((report.study.runs, report.study.simulated_s), (24, 24.0 * 3600.0));
+    assert_eq!(report.study.seeds, [1, 2, 3, 4]);
+    assert!(report.study.file.contains("[[claim]]"));
 }

@@ -1,6 +1,6 @@
 //! What is refused, with which words.
 
-use super::kit::{SCENARIO, study, with};
+use super::kit::{SCENARIO, TWO_AXES, study, with};
 use crate::study::{MAX_BYTES, MAX_MISTAKES, MAX_RUNS};
 
 /// Every line that is told of `text`, which begins in line 4 of its file.
@@ -70,18 +70,188 @@ fn mistakes_are_told_with_their_place_and_the_alternatives() {
 
 #[test]
 fn mistakes_of_the_base_are_told_once_at_their_line() {
-    let axis = "[[axis]]\nname = \"a\"\nvalues = [1, 2]\nset.duration = \"{}h\"\n";
-    let wrong = SCENARIO.replace("lksctp", "none").replace("forward", "forwards");
+    let axis =
+        "[[axis]]\nname = \"a\"\nvalues = [1, 2]\nset.thin.game.traffic = \"every {}s size 9\"\n";
+    let wrong = SCENARIO.replace("\"1h\"", "7").replace("forward", "forwards");
     let mistakes = study(&format!("title = \"x\"\nseeds = [1, 2, 1]\n{axis}{wrong}")).unwrap_err();
     assert_eq!(
         mistakes.to_string(),
         "test.toml:2:9: the seed 1 stands there twice\n\
-         test.toml:9:1: missing field `forward`\n\
+         test.toml:8:12: invalid type: integer `7`, expected a string\n\
          test.toml:10:1: unknown field `forwards`; did you mean `forward`?"
     );
     let mistakes = study("title = \"x\"\nseeds = 0\n").unwrap_err();
     let lines: Vec<_> = mistakes.list.iter().map(|mistake| mistake.what.as_str()).collect();
     assert_eq!(lines, ["a study needs `scenario`", "a study has at least one seed"]);
+}
+
+/// What is told of a claim or figure `text`, which begins in line 5 of its file, after the two axes
+/// at its end.
+fn told_of(table: &str, text: &str) -> Vec<String> {
+    told(&format!("[[{table}]]\n{text}\n{TWO_AXES}"))
+}
+
+#[test]
+fn claims_that_cannot_be_judged_are_refused() {
+    let head = "says = \"x\"\nquantity = \"game.rtx1.mean\"\n";
+    let table: &[(String, &[&str])] = &[
+        (
+            "is = \"below\"".into(),
+            &["4:1: a claim needs `quantity`", "4:1: a claim needs `says`"],
+        ),
+        (
+            format!("{head}is = \"bellow\"\nthan = 1"),
+            &["7:6: `is` cannot be `bellow`; did you mean `below`?"],
+        ),
+        (
+            format!("{head}is = \"below\"\nthan = 1\ntolerance = 0.1"),
+            &["9:1: a claim with `below` or `above` has no `tolerance`; known: `at`, `by`, `is`, \
+               `paper`, `quantity`, `says`, `than`"],
+        ),
+        (
+            format!("{head}at.sytem = \"thin\"\nis = \"above\"\nthan.at.system = \"thinn\""),
+            &[
+                "7:4: there is no axis `sytem`; did you mean `system`?",
+                "9:18: the axis `system` has no `thinn`; did you mean `thin`?",
+            ],
+        ),
+        (
+            "says = \"x\"\nquantity = \"game.rtx7.mean\"\nis = \"above\"\nthan.quantity = \"game.latency.men\"".into(),
+            &[
+                "6:12: no quantity `game.rtx7.mean` is measured; did you mean `game.rtx1.mean`?",
+                "8:17: no quantity `game.latency.men` is measured; did you mean `game.latency.mean`?",
+            ],
+        ),
+        (
+            format!("{head}is = \"above\"\nthan.quantity = \"game.loss_share\""),
+            &["8:17: `game.rtx1.mean` and `game.loss_share` have not the same unit"],
+        ),
+        (
+            format!("{head}at.system = \"thin\"\nis = \"above\"\nthan.at.system = [\"thin\"]\nat.interarrival = 50"),
+            &["4:1: `game.rtx1.mean` at system \"thin\", interarrival \"50 ms\" is compared with itself"],
+        ),
+        (
+            format!("{head}is = \"within\"\nthan = 1"),
+            &["4:1: a claim with `within` needs `tolerance`"],
+        ),
+        (
+            format!("{head}is = \"like\"\nthan = 1\ndistance = 2"),
+            &[
+                "6:12: no distribution `game.rtx1.mean` is measured; known: `game.latency`",
+                "8:8: `than` is a table with another distribution, not this integer",
+                "9:12: `distance` is a share from 0 to 1",
+            ],
+        ),
+        (
+            format!("{head}is = \"rising\"\nalong = \"interarival\""),
+            &["8:9: there is no axis `interarival`; did you mean `interarrival`?"],
+        ),
+        (
+            format!("{head}is = \"rising\"\nalong = \"system\"\nover = [\"thin\"]"),
+            &["8:9: `system` needs two labels at least"],
+        ),
+        (
+            format!("{head}is = \"above\"\nthan.times = 0\nthan.quantity = \"game.{{rtx1,rtx2}}.mean\""),
+            &["8:14: `times` is above 0", "8:1: `than` has 2 quantities, not 1"],
+        ),
+    ];
+    for (text, expected) in table {
+        let mut expected = expected.to_vec();
+        let mut told = told_of("claim", text);
+        (expected.sort_unstable(), told.sort_unstable());
+        assert_eq!(told, expected, "of {text}");
+    }
+}
+
+#[test]
+fn what_only_some_cells_measure_is_refused_elsewhere() {
+    let axes = TWO_AXES.replace(
+        "label = \"thin\"\nset.thin.game.profile = \"thin\"",
+        "label = \"old\"\nset.thin.game.profile = \"rfc9260\"",
+    );
+    let claim = "[[claim]]\nsays = \"x\"\nquantity = \"game.extra\"\nis = \"below\"\nthan = 2\n";
+    let mistakes = told(&format!("{claim}{axes}"));
+    assert_eq!(mistakes.len(), 1);
+    let expected =
+        "6:12: no quantity `game.extra` is measured at system \"old\", interarrival \"50 ms\"; ";
+    assert!(mistakes[0].starts_with(expected), "{mistakes:?}");
+    with(&format!("{claim}at.system = \"lksctp\"\n{axes}")).expect("it is measured there");
+}
+
+#[test]
+fn figures_that_cannot_be_drawn_are_refused() {
+    let head = "title = \"x\"\n";
+    let table: &[(String, &[&str])] = &[
+        (
+            format!("{head}kind = \"pie\""),
+            &["6:8: `kind` cannot be `pie`; known: `bars`, `ccdf`, `cdf`, `lines`, `scatter`, \
+               `series`, `stacked-bars`"],
+        ),
+        (
+            format!("{head}kind = \"lines\"\ny = \"game.rtx9.mean\"\nx = \"interarrival\""),
+            &["7:5: no quantity `game.rtx9.mean` is measured; did you mean `game.rtx1.mean`?"],
+        ),
+        (
+            format!(
+                "{head}kind = \"lines\"\ny = [\"game.rtx1.mean\", \"game.loss_share\"]\nx = \"system\""
+            ),
+            &["7:24: `game.loss_share` has another unit than the ones before it"],
+        ),
+        (
+            format!("{head}kind = \"bars\"\nx = [\"a\", \"b\"]\ny = \"game.rtx1.mean\""),
+            &["8:5: there are 2 categories in `x`, but 1 quantities"],
+        ),
+        (
+            format!("{head}kind = \"ccdf\"\ndistribution = \"game.latncy\"\nx_axis.lable = \"t\""),
+            &[
+                "7:16: no distribution `game.latncy` is measured; did you mean `game.latency`?",
+                "8:8: an axis of a figure has no `lable`; did you mean `label`?",
+            ],
+        ),
+        (
+            format!(
+                "{head}kind = \"cdf\"\ndistribution = \"game.latency\"\nx_axis = {{ lable = \"t\", range = [5, 1] }}"
+            ),
+            &[
+                "8:12: an axis of a figure has no `lable`; did you mean `label`?",
+                "8:33: `range` is a list of two ascending numbers, not a list",
+            ],
+        ),
+        (
+            format!("{head}kind = \"series\"\nseries = \"game.rto\"\ny = 3"),
+            &["8:1: a figure of a series has no `y`; known: `about`, `at`, `kind`, `seed`, \
+               `series`, `title`, `x_axis`, `y_axis`"],
+        ),
+        (
+            format!("{head}kind = \"series\"\nseries = \"game.rto\"\nseed = 9"),
+            &["8:8: no run has the seed 9"],
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(told_of("figure", text), *expected, "of {text}");
+    }
+    let costs = told("costs = \"game.{loss_share,los_share}\"");
+    assert_eq!(
+        costs,
+        ["4:9: no quantity `game.los_share` is measured; did you mean `game.loss_share`?"]
+    );
+}
+
+#[test]
+fn claims_and_figures_are_bounded() {
+    let axis = "[[axis]]\nname = \"a\"\nset.duration = \"{}h\"\nvalues = [";
+    let values: Vec<String> = (1..=201).map(|n: u32| n.to_string()).collect();
+    let axis = format!("{axis}{}]\n", values.join(", "));
+    let figure = "[[figure]]\ntitle = \"x\"\nkind = \"ccdf\"\ndistribution = \"game.latency\"\n";
+    let said = told(&format!("{figure}{axis}"));
+    assert_eq!(
+        said,
+        ["4:1: 201 things to tell apart: a figure has at most 200; `at` chooses some"]
+    );
+    let many = ["\"game.{rtx1,rtx2}.mean\""; 25].join(", ");
+    let claim =
+        format!("[[claim]]\nsays = \"x\"\nquantity = [{many}]\nis = \"below\"\nthan = 1\n{axis}");
+    assert_eq!(told(&claim), ["4:1: a claim stands for 10000 comparisons at most"]);
 }
 
 #[test]

@@ -42,15 +42,22 @@ pub(super) fn with(text: &str) -> Result<Study, Mistakes> {
     study(&format!("title = \"A test\"\nseeds = 4\n\n{text}\n{SCENARIO}"))
 }
 
+/// The thin flows of a scenario, and their profiles.
+fn flows(scenario: &Scenario) -> Vec<(String, String)> {
+    let scenario = serde_json::to_value(scenario).unwrap();
+    let flows = scenario["thin"].as_object().unwrap().iter();
+    flows.map(|(name, flow)| (name.clone(), flow["profile"].as_str().unwrap().to_owned())).collect()
+}
+
 const RULES: Rules = Rules { validate, catalogue };
 
 /// Refuses the profile `none`.
 fn validate(scenario: &Scenario) -> Result<(), Vec<Problem>> {
-    let flows = scenario.thin.iter().filter(|(_, flow)| flow.profile == "none");
+    let flows = flows(scenario).into_iter().filter(|(_, profile)| profile == "none");
     let problems: Vec<Problem> = flows
-        .map(|(name, flow)| Problem {
+        .map(|(name, profile)| Problem {
             path: format!("thin.{name}.profile"),
-            what: format!("there is no profile `{}`", flow.profile),
+            what: format!("there is no profile `{profile}`"),
         })
         .collect();
     if problems.is_empty() { Ok(()) } else { Err(problems) }
@@ -59,7 +66,7 @@ fn validate(scenario: &Scenario) -> Result<(), Vec<Problem>> {
 /// The same few names of every flow; a flow with the profile `rfc9260` has no `extra`.
 fn catalogue(scenario: &Scenario) -> Catalogue {
     let mut catalogue = Catalogue::default();
-    for (flow, spec) in &scenario.thin {
+    for (flow, profile) in flows(scenario) {
         let mut quantity = |name: &str, unit| {
             let described = described(&format!("{flow}.{name}"), unit);
             catalogue.quantities.push(described);
@@ -71,7 +78,7 @@ fn catalogue(scenario: &Scenario) -> Catalogue {
         }
         quantity("loss_share", Unit::Share);
         quantity("spurious_share", Unit::Share);
-        if spec.profile != "rfc9260" {
+        if profile != "rfc9260" {
             quantity("extra", Unit::Count);
         }
         catalogue.distributions.push(described(&format!("{flow}.latency"), Unit::Milliseconds));
