@@ -69,6 +69,8 @@ fn filter_hides_everywhere(found: &Value) {
 
     assert_eq!(found["narrowed"]["rows"], SYSTEMS.len());
     assert_eq!(found["narrowed"]["bars"], json!(SYSTEMS), "what is pooled over an axis stays");
+    let only_lines = json!([true, false, true, true, true, true, true]);
+    assert_eq!(found["narrowed"]["unreached"], only_lines, "and says so");
     // One point of each line remains: its mark and its whisker.
     let (one, whole) = (counts(&found["narrowed"]["lines"]), &found["opening"]["painted"][1]);
     for (one, whole) in one.iter().zip(counts(whole)) {

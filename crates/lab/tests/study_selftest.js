@@ -71,7 +71,8 @@
 
     press("only rtt = 100 ms");
     await settle();
-    found.narrowed = { rows: all("#cost-table tbody tr").length, lines: groupsPainted(byKind("lines")), bars: labels(byKind("bars")) };
+    found.narrowed = { rows: all("#cost-table tbody tr").length, lines: groupsPainted(byKind("lines")), bars: labels(byKind("bars")),
+      unreached: figures.map((figure) => all(".note", figure).some((note) => !note.hidden && note.textContent.startsWith("Not divided by rtt"))) };
     press("all of rtt");
     all("#filter input").filter(({ dataset }) => dataset.axis === "system").forEach((one) => one.click());
     await settle();

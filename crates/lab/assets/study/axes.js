@@ -6,14 +6,15 @@ function textWidth(text) {
   return ruler.measureText(text).width;
 }
 
-/** Marks of a logarithmic axis: as many as there is room for, at the finest of the usual steps. */
-function logMarks(min, max, room) {
+/** Marks of a logarithmic axis `length` pixels long: the finest of the usual steps that keeps them `apart`. */
+function logMarks([min, max], length, apart) {
+  const isClear = (marks) => marks.every((mark, at) => at === 0 || Math.log(mark / marks[at - 1]) / Math.log(max / min) * length >= apart);
   for (const factors of [[1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 2, 5], [1]]) {
     const marks = logSplits(min, max, factors);
-    if (marks.length >= 2 && marks.length <= Math.max(room, 2)) return marks;
+    if (marks.length >= 2 && isClear(marks)) return marks;
   }
   const decades = logSplits(min, max, [1]);
-  if (decades.length >= 2) return decades.filter((mark, at) => at % Math.ceil(decades.length / Math.max(room, 2)) === 0);
+  if (decades.length >= 2) return decades.filter((mark, at) => at % Math.ceil(decades.length * apart / length) === 0);
   const step = 10 ** Math.floor(Math.log10((max - min) / 2));
   return Array.from({ length: 21 }, (_, at) => (Math.ceil(min / step) + at) * step).filter((mark) => mark <= max);
 }
@@ -67,7 +68,7 @@ function valueAxis({ axis, isLog, unit, isAcross }) {
   const space = isAcross ? 64 : 36;
   const made = { ...axisLook(), space, values: (u, splits) => markTexts(splits, size, isLog), filter: (u, splits) => splits };
   if (isLog) {
-    made.splits = (u, index, min, max) => logMarks(min, max, (isAcross ? u.bbox.width : u.bbox.height) / uPlot.pxRatio / (isAcross ? 46 : 26));
+    made.splits = (u, index, min, max) => logMarks([min, max], (isAcross ? u.bbox.width : u.bbox.height) / uPlot.pxRatio, isAcross ? 42 : 17);
   }
   if (isAcross) return { ...made, label: axisTitle(axis, name, isLog), labelSize: 22, size: 30 };
   return { ...made, size: (u, values) => values ? Math.max(...values.map(textWidth), 16) + 14 : 50 };
@@ -75,7 +76,7 @@ function valueAxis({ axis, isLog, unit, isAcross }) {
 
 /** The quantiles that the shares of a tail stand for, on its other side. */
 function quantileAxis() {
-  const decades = (u, index, min, max) => logMarks(min, max, u.bbox.height / uPlot.pxRatio / 26).filter((share) => Math.abs(Math.log10(share) % 1) < 1e-9);
+  const decades = (u, index, min, max) => logMarks([min, max], u.bbox.height / uPlot.pxRatio, 17).filter((share) => Math.abs(Math.log10(share) % 1) < 1e-9);
   return { ...axisLook(), side: 1, scale: "y", splits: decades, filter: (u, splits) => splits, size: isNarrow() ? 48 : 58, grid: { show: false }, ticks: { show: false },
     values: (u, splits) => splits.map((share) => share > 0.5 ? "" : "p" + +((1 - share) * 100).toFixed(8)) };
 }

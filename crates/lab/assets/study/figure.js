@@ -37,15 +37,18 @@ function moveAcross({ chart, whole, all }, isLog, factor, shift) {
 
 function figureArticle(figure) {
   const view = { isLogX: figure.x.log, isLogY: figure.y.log || figure.kind === "ccdf" };
-  const nodes = { tools: element("div", { class: "bar" }), title: element("p", { class: "axis-title" }),
+  const nodes = { unreached: element("p", { class: "note" }), tools: element("div", { class: "bar" }), title: element("p", { class: "axis-title" }),
     chart: element("div", { class: "chart" }), legend: element("div", {}) };
   const article = element("article", { class: "figure" }, element("h2", {}, figure.title),
-    ...paragraphs(figure.about), nodes.tools, nodes.title, nodes.chart, nodes.legend);
+    ...paragraphs(figure.about), nodes.unreached, nodes.tools, nodes.title, nodes.chart, nodes.legend);
   let drawn = null;
   const forget = () => { drawn?.observer.disconnect(); drawn?.chart.destroy(); drawn = null; };
   const draw = () => {
     forget();
     const part = shownPart(figure);
+    const left = unreached(figure);
+    nodes.unreached.hidden = left.length === 0;
+    nodes.unreached.textContent = `Not divided by ${left.join(", ")}: the filter leaves this figure as it is.`;
     const isEmpty = part.groups.length === 0;
     nodes.tools.hidden = nodes.title.hidden = isEmpty;
     nodes.chart.replaceChildren(...isEmpty ? [element("p", { class: "note" }, "There is nothing of this figure in what is shown.")] : []);

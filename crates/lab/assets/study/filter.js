@@ -5,6 +5,12 @@ const hiddenLabels = new Map(STUDY.axes.map(({ name }) => [name, new Set()]));
 
 const isSelected = (point) => point.every(({ axis, label }) => !hiddenLabels.get(axis)?.has(label));
 
+/** The axes that are narrowed and that nothing of `figure` names: what the filter does not reach. */
+function unreached({ groups, x }) {
+  const named = new Set([...groups, ...x.places ?? []].flatMap(({ point }) => point.map(({ axis }) => axis)));
+  return STUDY.axes.map(({ name }) => name).filter((name) => hiddenLabels.get(name).size && !named.has(name));
+}
+
 const summaryText = ({ name, labels }) => {
   const shown = labels.filter((label) => !hiddenLabels.get(name).has(label));
   const text = shown.length === labels.length ? "all" : shown.length === 0 ? "none"

@@ -50,7 +50,8 @@ function meanText(mean, interval, unit) {
 
 /** The marks of an axis as texts without unit, all with the decimals that tell them apart. */
 function markTexts(marks, size, isLog) {
-  const shown = marks.map((mark) => mark / size);
+  // A hundredth is not exact: 0.07 of them are not quite 7.
+  const shown = marks.map((mark) => Number((mark / size).toPrecision(10)));
   if (isLog) return shown.map((value) => {
     const digits = within(1 - digitsBefore(value), 0, 10);
     return plain(value, Number(value.toFixed(digits)) === value ? digits : digits + 1);

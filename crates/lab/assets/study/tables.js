@@ -9,7 +9,7 @@ const known = (names) => names.filter((name) => quantityAt.has(name));
 
 /** A name that may break after its dots and underscores. */
 const breakable = (name) => name.split(/(?<=[._])/).flatMap((part) => [part, element("wbr")]);
-const rowLabel = (text) => element("span", { class: "label" }, text);
+const rowLabel = (...parts) => element("span", { class: "label" }, ...parts);
 
 const order = { column: null, isDown: false };
 
@@ -65,7 +65,7 @@ function drawAll() {
   const cells = shownCells();
   const described = STUDY.quantities.filter(({ name }) => name.toLowerCase().includes(search));
   const head = element("tr", {}, element("th", { scope: "col" }, "quantity"), ...cells.map((cell) => element("th", { scope: "col" }, cellName(cell))));
-  const rows = described.map(({ name, about }) => element("tr", {}, element("th", { scope: "row", title: about }, ...breakable(name)),
+  const rows = described.map(({ name, about }) => element("tr", {}, element("th", { scope: "row", title: about }, rowLabel(...breakable(name))),
     ...cells.map((cell) => element("td", {}, valueText(cell, name)))));
   details.querySelector(".sideways").replaceChildren(
     element("table", { class: "plain numbers" }, element("thead", {}, head), element("tbody", {}, ...rows)));
