@@ -16,6 +16,7 @@ pub mod measure;
 mod page;
 pub mod realtime;
 pub mod report;
+pub mod results;
 pub mod runner;
 pub mod scenario;
 pub mod store;
