@@ -67,7 +67,7 @@ pub use bulk::{Bulk, BulkSender};
 pub use datagrams::Datagrams;
 pub use goodput::Goodput;
 pub use running::{Program, Running};
-pub use sctp::FragmentWatch;
+pub use sctp::{FragmentWatch, Unordered};
 pub use sink::{Counter, Sink};
 pub use tcp::SegmentWatch;
 pub use thin::{

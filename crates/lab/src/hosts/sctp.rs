@@ -1,11 +1,11 @@
-//! SCTP under a program: one stream, ordered or not.
+//! SCTP under a program: one stream, ordered or ([`Unordered`]) not.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
 use rexmit_core::serial::unwrap_u32;
-use rexmit_core::{Instant, Route};
+use rexmit_core::{Instant, Machine, Route};
 use rexmit_sctp::wire::{Chunk, Data, Packet};
 use rexmit_sctp::{AssociationId, CloseReason, Endpoint, Event, OutboundMessage, SendError};
 
@@ -46,14 +46,7 @@ impl Transport for Endpoint {
     }
 
     fn give(&mut self, now: Instant, id: AssociationId, bytes: &mut Bytes) -> Given {
-        match self.send(now, id, OutboundMessage::new(STREAM, bytes.clone())) {
-            Ok(_) => {
-                bytes.clear();
-                Given::All
-            }
-            Err(SendError::BufferFull) => Given::Full,
-            Err(_) => Given::Ended,
-        }
+        send(self, now, id, OutboundMessage::new(STREAM, bytes.clone()), bytes)
     }
 
     fn take(&mut self, now: Instant, id: AssociationId, each: &mut dyn FnMut(&[u8])) -> Taken {
@@ -69,6 +62,90 @@ impl Transport for Endpoint {
 
     fn abort(&mut self, now: Instant, id: AssociationId) {
         Self::abort(self, now, id, b"");
+    }
+}
+
+/// An SCTP endpoint whose messages need not wait for earlier ones.
+#[derive(Debug)]
+pub struct Unordered(pub Endpoint);
+
+impl Machine for Unordered {
+    type Event = (AssociationId, Event);
+
+    fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        self.0.handle_input(now, route, packet);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.0.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        self.0.poll_transmit(now, packet)
+    }
+
+    fn poll_event(&mut self) -> Option<Self::Event> {
+        self.0.poll_event()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.poll_timeout()
+    }
+}
+
+impl Transport for Unordered {
+    type Id = AssociationId;
+    type Watch = FragmentWatch;
+    const IP_PROTOCOL: u8 = Endpoint::IP_PROTOCOL;
+    const KEEPS_BOUNDARIES: bool = true;
+    const WRITE_BYTES: usize = Endpoint::WRITE_BYTES;
+
+    fn begin(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Option<AssociationId> {
+        self.0.begin(now, local, remote)
+    }
+
+    fn news(event: &Self::Event) -> Option<(AssociationId, News)> {
+        Endpoint::news(event)
+    }
+
+    fn give(&mut self, now: Instant, id: AssociationId, bytes: &mut Bytes) -> Given {
+        let message = OutboundMessage::new(STREAM, bytes.clone());
+        send(&mut self.0, now, id, OutboundMessage { unordered: true, ..message }, bytes)
+    }
+
+    fn take(&mut self, now: Instant, id: AssociationId, each: &mut dyn FnMut(&[u8])) -> Taken {
+        self.0.take(now, id, each)
+    }
+
+    fn finish(&mut self, now: Instant, id: AssociationId) {
+        self.0.finish(now, id);
+    }
+
+    fn abort(&mut self, now: Instant, id: AssociationId) {
+        Transport::abort(&mut self.0, now, id);
+    }
+}
+
+/// Sends `message`, whose payload is `bytes`.
+fn send(
+    endpoint: &mut Endpoint,
+    now: Instant,
+    id: AssociationId,
+    message: OutboundMessage,
+    bytes: &mut Bytes,
+) -> Given {
+    match endpoint.send(now, id, message) {
+        Ok(_) => {
+            bytes.clear();
+            Given::All
+        }
+        Err(SendError::BufferFull) => Given::Full,
+        Err(_) => Given::Ended,
     }
 }
 

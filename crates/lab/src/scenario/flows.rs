@@ -19,8 +19,8 @@ use super::traffic::TimedSource;
 use super::words::{Time, Words};
 use super::{Problem, Problems};
 use crate::hosts::{
-    Bulk, BulkSender, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport, WebClients,
-    WebLoad, WebServer,
+    Bulk, BulkSender, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport, Unordered,
+    WebClients, WebLoad, WebServer,
 };
 
 /// A flow of a run.
@@ -32,10 +32,28 @@ pub(super) struct Flow {
 }
 
 enum Kind {
-    Thin(TransportKind, Probe),
+    Thin(Carrier, Probe),
     Bulk(TransportKind, Probe),
     Web,
     Udp,
+}
+
+/// What carries messages.
+#[derive(Clone, Copy)]
+enum Carrier {
+    Sctp,
+    UnorderedSctp,
+    Tcp,
+}
+
+impl ThinFlow {
+    fn carrier(&self) -> Carrier {
+        match self.transport {
+            TransportKind::Sctp if self.unordered => Carrier::UnorderedSctp,
+            TransportKind::Sctp => Carrier::Sctp,
+            TransportKind::Tcp => Carrier::Tcp,
+        }
+    }
 }
 
 /// All flows of `scenario`, in the order of their places, without those that have problems.
@@ -112,21 +130,25 @@ impl Part<'_> {
             waits_for_connection: true,
             ..Thin::new(at(self.place.sender, 0), at(self.place.receiver, PORT))
         };
-        match flow.transport {
-            TransportKind::Sctp => {
+        let carrier = flow.carrier();
+        let (sender, receiver, probe) = match carrier {
+            Carrier::Sctp => {
                 let (sender, receiver, probe) = self.sctp(&flow.connection())?;
-                let sender = Host::new(sender, ThinSender::new(thin, plan.clone()));
-                let receiver =
-                    Host::new(receiver, ThinReceiver::<Sctp, _>::with_gauge(plan, meter));
-                Ok((sender, receiver, Kind::Thin(flow.transport, probe)))
+                let hosts = thin_hosts([sender, receiver], thin, plan, meter);
+                (hosts.0, hosts.1, probe)
             }
-            TransportKind::Tcp => {
+            Carrier::UnorderedSctp => {
+                let (sender, receiver, probe) = self.sctp(&flow.connection())?;
+                let hosts = thin_hosts([sender, receiver].map(Unordered), thin, plan, meter);
+                (hosts.0, hosts.1, probe)
+            }
+            Carrier::Tcp => {
                 let (sender, receiver, probe) = self.tcp(&flow.connection())?;
-                let sender = Host::new(sender, ThinSender::new(thin, plan.clone()));
-                let receiver = Host::new(receiver, ThinReceiver::<Tcp, _>::with_gauge(plan, meter));
-                Ok((sender, receiver, Kind::Thin(flow.transport, probe)))
+                let hosts = thin_hosts([sender, receiver], thin, plan, meter);
+                (hosts.0, hosts.1, probe)
             }
-        }
+        };
+        Ok((sender, receiver, Kind::Thin(carrier, probe)))
     }
 
     fn bulk(&mut self, flow: &BulkFlow) -> Made {
@@ -180,7 +202,7 @@ impl Part<'_> {
             start: starts(flow.start.as_ref()),
             stop: default.stop,
         };
-        let clients = 0..flow.clients.unwrap_or(WebFlow::CLIENTS);
+        let clients = 0..flow.count.unwrap_or(WebFlow::CLIENTS);
         let sources = clients.map(|n| client.source(&self.seed.split(&format!("client {n}"))));
         let sources: Result<Vec<_>, _> = sources.collect();
         let sources = sources.map_err(|error| Problem::of("mean_bytes", error))?;
@@ -205,6 +227,16 @@ impl Part<'_> {
     }
 }
 
+fn thin_hosts<T: Transport>(
+    [sender, receiver]: [T; 2],
+    thin: Thin,
+    plan: ThinPlan,
+    meter: MessageMeter,
+) -> (Host, Host) {
+    let sender = Host::new(sender, ThinSender::<T>::new(thin, plan.clone()));
+    (sender, Host::new(receiver, ThinReceiver::<T, _>::with_gauge(plan, meter)))
+}
+
 fn at(address: IpAddr, port: u16) -> SocketAddr {
     SocketAddr::new(address, port)
 }
@@ -227,8 +259,9 @@ impl Flow {
     /// Whether everything that was to be sent has arrived, or never will.
     pub(super) fn is_through(&self, network: &Network<Host>, pair: Pair) -> bool {
         match &self.kind {
-            Kind::Thin(TransportKind::Sctp, _) => is_through::<Sctp>(network, pair),
-            Kind::Thin(TransportKind::Tcp, _) => is_through::<Tcp>(network, pair),
+            Kind::Thin(Carrier::Sctp, _) => is_through::<Sctp>(network, pair),
+            Kind::Thin(Carrier::UnorderedSctp, _) => is_through::<Unordered>(network, pair),
+            Kind::Thin(Carrier::Tcp, _) => is_through::<Tcp>(network, pair),
             Kind::Bulk(..) | Kind::Web | Kind::Udp => true,
         }
     }
@@ -249,10 +282,11 @@ impl Flow {
         };
         let seconds = (scenario.end() - Instant::ZERO).as_secs_f64();
         match &self.kind {
-            Kind::Thin(transport, probe) => {
-                let meter = match transport {
-                    TransportKind::Sctp => messages::<Sctp>(receiver),
-                    TransportKind::Tcp => messages::<Tcp>(receiver),
+            Kind::Thin(carrier, probe) => {
+                let meter = match carrier {
+                    Carrier::Sctp => messages::<Sctp>(receiver),
+                    Carrier::UnorderedSctp => messages::<Unordered>(receiver),
+                    Carrier::Tcp => messages::<Tcp>(receiver),
                 };
                 report::thin(sheet, &meter, &sender(probe));
             }

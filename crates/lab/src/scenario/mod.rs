@@ -21,7 +21,7 @@
 //! | | `rtt`, `rto`, `cwnd` | series |
 //! | | `loss_share` | data packets that the network lost, of those sent |
 //! | | `retransmissions.CAUSE`, `spurious.CAUSE` | data units sent again; the needless ones; `all` is a cause, too |
-//! | | `spurious_share` | needless ones of all data units sent, first or again |
+//! | | `retransmitted_share`, `spurious_share` | of all data units sent: again; again and needless |
 //! | | `rtxK` (D) | from the first sending of a data unit to its arrival, if its K-th retransmission brought it; K is 0, 1, 2, 3, `4plus` |
 //! | | `rtxK.count`, `rtxK.sent` | units brought so; K-th retransmissions sent |
 //! | | `rtxK.share.CAUSE` | of the K-th retransmissions sent, those of this cause |

@@ -73,6 +73,8 @@ fn copies(sheet: &mut Sheet, copies: &CopyStatistics) {
     }
     let all = |counts: &PerCause<u64>| counts.total() - counts[SendCause::New];
     sheet.count("retransmissions.all", "data units sent again", all(&sent));
+    let about = "data units sent again, of all sent";
+    sheet.share("retransmitted_share", about, all(&sent), sent.total());
     sheet.count("spurious.all", "needless ones of the data units sent again", all(&spurious));
     let about = "needless ones of all data units sent, first or again";
     sheet.share("spurious_share", about, all(&spurious), sent.total());

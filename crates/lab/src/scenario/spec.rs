@@ -206,7 +206,7 @@ pub struct BulkFlow {
 pub struct WebFlow {
     /// How many clients. Default 81.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clients: Option<u32>,
+    pub count: Option<u32>,
     /// Mean time between two requests of a client. Default 655 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Words<Time>>,

@@ -1,0 +1,218 @@
+//! Runs whose outcome is known by hand: 100 bytes every 240 ms, 50 ms each way, and exactly the
+//! packets lost that are named. An acknowledgement of a message is there 100 ms after it was sent,
+//! and the timeout is 1 s.
+
+use rexmit_lab::scenario::RunOutcome;
+use serde_json::{Value, json};
+
+use crate::run;
+
+/// Twenty messages, of which the packets `lost` are lost; two packets of the handshake come first.
+fn twenty(lost: &str) -> Value {
+    json!({
+        "duration": "4800ms",
+        "rows": true,
+        "network": { "forward": format!("delay 50ms {lost}"), "backward": "delay 50ms" },
+        "thin": { "game": {
+            "traffic": "every 240ms size 100",
+            "profile": "lksctp",
+            "receiver": { "ack_delay": "0ms" },
+            "late": ["100ms", "1s"],
+        } },
+    })
+}
+
+/// Whether `name` is `expected`, to rounding.
+#[track_caller]
+fn is(outcome: &RunOutcome, name: &str, expected: f64) {
+    let value = outcome.quantities.get(name).unwrap_or_else(|| panic!("no {name}"));
+    assert!((value - expected).abs() <= expected * 1e-9, "{name} is {value}, not {expected}");
+}
+
+/// The milliseconds that each message took, to the receiver and to the application.
+fn took(outcome: &RunOutcome) -> [Vec<Option<f64>>; 2] {
+    let rows = &outcome.messages;
+    [
+        rows.iter().map(|row| row.transport_ms).collect(),
+        rows.iter().map(|row| row.application_ms).collect(),
+    ]
+}
+
+/// What messages take that wait for message 3, which takes `repaired` ms.
+fn waiting_for_message_3(repaired: f64) -> [Vec<Option<f64>>; 2] {
+    let application = |n: i32| match n {
+        3.. => Some((repaired - 240.0 * f64::from(n - 3)).max(50.0)),
+        _ => Some(50.0),
+    };
+    let transport = |n: i32| Some(if n == 3 { repaired } else { 50.0 });
+    [(0..20).map(transport).collect(), (0..20).map(application).collect()]
+}
+
+#[test]
+fn without_loss_every_message_takes_the_delay_of_the_path() {
+    let outcome = run(twenty(""), 1);
+    assert_eq!(took(&outcome), [vec![Some(50.0); 20], vec![Some(50.0); 20]]);
+    for name in ["latency.mean", "latency.max", "transport_latency.mean", "bytes_latency.max"] {
+        is(&outcome, &format!("game.{name}"), 50.0);
+    }
+    is(&outcome, "game.messages", 20.0);
+    let none = ["undelivered", "timeouts", "retransmissions.all", "loss_share", "late_share.100ms"];
+    none.iter().for_each(|name| is(&outcome, &format!("game.{name}"), 0.0));
+    is(&outcome, "game.rtx0.count", 20.0);
+    // 20 messages in 4.8 s: the last one is meant to be sent 200 ms before the end.
+    is(&outcome, "game.goodput", 20.0 * 800.0 / 4.8);
+    assert_eq!(outcome.distributions["game.goodput_bins"].counts, [28, 20]);
+    assert_eq!(outcome.distributions["game.goodput_bins"].values, [0.0, 8000.0]);
+    assert!(!outcome.quantities.contains_key("game.rtx1.mean"), "there was none");
+    let rtt = &outcome.series["game.rtt"];
+    assert!(rtt.values.iter().all(|&rtt| rtt == 100.0), "{rtt:?}");
+    assert_eq!(outcome.series["game.rto"].values.last(), Some(&1000.0));
+    // Connecting takes two round trips.
+    let meant: Vec<_> = outcome.messages.iter().map(|row| (row.intended_s * 1e3).round()).collect();
+    assert_eq!(meant, (0..20).map(|n| 200.0 + 240.0 * f64::from(n)).collect::<Vec<_>>());
+}
+
+#[test]
+fn one_loss_is_repaired_by_the_third_report() {
+    let outcome = run(twenty("loss list 5"), 1);
+    // Message 6 reports it for the third time, 720 ms later.
+    assert_eq!(took(&outcome), waiting_for_message_3(720.0 + 100.0 + 50.0));
+    is(&outcome, "game.latency.mean", (16.0 * 50.0 + 870.0 + 630.0 + 390.0 + 150.0) / 20.0);
+    is(&outcome, "game.latency.max", 870.0);
+    is(&outcome, "game.transport_latency.mean", (19.0 * 50.0 + 870.0) / 20.0);
+    is(&outcome, "game.late_share.100ms", 4.0 / 20.0);
+    is(&outcome, "game.transport_late_share.100ms", 1.0 / 20.0);
+    is(&outcome, "game.late_share.1s", 0.0);
+    is(&outcome, "game.rtx0.count", 19.0);
+    is(&outcome, "game.rtx1.count", 1.0);
+    is(&outcome, "game.rtx1.mean", 870.0);
+    is(&outcome, "game.rtx1.share.fast_retransmit", 1.0);
+    is(&outcome, "game.rtx1.spurious_share", 0.0);
+    is(&outcome, "game.retransmissions.fast_retransmit", 1.0);
+    is(&outcome, "game.retransmissions.all", 1.0);
+    is(&outcome, "game.nth_retransmission.1.mean", 820.0);
+    is(&outcome, "game.timeouts", 0.0);
+    is(&outcome, "game.loss_share", 1.0 / 21.0);
+}
+
+#[test]
+fn a_retransmission_that_is_lost_waits_for_the_timer() {
+    // The repetition is the packet after message 6.
+    let outcome = run(twenty("loss list 5,9"), 1);
+    assert_eq!(took(&outcome), waiting_for_message_3(820.0 + 1000.0 + 50.0));
+    is(&outcome, "game.rtx2.count", 1.0);
+    is(&outcome, "game.rtx2.max", 1870.0);
+    is(&outcome, "game.rtx2.share.timeout", 1.0);
+    is(&outcome, "game.rtx1.count", 0.0);
+    is(&outcome, "game.rtx1.sent", 1.0);
+    is(&outcome, "game.nth_retransmission.2.max", 1820.0);
+    is(&outcome, "game.timeouts", 1.0);
+    is(&outcome, "game.collapses", 1.0);
+    is(&outcome, "game.loss_share", 2.0 / 22.0);
+}
+
+#[test]
+fn unordered_messages_wait_for_nobody() {
+    let mut scenario = twenty("loss list 5");
+    scenario["thin"]["game"]["unordered"] = true.into();
+    let [transport, application] = took(&run(scenario, 1));
+    assert_eq!(transport, waiting_for_message_3(870.0)[0]);
+    assert_eq!(application, transport);
+}
+
+#[test]
+fn tcp_repairs_by_the_third_duplicate_acknowledgement() {
+    let mut scenario = twenty("loss list 5");
+    let game = &mut scenario["thin"]["game"];
+    game["transport"] = "tcp".into();
+    game["profile"] = "tcp-sack".into();
+    let outcome = run(scenario, 1);
+    assert_eq!(took(&outcome), waiting_for_message_3(870.0));
+    is(&outcome, "game.rtx1.share.fast_retransmit", 1.0);
+    is(&outcome, "game.timeouts", 0.0);
+}
+
+#[test]
+fn what_a_dead_path_holds_is_undelivered_and_late() {
+    let mut scenario = twenty("");
+    scenario["network"]["changes"] = json!([{ "at": "2s", "forward": "loss 100%" }]);
+    scenario["drain"] = "10s".into();
+    let outcome = run(scenario, 1);
+    // Messages leave 200 ms after the beginning and every 240 ms from then on.
+    is(&outcome, "game.messages", 20.0);
+    is(&outcome, "game.undelivered", 12.0);
+    is(&outcome, "game.late_share.1s", 12.0 / 20.0);
+    is(&outcome, "game.latency.max", 50.0);
+    is(&outcome, "game.rtx0.count", 8.0);
+    let rows = &outcome.messages;
+    assert!(rows[..8].iter().all(|row| row.application_ms == Some(50.0)));
+    assert!(rows[8..].iter().all(|row| row.application_ms.is_none() && row.transport_ms.is_none()));
+}
+
+/// When the retransmissions of a message leave that is never acknowledged, in seconds.
+fn retransmissions(linear_timeouts: u8) -> Vec<f64> {
+    let outcome = run(
+        json!({
+            "duration": "65s",
+            "drain": "80s",
+            "network": {
+                "forward": "delay 50ms",
+                "changes": [{ "at": "40s", "forward": "loss 100%" }],
+            },
+            "thin": { "game": {
+                "traffic": "every 30s size 100",
+                "profile": "lksctp",
+                "recovery": { "thin": { "linear_timeouts": linear_timeouts } },
+                "receiver": { "ack_delay": "0ms" },
+            } },
+        }),
+        1,
+    );
+    let time = |n| outcome.quantities.get(&format!("game.nth_retransmission.{n}.max"));
+    (1..=10).map_while(time).map(|ms| ms / 1000.0).collect()
+}
+
+#[test]
+fn timeouts_double_or_do_not() {
+    assert_eq!(retransmissions(0), [1.0, 3.0, 7.0, 15.0, 31.0, 63.0]);
+    assert_eq!(retransmissions(6)[..8], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 9.0]);
+}
+
+#[test]
+fn udp_is_counted_and_not_repaired() {
+    let outcome = run(
+        json!({
+            "duration": "10s",
+            "network": { "forward": "delay 50ms loss list 3,4" },
+            "udp": { "probe": { "traffic": "rate 8kbit size 100" } },
+        }),
+        1,
+    );
+    is(&outcome, "probe.packets", 100.0);
+    is(&outcome, "probe.loss_share", 0.02);
+    is(&outcome, "probe.goodput", 98.0 * 800.0 / 10.0);
+    is(&outcome, "probe.delay.mean", 50.0);
+    is(&outcome, "network.forward.loss_share", 0.02);
+}
+
+#[test]
+fn an_edge_is_the_way_of_one_flow_alone() {
+    let flow = |edge: &str| {
+        json!({
+            "traffic": "every 240ms size 100",
+            "receiver": { "ack_delay": "0ms" },
+            "edge": format!("delay {edge}"),
+        })
+    };
+    let outcome = run(
+        json!({
+            "duration": "10s",
+            "network": { "forward": "delay 50ms" },
+            "thin": { "near": flow("1ms"), "far": flow("30ms") },
+        }),
+        1,
+    );
+    is(&outcome, "near.latency.max", 51.0);
+    is(&outcome, "far.latency.max", 80.0);
+    is(&outcome, "far.rtt.max", 160.0);
+}

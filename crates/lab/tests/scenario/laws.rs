@@ -1,0 +1,159 @@
+//! What holds of every run.
+
+use std::collections::BTreeSet;
+
+use rexmit_lab::scenario::{Catalogue, Scenario, execute};
+use serde_json::{Value, json};
+
+use crate::{run, scenario};
+
+/// A stream of ten minutes over a lossy path.
+fn lossy(game: &Value) -> Value {
+    let mut flow = json!({ "traffic": "every 150ms size 100" });
+    let fields = flow.as_object_mut().expect("it is one");
+    fields.extend(game.as_object().expect("it is one").clone());
+    let forward = "delay 50ms 10ms loss 8% duplicate 1%";
+    json!({
+        "duration": "10min",
+        "network": { "forward": forward, "backward": "delay 50ms loss 8%" },
+        "thin": { "game": flow },
+    })
+}
+
+const PROFILES: [&str; 6] =
+    ["rfc9260", "lksctp", "freebsd", "freebsd-efr", "thin", "thin-bundling"];
+const NUMBERS: [&str; 5] = ["rtx0", "rtx1", "rtx2", "rtx3", "rtx4plus"];
+const CAUSES: [&str; 6] = ["timeout", "fast_retransmit", "bundled", "redundant", "early", "probe"];
+
+/// All kinds of flows around a bottleneck.
+fn everything() -> Value {
+    json!({
+        "duration": "60s",
+        "network": { "forward": "delay 45ms rate 2mbit limit 50", "edge": "delay 5ms" },
+        "thin": {
+            "game": {
+                "traffic": "application anarchy-online",
+                "profile": "thin",
+                "late": ["150ms"],
+            },
+            "tanks": { "traffic": "trace bzflag-tcp", "transport": "tcp", "profile": "tcp-thin-rdb" },
+        },
+        "bulk": { "greedy": { "profile": "lksctp", "start": "5s" }, "tcp": { "transport": "tcp" } },
+        "web": { "clients": { "count": 5 } },
+        "udp": { "video": { "traffic": "video 200kbit frame 40ms variation 0.5 on 1s off 1s" } },
+    })
+}
+
+fn names(catalogue: &Catalogue) -> [BTreeSet<&str>; 3] {
+    let lists = [&catalogue.quantities, &catalogue.distributions, &catalogue.series];
+    lists.map(|list| {
+        let names: BTreeSet<_> = list.iter().map(|described| described.name.as_str()).collect();
+        assert_eq!(names.len(), list.len(), "a name stands for one thing");
+        names
+    })
+}
+
+#[test]
+fn every_unit_is_delivered_by_one_of_its_copies() {
+    for (profile, seed) in PROFILES.iter().flat_map(|profile| [(profile, 0), (profile, 1)]) {
+        let outcome = run(lossy(&json!({ "profile": profile })), seed);
+        let value = |name: &str| outcome.quantities[&format!("game.{name}")];
+        let delivered: f64 = NUMBERS.map(|k| value(&format!("{k}.count"))).iter().sum();
+        assert_eq!(value("undelivered"), 0.0);
+        assert_eq!(delivered, value("messages"), "{profile}, seed {seed}");
+        let latencies = outcome.distributions["game.latency"].counts.iter().sum::<u64>();
+        assert_eq!(latencies as f64, value("messages"));
+        let sent: f64 = NUMBERS.map(|k| value(&format!("{k}.sent"))).iter().sum();
+        assert_eq!(sent, value("messages") + value("retransmissions.all"));
+        for k in NUMBERS[1..].iter().filter(|k| value(&format!("{k}.sent")) > 0.0) {
+            let sum = |what: &str| -> f64 {
+                CAUSES.map(|cause| value(&format!("{k}.{what}.{cause}"))).iter().sum()
+            };
+            assert!((sum("share") - 1.0).abs() < 1e-9, "{profile} {k}");
+            let spurious = value(&format!("{k}.spurious_share"));
+            assert!((sum("spurious_share") - spurious).abs() < 1e-9, "{profile} {k}");
+        }
+        assert!((0.06..0.1).contains(&value("loss_share")), "{}", value("loss_share"));
+        assert!(value("transport_latency.mean") < value("latency.mean"));
+    }
+}
+
+#[test]
+fn what_is_measured_is_in_the_catalogue_and_the_other_way_round() {
+    let everything = scenario(everything());
+    let catalogue = everything.catalogue();
+    let outcome = execute(&everything, 1).expect("it runs");
+    let [quantities, distributions, series] = names(&catalogue);
+    let missing = |known: &BTreeSet<&str>, measured: Vec<&String>| -> Vec<String> {
+        assert!(measured.iter().all(|name| known.contains(name.as_str())), "{measured:?}");
+        let is_missing = |name: &&&str| !measured.iter().any(|measured| *measured == **name);
+        known.iter().filter(is_missing).map(|name| (*name).to_owned()).collect()
+    };
+    let missing = [
+        missing(&quantities, outcome.quantities.keys().collect()),
+        missing(&distributions, outcome.distributions.keys().collect()),
+        missing(&series, outcome.series.keys().collect()),
+    ];
+    // What may not happen in a minute is that something is sent so often.
+    let is_rare = |name: &&String| name.contains(".rtx") || name.contains(".nth_retransmission");
+    let unexpected: Vec<_> = missing.iter().flatten().filter(|name| !is_rare(name)).collect();
+    assert!(unexpected.is_empty(), "{unexpected:?}");
+    assert!(outcome.quantities.values().all(|value| value.is_finite()));
+    for distribution in outcome.distributions.values() {
+        assert!(distribution.values.is_sorted_by(|a, b| a < b));
+        assert_eq!(distribution.values.len(), distribution.counts.len());
+    }
+    for series in outcome.series.values() {
+        assert!(series.seconds.is_sorted() && series.seconds.len() == series.values.len());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    for document in [everything(), lossy(&json!({ "profile": "thin", "late": ["1s"] }))] {
+        let bytes = |seed| serde_json::to_string(&run(document.clone(), seed)).expect("JSON");
+        let first = bytes(1);
+        assert!(first == bytes(1));
+        assert!(first != bytes(2));
+    }
+}
+
+#[test]
+fn a_scenario_survives_a_file_word_for_word() {
+    let mut document = everything();
+    document["drain"] = "5min".into();
+    document["bin"] = "0.5s".into();
+    document["rows"] = true.into();
+    document["clock"] = "real".into();
+    let greedy = &mut document["bulk"]["greedy"];
+    greedy["recovery"] = json!({ "rto": { "min": "0.2s" }, "missing_reports": 2 });
+    greedy["mtu"] = "1500b".into();
+    greedy["send_buffer"] = "64kb".into();
+    greedy["receiver"] = json!({ "ack_delay": "0s", "receive_buffer": "32kb", "profile": "thin" });
+    document["network"]["changes"] = json!([{ "at": "1min", "backward": "delay 1s 1ms" }]);
+    let read: Scenario = scenario(document.clone());
+    assert_eq!(serde_json::to_value(&read).expect("JSON"), document);
+    assert_eq!(read.validate(), Ok(()));
+}
+
+#[test]
+fn a_greedy_flow_fills_what_the_others_leave() {
+    let outcome = run(
+        json!({
+            "duration": "2min",
+            "network": { "forward": "delay 50ms rate 1mbit limit 50" },
+            "thin": { "probe": { "traffic": "rate 100kbit size 1000", "profile": "thin" } },
+            "bulk": { "greedy": { "profile": "lksctp" } },
+        }),
+        1,
+    );
+    let value = |name: &str| outcome.quantities[name];
+    assert!((value("probe.goodput") / 100e3 - 1.0).abs() < 0.05, "{}", value("probe.goodput"));
+    let both = value("probe.goodput") + value("greedy.goodput");
+    assert!((0.8e6..1e6).contains(&both), "{both}");
+    assert!(value("network.forward.queue_loss_share") > 0.0);
+    assert_eq!(value("network.forward.loss_share"), value("network.forward.queue_loss_share"));
+    assert!((0.0..0.1).contains(&value("greedy.loss_share")));
+    let bins = &outcome.distributions["greedy.goodput_bins"];
+    assert_eq!(bins.counts.iter().sum::<u64>(), 1200);
+}

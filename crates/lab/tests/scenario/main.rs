@@ -1,0 +1,19 @@
+//! What runs of scenarios measure.
+
+mod exact;
+mod laws;
+mod memory;
+mod refused;
+
+use rexmit_lab::scenario::{RunOutcome, Scenario, execute};
+use serde_json::Value;
+
+/// The scenario of this JSON.
+fn scenario(json: Value) -> Scenario {
+    serde_json::from_value(json).expect("a scenario")
+}
+
+/// What a run of it measures.
+fn run(json: Value, seed: u64) -> RunOutcome {
+    execute(&scenario(json), seed).expect("it runs")
+}

@@ -1,0 +1,103 @@
+//! What cannot be run, and what is said of it.
+
+use rexmit_lab::scenario::{ExecuteError, Scenario, execute};
+use serde_json::{Value, json};
+
+use crate::scenario;
+
+/// A scenario with `value` at `path`, which has dots.
+fn with(path: &str, value: Value) -> Value {
+    let mut document = json!({
+        "duration": "1min",
+        "network": { "forward": "delay 50ms" },
+        "thin": { "game": { "traffic": "every 250ms size 100" } },
+    });
+    let mut place = &mut document;
+    for name in path.split('.') {
+        place = &mut place[name];
+    }
+    *place = value;
+    document
+}
+
+#[test]
+fn what_is_no_scenario_is_refused_as_it_is_read() {
+    let refused = |path: &str, value: Value, expected: &str| {
+        let error = serde_json::from_value::<Scenario>(with(path, value)).unwrap_err().to_string();
+        assert!(error.contains(expected), "{path}: {error}");
+    };
+    refused("thim", json!({}), "unknown field `thim`, expected one of `duration`, `drain`");
+    refused("duration", json!("long"), "`long` does not begin with a number");
+    refused("network.forward", json!("dealy 5ms"), "`dealy` is not understood: expected delay");
+    refused(
+        "thin.game.traffic",
+        json!("trace quake"),
+        "expected bzflag-tcp, crossfire, ssh or vnc",
+    );
+    refused("thin.game.transport", json!("udp"), "unknown variant `udp`, expected `sctp` or `tcp`");
+    refused("thin.game.sack", json!(1), "unknown field `sack`, expected one of `traffic`");
+    let linear = json!({ "thin": { "linear": 6 } });
+    refused("thin.game.recovery", linear, "unknown field `linear`, expected one of `test`");
+    let delay = json!({ "sack_delay": "1s" });
+    refused("thin.game.receiver", delay, "expected one of `profile`, `ack_delay`");
+    refused("bulk.greedy.send_buffer", json!("64"), "`64` needs one of the units b, kb");
+    refused("network.changes", json!([{ "when": "1s" }]), "unknown field `when`, expected one of");
+}
+
+#[test]
+fn everything_that_is_impossible_is_found_at_once() {
+    let thin = "every 250ms size 100";
+    let problems = scenario(json!({
+        "duration": "0s",
+        "bin": "0s",
+        "network": { "forward": "delay 50ms", "changes": [{ "at": "1s" }] },
+        "thin": {
+            "game": {
+                "traffic": thin,
+                "profile": "tcp-sack",
+                "recovery": { "missing_reports": 0 },
+                "start": "1min",
+            },
+            "network": { "traffic": thin, "receiver": { "ack_delay": "1s" } },
+            "two words": { "traffic": thin, "mtu": "100b" },
+        },
+        "bulk": { "game": {} },
+        "web": { "clients": { "mean_bytes": 10.0 } },
+    }))
+    .validate()
+    .unwrap_err();
+    let expected = [
+        ("duration", "nothing can happen in no time"),
+        ("bin", "a bin of no time holds nothing"),
+        ("network.changes.0", "nothing changes: give `forward`, `backward` or both"),
+        ("thin.game.profile", "there is no profile `tcp-sack`: choose rfc9260, lksctp, freebsd"),
+        ("thin.game", "zero missing reports"),
+        ("thin.game.start", "it must lie before the end, 0s"),
+        ("thin.network", "something of this name already"),
+        ("thin.network.receiver", "SACK delay is above 500 ms"),
+        ("thin.two words", "letters, digits, `-` and `_` only"),
+        ("thin.two words", "max_packet_bytes is 80; it must be from 512"),
+        ("bulk.game", "something of this name already"),
+        ("web.clients.mean_bytes", "a mean of 10 is out of reach between 1000 and"),
+    ];
+    for (path, what) in expected {
+        let found = problems.iter().any(|p| p.path == path && p.what.contains(what));
+        assert!(found, "{path}: {what} is not in {problems:#?}");
+    }
+    let is_expected = |path: &str| expected.iter().any(|(expected, _)| *expected == path);
+    assert!(problems.iter().all(|problem| is_expected(&problem.path)), "{problems:#?}");
+}
+
+#[test]
+fn what_is_impossible_does_not_run() {
+    let refused = |path: &str, value: Value, expected: &str| {
+        let error = execute(&scenario(with(path, value)), 1).unwrap_err();
+        assert!(matches!(error, ExecuteError::Scenario(_)));
+        assert!(error.to_string().starts_with(expected), "{error}");
+    };
+    let words = "thin.game.profile: there is no profile `none`: choose rfc9260, lksctp";
+    refused("thin.game.profile", json!("none"), words);
+    refused("thin", json!({}), "thin: there is no flow: name one of");
+    refused("clock", json!("real"), "clock: `real` is not to be had here");
+    assert_eq!(scenario(with("clock", json!("real"))).validate(), Ok(()), "elsewhere it is");
+}
