@@ -147,30 +147,37 @@ impl Cells {
 /// What is wrong in which cells: a mistake of the base is one of all of them, and told once.
 #[derive(Default)]
 struct Wrong {
-    /// In how many cells, and the indices that these have in common.
-    list: BTreeMap<(usize, String), (usize, Vec<Option<usize>>)>,
+    /// By where it is in the text.
+    list: BTreeMap<(usize, String), Affected>,
+}
+
+/// The cells of a mistake.
+struct Affected {
+    cells: usize,
+    /// The index on each axis that all of them have in common.
+    common: Vec<Option<usize>>,
 }
 
 impl Wrong {
     fn add(&mut self, notes: Notes, point: &[usize]) {
         for mistake in notes.into_list() {
-            let whole = || (0, point.iter().copied().map(Some).collect());
-            let (cells, common) = self.list.entry(mistake).or_insert_with(whole);
-            *cells += 1;
-            for (common, index) in common.iter_mut().zip(point) {
+            let first = || Affected { cells: 0, common: point.iter().copied().map(Some).collect() };
+            let affected = self.list.entry(mistake).or_insert_with(first);
+            affected.cells += 1;
+            for (common, index) in affected.common.iter_mut().zip(point) {
                 *common = common.filter(|common| common == index);
             }
         }
     }
 
     fn tell(self, notes: &Notes, axes: &[AxisSpec<'_>], cells: usize) {
-        for ((at, what), (times, common)) in self.list {
-            let said = axes.iter().zip(&common).filter_map(|(spec, common)| {
+        for ((at, what), affected) in self.list {
+            let said = axes.iter().zip(&affected.common).filter_map(|(spec, common)| {
                 let axis = &spec.axis;
                 Some(format!("{} \"{}\"", axis.name, axis.points[(*common)?].label))
             });
             let said: Vec<String> = said.collect();
-            if times == cells || said.is_empty() {
+            if affected.cells == cells || said.is_empty() {
                 notes.add(at, what);
             } else {
                 notes.add(at, format!("{what} (at {})", said.join(", ")));

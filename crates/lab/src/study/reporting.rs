@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use rexmit_core::words::parse_duration;
 
+use super::claim::Claim;
 use super::document::RunDocument;
+use super::figure::Figure;
 use super::file::Study;
 use super::plan::coordinates;
 use super::report::{AxisHead, Cell, StudyHead, StudyReport};
@@ -37,7 +39,7 @@ impl Study {
     fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
         self.figures.iter().for_each(|figure| figure.want(&mut wanted));
-        let terms = self.claims.iter().flat_map(|claim| claim.distributions());
+        let terms = self.claims.iter().flat_map(Claim::distributions);
         wanted.distributions.extend(terms.cloned());
         wanted
     }
@@ -76,8 +78,8 @@ impl Study {
 
     /// What claims and figures are about, but for the costs.
     fn gains(&self) -> Vec<String> {
-        let claims = self.claims.iter().flat_map(|claim| claim.quantities());
-        let figures = self.figures.iter().flat_map(|figure| figure.quantities());
+        let claims = self.claims.iter().flat_map(Claim::quantities);
+        let figures = self.figures.iter().flat_map(Figure::quantities);
         let mut known: BTreeSet<&str> = self.costs.iter().map(String::as_str).collect();
         claims.chain(figures).filter(|name| known.insert(name)).map(str::to_owned).collect()
     }

@@ -40,6 +40,7 @@
 
 mod judge;
 mod read;
+mod trend;
 mod words;
 
 pub(super) use read::read;

@@ -1,8 +1,9 @@
 //! Reads a claim, and refuses what could not be judged.
 
+use super::trend;
 use super::{Claim, Comparison, MAX_COMPARISONS, Relation, Right, words};
 use crate::scenario::Unit;
-use crate::study::axis::{Axis, Choice, axis_index, choice, point_index};
+use crate::study::axis::{Axis, Choice, choice};
 use crate::study::document::Coordinate;
 use crate::study::fields::{Fields, Located, Value, number};
 use crate::study::mistake::Notes;
@@ -10,7 +11,7 @@ use crate::study::names::{self, Sort};
 use crate::study::sweep::{Sweep, Term, place};
 
 /// What `is` may be.
-const KINDS: [(&str, Kind); 11] = [
+pub(super) const KINDS: [(&str, Kind); 11] = [
     ("below", Kind::Below),
     ("above", Kind::Above),
     ("at most", Kind::AtMost),
@@ -25,7 +26,7 @@ const KINDS: [(&str, Kind); 11] = [
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+pub(super) enum Kind {
     Below,
     Above,
     AtMost,
@@ -40,20 +41,28 @@ enum Kind {
 }
 
 /// The left side: names and the points at which they are looked at.
-struct Left {
-    names: Vec<Located<String>>,
+pub(super) struct Left {
+    pub(super) names: Vec<Located<String>>,
+    pub(super) chosen: Choice,
+}
+
+/// The right side, unless it is a number.
+struct Side {
+    /// As many as on the left; `None` if they are the same.
+    names: Option<Vec<Located<String>>>,
     chosen: Choice,
+    at: usize,
 }
 
 /// One comparison before it is known to be of something measured.
-struct Draft {
-    coordinates: Vec<Coordinate>,
-    left: (Located<String>, Vec<usize>),
-    relation: Relation,
-    right: Target,
+pub(super) struct Draft {
+    pub(super) coordinates: Vec<Coordinate>,
+    pub(super) left: (Located<String>, Vec<usize>),
+    pub(super) relation: Relation,
+    pub(super) right: Target,
 }
 
-enum Target {
+pub(super) enum Target {
     Number(f64),
     Measured(Located<String>, Vec<usize>),
 }
@@ -63,9 +72,7 @@ pub(in crate::study) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>
     let mut fields = Fields::of(notes, "a claim", value)?;
     let says = fields.required_text("says");
     let source_value = fields.text("paper").map(|paper| paper.value);
-    if fields.require("quantity").is_none() {
-        return None;
-    }
+    fields.require("quantity")?;
     let names = names::expand(notes, &fields.texts("quantity").unwrap_or_default());
     let left = Left { names, chosen: choice(&mut fields, sweep.axes) };
     let kind = fields.word("is", &KINDS)?.value;
@@ -74,7 +81,7 @@ pub(in crate::study) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>
     fields.finish();
     let (drafts, means) = match kind {
         Kind::Rising | Kind::Falling | Kind::NotRising | Kind::NotFalling | Kind::Level => {
-            trend(&mut fields, kind, &left, sweep)
+            trend::read(&mut fields, kind, &left, sweep)
         }
         _ => comparison(&mut fields, kind, &left, sweep),
     }?;
@@ -87,7 +94,7 @@ pub(in crate::study) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>
 }
 
 /// Whether a claim may stand for so many comparisons; noted if not.
-fn is_bounded(notes: &Notes, comparisons: usize, at: usize) -> bool {
+pub(super) fn is_bounded(notes: &Notes, comparisons: usize, at: usize) -> bool {
     if comparisons > MAX_COMPARISONS {
         notes.add(at, format!("a claim stands for {MAX_COMPARISONS} comparisons at most"));
     }
@@ -95,7 +102,7 @@ fn is_bounded(notes: &Notes, comparisons: usize, at: usize) -> bool {
 }
 
 /// How a claim is put into words once its unit is known.
-type Means = Box<dyn FnOnce(Unit) -> String>;
+pub(super) type Means = Box<dyn FnOnce(Unit) -> String>;
 
 impl Kind {
     /// What a claim of this kind has beside what all have.
@@ -147,7 +154,7 @@ fn comparison(
         }
         let at = inner.at;
         inner.finish();
-        side = Some((names, chosen, at));
+        side = Some(Side { names, chosen, at });
     } else if kind == Kind::Like
         && let Some(value) = than
     {
@@ -155,7 +162,7 @@ fn comparison(
     }
     let relation = relation(fields, kind, times)?;
     let than = than?;
-    if let Some((Some(names), _, at)) = &side
+    if let Some(Side { names: Some(names), at, .. }) = &side
         && names.len() != left.names.len()
     {
         let what = format!("`than` has {} quantities, not {}", names.len(), left.names.len());
@@ -173,13 +180,13 @@ fn comparison(
                 right: Target::Number(number),
             })
         }
-        Some((names, chosen, at)) => against(left, names.as_deref(), chosen, *at, relation, sweep),
+        Some(side) => side.against(left, relation, sweep),
     };
     let fixed = fixed_words(sweep.axes, &left.chosen);
     let names = listed(&left.names);
     let right = match &side {
         None => None,
-        Some((others, chosen, _)) => {
+        Some(Side { names: others, chosen, .. }) => {
             let others = others.as_ref().map_or_else(String::new, |others| listed(others));
             let words = fixed_words(sweep.axes, chosen);
             Some(if others.is_empty() {
@@ -197,44 +204,46 @@ fn comparison(
     Some((drafts, means))
 }
 
-/// Every left side against every point that `than` chooses.
-fn against(
-    left: &Left,
-    names: Option<&[Located<String>]>,
-    chosen: &Choice,
-    at: usize,
-    relation: Relation,
-    sweep: &Sweep<'_>,
-) -> Vec<Draft> {
-    let mut drafts = Vec::new();
-    for (index, name) in left.names.iter().enumerate() {
-        let other = names
-            .map_or_else(|| Located::new(name.value.clone(), at), |names| names[index].clone());
-        for point in sweep.points(&left.chosen) {
-            let here: Choice = point.iter().map(|&index| Some(vec![index])).collect();
-            let there =
-                chosen.iter().zip(here).map(|(chosen, here)| chosen.clone().or(here)).collect();
-            for target in sweep.points(&there) {
-                let mut coordinates = left.coordinates(sweep, name, &point);
-                let several = |axis: usize| chosen[axis].as_ref().is_some_and(|all| all.len() > 1);
-                let told = sweep.told(&target, several).into_iter();
-                coordinates.extend(told.map(|Coordinate { axis, label }| Coordinate {
-                    axis: format!("than {axis}"),
-                    label,
-                }));
-                let left = (name.clone(), point.clone());
-                let right = Target::Measured(other.clone(), target);
-                drafts.push(Draft { coordinates, left, relation, right });
-            }
-            if drafts.len() > MAX_COMPARISONS {
-                return drafts;
+impl Side {
+    /// Every left side against every point that `than` chooses.
+    fn against(&self, left: &Left, relation: Relation, sweep: &Sweep<'_>) -> Vec<Draft> {
+        let mut drafts = Vec::new();
+        for (index, name) in left.names.iter().enumerate() {
+            let same = || Located::new(name.value.clone(), self.at);
+            let other = self.names.as_ref().map_or_else(same, |names| names[index].clone());
+            for point in sweep.points(&left.chosen) {
+                for target in self.targets(&point, sweep) {
+                    let mut coordinates = left.coordinates(sweep, name, &point);
+                    coordinates.extend(self.coordinates(&target, sweep));
+                    let left = (name.clone(), point.clone());
+                    let right = Target::Measured(other.clone(), target);
+                    drafts.push(Draft { coordinates, left, relation, right });
+                }
+                if drafts.len() > MAX_COMPARISONS {
+                    return drafts;
+                }
             }
         }
+        drafts
     }
-    drafts
+
+    /// The points that are compared with `point`: where nothing is chosen, the same.
+    fn targets(&self, point: &[usize], sweep: &Sweep<'_>) -> Vec<Vec<usize>> {
+        let chosen = self.chosen.iter().zip(point);
+        let chosen = chosen.map(|(chosen, &here)| chosen.clone().or(Some(vec![here]))).collect();
+        sweep.points(&chosen)
+    }
+
+    /// What distinguishes a right side from the others of the same left one.
+    fn coordinates(&self, target: &[usize], sweep: &Sweep<'_>) -> Vec<Coordinate> {
+        let several = |axis: usize| self.chosen[axis].as_ref().is_some_and(|all| all.len() > 1);
+        let told = sweep.told(target, several).into_iter();
+        told.map(|Coordinate { axis, label }| Coordinate { axis: format!("than {axis}"), label })
+            .collect()
+    }
 }
 
-fn relation(fields: &mut Fields<'_, '_>, kind: Kind, times: f64) -> Option<Relation> {
+pub(super) fn relation(fields: &mut Fields<'_, '_>, kind: Kind, times: f64) -> Option<Relation> {
     let mut share = |name, is_needed: bool| {
         if is_needed {
             fields.require(name)?;
@@ -269,95 +278,9 @@ fn positive(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<f64> {
     Some(number.value)
 }
 
-/// A claim along an axis.
-fn trend(
-    fields: &mut Fields<'_, '_>,
-    kind: Kind,
-    left: &Left,
-    sweep: &Sweep<'_>,
-) -> Option<(Vec<Draft>, Means)> {
-    let notes = fields.notes();
-    let along = fields.required_text("along");
-    let over = fields.take("over");
-    let level =
-        relation(fields, if kind == Kind::Level { Kind::Within } else { Kind::AtLeast }, 1.0)?;
-    let along = along?;
-    let axis = axis_index(notes, sweep.axes, &along.value, along.at)?;
-    if left.chosen[axis].is_some() {
-        notes.add(along.at, format!("`at` chooses points of `{}`; `over` would", along.value));
-        return None;
-    }
-    let order: Vec<usize> = match over {
-        None => (0..sweep.axes[axis].points.len()).collect(),
-        Some(value) => {
-            let labels = fields.list("over", value, "a list of labels")?;
-            labels.iter().filter_map(|label| point_index(notes, &sweep.axes[axis], label)).collect()
-        }
-    };
-    if order.len() < 2 {
-        notes.add(along.at, format!("`{}` needs two labels at least", along.value));
-        return None;
-    }
-    let tolerance = match level {
-        Relation::AtLeast { tolerance, .. } | Relation::Within { tolerance, .. } => tolerance,
-        _ => 0.0,
-    };
-    let steps = steps(kind, &order, tolerance);
-    // The axis itself is told by the step.
-    let mut fixed = Left { names: left.names.clone(), chosen: left.chosen.clone() };
-    fixed.chosen[axis] = Some(vec![order[0]]);
-    is_bounded(notes, fixed.count(sweep).saturating_mul(steps.len()), fields.at).then_some(())?;
-    let mut drafts = Vec::new();
-    for (from, to, relation) in steps {
-        drafts.extend(fixed.each(sweep, |name, point, mut coordinates| {
-            let at = |index: usize| {
-                let mut point = point.to_vec();
-                point[axis] = index;
-                point
-            };
-            let label = |index: usize| &sweep.axes[axis].points[index].label;
-            let step = format!("{} → {}", label(from), label(to));
-            coordinates.push(Coordinate { axis: along.value.clone(), label: step });
-            let right = Target::Measured(name.clone(), at(from));
-            Draft { coordinates, left: (name.clone(), at(to)), relation, right }
-        }));
-    }
-    let labels: Vec<&str> =
-        order.iter().map(|&index| &*sweep.axes[axis].points[index].label).collect();
-    let is = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
-    let slack = words::tolerance(tolerance);
-    let names = format!("{}{}", listed(&left.names), fixed_words(sweep.axes, &left.chosen));
-    let means = format!("{names} is {is}{slack} along {}: {}", along.value, labels.join(", "));
-    Some((drafts, Box::new(|_| means)))
-}
-
-/// What has to hold between which labels: from, to, and what is claimed of the second.
-fn steps(kind: Kind, order: &[usize], tolerance: f64) -> Vec<(usize, usize, Relation)> {
-    let (times, by) = (1.0, 0.0);
-    let (step, ends) = match kind {
-        Kind::Rising => {
-            (Relation::AtLeast { times, tolerance }, Some(Relation::Above { times, by }))
-        }
-        Kind::Falling => {
-            (Relation::AtMost { times, tolerance }, Some(Relation::Below { times, by }))
-        }
-        Kind::NotRising => (Relation::AtMost { times, tolerance }, None),
-        Kind::NotFalling => (Relation::AtLeast { times, tolerance }, None),
-        _ => {
-            let within = Relation::Within { times, tolerance };
-            return order[1..].iter().map(|&to| (order[0], to, within)).collect();
-        }
-    };
-    let (first, last) = (order[0], order[order.len() - 1]);
-    // With two labels the ends say all that the only step would.
-    let inner = if order.len() == 2 && ends.is_some() { &order[..1] } else { order };
-    let steps = inner.windows(2).map(|pair| (pair[0], pair[1], step));
-    steps.chain(ends.map(|ends| (first, last, ends))).collect()
-}
-
 impl Left {
     /// How many left sides there are.
-    fn count(&self, sweep: &Sweep<'_>) -> usize {
+    pub(super) fn count(&self, sweep: &Sweep<'_>) -> usize {
         let points = |(axis, chosen): (&Axis, &Option<Vec<usize>>)| {
             chosen.as_ref().map_or(axis.points.len(), Vec::len)
         };
@@ -365,7 +288,7 @@ impl Left {
     }
 
     /// A draft for each name at each point.
-    fn each(
+    pub(super) fn each(
         &self,
         sweep: &Sweep<'_>,
         mut draft: impl FnMut(&Located<String>, &[usize], Vec<Coordinate>) -> Draft,
@@ -462,12 +385,12 @@ fn check(
     first.map(|(_, unit)| unit)
 }
 
-fn listed(names: &[Located<String>]) -> String {
+pub(super) fn listed(names: &[Located<String>]) -> String {
     names.iter().map(|name| name.value.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// ` at system "thin"`: the points that are chosen.
-fn fixed_words(axes: &[Axis], chosen: &Choice) -> String {
+pub(super) fn fixed_words(axes: &[Axis], chosen: &Choice) -> String {
     let mut fixed = Vec::new();
     for (axis, chosen) in axes.iter().zip(chosen) {
         for &index in chosen.iter().flatten() {

@@ -158,7 +158,8 @@ fn claims_that_cannot_be_judged_are_refused() {
     for (text, expected) in table {
         let mut expected = expected.to_vec();
         let mut told = told_of("claim", text);
-        (expected.sort_unstable(), told.sort_unstable());
+        expected.sort_unstable();
+        told.sort_unstable();
         assert_eq!(told, expected, "of {text}");
     }
 }

@@ -1,0 +1,96 @@
+//! Claims along an axis: each label against the one before it, or all against the first.
+
+use super::read::{
+    Draft, KINDS, Kind, Left, Means, Target, fixed_words, is_bounded, listed, relation,
+};
+use super::{Relation, words};
+use crate::study::axis::{axis_index, point_index};
+use crate::study::document::Coordinate;
+use crate::study::fields::Fields;
+use crate::study::sweep::Sweep;
+
+/// A claim along an axis.
+pub(super) fn read(
+    fields: &mut Fields<'_, '_>,
+    kind: Kind,
+    left: &Left,
+    sweep: &Sweep<'_>,
+) -> Option<(Vec<Draft>, Means)> {
+    let notes = fields.notes();
+    let along = fields.required_text("along");
+    let over = fields.take("over");
+    let level =
+        relation(fields, if kind == Kind::Level { Kind::Within } else { Kind::AtLeast }, 1.0)?;
+    let along = along?;
+    let axis = axis_index(notes, sweep.axes, &along.value, along.at)?;
+    if left.chosen[axis].is_some() {
+        notes.add(along.at, format!("`at` chooses points of `{}`; `over` would", along.value));
+        return None;
+    }
+    let order: Vec<usize> = match over {
+        None => (0..sweep.axes[axis].points.len()).collect(),
+        Some(value) => {
+            let labels = fields.list("over", value, "a list of labels")?;
+            labels.iter().filter_map(|label| point_index(notes, &sweep.axes[axis], label)).collect()
+        }
+    };
+    if order.len() < 2 {
+        notes.add(along.at, format!("`{}` needs two labels at least", along.value));
+        return None;
+    }
+    let tolerance = match level {
+        Relation::AtLeast { tolerance, .. } | Relation::Within { tolerance, .. } => tolerance,
+        _ => 0.0,
+    };
+    let steps = steps(kind, &order, tolerance);
+    // The axis itself is told by the step.
+    let mut fixed = Left { names: left.names.clone(), chosen: left.chosen.clone() };
+    fixed.chosen[axis] = Some(vec![order[0]]);
+    is_bounded(notes, fixed.count(sweep).saturating_mul(steps.len()), fields.at).then_some(())?;
+    let mut drafts = Vec::new();
+    for (from, to, relation) in steps {
+        drafts.extend(fixed.each(sweep, |name, point, mut coordinates| {
+            let at = |index: usize| {
+                let mut point = point.to_vec();
+                point[axis] = index;
+                point
+            };
+            let label = |index: usize| &sweep.axes[axis].points[index].label;
+            let step = format!("{} → {}", label(from), label(to));
+            coordinates.push(Coordinate { axis: along.value.clone(), label: step });
+            let right = Target::Measured(name.clone(), at(from));
+            Draft { coordinates, left: (name.clone(), at(to)), relation, right }
+        }));
+    }
+    let labels: Vec<&str> =
+        order.iter().map(|&index| &*sweep.axes[axis].points[index].label).collect();
+    let is = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
+    let slack = words::tolerance(tolerance);
+    let names = format!("{}{}", listed(&left.names), fixed_words(sweep.axes, &left.chosen));
+    let means = format!("{names} is {is}{slack} along {}: {}", along.value, labels.join(", "));
+    Some((drafts, Box::new(|_| means)))
+}
+
+/// What has to hold between which labels: from, to, and what is claimed of the second.
+fn steps(kind: Kind, order: &[usize], tolerance: f64) -> Vec<(usize, usize, Relation)> {
+    let (times, by) = (1.0, 0.0);
+    let (step, ends) = match kind {
+        Kind::Rising => {
+            (Relation::AtLeast { times, tolerance }, Some(Relation::Above { times, by }))
+        }
+        Kind::Falling => {
+            (Relation::AtMost { times, tolerance }, Some(Relation::Below { times, by }))
+        }
+        Kind::NotRising => (Relation::AtMost { times, tolerance }, None),
+        Kind::NotFalling => (Relation::AtLeast { times, tolerance }, None),
+        _ => {
+            let within = Relation::Within { times, tolerance };
+            return order[1..].iter().map(|&to| (order[0], to, within)).collect();
+        }
+    };
+    let (first, last) = (order[0], order[order.len() - 1]);
+    // With two labels the ends say all that the only step would.
+    let inner = if order.len() == 2 && ends.is_some() { &order[..1] } else { order };
+    let steps = inner.windows(2).map(|pair| (pair[0], pair[1], step));
+    steps.chain(ends.map(|ends| (first, last, ends))).collect()
+}
