@@ -3,18 +3,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};
 
 use super::*;
-use crate::scenario::{Distribution, NetworkSpec, Scenario};
+use crate::scenario::Distribution;
 use crate::store::Program;
 use crate::study::{Coordinate, DOCUMENT_SCHEMA};
 
 fn document(study: &str, seed: u64) -> RunDocument {
-    let network = NetworkSpec { forward: "delay 50ms".into(), backward: None };
+    let scenario = r#"{"duration": "1h", "network": {"forward": "delay 50ms"}}"#;
     RunDocument {
         schema: DOCUMENT_SCHEMA,
         study: study.into(),
         point: vec![Coordinate { axis: "rtt".into(), label: study.into() }],
         seed,
-        scenario: Scenario { duration: "1h".into(), network, thin: BTreeMap::new() },
+        scenario: serde_json::from_str(scenario).unwrap(),
     }
 }
 
