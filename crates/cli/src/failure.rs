@@ -56,6 +56,11 @@ impl Failure {
         Self { code, message: None }
     }
 
+    /// The exit code.
+    pub(crate) const fn code(&self) -> u8 {
+        self.code
+    }
+
     /// Prints the message and returns the exit code.
     pub(crate) fn tell(&self) -> ExitCode {
         if let Some(message) = &self.message {

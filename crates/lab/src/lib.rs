@@ -20,6 +20,7 @@ pub mod results;
 pub mod runner;
 pub mod scenario;
 pub mod store;
+pub mod studies;
 pub mod study;
 pub mod study_report;
 pub mod table;

@@ -10,6 +10,7 @@ mod networks;
 mod perf;
 mod profiles;
 mod proxy;
+mod study;
 mod trace;
 
 use clap::Subcommand;
@@ -25,6 +26,7 @@ pub(crate) enum Command {
     Perf(perf::Arguments),
     Emulate(Box<emulate::Arguments>),
     Proxy(Box<proxy::Arguments>),
+    Study(study::Arguments),
     Trace(trace::Arguments),
     Profiles(profiles::Arguments),
     Completions(completions::Arguments),
@@ -40,6 +42,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Perf(arguments) => perf::run(arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Proxy(arguments) => proxy::run(&arguments),
+        Command::Study(arguments) => study::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -2,7 +2,7 @@
 
 use crate::process::run;
 
-const SUBCOMMANDS: [&str; 16] = [
+const SUBCOMMANDS: [&str; 23] = [
     "demo",
     "listen",
     "connect",
@@ -14,6 +14,13 @@ const SUBCOMMANDS: [&str; 16] = [
     "perf bulk send",
     "emulate",
     "proxy",
+    "study",
+    "study list",
+    "study show",
+    "study run",
+    "study verify",
+    "study plan",
+    "study exec",
     "trace",
     "trace stats",
     "profiles",

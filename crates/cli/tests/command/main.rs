@@ -6,5 +6,6 @@ mod help;
 mod load;
 mod pcap;
 mod process;
+mod study;
 mod traces;
 mod tun;

@@ -26,7 +26,9 @@ use thiserror::Error;
 
 use crate::runner::FailedRun;
 use crate::store::{EntryError, Program, Store};
+use crate::studies::BUILT_IN;
 use crate::study::{RunDocument, RunKey, StudyReport};
+use crate::study_report::{self, Summary};
 
 /// A study that was run.
 #[derive(Clone, Copy, Debug)]
@@ -121,6 +123,8 @@ impl Results {
             let path = self.folder.join("messages.parquet");
             fs::remove_file(&path).map_err(unwritable(&path))?;
         }
+        let page = study_report::html(run.report).map_err(io::Error::from);
+        self.write_file("report.html", |file| file.write_all(page?.as_bytes()))?;
         self.write_file("report.json", |file| put_json(file, run.report))
     }
 
@@ -129,11 +133,11 @@ impl Results {
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn write_failed<'f>(
+    pub fn write_failed<'d>(
         &self,
-        documents: &[RunDocument],
-        failed: &'f BTreeMap<RunKey, FailedRun>,
-    ) -> Result<Vec<(PathBuf, &'f FailedRun)>, ResultsError> {
+        documents: &'d [RunDocument],
+        failed: &BTreeMap<RunKey, FailedRun>,
+    ) -> Result<Vec<(PathBuf, &'d RunDocument)>, ResultsError> {
         let folder = self.folder.join(FAILED);
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -144,11 +148,13 @@ impl Results {
         let mut written = Vec::new();
         for document in documents {
             let key = document.key();
-            let Some(failure) = failed.get(&key) else { continue };
+            if !failed.contains_key(&key) {
+                continue;
+            }
             fs::create_dir_all(&folder).map_err(unwritable(&folder))?;
             let path = folder.join(format!("{}.json", &key.as_str()[..KEY_DIGITS]));
             write_file(&path, |file| put_json(file, document))?;
-            written.push((path, failure));
+            written.push((path, document));
         }
         Ok(written)
     }
@@ -160,6 +166,36 @@ impl Results {
     ) -> Result<T, ResultsError> {
         write_file(&self.folder.join(name), write)
     }
+}
+
+/// Writes `index.html`, which leads to the report of every study whose results are in `directory`.
+/// Returns where it is.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_index(directory: &Path) -> Result<PathBuf, ResultsError> {
+    let folders = fs::read_dir(directory).map_err(unwritable(directory))?;
+    let mut reports: Vec<StudyReport> =
+        folders.flatten().filter_map(|folder| read_report(&folder.path())).collect();
+    let place = |name: &str| BUILT_IN.iter().position(|study| study.name == name);
+    // The built-in ones in their order, then the others by name.
+    reports.sort_by_cached_key(|report| {
+        let name = report.study.name.clone();
+        (place(&name).unwrap_or(usize::MAX), name)
+    });
+    let summaries: Vec<Summary> = reports.iter().map(Summary::from).collect();
+    let path = directory.join("index.html");
+    let index = study_report::index(&summaries);
+    write_file(&path, |file| file.write_all(index.as_bytes()))?;
+    Ok(path)
+}
+
+/// The report in `folder`; `None` if there is none of a form that we know.
+fn read_report(folder: &Path) -> Option<StudyReport> {
+    let text = fs::read(folder.join("report.json")).ok()?;
+    let report: StudyReport = serde_json::from_slice(&text).ok()?;
+    // The index leads to the folder by the name.
+    (folder.file_name()? == report.study.name.as_str()).then_some(report)
 }
 
 /// Writes a file that appears whole: beside its place first.

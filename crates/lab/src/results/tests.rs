@@ -2,13 +2,12 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 
 use super::*;
-use crate::scenario::{
-    Described, ExecuteError, MessageRow, NetworkSpec, RunOutcome, Scenario, Unit,
-};
-use crate::study::{AxisHead, Coordinate, DOCUMENT_SCHEMA, StudyHead};
+use crate::scenario::{ExecuteError, MessageRow, RunOutcome};
+use crate::study::{Coordinate, DOCUMENT_SCHEMA};
 
 fn document(system: &str, seed: u64) -> RunDocument {
-    let network = NetworkSpec { forward: format!("delay {system}"), backward: None };
+    let delay = format!("delay {}ms", system.len());
+    let scenario = serde_json::json!({"duration": "1h", "network": {"forward": delay}});
     RunDocument {
         schema: DOCUMENT_SCHEMA,
         study: "fig".into(),
@@ -17,36 +16,26 @@ fn document(system: &str, seed: u64) -> RunDocument {
             Coordinate { axis: "seed".into(), label: "an axis of that name".into() },
         ],
         seed,
-        scenario: Scenario { duration: "1h".into(), network, thin: BTreeMap::new() },
+        scenario: serde_json::from_value(scenario).unwrap(),
     }
 }
 
+/// In JSON, so that it may lack what is not needed here.
 fn report() -> StudyReport {
-    let study = StudyHead {
-        name: "fig".into(),
-        title: "A figure".into(),
-        source: String::new(),
-        about: String::new(),
-        version: "1.2.3".into(),
-        setting: Vec::new(),
-        runs: 3,
-        simulated_s: 1.0,
-    };
-    let axis = |name: &str| AxisHead { name: name.into(), labels: Vec::new() };
-    let quantity = |name: &str| Described {
-        name: name.into(),
-        unit: Unit::Milliseconds,
-        about: String::new(),
-    };
-    StudyReport {
-        study,
-        axes: vec![axis("system"), axis("seed")],
-        cells: Vec::new(),
-        quantities: ["game.latency.mean", "game.never", "game.rtx1.mean"].map(quantity).into(),
-        costs: Vec::new(),
-        figures: Vec::new(),
-        claims: Vec::new(),
-    }
+    let quantity =
+        |name: &str| serde_json::json!({"name": name, "unit": "milliseconds", "about": ""});
+    let quantities = ["game.latency.mean", "game.never", "game.rtx1.mean"].map(quantity);
+    serde_json::from_value(serde_json::json!({
+        "study": {
+            "name": "fig", "title": "A figure", "source": "", "about": "", "version": "1.2.3",
+            "setting": [], "runs": 3, "simulated_s": 1.0,
+        },
+        "axes": [{"name": "system", "labels": []}, {"name": "seed", "labels": []}],
+        "cells": [],
+        "quantities": quantities,
+        "costs": [], "figures": [], "claims": [],
+    }))
+    .unwrap()
 }
 
 fn message(number: u64) -> MessageRow {
@@ -197,7 +186,8 @@ fn a_study_without_messages_has_no_table_of_them() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    let expected = ["report.json", "runs.jsonl", "runs.parquet", "study.toml", "version.json"];
+    let expected =
+        ["report.html", "report.json", "runs.jsonl", "runs.parquet", "study.toml", "version.json"];
     assert_eq!(names, expected);
 }
 
@@ -226,8 +216,8 @@ fn failed_runs_leave_their_documents_until_they_succeed() {
     let place = Place::new(0);
     let results = place.results();
     let written = results.write_failed(&place.documents, &place.failed).unwrap();
-    let [(path, failure)] = &written[..] else { panic!("{written:?}") };
-    assert_eq!(failure.why.to_string(), "the run failed: no way");
+    let [(path, document)] = &written[..] else { panic!("{written:?}") };
+    assert_eq!(**document, place.documents[2]);
     let text = fs::read_to_string(path).unwrap();
     assert_eq!(serde_json::from_str::<RunDocument>(&text).unwrap(), place.documents[2]);
     assert!(results.write_failed(&place.documents, &BTreeMap::new()).unwrap().is_empty());
@@ -248,4 +238,27 @@ fn a_lost_result_is_told_and_leaves_no_half_a_table() {
     assert!(said.contains(&format!("the result of run {key} is lost")), "{said}");
     let left = fs::read_dir(results.folder()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(left.into_iter().all(|name| !name.to_string_lossy().contains("parquet")));
+}
+
+#[test]
+fn the_index_leads_to_every_study_with_a_report() {
+    let place = Place::new(0);
+    let fig = place.write();
+    let directory = fig.folder().parent().unwrap();
+    let mut other = Results::new(directory, "another").unwrap();
+    let mut report = place.report.clone();
+    report.study.name = "another".into();
+    let Place { documents, failed, store, .. } = &place;
+    other.write(&StudyRun { text: "", documents, failed, report: &report }, store).unwrap();
+    // What is no study, and what was moved, is left out.
+    Results::new(directory, "empty").unwrap();
+    other.folder = directory.join("moved");
+    fs::create_dir(&other.folder).unwrap();
+    fs::copy(fig.folder().join("report.json"), other.folder.join("report.json")).unwrap();
+    let path = write_index(directory).unwrap();
+    assert_eq!(path, directory.join("index.html"));
+    let page = fs::read_to_string(path).unwrap();
+    let links: Vec<&str> =
+        page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(links, ["another/report.html", "fig/report.html"]);
 }

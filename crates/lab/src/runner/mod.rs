@@ -6,6 +6,7 @@
 
 mod board;
 mod queue;
+mod weight;
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use std::thread::{self, ScopedJoinHandle};
 use self::board::Board;
 pub use self::board::Progress;
 use self::queue::{Job, Queue};
+pub use self::weight::weight;
 use crate::scenario::{ExecuteError, RunOutcome};
 use crate::store::{Found, Store, StoreError};
 use crate::study::{RunDocument, RunKey};

@@ -1,0 +1,68 @@
+//! `rexmit study exec`.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rexmit_lab::scenario::{ExecuteError, execute};
+use rexmit_lab::study::{DOCUMENT_SCHEMA, RunDocument};
+
+use super::super::examples;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::output;
+
+/// Run one document of `rexmit study plan`, and print what it measured as JSON.
+///
+/// Nothing is kept, and nothing that was kept is used: this is for running something elsewhere, and
+/// for looking at a run that failed.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit study plan petlund2009-fig8a | head -1 | rexmit study exec
+  rexmit study exec rexmit-results/petlund2009-fig8a/failed/3f1c7a90b2d4.json"))]
+pub(super) struct Arguments {
+    /// The document; standard input if it is `-` or not given.
+    file: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let file = arguments.file.as_deref().filter(|file| *file != Path::new("-"));
+    let name = file.map_or_else(|| "standard input".into(), |file| file.display().to_string());
+    let text = read(file)
+        .map_err(|error| Failure::new(Kind::File, format!("{name} cannot be read: {error}")))?;
+    let document = parse(&text).map_err(|what| {
+        let hint = "expected one line of what `rexmit study plan` prints";
+        Failure::new(Kind::File, format!("{name}: {what}; {hint}"))
+    })?;
+    if let Err(problems) = document.scenario.validate() {
+        let lines: Vec<String> =
+            problems.iter().map(|problem| format!("{name}: scenario.{problem}")).collect();
+        return Err(Failure::new(Kind::File, lines.join("\n")));
+    }
+    let outcome = execute(&document.scenario, document.seed).map_err(|error| match error {
+        ExecuteError::Scenario(problem) => {
+            Failure::new(Kind::File, format!("{name}: scenario.{problem}"))
+        }
+        ExecuteError::Failed(_) => Failure::new(Kind::Failed, error),
+    })?;
+    output::json_line(&outcome)
+}
+
+fn read(file: Option<&Path>) -> io::Result<String> {
+    match file {
+        Some(file) => fs::read_to_string(file),
+        None => {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text)?;
+            Ok(text)
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<RunDocument, String> {
+    let document: RunDocument = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    match document.schema {
+        DOCUMENT_SCHEMA => Ok(document),
+        other => Err(format!("it is of form {other}, and this rexmit knows {DOCUMENT_SCHEMA}")),
+    }
+}

@@ -1,0 +1,34 @@
+//! Being interrupted: what is under way is lost, and nothing else.
+
+use std::io;
+use std::process;
+use std::sync::mpsc;
+use std::thread;
+
+use super::bar::Bar;
+use crate::failure::{Failure, Kind};
+use crate::signals::{Signals, block_on};
+
+/// Ends the process at SIGINT or SIGTERM, with a word on how to go on. A run may take minutes, so
+/// nobody is made to wait for those that are under way.
+pub(super) fn watch(bar: &Bar) -> io::Result<()> {
+    let bar = bar.clone();
+    let (ready, is_ready) = mpsc::channel();
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        let end = block_on(async {
+            let signals = Signals::new();
+            // Nobody is left to hear it only if the process ends.
+            let _ = ready.send(());
+            signals?.stop().await;
+            bar.clear();
+            let message = "interrupted: what was run is kept; say the same again to go on";
+            Err::<(), _>(Failure::new(Kind::Interrupted, message))
+        });
+        if let Err(failure) = end {
+            failure.tell();
+            process::exit(failure.code().into());
+        }
+    })?;
+    let _ = is_ready.recv();
+    Ok(())
+}

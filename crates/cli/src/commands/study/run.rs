@@ -1,0 +1,72 @@
+//! `rexmit study run`.
+
+use clap::Args;
+use rexmit_lab::study::VerdictKind;
+
+use super::super::examples;
+use super::select::{Seeds, Selection};
+use super::telling::{Told, counts, failures};
+use super::work::{self, Done, Options, StudyDone};
+use crate::failure::Outcome;
+use crate::output::{self, Format};
+
+/// Run studies and write their reports.
+///
+/// Each study gets a directory: the report with the figures and the verdicts (report.html), the same
+/// for programs (report.json), a table of all runs (runs.parquet), of all messages if the study
+/// keeps them (messages.parquet), and the exact inputs (study.toml, runs.jsonl, version.json).
+/// index.html leads to all of them.
+///
+/// What was run before by this very program is not run again: interrupt it at any time, and say the
+/// same again to go on. A run that fails is told at the end, with the document to run it alone; the
+/// others go on. That a claim does not hold is a result, not a failure.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit study run petlund2009-fig8a
+  rexmit study run petlund2009-fig8a --seeds 2 --out quick
+  rexmit study run rr-sctp --all
+  rexmit study run ./my-study.toml --jobs 1
+  rexmit study run --all --json | jq '.studies[] | {name, claims: [.claims[].verdict]}'"))]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    seeds: Seeds,
+    #[command(flatten)]
+    options: Options,
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let Arguments { selection, seeds, options, format } = arguments;
+    let mut chosen = selection.named()?;
+    seeds.apply(&mut chosen);
+    let done = work::run(&chosen, options, format.json)?;
+    match format.json {
+        true => output::json_line(&Told::new(&done))?,
+        false => output::print(&text(&done))?,
+    }
+    failures(&done)
+}
+
+fn text(done: &Done) -> String {
+    let mut text: String = done.studies.iter().map(study).collect();
+    text += &format!("{}; all reports: {}\n", counts(done), done.index.display());
+    text
+}
+
+/// A study, its claims, and where its report is.
+fn study(done: &StudyDone) -> String {
+    let StudyDone { report, folder, .. } = done;
+    let mut text = format!("{}: {}\n", report.study.name, report.study.title);
+    for claim in &report.claims {
+        text += &format!("  {:13}  {}\n", claim.verdict.words(), claim.says);
+    }
+    let of = |kind| report.claims.iter().filter(|claim| claim.verdict == kind).count();
+    if !report.claims.is_empty() {
+        let (hold, all) = (of(VerdictKind::Holds), report.claims.len());
+        text += &format!("  {hold} of {all} claims hold\n");
+    }
+    text + &format!("  {}\n\n", folder.join("report.html").display())
+}

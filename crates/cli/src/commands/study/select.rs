@@ -1,0 +1,219 @@
+//! Which studies are meant.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use glob::Pattern;
+use rexmit_lab::studies::{BUILT_IN, BuiltIn};
+use rexmit_lab::study::{MAX_SEEDS, Study, StudyError};
+
+use crate::failure::{Failure, Kind};
+
+/// Studies by name.
+#[derive(Debug, Args)]
+pub(super) struct Selection {
+    /// A study; what the names of several begin with, as `petlund2009`, or a pattern of them, as
+    /// `*fig1?`; a file that ends in `.toml`, or a directory of such files.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Every study that comes with rexmit; or, of several that begin with NAME, all, even if one is
+    /// called just NAME.
+    #[arg(long)]
+    all: bool,
+}
+
+/// How often each point of a study is run.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct Seeds {
+    /// Run each point with the seeds 1 to N instead of those that the study says.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS as u64))]
+    seeds: Option<u64>,
+}
+
+/// A study that was meant.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub(super) study: Study,
+    /// Its file, word for word.
+    pub(super) text: String,
+    /// Where that is; `None` if it comes with rexmit.
+    pub(super) path: Option<PathBuf>,
+}
+
+/// Where a study is, before it is read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Source {
+    BuiltIn(BuiltIn),
+    File(PathBuf),
+}
+
+impl Selection {
+    /// The studies; somebody must have named one or said `--all`.
+    pub(super) fn named(&self) -> Result<Vec<Chosen>, Failure> {
+        if self.names.is_empty() && !self.all {
+            let message = "which study? Name one, or say --all; `rexmit study list` tells them";
+            return Err(Failure::new(Kind::Usage, message));
+        }
+        self.or_all()
+    }
+
+    /// The studies in the order in which they were named, each once; all built-in ones if none was.
+    /// What is wrong with any is told before something runs.
+    pub(super) fn or_all(&self) -> Result<Vec<Chosen>, Failure> {
+        let (chosen, wrong) = self.readable()?;
+        wrong.map_or(Ok(()), Err)?;
+        unlike(&chosen)?;
+        Ok(chosen)
+    }
+
+    /// Those that can be read, and what is wrong with the others.
+    pub(super) fn readable(&self) -> Result<(Vec<Chosen>, Option<Failure>), Failure> {
+        let (mut chosen, mut wrong) = (Vec::new(), Vec::new());
+        for source in self.sources()? {
+            match read(source) {
+                Ok(study) => chosen.push(study),
+                Err(error) => wrong.push(error.to_string()),
+            }
+        }
+        let failure = || Failure::new(Kind::File, wrong.join("\n"));
+        Ok((chosen, (!wrong.is_empty()).then(failure)))
+    }
+
+    fn sources(&self) -> Result<Vec<Source>, Failure> {
+        if self.names.is_empty() {
+            return Ok(BUILT_IN.iter().copied().map(Source::BuiltIn).collect());
+        }
+        let mut sources = Vec::new();
+        for name in &self.names {
+            for source in meant(name, self.all)? {
+                if !sources.contains(&source) {
+                    sources.push(source);
+                }
+            }
+        }
+        Ok(sources)
+    }
+}
+
+impl Seeds {
+    pub(super) fn apply(self, chosen: &mut [Chosen]) {
+        if let Some(seeds) = self.seeds {
+            chosen.iter_mut().for_each(|chosen| chosen.study.seeds = (1..=seeds).collect());
+        }
+    }
+}
+
+/// What `name` stands for: at least one.
+fn meant(name: &str, all_of_it: bool) -> Result<Vec<Source>, Failure> {
+    let path = Path::new(name);
+    if path.is_dir() {
+        return in_folder(path);
+    }
+    if name.contains('/') || path.extension().is_some_and(|extension| extension == "toml") {
+        return Ok(vec![Source::File(path.to_owned())]);
+    }
+    let found = built_in(BUILT_IN, name, all_of_it)?;
+    if found.is_empty() {
+        return Err(unknown(name));
+    }
+    Ok(found.into_iter().map(Source::BuiltIn).collect())
+}
+
+/// The one of that name, else those that match the pattern, or whose names begin so.
+fn built_in(known: &[BuiltIn], name: &str, all_of_it: bool) -> Result<Vec<BuiltIn>, Failure> {
+    if let Some(exact) = known.iter().find(|study| study.name == name && !all_of_it) {
+        return Ok(vec![*exact]);
+    }
+    let pattern = Pattern::new(name)
+        .map_err(|error| Failure::new(Kind::Usage, format!("`{name}` is no pattern: {error}")))?;
+    let matches = |study: &&BuiltIn| study.name.starts_with(name) || pattern.matches(study.name);
+    Ok(known.iter().filter(matches).copied().collect())
+}
+
+fn unknown(name: &str) -> Failure {
+    let names: Vec<_> = BUILT_IN.iter().map(|study| study.name).collect();
+    let known = match names.is_empty() {
+        true => "none comes with this rexmit".into(),
+        false => format!("there are {}", names.join(", ")),
+    };
+    let message = format!("there is no study `{name}`: {known}; for a file say `./{name}.toml`");
+    Failure::new(Kind::Usage, message)
+}
+
+fn in_folder(folder: &Path) -> Result<Vec<Source>, Failure> {
+    let unreadable =
+        |error| Failure::new(Kind::File, format!("{} cannot be read: {error}", folder.display()));
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        paths.push(entry.map_err(unreadable)?.path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    if paths.is_empty() {
+        let message = format!("there is no study in {}: no file ends in .toml", folder.display());
+        return Err(Failure::new(Kind::File, message));
+    }
+    Ok(paths.into_iter().map(Source::File).collect())
+}
+
+/// Refuses studies of the same name: their results would go to the same place.
+fn unlike(chosen: &[Chosen]) -> Result<(), Failure> {
+    for (index, study) in chosen.iter().enumerate() {
+        let same = |other: &&Chosen| other.study.name == study.study.name;
+        if let Some(other) = chosen[..index].iter().find(same) {
+            let (name, first, second) = (&study.study.name, other.place(), study.place());
+            let message = format!(
+                "two studies are called `{name}`: {first} and {second}; rename a file or choose one"
+            );
+            return Err(Failure::new(Kind::Usage, message));
+        }
+    }
+    Ok(())
+}
+
+fn read(source: Source) -> Result<Chosen, StudyError> {
+    match source {
+        Source::BuiltIn(BuiltIn { name, text }) => {
+            Ok(Chosen { study: Study::parse(name, text)?, text: text.into(), path: None })
+        }
+        Source::File(path) => {
+            let study = Study::load(&path)?;
+            let text = fs::read_to_string(&path).map_err(|error| StudyError::Unreadable {
+                file: path.display().to_string(),
+                error,
+            })?;
+            Ok(Chosen { study, text, path: Some(path) })
+        }
+    }
+}
+
+impl Chosen {
+    /// Where it is, in words.
+    fn place(&self) -> String {
+        self.path.as_ref().map_or_else(|| "built in".into(), |path| path.display().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_for_itself_or_for_all_that_begin_so() {
+        let names = ["petlund2009-fig1", "petlund2009-fig10", "petlund2009-fig8a", "rr-sctp-fig5"];
+        let known = names.map(|name| BuiltIn { name, text: "" });
+        let found = |name: &str, all: bool| -> Vec<&str> {
+            let found = built_in(&known, name, all).unwrap();
+            found.iter().map(|study| study.name).collect()
+        };
+        assert_eq!(found("petlund2009-fig1", false), names[..1]);
+        assert_eq!(found("petlund2009-fig1", true), names[..2]);
+        assert_eq!(found("petlund2009", false), names[..3]);
+        assert_eq!(found("rr-sctp", true), names[3..]);
+        assert_eq!(found("*fig?", false), [names[0], names[3]]);
+        assert_eq!(found("*fig[18]*", false), names[..3]);
+        assert!(found("fig", false).is_empty());
+        assert!(built_in(&known, "a[", false).is_err());
+    }
+}

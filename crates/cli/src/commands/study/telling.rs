@@ -1,0 +1,120 @@
+//! What came of studies, in words and as JSON.
+
+use rexmit_lab::study::{RunDocument, Verdict};
+use serde::Serialize;
+
+use super::work::{Done, FailedDone, StudyDone};
+use crate::failure::{Failure, Kind, Outcome};
+
+/// Failed runs that are named; a study of which more fail has something wrong with it that a few
+/// tell as well.
+const NAMED_FAILURES: usize = 10;
+
+/// What came of studies, for programs.
+#[derive(Serialize)]
+pub(super) struct Told<'a> {
+    studies: Vec<StudyTold<'a>>,
+    /// Different runs of all studies.
+    runs: usize,
+    /// Those whose results were there before.
+    found: usize,
+    /// Those that came to no result.
+    failed: usize,
+    index: String,
+}
+
+#[derive(Serialize)]
+struct StudyTold<'a> {
+    name: &'a str,
+    title: &'a str,
+    /// Where its results are.
+    folder: String,
+    report: String,
+    claims: &'a [Verdict],
+    failed: Vec<FailedTold<'a>>,
+}
+
+#[derive(Serialize)]
+struct FailedTold<'a> {
+    document: String,
+    why: &'a str,
+}
+
+impl<'a> Told<'a> {
+    pub(super) fn new(done: &'a Done) -> Self {
+        Self {
+            studies: done.studies.iter().map(StudyTold::new).collect(),
+            runs: done.finished.runs,
+            found: done.finished.found,
+            failed: done.finished.failed.len(),
+            index: done.index.display().to_string(),
+        }
+    }
+}
+
+impl<'a> StudyTold<'a> {
+    fn new(done: &'a StudyDone) -> Self {
+        let failed = |failed: &'a FailedDone| FailedTold {
+            document: failed.path.display().to_string(),
+            why: &failed.why,
+        };
+        Self {
+            name: &done.report.study.name,
+            title: &done.report.study.title,
+            folder: done.folder.display().to_string(),
+            report: done.folder.join("report.html").display().to_string(),
+            claims: &done.report.claims,
+            failed: done.failed.iter().map(failed).collect(),
+        }
+    }
+}
+
+/// `300 runs, 120 of them found in the cache, 2 failed`.
+pub(super) fn counts(done: &Done) -> String {
+    let finished = &done.finished;
+    let mut words = match finished.runs {
+        1 => "1 run".to_owned(),
+        runs => format!("{runs} runs"),
+    };
+    for (count, what) in [
+        (finished.found, "found in the cache"),
+        (finished.damaged, "damaged in the cache and run again"),
+        (finished.failed.len(), "failed"),
+    ] {
+        if count > 0 {
+            words += &format!(", {count} {what}");
+        }
+    }
+    words
+}
+
+/// A failure if any run failed: which, why, and how to run it alone.
+pub(super) fn failures(done: &Done) -> Outcome {
+    let failed: Vec<&FailedDone> = done.studies.iter().flat_map(|study| &study.failed).collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let mut message =
+        format!("{} of {} runs failed; the others are kept", failed.len(), done.finished.runs);
+    for FailedDone { document, path, why } in failed.iter().take(NAMED_FAILURES) {
+        let path = path.display();
+        let place = place(document);
+        message += &format!("\n{place}: {why}\n  alone: rexmit study exec {path}");
+    }
+    if failed.len() > NAMED_FAILURES {
+        let more = failed.len() - NAMED_FAILURES;
+        message += &format!("\nand {more} more, in the folders `failed` of their studies");
+    }
+    Err(Failure::new(Kind::Failed, message))
+}
+
+/// `petlund2009-fig8a at system "thin", seed 3`.
+fn place(document: &RunDocument) -> String {
+    let mut words: Vec<String> = document
+        .point
+        .iter()
+        .map(|coordinate| format!("{} \"{}\"", coordinate.axis, coordinate.label))
+        .collect();
+    words.push(format!("seed {}", document.seed));
+    format!("{} at {}", document.study, words.join(", "))
+}

@@ -1,0 +1,55 @@
+//! `rexmit study verify`.
+
+use clap::Args;
+use rexmit_lab::study::verdict_table;
+
+use super::super::examples;
+use super::select::{Seeds, Selection};
+use super::telling::{Told, counts, failures};
+use super::work::{self, Done, Options};
+use crate::failure::Outcome;
+use crate::output::{self, Format};
+
+/// Tell which claims of studies hold: run what is missing, and print the verdicts.
+///
+/// Without a NAME all studies that come with rexmit. A claim holds if the 95 % confidence interval
+/// says so, wherever it is made; it is undecided if the interval allows either. The exit code is 0
+/// whatever the verdicts are.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit study verify
+  rexmit study verify petlund2009-fig8a
+  rexmit study verify rr-sctp --json | jq '.studies[].claims[] | {says, verdict}'"))]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    seeds: Seeds,
+    #[command(flatten)]
+    options: Options,
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let Arguments { selection, seeds, options, format } = arguments;
+    let mut chosen = selection.or_all()?;
+    seeds.apply(&mut chosen);
+    let done = work::run(&chosen, options, format.json)?;
+    match format.json {
+        true => output::json_line(&Told::new(&done))?,
+        false => output::print(&text(&done))?,
+    }
+    failures(&done)
+}
+
+fn text(done: &Done) -> String {
+    let reports = || done.studies.iter().map(|study| &study.report);
+    let table = verdict_table(reports(), width());
+    format!("{table}{}; all reports: {}\n", counts(done), done.index.display())
+}
+
+/// Columns of the terminal, if there is one.
+fn width() -> Option<u16> {
+    rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col)
+}

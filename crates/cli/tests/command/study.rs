@@ -1,0 +1,311 @@
+//! Studies: what is run, what is kept, and what is told of it.
+
+use std::path::{Path, PathBuf};
+
+use crate::process::{Ended, Rexmit, run, scratch};
+
+/// Two systems with four seeds, ten minutes of virtual time each.
+const STUDY: &str = r#"title = "A small study"
+source = "Nobody 2020, Fig. 1"
+seeds = 4
+costs = ["game.spurious_share"]
+
+[scenario]
+duration = "10min"
+rows = true
+[scenario.network]
+forward = "delay 50ms loss 5%"
+[scenario.thin.game]
+traffic = "every 250ms size 100"
+profile = "lksctp"
+
+[[axis]]
+name = "system"
+[[axis.point]]
+label = "lksctp"
+[[axis.point]]
+label = "thin"
+set.thin.game.profile = "thin"
+
+[[claim]]
+says = "A thin stream waits less"
+quantity = "game.latency.mean"
+at = { system = "thin" }
+is = "below"
+than = { quantity = "game.latency.mean", at = { system = "lksctp" } }
+paper = "half"
+
+[[claim]]
+says = "A thin stream waits more"
+quantity = "game.latency.mean"
+at = { system = "thin" }
+is = "above"
+than = { quantity = "game.latency.mean", at = { system = "lksctp" } }
+"#;
+
+/// A folder of a test's own, with the study in it, empty but for that.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str, study: &str) -> Self {
+        let folder = scratch(&format!("study-{name}"));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("small.toml"), study).unwrap();
+        Self(folder)
+    }
+
+    fn study(&self) -> String {
+        self.0.join("small.toml").display().to_string()
+    }
+
+    /// `rexmit study VERB small.toml`, with places of its own.
+    fn arguments(&self, verb: &str) -> String {
+        let folder = self.0.display();
+        format!("study {verb} {} --cache {folder}/cache --out {folder}/out", self.study())
+    }
+
+    fn run(&self, verb: &str, more: &str) -> Ended {
+        run(&format!("{} {more}", self.arguments(verb)))
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.0.join("out").join(name)
+    }
+
+    /// Results of runs that are in the cache.
+    fn results(&self) -> usize {
+        count(&self.0.join("cache"), &|path| path.to_string_lossy().ends_with(".json.gz"))
+    }
+}
+
+fn count(folder: &Path, is_counted: &dyn Fn(&Path) -> bool) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let of = |path: PathBuf| match path.is_dir() {
+        true => count(&path, is_counted),
+        false => usize::from(is_counted(&path)),
+    };
+    entries.map(|entry| of(entry.unwrap().path())).sum()
+}
+
+#[test]
+fn a_study_is_run_judged_and_written() {
+    let place = Place::new("run", STUDY);
+    let told = place.run("run", "").text();
+    assert!(told.contains("small: A small study\n  holds          A thin stream waits less"));
+    assert!(told.contains("  does not hold  A thin stream waits more\n  1 of 2 claims hold\n"));
+    assert!(told.contains("8 runs; all reports: "), "{told}");
+    for name in ["study.toml", "version.json", "report.json"] {
+        assert!(place.out(&format!("small/{name}")).exists(), "{name}");
+    }
+    assert_eq!(std::fs::read_to_string(place.out("small/study.toml")).unwrap(), STUDY);
+    let report = std::fs::read_to_string(place.out("small/report.html")).unwrap();
+    assert!(report.contains("<title>") && report.contains("A small study"));
+    let index = std::fs::read_to_string(place.out("index.html")).unwrap();
+    assert!(index.contains("href=\"small/report.html\""));
+    for table in ["small/runs.parquet", "small/messages.parquet"] {
+        let bytes = std::fs::read(place.out(table)).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{table}");
+    }
+    // Every run of the plan is in the directory, and nothing is run again.
+    let plan = run(&format!("study plan {}", place.study())).text();
+    assert_eq!(std::fs::read_to_string(place.out("small/runs.jsonl")).unwrap(), plan);
+    let again = place.run("run", "--json").json();
+    assert_eq!((&again["runs"], &again["found"]), (&8.into(), &8.into()), "{again}");
+    assert_eq!(again["studies"][0]["claims"][0]["verdict"], "holds");
+}
+
+#[test]
+fn the_same_study_gives_the_same_bytes_whatever_the_number_of_jobs() {
+    let one = Place::new("one-job", STUDY);
+    let three = Place::new("three-jobs", STUDY);
+    one.run("run", "--jobs 1").text();
+    three.run("run", "--jobs 3").text();
+    for name in ["report.json", "report.html", "runs.parquet", "messages.parquet", "version.json"] {
+        let read = |place: &Place| std::fs::read(place.out(&format!("small/{name}"))).unwrap();
+        assert!(read(&one) == read(&three), "{name}");
+    }
+}
+
+#[test]
+fn verdicts_are_a_table_and_no_failure() {
+    let place = Place::new("verify", STUDY);
+    let ended = place.run("verify", "");
+    let told = ended.text();
+    assert!(told.contains("small: A small study (Nobody 2020, Fig. 1)\n"), "{told}");
+    assert!(told.contains("2 claims: 1 hold, 1 do not, 0 undecided\n"), "{told}");
+    let json = place.run("verify", "--json").json();
+    let verdicts: Vec<_> =
+        json["studies"][0]["claims"].as_array().unwrap().iter().map(|c| &c["verdict"]).collect();
+    assert_eq!(verdicts, ["holds", "does_not_hold"]);
+}
+
+#[test]
+fn seeds_can_be_fewer_or_more() {
+    let place = Place::new("seeds", STUDY);
+    assert_eq!(place.run("run", "--seeds 1 --json").json()["runs"], 2);
+    let more = place.run("run", "--seeds 6 --json").json();
+    assert_eq!((&more["runs"], &more["found"]), (&12.into(), &2.into()));
+    run(&format!("study run {} --seeds 0", place.study())).assert_failed(2, "0 is not in 1..=");
+}
+
+#[test]
+fn a_document_is_run_alone_as_in_its_study() {
+    let place = Place::new("exec", STUDY);
+    let plan = run(&format!("study plan {}", place.study())).text();
+    let document = plan.lines().next().unwrap();
+    let exec = |arguments: &str| {
+        Rexmit::start(arguments.split_whitespace(), document.as_bytes().to_vec()).end().json()
+    };
+    let alone = exec("study exec");
+    assert_eq!(exec("study exec -"), alone);
+    let file = place.0.join("document.json");
+    std::fs::write(&file, document).unwrap();
+    assert_eq!(run(&format!("study exec {}", file.display())).json(), alone);
+    place.run("run", "--seeds 1").text();
+    let report = std::fs::read_to_string(place.out("small/report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let name = "game.latency.mean";
+    assert!(alone["quantities"][name].as_f64().unwrap() > 50.0);
+    assert_eq!(report["cells"][0]["quantities"][name]["mean"], alone["quantities"][name]);
+}
+
+#[test]
+fn documents_that_cannot_be_run_are_refused() {
+    let exec =
+        |document: &str| Rexmit::start(["study", "exec"], document.as_bytes().to_vec()).end();
+    exec("").assert_failed(5, "standard input: EOF while parsing a value");
+    exec("{\"schema\": 1}")
+        .assert_failed(5, "expected one line of what `rexmit study plan` prints");
+    let place = Place::new("refused", STUDY);
+    let plan = run(&format!("study plan {}", place.study())).text();
+    let document = plan.lines().next().unwrap();
+    exec(&document.replace("\"schema\":1", "\"schema\":9")).assert_failed(5, "it is of form 9");
+    exec(&document.replace("\"lksctp\"}", "\"fast\"}")).assert_failed(5, "fast");
+    run("study exec no/such/file").assert_failed(5, "no/such/file cannot be read: No such file");
+}
+
+/// Killed when two results are there, a study goes on with the others.
+#[test]
+fn a_killed_study_goes_on_where_it_was() {
+    let place = Place::new("killed", &STUDY.replace("seeds = 4", "seeds = 12"));
+    let arguments = place.arguments("run");
+    let process = Rexmit::start_idle(arguments.split_whitespace().chain(["--jobs", "1"]));
+    wait_until(|| place.results() >= 2);
+    process.signal("KILL");
+    process.end();
+    let kept = place.results();
+    let told = place.run("run", "--json").json();
+    // It may have been at the next one, or past the last.
+    assert!(kept >= 2, "{kept}");
+    assert_eq!((&told["runs"], &told["found"]), (&24.into(), &kept.into()));
+    assert_eq!(told["studies"][0]["claims"][0]["verdict"], "holds");
+    assert_eq!(place.results(), 24);
+}
+
+#[test]
+fn an_interrupted_study_says_how_to_go_on() {
+    let place = Place::new("interrupted", &STUDY.replace("seeds = 4", "seeds = 500"));
+    let arguments = place.arguments("run");
+    let process = Rexmit::start_idle(arguments.split_whitespace().chain(["--jobs", "1"]));
+    wait_until(|| place.results() >= 1);
+    process.signal("INT");
+    process.end().assert_failed(130, "interrupted: what was run is kept; say the same again");
+}
+
+#[test]
+fn two_at_the_same_time_do_not_disturb_each_other() {
+    let place = Place::new("two", STUDY);
+    let start = || Rexmit::start(place.arguments("run").split_whitespace(), Vec::new());
+    let (first, second) = (start(), start());
+    for process in [first, second] {
+        assert!(process.end().text().contains("  1 of 2 claims hold\n"));
+    }
+    assert_eq!(place.results(), 8);
+    assert_eq!(count(&place.0, &|path| path.extension().is_some_and(|e| e == "part")), 0);
+}
+
+/// Runs on real sockets are not to be had in studies: they fail when their turn comes.
+#[test]
+fn runs_that_fail_are_told_with_the_way_to_run_them_alone() {
+    let failing = "label = \"thin\"\nset.clock = \"real\"";
+    let place = Place::new("failing", &STUDY.replace("label = \"thin\"", failing));
+    let ended = place.run("run", "--seeds 1 --json");
+    ended.assert_failed(1, "1 of 2 runs failed; the others are kept");
+    ended.assert_failed(1, "small at system \"thin\", seed 1: clock: ");
+    let told: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((&told["runs"], &told["failed"]), (&2.into(), &1.into()));
+    assert_eq!(told["studies"][0]["claims"][0]["verdict"], "undecided");
+    let document = told["studies"][0]["failed"][0]["document"].as_str().unwrap();
+    let replay = format!("study exec {document}");
+    assert!(ended.stderr.contains(&format!("alone: rexmit {replay}\n")), "{ended:?}");
+    run(&replay).assert_failed(5, "scenario.clock: ");
+    // The other one is not run again.
+    assert!(place.run("run", "--seeds 1").stderr.contains("1 of 2 runs failed"));
+    assert_eq!(place.results(), 1);
+}
+
+#[test]
+fn studies_are_listed_and_shown() {
+    let place = Place::new("shown", STUDY);
+    let folder = place.0.display();
+    let line = "small       8 runs  Nobody 2020, Fig. 1  A small study\n";
+    assert_eq!(run(&format!("study list {folder}")).text(), line);
+    let listed = run("study list --json").json();
+    let named = |name: &str| listed.as_array().unwrap().iter().any(|study| study["name"] == name);
+    assert!(named("petlund2009-fig8a") && named("petlund2008-fairness"), "{listed}");
+    // One that is wrong hides none of the others.
+    std::fs::write(place.0.join("wrong.toml"), "title = 7\n").unwrap();
+    let ended = run(&format!("study list {folder}"));
+    ended.assert_failed(5, "wrong.toml:1:9: ");
+    assert_eq!(String::from_utf8(ended.stdout).unwrap(), line);
+    let shown = format!("study show {} --cache {folder}/cache", place.study());
+    let text = run(&shown).text();
+    for part in [
+        "small: A small study\nNobody 2020, Fig. 1\n",
+        "  thin.game.profile = lksctp\n",
+        "  system: lksctp | thin\n",
+        "  2 points with 4 seeds each: 8 runs, 1.3 h of simulated time\n",
+        "  A thin stream waits less\n    ",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    place.run("run", "--seeds 1").text();
+    assert!(run(&shown).text().contains("simulated time; 2 of them are in the cache\n"));
+    assert_eq!(run(&format!("{shown} --json")).json()[0]["found"], 2);
+}
+
+#[test]
+fn what_cannot_be_run_is_told_before_anything_runs() {
+    run("study run").assert_failed(2, "which study? Name one, or say --all");
+    run("study run fig99").assert_failed(2, "there is no study `fig99`: there are petlund2009");
+    run("study run no/such.toml").assert_failed(5, "no/such.toml: No such file");
+    let place = Place::new("wrong", &STUDY.replace("[[axis.point]]", "[[axis.pointt]]"));
+    place.run("run", "").assert_failed(5, "small.toml:17:8: an axis has no `pointt`");
+    let place = Place::new("wrong-claim", &STUDY.replacen("latency.mean", "latency.men", 1));
+    place.run("run", "").assert_failed(5, "did you mean `game.latency.mean`?");
+    assert!(!place.0.join("cache").exists());
+    let place = Place::new("twice", STUDY);
+    let other = place.0.join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::copy(place.study(), other.join("small.toml")).unwrap();
+    run(&format!("study run {} {}/small.toml", place.study(), other.display()))
+        .assert_failed(2, "two studies are called `small`");
+}
+
+#[test]
+fn places_that_cannot_be_written_to_are_told_with_another_way() {
+    let place = Place::new("unwritable", STUDY);
+    let file = place.study();
+    run(&format!("study run {file} --cache {file}/cache"))
+        .assert_failed(5, "another place by --cache");
+    run(&format!("study run {file} --cache {}/cache --out {file}", place.0.display()))
+        .assert_failed(5, "choose another place by --out");
+}
+
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+fn wait_until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}

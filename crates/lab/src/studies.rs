@@ -1,0 +1,64 @@
+//! The studies that come with the program: the files in `studies/`.
+
+/// A study that comes with the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BuiltIn {
+    /// Its name, that of its file.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        &[$(BuiltIn {
+            name: $name,
+            text: include_str!(concat!("../../../studies/", $name, ".toml")),
+        }),*]
+    };
+}
+
+/// All of them, in the order in which they are told.
+pub const BUILT_IN: &[BuiltIn] = built_in![
+    "petlund2009-fig1",
+    "petlund2009-fig4",
+    "petlund2009-fig5",
+    "petlund2009-fig8a",
+    "petlund2009-fig8b",
+    "petlund2009-fig9",
+    "petlund2009-fig10",
+    "petlund2009-fig11",
+    "petlund2009-fig12",
+    "petlund2009-fig13",
+    "petlund2009-fig14",
+    "petlund2009-table1",
+    "petlund2009-sweep",
+    "petlund2008-fig1",
+    "petlund2008-fig2",
+    "petlund2008-fairness",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_study_in_the_folder_is_built_in_and_is_right() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+        let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files: BTreeSet<String> = paths
+            .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        let listed: BTreeSet<String> = BUILT_IN.iter().map(|study| study.name.into()).collect();
+        assert_eq!(files, listed, "the list is in studies.rs");
+        for BuiltIn { name, text } in BUILT_IN {
+            if let Err(mistakes) = crate::study::Study::parse(name, text) {
+                panic!("{mistakes}");
+            }
+        }
+    }
+}
