@@ -79,8 +79,8 @@ function drawChart(figure, part, view, container, onCursor) {
     scales: { x: scaleOver(whole[0], view.isLogX), y: scaleOver(whole[1], view.isLogY) },
     axes: chartAxes(figure, part, view, units), series: chartSeries(figure, part), legend: { show: false },
     cursor: { y: figure.kind === "scatter", points: { show: false }, bind: { dblclick: (u) => () => { show(u, whole); return null; } },
-      // Bars keep their categories; elsewhere a drag along one axis zooms along that one alone.
-      drag: isBars(figure) ? { x: false, y: true, setScale: true } : { x: true, y: true, uni: 40, setScale: true } },
+      // Categories stay together; elsewhere a drag along one axis zooms along that one alone.
+      drag: part.categories.length ? { x: false, y: true, setScale: true } : { x: true, y: true, uni: 40, setScale: true } },
     hooks: { drawAxes: under ? [under] : [], draw: over ? [over] : [], setCursor: [onCursor] },
   }, chartData(figure, part, all), container);
   return { chart, whole, all, units, showWhole: () => show(chart, whole), showAll: () => show(chart, all) };

@@ -36,7 +36,7 @@ function moveAcross({ chart, whole, all }, isLog, factor, shift) {
 }
 
 function figureArticle(figure) {
-  const view = { isLogX: figure.x.log, isLogY: figure.y.log || figure.kind === "ccdf" };
+  const view = { isLogX: figure.x.log && !figure.x.categories.length, isLogY: figure.y.log || figure.kind === "ccdf" };
   const nodes = { unreached: element("p", { class: "note" }), tools: element("div", { class: "bar" }), title: element("p", { class: "axis-title" }),
     chart: element("div", { class: "chart" }), legend: element("div", {}) };
   const article = element("article", { class: "figure" }, element("h2", {}, figure.title),
@@ -86,7 +86,7 @@ function figureTools(figure, view, draw, drawn) {
   const all = button("all", "show all values, also those beyond the axes of the figure", () => drawn().showAll());
   all.className = "rest";
   if (figure.kind === "stacked-bars") return [element("span", { class: "space" }), all, whole];
-  if (isBars(figure)) return [scale("log y", "isLogY", "upwards"), element("span", { class: "space" }), all, whole];
+  if (figure.x.categories.length) return [scale("log y", "isLogY", "upwards"), element("span", { class: "space" }), all, whole];
   return [scale("log x", "isLogX", "across"), scale("log y", "isLogY", "upwards"), element("span", { class: "space" }),
     button("+", "zoom in", move(0.5, 0)), button("\u2212", "zoom out", move(2, 0)),
     button("\u2190", "move left", move(1, -0.4)), button("\u2192", "move right", move(1, 0.4)), all, whole];

@@ -1,6 +1,6 @@
 //! A study as one HTML file that needs nothing else, and an index of all studies.
 //!
-//! What is shown stands in the file as JSON, in the form of [`embedded`], beside the scripts that
+//! What is shown stands in the file as JSON, in the form of `embedded`, beside the scripts that
 //! draw it. Only the head and, for readers without scripts, the verdicts are written here.
 
 mod embedded;
@@ -18,8 +18,7 @@ const STYLE: &str = include_str!("../../assets/study/study.css");
 /// The page of a study.
 ///
 /// Nothing in the study can break out of its place in the file: text is escaped for HTML, and the
-/// JSON holds no `<`. Curves of many points are thinned where no eye could tell; the numbers of
-/// tables have six digits.
+/// JSON holds no `<`. All points are drawn as they are, and numbers have six digits.
 ///
 /// # Errors
 /// If a number cannot be written as JSON.
