@@ -12,6 +12,7 @@ pub mod report;
 pub mod sample;
 pub mod simulation;
 pub mod tcp;
+pub mod thin_cost;
 pub mod web;
 
 /// How often each contestant of a comparison runs.

@@ -3,25 +3,27 @@
 use std::process::{Command, ExitCode};
 
 use rexmit_bench::report::{Row, in_words};
-use rexmit_bench::{REPETITIONS, bulk, dumbbell, idle, loopback, simulation, tcp, web};
+use rexmit_bench::{REPETITIONS, bulk, dumbbell, idle, loopback, simulation, tcp, thin_cost, web};
 
 const USAGE: &str = "\
 usage: rexmit-bench [--json] [PART]...
        rexmit-bench bulk-of STACK MESSAGES BYTES   one run, for a profiler
        rexmit-bench tcp-of TCP_STACK MEGABYTES     one run, for a profiler
+       rexmit-bench thin-cost-of PROFILE on|off MEGABYTES   one run, for a profiler
        rexmit-bench simulation-of RUNS             some runs, for a profiler
        rexmit-bench web-of RUNS                    some runs, for a profiler
        rexmit-bench dumbbell-of FLOWS SECONDS      one run, for a profiler
-parts: bulk tcp loopback simulation web dumbbell idle; all of them if none is named
+parts: bulk tcp thin-cost loopback simulation web dumbbell idle; all of them if none is named
 stacks: rexmit dcsctp sctp-proto; for TCP rexmit smoltcp
 
 example: rexmit-bench bulk simulation";
 
 type Part = (&'static str, fn() -> Vec<Row>);
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     ("bulk", || bulk::measure(REPETITIONS)),
     ("tcp", || tcp::measure(REPETITIONS)),
+    ("thin-cost", || thin_cost::measure(REPETITIONS)),
     ("loopback", || loopback::measure(REPETITIONS)),
     ("simulation", || simulation::measure(REPETITIONS)),
     ("web", || web::measure(REPETITIONS)),
@@ -45,6 +47,14 @@ fn main() -> ExitCode {
             let Ok(megabytes) = megabytes.parse() else { return refuse() };
             let Some(run) = tcp::run_of(stack, megabytes) else { return refuse() };
             println!("{}", serde_json::to_string(&run).expect("a plain value"));
+            return ExitCode::SUCCESS;
+        }
+        ["thin-cost-of", profile, mechanisms @ ("on" | "off"), megabytes] => {
+            let Ok(megabytes) = megabytes.parse::<u64>() else { return refuse() };
+            let Some(mut carry) = thin_cost::carry(profile, mechanisms == "on") else {
+                return refuse();
+            };
+            carry(megabytes << 20);
             return ExitCode::SUCCESS;
         }
         ["simulation-of", runs] => {

@@ -229,9 +229,10 @@ fn draw_thin(rng: &mut Rng) -> ThinConfig {
     let ms = Duration::from_millis;
     ThinConfig {
         test: pick(rng, &[ThinTest::PacketsInFlight, ThinTest::PacketsInFlight, ThinTest::Linux]),
-        rto_min: pick(rng, &[None, Some(ms(200)), Some(ms(50))]),
+        // A millisecond that never doubles brings out what is late.
+        rto_min: pick(rng, &[None, Some(ms(200)), Some(ms(50)), Some(ms(1))]),
         restart_by_age: rng.chance(0.5),
-        linear_timeouts: pick(rng, &[0, 1, 6]),
+        linear_timeouts: pick(rng, &[0, 1, 6, 255]),
         first_indication: rng.chance(0.5),
         max_bundle_packets: pick(rng, &[0, 1, 2, 255]),
         max_bundle_bytes: pick(rng, &[0, 0, 100, 1000]),

@@ -14,6 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_sctp::recovery::RecoveryConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::report::{Row, Target};
@@ -68,11 +69,11 @@ struct Pair<S: Stack> {
 }
 
 impl<S: Stack> Pair<S> {
-    fn connected() -> Self {
+    fn connected(client: S, server: S) -> Self {
         let mut pair = Self {
             now: Instant::from_millis(1000),
-            client: S::new(true),
-            server: S::new(false),
+            client,
+            server,
             to_server: VecDeque::new(),
             to_client: VecDeque::new(),
             spare: Vec::new(),
@@ -156,7 +157,7 @@ pub struct Run {
 }
 
 fn run<S: Stack>(total: u64, size: usize) -> Run {
-    let mut pair = Pair::<S>::connected();
+    let mut pair = Pair::connected(S::new(true), S::new(false));
     pair.carry(total / 10, size);
     let before = pair.packets;
     let ((), elapsed) = cpu_time(|| pair.carry(total, size));
@@ -175,6 +176,14 @@ pub fn run_of(name: &str, total: u64, size: usize) -> Option<Run> {
         "sctp-proto" => Some(run::<sctp_proto::SctpProto>(total, size)),
         _ => None,
     }
+}
+
+/// Two of our endpoints with this recovery, connected: each call of what is returned carries so many
+/// messages of `size` bytes.
+pub fn ours_with(recovery: &RecoveryConfig, size: usize) -> impl FnMut(u64) + use<> {
+    let end = |is_client| rexmit::Rexmit::with(is_client, recovery.clone());
+    let mut pair = Pair::connected(end(true), end(false));
+    move |messages| pair.carry(messages, size)
 }
 
 const DCSCTP_NOTE: &str = "Same loop, packet and buffer sizes, checksums on; processor time of one \

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_sctp::recovery::RecoveryConfig;
 use rexmit_sctp::{
     AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, OutboundMessage,
 };
@@ -17,24 +18,11 @@ pub(super) struct Rexmit {
 }
 
 impl Rexmit {
-    fn take_events(&mut self) {
-        while let Some((id, event)) = self.endpoint.poll_event() {
-            if let Event::Connected { .. } = event {
-                self.association = Some(id);
-                self.is_connected = true;
-            }
-        }
-    }
-}
-
-impl Stack for Rexmit {
-    const NAME: &'static str = "rexmit";
-    type Packet = Vec<u8>;
-
-    fn new(is_client: bool) -> Self {
+    pub(super) fn with(is_client: bool, recovery: RecoveryConfig) -> Self {
         let association = Arc::new(AssociationConfig {
             max_packet_bytes: MAX_PACKET_BYTES,
             receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+            recovery,
             ..AssociationConfig::default()
         });
         let config = EndpointConfig {
@@ -52,6 +40,24 @@ impl Stack for Rexmit {
             association: None,
             is_connected: false,
         }
+    }
+
+    fn take_events(&mut self) {
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            if let Event::Connected { .. } = event {
+                self.association = Some(id);
+                self.is_connected = true;
+            }
+        }
+    }
+}
+
+impl Stack for Rexmit {
+    const NAME: &'static str = "rexmit";
+    type Packet = Vec<u8>;
+
+    fn new(is_client: bool) -> Self {
+        Self::with(is_client, RecoveryConfig::default())
     }
 
     fn connect(&mut self, now: Instant) {

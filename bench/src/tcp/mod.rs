@@ -13,6 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_tcp::recovery::RecoveryConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::report::{Row, Target};
@@ -68,11 +69,11 @@ struct Pair<S> {
 }
 
 impl<S: Stack> Pair<S> {
-    fn connected() -> Self {
+    fn connected(client: S, server: S) -> Self {
         let mut pair = Self {
             now: Instant::from_millis(1000),
-            client: S::new(true),
-            server: S::new(false),
+            client,
+            server,
             to_server: Way::default(),
             to_client: Way::default(),
         };
@@ -138,7 +139,7 @@ pub struct Run {
 }
 
 fn run<S: Stack>(megabytes: u64) -> Run {
-    let mut pair = Pair::<S>::connected();
+    let mut pair = Pair::connected(S::new(true), S::new(false));
     pair.carry((megabytes << 20) / 10);
     let before = [&pair.to_server, &pair.to_client].map(|way| way.carried);
     let total = megabytes << 20;
@@ -155,6 +156,14 @@ pub fn run_of(name: &str, megabytes: u64) -> Option<Run> {
         "smoltcp" => Some(run::<smoltcp::Smoltcp>(megabytes)),
         _ => None,
     }
+}
+
+/// Two of our endpoints with this recovery, connected: each call of what is returned carries so many
+/// bytes.
+pub fn ours_with(recovery: &RecoveryConfig) -> impl FnMut(u64) + use<> {
+    let end = |is_client| rexmit::Rexmit::with(is_client, recovery.clone());
+    let mut pair = Pair::connected(end(true), end(false));
+    move |bytes| pair.carry(bytes)
 }
 
 /// What is carried in one run.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_tcp::recovery::RecoveryConfig;
 use rexmit_tcp::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event};
 
 use super::{BUFFER_BYTES, BURST, MSS, PORT, Stack, Way};
@@ -15,6 +16,30 @@ pub(super) struct Rexmit {
 }
 
 impl Rexmit {
+    pub(super) fn with(is_client: bool, recovery: RecoveryConfig) -> Self {
+        let connection = ConnectionConfig {
+            mss: MSS as u16,
+            receive_buffer_bytes: BUFFER_BYTES,
+            send_buffer_bytes: BUFFER_BYTES,
+            timestamps: false,
+            recovery,
+            ..ConnectionConfig::default()
+        };
+        let config = EndpointConfig { connection: connection.into(), ..EndpointConfig::default() };
+        let mut endpoint = Endpoint::new(config, &Seed::from_u64(is_client.into())).expect("valid");
+        if !is_client {
+            endpoint.listen(PORT, None).expect("a free port");
+        }
+        let [client, server] = ["192.0.2.1:0", "192.0.2.2:0"].map(|a| a.parse().expect("valid"));
+        let from_client = Route { local: client, remote: server };
+        Self {
+            endpoint,
+            route: if is_client { from_client } else { from_client.reversed() },
+            connection: None,
+            is_connected: false,
+        }
+    }
+
     fn take_events(&mut self) {
         while let Some((id, event)) = self.endpoint.poll_event() {
             match event {
@@ -33,26 +58,7 @@ impl Stack for Rexmit {
     const NAME: &'static str = "rexmit";
 
     fn new(is_client: bool) -> Self {
-        let connection = ConnectionConfig {
-            mss: MSS as u16,
-            receive_buffer_bytes: BUFFER_BYTES,
-            send_buffer_bytes: BUFFER_BYTES,
-            timestamps: false,
-            ..ConnectionConfig::default()
-        };
-        let config = EndpointConfig { connection: connection.into(), ..EndpointConfig::default() };
-        let mut endpoint = Endpoint::new(config, &Seed::from_u64(is_client.into())).expect("valid");
-        if !is_client {
-            endpoint.listen(PORT, None).expect("a free port");
-        }
-        let [client, server] = ["192.0.2.1:0", "192.0.2.2:0"].map(|a| a.parse().expect("valid"));
-        let from_client = Route { local: client, remote: server };
-        Self {
-            endpoint,
-            route: if is_client { from_client } else { from_client.reversed() },
-            connection: None,
-            is_connected: false,
-        }
+        Self::with(is_client, ConnectionConfig::default().recovery)
     }
 
     fn connect(&mut self, now: Instant) {

@@ -1,4 +1,5 @@
-//! The wishes of the person at the keyboard, or of a supervisor: SIGINT and SIGTERM.
+//! The wishes of the person at the keyboard, or of a supervisor: SIGINT and SIGTERM, and SIGHUP for
+//! who has something to put back.
 
 use std::io;
 use std::time::Duration;
@@ -23,7 +24,7 @@ struct Seen {
 impl Signals {
     /// The first signal from now on asks to stop, the second one ends the process at once.
     pub(crate) fn new() -> io::Result<Self> {
-        Self::watch(|seen| {
+        Self::watch(false, |seen| {
             if seen.count > 1 {
                 std::process::exit(Kind::Interrupted as i32);
             }
@@ -31,20 +32,23 @@ impl Signals {
     }
 
     /// The same for who has something to put back even in a hurry: the second signal ends
-    /// [`hurry`](Self::hurry).
+    /// [`hurry`](Self::hurry). That the terminal went away (SIGHUP) asks to stop, too.
     pub(crate) fn patient() -> io::Result<Self> {
-        Self::watch(|_| {})
+        Self::watch(true, |_| {})
     }
 
-    fn watch(on_signal: impl Fn(Seen) + Send + 'static) -> io::Result<Self> {
+    fn watch(minds_hangup: bool, on_signal: impl Fn(Seen) + Send + 'static) -> io::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
+        let mut hangup = minds_hangup.then(|| signal(SignalKind::hangup())).transpose()?;
         let (seen, signals) = watch::channel(Seen::default());
         tokio::spawn(async move {
             loop {
                 let signal = tokio::select! {
                     _ = interrupt.recv() => Signal::INT,
                     _ = terminate.recv() => Signal::TERM,
+                    _ = async { hangup.as_mut().expect("asked before").recv().await },
+                        if hangup.is_some() => Signal::HUP,
                 };
                 seen.send_modify(|seen| {
                     seen.first.get_or_insert(signal);

@@ -53,8 +53,11 @@ impl Instant {
     }
 }
 
+/// Saturates; with every deadline, so without the 128 bits of [`Duration::as_nanos`].
+#[inline]
 fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    let whole = duration.as_secs().saturating_mul(1_000_000_000);
+    whole.saturating_add(duration.subsec_nanos().into())
 }
 
 impl Add<Duration> for Instant {

@@ -16,29 +16,45 @@ pub struct TimerTable<const N: usize> {
     /// [`Instant::FAR_FUTURE`] for a timer that does not run: half the size of an option, and the
     /// earliest is found without a branch.
     deadlines: [Instant; N],
+    /// The least of them: asked more often than one of them changes.
+    next: Instant,
 }
 
 impl<const N: usize> Default for TimerTable<N> {
     fn default() -> Self {
-        Self { deadlines: [Instant::FAR_FUTURE; N] }
+        Self { deadlines: [Instant::FAR_FUTURE; N], next: Instant::FAR_FUTURE }
     }
 }
 
 impl<const N: usize> TimerTable<N> {
     /// Arms the timer `key` for `deadline`, replacing an earlier deadline;
     /// [`Instant::FAR_FUTURE`] stops it.
+    #[inline]
     pub fn arm(&mut self, key: impl TimerKey, deadline: Instant) {
-        self.deadlines[key.index()] = deadline;
+        let before = std::mem::replace(&mut self.deadlines[key.index()], deadline);
+        if deadline <= self.next {
+            self.next = deadline;
+        } else if before == self.next {
+            self.find_next();
+        }
+    }
+
+    fn find_next(&mut self) {
+        // Values, not references, so that the least is found without a branch.
+        self.next = self.deadlines.iter().fold(Instant::FAR_FUTURE, |least, &at| least.min(at));
     }
 
     /// Stops the timer `key`; no effect if it does not run.
+    #[inline]
     pub fn stop(&mut self, key: impl TimerKey) {
-        self.deadlines[key.index()] = Instant::FAR_FUTURE;
+        if self.deadlines[key.index()] < Instant::FAR_FUTURE {
+            self.arm(key, Instant::FAR_FUTURE);
+        }
     }
 
     /// Stops every timer.
     pub fn stop_all(&mut self) {
-        self.deadlines = [Instant::FAR_FUTURE; N];
+        *self = Self::default();
     }
 
     /// When the timer `key` is due, if it runs.
@@ -55,12 +71,16 @@ impl<const N: usize> TimerTable<N> {
 
     /// The earliest deadline.
     #[must_use]
+    #[inline]
     pub fn next(&self) -> Option<Instant> {
-        self.deadlines.iter().min().copied().filter(|&at| at < Instant::FAR_FUTURE)
+        (self.next < Instant::FAR_FUTURE).then_some(self.next)
     }
 
     /// Stops and returns one timer that is due at `now`: the earliest; among equals, the first key.
     pub fn pop_expired<K: TimerKey>(&mut self, now: Instant) -> Option<K> {
+        if self.next > now || self.next == Instant::FAR_FUTURE {
+            return None;
+        }
         let due = K::ALL
             .iter()
             .filter_map(|&key| Some((self.deadline(key).filter(|&at| at <= now)?, key)))
@@ -96,5 +116,25 @@ mod tests {
         assert_eq!(table.pop_expired(Instant::from_millis(20)), Some(Key::B));
         assert_eq!(table.pop_expired(Instant::from_millis(20)), Some(Key::A));
         assert_eq!(table.pop_expired::<Key>(Instant::from_millis(20)), None);
+    }
+
+    #[test]
+    fn the_earliest_is_known_whatever_is_armed_and_stopped() {
+        let mut table = TimerTable::<2>::default();
+        let far = Instant::FAR_FUTURE;
+        let choices = [Instant::ZERO, Instant::from_millis(1), Instant::from_millis(2), far];
+        // Each pair of deadlines after each other one.
+        for n in 0..choices.len().pow(4) {
+            let choose = |place: u32| choices[n / choices.len().pow(place) % choices.len()];
+            for (key, place) in [(Key::A, 0), (Key::B, 1), (Key::A, 2), (Key::B, 3)] {
+                table.arm(key, choose(place));
+                let least = table.deadlines.iter().min().copied().filter(|&at| at < far);
+                assert_eq!(table.next(), least);
+            }
+            table.stop(Key::A);
+            assert_eq!(table.next(), table.deadline(Key::B));
+            table.stop(Key::A);
+            assert_eq!(table.next(), table.deadline(Key::B));
+        }
     }
 }

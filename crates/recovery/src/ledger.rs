@@ -79,6 +79,7 @@ struct GroupFlights {
 }
 
 impl GroupFlights {
+    #[inline]
     fn of_mut(&mut self, group: u8) -> &mut u32 {
         let Some(index) = usize::from(group).checked_sub(1) else { return &mut self.base };
         if index >= self.others.len() {
@@ -87,6 +88,7 @@ impl GroupFlights {
         &mut self.others[index]
     }
 
+    #[inline]
     fn leave(&mut self, mut groups: u32) {
         if groups == 1 {
             self.base -= 1;
@@ -119,19 +121,11 @@ impl Ledger {
 
     /// Packets in flight that carry a unit of `group`, on all paths.
     #[must_use]
+    #[inline]
     pub fn packets_of(&self, group: u8) -> u32 {
         match usize::from(group).checked_sub(1) {
             None => self.groups.base,
             Some(index) => self.groups.others.get(index).copied().unwrap_or(0),
-        }
-    }
-
-    /// The newest packet carries a unit of `group` (below 32).
-    pub fn on_group(&mut self, group: u8) {
-        let Some(packet) = self.packets.back_mut() else { return };
-        if packet.groups & (1 << group) == 0 {
-            packet.groups |= 1 << group;
-            *self.groups.of_mut(group) += 1;
         }
     }
 
@@ -165,14 +159,30 @@ impl Ledger {
             .filter(move |(_, packet)| packet.fate == Fate::InFlight && packet.path == path)
     }
 
+    /// The oldest packet in flight on `path`.
+    #[must_use]
+    #[inline]
+    pub fn oldest_in_flight(&self, path: u8) -> Option<&SentPacket> {
+        let is_it = |packet: &SentPacket| packet.fate == Fate::InFlight && packet.path == path;
+        // Most of the time it is the first; nothing is numbered on the way.
+        (0..self.packets.len()).map(|index| &self.packets[index]).find(|packet| is_it(packet))
+    }
+
     /// The number of the packet that leaves next.
     #[must_use]
     pub fn next_number(&self) -> PacketNumber {
         PacketNumber(self.first + self.packets.len() as u64)
     }
 
-    /// A packet leaves over `path` with its first unit, of `bytes`.
-    pub fn on_sent(&mut self, now: Instant, path: u8, cause: SendCause, (unit, bytes): (u64, u32)) {
+    /// A packet leaves over `path` with its first unit, of so many bytes and of a group (below 32).
+    #[inline]
+    pub fn on_sent(
+        &mut self,
+        now: Instant,
+        path: u8,
+        cause: SendCause,
+        (unit, bytes, group): (u64, u32, u8),
+    ) {
         self.packets.push_back(SentPacket {
             sent_at: now,
             path,
@@ -182,16 +192,21 @@ impl Ledger {
             units: 1,
             bytes,
             fate: Fate::InFlight,
-            groups: 0,
+            groups: 1 << group,
         });
+        *self.groups.of_mut(group) += 1;
         let flight = &mut self.flights[usize::from(path)];
         flight.packets += 1;
         flight.bytes += u64::from(bytes);
     }
 
-    /// The newest packet also carries `unit`.
-    pub fn on_bundled(&mut self, unit: u64, bytes: u32) {
+    /// The newest packet also carries `unit`, of `group` (below 32).
+    pub fn on_bundled(&mut self, unit: u64, bytes: u32, group: u8) {
         let Some(packet) = self.packets.back_mut() else { return };
+        if packet.groups & (1 << group) == 0 {
+            packet.groups |= 1 << group;
+            *self.groups.of_mut(group) += 1;
+        }
         packet.lowest = packet.lowest.min(unit);
         packet.highest = packet.highest.max(unit);
         packet.units += 1;
@@ -201,6 +216,7 @@ impl Ledger {
 
     /// A unit is no longer in flight on `path`: `bytes` leave the flight, and if it is the highest
     /// unit of its packet, the packet meets `fate`. Returns whether it did.
+    #[inline(always)] // With every unit: the call would cost as much again.
     pub fn on_unit_ended(&mut self, ended: &EndedUnit, fate: Fate) -> bool {
         let flight = &mut self.flights[usize::from(ended.path)];
         flight.bytes -= u64::from(ended.bytes);
@@ -258,8 +274,8 @@ mod tests {
     #[test]
     fn the_highest_unit_decides_the_end_of_a_packet() {
         let mut ledger = Ledger::new(1);
-        ledger.on_sent(Instant::ZERO, 0, SendCause::New, (7, 100));
-        ledger.on_bundled(8, 100);
+        ledger.on_sent(Instant::ZERO, 0, SendCause::New, (7, 100, 0));
+        ledger.on_bundled(8, 100, 0);
         assert_eq!(ledger.flight(0), Flight { packets: 1, bytes: 200 });
         assert!(!ledger.on_unit_ended(&ended(7, 0), Fate::Acknowledged));
         assert_eq!(ledger.flight(0), Flight { packets: 1, bytes: 100 });
@@ -272,13 +288,10 @@ mod tests {
     fn a_packet_is_in_flight_for_each_group_that_it_carries_something_of() {
         let mut ledger = Ledger::new(1);
         let counts = |ledger: &Ledger| [0, 1, 2].map(|group| ledger.packets_of(group));
-        ledger.on_sent(Instant::ZERO, 0, SendCause::New, (1, 100));
-        ledger.on_group(0);
-        ledger.on_sent(Instant::ZERO, 0, SendCause::New, (2, 100));
-        ledger.on_group(2);
+        ledger.on_sent(Instant::ZERO, 0, SendCause::New, (1, 100, 0));
+        ledger.on_sent(Instant::ZERO, 0, SendCause::New, (2, 100, 2));
         for (unit, group) in [(3, 0), (4, 2)] {
-            ledger.on_bundled(unit, 100);
-            ledger.on_group(group);
+            ledger.on_bundled(unit, 100, group);
         }
         assert_eq!(counts(&ledger), [2, 0, 1]);
         ledger.on_unit_ended(&ended(4, 1), Fate::Acknowledged);
@@ -291,7 +304,7 @@ mod tests {
     fn ended_packets_are_forgotten_only_behind_nothing_in_flight() {
         let mut ledger = Ledger::new(1);
         for unit in 0..3 {
-            ledger.on_sent(Instant::ZERO, 0, SendCause::New, (unit, 100));
+            ledger.on_sent(Instant::ZERO, 0, SendCause::New, (unit, 100, 0));
         }
         ledger.on_unit_ended(&ended(1, 1), Fate::Lost(SendCause::FastRetransmit));
         ledger.forget_ended();

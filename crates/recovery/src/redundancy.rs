@@ -89,6 +89,7 @@ impl Copies {
     }
 
     /// Whether the packet being built carries no copies.
+    #[inline]
     pub(crate) fn is_open_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|known| known.open.is_empty())
     }
@@ -117,6 +118,7 @@ impl Copies {
     }
 
     /// The units that [`on_acked`](Self::on_acked) was told of since they were last cleared.
+    #[inline]
     pub(crate) fn acked(&self) -> &[AckedCopied] {
         self.0.as_ref().map_or(&[], |known| &known.acked)
     }

@@ -47,10 +47,13 @@ impl RtoTimer {
     /// What the timeout would be with `min` for RTO.Min (Petlund 2009 §5.2).
     #[must_use]
     pub fn rto_within(&self, min: Duration, config: &RtoConfig) -> Duration {
-        if self.rtt == RttEstimator::Unmeasured {
+        if self.rtt.srtt().is_none() {
             return self.rto;
         }
         let base = self.rtt.timeout_within(config, min);
+        if self.backoffs == 0 {
+            return base;
+        }
         base.saturating_mul(1 << self.backoffs.min(31)).min(config.max)
     }
 

@@ -52,6 +52,7 @@ impl RttEstimator {
 
     /// The same with `min` for RTO.Min.
     #[must_use]
+    #[inline]
     pub fn timeout_within(&self, config: &RtoConfig, min: Duration) -> Duration {
         match *self {
             Self::Unmeasured => config.initial,

@@ -146,6 +146,19 @@ impl ThinTest {
         }
     }
 
+    /// No test calls a stream with more packets in flight thin, until a further packet is judged
+    /// lost: what is sent until then only lowers the loss rate.
+    #[must_use]
+    pub fn most_when_thin(pttfr: u8, (sent, lost): (u64, u64)) -> u32 {
+        const LINUX: u64 = 3;
+        let bound = (u64::from(pttfr) + 1).saturating_mul(sent.max(1));
+        let most = match sent.max(1) - lost.min(sent) {
+            0 => u64::MAX,
+            arrived => bound / arrived,
+        };
+        u32::try_from(most.max(LINUX)).unwrap_or(u32::MAX)
+    }
+
     /// The same, with the figures behind it.
     #[must_use]
     pub fn explain(self, inputs: &ThinInputs) -> Thinness {
@@ -190,6 +203,26 @@ mod tests {
         };
         assert!(is_thin(0, false) && is_thin(3, false));
         assert!(!is_thin(4, false) && !is_thin(0, true));
+    }
+
+    #[test]
+    fn no_stream_is_thin_with_more_in_flight_than_the_most() {
+        for sent in 0..40 {
+            for (lost, pttfr) in (0..=sent).flat_map(|lost| [(lost, 1), (lost, 3), (lost, 255)]) {
+                let most = ThinTest::most_when_thin(pttfr, (sent, lost));
+                let is_thin = |test: ThinTest, in_flight, sent| {
+                    test.is_thin(&ThinInputs { pttfr, ..inputs(in_flight, (sent, lost)) })
+                };
+                // It is told by the exact test, too, unless the other allows more.
+                assert!(is_thin(ThinTest::PacketsInFlight, most, sent) || most == 3);
+                for more in [1, 2, 100].map(|more| most.saturating_add(more)) {
+                    let is_any = [ThinTest::PacketsInFlight, ThinTest::Linux]
+                        .iter()
+                        .any(|test| (sent..sent + 3).any(|sent| is_thin(*test, more, sent)));
+                    assert!(!is_any || most == u32::MAX, "{more} with {lost} of {sent}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -83,6 +83,21 @@ async fn bundled_data_arrive_whole_and_wireshark_finds_no_fault_in_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_kernel_gets_what_is_repaired_at_the_first_indication_whole() {
+    let Some(site) = Site::over(LINK, ConnectionConfig::default()) else { return };
+    let (mut stream, reading) = connect(&site, "tcp-thin").await;
+    let sent = send(&mut stream, MESSAGES, 1).await;
+    stream.shutdown().await.unwrap();
+    assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
+    assert_eq!(patiently(stream.closed()).await, CloseReason::Finished);
+    let told = stream.statistics().recovery;
+    println!("{told:?}");
+    assert_eq!(told.retransmitted.redundant, 0, "nothing is copied");
+    assert!(told.packets_lost > 0);
+    assert!(told.retransmitted.fast_retransmit > told.retransmitted.timeout, "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_mechanisms_can_be_changed_while_a_connection_is_up() {
     let Some(site) = Site::over(LINK, ConnectionConfig::default()) else { return };
     let (mut stream, reading) = connect(&site, "tcp-sack").await;

@@ -174,6 +174,61 @@ fn cookie_of_an_association_that_has_ended_is_refused() {
     s.peer_begins();
 }
 
+/// Of crossing INITs one cookie stays unused. It may come after what the other has begun has ended,
+/// with DATA that the peer sent again since under the tag that we agreed on; its own tag of ours was
+/// never that of an association, but the peer's was.
+#[test]
+fn cookie_left_over_from_a_collision_is_refused_after_the_end() {
+    let mut s = Script::server();
+    let unused = s.peer_begins();
+    let tag_of_unused = s.peer.endpoint_tag;
+    s.connect();
+    s.take_init();
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_sends([CookieAck, Data(data(0, b"once"))]);
+    expect_event!(s, Event::Connected { .. });
+    expect_packet!(s, [Sack(_)]);
+    assert_eq!(s.receive().unwrap(), "once");
+    s.at(100).abort(b"");
+    expect_packet!(s, [Abort { .. }]);
+    s.events();
+    s.at(50_000).peer_sends_under(tag_of_unused, [CookieEcho(&unused), Data(data(0, b"once"))]);
+    expect_packet!(s, [Abort { t_bit: false, .. }]);
+    assert_eq!((s.events(), s.endpoint.association_count()), (vec![], 0));
+    // One that was made since is good, whatever tag the peer has drawn.
+    let cookie = s.peer_begins();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+}
+
+/// The same of a peer that has begun again in between: it had another tag then.
+#[test]
+fn cookie_left_over_from_before_a_restart_is_refused_after_the_end() {
+    let mut s = Script::server();
+    let unused = s.peer_begins();
+    let tag_of_unused = s.peer.endpoint_tag;
+    s.connect();
+    s.take_init();
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_sends([CookieAck, Data(data(0, b"once"))]);
+    expect_packet!(s, [Sack(_)]);
+    assert_eq!(s.receive().unwrap(), "once");
+    let (first, peer) = (PEER_TAG, 0x1234_5678);
+    s.at(50).peer.tag = peer;
+    let cookie = s.peer_begins();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    s.at(100).abort(b"");
+    expect_packet!(s, [Abort { .. }]);
+    s.events();
+    s.peer.tag = first;
+    s.at(50_000).peer_sends_under(tag_of_unused, [CookieEcho(&unused), Data(data(0, b"once"))]);
+    expect_packet!(s, [Abort { t_bit: false, .. }]);
+    assert_eq!((s.events(), s.endpoint.association_count()), (vec![], 0));
+}
+
 /// RFC 9260 §5.2.4 (3): a stale cookie with other tags is reported, and the association stays.
 #[test]
 fn stale_cookie_of_a_restart_is_reported() {

@@ -1,5 +1,6 @@
 //! `rexmit proxy`.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use crate::values::{self, Network};
 /// device: --setup makes it and the rules for it, as root, and removes both at the end;
 /// --print-setup prints the commands, after which no privileges are needed.
 ///
-/// SIGTERM or SIGINT ends it: clients that are there may go on for --drain. A second signal resets
+/// SIGTERM, SIGINT or SIGHUP ends it: clients that are there may go on for --drain. A second signal resets
 /// them at once. docs/proxy.md tells more.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
@@ -151,7 +152,10 @@ async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
     eprintln!("listening on {listen}, for {upstream}, with {profile}");
     let stop = async {
         signals.stop().await;
-        eprintln!("stopping: clients may go on for {:.1} s", arguments.drain.as_secs_f64());
+        tell(format_args!(
+            "stopping: clients may go on for {:.1} s",
+            arguments.drain.as_secs_f64()
+        ));
     };
     let monitor = proxy.monitor();
     proxy.run(stop, signals.hurry()).await;
@@ -176,9 +180,14 @@ fn log(is_quiet: bool) -> impl Fn(&ProxyEvent<'_>) + Send + Sync {
     move |event| {
         let is_of_one = matches!(event, ProxyEvent::Connected { .. } | ProxyEvent::Ended { .. });
         if !(is_quiet && is_of_one) {
-            eprintln!("{event}");
+            tell(event);
         }
     }
+}
+
+/// Where the terminal went away nobody hears it, which is no reason to leave clients alone.
+fn tell(what: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{what}");
 }
 
 impl Arguments {

@@ -158,6 +158,29 @@ fn the_service_is_told_the_clients_address() {
     proxy.stop();
 }
 
+/// With the terminal its standard error goes, too.
+#[test]
+fn a_terminal_that_goes_away_lets_clients_end() {
+    let Some(place) = Place::over("delay 1ms") else { return };
+    let before = place.look();
+    let mut proxy = place.proxy(place.echo(), "--drain 3600s");
+    let client = place.connect();
+    say(&client, b"before");
+    expect(&client, b"before");
+    proxy.stop_listening();
+    proxy.signal("HUP");
+    // Until it has heard of it clients may still come.
+    while let Ok(other) = place.try_connect((crate::place::HOST, crate::place::PORT).into()) {
+        drop(other);
+    }
+    say(&client, b"after");
+    expect(&client, b"after");
+    drop(client);
+    let (status, told) = proxy.end();
+    assert!(status.success(), "{told}");
+    assert_eq!(place.look(), before);
+}
+
 #[test]
 fn a_stop_lets_clients_end_and_a_second_one_does_not() {
     let Some(place) = Place::over("delay 1ms") else { return };

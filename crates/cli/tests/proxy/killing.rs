@@ -4,32 +4,37 @@
 //! protocol. Whatever happens to whom, what the client has an acknowledgement for was kept.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
 use std::thread::JoinHandle;
+
+use rexmit::tun::NetNamespace;
 
 use crate::place::{HOST, PORT, Place, Running, accept};
 
-/// Keeps records until its connection ends, or so many are kept; tells how it ended.
-fn keep(stream: &TcpStream, at_most: usize) -> (Vec<usize>, bool) {
+/// Keeps records, and tells of each before it is acknowledged, until the connection ends; what was
+/// kept, and whether the end looked orderly.
+fn keep(stream: &TcpStream, told: impl Fn(usize)) -> (Vec<usize>, bool) {
     let mut kept = Vec::new();
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-    while kept.len() < at_most {
+    loop {
         let number: usize = match lines.next() {
             Some(Ok(line)) => line.parse().unwrap(),
             Some(Err(_)) => return (kept, false),
             None => return (kept, true),
         };
         kept.push(number);
+        told(number);
         if { stream }.write_all(format!("{number}\n").as_bytes()).is_err() {
             return (kept, false);
         }
     }
-    (kept, true)
 }
 
-/// Sends records, some ahead of their acknowledgements, until the connection ends, or so many are
-/// acknowledged; how many were, and whether the end looked orderly.
-fn send(stream: &TcpStream, at_most: usize, told: impl Fn(usize)) -> (usize, bool) {
+/// Sends records, some ahead of their acknowledgements, until the connection ends; how many were
+/// acknowledged, and whether the end looked orderly.
+fn send(stream: &TcpStream, told: impl Fn(usize)) -> (usize, bool) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     let mut acknowledged = 0;
     for number in 0.. {
@@ -46,11 +51,8 @@ fn send(stream: &TcpStream, at_most: usize, told: impl Fn(usize)) -> (usize, boo
         }
         acknowledged += 1;
         told(acknowledged);
-        if acknowledged == at_most {
-            break;
-        }
     }
-    (acknowledged, true)
+    unreachable!("the numbers do not end")
 }
 
 fn assert_kept(acknowledged: usize, kept: &[usize]) {
@@ -66,28 +68,26 @@ struct Exchange {
     progress: std::sync::mpsc::Receiver<usize>,
 }
 
-fn begin(place: &Place, client_records: usize, service_records: usize) -> Exchange {
+fn begin(place: &Place) -> Exchange {
     let (listener, address) = place.service();
     let proxy = place.proxy(address, "--drain 0s");
     let stream = place.connect();
-    let service = std::thread::spawn(move || keep(&accept(&listener), service_records));
+    let service = std::thread::spawn(move || keep(&accept(&listener), |_| {}));
     let (tell, progress) = std::sync::mpsc::channel();
     let told = move |count| {
         // Nobody listens after the kill.
         let _ = tell.send(count);
     };
-    let client = std::thread::spawn(move || send(&stream, client_records, told));
+    let client = std::thread::spawn(move || send(&stream, told));
     Exchange { proxy, client, service, progress }
 }
-
-const ENDLESS: usize = usize::MAX;
 
 #[test]
 fn the_proxy_is_killed() {
     let Some(place) = Place::over("delay 5ms loss 5%") else { return };
     let before = place.look();
     for records in [1, 7, 20] {
-        let exchange = begin(&place, ENDLESS, ENDLESS);
+        let exchange = begin(&place);
         while exchange.progress.recv().unwrap() < records {}
         exchange.proxy.signal("KILL");
         let (status, _) = exchange.proxy.end();
@@ -141,18 +141,58 @@ fn the_next_start_takes_over_what_a_killed_proxy_left() {
     }
 }
 
+/// Which side of an exchange a process of this program plays: `client`, or `service`.
+const SIDE: &str = "REXMIT_SIDE_OF_EXCHANGE";
+
+/// A process of this program that plays a side in `namespace`, and says on its standard error what it
+/// does: nothing of it is in the process of the test.
+fn process(namespace: &NetNamespace, side: &str) -> Running {
+    let mut command = namespace.command(std::env::current_exe().expect("this program"));
+    command.args(["killing::a_side_of_an_exchange", "--exact", "--ignored", "--nocapture"]);
+    Running::start(command.env(SIDE, side).stdout(Stdio::null()))
+}
+
+#[test]
+#[ignore = "a side of other tests, in a process of its own"]
+fn a_side_of_an_exchange() {
+    match std::env::var(SIDE).as_deref() {
+        Ok("client") => {
+            let stream = TcpStream::connect((HOST, PORT)).expect("a connection");
+            send(&stream, |count| eprintln!("acknowledged {count}."));
+        }
+        Ok("service") => {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+            eprintln!("serving at {}", listener.local_addr().expect("an address"));
+            // Who kept it says so before it is acknowledged.
+            keep(&accept(&listener), |number| eprintln!("kept {number}."));
+        }
+        _ => println!("not run: it is a part of other tests"),
+    }
+}
+
+/// The numbers that a process told behind `word`.
+fn told(said: &str, word: &str) -> Vec<usize> {
+    let numbers = said.lines().filter_map(|line| line.strip_prefix(word)?.strip_suffix('.'));
+    numbers.map(|number| number.trim().parse().expect("a number")).collect()
+}
+
 #[test]
 fn the_client_is_killed() {
     let Some(place) = Place::over("delay 5ms loss 5%") else { return };
     let before = place.look();
-    let exchange = begin(&place, 30, ENDLESS);
-    // It ends with records unacknowledged, and their acknowledgements unread: the kernel resets.
-    let (acknowledged, _) = exchange.client.join().unwrap();
-    assert_eq!(acknowledged, 30);
-    let (kept, _) = exchange.service.join().unwrap();
-    assert_kept(acknowledged, &kept);
-    exchange.proxy.signal("TERM");
-    exchange.proxy.end();
+    let (listener, address) = place.service();
+    let proxy = place.proxy(address, "--drain 0s");
+    let mut client = process(&place.clients, "client");
+    let service = std::thread::spawn(move || keep(&accept(&listener), |_| {}));
+    client.wait_for("acknowledged 30.");
+    client.signal("KILL");
+    let (status, said) = client.end();
+    assert_eq!(status.signal(), Some(9), "{said}");
+    // Its kernel ends the connection, and the service hears of it.
+    let (kept, _) = service.join().unwrap();
+    assert_kept(*told(&said, "acknowledged").last().unwrap(), &kept);
+    proxy.signal("TERM");
+    proxy.end();
     assert_eq!(place.look(), before);
 }
 
@@ -160,12 +200,19 @@ fn the_client_is_killed() {
 fn the_service_is_killed() {
     let Some(place) = Place::over("delay 5ms loss 5%") else { return };
     let before = place.look();
-    let exchange = begin(&place, ENDLESS, 30);
-    let (kept, _) = exchange.service.join().unwrap();
-    assert_eq!(kept.len(), 30);
-    let (acknowledged, _) = exchange.client.join().unwrap();
-    assert_kept(acknowledged, &kept);
-    exchange.proxy.signal("TERM");
-    exchange.proxy.end();
+    let mut service = process(&place.host, "service");
+    let line = service.wait_for("serving at ");
+    let address = line.trim_start_matches("serving at ").parse().expect("an address");
+    let proxy = place.proxy(address, "--drain 0s");
+    let stream = place.connect();
+    let client = std::thread::spawn(move || send(&stream, |_| {}));
+    service.wait_for("kept 30.");
+    service.signal("KILL");
+    let (status, said) = service.end();
+    assert_eq!(status.signal(), Some(9), "{said}");
+    let (acknowledged, _) = client.join().unwrap();
+    assert_kept(acknowledged, &told(&said, "kept"));
+    proxy.signal("TERM");
+    proxy.end();
     assert_eq!(place.look(), before);
 }

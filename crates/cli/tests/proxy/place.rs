@@ -180,6 +180,11 @@ impl Running {
         }
     }
 
+    /// What it says after its next line meets a closed pipe.
+    pub(crate) fn stop_listening(&mut self) {
+        self.lines = channel().1;
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let kill = Command::new("kill").args(["-s", name, &pid]).status().expect("kill");

@@ -6,7 +6,7 @@ use rexmit_core::trace::{TraceEvent, Tracer};
 use super::path::PathAck;
 use super::{LossRecovery, Unit, UnitState};
 use crate::Acked;
-use crate::ledger::Fate;
+use crate::ledger::{EndedUnit, Fate};
 use crate::redundancy::FirstSent;
 
 /// What an acknowledgement brought.
@@ -153,7 +153,7 @@ impl<P> LossRecovery<P> {
     /// `unit` is acknowledged; counts it if that is new.
     fn take_unit(&mut self, unit: u64, progress: &mut Progress, tracer: &mut Tracer<'_>) {
         let Some(u) = self.unit_mut(unit) else { return };
-        let (state, path, bytes) = (u.state, u.path, u.bytes);
+        let (state, path, bytes, user_bytes) = (u.state, u.path, u.bytes, u.user_bytes);
         // What was given up has left the books before, and stays given up.
         if matches!(state, UnitState::Acknowledged | UnitState::Abandoned) {
             return;
@@ -163,8 +163,9 @@ impl<P> LossRecovery<P> {
         u.state = UnitState::Acknowledged;
         match state {
             UnitState::InFlight => {
-                if let Some(ended) = self.leave_flight(unit, Fate::Acknowledged) {
-                    tracer.emit(|| TraceEvent::PacketAcked { packet: ended.0 });
+                let ended = EndedUnit { unit, bytes, path, packet };
+                if self.end_flight(&ended, user_bytes, Fate::Acknowledged) {
+                    tracer.emit(|| TraceEvent::PacketAcked { packet: packet.0 });
                 }
             }
             UnitState::Lost(_) => {

@@ -60,10 +60,14 @@ impl<P> LossRecovery<P> {
     }
 
     /// While cwnd exceeds what is in flight, the timer of the oldest packet runs.
+    #[inline]
     pub(super) fn arm_early(&mut self, path: u8) {
-        if !self.config.early_retransmit {
-            return;
+        if self.config.early_retransmit {
+            self.renew_early(path);
         }
+    }
+
+    fn renew_early(&mut self, path: u8) {
         let p = self.path(path);
         let has_room = p.window.cwnd() > self.ledger.flight(path).bytes;
         let patience = patience(p.timer.rtt()).filter(|_| has_room);
@@ -72,6 +76,7 @@ impl<P> LossRecovery<P> {
         self.path_mut(path).early = deadline.unwrap_or(Instant::FAR_FUTURE);
     }
 
+    #[inline]
     pub(super) fn arm_all_early(&mut self) {
         if self.config.early_retransmit {
             (0..self.paths.len() as u8).for_each(|path| self.arm_early(path));

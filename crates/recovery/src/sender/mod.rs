@@ -140,7 +140,7 @@ impl<P> LossRecovery<P> {
     /// `pmdcs` bytes (header and padding included).
     #[must_use]
     pub fn new(config: Arc<RecoveryConfig>, first: u64, pmdcs: u32) -> Self {
-        let groups = Groups::new(config.thin);
+        let groups = Groups::new(config.thin, config.missing_reports);
         let mut recovery = Self {
             config,
             groups,
@@ -402,15 +402,23 @@ impl<P> LossRecovery<P> {
     /// Takes `unit` out of the flight; its packet meets `fate` if it was the highest unit in it.
     fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
         let &Unit { bytes, user_bytes, path, packet, .. } = self.unit(unit)?;
-        self.user_bytes_in_flight -= u64::from(user_bytes);
         let ended = EndedUnit { unit, bytes, path, packet };
-        self.ledger.on_unit_ended(&ended, fate).then_some(packet)
+        self.end_flight(&ended, user_bytes, fate).then_some(packet)
+    }
+
+    /// The same for what the caller knows already; returns whether the packet met `fate`.
+    #[inline]
+    fn end_flight(&mut self, ended: &EndedUnit, user_bytes: u32, fate: Fate) -> bool {
+        self.user_bytes_in_flight -= u64::from(user_bytes);
+        self.ledger.on_unit_ended(ended, fate)
     }
 
     fn mark_lost(&mut self, unit: u64, cause: SendCause, tracer: &mut Tracer<'_>) {
         if let Some(packet) = self.leave_flight(unit, Fate::Lost(cause)) {
             // The receiver refused a window probe; the network lost nothing.
-            self.statistics.packets_lost += u64::from(cause != SendCause::WindowProbe);
+            if cause != SendCause::WindowProbe {
+                self.count_lost_packet();
+            }
             tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
         }
         if let Some(u) = self.unit_mut(unit) {

@@ -28,6 +28,7 @@ impl<P> LossRecovery<P> {
     /// # Panics
     /// If there is no such group.
     #[must_use]
+    #[inline]
     pub fn may_copy(&self, group: u8) -> bool {
         self.groups.of(group).thin.max_bundle_packets > 0 && self.is_thin(group)
     }
@@ -91,10 +92,14 @@ impl<P> LossRecovery<P> {
     }
 
     /// The packet that was built leaves with its copies.
+    #[inline]
     pub(super) fn count_copies(&mut self, path: u8, tracer: &mut Tracer<'_>) {
-        if self.copies.is_open_empty() {
-            return;
+        if !self.copies.is_open_empty() {
+            self.count_open_copies(path, tracer);
         }
+    }
+
+    fn count_open_copies(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         let number = PacketNumber(self.ledger.next_number().0 - 1);
         let units = self.copies.take_open(number);
         for &unit in &units {
@@ -111,7 +116,14 @@ impl<P> LossRecovery<P> {
     }
 
     /// What was copied makes a round-trip sample if no copy can have been what arrived.
+    #[inline]
     pub(super) fn sample_copied(&mut self) {
+        if !self.copies.acked().is_empty() {
+            self.sample_acked_copied();
+        }
+    }
+
+    fn sample_acked_copied(&mut self) {
         for index in 0..self.copies.acked().len() {
             let acked = self.copies.acked()[index];
             if !self.has_copy_arrived(&acked) {
@@ -123,10 +135,14 @@ impl<P> LossRecovery<P> {
 
     /// A packet whose units arrived only as copies was lost: congestion as any other loss, once per
     /// window, unless the stream hides it.
+    #[inline]
     pub(super) fn answer_repaired_losses(&mut self, progress: &Progress, tracer: &mut Tracer<'_>) {
-        if self.copies.acked().is_empty() {
-            return;
+        if !self.copies.acked().is_empty() {
+            self.answer_repaired(progress, tracer);
         }
+    }
+
+    fn answer_repaired(&mut self, progress: &Progress, tracer: &mut Tracer<'_>) {
         let mut last = None;
         for index in 0..self.copies.acked().len() {
             let acked = self.copies.acked()[index];
@@ -149,7 +165,7 @@ impl<P> LossRecovery<P> {
         if self.groups.of(first.group).thin.loss_hiding {
             return;
         }
-        self.statistics.packets_lost += 1;
+        self.count_lost_packet();
         let is_new_window = self.recover.is_none_or(|recover| unit > recover);
         if is_new_window && !self.is_in_fast_recovery() {
             self.reduce_window(first.path, tracer);

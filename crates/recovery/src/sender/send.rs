@@ -221,13 +221,12 @@ impl<P> LossRecovery<P> {
         if open.units == 1 {
             let path = open.path;
             let flight = self.ledger.flight(path).bytes;
-            self.ledger.on_sent(now, path, cause, (unit, bytes));
+            self.ledger.on_sent(now, path, cause, (unit, bytes, group));
             let p = self.path_mut(path);
             p.window.on_send(now, p.timer.rto(), flight);
         } else {
-            self.ledger.on_bundled(unit, bytes);
+            self.ledger.on_bundled(unit, bytes, group);
         }
-        self.ledger.on_group(group);
         PacketNumber(self.ledger.next_number().0 - 1)
     }
 

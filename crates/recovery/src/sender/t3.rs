@@ -16,7 +16,7 @@ pub(super) struct T3 {
     /// When it was started last.
     started_at: Instant,
     /// When it expires.
-    standard: Instant,
+    pub(super) standard: Instant,
     /// When it expires while the stream of the earliest unit outstanding is thin.
     thin: Instant,
 }
@@ -45,8 +45,7 @@ impl<P> LossRecovery<P> {
     /// When T3-rtx of `path` expires, as things are now.
     pub(super) fn t3_deadline(&self, path: u8) -> Option<Instant> {
         let t3 = self.path(path).t3?;
-        let differs = t3.thin != t3.standard;
-        let is_thin = differs && self.is_thin(self.group_of_earliest(path));
+        let is_thin = t3.only().is_none() && self.is_thin(self.group_of_earliest(path));
         Some(if is_thin { t3.thin } else { t3.standard })
     }
 
@@ -68,6 +67,7 @@ impl<P> LossRecovery<P> {
     }
 
     /// When a timer started at `start` expires while thin, if M1 or M2 is on.
+    #[inline]
     fn thin_deadline(&self, start: Instant, path: u8) -> Option<Instant> {
         let thin = &self.groups.of(self.group_of_earliest(path)).thin;
         if thin.rto_min.is_none() && !thin.restart_by_age {
@@ -82,7 +82,7 @@ impl<P> LossRecovery<P> {
     /// When the oldest copy in flight on `path` left. Of a packet whose end is known, so that the
     /// ledger may have forgotten it, only the earliest unit is looked for.
     fn oldest_in_flight(&self, path: u8) -> Option<Instant> {
-        let oldest = self.ledger.in_flight(path).next().map(|(_, packet)| packet.sent_at);
+        let oldest = self.ledger.oldest_in_flight(path).map(|packet| packet.sent_at);
         let earliest = self
             .unit(self.path(path).earliest)
             .filter(|unit| unit.path == path && unit.state == UnitState::InFlight)

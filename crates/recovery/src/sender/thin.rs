@@ -6,7 +6,7 @@
 use rexmit_core::trace::{TraceEvent, Tracer};
 
 use super::LossRecovery;
-use crate::{ThinConfig, ThinInputs, Thinness};
+use crate::{ThinConfig, ThinInputs, ThinTest, Thinness};
 
 /// Groups of one association at most.
 pub const MAX_GROUPS: usize = 32;
@@ -30,14 +30,18 @@ pub(super) struct Groups {
     others: Vec<Group>,
     /// Some group has a mechanism.
     is_any_on: bool,
+    /// No group with more packets in flight is thin: spares bulk the exact test.
+    most_when_thin: u32,
 }
 
 impl Groups {
-    pub(super) const fn new(thin: ThinConfig) -> Self {
+    pub(super) fn new(thin: ThinConfig, pttfr: u8) -> Self {
         let base = Group { thin, was_thin: None };
-        Self { base, others: Vec::new(), is_any_on: thin.is_any() }
+        let most_when_thin = ThinTest::most_when_thin(pttfr, (0, 0));
+        Self { base, others: Vec::new(), is_any_on: thin.is_any(), most_when_thin }
     }
 
+    #[inline]
     pub(super) fn of(&self, group: u8) -> &Group {
         match usize::from(group).checked_sub(1) {
             None => &self.base,
@@ -98,7 +102,12 @@ impl<P> LossRecovery<P> {
     /// # Panics
     /// If there is no such group.
     #[must_use]
+    #[inline]
     pub fn is_thin(&self, group: u8) -> bool {
+        self.ledger.packets_of(group) <= self.groups.most_when_thin && self.passes_test(group)
+    }
+
+    fn passes_test(&self, group: u8) -> bool {
         self.groups.of(group).thin.test.is_thin(&self.thin_inputs(group))
     }
 
@@ -116,6 +125,7 @@ impl<P> LossRecovery<P> {
     /// # Panics
     /// If there is no such group.
     #[must_use]
+    #[inline]
     pub fn wants_immediate_ack(&self, group: u8) -> bool {
         self.groups.of(group).thin.sack_immediately && self.is_thin(group)
     }
@@ -165,11 +175,29 @@ impl<P> LossRecovery<P> {
         groups != 0 && self.unit(unit).is_some_and(|unit| groups & (1 << unit.group) != 0)
     }
 
+    /// One more packet was judged lost.
+    pub(super) fn count_lost_packet(&mut self) {
+        self.statistics.packets_lost += 1;
+        let packets = (self.statistics.packets, self.statistics.packets_lost);
+        self.groups.most_when_thin = ThinTest::most_when_thin(self.config.missing_reports, packets);
+    }
+
     /// Tells of the groups that became thin or thick.
+    #[inline]
     pub(super) fn watch_thinness(&mut self, tracer: &mut Tracer<'_>) {
-        if !self.groups.is_any_on {
-            return;
+        let Groups { base, is_any_on, .. } = &self.groups;
+        if *is_any_on && !(base.was_thin == Some(false) && self.is_surely_thick()) {
+            self.tell_thinness(tracer);
         }
+    }
+
+    /// Far from thin, with one group: what bulk is asked with every packet.
+    #[inline]
+    pub(super) fn is_surely_thick(&self) -> bool {
+        self.groups.others.is_empty() && self.ledger.packets_of(0) > self.groups.most_when_thin
+    }
+
+    fn tell_thinness(&mut self, tracer: &mut Tracer<'_>) {
         for group in 0..self.groups.len() {
             let is_thin = self.is_thin(group);
             let known = self.groups.of(group);

@@ -25,8 +25,12 @@ impl<P> LossRecovery<P> {
     pub fn next_timeout(&self) -> Option<Instant> {
         let mut next = Instant::FAR_FUTURE;
         for (path, index) in self.paths.iter().zip(0..) {
-            let t3 = path.t3.as_ref().and_then(|t3| t3.only().or_else(|| self.t3_deadline(index)));
-            next = next.min(path.early).min(t3.unwrap_or(Instant::FAR_FUTURE));
+            next = next.min(path.early);
+            if let Some(t3) = &path.t3 {
+                let is_standard = t3.only().is_some() || self.is_surely_thick();
+                let expires = if is_standard { Some(t3.standard) } else { self.t3_deadline(index) };
+                next = next.min(expires.unwrap_or(next));
+            }
         }
         (next < Instant::FAR_FUTURE).then_some(next)
     }

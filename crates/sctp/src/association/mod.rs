@@ -292,9 +292,14 @@ impl Association {
         }
         // T1-cookie stands for T3-rtx while DATA travel with COOKIE ECHO.
         let t3 = if self.state.is_setting_up() { None } else { self.out.recovery.next_timeout() };
-        let heartbeats = self.paths.iter().filter_map(|path| path.heartbeat.deadline()).min();
-        let of_queue = earlier(self.out.queue.next_expiry(), self.rest_expiry());
-        earlier(earlier(self.timers.next(), t3), earlier(heartbeats, of_queue))
+        let heartbeats = self.paths.iter().map(|path| path.heartbeat.deadline());
+        let others = [self.timers.next(), t3, self.out.queue.next_expiry(), self.rest_expiry()];
+        // Asked with every packet: without a branch for each.
+        let next = others
+            .into_iter()
+            .chain(heartbeats)
+            .fold(Instant::FAR_FUTURE, |next, at| next.min(at.unwrap_or(Instant::FAR_FUTURE)));
+        (next < Instant::FAR_FUTURE).then_some(next)
     }
 
     fn set_state(&mut self, cx: &mut Context<'_>, state: State) {
@@ -422,13 +427,6 @@ impl Association {
             receive_buffered_bytes: self.inbound.held_bytes(),
             paths: (0..).zip(self.paths.iter()).map(path_statistics).collect(),
         }
-    }
-}
-
-fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
     }
 }
 

@@ -17,11 +17,13 @@ pub(super) struct ForwardState {
     /// Advanced.Peer.Ack.Point (RFC 3758 §3.5).
     advanced: u64,
     sent_at: Option<Instant>,
+    /// SSNs up to this TSN were assigned before a reset that the peer has performed.
+    pub(super) reset_through: u64,
 }
 
 impl ForwardState {
     pub(super) const fn new(cumulative: u64) -> Self {
-        Self { advanced: cumulative, sent_at: None }
+        Self { advanced: cumulative, sent_at: None, reset_through: 0 }
     }
 
     /// Whether the peer does not know yet that it is to go on.
@@ -131,17 +133,23 @@ impl Association {
     }
 
     /// Writes FORWARD-TSN (RFC 3758 §3.2): the largest skipped SSN of each stream concerned.
+    ///
+    /// Around a reset of streams an SSN may be taken for one that was assigned after it. So it goes no
+    /// further than the last TSN before a reset that is not answered, where it says nothing to a peer
+    /// that has performed it, and skips no SSN from before one that was performed.
     pub(super) fn write_forward_tsn(&mut self, now: Instant, writer: &mut PacketWriter<'_>) {
+        let last = self.last_before_reset().filter(|&last| last > self.out.recovery.cumulative());
+        let until = last.unwrap_or(u64::MAX).min(self.out.forward.advanced);
         let recovery = &self.out.recovery;
         let mut advanced = recovery.cumulative();
         let mut skipped: Vec<(u16, u16)> = Vec::new();
         let room = writer.room();
         for (tsn, unit) in recovery.units() {
-            if tsn > self.out.forward.advanced {
+            if tsn > until {
                 break;
             }
             let fragment = &unit.payload;
-            if !fragment.unordered {
+            if !fragment.unordered && tsn > self.out.forward.reset_through {
                 let is_full = forward_tsn_len(skipped.len() + 1) > room;
                 match skipped.iter_mut().find(|(stream, _)| *stream == fragment.stream) {
                     Some((_, ssn)) => *ssn = fragment.ssn,

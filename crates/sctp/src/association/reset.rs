@@ -167,6 +167,11 @@ impl Association {
         }
     }
 
+    /// The last TSN before the reset that the peer has not answered.
+    pub(super) fn last_before_reset(&self) -> Option<u64> {
+        self.reset.ours.as_ref()?.last_assigned_tsn
+    }
+
     /// Whether a RE-CONFIG may leave now.
     pub(super) fn owes_re_config(&self) -> bool {
         !self.reset.owed.is_empty() || self.may_request_reset()
@@ -379,6 +384,9 @@ impl Association {
         }
         self.timers.stop(Timer::ReConfig);
         let performed = matches!(result, ReConfigResult::Performed | ReConfigResult::NothingToDo);
+        if performed {
+            self.out.forward.reset_through = request.last_assigned_tsn.unwrap_or(0);
+        }
         let queue = &mut self.out.queue;
         if request.streams.is_empty() {
             if performed {

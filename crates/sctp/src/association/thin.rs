@@ -74,6 +74,7 @@ impl Sampling {
 
 impl Outbound {
     /// The group of the next new chunk.
+    #[inline]
     pub(super) fn next_group(&self) -> u8 {
         if self.thin_streams.0.is_empty() {
             return 0;

@@ -4,8 +4,13 @@
 //! a memory of its own tag, an endpoint would begin an association that has ended a second time,
 //! with the same tag and the same TSNs, and deliver anew what travelled with the cookie. RFC 9260
 //! leaves this to the cookie's life (§5.1.3).
+//!
+//! The peer's tag is remembered, too: where both sides have begun, one of two cookies stays unused
+//! (§5.2.4 C). Its tag of ours is that of no association, but it comes with the TSNs of the peer's,
+//! which have been delivered. A peer draws a tag for each association, so that a cookie with that of
+//! one which ended after the cookie was made has no other to begin.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use rexmit_core::Instant;
@@ -22,11 +27,21 @@ pub(super) struct RetiredTags {
     order: VecDeque<(Instant, u32)>,
     /// Our own random numbers, so that a fast hash is safe.
     tags: FxHashSet<u32>,
+    peer_order: VecDeque<(Instant, u32)>,
+    /// When an association with this tag of the peer ended; the peer's choice, so that this is
+    /// ordered instead of hashed.
+    peer_tags: BTreeMap<u32, Instant>,
 }
 
 impl RetiredTags {
     pub(super) fn new(life: Duration) -> Self {
-        Self { life, order: VecDeque::new(), tags: FxHashSet::default() }
+        Self {
+            life,
+            order: VecDeque::new(),
+            tags: FxHashSet::default(),
+            peer_order: VecDeque::new(),
+            peer_tags: BTreeMap::new(),
+        }
     }
 
     /// The association that had `tag` has ended.
@@ -40,6 +55,24 @@ impl RetiredTags {
         }
     }
 
+    /// The association whose peer had `tag` has ended; zero is none that a peer can have.
+    pub(super) fn retire_peer(&mut self, now: Instant, tag: u32) {
+        self.forget_expired(now);
+        if tag == 0 {
+            return;
+        }
+        if self.peer_order.len() >= MAX_RETIRED_TAGS {
+            self.forget_first_peer();
+        }
+        self.peer_tags.insert(tag, now);
+        self.peer_order.push_back((now, tag));
+    }
+
+    /// Whether an association whose peer had `tag` has ended since `created`.
+    pub(super) fn contains_peer(&self, tag: u32, created: Instant) -> bool {
+        self.peer_tags.get(&tag).is_some_and(|&ended| created < ended)
+    }
+
     /// Whether a cookie with `tag` comes from an association that has ended.
     pub(super) fn contains(&self, tag: u32) -> bool {
         self.tags.contains(&tag)
@@ -48,6 +81,18 @@ impl RetiredTags {
     fn forget_expired(&mut self, now: Instant) {
         while self.order.front().is_some_and(|&(until, _)| until < now) {
             self.forget_first();
+        }
+        let life = self.life;
+        while self.peer_order.front().is_some_and(|&(ended, _)| ended + life < now) {
+            self.forget_first_peer();
+        }
+    }
+
+    fn forget_first_peer(&mut self) {
+        let Some((ended, tag)) = self.peer_order.pop_front() else { return };
+        // Another one with that tag may have ended later.
+        if self.peer_tags.get(&tag) == Some(&ended) {
+            self.peer_tags.remove(&tag);
         }
     }
 
@@ -70,6 +115,26 @@ mod tests {
         assert!(retired.contains(1) && retired.contains(2) && !retired.contains(3));
         retired.retire(Instant::from_millis(60_001), 3);
         assert!(!retired.contains(1) && retired.contains(2));
+    }
+
+    #[test]
+    fn a_tag_of_a_peer_is_remembered_against_older_cookies() {
+        let ms = Instant::from_millis;
+        let mut retired = RetiredTags::new(Duration::from_secs(60));
+        retired.retire_peer(ms(10), 1);
+        retired.retire_peer(ms(10), 0);
+        retired.retire_peer(ms(20), 1);
+        assert!(retired.contains_peer(1, ms(19)) && !retired.contains_peer(1, ms(20)));
+        assert!(!retired.contains_peer(2, ms(0)) && !retired.contains_peer(0, ms(0)));
+        retired.retire_peer(ms(60_011), 2);
+        assert!(retired.contains_peer(1, ms(19)), "it ended again at 20 ms");
+        retired.retire_peer(ms(60_021), 3);
+        assert!(!retired.contains_peer(1, ms(19)) && retired.contains_peer(2, ms(19)));
+        for tag in 0..=MAX_RETIRED_TAGS as u32 {
+            retired.retire_peer(ms(60_021), 10 + tag);
+        }
+        let kept = (retired.peer_order.len(), retired.peer_tags.len());
+        assert_eq!(kept, (MAX_RETIRED_TAGS, MAX_RETIRED_TAGS));
     }
 
     #[test]

@@ -251,7 +251,9 @@ impl Endpoint {
             self.statistics.cookies_refused += 1;
             return self.report_stale_cookie(route, packet, &cookie, late);
         }
-        if existing.is_none() && self.table.is_retired(cookie.identity.local_tag) {
+        let has_ended = self.table.is_retired(cookie.identity.local_tag)
+            || self.table.is_peer_retired(cookie.peer.tag, cookie.created);
+        if existing.is_none() && has_ended {
             // The association that it would begin has been, and has ended.
             self.statistics.cookies_refused += 1;
             return self.send_abort(route, packet, cookie.peer.tag, |_| {});

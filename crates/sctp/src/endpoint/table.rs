@@ -35,6 +35,8 @@ pub(super) struct Slot {
     /// When it stands in `deadlines`: not later than its earliest timer.
     scheduled: Option<Instant>,
     tag: u32,
+    /// Zero as long as it is not known.
+    peer_tag: u32,
     /// How many of the peer's addresses are entered; 0 once it is closed.
     addresses: usize,
     /// Whether the last event was taken by the application.
@@ -49,6 +51,7 @@ impl Slot {
 
     fn is_entered_as_it_is(&self) -> bool {
         self.tag == self.association.identity().local_tag
+            && self.peer_tag == self.association.peer_tag()
             && self.addresses == self.addresses_to_enter()
     }
 }
@@ -112,6 +115,7 @@ impl Table {
             is_ready: false,
             scheduled: None,
             tag,
+            peer_tag: 0,
             addresses: 0,
             is_closed_told: false,
         });
@@ -139,6 +143,12 @@ impl Table {
     /// Whether an association that has ended had `tag`, and a cookie with it may still come.
     pub(super) fn is_retired(&self, tag: u32) -> bool {
         self.retired.contains(tag)
+    }
+
+    /// Whether an association that has ended since `created` had the `peer_tag` of a cookie that was
+    /// made then.
+    pub(super) fn is_peer_retired(&self, peer_tag: u32, created: Instant) -> bool {
+        self.retired.contains_peer(peer_tag, created)
     }
 
     pub(super) fn by_address(&self, address: IpAddr, port: u16) -> Option<u32> {
@@ -188,12 +198,18 @@ impl Table {
             self.by_tag.insert(tag, index);
             slot.tag = tag;
         }
+        let peer_tag = slot.association.peer_tag();
+        if peer_tag != slot.peer_tag {
+            self.retired.retire_peer(now, slot.peer_tag);
+            slot.peer_tag = peer_tag;
+        }
         if count == slot.addresses {
             return;
         }
         if is_closed {
             self.by_tag.remove(&tag);
             self.retired.retire(now, tag);
+            self.retired.retire_peer(now, peer_tag);
             return self.forget_addresses(index);
         }
         slot.addresses = count;

@@ -1,6 +1,7 @@
 //! Messages that are given up (RFC 3758, RFC 7496).
 
 use rexmit_sctp::recovery::RecoveryConfig;
+use rexmit_sctp::wire::{ReConfigParam, ReConfigResult};
 use rexmit_sctp::{AssociationConfig, Event, FailReason, MessageId, OutboundMessage, Reliability};
 use std::time::Duration;
 
@@ -430,4 +431,46 @@ fn a_forward_tsn_that_does_not_fit_goes_as_far_as_it_can() {
     let (cumulative, skipped) = s.take_forward();
     assert_eq!((cumulative, skipped.len()), (149, 50));
     s.peer_acknowledges(tsn(149));
+}
+
+/// Every FORWARD-TSN that leaves now: the new cumulative TSN as a number, and what is skipped.
+fn forwards(s: &mut Script) -> Vec<(u32, Vec<(u16, u16)>)> {
+    let mut forwards = Vec::new();
+    while let Some(sent) = s.poll_packet() {
+        forwards.extend(sent.chunks().iter().filter_map(|chunk| match chunk {
+            ForwardTsn(forward) => Some((
+                forward.new_cumulative_tsn.wrapping_sub(FIRST_TSN),
+                forward.skipped().collect(),
+            )),
+            _ => None,
+        }));
+    }
+    forwards
+}
+
+/// RFC 6525 §5.1.2: what is skipped behind the last TSN of a reset waits for its answer. The peer may
+/// have performed it already, and would take an SSN from before it for one from behind it.
+#[test]
+fn nothing_behind_a_reset_is_skipped_before_its_answer() {
+    let mut s = client();
+    s.send_with(retransmissions(0), 100);
+    expect_packet!(s, [Data(_)]);
+    s.reset(&[0]);
+    expect_packet!(s, [ReConfig(_)]);
+    let message = crate::message(100);
+    let other = OutboundMessage { stream: 1, reliability: retransmissions(0), ..message };
+    s.try_send(other).expect("room");
+    expect_packet!(s, [Data(d)] if (d.tsn, d.stream) == (tsn(1), 1));
+    s.at(1000);
+    assert_eq!(forwards(&mut s), [(0, vec![(0, 0)])], "both are given up");
+    // It is performed; that no SACK comes with the answer does not undo it.
+    s.peer_writes(|p| {
+        p.re_config([ReConfigParam::Response {
+            response_sequence: tsn(0),
+            result: ReConfigResult::Performed,
+            next_tsns: None,
+        }])
+    });
+    s.at(5000);
+    assert_eq!(forwards(&mut s).last(), Some(&(1, vec![(1, 0)])));
 }

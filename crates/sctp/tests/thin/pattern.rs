@@ -202,8 +202,8 @@ fn without_mechanisms() {
     );
 }
 
-/// After two round trips in the handshake and two of data RTTVAR is 28 ms: 212 ms after the SACK at
-/// 20 ms. Later it is RTO.Min: 200 ms.
+/// After two round trips in the handshake and one of data RTTVAR is 50 · (3/4)² = 28 ms: 212 ms after
+/// the SACK at 20 ms. Later it is RTO.Min: 200 ms.
 #[test]
 fn with_m1_alone() {
     assert_table(

@@ -10,7 +10,11 @@ use crate::error::ThinError;
 impl Outbound {
     /// Copies what left before `new`, which is about to leave with `room` for payload, into the
     /// packet being built. Returns where the segment starts.
+    #[inline]
     pub(super) fn copy_before(&mut self, new: Piece, room: u32) -> u64 {
+        if !self.recovery.may_copy(GROUP) {
+            return new.start;
+        }
         let new_bytes = new.len + u32::from(new.has_fin);
         let bundle = BundleRoom { new_bytes, room: room - new.len, is_contiguous: true };
         let mut next = self.recovery.first_to_copy(GROUP, bundle);

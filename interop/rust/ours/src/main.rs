@@ -2,8 +2,9 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use rexmit::recovery::RecoveryConfig;
 use rexmit::{Association, AssociationConfig, CloseReason, Endpoint, EndpointConfig};
 use rexmit::{OutboundMessage, SendError};
 use tokio::time::timeout;
@@ -12,10 +13,13 @@ use workload::{LARGEST_MESSAGE, Options, PPID, Report, Role, Sender, Verifier};
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let options = Options::from_environment();
-    let endpoint = Endpoint::bind(options.local, config(&options)).unwrap_or_else(|error| {
+    let refuse = |error: String| -> ! {
         eprintln!("{error}");
         std::process::exit(2);
-    });
+    };
+    let config = config(&options).unwrap_or_else(|error| refuse(error));
+    let endpoint =
+        Endpoint::bind(options.local, config).unwrap_or_else(|error| refuse(error.to_string()));
     let mut exchange = Exchange {
         sender: Sender::new(options.outgoing(), options.fault),
         verifier: Verifier::new(options.incoming()),
@@ -42,18 +46,23 @@ async fn main() {
     std::process::exit(report.exit_code());
 }
 
-fn config(options: &Options) -> EndpointConfig {
+fn config(options: &Options) -> Result<EndpointConfig, String> {
+    let recovery = match &options.profile {
+        None => RecoveryConfig::default(),
+        Some(name) => RecoveryConfig::profile(name).ok_or(format!("no profile {name}"))?,
+    };
     let association = AssociationConfig {
         outbound_streams: options.streams,
         max_message_bytes: LARGEST_MESSAGE,
+        recovery,
         ..AssociationConfig::default()
     };
-    EndpointConfig {
+    Ok(EndpointConfig {
         port: options.sctp_port,
         accept: options.role == Role::Server,
         association: Arc::new(association),
         ..EndpointConfig::default()
-    }
+    })
 }
 
 /// Ends the process when its standard input ends.
@@ -80,7 +89,7 @@ impl Exchange {
         };
         let Self { sender, verifier, sent, end } = self;
         let (sending, receiving) = tokio::join!(
-            send(sender, sent, &association),
+            send(sender, sent, &association, options.every),
             receive(verifier, &association, options.role)
         );
         *end = Some(match options.role {
@@ -90,6 +99,7 @@ impl Exchange {
             }
             _ => association.closed().await,
         });
+        check_mechanisms(options, &association)?;
         match end {
             Some(CloseReason::Shutdown) => sending.map_err(words).and(receiving),
             end => Err(format!("the association ended: {end:?}")),
@@ -97,12 +107,29 @@ impl Exchange {
     }
 }
 
+/// A run in which the mechanisms never acted says nothing of them.
+fn check_mechanisms(options: &Options, association: &Association) -> Result<(), String> {
+    let Some(recovery) = options.profile.as_deref().and_then(RecoveryConfig::profile) else {
+        return Ok(());
+    };
+    let counted = association.statistics().recovery;
+    let has_copied = counted.retransmitted.redundant > 0;
+    if has_copied != (recovery.thin.max_bundle_packets > 0) {
+        return Err(format!("{} copies left on purpose", counted.retransmitted.redundant));
+    }
+    Ok(())
+}
+
 async fn send(
     sender: &mut Sender,
     sent: &mut u32,
     association: &Association,
+    every: Duration,
 ) -> Result<(), SendError> {
     for next in sender {
+        if !every.is_zero() {
+            tokio::time::sleep(every).await;
+        }
         let message = OutboundMessage {
             ppid: PPID,
             unordered: next.is_unordered,

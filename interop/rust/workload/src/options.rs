@@ -51,6 +51,10 @@ pub struct Options {
     pub linger: Duration,
     /// A deliberate fault in what is sent.
     pub fault: Option<Fault>,
+    /// What is done about loss, by name; rexmit alone knows profiles.
+    pub profile: Option<String>,
+    /// The time between two messages; rexmit alone takes it.
+    pub every: Duration,
 }
 
 /// The command line in words.
@@ -65,6 +69,8 @@ pub const USAGE: &str =
   --timeout SEC   give up after this time (60)
   --linger SEC    a client stays this long to answer late packets, or until its input ends (5)
   --fault F       send with a fault: lose:N, duplicate:N, swap:N, corrupt:N, misplace:N
+  --profile P     what is done about loss (rexmit alone)
+  --every MS      between two messages (rexmit alone) (0)
 exit: 0 all arrived intact and the association was shut down; 1 not so; 2 wrong arguments";
 
 impl Options {
@@ -87,6 +93,8 @@ impl Options {
             timeout: Duration::from_secs(60),
             linger: Duration::from_secs(5),
             fault: None,
+            profile: None,
+            every: Duration::ZERO,
         };
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
@@ -102,6 +110,8 @@ impl Options {
                 "--timeout" => options.timeout = Duration::from_secs(number(&name, &value)?),
                 "--linger" => options.linger = Duration::from_secs(number(&name, &value)?),
                 "--fault" => options.fault = Some(value.parse()?),
+                "--profile" => options.profile = Some(value),
+                "--every" => options.every = Duration::from_millis(number(&name, &value)?),
                 _ => return Err(format!("{name} is not known")),
             }
         }

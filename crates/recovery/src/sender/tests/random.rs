@@ -1,7 +1,7 @@
 //! Laws under random operations: what is counted is what is there, and T3-rtx runs exactly while
 //! something is outstanding.
 
-use rexmit_core::Seed;
+use rexmit_core::{Instant, Seed};
 
 use super::{BASE, FULL, Sender, TimeoutKind, UnitState};
 
@@ -37,6 +37,15 @@ impl Sender {
         if in_flight == 0 {
             assert!(self.recovery.ledger().is_empty());
         }
+        // The short ways of bulk lead where the exact test does.
+        let thinness = self.recovery.thinness(0);
+        assert_eq!(self.recovery.is_thin(0), thinness.is_thin, "{thinness:?}");
+        let t3 = self.recovery.t3_deadline(0).unwrap_or(Instant::FAR_FUTURE);
+        let next = self.recovery.next_timeout().unwrap_or(Instant::FAR_FUTURE);
+        assert_eq!(next, t3.min(path.early));
+        let oldest = self.recovery.ledger().in_flight(0).next().map(|(_, packet)| packet.sent_at);
+        let found = self.recovery.ledger().oldest_in_flight(0).map(|packet| packet.sent_at);
+        assert_eq!(found, oldest);
     }
 
     /// After what may leave has left: the timer runs exactly while something is outstanding.

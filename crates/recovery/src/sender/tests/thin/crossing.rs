@@ -62,6 +62,27 @@ fn a_stream_that_thins_again_has_its_mechanisms_again() {
     assert_eq!(s.resend(), [12], "thin again");
 }
 
+/// Petlund 2009 §5.1: four of the packets are lost, so that six in flight are thin when there are
+/// eleven, 4 / (1 - 4 / 11); and seven are not, 4 / (1 - 4 / 12).
+#[test]
+fn losses_let_a_stream_with_more_in_flight_be_thin() {
+    let mut s = Sender::with(|config| {
+        config.thin = ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF };
+        config.max_burst = 0;
+    });
+    (0..4).for_each(|_| s.push(&[SMALL]));
+    s.expire();
+    assert_eq!(s.resend(), [1, 2, 3, 4], "in one packet");
+    s.at(2000).ack(4, &[]);
+    let in_flight_when_thin = (1..=8).take_while(|_| {
+        s.push(&[SMALL]);
+        s.is_thin()
+    });
+    assert_eq!(in_flight_when_thin.last(), Some(6));
+    let counted = s.recovery.statistics();
+    assert_eq!((counted.packets, counted.packets_lost), (12, 4));
+}
+
 /// A bulk stream beside a thin one: 20 packets of it are in flight, and two of the thin one.
 #[test]
 fn a_group_is_judged_by_its_own_packets() {

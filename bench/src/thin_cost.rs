@@ -1,0 +1,92 @@
+//! What the mechanisms for thin streams cost a stream that is thick: bulk in memory with all of them
+//! on, against the same profile without any.
+//!
+//! Both take turns in one process with slices of the same work, so that whatever disturbs the
+//! machine disturbs both. What they cost when they are off cannot be told in one run: code without
+//! them is another program.
+
+use std::time::Duration;
+
+use rexmit_tcp::recovery::{RecoveryConfig, ThinConfig};
+
+use crate::report::{Row, Target};
+use crate::sample::{cpu_time, median, median_ratio};
+use crate::{bulk, tcp};
+
+/// The profiles with mechanisms, for SCTP and TCP.
+const SCTP_PROFILES: [&str; 2] = ["thin", "thin-bundling"];
+const TCP_PROFILES: [&str; 2] = ["tcp-thin", "tcp-thin-rdb"];
+const MESSAGE_BYTES: usize = 1024;
+/// What is carried before the other has its turn.
+const SLICE_BYTES: u64 = 64 << 20;
+/// Turns of each in one repetition.
+const SLICES: usize = 6;
+const NOTE: &str = "Processor time per byte, all mechanisms on against all off, in turns within one \
+    process.";
+
+/// Carries so many bytes at each call.
+type Carry = Box<dyn FnMut(u64)>;
+
+/// Bulk with `profile`, its mechanisms on or off; `None` if there is no such profile.
+#[must_use]
+pub fn carry(profile: &str, is_on: bool) -> Option<Carry> {
+    let with = |recovery: RecoveryConfig| {
+        let thin = if is_on { recovery.thin } else { ThinConfig::OFF };
+        RecoveryConfig { thin, ..recovery }
+    };
+    if let Some(recovery) = RecoveryConfig::tcp_profile(profile).map(with) {
+        return Some(Box::new(tcp::ours_with(&recovery)));
+    }
+    let recovery = RecoveryConfig::profile(profile).map(with)?;
+    let mut carry = bulk::ours_with(&recovery, MESSAGE_BYTES);
+    Some(Box::new(move |bytes| carry(bytes / MESSAGE_BYTES as u64)))
+}
+
+/// Every profile with mechanisms, `repetitions` times.
+#[must_use]
+pub fn measure(repetitions: usize) -> Vec<Row> {
+    SCTP_PROFILES.iter().chain(&TCP_PROFILES).map(|profile| row(profile, repetitions)).collect()
+}
+
+fn row(profile: &str, repetitions: usize) -> Row {
+    let (mut on, mut off) = (Vec::new(), Vec::new());
+    for repetition in 0..repetitions {
+        let [with, without] = turns(profile, repetition % 2 == 0);
+        on.push(with.as_secs_f64());
+        off.push(without.as_secs_f64());
+    }
+    let speed = |seconds: &[f64]| {
+        let bytes = (SLICE_BYTES * SLICES as u64) as f64;
+        format!("{:.0} MB/s", bytes / median(seconds) / 1e6)
+    };
+    Row {
+        what: format!("bulk with {profile}, thick"),
+        ours: speed(&on),
+        against: "mechanisms off".into(),
+        theirs: speed(&off),
+        ratio: Some(median_ratio(&on, &off)),
+        target: Target::AtMost(1.02),
+        note: NOTE.into(),
+    }
+}
+
+/// The processor time of all slices, on and off, with new endpoints.
+fn turns(profile: &str, is_on_first: bool) -> [Duration; 2] {
+    let ready = |is_on| {
+        let mut carry = carry(profile, is_on).expect("a profile");
+        carry(SLICE_BYTES);
+        carry
+    };
+    let mut contestants = [(true, ready(true)), (false, ready(false))];
+    if !is_on_first {
+        contestants.reverse();
+    }
+    let mut times = [Duration::ZERO; 2];
+    for _ in 0..SLICES {
+        for (is_on, carry) in &mut contestants {
+            let ((), elapsed) = cpu_time(|| carry(SLICE_BYTES));
+            times[usize::from(!*is_on)] += elapsed;
+        }
+    }
+    times
+}
