@@ -83,6 +83,8 @@ fn one_loss_is_repaired_by_the_third_report() {
     is(&outcome, "game.late_share.100ms", 4.0 / 20.0);
     is(&outcome, "game.transport_late_share.100ms", 1.0 / 20.0);
     is(&outcome, "game.late_share.1s", 0.0);
+    is(&outcome, "game.had_late.100ms", 1.0);
+    is(&outcome, "game.had_late.1s", 0.0);
     is(&outcome, "game.rtx0.count", 19.0);
     is(&outcome, "game.rtx1.count", 1.0);
     is(&outcome, "game.rtx1.mean", 870.0);
