@@ -109,16 +109,17 @@ impl Connection<'_> {
         }
         let mut sender = AssociationConfig { recovery: self.recovery(problems), ..both.clone() };
         set(&mut sender.send_buffer_bytes, self.send_buffer);
-        let name = self.receiver.profile.as_deref().or(self.profile);
-        let recovery = profile(self.transport, name, "receiver.profile", problems);
+        let recovery = match self.receiver.profile.as_deref() {
+            Some(name) => profile(self.transport, Some(name), "receiver.profile", problems),
+            None => profile(self.transport, self.profile, "profile", problems),
+        };
         let mut receiver = AssociationConfig { recovery, ..both };
         set(&mut receiver.receive_buffer_bytes, self.receiver.receive_buffer.as_ref());
         receiver.max_message_bytes = receiver.max_message_bytes.min(receiver.receive_buffer_bytes);
         if let Some(delay) = &self.receiver.ack_delay {
             receiver.sack_delay = ***delay;
         }
-        problems.check("", sender.validate());
-        problems.check("receiver", receiver.validate());
+        problems.check_ends(sender.validate(), receiver.validate());
         Ends { sender, receiver }
     }
 
@@ -130,15 +131,16 @@ impl Connection<'_> {
         let mut sender = ConnectionConfig { recovery: self.recovery(problems), ..both.clone() };
         sender.sack = sender.recovery.loss_detection != LossDetection::DuplicateAcks;
         set(&mut sender.send_buffer_bytes, self.send_buffer);
-        let name = self.receiver.profile.as_deref().or(self.profile);
-        let recovery = profile(self.transport, name, "receiver.profile", problems);
+        let recovery = match self.receiver.profile.as_deref() {
+            Some(name) => profile(self.transport, Some(name), "receiver.profile", problems),
+            None => profile(self.transport, self.profile, "profile", problems),
+        };
         let mut receiver = ConnectionConfig { recovery, ..both };
         set(&mut receiver.receive_buffer_bytes, self.receiver.receive_buffer.as_ref());
         if let Some(delay) = &self.receiver.ack_delay {
             receiver.ack_delay = ***delay;
         }
-        problems.check("", sender.validate());
-        problems.check("receiver", receiver.validate());
+        problems.check_ends(sender.validate(), receiver.validate());
         Ends { sender, receiver }
     }
 }

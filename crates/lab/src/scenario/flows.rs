@@ -105,7 +105,10 @@ impl Maker<'_> {
         problems.set_place(format!("{kind}.{name}"));
         let place = scenario.place(flows.len());
         let seed = seed.split(&format!("{kind} {name}"));
+        let before = problems.len();
         match make(&mut Part { scenario, seed, place, problems }) {
+            // An endpoint says again what is wrong with its configuration.
+            _ if problems.len() > before => {}
             Ok((sender, receiver, kind)) => {
                 let edge = edge.or(scenario.network.edge.as_ref()).map(|edge| (**edge).clone());
                 let (name, edge) = (name.to_owned(), edge.unwrap_or_default());

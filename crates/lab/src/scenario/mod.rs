@@ -14,6 +14,7 @@
 //! | | `bytes_latency` (D) | the same, weighted by bytes |
 //! | | `messages`, `undelivered` | meant to be sent; never delivered |
 //! | | `late_share.TIME`, `transport_late_share.TIME` | share that took longer, for each `late` |
+//! | | `had_late.TIME` | 1 if any message took longer to the application, else 0: its mean is a share of runs |
 //! | | `packets_per_message` | packets of the sender's host |
 //! | thin, bulk | `goodput`; `goodput_bins`; `goodput` over time | mean; distribution over bins; series |
 //! | | `timeouts`, `reductions`, `collapses` | of the timer; of the window; of it to one packet |

@@ -62,6 +62,24 @@ impl Problems {
         }
     }
 
+    /// As [`check`](Self::check), of the two ends of a connection; what both have in common is said
+    /// of the flow.
+    pub(super) fn check_ends<E: Display + PartialEq>(
+        &mut self,
+        sender: Result<(), E>,
+        receiver: Result<(), E>,
+    ) {
+        if sender != receiver {
+            self.check("receiver", receiver);
+        }
+        self.check("", sender);
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.found.len()
+    }
+
     pub(super) fn into_first(self) -> Option<Problem> {
         self.found.into_iter().next()
     }

@@ -155,6 +155,9 @@ pub(super) fn thin(sheet: &mut Sheet, meter: &MessageMeter, sender: &Sender) {
         let bound = rexmit_core::words::format_duration(*bound);
         let about = format!("messages that took longer than {bound} to the application");
         sheet.share(&format!("late_share.{bound}"), &about, *application, meter.messages);
+        let about = format!("1 if any message took longer than {bound} to the application, else 0");
+        let had_late = (meter.messages > 0).then(|| f64::from(u8::from(*application > 0)));
+        sheet.quantity(&format!("had_late.{bound}"), Unit::Share, &about, had_late);
         let about = format!("messages that took longer than {bound} to the receiver");
         sheet.share(&format!("transport_late_share.{bound}"), &about, *transport, meter.messages);
     }

@@ -59,9 +59,9 @@ fn without_loss_every_message_takes_the_delay_of_the_path() {
     let none = ["undelivered", "timeouts", "retransmissions.all", "loss_share", "late_share.100ms"];
     none.iter().for_each(|name| is(&outcome, &format!("game.{name}"), 0.0));
     is(&outcome, "game.rtx0.count", 20.0);
-    // 20 messages in 4.8 s: the last one is meant to be sent 200 ms before the end.
-    is(&outcome, "game.goodput", 20.0 * 800.0 / 4.8);
-    assert_eq!(outcome.distributions["game.goodput_bins"].counts, [28, 20]);
+    // The last one leaves 40 ms before the end and arrives after it.
+    is(&outcome, "game.goodput", 19.0 * 800.0 / 4.8);
+    assert_eq!(outcome.distributions["game.goodput_bins"].counts, [29, 19]);
     assert_eq!(outcome.distributions["game.goodput_bins"].values, [0.0, 8000.0]);
     assert!(!outcome.quantities.contains_key("game.rtx1.mean"), "there was none");
     let rtt = &outcome.series["game.rtt"];
@@ -83,6 +83,8 @@ fn one_loss_is_repaired_by_the_third_report() {
     is(&outcome, "game.late_share.100ms", 4.0 / 20.0);
     is(&outcome, "game.transport_late_share.100ms", 1.0 / 20.0);
     is(&outcome, "game.late_share.1s", 0.0);
+    is(&outcome, "game.had_late.100ms", 1.0);
+    is(&outcome, "game.had_late.1s", 0.0);
     is(&outcome, "game.rtx0.count", 19.0);
     is(&outcome, "game.rtx1.count", 1.0);
     is(&outcome, "game.rtx1.mean", 870.0);
@@ -122,7 +124,8 @@ fn unordered_messages_wait_for_nobody() {
 
 #[test]
 fn tcp_repairs_by_the_third_duplicate_acknowledgement() {
-    let mut scenario = twenty("loss list 5");
+    // The handshake ends with the packet that has the first message.
+    let mut scenario = twenty("loss list 4");
     let game = &mut scenario["thin"]["game"];
     game["transport"] = "tcp".into();
     game["profile"] = "tcp-sack".into();

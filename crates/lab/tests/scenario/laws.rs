@@ -74,7 +74,13 @@ fn every_unit_is_delivered_by_one_of_its_copies() {
             assert!((sum("spurious_share") - spurious).abs() < 1e-9, "{profile} {k}");
         }
         assert!((0.06..0.1).contains(&value("loss_share")), "{}", value("loss_share"));
-        assert!(value("transport_latency.mean") < value("latency.mean"));
+        let (arrival, delivery) = (value("transport_latency.mean"), value("latency.mean"));
+        // With copies of two packets before, hardly anything arrives out of order.
+        let is_in_order = *profile == "thin-bundling" && arrival == delivery;
+        assert!(
+            is_in_order || arrival < delivery,
+            "{profile}, seed {seed}: {arrival} and {delivery}"
+        );
     }
 }
 
@@ -142,13 +148,13 @@ fn a_greedy_flow_fills_what_the_others_leave() {
         json!({
             "duration": "2min",
             "network": { "forward": "delay 50ms rate 1mbit limit 50" },
-            "thin": { "probe": { "traffic": "rate 100kbit size 1000", "profile": "thin" } },
+            "thin": { "probe": { "traffic": "rate 20kbit size 1000", "profile": "thin" } },
             "bulk": { "greedy": { "profile": "lksctp" } },
         }),
         1,
     );
     let value = |name: &str| outcome.quantities[name];
-    assert!((value("probe.goodput") / 100e3 - 1.0).abs() < 0.05, "{}", value("probe.goodput"));
+    assert!((value("probe.goodput") / 20e3 - 1.0).abs() < 0.05, "{}", value("probe.goodput"));
     let both = value("probe.goodput") + value("greedy.goodput");
     assert!((0.8e6..1e6).contains(&both), "{both}");
     assert!(value("network.forward.queue_loss_share") > 0.0);
