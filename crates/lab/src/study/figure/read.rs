@@ -105,8 +105,8 @@ fn name(kind: FigureKind) -> &'static str {
 /// What a figure of this kind has beside what all have.
 fn own_fields(kind: FigureKind) -> &'static [&'static str] {
     match kind {
-        FigureKind::Cdf | FigureKind::Ccdf => &["distribution", "x_axis", "y_axis"],
-        FigureKind::Series => &["series", "seed", "x_axis", "y_axis"],
+        FigureKind::Cdf | FigureKind::Ccdf => &["x", "x_axis", "y_axis"],
+        FigureKind::Series => &["y", "seed", "x_axis", "y_axis"],
         _ => &["x", "y", "x_axis", "y_axis"],
     }
 }
@@ -262,8 +262,7 @@ impl Draft<'_> {
 
     /// Pooled distributions; `share` says which.
     fn distributions(&self, fields: &mut Fields<'_, '_>, share: &str) -> Option<Parts> {
-        let (x, groups) =
-            self.each(fields, "distribution", Sort::Distribution, Source::Distribution)?;
+        let (x, groups) = self.each(fields, "x", Sort::Distribution, Source::Distribution)?;
         let y = DrawnAxis { label: share.into(), unit: Unit::Share, ..x.clone() };
         Some(Parts { x, y, groups })
     }
@@ -281,7 +280,7 @@ impl Draft<'_> {
             }
         };
         let source = |term| Source::Series(term, seed);
-        let (y, groups) = self.each(fields, "series", Sort::Series, source)?;
+        let (y, groups) = self.each(fields, "y", Sort::Series, source)?;
         let x = DrawnAxis { label: "time".into(), unit: Unit::Seconds, ..y.clone() };
         Some(Parts { x, y, groups })
     }
