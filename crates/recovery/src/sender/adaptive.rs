@@ -119,7 +119,7 @@ impl<P> LossRecovery<P> {
     fn on_late(&mut self, late: LateUnit, reports: u16) {
         let needed = reports.saturating_add(1);
         if late.has_left_again {
-            self.log.on_late(late.unit, needed);
+            self.log.iter_mut().for_each(|log| log.on_late(late.unit, needed));
         } else {
             self.learn(late.path, |evidence| evidence.on_late(needed));
         }

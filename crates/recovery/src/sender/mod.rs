@@ -132,7 +132,8 @@ pub struct LossRecovery<P> {
     beyond_window: u64,
     ledger: Ledger,
     paths: Vec<Path>,
-    log: RetransmissionLog,
+    /// What left more than once; nothing before anything did.
+    log: Option<Box<RetransmissionLog>>,
     /// What the detectors of spurious events keep, if there is any.
     doubts: Option<Box<Doubts>>,
     copies: Copies,
@@ -168,7 +169,7 @@ impl<P> LossRecovery<P> {
             beyond_window: 0,
             ledger: Ledger::default(),
             paths: Vec::with_capacity(1),
-            log: RetransmissionLog::default(),
+            log: None,
             doubts,
             copies: Copies::default(),
             user_bytes_in_flight: 0,
@@ -328,7 +329,8 @@ impl<P> LossRecovery<P> {
             // The first two are empty, but keep a node until they are cleared.
             self.lost.clear();
             self.missing.clear();
-            self.log.release_memory(self.cumulative());
+            let cumulative = self.cumulative();
+            self.log.iter_mut().for_each(|log| log.release_memory(cumulative));
             self.copies = Copies::default();
         }
     }

@@ -98,7 +98,7 @@ impl<P> LossRecovery<P> {
         let number = PacketNumber(self.ledger.next_number().0 - 1);
         let units = self.copies.take_open(number);
         for &unit in &units {
-            let dropped = self.log.on_copied(unit, number);
+            let dropped = self.log.get_or_insert_default().on_copied(unit, number);
             self.on_copy_forgotten(dropped);
             self.statistics.retransmitted.count(SendCause::Redundant);
             if let Some(u) = self.unit_mut(unit) {

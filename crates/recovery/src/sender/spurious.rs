@@ -46,8 +46,9 @@ impl<P> LossRecovery<P> {
         if let Some(doubts) = &mut self.doubts {
             doubts.beside.has_duplicate = true;
         }
-        let Some(told) = self.log.on_duplicate_report(unit) else {
-            if self.log.remembers(unit) {
+        let told = self.log.as_mut().and_then(|log| log.on_duplicate_report(unit));
+        let Some(told) = told else {
+            if self.log.as_ref().is_none_or(|log| log.remembers(unit)) {
                 self.on_unexplained_duplicate();
             }
             return;
@@ -100,11 +101,12 @@ impl<P> LossRecovery<P> {
         let Some(doubts) = &self.doubts else { return };
         let is_provable =
             self.config.spurious.duplicates && self.next_unit() > doubts.distrust_through;
-        let forgotten = self.log.forget_events(path, self.cumulative()).map(|event| event.number);
+        let cumulative = self.cumulative();
+        let forgotten = self.log.as_mut().and_then(|log| log.forget_events(path, cumulative));
         let p = self.path_mut(path);
         let before = Before { window: p.window.clone(), rtt: p.timer.rtt().estimate() };
         if let Some(events) = p.events() {
-            events.begin(kind, before, forgotten, is_provable);
+            events.begin(kind, before, forgotten.map(|event| event.number), is_provable);
         }
     }
 
@@ -120,7 +122,8 @@ impl<P> LossRecovery<P> {
         let events = self.path_mut(path).events().filter(|_| is_judged);
         let number = events.and_then(|events| events.on_resent(now));
         let event = number.map(|number| EventId { path, number });
-        let dropped = self.log.on_retransmitted((unit, packet), cause, event);
+        let log = self.log.get_or_insert_default();
+        let dropped = log.on_retransmitted((unit, packet), cause, event);
         self.on_copy_forgotten(dropped);
     }
 

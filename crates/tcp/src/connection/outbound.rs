@@ -94,8 +94,8 @@ pub(super) struct Outbound {
     pub(super) unanswered: u32,
     /// The application was told that the buffer is full.
     pub(super) is_writer_waiting: bool,
-    /// What a duplicate report may speak of.
-    pub(super) sent_again: SentAgain,
+    /// What a duplicate report may speak of; nothing before anything left again.
+    pub(super) sent_again: Option<Box<SentAgain>>,
 }
 
 impl Outbound {
@@ -121,7 +121,7 @@ impl Outbound {
             is_closed_window_confirmed: false,
             unanswered: 0,
             is_writer_waiting: false,
-            sent_again: SentAgain::default(),
+            sent_again: None,
         }
     }
 
@@ -222,7 +222,7 @@ impl Outbound {
     /// Remembers what left again, if the peer can report it.
     pub(super) fn note_sent_again(&mut self, piece: Piece, unit: u64) {
         if self.has_reports {
-            self.sent_again.add(piece, unit);
+            self.sent_again.get_or_insert_default().add(piece, unit);
         }
     }
 
@@ -230,7 +230,7 @@ impl Outbound {
     pub(super) fn clear(&mut self) {
         self.recovery.drain(drop);
         self.buffer.clear();
-        self.sent_again.release_memory(self.snd_nxt);
+        self.sent_again = None;
         self.probe = None;
         self.probe_is_due = false;
     }
@@ -240,7 +240,8 @@ impl Outbound {
         self.buffer.release_memory();
         self.recovery.release_memory();
         if self.recovery.is_empty() {
-            self.sent_again.release_memory(self.snd_nxt);
+            let next = self.snd_nxt;
+            self.sent_again.iter_mut().for_each(|sent_again| sent_again.release_memory(next));
         }
     }
 }

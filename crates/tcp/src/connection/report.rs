@@ -83,8 +83,10 @@ impl Connection {
     /// sent needlessly, or as a copy on purpose. If nothing of it was, the network made a copy.
     pub(super) fn on_duplicate_reported(&mut self, cx: &mut Context<'_>, left: u64, right: u64) {
         let Outbound { recovery, sent_again, .. } = &mut self.out;
-        let known = sent_again.report(left, right, |unit| {
-            recovery.on_duplicate_report(cx.now, unit, &mut cx.tracer());
+        let known = sent_again.as_mut().map_or(Known::Never, |sent_again| {
+            sent_again.report(left, right, |unit| {
+                recovery.on_duplicate_report(cx.now, unit, &mut cx.tracer());
+            })
         });
         if known == Known::Never {
             recovery.on_unexplained_duplicate();
