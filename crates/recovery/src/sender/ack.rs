@@ -87,8 +87,10 @@ impl<P> LossRecovery<P> {
         self.take_advance(&mut progress, tracer);
         self.answer_repaired_losses(&progress, tracer);
         self.detect_losses(now, &mut progress, tracer);
-        self.age_evidence(tracer);
-        self.judge_events(now, &progress, tracer);
+        if self.path(0).scrutiny.is_some() {
+            self.age_evidence(progress.outcome.newly_acked, tracer);
+            self.judge_events(now, &progress, tracer);
+        }
         self.update_timers(now, &progress);
         self.settle_resending();
         self.ledger.forget_ended();
@@ -161,8 +163,10 @@ impl<P> LossRecovery<P> {
             });
         }
         self.acknowledged = acknowledged;
-        let newest = progress.outcome.newly_acked - known - progress.late.len() as u64;
-        self.learn_from_late(&progress.late, newest);
+        if !progress.late.is_empty() {
+            let newest = progress.outcome.newly_acked - known - progress.late.len() as u64;
+            self.learn_from_late(&progress.late, newest);
+        }
     }
 
     /// `unit` is acknowledged; counts it if that is new.
@@ -205,7 +209,13 @@ impl<P> LossRecovery<P> {
             self.copies
                 .on_acked(unit, is_first.then_some(FirstSent { packet, sent_at, path, group }));
         }
-        if self.config.reordering != Reordering::Fixed {
+        let is_late = reports.is_some() || unit < progress.highest_before;
+        let tells = match self.config.reordering {
+            Reordering::Fixed => false,
+            Reordering::Adaptive { .. } => is_late,
+            Reordering::Rack => true,
+        };
+        if tells {
             let arrival =
                 Arrival { unit, path, packet, sent_at, is_first_copy, is_copied, reports };
             self.learn_from_arrival(now, arrival, progress);

@@ -82,9 +82,6 @@ impl<P> LossRecovery<P> {
         progress: &mut Progress,
     ) {
         let Arrival { unit, path, packet, sent_at, is_first_copy, is_copied, reports } = arrival;
-        if let Some(scrutiny) = &mut self.path_mut(path).scrutiny {
-            scrutiny.acked_units += 1;
-        }
         let is_late = unit < progress.highest_before;
         let has_left_again = !is_first_copy;
         if let Some(sent_at) = sent_at {
@@ -203,12 +200,11 @@ impl<P> LossRecovery<P> {
         self.tell_threshold(path, tracer);
     }
 
-    /// What an acknowledgement delivered makes evidence older.
-    pub(super) fn age_evidence(&mut self, tracer: &mut Tracer<'_>) {
+    /// `units` were delivered, over whichever paths: evidence grows older.
+    pub(super) fn age_evidence(&mut self, units: u64, tracer: &mut Tracer<'_>) {
         for path in 0..self.paths.len() as u8 {
-            let Some(scrutiny) = &mut self.path_mut(path).scrutiny else { return };
-            if let Some(evidence) = &mut scrutiny.evidence {
-                evidence.on_delivered(scrutiny.acked_units);
+            if let Some(evidence) = self.path_mut(path).evidence_mut() {
+                evidence.on_delivered(units);
                 self.tell_threshold(path, tracer);
             }
         }

@@ -8,15 +8,15 @@ use super::ack::Progress;
 use crate::spurious::f_rto::{FRto, Told};
 
 impl<P> LossRecovery<P> {
-    /// T3-rtx of `path` expired. Not during a recovery, nor while units are open that one before had
-    /// judged, unless the timer expired again over the same (RFC 5682 §3.1 step 1).
-    pub(super) fn begin_f_rto(&mut self, path: u8, was_recovering: bool, is_repeated: bool) {
+    /// T3-rtx of `path` expired. It is not examined during a recovery, nor before the units of the last
+    /// one are acknowledged, unless the timer expired again over the same (RFC 5682 §3.1 step 1).
+    pub(super) fn begin_f_rto(&mut self, path: u8, is_repeated: bool) {
         if !self.config.spurious.f_rto {
             return;
         }
         let is_open = self.recover.is_some_and(|recover| self.cumulative() < recover);
         let was_repeating = self.path(path).f_rto() == FRto::Repeating;
-        let may_begin = !was_recovering && (!is_open || (is_repeated && was_repeating));
+        let may_begin = !is_open || (is_repeated && was_repeating);
         self.path_mut(path).set_f_rto(if may_begin { FRto::Repeating } else { FRto::Off });
     }
 

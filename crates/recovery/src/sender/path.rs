@@ -65,9 +65,7 @@ pub(super) struct Scrutiny {
     /// What is known of reordering, once there was any, if the threshold follows it.
     pub(super) evidence: Option<Box<Evidence>>,
     pub(super) rack: Option<Box<Rack>>,
-    /// Of the acknowledgement being processed: units newly acknowledged.
-    pub(super) acked_units: u64,
-    /// One of them was judged lost, and had left once.
+    /// The acknowledgement being processed brings a unit that was judged lost, and had left once.
     pub(super) has_acked_original: bool,
 }
 
@@ -81,7 +79,6 @@ impl Scrutiny {
                 after_spurious: None,
                 evidence: None,
                 rack: (config.reordering == Reordering::Rack).then(Box::default),
-                acked_units: 0,
                 has_acked_original: false,
             })
         })
@@ -89,7 +86,6 @@ impl Scrutiny {
 
     /// An acknowledgement is about to be processed.
     pub(super) const fn begin_ack(&mut self) {
-        self.acked_units = 0;
         self.has_acked_original = false;
     }
 }

@@ -102,11 +102,11 @@ impl<P> LossRecovery<P> {
         let is_provable =
             self.config.spurious.duplicates && self.next_unit() > doubts.distrust_through;
         let cumulative = self.cumulative();
-        let forgotten = self.log.as_mut().and_then(|log| log.forget_events(path, cumulative));
+        self.log.iter_mut().for_each(|log| log.forget_events(path, cumulative));
         let p = self.path_mut(path);
         let before = Before { window: p.window.clone(), rtt: p.timer.rtt().estimate() };
         if let Some(events) = p.events() {
-            events.begin(kind, before, forgotten.map(|event| event.number), is_provable);
+            events.begin(kind, before, is_provable);
         }
     }
 

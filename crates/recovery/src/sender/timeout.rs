@@ -58,7 +58,6 @@ impl<P> LossRecovery<P> {
     pub fn on_timeout(&mut self, path: u8, kind: TimeoutKind, tracer: &mut Tracer<'_>) -> bool {
         let config = Arc::clone(&self.config);
         self.statistics.timeouts += 1;
-        let was_recovering = self.is_in_fast_recovery();
         // A fast recovery that outlived the timeout would freeze the window.
         self.fast_recovery_exit = None;
         // What duplicates tell to have left the network is not in flight, though it is outstanding.
@@ -70,7 +69,7 @@ impl<P> LossRecovery<P> {
             TimeoutKind::WindowProbe => SendCause::WindowProbe,
         };
         if kind == TimeoutKind::Loss {
-            self.examine_timeout(path, was_recovering, tracer);
+            self.examine_timeout(path, tracer);
             self.recover = Some(self.next_unit() - 1);
         }
         let is_linear = kind == TimeoutKind::Loss && self.takes_linear_timeout(path);
@@ -100,12 +99,12 @@ impl<P> LossRecovery<P> {
 
     /// Before the timeout changes anything: whether it could have been spared, and what to go back to
     /// if it proves spurious.
-    fn examine_timeout(&mut self, path: u8, was_recovering: bool, tracer: &mut Tracer<'_>) {
+    fn examine_timeout(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         let p = self.path(path);
         let is_repeated = p.timed_out == Some(p.earliest);
         self.learn_from_timeout(path, tracer);
         self.begin_event(path, SendCause::Timeout);
-        self.begin_f_rto(path, was_recovering, is_repeated);
+        self.begin_f_rto(path, is_repeated);
     }
 
     /// Whether this timeout does not double the next one: while thin, up to a bound for the same

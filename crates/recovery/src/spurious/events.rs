@@ -44,7 +44,8 @@ pub(crate) struct Event {
     earlier: Option<Earlier>,
 }
 
-/// The events right before the latest that are not decided either, as one.
+/// The events right before the latest that are not decided either, as one. A copy that the log no
+/// longer knows the event of is never reported, so that these are not found spurious any more.
 #[derive(Clone, Debug)]
 struct Earlier {
     /// The number of the first.
@@ -69,16 +70,9 @@ impl Events {
         self.latest.as_deref_mut()
     }
 
-    /// An event begins. Of the ones before, all up to number `forgotten` have lost copies that the
-    /// cumulative point passed. `is_provable`: duplicate reports are believed.
-    pub(crate) fn begin(
-        &mut self,
-        kind: SendCause,
-        before: Before,
-        forgotten: Option<u32>,
-        is_provable: bool,
-    ) {
-        let earlier = self.latest.take().and_then(|event| event.into_earlier(forgotten));
+    /// An event begins. `is_provable`: duplicate reports are believed.
+    pub(crate) fn begin(&mut self, kind: SendCause, before: Before, is_provable: bool) {
+        let earlier = self.latest.take().and_then(|event| event.into_earlier());
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.latest = Some(Box::new(Event {
@@ -154,13 +148,9 @@ impl Events {
 }
 
 impl Event {
-    fn into_earlier(self, forgotten: Option<u32>) -> Option<Earlier> {
-        let has_lost = |number| forgotten.is_some_and(|forgotten| number <= forgotten);
-        if !self.is_provable || has_lost(self.number) {
-            return None;
-        }
-        let Self { number, unreported, before, earlier, .. } = self;
-        Some(match earlier.filter(|earlier| !has_lost(earlier.first)) {
+    fn into_earlier(self) -> Option<Earlier> {
+        let Self { number, unreported, before, earlier, is_provable, .. } = self;
+        is_provable.then(|| match earlier {
             Some(earlier) => Earlier { unreported: earlier.unreported + unreported, ..earlier },
             None => Earlier { first: number, unreported, before },
         })

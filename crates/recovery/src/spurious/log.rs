@@ -96,14 +96,12 @@ impl RetransmissionLog {
     }
 
     /// A new event of `path` begins: copies of older ones up to `cumulative` no longer belong to
-    /// any. Returns the latest event that lost one.
-    pub(crate) fn forget_events(&mut self, path: u8, cumulative: u64) -> Option<EventId> {
+    /// any.
+    pub(crate) fn forget_events(&mut self, path: u8, cumulative: u64) {
         let passed = self.copies.range_mut(..=(cumulative, PacketNumber(u64::MAX)));
-        let mut latest = None;
-        for (_, copy) in passed.filter(|(_, copy)| copy.event.is_some_and(|e| e.path == path)) {
-            latest = latest.max(copy.event.take());
+        for (_, copy) in passed {
+            copy.event = copy.event.filter(|event| event.path != path);
         }
-        latest
     }
 
     /// Drops everything about units up to `unit`, and all memory.
@@ -157,7 +155,7 @@ mod tests {
         for (unit, event) in [(5, event(1)), (6, of_other), (7, event(2)), (8, event(2))] {
             log.on_retransmitted((unit, PacketNumber(unit)), SendCause::Timeout, event);
         }
-        assert_eq!(log.forget_events(0, 7), event(2));
+        log.forget_events(0, 7);
         let events = [5, 6, 7, 8].map(|unit| log.on_duplicate_report(unit).expect("known").event);
         assert_eq!(events, [None, of_other, None, event(2)], "all still count as needless");
     }

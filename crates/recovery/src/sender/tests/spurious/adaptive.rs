@@ -71,6 +71,22 @@ fn only_the_latest_event_teaches() {
     }
 }
 
+/// Unit 2 left again in both events. The first report is about the older copy, and may be the only one.
+#[test]
+fn the_report_of_an_older_copy_does_not_teach() {
+    let mut s = Sender::measured_with("rr");
+    s.push_full(20);
+    s.overtake(2, 12);
+    s.resend();
+    s.expire();
+    assert_eq!(s.resend(), [2]);
+    s.ack(21, &[]);
+    s.report(2);
+    assert_eq!(s.threshold(), 3);
+    s.report(2);
+    assert_eq!(s.threshold(), 11);
+}
+
 /// The SACK that acknowledges it also reports it: both came before the receiver answered.
 #[test]
 fn a_report_in_the_same_acknowledgement_teaches_as_well() {

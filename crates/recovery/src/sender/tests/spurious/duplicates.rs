@@ -95,6 +95,8 @@ fn a_lost_or_late_report_of_an_older_event_says_nothing_of_the_next() {
         }
         s.report(12);
         assert_eq!(s.events().total(), 1);
+        // Half of 20 packets, and one more: not what was before the older event.
+        assert_eq!(s.ssthresh(), 11_000);
     }
 }
 

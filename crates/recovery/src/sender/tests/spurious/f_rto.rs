@@ -51,6 +51,17 @@ fn what_left_before_the_timeout_tells_it_was_spurious() {
     }
 }
 
+/// Small chunks, of which the window of one packet would let more leave.
+#[test]
+fn one_packet_is_sent_again_whatever_the_window() {
+    let f_rto = RecoveryConfig::profile("f-rto").expect("a profile");
+    let mut s = Sender::wide(RecoveryConfig { single_packet_after_timeout: false, ..f_rto });
+    (0..6).for_each(|_| s.push(&[300]));
+    s.expire();
+    assert_eq!((s.resend(), s.flight().1, s.cwnd()), (vec![2, 3, 4], 900, 1000));
+    assert!(s.resend().is_empty());
+}
+
 /// By a gap block, too: the second of the delayed ones was overtaken.
 #[test]
 fn a_gap_block_of_what_left_before_tells_as_well() {
