@@ -133,6 +133,27 @@ fn the_first_round_trip_after_a_spurious_timeout_starts_the_estimate_anew() {
     }
 }
 
+/// What was measured by something that left before the needless copy is a sample as any other.
+#[test]
+fn a_round_trip_from_before_the_timeout_does_not_start_it_anew() {
+    let spurious = SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF };
+    let mut config = RecoveryConfig { spurious, undo: true, ..RecoveryConfig::default() };
+    unbounded(&mut config);
+    let mut s = Sender::wide(config);
+    s.push_full(1);
+    assert_eq!(s.expire(), 400);
+    s.resend();
+    s.at(410).ack(2, &[]);
+    s.at(420).report(2);
+    let rtt = std::time::Duration::from_millis(400);
+    s.recovery.on_rtt_sample(s.now, 0, rtt, &mut rexmit_core::trace::Tracer::off());
+    // SRTT 137.5, RTTVAR 112.5.
+    assert_eq!(s.rto_ms(), 587);
+    s.at(1000).push(&[FULL]);
+    s.at(1400).ack(3, &[]);
+    assert_eq!(s.rto_ms(), 400 + 4 * 200);
+}
+
 /// RFC 9438 §4.9: CUBIC aims where it did before.
 #[test]
 fn cubic_gets_back_what_it_knew() {
