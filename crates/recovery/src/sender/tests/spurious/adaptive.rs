@@ -80,8 +80,8 @@ fn the_report_of_an_older_copy_does_not_teach() {
     s.resend();
     s.expire();
     assert_eq!(s.resend(), [2]);
-    s.ack(21, &[]);
     s.report(2);
+    s.ack(21, &[]);
     assert_eq!(s.threshold(), 3);
     s.report(2);
     assert_eq!(s.threshold(), 11);

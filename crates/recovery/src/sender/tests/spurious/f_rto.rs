@@ -51,15 +51,23 @@ fn what_left_before_the_timeout_tells_it_was_spurious() {
     }
 }
 
-/// Small chunks, of which the window of one packet would let more leave.
+/// Small chunks, of which the window would let more leave: one packet again, then two of new data.
 #[test]
-fn one_packet_is_sent_again_whatever_the_window() {
+fn no_more_leaves_than_the_rules_say_though_the_window_has_room() {
     let f_rto = RecoveryConfig::profile("f-rto").expect("a profile");
     let mut s = Sender::wide(RecoveryConfig { single_packet_after_timeout: false, ..f_rto });
     (0..6).for_each(|_| s.push(&[300]));
     s.expire();
     assert_eq!((s.resend(), s.flight().1, s.cwnd()), (vec![2, 3, 4], 900, 1000));
     assert!(s.resend().is_empty());
+    s.recovery.tell_new(true);
+    s.ack(4, &[]);
+    for may_leave in [true, true, false] {
+        assert_eq!(s.recovery.may_send_new(0), may_leave);
+        if may_leave {
+            s.push(&[300]);
+        }
+    }
 }
 
 /// By a gap block, too: the second of the delayed ones was overtaken.
