@@ -5,7 +5,10 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{RecoveryConfig, RtoConfig};
-use crate::{CongestionControl, LossDetection, ThinConfig, ThinTest, TimerRestart};
+use crate::{
+    CongestionControl, LossDetection, Reordering, SpuriousConfig, ThinConfig, ThinTest,
+    TimerRestart,
+};
 
 /// One field of a [`RecoveryConfig`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,6 +35,7 @@ impl RecoveryConfig {
             timer_restart,
             loss_detection,
             missing_reports,
+            reordering,
             limited_transmit,
             congestion,
             max_burst,
@@ -40,6 +44,8 @@ impl RecoveryConfig {
             single_packet_after_timeout,
             bundle_outstanding,
             early_retransmit,
+            spurious,
+            undo,
             thin,
         } = self;
         let mut fields = rto.fields();
@@ -47,6 +53,7 @@ impl RecoveryConfig {
             field("timer_restart", *timer_restart, "what restarts the retransmission timer"),
             field("loss_detection", *loss_detection, "how acknowledgements tell a loss"),
             field("missing_reports", *missing_reports, "missing reports that make a loss"),
+            field("reordering", *reordering, "how much reordering is borne before a loss is told"),
             field(
                 "limited_transmit",
                 *limited_transmit,
@@ -76,6 +83,8 @@ impl RecoveryConfig {
                 "Early Fast Retransmit after SRTT + RTTVAR while the window is not used up",
             ),
         ]);
+        fields.extend(spurious.fields());
+        fields.push(field("undo", *undo, "the window goes back after a spurious event"));
         fields.extend(thin.fields());
         fields
     }
@@ -93,6 +102,29 @@ impl RtoConfig {
             field("rto.beta_inverse", *beta_inverse, "1 / RTO.Beta: weight of the old RTTVAR"),
             field("rto.granularity", *granularity, "RTTVAR where it would be zero"),
             field("rto.min_variation", *min_variation, "lower bound of 4 RTTVAR in the timeout"),
+        ]
+    }
+}
+
+impl SpuriousConfig {
+    fn fields(&self) -> Vec<Field> {
+        let Self { duplicates, eifel, f_rto } = self;
+        vec![
+            field(
+                "spurious.duplicates",
+                *duplicates,
+                "a retransmission event is spurious when all its copies are reported as duplicates",
+            ),
+            field(
+                "spurious.eifel",
+                *eifel,
+                "so it is when an acknowledgement echoes an older timestamp (TCP)",
+            ),
+            field(
+                "spurious.f_rto",
+                *f_rto,
+                "F-RTO: new data after a timeout, and what is acknowledged then, tell",
+            ),
         ]
     }
 }
@@ -218,6 +250,16 @@ impl Words for LossDetection {
             Self::DuplicateAcks => "duplicate acknowledgements",
         }
         .into()
+    }
+}
+
+impl Words for Reordering {
+    fn words(self) -> String {
+        match self {
+            Self::Fixed => "missing reports as they are".into(),
+            Self::Adaptive { percentile } => format!("adaptive, from {percentile} % of it"),
+            Self::Rack => "RACK: by time".into(),
+        }
     }
 }
 

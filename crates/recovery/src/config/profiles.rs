@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::{RecoveryConfig, RtoConfig};
-use crate::{CongestionControl, LossDetection, ThinConfig, TimerRestart};
+use crate::{
+    CongestionControl, LossDetection, Reordering, SpuriousConfig, ThinConfig, TimerRestart,
+};
 
 /// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
 pub const PROFILES: &[(&str, &str)] = &[
@@ -16,6 +18,10 @@ pub const PROFILES: &[(&str, &str)] = &[
         "thin-bundling",
         "thin; copies of what is in flight beside new data; acknowledgements at once",
     ),
+    ("rr", "rfc9260, robust to reordering and to sudden delays (RR-SCTP)"),
+    ("thin-rr", "thin, and robust as rr"),
+    ("f-rto", "rfc9260 with F-RTO: a spurious timeout is detected, and undone (RFC 5682)"),
+    ("rack", "rfc9260 with the reordering window of RACK: loss is told by time (RFC 8985)"),
 ];
 
 /// The names that [`RecoveryConfig::tcp_profile`] knows, for TCP, with a line on each.
@@ -24,8 +30,15 @@ pub const TCP_PROFILES: &[(&str, &str)] = &[
     ("tcp-cubic", "CUBIC over tcp-sack, with the RTO bounds of Linux"),
     ("tcp-newreno", "TCP of 2009 without SACK: NewReno, RTO.initial 3 s, small initial window"),
     ("tcp-thin", "tcp-cubic with the four mechanisms for thin streams (Petlund 2008)"),
+    (
+        "tcp-rr",
+        "tcp-sack, robust to reordering and to sudden delays (RR-TCP), with Eifel detection",
+    ),
     ("tcp-thin-rdb", "tcp-thin with Redundant Data Bundling: the packet before goes with the next"),
 ];
+
+/// `pef` before anything is known of costs: of ten reordered packets nine are not sent again.
+const FIRST_PERCENTILE: u8 = 90;
 
 impl RecoveryConfig {
     /// The profile for SCTP called `name`, one of [`PROFILES`].
@@ -52,6 +65,14 @@ impl RecoveryConfig {
                 },
                 ..Self::profile("thin")?
             }),
+            "rr" => Some(Self::default().robust()),
+            "thin-rr" => Some(Self::profile("thin")?.robust()),
+            "f-rto" => Some(Self {
+                spurious: SpuriousConfig { f_rto: true, ..SpuriousConfig::OFF },
+                undo: true,
+                ..Self::default()
+            }),
+            "rack" => Some(Self { reordering: Reordering::Rack, ..Self::default() }),
             _ => None,
         }
     }
@@ -74,6 +95,11 @@ impl RecoveryConfig {
                 initial_window_bytes: 4380,
                 ..Self::tcp_sack()
             }),
+            "tcp-rr" => {
+                let robust = Self::tcp_sack().robust();
+                let spurious = SpuriousConfig { eifel: true, ..robust.spurious };
+                Some(Self { spurious, ..robust })
+            }
             "tcp-thin" => Some(Self {
                 // RFC 6675 §6 allows it, and Linux does it: the first indication leaves so little of
                 // the timeout that it would expire before the answer.
@@ -98,6 +124,7 @@ impl RecoveryConfig {
             timer_restart: TimerRestart::OnAdvance,
             loss_detection: LossDetection::Scoreboard,
             missing_reports: 3,
+            reordering: Reordering::Fixed,
             limited_transmit: true,
             congestion: CongestionControl::NewReno,
             max_burst: 0,
@@ -106,7 +133,20 @@ impl RecoveryConfig {
             single_packet_after_timeout: false,
             bundle_outstanding: false,
             early_retransmit: false,
+            spurious: SpuriousConfig::OFF,
+            undo: false,
             thin: ThinConfig::OFF,
+        }
+    }
+
+    /// The same with the three parts of RR-SCTP (§4): duplicate reports detect spurious events, which
+    /// are undone, and the threshold follows reordering.
+    fn robust(self) -> Self {
+        Self {
+            spurious: SpuriousConfig { duplicates: true, ..self.spurious },
+            undo: true,
+            reordering: Reordering::Adaptive { percentile: FIRST_PERCENTILE },
+            ..self
         }
     }
 }

@@ -3,11 +3,13 @@
 use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, Tracer};
 
-use super::path::PathAck;
+use super::adaptive::{Arrival, LateUnit};
+use super::path::{Path, PathAck};
 use super::{LossRecovery, Unit, UnitState};
-use crate::Acked;
 use crate::ledger::{EndedUnit, Fate};
+use crate::loss::rack::Rack;
 use crate::redundancy::FirstSent;
+use crate::{Acked, Reordering};
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub(super) struct Progress {
     pub(super) highest_in_blocks: u64,
     /// Units that the receiver has dropped after it acknowledged them.
     pub(super) reneged: Vec<u64>,
+    /// Units below others that were acknowledged before, and brought by blocks.
+    pub(super) late: Vec<LateUnit>,
     /// The acknowledgement of the earliest unit restarts T3-rtx.
     pub(super) may_restart_timer: bool,
     pub(super) outcome: AckOutcome,
@@ -73,8 +77,8 @@ impl<P> LossRecovery<P> {
             return Ok(AckOutcome { is_stale: true, ..AckOutcome::default() });
         }
         let mut progress = self.begin_ack(cumulative);
-        self.take_cumulative(&mut progress, tracer, on_delivered);
-        self.take_blocks(&mut progress, blocks.clone(), tracer);
+        self.take_cumulative(now, &mut progress, tracer, on_delivered);
+        self.take_blocks(now, &mut progress, blocks.clone(), tracer);
         self.check_reneging(&mut progress, blocks);
         self.sample_copied();
         self.sample_round_trips(now, &mut progress, tracer);
@@ -82,7 +86,11 @@ impl<P> LossRecovery<P> {
         self.leave_fast_recovery(&progress);
         self.take_advance(&mut progress, tracer);
         self.answer_repaired_losses(&progress, tracer);
-        self.detect_losses(&mut progress, tracer);
+        self.detect_losses(now, &mut progress, tracer);
+        if self.path(0).scrutiny.is_some() {
+            self.age_evidence(progress.outcome.newly_acked, tracer);
+            self.judge_events(now, &progress, tracer);
+        }
         self.update_timers(now, &progress);
         self.settle_resending();
         self.ledger.forget_ended();
@@ -95,6 +103,9 @@ impl<P> LossRecovery<P> {
         for (path, index) in self.paths.iter_mut().zip(0..) {
             path.ack =
                 PathAck { flight_before: self.ledger.flight(index).bytes, ..PathAck::default() };
+            if let Some(scrutiny) = &mut path.scrutiny {
+                scrutiny.begin_ack();
+            }
         }
         Progress {
             cumulative,
@@ -103,6 +114,7 @@ impl<P> LossRecovery<P> {
             highest_newly_acked: None,
             highest_in_blocks: cumulative,
             reneged: Vec::new(),
+            late: Vec::new(),
             may_restart_timer: true,
             outcome: AckOutcome::default(),
         }
@@ -110,13 +122,14 @@ impl<P> LossRecovery<P> {
 
     fn take_cumulative(
         &mut self,
+        now: Instant,
         progress: &mut Progress,
         tracer: &mut Tracer<'_>,
         mut on_delivered: impl FnMut(Unit<P>),
     ) {
         progress.outcome.has_advanced = progress.cumulative >= self.first;
         while self.first <= progress.cumulative {
-            self.take_unit(self.first, progress, tracer);
+            self.take_unit(now, self.first, progress, tracer);
             let Some(unit) = self.units.pop_front() else { break };
             self.first += 1;
             self.outstanding_bytes -= u64::from(unit.bytes);
@@ -129,11 +142,13 @@ impl<P> LossRecovery<P> {
 
     fn take_blocks(
         &mut self,
+        now: Instant,
         progress: &mut Progress,
         blocks: impl Iterator<Item = (u64, u64)>,
         tracer: &mut Tracer<'_>,
     ) {
         let end_of_sent = self.next_unit();
+        let known = progress.outcome.newly_acked;
         let mut acknowledged = std::mem::take(&mut self.acknowledged);
         for (start, end) in blocks {
             // A block at or below the cumulative point, or of units never sent, says nothing.
@@ -143,15 +158,25 @@ impl<P> LossRecovery<P> {
             progress.highest_in_blocks = progress.highest_in_blocks.max(end);
             acknowledged.insert_range(start, end, |from, to| {
                 for unit in from..=to {
-                    self.take_unit(unit, progress, tracer);
+                    self.take_unit(now, unit, progress, tracer);
                 }
             });
         }
         self.acknowledged = acknowledged;
+        if !progress.late.is_empty() {
+            let newest = progress.outcome.newly_acked - known - progress.late.len() as u64;
+            self.learn_from_late(&progress.late, newest);
+        }
     }
 
     /// `unit` is acknowledged; counts it if that is new.
-    fn take_unit(&mut self, unit: u64, progress: &mut Progress, tracer: &mut Tracer<'_>) {
+    fn take_unit(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        progress: &mut Progress,
+        tracer: &mut Tracer<'_>,
+    ) {
         let Some(u) = self.unit_mut(unit) else { return };
         let (state, path, bytes, user_bytes) = (u.state, u.path, u.bytes, u.user_bytes);
         // What was given up has left the books before, and stays given up.
@@ -170,10 +195,11 @@ impl<P> LossRecovery<P> {
             }
             UnitState::Lost(_) => {
                 self.lost.remove(&unit);
+                self.on_waiting_acked(path, is_first_copy && !is_copied);
             }
             UnitState::Abandoned | UnitState::Acknowledged => {}
         }
-        self.missing.forget(unit);
+        let reports = self.missing.forget(unit);
         progress.highest_newly_acked = progress.highest_newly_acked.max(Some(unit));
         progress.outcome.newly_acked += 1;
         progress.outcome.paths |= 1 << path.min(63);
@@ -183,6 +209,17 @@ impl<P> LossRecovery<P> {
             let is_first = is_first_copy && state == UnitState::InFlight;
             self.copies
                 .on_acked(unit, is_first.then_some(FirstSent { packet, sent_at, path, group }));
+        }
+        let is_late = reports.is_some() || unit < progress.highest_before;
+        let tells = match self.config.reordering {
+            Reordering::Fixed => false,
+            Reordering::Adaptive { .. } => is_late,
+            Reordering::Rack => true,
+        };
+        if tells {
+            let arrival =
+                Arrival { unit, path, packet, sent_at, is_first_copy, is_copied, reports };
+            self.learn_from_arrival(now, arrival, progress);
         }
         let p = self.path_mut(path);
         p.outstanding -= 1;
@@ -274,6 +311,7 @@ impl<P> LossRecovery<P> {
     pub(super) fn leave_fast_recovery(&mut self, progress: &Progress) {
         if self.fast_recovery_exit.is_some_and(|exit| progress.cumulative >= exit) {
             self.fast_recovery_exit = None;
+            self.paths.iter_mut().filter_map(Path::rack_mut).for_each(Rack::on_recovery_left);
         }
     }
 

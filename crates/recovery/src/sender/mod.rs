@@ -2,19 +2,25 @@
 //! that put the mechanisms together. `send` is what leaves, `rescue` what leaves as a last resort,
 //! `ack` what was acknowledged, `losses` what that says of the rest, `duplicates` what a peer
 //! without SACK says, `timeout` what the timer says. `thin` tells whether a stream is, and `t3` when
-//! the timer expires.
+//! the timer expires. `spurious` knows the retransmission events, `f_rto` examines timeouts, and
+//! `undo` takes back what an event did; `adaptive` and `rack` are how much reordering is borne.
 
 mod ack;
+mod adaptive;
 mod duplicates;
 mod early;
+mod f_rto;
 mod losses;
 mod path;
+mod rack;
 mod redundancy;
 mod rescue;
 mod send;
+mod spurious;
 mod t3;
 mod thin;
 mod timeout;
+mod undo;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -26,6 +32,7 @@ use rexmit_core::{Instant, RangeSet};
 pub use ack::{AckError, AckOutcome};
 use path::Path;
 pub use redundancy::BundleRoom;
+use spurious::Doubts;
 use thin::Groups;
 pub use thin::{GroupLimit, MAX_GROUPS};
 pub use timeout::TimeoutKind;
@@ -34,9 +41,10 @@ use crate::ledger::{EndedUnit, Fate, Flight, Ledger};
 use crate::loss::duplicates::DuplicateAcks;
 use crate::loss::scoreboard::Scoreboard;
 use crate::redundancy::Copies;
+use crate::spurious::events::Events;
+use crate::spurious::log::RetransmissionLog;
 use crate::{
-    CongestionWindow, MissingReports, PacketNumber, RecoveryConfig, RecoveryStatistics,
-    RetransmissionLog, RtoTimer,
+    CongestionWindow, MissingReports, PacketNumber, RecoveryConfig, RecoveryStatistics, RtoTimer,
 };
 
 /// What is known of a unit that was sent.
@@ -124,7 +132,10 @@ pub struct LossRecovery<P> {
     beyond_window: u64,
     ledger: Ledger,
     paths: Vec<Path>,
-    log: RetransmissionLog,
+    /// What left more than once; nothing before anything did.
+    log: Option<Box<RetransmissionLog>>,
+    /// What the detectors of spurious events keep, if there is any.
+    doubts: Option<Box<Doubts>>,
     copies: Copies,
     user_bytes_in_flight: u64,
     groups: Groups,
@@ -141,6 +152,7 @@ impl<P> LossRecovery<P> {
     #[must_use]
     pub fn new(config: Arc<RecoveryConfig>, first: u64, pmdcs: u32) -> Self {
         let groups = Groups::new(config.thin, config.missing_reports);
+        let doubts = config.spurious.is_any().then(Box::default);
         let mut recovery = Self {
             config,
             groups,
@@ -157,7 +169,8 @@ impl<P> LossRecovery<P> {
             beyond_window: 0,
             ledger: Ledger::default(),
             paths: Vec::with_capacity(1),
-            log: RetransmissionLog::default(),
+            log: None,
+            doubts,
             copies: Copies::default(),
             user_bytes_in_flight: 0,
             open: None,
@@ -302,6 +315,7 @@ impl<P> LossRecovery<P> {
             path.early = Instant::FAR_FUTURE;
             path.outstanding = 0;
             path.may_resend_now = false;
+            path.events().into_iter().for_each(Events::clear);
         }
     }
 
@@ -315,7 +329,8 @@ impl<P> LossRecovery<P> {
             // The first two are empty, but keep a node until they are cleared.
             self.lost.clear();
             self.missing.clear();
-            self.log = RetransmissionLog::default();
+            let cumulative = self.cumulative();
+            self.log.iter_mut().for_each(|log| log.release_memory(cumulative));
             self.copies = Copies::default();
         }
     }
@@ -339,18 +354,6 @@ impl<P> LossRecovery<P> {
         });
     }
 
-    /// The receiver reports `unit` as a duplicate.
-    ///
-    /// What an acknowledgement reports is told before it is handed to [`on_ack`](Self::on_ack): that
-    /// a unit arrived twice shows that the loss of its packet was none which a copy repaired.
-    pub fn on_duplicate_report(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
-        self.copies.on_reported(unit);
-        if let Some((packet, cause)) = self.log.on_duplicate_report(unit) {
-            self.statistics.spurious.count(cause);
-            tracer.emit(|| TraceEvent::PacketSpurious { packet: packet.0 });
-        }
-    }
-
     /// Gives `unit` up (RFC 3758): it will not be sent again and is not in flight. One that was
     /// acknowledged above the cumulative point is given up, too, as a part of its message.
     pub fn abandon(&mut self, unit: u64) {
@@ -365,6 +368,8 @@ impl<P> LossRecovery<P> {
             }
             UnitState::Lost(_) => {
                 self.lost.remove(&unit);
+                // Whether it had arrived will never be known.
+                self.path_mut(path).doubt();
             }
         }
         self.missing.forget(unit);
@@ -424,7 +429,11 @@ impl<P> LossRecovery<P> {
         if let Some(u) = self.unit_mut(unit) {
             u.state = UnitState::Lost(cause);
             self.lost.insert(unit);
-            self.missing.forget(unit);
+            if self.is_adaptive() {
+                self.missing.judge(unit);
+            } else {
+                self.missing.forget(unit);
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::{LossRecovery, UnitState};
 use crate::TimedOut;
+use crate::spurious::events::Events;
 
 /// What an expiry of T3-rtx means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +73,7 @@ impl<P> LossRecovery<P> {
             TimeoutKind::WindowProbe => SendCause::WindowProbe,
         };
         if kind == TimeoutKind::Loss {
+            self.examine_timeout(path, tracer);
             self.recover = Some(self.next_unit() - 1);
         }
         let is_linear = kind == TimeoutKind::Loss && self.takes_linear_timeout(path);
@@ -89,11 +91,24 @@ impl<P> LossRecovery<P> {
         let rto = self.rto(path);
         tracer.emit(|| TraceEvent::RetransmissionTimeout { path, rto });
         self.lose_flight(path, cause, tracer);
+        if self.lost.is_empty() {
+            self.path_mut(path).events().into_iter().for_each(Events::clear);
+        }
         self.settle_resending();
         self.trace_window(path, tracer);
         self.arm_early(path);
         self.watch_thinness(tracer);
         !is_linear
+    }
+
+    /// Before the timeout changes anything: whether it could have been spared, and what to go back to
+    /// if it proves spurious.
+    fn examine_timeout(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+        let p = self.path(path);
+        let is_repeated = p.timed_out == Some(p.earliest);
+        self.learn_from_timeout(path, tracer);
+        self.begin_event(path, SendCause::Timeout);
+        self.begin_f_rto(path, is_repeated);
     }
 
     /// Whether this timeout does not double the next one: while thin, up to a bound for the same

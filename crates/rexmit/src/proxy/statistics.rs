@@ -203,6 +203,7 @@ fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
         redundant_bytes,
         packets_repaired,
         thin_changes,
+        spurious_events,
     } = *one;
     total.packets += packets;
     total.packets_lost += packets_lost;
@@ -214,6 +215,7 @@ fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
     total.redundant_bytes += redundant_bytes;
     total.packets_repaired += packets_repaired;
     total.thin_changes += thin_changes;
+    total.spurious_events += spurious_events;
 }
 
 impl AddAssign for Sent {

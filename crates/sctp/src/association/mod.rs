@@ -414,6 +414,7 @@ impl Association {
                 rto: recovery.rto(path),
                 cwnd: window.cwnd(),
                 ssthresh: window.ssthresh(),
+                reordering: recovery.reordering(path),
                 packets_in_flight: flight.packets,
                 bytes_in_flight: flight.bytes,
             }

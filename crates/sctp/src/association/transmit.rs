@@ -280,7 +280,7 @@ impl Association {
         self.state.may_send_data()
             && (recovery.next_to_resend(PRIMARY).is_some()
                 || (recovery.may_send_new(PRIMARY)
-                    && !recovery.has_lost()
+                    && !recovery.must_resend_first()
                     && self.out.next_new_len().is_some()))
     }
 
@@ -301,7 +301,7 @@ impl Association {
         if let Some(tsn) = self.out.recovery.next_to_resend(PRIMARY) {
             self.resend_lost(cx, writer, tsn);
         }
-        if self.out.recovery.may_send_new(PRIMARY) && !self.out.recovery.has_lost() {
+        if self.out.recovery.may_send_new(PRIMARY) && !self.out.recovery.must_resend_first() {
             self.write_copies(cx.now, writer);
             self.send_new(cx, writer);
         }

@@ -13,6 +13,7 @@ mod random;
 mod reneging;
 mod round_trips;
 mod sending;
+mod spurious;
 mod tcp;
 mod thin;
 mod timer;
