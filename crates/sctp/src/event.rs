@@ -84,7 +84,8 @@ pub enum FailReason {
 /// Why an association ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// Gracefully, with everything delivered.
+    /// Gracefully, with everything delivered. So ends also who has everything and hears no last word
+    /// of the peer, which may be gone (RFC 9260 §9.2).
     Shutdown,
     /// By our own abort, or because of what the peer did wrong.
     Aborted {

@@ -321,7 +321,12 @@ impl Association {
     fn count_error(&mut self, cx: &mut Context<'_>) -> bool {
         self.error_count += 1;
         if self.error_count > self.config.association_max_retrans {
-            self.close(cx, None, CloseReason::Unreachable);
+            let reason = match self.state {
+                // Either side had everything before: only the farewell is missing.
+                State::ShutdownAckSent => CloseReason::Shutdown,
+                _ => CloseReason::Unreachable,
+            };
+            self.close(cx, None, reason);
             return true;
         }
         false
