@@ -56,7 +56,9 @@ fn without_loss_every_message_takes_the_delay_of_the_path() {
         is(&outcome, &format!("game.{name}"), 50.0);
     }
     is(&outcome, "game.messages", 20.0);
-    ["mean", "min", "max"].map(|it| is(&outcome, &format!("game.traffic.payload.{it}"), 100.0));
+    for name in ["mean", "min", "max"] {
+        is(&outcome, &format!("game.traffic.payload.{name}"), 100.0);
+    }
     for name in ["mean", "min", "max", "p1", "p50", "p99"] {
         is(&outcome, &format!("game.traffic.interarrival.{name}"), 240.0);
     }

@@ -98,7 +98,8 @@ pub(in crate::study) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>
     let cells = drafts.len().saturating_mul(left.gathered.points_of_each(sweep.axes));
     is_bounded(notes, cells, at).then_some(())?;
     let sort = if kind == Kind::Like { Sort::Distribution } else { Sort::Quantity };
-    let unit = check(notes, &drafts, &left.gathered, sort, sweep, at)?;
+    compares_others(notes, &drafts, &left.gathered, sweep, at);
+    let unit = unit(notes, &drafts, &left.gathered, sort, sweep)?;
     let comparisons =
         drafts.into_iter().map(|draft| draft.comparison(&left.gathered, sweep)).collect();
     let means = means(unit);
@@ -358,29 +359,36 @@ impl Draft {
     }
 }
 
-/// Notes what is not measured, or is of another unit, or compared with itself. The unit of it all.
-fn check(
+/// Notes what is compared with itself.
+fn compares_others(
+    notes: &Notes,
+    drafts: &[Draft],
+    gathered: &Gathered,
+    sweep: &Sweep<'_>,
+    at: usize,
+) {
+    for draft in drafts {
+        if let Target::Measured(name, point) = &draft.right
+            && (&name.value, point) == (&draft.left.0.value, &draft.left.1)
+        {
+            let place = place(&sweep.told(point, |axis| !gathered.has(axis)));
+            notes.add(at, format!("`{}`{place} is compared with itself", name.value));
+        }
+    }
+}
+
+/// Notes what is not measured, or is of another unit. The unit of it all.
+fn unit(
     notes: &Notes,
     drafts: &[Draft],
     gathered: &Gathered,
     sort: Sort,
     sweep: &Sweep<'_>,
-    at: usize,
 ) -> Option<Unit> {
     let mut uses: Vec<(&Located<String>, Vec<Vec<usize>>)> = Vec::new();
     for draft in drafts {
         let right = match &draft.right {
-            Target::Measured(name, point) => {
-                if (&name.value, point) == (&draft.left.0.value, &draft.left.1) {
-                    let what = format!(
-                        "`{}`{} is compared with itself",
-                        name.value,
-                        place(&sweep.told(point, |_| true))
-                    );
-                    notes.add(at, what);
-                }
-                Some((name, point))
-            }
+            Target::Measured(name, point) => Some((name, point)),
             Target::Number(_) => None,
         };
         for (name, point) in [Some((&draft.left.0, &draft.left.1)), right].into_iter().flatten() {

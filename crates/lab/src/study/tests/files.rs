@@ -167,6 +167,10 @@ fn claims_that_cannot_be_judged_are_refused() {
             &["8:1: all points of `system` are taken together: `at` chooses none"],
         ),
         (
+            format!("{head}is = \"above\"\nthan.times = 2\nlargest = [\"system\", \"interarrival\"]"),
+            &["4:1: `game.rtx1.mean` is compared with itself"],
+        ),
+        (
             format!("{head}is = \"rising\"\nalong = \"system\"\naveraged = [\"system\"]"),
             &["8:9: a claim along `system` does not take its points together"],
         ),
