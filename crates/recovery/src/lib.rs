@@ -18,12 +18,14 @@
 //! | `thin` | whether a stream is thin, and what is done while it is |
 //! | `congestion` | the window of a path: what its algorithms share |
 //! | `congestion::{rfc9260, newreno, cubic}` | one algorithm each |
+//! | `destination` | which path works, and which of several data take |
 //! | `spurious` | retransmissions that were not needed, told by duplicate reports |
 //! | `sender` | the three entry points that put these together: sent, acknowledged, timed out |
 //! | `config` | the mechanisms as values, and the named profiles |
 
 mod config;
 mod congestion;
+mod destination;
 mod ledger;
 mod loss;
 mod redundancy;
@@ -36,6 +38,7 @@ mod thin;
 
 pub use config::{Field, InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig, TCP_PROFILES};
 pub use congestion::{Acked, CongestionControl, CongestionWindow, TimedOut};
+pub use destination::{FailureLimits, PathState, Reach, RetransmissionDestination};
 pub use ledger::{EndedUnit, Fate, Flight, Ledger, PacketNumber, SentPacket};
 pub use loss::LossDetection;
 pub use loss::threshold::MissingReports;
@@ -46,5 +49,5 @@ pub use sender::{
     UnitState,
 };
 pub use spurious::{LOG_CAPACITY, RetransmissionLog};
-pub use statistics::{ByCause, RecoveryStatistics};
+pub use statistics::{ByCause, PathCounters, RecoveryStatistics};
 pub use thin::{ThinConfig, ThinInputs, ThinTest, Thinness};

@@ -56,6 +56,19 @@ impl AddAssign for ByCause {
     }
 }
 
+/// Counters of one path of an association's sender, from its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PathCounters {
+    /// Packets sent that carried data.
+    pub packets: u64,
+    /// Packets judged lost; probes of a closed window are not.
+    pub packets_lost: u64,
+    /// Of the packets, those that began with something sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+}
+
 /// Counters of one association's sender, from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecoveryStatistics {

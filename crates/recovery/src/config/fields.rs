@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{RecoveryConfig, RtoConfig};
-use crate::{CongestionControl, LossDetection, ThinConfig, ThinTest, TimerRestart};
+use crate::{
+    CongestionControl, LossDetection, RetransmissionDestination, ThinConfig, ThinTest, TimerRestart,
+};
 
 /// One field of a [`RecoveryConfig`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,6 +42,8 @@ impl RecoveryConfig {
             single_packet_after_timeout,
             bundle_outstanding,
             early_retransmit,
+            retransmission_destination,
+            potentially_failed_max_retrans,
             thin,
         } = self;
         let mut fields = rto.fields();
@@ -74,6 +78,16 @@ impl RecoveryConfig {
                 "early_retransmit",
                 *early_retransmit,
                 "Early Fast Retransmit after SRTT + RTTVAR while the window is not used up",
+            ),
+            field(
+                "retransmission_destination",
+                *retransmission_destination,
+                "which of several paths a retransmission takes",
+            ),
+            field(
+                "potentially_failed_max_retrans",
+                *potentially_failed_max_retrans,
+                "errors after which a path gets no data while another is active",
             ),
         ]);
         fields.extend(thin.fields());
@@ -185,6 +199,22 @@ impl Words for u8 {
 impl Words for u32 {
     fn words(self) -> String {
         self.to_string()
+    }
+}
+
+impl Words for Option<u32> {
+    fn words(self) -> String {
+        self.map_or_else(|| "off".into(), Words::words)
+    }
+}
+
+impl Words for RetransmissionDestination {
+    fn words(self) -> String {
+        match self {
+            Self::Same => "the same",
+            Self::Alternate => "another after a timeout",
+        }
+        .into()
     }
 }
 

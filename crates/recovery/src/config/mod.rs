@@ -9,7 +9,9 @@ use std::time::Duration;
 use rexmit_core::words;
 use serde::{Deserialize, Serialize};
 
-use crate::{CongestionControl, LossDetection, ThinConfig, TimerRestart};
+use crate::{
+    CongestionControl, LossDetection, RetransmissionDestination, ThinConfig, TimerRestart,
+};
 pub use fields::Field;
 pub use profiles::{PROFILES, TCP_PROFILES};
 
@@ -77,6 +79,12 @@ pub struct RecoveryConfig {
     /// acknowledged SRTT + RTTVAR after its first sending leaves again; cwnd falls by a packet
     /// (Petlund 2009 §2).
     pub early_retransmit: bool,
+    /// Which of several paths a retransmission takes.
+    pub retransmission_destination: RetransmissionDestination,
+    /// PotentiallyFailed.Max.Retrans: errors in a row beyond which a path gets no data while
+    /// another is active, though it is not given up (RFC 7829 §3.2, which recommends 0). `None`
+    /// leaves it at RFC 9260 §8.2.
+    pub potentially_failed_max_retrans: Option<u32>,
     /// What is done besides while a stream is thin.
     pub thin: ThinConfig,
 }
@@ -110,6 +118,8 @@ impl Default for RecoveryConfig {
             single_packet_after_timeout: true,
             bundle_outstanding: false,
             early_retransmit: false,
+            retransmission_destination: RetransmissionDestination::default(),
+            potentially_failed_max_retrans: None,
             thin: ThinConfig::OFF,
         }
     }

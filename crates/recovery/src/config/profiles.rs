@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::{RecoveryConfig, RtoConfig};
-use crate::{CongestionControl, LossDetection, ThinConfig, TimerRestart};
+use crate::{
+    CongestionControl, LossDetection, RetransmissionDestination, ThinConfig, TimerRestart,
+};
 
 /// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
 pub const PROFILES: &[(&str, &str)] = &[
@@ -106,6 +108,8 @@ impl RecoveryConfig {
             single_packet_after_timeout: false,
             bundle_outstanding: false,
             early_retransmit: false,
+            retransmission_destination: RetransmissionDestination::Same,
+            potentially_failed_max_retrans: None,
             thin: ThinConfig::OFF,
         }
     }

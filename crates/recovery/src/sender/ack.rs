@@ -18,9 +18,10 @@ pub struct AckOutcome {
     pub has_advanced: bool,
     /// Units acknowledged for the first time.
     pub newly_acked: u64,
-    /// Paths over which one of them was last sent, as a bit set by index (paths above 63 share
-    /// the last bit).
+    /// Paths over which one of them was last sent, as a bit set by index.
     pub paths: u64,
+    /// Of these, the ones over which a unit was sent that was sent over no other.
+    pub certain_paths: u64,
     /// Units judged lost.
     pub newly_lost: u64,
     /// The receiver has dropped units that it had acknowledged above the cumulative point.
@@ -120,7 +121,7 @@ impl<P> LossRecovery<P> {
             let Some(unit) = self.units.pop_front() else { break };
             self.first += 1;
             self.outstanding_bytes -= u64::from(unit.bytes);
-            self.path_mut(unit.path).ack.cumulative_bytes += u64::from(unit.bytes);
+            self.path_mut(unit.sent_over).ack.cumulative_bytes += u64::from(unit.bytes);
             on_delivered(unit);
         }
         self.acknowledged.remove_below(self.first);
@@ -153,13 +154,14 @@ impl<P> LossRecovery<P> {
     /// `unit` is acknowledged; counts it if that is new.
     fn take_unit(&mut self, unit: u64, progress: &mut Progress, tracer: &mut Tracer<'_>) {
         let Some(u) = self.unit_mut(unit) else { return };
-        let (state, path, bytes, user_bytes) = (u.state, u.path, u.bytes, u.user_bytes);
+        let (state, path, sent_over) = (u.state, u.path, u.sent_over);
+        let (bytes, user_bytes) = (u.bytes, u.user_bytes);
         // What was given up has left the books before, and stays given up.
         if matches!(state, UnitState::Acknowledged | UnitState::Abandoned) {
             return;
         }
         let (packet, is_first_copy) = (u.packet, u.transmissions == 1);
-        let (is_copied, group) = (u.is_copied, u.group);
+        let (is_copied, is_on_several, group) = (u.is_copied, u.is_on_several, u.group);
         u.state = UnitState::Acknowledged;
         match state {
             UnitState::InFlight => {
@@ -169,14 +171,15 @@ impl<P> LossRecovery<P> {
                 }
             }
             UnitState::Lost(_) => {
-                self.lost.remove(&unit);
+                self.path_mut(path).lost.remove(&unit);
             }
             UnitState::Abandoned | UnitState::Acknowledged => {}
         }
         self.missing.forget(unit);
         progress.highest_newly_acked = progress.highest_newly_acked.max(Some(unit));
         progress.outcome.newly_acked += 1;
-        progress.outcome.paths |= 1 << path.min(63);
+        progress.outcome.paths |= 1 << sent_over;
+        progress.outcome.certain_paths |= u64::from(!is_on_several) << sent_over;
         let sent_at = self.ledger.packet(packet).map(|packet| packet.sent_at);
         progress.outcome.has_acked_resent |= !is_first_copy;
         if is_copied {
@@ -186,8 +189,9 @@ impl<P> LossRecovery<P> {
         }
         let p = self.path_mut(path);
         p.outstanding -= 1;
-        p.ack.bytes += u64::from(bytes);
         p.ack.has_acked_earliest |= p.earliest == unit;
+        let p = self.path_mut(sent_over);
+        p.ack.bytes += u64::from(bytes);
         if is_first_copy && !is_copied {
             p.ack.sample_sent_at = p.ack.sample_sent_at.max(sent_at);
         }
@@ -221,6 +225,7 @@ impl<P> LossRecovery<P> {
                 continue;
             }
             u.state = UnitState::InFlight;
+            u.path = u.sent_over;
             let (path, bytes, user_bytes) = (u.path, u.bytes, u.user_bytes);
             self.ledger.on_unit_returned(path, bytes);
             self.user_bytes_in_flight += u64::from(user_bytes);

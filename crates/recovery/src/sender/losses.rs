@@ -106,8 +106,8 @@ impl<P> LossRecovery<P> {
         for unit in lost {
             let Some(path) = self.unit(unit).map(|u| u.path) else { continue };
             self.mark_lost(unit, SendCause::FastRetransmit, tracer);
-            if !is_recovering && reduced & (1 << path.min(63)) == 0 {
-                reduced |= 1 << path.min(63);
+            if !is_recovering && reduced & (1 << path) == 0 {
+                reduced |= 1 << path;
                 self.reduce_window(path, tracer);
             }
         }

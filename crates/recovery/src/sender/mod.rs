@@ -5,6 +5,7 @@
 //! the timer expires.
 
 mod ack;
+mod destination;
 mod duplicates;
 mod early;
 mod losses;
@@ -16,7 +17,7 @@ mod t3;
 mod thin;
 mod timeout;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ use crate::loss::duplicates::DuplicateAcks;
 use crate::loss::scoreboard::Scoreboard;
 use crate::redundancy::Copies;
 use crate::{
-    CongestionWindow, MissingReports, PacketNumber, RecoveryConfig, RecoveryStatistics,
+    CongestionWindow, MissingReports, PacketNumber, Reach, RecoveryConfig, RecoveryStatistics,
     RetransmissionLog, RtoTimer,
 };
 
@@ -59,7 +60,12 @@ pub struct Unit<P> {
     pub payload: P,
     bytes: u32,
     user_bytes: u32,
+    /// The path that it is in flight on, or waits to be sent again over.
     path: u8,
+    /// The path that its last copy left over.
+    sent_over: u8,
+    /// Copies of it left over different paths.
+    is_on_several: bool,
     group: u8,
     packet: PacketNumber,
     /// Why it left with it.
@@ -108,8 +114,6 @@ pub struct LossRecovery<P> {
     units: VecDeque<Unit<P>>,
     /// Units acknowledged above the cumulative point.
     acknowledged: RangeSet,
-    /// Units judged lost that wait to be sent again.
-    lost: BTreeSet<u64>,
     missing: MissingReports,
     scoreboard: Scoreboard,
     duplicates: DuplicateAcks,
@@ -124,6 +128,10 @@ pub struct LossRecovery<P> {
     beyond_window: u64,
     ledger: Ledger,
     paths: Vec<Path>,
+    /// The path that data take while it works.
+    primary: u8,
+    /// The path that new data take.
+    data_path: u8,
     log: RetransmissionLog,
     copies: Copies,
     user_bytes_in_flight: u64,
@@ -147,7 +155,6 @@ impl<P> LossRecovery<P> {
             first,
             units: VecDeque::new(),
             acknowledged: RangeSet::new(),
-            lost: BTreeSet::new(),
             missing: MissingReports::default(),
             scoreboard: Scoreboard::default(),
             duplicates: DuplicateAcks::default(),
@@ -157,6 +164,8 @@ impl<P> LossRecovery<P> {
             beyond_window: 0,
             ledger: Ledger::default(),
             paths: Vec::with_capacity(1),
+            primary: 0,
+            data_path: 0,
             log: RetransmissionLog::default(),
             copies: Copies::default(),
             user_bytes_in_flight: 0,
@@ -165,19 +174,23 @@ impl<P> LossRecovery<P> {
             #[cfg(test)]
             visits: std::cell::Cell::default(),
         };
-        recovery.add_path(pmdcs);
+        recovery.push_path(pmdcs, Reach::ACTIVE);
         recovery
     }
 
-    /// Adds a path and returns its index.
+    /// Adds a path, which is not confirmed, and returns its index.
     ///
     /// # Panics
-    /// With more than 255 paths; the protocol limits them far below.
+    /// With more than 64 paths; the protocol limits them far below.
     pub fn add_path(&mut self, pmdcs: u32) -> u8 {
-        let index = u8::try_from(self.paths.len()).expect("the protocol limits the paths");
+        assert!(self.paths.len() < 64, "the protocol limits the paths");
+        self.push_path(pmdcs, Reach::UNCONFIRMED);
+        self.paths.len() as u8 - 1
+    }
+
+    fn push_path(&mut self, pmdcs: u32, reach: Reach) {
         self.ledger.add_path();
-        self.paths.push(Path::new(&self.config, pmdcs));
-        index
+        self.paths.push(Path::new(&self.config, pmdcs, reach));
     }
 
     /// The setup is done: packets of `path` hold units of up to `packet` bytes, and its window is
@@ -287,7 +300,6 @@ impl<P> LossRecovery<P> {
     pub fn drain(&mut self, mut f: impl FnMut(Unit<P>)) {
         self.first = self.next_unit();
         self.units.drain(..).for_each(&mut f);
-        self.lost.clear();
         self.missing.clear();
         self.acknowledged.clear();
         self.copies = Copies::default();
@@ -300,6 +312,7 @@ impl<P> LossRecovery<P> {
             self.ledger.add_path();
             path.t3 = None;
             path.early = Instant::FAR_FUTURE;
+            path.lost.clear();
             path.outstanding = 0;
             path.may_resend_now = false;
         }
@@ -312,8 +325,8 @@ impl<P> LossRecovery<P> {
         self.acknowledged.release_memory();
         self.ledger.release_memory();
         if self.units.is_empty() {
-            // The first two are empty, but keep a node until they are cleared.
-            self.lost.clear();
+            // These are empty, but keep a node until they are cleared.
+            self.paths.iter_mut().for_each(|path| path.lost.clear());
             self.missing.clear();
             self.log = RetransmissionLog::default();
             self.copies = Copies::default();
@@ -364,12 +377,18 @@ impl<P> LossRecovery<P> {
                 self.ledger.forget_ended();
             }
             UnitState::Lost(_) => {
-                self.lost.remove(&unit);
+                self.path_mut(path).lost.remove(&unit);
             }
         }
         self.missing.forget(unit);
         self.copies.forget(unit);
         self.arm_early(path);
+        self.leave_path(unit, path);
+        self.settle_resending();
+    }
+
+    /// `unit` is no longer outstanding on `path`.
+    fn leave_path(&mut self, unit: u64, path: u8) {
         let p = self.path_mut(path);
         p.outstanding -= 1;
         if p.outstanding == 0 {
@@ -377,13 +396,12 @@ impl<P> LossRecovery<P> {
         } else if p.earliest == unit {
             self.advance_earliest(path);
         }
-        self.settle_resending();
     }
 
-    /// Nothing waits to be sent again, so no packet may pass the window for it.
+    /// Where nothing waits to be sent again, no packet may pass the window for it.
     fn settle_resending(&mut self) {
-        if self.lost.is_empty() {
-            self.paths.iter_mut().for_each(|path| path.may_resend_now = false);
+        for path in &mut self.paths {
+            path.may_resend_now &= !path.lost.is_empty();
         }
     }
 
@@ -418,13 +436,18 @@ impl<P> LossRecovery<P> {
             // The receiver refused a window probe; the network lost nothing.
             if cause != SendCause::WindowProbe {
                 self.count_lost_packet();
+                let path = self.unit(unit).map_or(0, |u| u.path);
+                self.path_mut(path).counters.packets_lost += 1;
             }
             tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
         }
-        if let Some(u) = self.unit_mut(unit) {
-            u.state = UnitState::Lost(cause);
-            self.lost.insert(unit);
-            self.missing.forget(unit);
+        let Some(u) = self.unit_mut(unit) else { return };
+        u.state = UnitState::Lost(cause);
+        let path = u.path;
+        self.missing.forget(unit);
+        self.path_mut(path).lost.insert(unit);
+        if self.paths.len() > 1 {
+            self.send_elsewhere(unit, self.destination(path, false));
         }
     }
 

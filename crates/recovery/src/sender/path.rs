@@ -1,11 +1,12 @@
 //! What the sender keeps for each path.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rexmit_core::Instant;
 
 use super::t3::T3;
-use crate::{CongestionWindow, RecoveryConfig, RtoTimer};
+use crate::{CongestionWindow, PathCounters, Reach, RecoveryConfig, RtoTimer};
 
 #[derive(Debug)]
 pub(super) struct Path {
@@ -15,7 +16,11 @@ pub(super) struct Path {
     pub(super) t3: Option<T3>,
     /// When Early Fast Retransmit looks at what is in flight; [`Instant::FAR_FUTURE`] if it does not.
     pub(super) early: Instant,
-    /// Units sent last over this path and neither acknowledged nor given up.
+    /// Whether it works.
+    pub(super) reach: Reach,
+    /// Units judged lost that wait to be sent again over this path.
+    pub(super) lost: BTreeSet<u64>,
+    /// Units in flight over this path, and those that wait to be sent again over it.
     pub(super) outstanding: u64,
     /// No unit below this one is outstanding on this path.
     pub(super) earliest: u64,
@@ -31,6 +36,7 @@ pub(super) struct Path {
     pub(super) timed_out: Option<u64>,
     /// Expiries over that unit which did not double the timeout.
     pub(super) linear_timeouts: u8,
+    pub(super) counters: PathCounters,
     /// What the acknowledgement being processed says of this path.
     pub(super) ack: PathAck,
 }
@@ -48,12 +54,14 @@ pub(super) struct PathAck {
 }
 
 impl Path {
-    pub(super) fn new(config: &RecoveryConfig, pmdcs: u32) -> Self {
+    pub(super) fn new(config: &RecoveryConfig, pmdcs: u32, reach: Reach) -> Self {
         let mut path = Self {
             timer: RtoTimer::new(&config.rto),
             window: CongestionWindow::new(config, pmdcs),
             t3: None,
             early: Instant::FAR_FUTURE,
+            reach,
+            lost: BTreeSet::new(),
             outstanding: 0,
             earliest: 0,
             may_resend_now: false,
@@ -63,6 +71,7 @@ impl Path {
             last_retransmission: None,
             timed_out: None,
             linear_timeouts: 0,
+            counters: PathCounters::default(),
             ack: PathAck::default(),
         };
         path.renew_burst(config);

@@ -76,11 +76,11 @@ impl<P> LossRecovery<P> {
         }
         let is_linear = kind == TimeoutKind::Loss && self.takes_linear_timeout(path);
         let p = self.path_mut(path);
+        p.counters.timeouts += 1;
         p.t3 = None;
         if !is_linear {
             p.timer.on_timeout(&config.rto);
         }
-        p.may_resend_now = true;
         if kind == TimeoutKind::Loss {
             let is_repeated = p.timed_out.replace(p.earliest) == Some(p.earliest);
             p.window.on_timeout(TimedOut { flight_size, is_repeated });
@@ -89,7 +89,7 @@ impl<P> LossRecovery<P> {
         let rto = self.rto(path);
         tracer.emit(|| TraceEvent::RetransmissionTimeout { path, rto });
         self.lose_flight(path, cause, tracer);
-        self.settle_resending();
+        self.leave_elsewhere(path);
         self.trace_window(path, tracer);
         self.arm_early(path);
         self.watch_thinness(tracer);
@@ -137,8 +137,8 @@ impl<P> LossRecovery<P> {
     pub fn on_probe_refused(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
         let Some(u) = self.unit(unit) else { return };
         if u.state == UnitState::InFlight {
-            let path = u.path;
             self.mark_lost(unit, SendCause::WindowProbe, tracer);
+            let path = self.unit(unit).map_or(0, |u| u.path);
             self.path_mut(path).may_resend_now = true;
         }
     }

@@ -6,6 +6,7 @@
 mod abandon;
 mod bundling;
 mod costs;
+mod destination;
 mod fast_recovery;
 mod ledger;
 mod missing;
