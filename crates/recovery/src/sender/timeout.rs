@@ -127,10 +127,10 @@ impl<P> LossRecovery<P> {
         self.path_mut(path).timer.on_timeout(&config.rto);
     }
 
-    /// The setup begins again: what left with it before has to leave again.
-    pub fn on_setup_again(&mut self, tracer: &mut Tracer<'_>) {
-        self.lose_flight(0, SendCause::Timeout, tracer);
-        self.stop_timer(0);
+    /// The setup begins again: what left with it over `path` has to leave again.
+    pub fn on_setup_again(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+        self.lose_flight(path, SendCause::Timeout, tracer);
+        self.stop_timer(path);
     }
 
     /// Judges `unit` lost because the window that refused it is open again.

@@ -8,7 +8,7 @@ use rexmit_core::serial::unwrap_u32;
 use super::received::{Arrival, Received, SackDue};
 use super::state::State;
 use super::transmit::OwedError;
-use super::{AbortCause, Association, Context, PRIMARY, Timer, unwrapped_initial_tsn};
+use super::{AbortCause, Association, Context, Timer, unwrapped_initial_tsn};
 use crate::config::AssociationConfig;
 use crate::event::Event;
 use crate::message::InboundMessage;
@@ -28,7 +28,7 @@ pub(super) struct Inbound {
     is_readable_told: bool,
     /// The window that the last SACK offered.
     advertised: usize,
-    /// The path of the last DATA: where a SACK goes (RFC 9260 §6.7).
+    /// The path of the last packet, if it is confirmed: where replies go (RFC 9260 §6.4).
     pub(super) reply_path: u8,
 }
 
@@ -46,7 +46,7 @@ impl Inbound {
             streams: config.max_inbound_streams,
             is_readable_told: false,
             advertised: config.receive_buffer_bytes,
-            reply_path: PRIMARY,
+            reply_path: 0,
         }
     }
 

@@ -16,11 +16,11 @@ use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_recovery::ThinConfig;
 
 use crate::association::{Association, Context, Identity, Surroundings};
-use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
-use crate::error::{ConnectError, ResetError, SendError, ThinError};
+use crate::config::{AssociationConfig, ConfigError, EndpointConfig, MAX_ADDRESSES};
+use crate::error::{ConnectError, PrimaryError, ResetError, SendError, ThinError};
 use crate::event::Event;
 use crate::message::{InboundMessage, MessageId, OutboundMessage};
-use crate::statistics::{AssociationStatistics, EndpointStatistics};
+use crate::statistics::{AssociationStatistics, EndpointStatistics, PathStatistics};
 use crate::streams::PayloadArena;
 use crate::wire::{Chunk, Packet, kind};
 
@@ -77,7 +77,6 @@ pub struct Endpoint {
     replies: VecDeque<(Route, Vec<u8>)>,
     /// The association whose last event was taken just now: its statistics can still be asked for.
     told: Option<u32>,
-    statistics: EndpointStatistics,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -105,11 +104,11 @@ impl Endpoint {
                 rng: seed.split("endpoint").rng(),
                 arena: PayloadArena::new(),
                 events: VecDeque::new(),
+                statistics: EndpointStatistics::default(),
                 sink: None,
             },
             replies: VecDeque::new(),
             told: None,
-            statistics: EndpointStatistics::default(),
             config,
         })
     }
@@ -142,10 +141,29 @@ impl Endpoint {
         remote_port: u16,
         config: Arc<AssociationConfig>,
     ) -> Result<AssociationId, ConnectError> {
+        self.connect_over(now, &[route], remote_port, config)
+    }
+
+    /// As [`Self::connect_with`], over several ways to the peer: all of them count as confirmed, the
+    /// first is tried first, and the one over which the peer answers is the primary path.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn connect_over(
+        &mut self,
+        now: Instant,
+        routes: &[Route],
+        remote_port: u16,
+        config: Arc<AssociationConfig>,
+    ) -> Result<AssociationId, ConnectError> {
         config.validate()?;
+        let is_taken =
+            |route: &Route| self.table.by_address(route.remote.ip(), remote_port).is_some();
         if remote_port == 0 {
             return Err(ConnectError::PortZero);
-        } else if self.table.by_address(route.remote.ip(), remote_port).is_some() {
+        } else if !(1..=MAX_ADDRESSES).contains(&routes.len()) {
+            return Err(ConnectError::Routes { limit: MAX_ADDRESSES });
+        } else if routes.iter().any(is_taken) {
             return Err(ConnectError::AlreadyConnected);
         } else if self.table.len() >= self.config.max_associations {
             return Err(ConnectError::TooManyAssociations);
@@ -153,7 +171,7 @@ impl Endpoint {
         let identity = self.new_identity(remote_port);
         let id = self.table.next_id();
         let mut cx = Context { now, id, around: &mut self.around };
-        let association = Association::connect(&mut cx, config, identity, route);
+        let association = Association::connect(&mut cx, config, identity, routes);
         let id = self.table.insert(association);
         self.table.update(now, id.index());
         Ok(id)
@@ -275,6 +293,28 @@ impl Endpoint {
             .unwrap_or(Err(ThinError::UnknownAssociation))
     }
 
+    /// Has data take `path`, by its number, while it works (RFC 9260 §11.1 SET PRIMARY).
+    /// [`Event::DataPathChanged`] tells when they do.
+    ///
+    /// # Errors
+    /// See [`PrimaryError`].
+    pub fn set_primary(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        path: u8,
+    ) -> Result<(), PrimaryError> {
+        let index = self.index_of(id).ok_or(PrimaryError::UnknownAssociation)?;
+        self.call(now, index, |association, cx| association.set_primary(cx, path))
+            .unwrap_or(Err(PrimaryError::UnknownAssociation))
+    }
+
+    /// The paths of the association, by number, while its id is good.
+    #[must_use]
+    pub fn paths(&self, id: AssociationId) -> Option<Vec<PathStatistics>> {
+        self.table.find(id).map(|slot| slot.association.path_statistics())
+    }
+
     /// Counters of the association, while its id is good; the final ones right after
     /// [`Event::Closed`] was taken.
     #[must_use]
@@ -285,7 +325,7 @@ impl Endpoint {
     /// Counters of the endpoint.
     #[must_use]
     pub const fn endpoint_statistics(&self) -> &EndpointStatistics {
-        &self.statistics
+        &self.around.statistics
     }
 
     /// Sends the events of all associations to `sink` from now on, or to nobody.
@@ -353,7 +393,7 @@ impl Endpoint {
                     association.on_packet(cx, (route, reflected), packet);
                 });
             }
-            (None, Some(_)) => self.statistics.misdirected += 1,
+            (None, Some(_)) => self.around.statistics.misdirected += 1,
             (None, None) => self.on_stray(route, packet),
         }
     }
@@ -389,7 +429,7 @@ impl Machine for Endpoint {
 
     fn handle_input(&mut self, now: Instant, route: Route, bytes: &[u8]) {
         let Ok(packet) = Packet::parse(bytes) else {
-            self.statistics.malformed += 1;
+            self.around.statistics.malformed += 1;
             return;
         };
         // An unspecified local address only says that the driver does not know it.
@@ -397,13 +437,13 @@ impl Machine for Endpoint {
             && !route.remote.ip().is_unspecified()
             && may_be_one_host(route.local.ip());
         if packet.header.destination_port != self.config.port || !is_unicast {
-            self.statistics.misdirected += 1;
+            self.around.statistics.misdirected += 1;
             return;
         }
         match packet.chunks().next() {
             Some(Ok(raw)) if packet.header.verification_tag == 0 && raw.kind != kind::INIT => {
                 // Only INIT may bear it (RFC 9260 §8.5.1 A); above all it is nobody's own tag.
-                self.statistics.misdirected += 1;
+                self.around.statistics.misdirected += 1;
             }
             Some(Ok(raw)) if raw.kind == kind::INIT => self.on_init(now, route, &packet),
             Some(Ok(raw)) if raw.kind == kind::COOKIE_ECHO => {
@@ -413,7 +453,7 @@ impl Machine for Endpoint {
                 self.on_init_ack(now, route, &packet, bytes.len());
             }
             Some(Ok(_)) => self.deliver(now, route, &packet, bytes.len()),
-            Some(Err(_)) | None => self.statistics.malformed += 1,
+            Some(Err(_)) | None => self.around.statistics.malformed += 1,
         }
     }
 
