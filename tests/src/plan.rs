@@ -7,7 +7,7 @@ use std::time::Duration;
 use rexmit_core::{Instant, Rng, Seed};
 use rexmit_netsim::path::{Delay, PathConfig};
 use rexmit_sctp::recovery::{
-    PROFILES, RecoveryConfig, RetransmissionDestination, ThinConfig, ThinTest,
+    CmtConfig, PROFILES, RecoveryConfig, RetransmissionDestination, ThinConfig, ThinTest,
 };
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
 
@@ -350,6 +350,13 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
     config.heartbeat_max_burst = pick(rng, &[1, 1, 3]);
     config.report_potentially_failed = rng.chance(0.5);
     config.primary_switchover_max_retrans = pick(rng, &[None, None, Some(5)]);
+    if rng.chance(0.5) {
+        config.recovery.cmt = CmtConfig {
+            all_paths: true,
+            split_fast_retransmit: rng.chance(0.8),
+            cwnd_update: rng.chance(0.8),
+        };
+    }
     config.recovery.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
     let (same, alternate) = (RetransmissionDestination::Same, RetransmissionDestination::Alternate);
     config.recovery.retransmission_destination = pick(rng, &[alternate, alternate, same]);

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
-    CongestionControl, LossDetection, RetransmissionDestination, ThinConfig, ThinTest, TimerRestart,
+    CmtConfig, CongestionControl, LossDetection, RetransmissionDestination, ThinConfig, ThinTest,
+    TimerRestart,
 };
 
 /// One field of a [`RecoveryConfig`].
@@ -44,6 +45,7 @@ impl RecoveryConfig {
             early_retransmit,
             retransmission_destination,
             potentially_failed_max_retrans,
+            cmt,
             thin,
         } = self;
         let mut fields = rto.fields();
@@ -90,6 +92,7 @@ impl RecoveryConfig {
                 "errors after which a path gets no data while another is active",
             ),
         ]);
+        fields.extend(cmt.fields());
         fields.extend(thin.fields());
         fields
     }
@@ -107,6 +110,25 @@ impl RtoConfig {
             field("rto.beta_inverse", *beta_inverse, "1 / RTO.Beta: weight of the old RTTVAR"),
             field("rto.granularity", *granularity, "RTTVAR where it would be zero"),
             field("rto.min_variation", *min_variation, "lower bound of 4 RTTVAR in the timeout"),
+        ]
+    }
+}
+
+impl CmtConfig {
+    fn fields(&self) -> Vec<Field> {
+        let Self { all_paths, split_fast_retransmit, cwnd_update } = self;
+        vec![
+            field("cmt.all_paths", *all_paths, "new data over every active path at once"),
+            field(
+                "cmt.split_fast_retransmit",
+                *split_fast_retransmit,
+                "SFR: only later data of the same path report data missing",
+            ),
+            field(
+                "cmt.cwnd_update",
+                *cwnd_update,
+                "CUC: windows grow by what is acknowledged of their own path",
+            ),
         ]
     }
 }

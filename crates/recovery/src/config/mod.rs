@@ -10,7 +10,8 @@ use rexmit_core::words;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CongestionControl, LossDetection, RetransmissionDestination, ThinConfig, TimerRestart,
+    CmtConfig, CongestionControl, LossDetection, RetransmissionDestination, ThinConfig,
+    TimerRestart,
 };
 pub use fields::Field;
 pub use profiles::{PROFILES, TCP_PROFILES};
@@ -85,6 +86,8 @@ pub struct RecoveryConfig {
     /// another is active, though it is not given up (RFC 7829 §3.2, which recommends 0). `None`
     /// leaves it at RFC 9260 §8.2.
     pub potentially_failed_max_retrans: Option<u32>,
+    /// Using all paths at once.
+    pub cmt: CmtConfig,
     /// What is done besides while a stream is thin.
     pub thin: ThinConfig,
 }
@@ -120,6 +123,7 @@ impl Default for RecoveryConfig {
             early_retransmit: false,
             retransmission_destination: RetransmissionDestination::default(),
             potentially_failed_max_retrans: None,
+            cmt: CmtConfig::default(),
             thin: ThinConfig::OFF,
         }
     }

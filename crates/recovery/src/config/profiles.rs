@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
-    CongestionControl, LossDetection, RetransmissionDestination, ThinConfig, TimerRestart,
+    CmtConfig, CongestionControl, LossDetection, RetransmissionDestination, ThinConfig,
+    TimerRestart,
 };
 
 /// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
@@ -110,6 +111,7 @@ impl RecoveryConfig {
             early_retransmit: false,
             retransmission_destination: RetransmissionDestination::Same,
             potentially_failed_max_retrans: None,
+            cmt: CmtConfig::default(),
             thin: ThinConfig::OFF,
         }
     }

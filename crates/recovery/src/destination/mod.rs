@@ -1,10 +1,12 @@
 //! Which of several paths new data and retransmissions take (RFC 9260 §6.4, §6.4.1, §8.2;
 //! RFC 7829 §3.2, §4.1). With one path there is nothing to choose.
 
+mod cmt;
 mod reach;
 
 use serde::{Deserialize, Serialize};
 
+pub use cmt::CmtConfig;
 pub use reach::{FailureLimits, PathState, Reach};
 
 /// Where what was judged lost goes.

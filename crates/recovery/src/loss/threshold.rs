@@ -44,11 +44,22 @@ impl MissingReports {
         &mut self,
         bound: u64,
         mut threshold: impl FnMut(u64) -> u8,
+        on_lost: impl FnMut(u64),
+    ) {
+        self.on_report_if(bound, |unit| Some(threshold(unit)), on_lost);
+    }
+
+    /// The same; a unit without a threshold is not reported.
+    pub fn on_report_if(
+        &mut self,
+        bound: u64,
+        mut threshold: impl FnMut(u64) -> Option<u8>,
         mut on_lost: impl FnMut(u64),
     ) {
         let lost = self.overtaken.extract_if(..bound, |&unit, reports| {
+            let Some(threshold) = threshold(unit) else { return false };
             *reports = reports.saturating_add(1);
-            *reports >= threshold(unit)
+            *reports >= threshold
         });
         lost.for_each(|(unit, _)| on_lost(unit));
     }

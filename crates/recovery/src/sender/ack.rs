@@ -85,6 +85,7 @@ impl<P> LossRecovery<P> {
         self.answer_repaired_losses(&progress, tracer);
         self.detect_losses(&mut progress, tracer);
         self.update_timers(now, &progress);
+        self.leave_path_recoveries();
         self.settle_resending();
         self.ledger.forget_ended();
         self.arm_all_early();
@@ -93,6 +94,7 @@ impl<P> LossRecovery<P> {
     }
 
     fn begin_ack(&mut self, cumulative: u64) -> Progress {
+        self.find_pseudo_cumulative();
         for (path, index) in self.paths.iter_mut().zip(0..) {
             path.ack =
                 PathAck { flight_before: self.ledger.flight(index).bytes, ..PathAck::default() };
@@ -192,6 +194,8 @@ impl<P> LossRecovery<P> {
         p.ack.has_acked_earliest |= p.earliest == unit;
         let p = self.path_mut(sent_over);
         p.ack.bytes += u64::from(bytes);
+        p.ack.highest_newly_acked = p.ack.highest_newly_acked.max(Some(unit));
+        p.ack.has_pseudo_advanced |= !is_first_copy || unit == p.earliest_first_sent;
         if is_first_copy && !is_copied {
             p.ack.sample_sent_at = p.ack.sample_sent_at.max(sent_at);
         }
@@ -260,6 +264,11 @@ impl<P> LossRecovery<P> {
                 continue;
             }
             p.is_after_timeout = false;
+            let in_fast_recovery = progress.was_in_fast_recovery || p.recovery_exit.is_some();
+            if !self.may_grow(path, progress) {
+                continue;
+            }
+            let p = self.path_mut(path);
             let before = p.window.cwnd();
             p.window.on_acked(Acked {
                 now,
@@ -268,7 +277,7 @@ impl<P> LossRecovery<P> {
                 srtt: p.timer.rtt().srtt(),
                 flight_before: p.ack.flight_before,
                 flight_after,
-                in_fast_recovery: progress.was_in_fast_recovery,
+                in_fast_recovery,
             });
             if p.window.cwnd() != before {
                 self.trace_window(path, tracer);

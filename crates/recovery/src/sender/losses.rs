@@ -84,6 +84,9 @@ impl<P> LossRecovery<P> {
 
     /// Missing reports by HTNA, and what the threshold makes of them (RFC 9260 §7.2.4).
     fn count_missing_reports(&mut self, progress: &mut Progress, tracer: &mut Tracer<'_>) {
+        if self.splits_fast_retransmit() {
+            return self.count_missing_by_path(progress, tracer);
+        }
         let htna = progress.highest_newly_acked.unwrap_or(0);
         let is_recovering = self.is_in_fast_recovery();
         let bound = if is_recovering && progress.outcome.has_advanced {

@@ -5,6 +5,7 @@
 //! the timer expires.
 
 mod ack;
+mod cmt;
 mod destination;
 mod duplicates;
 mod early;

@@ -24,6 +24,11 @@ pub(super) struct Path {
     pub(super) outstanding: u64,
     /// No unit below this one is outstanding on this path.
     pub(super) earliest: u64,
+    /// The earliest unit that left once, over this path, and is outstanding; as of the last
+    /// acknowledgement, and only with CUC.
+    pub(super) earliest_first_sent: u64,
+    /// The highest unit outstanding when a fast recovery of this path alone began (SFR).
+    pub(super) recovery_exit: Option<u64>,
     /// One packet of retransmissions may leave whatever the window says.
     pub(super) may_resend_now: bool,
     /// Only one packet may be in flight until something is acknowledged.
@@ -49,6 +54,10 @@ pub(super) struct PathAck {
     /// Bytes that the cumulative point passed.
     pub(super) cumulative_bytes: u64,
     pub(super) has_acked_earliest: bool,
+    /// The pseudo-cumulative point of this path has advanced (CUC).
+    pub(super) has_pseudo_advanced: bool,
+    /// The highest unit newly acknowledged that was sent over this path.
+    pub(super) highest_newly_acked: Option<u64>,
     /// When the newest unit that makes an RTT sample was sent.
     pub(super) sample_sent_at: Option<Instant>,
 }
@@ -64,6 +73,8 @@ impl Path {
             lost: BTreeSet::new(),
             outstanding: 0,
             earliest: 0,
+            earliest_first_sent: 0,
+            recovery_exit: None,
             may_resend_now: false,
             is_after_timeout: false,
             burst_left: 0,

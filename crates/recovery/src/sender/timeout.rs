@@ -77,6 +77,7 @@ impl<P> LossRecovery<P> {
         let is_linear = kind == TimeoutKind::Loss && self.takes_linear_timeout(path);
         let p = self.path_mut(path);
         p.counters.timeouts += 1;
+        p.recovery_exit = None;
         p.t3 = None;
         if !is_linear {
             p.timer.on_timeout(&config.rto);

@@ -77,6 +77,8 @@ pub(crate) struct Association {
     /// The path of what belongs to none in particular: the setup, the shutdown, RE-CONFIG,
     /// FORWARD-TSN. That of new data, or while it does not answer another.
     control_path: u8,
+    /// Of paths that are used at once, the one that is looked at first for new data.
+    turn: u8,
     timers: TimerTable<TIMERS>,
     owed: Owed,
     out: Outbound,
@@ -111,6 +113,7 @@ impl Association {
             state,
             paths,
             control_path: 0,
+            turn: 0,
             timers: TimerTable::default(),
             owed: Owed::default(),
             out,

@@ -291,22 +291,16 @@ impl Association {
     /// The path over which a packet with DATA may leave now: with what is to be sent again, before
     /// anything new (RFC 9260 §6.1 C).
     fn path_with_data(&self) -> Option<u8> {
-        let data_path = self.out.recovery.data_path();
-        if self.may_send_data_over(data_path) {
-            return Some(data_path);
-        }
-        let mut paths = 0..self.paths.len();
-        paths.find(|&path| path != data_path && self.may_send_data_over(path))
+        let (recovery, count) = (&self.out.recovery, self.paths.len());
+        let turn = if recovery.uses_all_paths() { self.turn } else { recovery.data_path() };
+        (0..count).map(|n| (turn + n) % count).find(|&path| self.may_send_data_over(path))
     }
 
     fn may_send_data_over(&self, path: u8) -> bool {
         let recovery = &self.out.recovery;
         self.state.may_send_data()
             && (recovery.next_to_resend(path).is_some()
-                || (path == recovery.data_path()
-                    && recovery.may_send_new(path)
-                    && !recovery.has_lost()
-                    && self.out.next_new_len().is_some()))
+                || (recovery.takes_new(path) && self.out.next_new_len().is_some()))
     }
 
     /// Gives up what would leave next and may not, so that the packet can carry the FORWARD-TSN,
@@ -329,8 +323,7 @@ impl Association {
             self.resend_lost(cx, writer, tsn);
         }
         let first_new = self.out.recovery.next_unit();
-        let recovery = &self.out.recovery;
-        if path == recovery.data_path() && recovery.may_send_new(path) && !recovery.has_lost() {
+        if self.out.recovery.takes_new(path) {
             self.write_copies(cx.now, writer);
             self.send_new(cx, writer);
         }
@@ -338,6 +331,7 @@ impl Association {
         // What is sent again does not measure the path (RFC 9260 §8.3).
         if self.out.recovery.next_unit() > first_new {
             self.paths.get_mut(path).last_used = cx.now;
+            self.turn = path + 1;
         }
         self.watch_window(cx);
     }

@@ -26,7 +26,7 @@ fn entry_halves_the_window_once() {
 }
 
 /// A window of `packets`, grown by slow start.
-fn wide(packets: u64) -> crate::CongestionWindow {
+pub(super) fn wide(packets: u64) -> crate::CongestionWindow {
     let mut window = crate::CongestionWindow::new(&crate::RecoveryConfig::default(), FULL);
     while window.cwnd() < packets * u64::from(FULL) {
         window.on_acked(crate::Acked {

@@ -5,6 +5,7 @@
 
 mod abandon;
 mod bundling;
+mod cmt;
 mod costs;
 mod destination;
 mod fast_recovery;

@@ -84,6 +84,11 @@ fn run(seed: u64, paths: u8) {
         if paths > 1 {
             config.retransmission_destination = [Same, Alternate][rng.below(2) as usize];
             config.potentially_failed_max_retrans = [None, Some(0)][rng.below(2) as usize];
+            config.cmt = crate::CmtConfig {
+                all_paths: rng.chance(0.5),
+                split_fast_retransmit: rng.chance(0.5),
+                cwnd_update: rng.chance(0.5),
+            };
         }
     });
     (1..paths).for_each(|_| s.add_confirmed_path());
@@ -97,9 +102,9 @@ fn run(seed: u64, paths: u8) {
             0..2 if s.recovery.may_send_new(0) && !s.recovery.has_lost() => {
                 s.push_with_copies(false);
             }
-            2..4 if s.recovery.may_send_new(s.recovery.data_path()) && !s.recovery.has_lost() => {
+            2..4 if let Some(path) = (0..paths).rev().find(|&path| s.recovery.takes_new(path)) => {
                 let units = 1 + rng.below(3) as usize;
-                s.push_over(s.recovery.data_path(), &vec![FULL / 4; units]);
+                s.push_over(path, &vec![FULL / 4; units]);
             }
             4 if last > cumulative => s.abandon(cumulative + 1 + rng.below(last - cumulative)),
             5 => {

@@ -1,0 +1,100 @@
+//! Several paths at once: what an acknowledgement says of each (Iyengar, Amer and Stewart 2006).
+
+use rexmit_core::trace::{SendCause, Tracer};
+
+use super::ack::Progress;
+use super::{LossRecovery, Unit, UnitState};
+use crate::PathState;
+
+impl<P> LossRecovery<P> {
+    /// Whether new units leave over several paths at once.
+    #[must_use]
+    pub fn uses_all_paths(&self) -> bool {
+        self.config.cmt.all_paths && self.paths.len() > 1
+    }
+
+    /// Whether a packet with new units may leave over `path` now: what is to be sent again comes
+    /// first (RFC 9260 §6.1 C), of those on the same path if they are used at once.
+    #[must_use]
+    pub fn takes_new(&self, path: u8) -> bool {
+        let is_chosen = path == self.data_path
+            || (self.uses_all_paths() && self.path(path).reach.state() == PathState::Active);
+        let has_lost =
+            if self.uses_all_paths() { self.has_lost_for(path) } else { self.has_lost() };
+        is_chosen && !has_lost && self.may_send_new(path)
+    }
+
+    /// Whether missing reports are counted by path.
+    pub(super) fn splits_fast_retransmit(&self) -> bool {
+        self.config.cmt.split_fast_retransmit && self.paths.len() > 1
+    }
+
+    /// SFR: a unit is missing if a later one that was sent over its path is acknowledged.
+    pub(super) fn count_missing_by_path(
+        &mut self,
+        progress: &mut Progress,
+        tracer: &mut Tracer<'_>,
+    ) {
+        let bound = progress.highest_newly_acked.unwrap_or(0);
+        let (threshold, early) = (self.config.missing_reports, self.first_indication_groups());
+        let mut lost = Vec::new(); // Allocates only when something is lost.
+        let mut missing = std::mem::take(&mut self.missing);
+        let reported = |number: u64| {
+            let unit = self.unit(number)?;
+            let is_passed = self.path(unit.path).ack.highest_newly_acked > Some(number);
+            let is_early = early & (1 << unit.group) != 0;
+            is_passed.then_some(if is_early { 1 } else { threshold })
+        };
+        missing.on_report_if(bound, reported, |unit| lost.push(unit));
+        self.missing = missing;
+        progress.outcome.newly_lost = lost.len() as u64;
+        for unit in lost {
+            let Some(path) = self.unit(unit).map(|u| u.path) else { continue };
+            self.mark_lost(unit, SendCause::FastRetransmit, tracer);
+            if self.path(path).recovery_exit.is_none() {
+                self.statistics.fast_recoveries += 1;
+                self.path_mut(path).recovery_exit = Some(self.next_unit() - 1);
+                self.reduce_window(path, tracer);
+            }
+        }
+    }
+
+    /// A path leaves its fast recovery when what was outstanding on it at the entry is acknowledged.
+    pub(super) fn leave_path_recoveries(&mut self) {
+        for path in &mut self.paths {
+            let is_over = |exit: &u64| path.outstanding == 0 || path.earliest > *exit;
+            if path.recovery_exit.as_ref().is_some_and(is_over) {
+                path.recovery_exit = None;
+            }
+        }
+    }
+
+    /// CUC: finds the earliest unit of each path that left once and is outstanding. Each unit is
+    /// passed over once per path.
+    pub(super) fn find_pseudo_cumulative(&mut self) {
+        if !self.uses_all_paths() || !self.config.cmt.cwnd_update {
+            return;
+        }
+        for path in 0..self.paths.len() as u8 {
+            let is_it = |u: &Unit<P>| {
+                let is_outstanding = matches!(u.state, UnitState::InFlight | UnitState::Lost(_));
+                u.sent_over == path && u.transmissions == 1 && is_outstanding
+            };
+            let from = self.path(path).earliest_first_sent.max(self.first);
+            let mut units = from..self.next_unit();
+            let found = units.find(|&unit| self.unit(unit).is_some_and(is_it));
+            self.path_mut(path).earliest_first_sent = found.unwrap_or(self.next_unit());
+        }
+    }
+
+    /// Whether what was acknowledged on `path` lets its window grow.
+    pub(super) fn may_grow(&self, path: u8, progress: &Progress) -> bool {
+        if !self.uses_all_paths() {
+            true
+        } else if self.config.cmt.cwnd_update {
+            self.path(path).ack.has_pseudo_advanced
+        } else {
+            progress.outcome.has_advanced
+        }
+    }
+}
