@@ -10,23 +10,25 @@ impl<P> LossRecovery<P> {
     /// Whether new units leave over several paths at once.
     #[must_use]
     pub fn uses_all_paths(&self) -> bool {
-        self.config.cmt.all_paths && self.paths.len() > 1
+        self.paths.len() > 1 && self.config.cmt.all_paths
     }
 
     /// Whether a packet with new units may leave over `path` now: what is to be sent again comes
     /// first (RFC 9260 §6.1 C), of those on the same path if they are used at once.
     #[must_use]
     pub fn takes_new(&self, path: u8) -> bool {
-        let is_chosen = path == self.data_path
-            || (self.uses_all_paths() && self.path(path).reach.state() == PathState::Active);
-        let has_lost =
-            if self.uses_all_paths() { self.has_lost_for(path) } else { self.has_lost() };
-        is_chosen && !has_lost && self.may_send_new(path)
+        if self.uses_all_paths() {
+            let is_active = self.path(path).reach.state() == PathState::Active;
+            let is_chosen = path == self.data_path || is_active;
+            is_chosen && self.may_send_new(path) && !self.has_lost_for(path)
+        } else {
+            path == self.data_path && self.may_send_new(path) && !self.has_lost()
+        }
     }
 
     /// Whether missing reports are counted by path.
     pub(super) fn splits_fast_retransmit(&self) -> bool {
-        self.config.cmt.split_fast_retransmit && self.paths.len() > 1
+        self.paths.len() > 1 && self.config.cmt.split_fast_retransmit
     }
 
     /// SFR: a unit is missing if a later one that was sent over its path is acknowledged.

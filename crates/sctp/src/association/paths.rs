@@ -49,7 +49,11 @@ impl PathEntry {
 
 /// All paths of an association; never empty.
 #[derive(Debug)]
-pub(super) struct Paths(Vec<PathEntry>);
+pub(super) struct Paths {
+    entries: Vec<PathEntry>,
+    /// That of the last packet.
+    latest: usize,
+}
 
 impl Paths {
     /// The ways that the application named, or that the peer came by; `own` are the addresses that a
@@ -61,13 +65,13 @@ impl Paths {
                 .and_then(|_| local_for(route.remote.ip(), own, routes));
             PathEntry::new(Route { local: chosen.unwrap_or(route.local), ..route }, own)
         };
-        Self(routes.iter().map(entry).collect())
+        Self { entries: routes.iter().map(entry).collect(), latest: 0 }
     }
 
     /// The peer can also be reached at `remotes`; they keep the encapsulation port of the first
     /// path. Returns how many paths there are more.
     pub(super) fn add(&mut self, remotes: &[IpAddr], own: &[IpAddr]) -> usize {
-        let before = self.0.len();
+        let before = self.entries.len();
         for &remote in remotes {
             let routes = self.routes();
             if self.find(remote).is_some() || self.address_count() > MAX_ADDRESSES {
@@ -75,65 +79,72 @@ impl Paths {
             }
             let Some(local) = local_for(remote, own, &routes) else { continue };
             let remote = std::net::SocketAddr::new(remote, routes[0].remote.port());
-            self.0.push(PathEntry::new(Route { local, remote }, own));
+            self.entries.push(PathEntry::new(Route { local, remote }, own));
         }
         let ways = unused_locals(own, &self.routes());
-        self.0.extend(ways.into_iter().map(|route| PathEntry::new(route, own)));
-        self.0.len() - before
+        self.entries.extend(ways.into_iter().map(|route| PathEntry::new(route, own)));
+        self.entries.len() - before
     }
 
     fn routes(&self) -> Vec<Route> {
-        self.0.iter().map(|path| path.route).collect()
+        self.entries.iter().map(|path| path.route).collect()
     }
 
     pub(super) const fn len(&self) -> u8 {
-        self.0.len() as u8
+        self.entries.len() as u8
     }
 
     pub(super) fn iter(&self) -> std::slice::Iter<'_, PathEntry> {
-        self.0.iter()
+        self.entries.iter()
     }
 
     /// How many addresses of the peer there are.
     fn address_count(&self) -> usize {
         let is_first =
             |&(index, path): &(usize, &PathEntry)| self.find(path.route.remote.ip()) == Some(index);
-        self.0.iter().enumerate().filter(is_first).count()
+        self.entries.iter().enumerate().filter(is_first).count()
     }
 
     fn find(&self, address: IpAddr) -> Option<usize> {
-        self.0.iter().position(|path| path.route.remote.ip() == address)
+        self.entries.iter().position(|path| path.route.remote.ip() == address)
     }
 
     pub(super) fn get(&self, path: u8) -> &PathEntry {
-        &self.0[usize::from(path)]
+        &self.entries[usize::from(path)]
     }
 
     pub(super) fn get_mut(&mut self, path: u8) -> &mut PathEntry {
-        &mut self.0[usize::from(path)]
+        &mut self.entries[usize::from(path)]
     }
 
     /// The first path over which a HEARTBEAT is to leave now.
     pub(super) fn with_heartbeat_due(&self) -> Option<u8> {
-        self.0.iter().position(PathEntry::is_heartbeat_due).map(|index| index as u8)
+        self.entries.iter().position(PathEntry::is_heartbeat_due).map(|index| index as u8)
     }
 
     /// A packet with the right tag came over `route`: its encapsulation port is where the peer is
     /// reached from now on (RFC 6951 §5.4), and a local address that was not chosen here is where
     /// it is reached from. Returns its path; `None` if the address is none of the peer's.
     pub(super) fn on_packet(&mut self, route: Route) -> Option<u8> {
+        if self.entries[self.latest].route != route {
+            self.latest = self.learn(route)?;
+        }
+        Some(self.latest as u8)
+    }
+
+    fn learn(&mut self, route: Route) -> Option<usize> {
         let is_exact = |path: &PathEntry| {
             let ips = |route: Route| (route.local.ip(), route.remote.ip());
             ips(path.route) == ips(route)
         };
-        let exact = self.0.iter().position(is_exact);
+        let exact = self.entries.iter().position(is_exact);
         let index = exact.or_else(|| self.find(route.remote.ip()))?;
-        let entry = &mut self.0[index];
+        let entry = &mut self.entries[index];
         entry.route.remote = route.remote;
         let is_told = !route.local.ip().is_unspecified();
         if exact.is_some() || (is_told && !entry.is_local_chosen) {
             entry.route.local = route.local;
         }
-        Some(index as u8)
+        Some(index)
     }
 }

@@ -292,6 +292,9 @@ impl Association {
     /// anything new (RFC 9260 §6.1 C).
     fn path_with_data(&self) -> Option<u8> {
         let (recovery, count) = (&self.out.recovery, self.paths.len());
+        if count == 1 {
+            return self.may_send_data_over(0).then_some(0);
+        }
         let turn = if recovery.uses_all_paths() { self.turn } else { recovery.data_path() };
         (0..count).map(|n| (turn + n) % count).find(|&path| self.may_send_data_over(path))
     }
