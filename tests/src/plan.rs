@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Rng, Seed};
 use rexmit_netsim::path::{Delay, PathConfig};
-use rexmit_sctp::recovery::{
-    CmtConfig, PROFILES, RecoveryConfig, RetransmissionDestination, ThinConfig, ThinTest,
+use rexmit_sctp::recovery::RetransmissionDestination::{
+    Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh,
 };
+use rexmit_sctp::recovery::{CmtConfig, PROFILES, RecoveryConfig, ThinConfig, ThinTest};
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
 
 use crate::paths;
@@ -358,8 +359,8 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
         };
     }
     config.recovery.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
-    let (same, alternate) = (RetransmissionDestination::Same, RetransmissionDestination::Alternate);
-    config.recovery.retransmission_destination = pick(rng, &[alternate, alternate, same]);
+    config.recovery.retransmission_destination =
+        pick(rng, &[Alternate, Alternate, Same, Asap, LossRate, Cwnd, Ssthresh, Csi]);
 }
 
 fn draw_configs(rng: &mut Rng) -> [EndpointConfig; 2] {

@@ -38,7 +38,9 @@ mod thin;
 
 pub use config::{Field, InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig, TCP_PROFILES};
 pub use congestion::{Acked, CongestionControl, CongestionWindow, TimedOut};
-pub use destination::{CmtConfig, FailureLimits, PathState, Reach, RetransmissionDestination};
+pub use destination::{
+    CmtConfig, FailureLimits, PathState, Reach, RetransmissionDestination, TIMEOUT_MEMORY,
+};
 pub use ledger::{EndedUnit, Fate, Flight, Ledger, PacketNumber, SentPacket};
 pub use loss::LossDetection;
 pub use loss::threshold::MissingReports;

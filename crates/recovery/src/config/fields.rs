@@ -235,6 +235,11 @@ impl Words for RetransmissionDestination {
         match self {
             Self::Same => "the same",
             Self::Alternate => "another after a timeout",
+            Self::Asap => "as soon as possible",
+            Self::LossRate => "lowest loss rate",
+            Self::Cwnd => "largest window",
+            Self::Ssthresh => "largest threshold",
+            Self::Csi => "csi",
         }
         .into()
     }

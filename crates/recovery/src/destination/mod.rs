@@ -2,11 +2,14 @@
 //! RFC 7829 §3.2, §4.1). With one path there is nothing to choose.
 
 mod cmt;
+mod policy;
 mod reach;
 
 use serde::{Deserialize, Serialize};
 
 pub use cmt::CmtConfig;
+pub use policy::TIMEOUT_MEMORY;
+pub(crate) use policy::{Candidate, choose};
 pub use reach::{FailureLimits, PathState, Reach};
 
 /// Where what was judged lost goes.
@@ -22,6 +25,25 @@ pub enum RetransmissionDestination {
     /// (RFC 9260 §6.4).
     #[default]
     Alternate,
+    /// As soon as possible: over any path whose window has room; chance decides between several.
+    Asap,
+    /// Over the path with the lowest fraction of packets lost; chance decides between equals.
+    LossRate,
+    /// Over the path with the largest window; chance decides between equals.
+    Cwnd,
+    /// Over the path with the largest slow start threshold; chance decides between equals.
+    Ssthresh,
+    /// Over the path with the largest window; of equals, the one with the largest slow start
+    /// threshold, then with the fewest timeouts within [`TIMEOUT_MEMORY`], then with the longest
+    /// time since the last one; then chance decides.
+    Csi,
+}
+
+impl RetransmissionDestination {
+    /// Whether the path is chosen as the packet leaves, and not as the loss is told.
+    pub(crate) const fn is_chosen_late(self) -> bool {
+        !matches!(self, Self::Same | Self::Alternate)
+    }
 }
 
 /// The path that new data take: the primary one while it is active. Otherwise another active one,

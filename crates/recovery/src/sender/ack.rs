@@ -172,9 +172,7 @@ impl<P> LossRecovery<P> {
                     tracer.emit(|| TraceEvent::PacketAcked { packet: packet.0 });
                 }
             }
-            UnitState::Lost(_) => {
-                self.path_mut(path).lost.remove(&unit);
-            }
+            UnitState::Lost(_) => self.leave_lost(unit),
             UnitState::Abandoned | UnitState::Acknowledged => {}
         }
         self.missing.forget(unit);

@@ -17,12 +17,15 @@ impl<P> LossRecovery<P> {
     /// first (RFC 9260 §6.1 C), of those on the same path if they are used at once.
     #[must_use]
     pub fn takes_new(&self, path: u8) -> bool {
-        if self.uses_all_paths() {
+        if !self.may_send_new(path) {
+            false
+        } else if self.paths.len() == 1 {
+            self.paths[0].lost.is_empty()
+        } else if self.config.cmt.all_paths {
             let is_active = self.path(path).reach.state() == PathState::Active;
-            let is_chosen = path == self.data_path || is_active;
-            is_chosen && self.may_send_new(path) && !self.has_lost_for(path)
+            (path == self.data_path || is_active) && !self.is_held_back(path)
         } else {
-            path == self.data_path && self.may_send_new(path) && !self.has_lost()
+            path == self.data_path && !self.has_lost()
         }
     }
 

@@ -1,8 +1,13 @@
 //! Which path data take, as the paths fail and recover.
 
+use rexmit_core::Instant;
+
 use super::LossRecovery;
-use crate::destination::{alternate_to, data_path};
+use crate::destination::{Candidate, TIMEOUT_MEMORY, alternate_to, choose, data_path};
 use crate::{FailureLimits, PathCounters, PathState, Reach, RetransmissionDestination};
+
+/// Timeouts of a path that are remembered at most.
+const MAX_TIMEOUTS: usize = 64;
 
 impl<P> LossRecovery<P> {
     /// What is known of `path`.
@@ -102,11 +107,10 @@ impl<P> LossRecovery<P> {
     pub(super) fn destination(&self, path: u8, is_timeout: bool) -> u8 {
         let is_active = self.path(path).reach.state() == PathState::Active;
         match self.config.retransmission_destination {
-            RetransmissionDestination::Same if is_active => path,
-            RetransmissionDestination::Alternate if is_active && !is_timeout => path,
-            RetransmissionDestination::Same | RetransmissionDestination::Alternate => {
-                self.alternate_to(path)
-            }
+            RetransmissionDestination::Alternate if is_timeout => self.alternate_to(path),
+            // Those that choose late do so when it leaves; until then it stays.
+            _ if is_active => path,
+            _ => self.alternate_to(path),
         }
     }
 
@@ -150,5 +154,86 @@ impl<P> LossRecovery<P> {
             p.earliest = unit;
         }
         p.outstanding += 1;
+    }
+
+    /// Whether the path of a retransmission is chosen as it leaves.
+    pub(super) fn chooses_late(&self) -> bool {
+        self.paths.len() > 1 && self.config.retransmission_destination.is_chosen_late()
+    }
+
+    /// Before a packet is built: chooses the path that retransmissions take now, where that is a
+    /// choice. `draw` gives a number below the one that it is given, for ties.
+    pub fn choose_destination(&mut self, now: Instant, draw: impl FnOnce(u64) -> u64) {
+        if !self.chooses_late() {
+            return;
+        }
+        let policy = self.config.retransmission_destination;
+        let first = self.next_lost_anywhere(self.first).and_then(|unit| self.unit(unit));
+        let home = first.map(|unit| unit.path);
+        let is_active = |&path: &u8| self.path(path).reach.state() == PathState::Active;
+        let active = (0..self.paths.len() as u8).filter(is_active);
+        self.chosen_path = home.and_then(|home| {
+            if active.clone().next().is_none() {
+                return Some(self.alternate_to(home));
+            }
+            choose(policy, active.map(|path| self.candidate(now, path)), draw)
+        });
+    }
+
+    fn candidate(&self, now: Instant, path: u8) -> Candidate {
+        let p = self.path(path);
+        let is_recent = |at: &&Instant| **at + TIMEOUT_MEMORY > now;
+        Candidate {
+            path,
+            has_room: p.burst_left > 0 && self.has_room(path, 0),
+            lost: (p.counters.packets_lost, p.counters.packets),
+            cwnd: p.window.cwnd(),
+            ssthresh: p.window.ssthresh(),
+            recent_timeouts: p.timeouts.iter().rev().take_while(is_recent).count() as u64,
+            last_timeout: p.timeouts.back().copied(),
+        }
+    }
+
+    /// T3-rtx of `path` has expired, if it ran.
+    pub(super) fn remember_timeout(&mut self, path: u8) {
+        if self.config.retransmission_destination != RetransmissionDestination::Csi {
+            return;
+        }
+        let Some(at) = self.t3_deadline(path) else { return };
+        let timeouts = &mut self.path_mut(path).timeouts;
+        if timeouts.len() == MAX_TIMEOUTS {
+            timeouts.pop_front();
+        }
+        timeouts.push_back(at);
+    }
+
+    /// The first unit from `from` on that waits to be sent again, over any path.
+    pub(super) fn next_lost_anywhere(&self, from: u64) -> Option<u64> {
+        self.paths.iter().filter_map(|path| path.lost.range(from..).next()).min().copied()
+    }
+
+    pub(super) fn next_to_resend_over_chosen(&self, path: u8) -> Option<u64> {
+        let unit =
+            self.next_lost_anywhere(self.first).filter(|_| self.chosen_path == Some(path))?;
+        let p = self.path(path);
+        let may_leave = self.paths.iter().any(|path| path.may_resend_now)
+            || (p.burst_left > 0 && self.has_room(path, 0));
+        may_leave.then_some(unit)
+    }
+
+    /// One packet has left whatever the windows said.
+    pub(super) fn on_chosen_used(&mut self) {
+        if self.chooses_late() {
+            self.paths.iter_mut().for_each(|path| path.may_resend_now = false);
+        }
+    }
+
+    /// Whether what is to be sent again over `path` comes before anything new.
+    pub(super) fn is_held_back(&self, path: u8) -> bool {
+        if self.chooses_late() {
+            self.chosen_path == Some(path) && self.has_lost()
+        } else {
+            self.has_lost_for(path)
+        }
     }
 }

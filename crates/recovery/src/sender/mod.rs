@@ -133,9 +133,13 @@ pub struct LossRecovery<P> {
     primary: u8,
     /// The path that new data take.
     data_path: u8,
+    /// The path that retransmissions take now, if it is chosen as they leave.
+    chosen_path: Option<u8>,
     log: RetransmissionLog,
     copies: Copies,
     user_bytes_in_flight: u64,
+    /// Those of units that wait to be sent again.
+    user_bytes_lost: u64,
     groups: Groups,
     open: Option<send::OpenPacket>,
     statistics: RecoveryStatistics,
@@ -167,9 +171,11 @@ impl<P> LossRecovery<P> {
             paths: Vec::with_capacity(1),
             primary: 0,
             data_path: 0,
+            chosen_path: None,
             log: RetransmissionLog::default(),
             copies: Copies::default(),
             user_bytes_in_flight: 0,
+            user_bytes_lost: 0,
             open: None,
             statistics: RecoveryStatistics::default(),
             #[cfg(test)]
@@ -267,6 +273,13 @@ impl<P> LossRecovery<P> {
         self.user_bytes_in_flight
     }
 
+    /// User bytes in flight, and those that wait to be sent again: what the peer's receive window has
+    /// to hold before anything new.
+    #[must_use]
+    pub const fn user_bytes_to_arrive(&self) -> u64 {
+        self.user_bytes_in_flight + self.user_bytes_lost
+    }
+
     /// The packets of this association.
     #[must_use]
     pub const fn ledger(&self) -> &Ledger {
@@ -307,6 +320,7 @@ impl<P> LossRecovery<P> {
         self.ledger = Ledger::default();
         self.duplicates.clear();
         self.user_bytes_in_flight = 0;
+        self.user_bytes_lost = 0;
         self.outstanding_bytes = 0;
         self.beyond_window = 0;
         for path in &mut self.paths {
@@ -377,9 +391,7 @@ impl<P> LossRecovery<P> {
                 self.leave_flight(unit, Fate::Superseded);
                 self.ledger.forget_ended();
             }
-            UnitState::Lost(_) => {
-                self.path_mut(path).lost.remove(&unit);
-            }
+            UnitState::Lost(_) => self.leave_lost(unit),
         }
         self.missing.forget(unit);
         self.copies.forget(unit);
@@ -444,12 +456,21 @@ impl<P> LossRecovery<P> {
         }
         let Some(u) = self.unit_mut(unit) else { return };
         u.state = UnitState::Lost(cause);
-        let path = u.path;
+        let (path, user_bytes) = (u.path, u64::from(u.user_bytes));
+        self.user_bytes_lost += user_bytes;
         self.missing.forget(unit);
         self.path_mut(path).lost.insert(unit);
         if self.paths.len() > 1 {
             self.send_elsewhere(unit, self.destination(path, false));
         }
+    }
+
+    /// `unit` does not wait to be sent again any more.
+    fn leave_lost(&mut self, unit: u64) {
+        let Some(u) = self.unit(unit) else { return };
+        let (path, user_bytes) = (u.path, u64::from(u.user_bytes));
+        self.path_mut(path).lost.remove(&unit);
+        self.user_bytes_lost -= user_bytes;
     }
 
     fn path(&self, path: u8) -> &Path {

@@ -1,6 +1,6 @@
 //! What the sender keeps for each path.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use rexmit_core::Instant;
@@ -42,6 +42,8 @@ pub(super) struct Path {
     /// Expiries over that unit which did not double the timeout.
     pub(super) linear_timeouts: u8,
     pub(super) counters: PathCounters,
+    /// The latest expiries of T3-rtx, if the destination of retransmissions depends on them.
+    pub(super) timeouts: VecDeque<Instant>,
     /// What the acknowledgement being processed says of this path.
     pub(super) ack: PathAck,
 }
@@ -83,6 +85,7 @@ impl Path {
             timed_out: None,
             linear_timeouts: 0,
             counters: PathCounters::default(),
+            timeouts: VecDeque::new(),
             ack: PathAck::default(),
         };
         path.renew_burst(config);

@@ -40,6 +40,9 @@ impl<P> LossRecovery<P> {
     /// The next unit to be sent again over `path`, if one may leave now (RFC 9260 §6.1 C, §7.2.4).
     #[must_use]
     pub fn next_to_resend(&self, path: u8) -> Option<u64> {
+        if self.chooses_late() {
+            return self.next_to_resend_over_chosen(path);
+        }
         let p = self.path(path);
         let unit = *p.lost.first()?;
         let may_leave = p.may_resend_now || (p.burst_left > 0 && self.has_room(path, 0));
@@ -50,6 +53,9 @@ impl<P> LossRecovery<P> {
     /// fill it.
     #[must_use]
     pub fn next_lost_after(&self, unit: u64) -> Option<u64> {
+        if self.chooses_late() {
+            return self.next_lost_anywhere(unit + 1);
+        }
         let path = self.open.map_or(0, |open| open.path);
         self.path(path).lost.range(unit + 1..).next().copied()
     }
@@ -171,9 +177,7 @@ impl<P> LossRecovery<P> {
         let &Unit { bytes, user_bytes, path: old_path, sent_over, .. } = self.unit(unit)?;
         let &Unit { group, packet: old_packet, state, .. } = self.unit(unit)?;
         match state {
-            UnitState::Lost(_) => {
-                self.path_mut(old_path).lost.remove(&unit);
-            }
+            UnitState::Lost(_) => self.leave_lost(unit),
             UnitState::InFlight => {
                 self.leave_flight(unit, Fate::Superseded);
                 self.missing.forget(unit);
@@ -255,6 +259,7 @@ impl<P> LossRecovery<P> {
         if open.repeats {
             p.may_resend_now = false;
             p.last_retransmission = Some(now);
+            self.on_chosen_used();
         }
         let is_restarted =
             open.repeats_earliest && self.config.timer_restart == TimerRestart::OnResend;

@@ -75,6 +75,7 @@ impl<P> LossRecovery<P> {
             self.recover = Some(self.next_unit() - 1);
         }
         let is_linear = kind == TimeoutKind::Loss && self.takes_linear_timeout(path);
+        self.remember_timeout(path);
         let p = self.path_mut(path);
         p.counters.timeouts += 1;
         p.recovery_exit = None;

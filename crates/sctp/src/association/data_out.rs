@@ -130,7 +130,7 @@ impl Outbound {
 
     /// What the peer's window still takes (RFC 9260 §6.2.1).
     fn peer_rwnd(&self) -> u64 {
-        self.peer_a_rwnd.saturating_sub(self.recovery.user_bytes_in_flight())
+        self.peer_a_rwnd.saturating_sub(self.recovery.user_bytes_to_arrive())
     }
 
     /// The payload length of the next new chunk, if the peer's window takes it, or it may leave as

@@ -43,7 +43,7 @@ impl PathEntry {
 
     /// Whether a HEARTBEAT is to leave now, to see whether the peer is there or how far away.
     pub(super) fn is_heartbeat_due(&self) -> bool {
-        self.heartbeat == Heartbeat::Due || self.sampling.is_due()
+        matches!(self.heartbeat, Heartbeat::Due) || self.sampling.is_due()
     }
 }
 

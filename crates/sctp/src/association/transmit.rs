@@ -194,16 +194,21 @@ impl Association {
 
     /// One packet: control chunks in their order, then DATA.
     fn write_established(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
+        let rng = &mut cx.around.rng;
+        self.out.recovery.choose_destination(cx.now, |count| rng.below(count));
         self.abandon_next(cx);
         let data = self.path_with_data();
-        let path = self.path_of_control().or(data)?;
+        let heartbeat = self.paths.with_heartbeat_due();
+        let path = self.path_of_control(heartbeat).or(data)?;
         let sends_data = data == Some(path) || (data.is_some() && self.may_send_data_over(path));
         let mut writer = self.writer(packet);
         if std::mem::take(&mut self.owed.cookie_ack) {
             writer.cookie_ack();
         }
         self.write_errors(&mut writer);
-        self.write_heartbeats(cx, path, &mut writer);
+        if heartbeat.is_some() {
+            self.write_heartbeats(cx, path, &mut writer);
+        }
         if path == self.control_path && self.owes_re_config() {
             self.write_re_config(cx, &mut writer);
         }
@@ -228,11 +233,11 @@ impl Association {
 
     /// The path of the next packet, if there is something else than DATA to send. Replies go to where
     /// they were asked for (RFC 9260 §6.4) and come first; a HEARTBEAT is of its own path.
-    fn path_of_control(&self) -> Option<u8> {
+    fn path_of_control(&self, heartbeat: Option<u8>) -> Option<u8> {
         if self.owed.is_reply() {
             return Some(self.inbound.reply_path);
         }
-        self.paths.with_heartbeat_due().or_else(|| {
+        heartbeat.or_else(|| {
             let is_owed = self.owed.is_control() || self.owes_re_config();
             is_owed.then_some(self.control_path)
         })

@@ -5,6 +5,7 @@
 mod kit;
 
 mod addresses;
+mod all_paths;
 mod confirmation;
 mod failover;
 mod potentially_failed;

@@ -160,3 +160,78 @@ fn each_path_has_its_own_counters() {
     let of = |c: crate::PathCounters| [c.packets, c.packets_lost, c.retransmissions, c.timeouts];
     assert_eq!(counters.map(of), [[3, 3, 0, 1], [1, 0, 1, 0]]);
 }
+
+/// A sender over two paths with this policy; the first path has the larger window, and two units
+/// that left over the second are lost.
+fn choosing(policy: RetransmissionDestination) -> Sender {
+    let mut s = Sender::over_two(|config| config.retransmission_destination = policy);
+    s.recovery.set_primary_path(1);
+    (0..2).for_each(|_| s.push_over(1, &[FULL]));
+    s.expire();
+    s
+}
+
+impl Sender {
+    fn choose(&mut self, tie: u64) {
+        self.recovery.choose_destination(self.now, |count| tie.min(count - 1));
+    }
+}
+
+/// RTX-CWND: the path is chosen as the packet leaves, by what its window is then.
+#[test]
+fn the_destination_is_chosen_as_the_packet_leaves() {
+    let mut s = choosing(RetransmissionDestination::Cwnd);
+    assert_eq!(s.waiting(), [vec![], vec![1, 2]]);
+    s.choose(0);
+    assert_eq!((s.resend_over(1), s.resend_over(0)), (vec![], vec![1]));
+    s.check();
+    s.recovery.paths[1].window = super::fast_recovery::wide(20);
+    s.choose(0);
+    assert_eq!((s.resend_over(0), s.resend_over(1)), (vec![], vec![2]));
+    s.check();
+}
+
+/// RTX-ASAP: a path without room is none; inactive ones never are.
+#[test]
+fn as_soon_as_possible_takes_a_path_with_room() {
+    let mut s = choosing(RetransmissionDestination::Asap);
+    (0..4).for_each(|_| s.push_over(0, &[FULL]));
+    s.choose(0);
+    assert_eq!(s.resend_over(1), [1]);
+    s.choose(0);
+    assert_eq!((s.resend_over(0), s.resend_over(1)), (vec![], vec![]), "both are full");
+    s.at(1_100).ack(0, &[(3, 4)]);
+    s.choose(0);
+    assert_eq!(s.resend_over(0), [2]);
+    s.check();
+    let mut s = choosing(RetransmissionDestination::Asap);
+    s.fail(0);
+    s.choose(0);
+    assert_eq!(s.resend_over(1), [1]);
+}
+
+/// Without an active path, as ever.
+#[test]
+fn without_an_active_path_there_is_no_choice() {
+    let mut s = choosing(RetransmissionDestination::Csi);
+    s.fail(0);
+    s.fail(0);
+    s.fail(1);
+    s.choose(0);
+    assert_eq!(s.resend_over(1), [1], "fewest errors");
+}
+
+/// RTX-CSI: timeouts are remembered for Δ.
+#[test]
+fn timeouts_decide_between_equal_windows_while_they_are_remembered() {
+    let mut s = choosing(RetransmissionDestination::Csi);
+    let wide = super::fast_recovery::wide(20);
+    s.recovery.paths.iter_mut().for_each(|path| path.window = wide.clone());
+    s.choose(1);
+    assert_eq!(s.resend_over(0), [1], "the other one has timed out");
+    s.recovery.on_timeout(0, super::TimeoutKind::Loss, &mut rexmit_core::trace::Tracer::off());
+    s.recovery.on_timeout(0, super::TimeoutKind::Loss, &mut rexmit_core::trace::Tracer::off());
+    s.recovery.paths.iter_mut().for_each(|path| path.window = wide.clone());
+    s.at(1_500).choose(0);
+    assert_eq!(s.resend_over(1), [1], "as often, but longer ago");
+}

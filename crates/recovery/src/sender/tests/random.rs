@@ -4,7 +4,7 @@
 use rexmit_core::{Instant, Seed};
 
 use super::{BASE, FULL, Sender, TimeoutKind, UnitState};
-use crate::RetransmissionDestination::{Alternate, Same};
+use crate::RetransmissionDestination::{Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh};
 
 impl Sender {
     /// The laws. `is_sending_done`: what was judged lost has left, as far as it may.
@@ -13,6 +13,10 @@ impl Sender {
         let paths = 0..self.recovery.paths.len() as u8;
         let user_bytes: u64 = paths.clone().map(|path| self.check_path(path)).sum();
         assert_eq!(self.recovery.user_bytes_in_flight(), user_bytes);
+        let is_lost = |unit: &&super::super::Unit<()>| matches!(unit.state, UnitState::Lost(_));
+        let lost = self.recovery.units.iter().filter(is_lost);
+        let lost: u64 = lost.map(|unit| u64::from(unit.user_bytes)).sum();
+        assert_eq!(self.recovery.user_bytes_to_arrive(), user_bytes + lost);
         let in_flight: usize =
             paths.map(|path| self.recovery.ledger().in_flight(path).count()).sum();
         assert_eq!(self.recovery.ledger().packets_of(0) as usize, in_flight, "one group");
@@ -82,7 +86,8 @@ fn run(seed: u64, paths: u8) {
     let mut s = Sender::with(|config| {
         *config = crate::RecoveryConfig::profile(profile).expect("a profile");
         if paths > 1 {
-            config.retransmission_destination = [Same, Alternate][rng.below(2) as usize];
+            let all = [Same, Alternate, Asap, LossRate, Cwnd, Ssthresh, Csi];
+            config.retransmission_destination = all[rng.below(7) as usize];
             config.potentially_failed_max_retrans = [None, Some(0)][rng.below(2) as usize];
             config.cmt = crate::CmtConfig {
                 all_paths: rng.chance(0.5),
@@ -153,7 +158,12 @@ fn run(seed: u64, paths: u8) {
         s.check();
         if rng.chance(0.8) {
             for path in 0..paths {
-                while !s.resend_over(path).is_empty() {}
+                loop {
+                    s.recovery.choose_destination(s.now, |count| rng.below(count));
+                    if s.resend_over(path).is_empty() {
+                        break;
+                    }
+                }
             }
             s.check();
         }
