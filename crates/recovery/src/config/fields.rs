@@ -116,7 +116,7 @@ impl RtoConfig {
 
 impl CmtConfig {
     fn fields(&self) -> Vec<Field> {
-        let Self { all_paths, split_fast_retransmit, cwnd_update } = self;
+        let Self { all_paths, split_fast_retransmit, cwnd_update, delayed_ack } = self;
         vec![
             field("cmt.all_paths", *all_paths, "new data over every active path at once"),
             field(
@@ -128,6 +128,11 @@ impl CmtConfig {
                 "cmt.cwnd_update",
                 *cwnd_update,
                 "CUC: windows grow by what is acknowledged of their own path",
+            ),
+            field(
+                "cmt.delayed_ack",
+                *delayed_ack,
+                "DAC: gaps do not hurry acknowledgements, which tell what they stand for",
             ),
         ]
     }

@@ -15,9 +15,14 @@ pub struct CmtConfig {
     /// acknowledged, those sent again and the others looked at apart (CUCv2). Otherwise it grows only
     /// when the cumulative point of the association advances (RFC 4960 §7.2.1).
     pub cwnd_update: bool,
+    /// DAC, delayed acknowledgements: as a receiver, a gap does not hurry an acknowledgement, and it
+    /// tells how many packets it answers; as a sender, so many reports count, if all that is newly
+    /// acknowledged was sent over one path and after what is missing.
+    pub delayed_ack: bool,
 }
 
 impl CmtConfig {
     /// All paths at once, with every algorithm that this needs.
-    pub const ON: Self = Self { all_paths: true, split_fast_retransmit: true, cwnd_update: true };
+    pub const ON: Self =
+        Self { all_paths: true, split_fast_retransmit: true, cwnd_update: true, delayed_ack: true };
 }

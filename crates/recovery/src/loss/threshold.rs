@@ -46,19 +46,20 @@ impl MissingReports {
         mut threshold: impl FnMut(u64) -> u8,
         on_lost: impl FnMut(u64),
     ) {
-        self.on_report_if(bound, |unit| Some(threshold(unit)), on_lost);
+        self.on_reports(bound, |unit| Some((1, threshold(unit))), on_lost);
     }
 
-    /// The same; a unit without a threshold is not reported.
-    pub fn on_report_if(
+    /// The same, where `reported` says of each unit how often it is reported, and what its threshold
+    /// is; a unit for which it says nothing is not reported.
+    pub fn on_reports(
         &mut self,
         bound: u64,
-        mut threshold: impl FnMut(u64) -> Option<u8>,
+        mut reported: impl FnMut(u64) -> Option<(u8, u8)>,
         mut on_lost: impl FnMut(u64),
     ) {
         let lost = self.overtaken.extract_if(..bound, |&unit, reports| {
-            let Some(threshold) = threshold(unit) else { return false };
-            *reports = reports.saturating_add(1);
+            let Some((count, threshold)) = reported(unit) else { return false };
+            *reports = reports.saturating_add(count);
             *reports >= threshold
         });
         lost.for_each(|(unit, _)| on_lost(unit));

@@ -46,6 +46,7 @@ pub(super) struct Progress {
     was_in_fast_recovery: bool,
     pub(super) highest_before: u64,
     pub(super) highest_newly_acked: Option<u64>,
+    pub(super) lowest_newly_acked: Option<u64>,
     pub(super) highest_in_blocks: u64,
     /// Units that the receiver has dropped after it acknowledged them.
     pub(super) reneged: Vec<u64>,
@@ -104,6 +105,7 @@ impl<P> LossRecovery<P> {
             was_in_fast_recovery: self.is_in_fast_recovery(),
             highest_before: self.acknowledged.max().unwrap_or(self.cumulative()),
             highest_newly_acked: None,
+            lowest_newly_acked: None,
             highest_in_blocks: cumulative,
             reneged: Vec::new(),
             may_restart_timer: true,
@@ -177,6 +179,7 @@ impl<P> LossRecovery<P> {
         }
         self.missing.forget(unit);
         progress.highest_newly_acked = progress.highest_newly_acked.max(Some(unit));
+        progress.lowest_newly_acked.get_or_insert(unit);
         progress.outcome.newly_acked += 1;
         progress.outcome.paths |= 1 << sent_over;
         progress.outcome.certain_paths |= u64::from(!is_on_several) << sent_over;

@@ -43,14 +43,17 @@ impl<P> LossRecovery<P> {
         let bound = progress.highest_newly_acked.unwrap_or(0);
         let (threshold, early) = (self.config.missing_reports, self.first_indication_groups());
         let mut lost = Vec::new(); // Allocates only when something is lost.
+        let answered = self.reports_by_dac(progress);
         let mut missing = std::mem::take(&mut self.missing);
         let reported = |number: u64| {
             let unit = self.unit(number)?;
             let is_passed = self.path(unit.path).ack.highest_newly_acked > Some(number);
             let is_early = early & (1 << unit.group) != 0;
-            is_passed.then_some(if is_early { 1 } else { threshold })
+            let is_before = progress.lowest_newly_acked.is_some_and(|lowest| number < lowest);
+            let count = if is_before { answered } else { 1 };
+            is_passed.then_some((count, if is_early { 1 } else { threshold }))
         };
-        missing.on_report_if(bound, reported, |unit| lost.push(unit));
+        missing.on_reports(bound, reported, |unit| lost.push(unit));
         self.missing = missing;
         progress.outcome.newly_lost = lost.len() as u64;
         for unit in lost {
@@ -62,6 +65,19 @@ impl<P> LossRecovery<P> {
                 self.reduce_window(path, tracer);
             }
         }
+    }
+
+    /// DAC: how often what is missing is reported that left before all that is newly acknowledged.
+    fn reports_by_dac(&self, progress: &Progress) -> u8 {
+        let is_of_one_path = progress.outcome.paths.is_power_of_two();
+        let has_dac = self.config.cmt.delayed_ack && is_of_one_path;
+        if has_dac { self.packets_answered.max(1) } else { 1 }
+    }
+
+    /// The acknowledgement that is handed to [`on_ack`](Self::on_ack) next answers so many packets;
+    /// 0 if nobody told.
+    pub const fn set_packets_answered(&mut self, packets: u8) {
+        self.packets_answered = packets;
     }
 
     /// A path leaves its fast recovery when what was outstanding on it at the entry is acknowledged.

@@ -157,6 +157,7 @@ impl<P> LossRecovery<P> {
     }
 
     /// Whether the path of a retransmission is chosen as it leaves.
+    #[inline]
     pub(super) fn chooses_late(&self) -> bool {
         self.paths.len() > 1 && self.config.retransmission_destination.is_chosen_late()
     }

@@ -135,6 +135,8 @@ pub struct LossRecovery<P> {
     data_path: u8,
     /// The path that retransmissions take now, if it is chosen as they leave.
     chosen_path: Option<u8>,
+    /// Packets that the acknowledgement being processed answers.
+    packets_answered: u8,
     log: RetransmissionLog,
     copies: Copies,
     user_bytes_in_flight: u64,
@@ -172,6 +174,7 @@ impl<P> LossRecovery<P> {
             primary: 0,
             data_path: 0,
             chosen_path: None,
+            packets_answered: 1,
             log: RetransmissionLog::default(),
             copies: Copies::default(),
             user_bytes_in_flight: 0,

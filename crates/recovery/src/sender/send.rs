@@ -39,11 +39,12 @@ impl<P> LossRecovery<P> {
 
     /// The next unit to be sent again over `path`, if one may leave now (RFC 9260 §6.1 C, §7.2.4).
     #[must_use]
+    #[inline]
     pub fn next_to_resend(&self, path: u8) -> Option<u64> {
+        let p = self.path(path);
         if self.chooses_late() {
             return self.next_to_resend_over_chosen(path);
         }
-        let p = self.path(path);
         let unit = *p.lost.first()?;
         let may_leave = p.may_resend_now || (p.burst_left > 0 && self.has_room(path, 0));
         may_leave.then_some(unit)

@@ -194,7 +194,8 @@ impl Association {
     /// The DATA of a packet are processed: what is contradictory ends the association, the rest is
     /// acknowledged and told to the application.
     pub(super) fn after_data(&mut self, cx: &mut Context<'_>) {
-        let due = self.inbound.received.end_packet(&self.config);
+        let has_dac = self.has_dac();
+        let due = self.inbound.received.end_packet(&self.config, has_dac);
         if due == SackDue::No {
             return;
         }
@@ -250,6 +251,11 @@ impl Association {
         }
     }
 
+    /// DAC: packets come over several paths, so their order says little.
+    fn has_dac(&self) -> bool {
+        self.paths.len() > 1 && self.config.recovery.cmt.delayed_ack
+    }
+
     /// Writes SACK with as many gap blocks and duplicates as fit (RFC 9260 §6.2, §6.7). Returns
     /// whether it fit.
     pub(super) fn write_sack(&mut self, writer: &mut crate::wire::PacketWriter<'_>) -> bool {
@@ -266,7 +272,9 @@ impl Association {
         let window = self.inbound.window(&self.config);
         let a_rwnd = u32::try_from(window).unwrap_or(u32::MAX);
         let cumulative = received.cumulative() as u32;
-        if !writer.sack(cumulative, a_rwnd, blocks, duplicates.iter().copied()) {
+        let packets = if self.has_dac() { received.unacknowledged_packets() } else { 0 };
+        let duplicates = duplicates.iter().copied();
+        if !writer.sack_of(packets, (cumulative, a_rwnd), blocks, duplicates) {
             return false;
         }
         self.inbound.received.on_sack_sent();

@@ -241,6 +241,7 @@ impl Association {
         let blocks = sack
             .gap_ack_blocks()
             .map(move |(start, end)| (cumulative + u64::from(start), cumulative + u64::from(end)));
+        self.out.recovery.set_packets_answered(sack.packets);
         let Some(outcome) = self.take_ack(cx, cumulative, blocks) else { return };
         if !outcome.is_stale {
             self.out.peer_a_rwnd = sack.a_rwnd.into();

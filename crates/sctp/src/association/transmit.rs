@@ -194,8 +194,10 @@ impl Association {
 
     /// One packet: control chunks in their order, then DATA.
     fn write_established(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
-        let rng = &mut cx.around.rng;
-        self.out.recovery.choose_destination(cx.now, |count| rng.below(count));
+        if self.paths.len() > 1 {
+            let rng = &mut cx.around.rng;
+            self.out.recovery.choose_destination(cx.now, |count| rng.below(count));
+        }
         self.abandon_next(cx);
         let data = self.path_with_data();
         let heartbeat = self.paths.with_heartbeat_due();

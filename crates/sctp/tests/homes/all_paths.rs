@@ -90,3 +90,42 @@ fn retransmission_takes_the_path_with_the_larger_window() {
     assert_eq!(sent.chunks().len(), 1);
     assert!(matches!(sent.chunks()[..], [Data(d)] if d.tsn == tsn(0)));
 }
+
+/// DAC: a gap does not hurry a SACK, which tells how many packets it answers; a sender without DAC
+/// is told nothing.
+#[test]
+fn gap_does_not_hurry_an_acknowledgement() {
+    let mut s = two_homes(|_| ());
+    s.peer_sends([Data(data(0, b"the first is acknowledged at once"))]);
+    expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 1);
+    s.from(3).peer_sends([Data(data(2, b"early"))]);
+    s.expect_silence();
+    s.from(3).peer_sends([Data(data(4, b"early, too"))]);
+    expect_packet_to!(s, 3, [Sack(sack)] if sack.packets == 2 && sack.gap_ack_block_count() == 2);
+    s.from(2).peer_sends([Data(data(1, b"late"))]);
+    s.at(200);
+    expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 1 && sack.cumulative_tsn_ack == tsn(2));
+    let mut s = crate::two_homes();
+    s.peer_sends([Data(data(1, b"early"))]);
+    expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 0);
+}
+
+/// DAC: what the peer tells of its packets counts.
+#[test]
+fn reports_count_by_the_packets_that_a_sack_answers() {
+    let mut s = two_homes(|_| ());
+    s.set_primary(1).unwrap();
+    for _ in 0..8 {
+        s.send(&[0; 1_180]);
+    }
+    for _ in 0..8 {
+        s.next_packet();
+    }
+    // Those of the first path are the even ones.
+    let fixed = (tsn(0).wrapping_sub(1), PEER_RWND);
+    s.peer_writes(|p| p.sack_of(1, fixed, [(3, 3)], []));
+    s.expect_silence();
+    s.peer_writes(|p| p.sack_of(2, fixed, [(3, 3), (5, 5), (7, 7)], []));
+    expect_packet_to!(s, 2, [Data(d)] if d.tsn == tsn(0));
+    s.peer_acknowledges(tsn(7));
+}

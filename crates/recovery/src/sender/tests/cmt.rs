@@ -144,3 +144,25 @@ fn units_sent_again_are_looked_at_apart() {
     s.ack(0, &[(2, 2)]);
     assert_eq!(cwnds(&s)[1], 5000);
 }
+
+/// DAC: an acknowledgement that answers two packets reports twice what left before all that it
+/// newly acknowledges, if that was sent over one path.
+#[test]
+fn an_acknowledgement_reports_as_often_as_it_answers_packets() {
+    let lost_after = |packets, delayed_ack, over: [u8; 4]| {
+        let mut s = sender(CmtConfig { delayed_ack, ..CmtConfig::ON });
+        s.push_over(0, &[FULL]);
+        over.iter().for_each(|&path| s.push_over(path, &[FULL]));
+        s.recovery.set_packets_answered(packets);
+        s.ack(0, &[(2, 3)]);
+        assert!(!s.recovery.has_lost());
+        s.recovery.set_packets_answered(packets);
+        s.ack(0, &[(2, 5)]);
+        s.recovery.has_lost()
+    };
+    assert!(lost_after(2, true, [0; 4]));
+    assert!(!lost_after(1, true, [0; 4]));
+    assert!(!lost_after(0, true, [0; 4]));
+    assert!(!lost_after(2, false, [0; 4]));
+    assert!(!lost_after(2, true, [0, 1, 0, 1]), "of two paths");
+}

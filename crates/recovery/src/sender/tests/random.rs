@@ -93,6 +93,7 @@ fn run(seed: u64, paths: u8) {
                 all_paths: rng.chance(0.5),
                 split_fast_retransmit: rng.chance(0.5),
                 cwnd_update: rng.chance(0.5),
+                delayed_ack: rng.chance(0.5),
             };
         }
     });
