@@ -12,6 +12,8 @@
 //!   received; after that its [`AssociationId`] is good for nothing.
 //! - Nothing that arrives can make it panic or grow beyond the limits in [`AssociationConfig`] and
 //!   [`EndpointConfig`].
+//! - Each address of the peer whose scope fits, with the local one that is nearest, is a path; it gets
+//!   data once it has answered a HEARTBEAT (RFC 9260 §5.4), or if the application has named it.
 //! - Beside RFC 9260 it speaks partial reliability (RFC 3758, RFC 7496) and stream reset
 //!   (RFC 6525), each of which can be switched off.
 //!

@@ -2,6 +2,7 @@
 //! is for (RFC 9260 §8.5).
 
 mod cookie;
+mod paths;
 mod retired;
 mod setup;
 mod stray;
@@ -16,11 +17,11 @@ use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_recovery::ThinConfig;
 
 use crate::association::{Association, Context, Identity, Surroundings};
-use crate::config::{AssociationConfig, ConfigError, EndpointConfig, MAX_ADDRESSES};
-use crate::error::{ConnectError, PrimaryError, ResetError, SendError, ThinError};
+use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
+use crate::error::{ConnectError, ResetError, SendError, ThinError};
 use crate::event::Event;
 use crate::message::{InboundMessage, MessageId, OutboundMessage};
-use crate::statistics::{AssociationStatistics, EndpointStatistics, PathStatistics};
+use crate::statistics::{AssociationStatistics, EndpointStatistics};
 use crate::streams::PayloadArena;
 use crate::wire::{Chunk, Packet, kind};
 
@@ -144,39 +145,6 @@ impl Endpoint {
         self.connect_over(now, &[route], remote_port, config)
     }
 
-    /// As [`Self::connect_with`], over several ways to the peer: all of them count as confirmed, the
-    /// first is tried first, and the one over which the peer answers is the primary path.
-    ///
-    /// # Errors
-    /// See [`ConnectError`].
-    pub fn connect_over(
-        &mut self,
-        now: Instant,
-        routes: &[Route],
-        remote_port: u16,
-        config: Arc<AssociationConfig>,
-    ) -> Result<AssociationId, ConnectError> {
-        config.validate()?;
-        let is_taken =
-            |route: &Route| self.table.by_address(route.remote.ip(), remote_port).is_some();
-        if remote_port == 0 {
-            return Err(ConnectError::PortZero);
-        } else if !(1..=MAX_ADDRESSES).contains(&routes.len()) {
-            return Err(ConnectError::Routes { limit: MAX_ADDRESSES });
-        } else if routes.iter().any(is_taken) {
-            return Err(ConnectError::AlreadyConnected);
-        } else if self.table.len() >= self.config.max_associations {
-            return Err(ConnectError::TooManyAssociations);
-        }
-        let identity = self.new_identity(remote_port);
-        let id = self.table.next_id();
-        let mut cx = Context { now, id, around: &mut self.around };
-        let association = Association::connect(&mut cx, config, identity, routes);
-        let id = self.table.insert(association);
-        self.table.update(now, id.index());
-        Ok(id)
-    }
-
     fn new_identity(&mut self, remote_port: u16) -> Identity {
         let local_tag = self.new_tag();
         // Drawn in any case, so that fixing the TSN changes nothing else.
@@ -291,28 +259,6 @@ impl Endpoint {
         let index = self.index_of(id).ok_or(ThinError::UnknownAssociation)?;
         self.call(now, index, |association, _| association.set_stream_thin(stream, thin))
             .unwrap_or(Err(ThinError::UnknownAssociation))
-    }
-
-    /// Has data take `path`, by its number, while it works (RFC 9260 §11.1 SET PRIMARY).
-    /// [`Event::DataPathChanged`] tells when they do.
-    ///
-    /// # Errors
-    /// See [`PrimaryError`].
-    pub fn set_primary(
-        &mut self,
-        now: Instant,
-        id: AssociationId,
-        path: u8,
-    ) -> Result<(), PrimaryError> {
-        let index = self.index_of(id).ok_or(PrimaryError::UnknownAssociation)?;
-        self.call(now, index, |association, cx| association.set_primary(cx, path))
-            .unwrap_or(Err(PrimaryError::UnknownAssociation))
-    }
-
-    /// The paths of the association, by number, while its id is good.
-    #[must_use]
-    pub fn paths(&self, id: AssociationId) -> Option<Vec<PathStatistics>> {
-        self.table.find(id).map(|slot| slot.association.path_statistics())
     }
 
     /// Counters of the association, while its id is good; the final ones right after

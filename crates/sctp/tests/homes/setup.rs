@@ -78,7 +78,7 @@ fn restart_with_another_address_is_refused() {
         }
     });
     assert_eq!(named, 1);
-    restart(&mut s.from(3), &[]);
+    restart(s.from(3), &[]);
     expect_packet!(s, tag 0x1111, [InitAck(_)]);
 }
 

@@ -108,15 +108,19 @@ fn run(seed: u64, paths: u8) {
             0..2 if s.recovery.may_send_new(0) && !s.recovery.has_lost() => {
                 s.push_with_copies(false);
             }
-            2..4 if let Some(path) = (0..paths).rev().find(|&path| s.recovery.takes_new(path)) => {
+            2..4 => {
                 let units = 1 + rng.below(3) as usize;
-                s.push_over(path, &vec![FULL / 4; units]);
+                let path = (0..paths).rev().find(|&path| s.recovery.takes_new(path));
+                if let Some(path) = path {
+                    s.push_over(path, &vec![FULL / 4; units]);
+                }
             }
             4 if last > cumulative => s.abandon(cumulative + 1 + rng.below(last - cumulative)),
             5 => {
                 s.recovery.skip_new(());
             }
-            6 if let Some(path) = s.recovery.due_path(s.now) => {
+            6 if s.recovery.due_path(s.now).is_some() => {
+                let path = s.recovery.due_path(s.now).expect("one is due");
                 let kind = [TimeoutKind::Loss, TimeoutKind::WindowProbe][rng.below(2) as usize];
                 s.recovery.on_timeout(path, kind, &mut rexmit_core::trace::Tracer::off());
                 if paths > 1 {
