@@ -26,12 +26,19 @@ impl Sender {
         // The short ways of bulk lead where the exact test does.
         let thinness = self.recovery.thinness(0);
         assert_eq!(self.recovery.is_thin(0), thinness.is_thin, "{thinness:?}");
-        let t3 = self.recovery.t3_deadline(0).unwrap_or(Instant::FAR_FUTURE);
+        let deadline = |(path, index): (&super::super::Path, u8)| {
+            let t3 = self.recovery.t3_deadline(index).unwrap_or(Instant::FAR_FUTURE);
+            t3.min(path.early)
+        };
+        let deadlines = self.recovery.paths.iter().zip(0..).map(deadline);
         let next = self.recovery.next_timeout().unwrap_or(Instant::FAR_FUTURE);
-        assert_eq!(next, t3.min(path.early));
-        let oldest = self.recovery.ledger().in_flight(0).next().map(|(_, packet)| packet.sent_at);
-        let found = self.recovery.ledger().oldest_in_flight(0).map(|packet| packet.sent_at);
-        assert_eq!(found, oldest);
+        assert_eq!(Some(next), deadlines.min());
+        for path in 0..self.recovery.paths.len() as u8 {
+            let sent_at = |packet: &crate::SentPacket| packet.sent_at;
+            let oldest = self.recovery.ledger().in_flight(path).next().map(|(_, p)| sent_at(p));
+            let found = self.recovery.ledger().oldest_in_flight(path).map(sent_at);
+            assert_eq!(found, oldest);
+        }
     }
 
     /// Those of one path; returns the user bytes in flight on it.
