@@ -45,7 +45,7 @@ impl Endpoint {
     }
 
     /// Has data take `path`, by its number, while it works (RFC 9260 §11.1 SET PRIMARY).
-    /// [`Event::DataPathChanged`] tells when they do.
+    /// [`Event::DataPathChanged`](crate::Event::DataPathChanged) tells when they do.
     ///
     /// # Errors
     /// See [`PrimaryError`].
