@@ -58,9 +58,9 @@ const LINES: &[&str] = &[
     "[[figure]]\ntitle = \"x\"",
     "kind = \"lines\"\nx = \"a\"\ny = \"game.latency.{mean,p99}\"",
     "kind = \"stacked-bars\"\nx = [\"k\", \"l\"]\ny = [{ label = \"m\", quantity = \"game.latency.{mean,p99}\" }]",
-    "kind = \"ccdf\"\ndistribution = \"game.latency\"",
+    "kind = \"ccdf\"\nx = \"game.latency\"",
     "kind = \"scatter\"\nx = \"game.latency.mean\"\ny = \"game.latency.p99\"",
-    "kind = \"series\"\nseries = \"game.rto\"\nseed = 2",
+    "kind = \"series\"\ny = \"game.rto\"\nseed = 2",
     "x_axis = { log = true, range = [1, 2] }",
     "\"\" = [[[]]]",
 ];

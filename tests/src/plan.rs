@@ -9,7 +9,9 @@ use rexmit_netsim::path::{Delay, PathConfig};
 use rexmit_sctp::recovery::RetransmissionDestination::{
     Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh,
 };
-use rexmit_sctp::recovery::{CmtConfig, PROFILES, RecoveryConfig, ThinConfig, ThinTest};
+use rexmit_sctp::recovery::{
+    CmtConfig, PROFILES, RecoveryConfig, Reordering, ThinConfig, ThinTest,
+};
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
 
 use crate::paths;
@@ -388,7 +390,7 @@ fn draw_association(rng: &mut Rng) -> AssociationConfig {
     recovery.rto.min = pick(rng, &[recovery.rto.min, ms(100), ms(10)]);
     if rng.chance(0.4) {
         recovery.thin = draw_thin(rng);
-        recovery.early_retransmit = rng.chance(0.3);
+        recovery.early_retransmit = rng.chance(0.3) && recovery.reordering != Reordering::Rack;
     }
     AssociationConfig {
         recovery,

@@ -75,6 +75,18 @@ pub struct SentRun {
     pub cause: SendCause,
 }
 
+/// What told that a retransmission event was spurious.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Detector {
+    /// Every copy that left in it was reported as a duplicate (RFC 3708).
+    Duplicates,
+    /// The acknowledgement echoes a timestamp from before it (RFC 3522).
+    Timestamps,
+    /// What had left before it was acknowledged after it (RFC 5682).
+    FRto,
+}
+
 /// What happened.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -139,6 +151,33 @@ pub enum TraceEvent {
     PacketSpurious {
         /// Its number in the ledger.
         packet: u64,
+    },
+    /// All that the latest retransmission event of a path judged lost had arrived.
+    EventSpurious {
+        /// The path's index.
+        path: u8,
+        /// What began the event: a timeout, or a fast retransmit.
+        kind: SendCause,
+        /// What told it.
+        by: Detector,
+    },
+    /// The window goes back to where it was before a retransmission event that was spurious.
+    Undone {
+        /// The path's index.
+        path: u8,
+        /// Congestion window, in bytes.
+        cwnd: u64,
+        /// Slow start threshold, in bytes: the window before the event.
+        ssthresh: u64,
+    },
+    /// Loss is told by another number of missing reports from here on.
+    LossThreshold {
+        /// The path's index.
+        path: u8,
+        /// Missing reports that make a loss.
+        missing_reports: u16,
+        /// The fraction of reordered packets that this is to spare a retransmission.
+        percentile: f64,
     },
     /// A round-trip time was measured.
     RttSample {

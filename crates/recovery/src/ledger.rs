@@ -4,7 +4,7 @@
 //! flight, not by its chunks or bytes (Petlund 2009 §5). A packet's end is decided by the highest
 //! unit in it: acknowledged, judged lost, or superseded by a copy that left before a verdict.
 //! Packets whose end is known are forgotten once nothing older is in flight; that a judgement was
-//! wrong is remembered by [`RetransmissionLog`](crate::RetransmissionLog).
+//! wrong is remembered by the log of `spurious`.
 
 use std::collections::VecDeque;
 
@@ -110,6 +110,7 @@ impl Ledger {
 
     /// Adds a path; its index is the number of paths so far.
     pub fn add_path(&mut self) {
+        self.flights.reserve_exact(1); // One path is the rule.
         self.flights.push(Flight::default());
     }
 
@@ -166,6 +167,16 @@ impl Ledger {
         let is_it = |packet: &SentPacket| packet.fate == Fate::InFlight && packet.path == path;
         // Most of the time it is the first; nothing is numbered on the way.
         (0..self.packets.len()).map(|index| &self.packets[index]).find(|packet| is_it(packet))
+    }
+
+    /// Whether a packet is in flight on `path` that left after `number`. Costs what left over other
+    /// paths, or is no longer in flight, since the newest one.
+    #[must_use]
+    pub fn has_in_flight_after(&self, path: u8, number: PacketNumber) -> bool {
+        let newer = self.next_number().0.saturating_sub(number.0 + 1);
+        let newer = usize::try_from(newer).unwrap_or(usize::MAX);
+        let is_one = |packet: &SentPacket| packet.fate == Fate::InFlight && packet.path == path;
+        self.packets.iter().rev().take(newer).any(is_one)
     }
 
     /// The number of the packet that leaves next.

@@ -12,6 +12,8 @@
 //! | `ledger` | every packet sent: when, where, with what, and what became of it |
 //! | `loss::threshold` | missing reports and the threshold that turns them into a loss |
 //! | `loss::scoreboard` | what lies below enough acknowledged units is lost (RFC 6675) |
+//! | `loss::adaptive` | a threshold that follows the reordering of the path (RR-SCTP) |
+//! | `loss::rack` | the reordering window of RACK: loss by time (RFC 8985) |
 //! | `loss::duplicates` | duplicate acknowledgements of a peer without SACK (RFC 6582) |
 //! | `loss::early` | Early Fast Retransmit of FreeBSD |
 //! | `redundancy` | copies sent on purpose with new data, and the losses that they repair |
@@ -19,7 +21,8 @@
 //! | `congestion` | the window of a path: what its algorithms share |
 //! | `congestion::{rfc9260, newreno, cubic}` | one algorithm each |
 //! | `destination` | which path works, and which of several data take |
-//! | `spurious` | retransmissions that were not needed, told by duplicate reports |
+//! | `spurious` | retransmission events in which nothing was lost: what tells them |
+//! | `undo` | what is restored after one |
 //! | `sender` | the three entry points that put these together: sent, acknowledged, timed out |
 //! | `config` | the mechanisms as values, and the named profiles |
 
@@ -35,6 +38,7 @@ mod sender;
 mod spurious;
 mod statistics;
 mod thin;
+mod undo;
 
 pub use config::{Field, InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig, TCP_PROFILES};
 pub use congestion::{Acked, CongestionControl, CongestionWindow, TimedOut};
@@ -42,14 +46,14 @@ pub use destination::{
     CmtConfig, FailureLimits, PathState, Reach, RetransmissionDestination, TIMEOUT_MEMORY,
 };
 pub use ledger::{EndedUnit, Fate, Flight, Ledger, PacketNumber, SentPacket};
-pub use loss::LossDetection;
 pub use loss::threshold::MissingReports;
+pub use loss::{LossDetection, Reordering};
 pub use rto_timer::{RtoTimer, TimerRestart};
 pub use rtt::RttEstimator;
 pub use sender::{
     AckError, AckOutcome, BundleRoom, GroupLimit, LossRecovery, MAX_GROUPS, TimeoutKind, Unit,
     UnitState,
 };
-pub use spurious::{LOG_CAPACITY, RetransmissionLog};
-pub use statistics::{ByCause, PathCounters, RecoveryStatistics};
+pub use spurious::{DISTRUST_UNITS, LOG_CAPACITY, SpuriousConfig};
+pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
 pub use thin::{ThinConfig, ThinInputs, ThinTest, Thinness};

@@ -76,6 +76,20 @@ impl RtoTimer {
         self.backoffs = 0;
     }
 
+    /// The first round trip measured after a spurious timeout: SRTT and RTTVAR are these, and the
+    /// backoff collapses (RFC 4015 §3.1 step 11).
+    pub(crate) fn restart(
+        &mut self,
+        sample: Duration,
+        rtt: (Duration, Duration),
+        config: &RtoConfig,
+    ) {
+        let (srtt, rttvar) = rtt;
+        self.rtt = RttEstimator::Measured { srtt, rttvar, latest: sample };
+        self.rto = self.rtt.timeout(config);
+        self.backoffs = 0;
+    }
+
     /// The setup is done, and had to be sent again: without a sample the first timeout over data is
     /// a long one, but no longer the backoff of the setup (RFC 6298 §5.7).
     pub fn on_setup_lost(&mut self, config: &RtoConfig) {

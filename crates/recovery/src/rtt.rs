@@ -44,6 +44,14 @@ impl RttEstimator {
         }
     }
 
+    /// SRTT and RTTVAR, if measured.
+    pub(crate) const fn estimate(&self) -> Option<(Duration, Duration)> {
+        match *self {
+            Self::Unmeasured => None,
+            Self::Measured { srtt, rttvar, .. } => Some((srtt, rttvar)),
+        }
+    }
+
     /// SRTT + max(`min_variation`, 4 · RTTVAR) within the bounds, or RTO.Initial without a sample.
     #[must_use]
     pub fn timeout(&self, config: &RtoConfig) -> Duration {

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use rexmit_core::trace::SendCause;
+use rexmit_core::trace::{Detector, SendCause};
 use serde::{Deserialize, Serialize};
 
 /// A count for each cause of sending something again.
@@ -69,6 +69,83 @@ pub struct PathCounters {
     pub timeouts: u64,
 }
 
+impl PathCounters {
+    /// Those of the only path.
+    pub(crate) const fn of(statistics: &RecoveryStatistics) -> Self {
+        Self {
+            packets: statistics.packets,
+            packets_lost: statistics.packets_lost,
+            retransmissions: statistics.retransmission_packets,
+            timeouts: statistics.timeouts,
+        }
+    }
+}
+
+/// Retransmission events in which nothing was lost, as far as the sender found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SpuriousEvents {
+    /// Fast retransmits, with all until fast recovery ended.
+    pub fast_retransmits: u32,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u32,
+    /// Of both, those that duplicate reports told.
+    pub by_duplicates: u32,
+    /// Those that timestamps told.
+    pub by_timestamps: u32,
+    /// Those that F-RTO told.
+    pub by_f_rto: u32,
+    /// Those after which the window was set to go back to where it was.
+    pub undone: u32,
+    /// Duplicate reports that no copy of ours explains: the network's.
+    pub unexplained_duplicates: u32,
+}
+
+impl SpuriousEvents {
+    /// Adds one event that `kind` began.
+    pub(crate) const fn count(&mut self, kind: SendCause, by: Detector) {
+        match kind {
+            SendCause::Timeout => self.timeouts += 1,
+            _ => self.fast_retransmits += 1,
+        }
+        match by {
+            Detector::Duplicates => self.by_duplicates += 1,
+            Detector::Timestamps => self.by_timestamps += 1,
+            Detector::FRto => self.by_f_rto += 1,
+        }
+    }
+
+    /// All of them.
+    #[must_use]
+    pub const fn total(&self) -> u32 {
+        self.fast_retransmits + self.timeouts
+    }
+}
+
+impl AddAssign for SpuriousEvents {
+    fn add_assign(&mut self, other: Self) {
+        self.fast_retransmits += other.fast_retransmits;
+        self.timeouts += other.timeouts;
+        self.by_duplicates += other.by_duplicates;
+        self.by_timestamps += other.by_timestamps;
+        self.by_f_rto += other.by_f_rto;
+        self.undone += other.undone;
+        self.unexplained_duplicates += other.unexplained_duplicates;
+    }
+}
+
+/// How much reordering the sender bears on a path now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ReorderingState {
+    /// Missing reports, or units acknowledged above, that make a loss.
+    pub missing_reports: u16,
+    /// The fraction of reordered packets that this is to spare a retransmission; zero where it does
+    /// not follow the path.
+    pub percentile: f64,
+    /// The most that a late packet needed lately, to within 1/16; zero if none was late.
+    pub extent: u16,
+}
+
 /// Counters of one association's sender, from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecoveryStatistics {
@@ -76,6 +153,8 @@ pub struct RecoveryStatistics {
     pub packets: u64,
     /// Packets judged lost; probes of a closed window are not.
     pub packets_lost: u64,
+    /// Of the packets, those that began with something sent again.
+    pub retransmission_packets: u64,
     /// Units sent for the first time.
     pub new_units: u64,
     /// Units sent again.
@@ -92,6 +171,8 @@ pub struct RecoveryStatistics {
     pub packets_repaired: u64,
     /// How often a stream with thin mechanisms went from thin to thick or back.
     pub thin_changes: u64,
+    /// Retransmission events that were spurious, where the profile looks for them.
+    pub spurious_events: SpuriousEvents,
 }
 
 impl RecoveryStatistics {

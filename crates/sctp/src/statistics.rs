@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rexmit_recovery::{PathCounters, PathState, RecoveryStatistics, Thinness};
+use rexmit_recovery::{PathCounters, PathState, RecoveryStatistics, ReorderingState, Thinness};
 use serde::Serialize;
 
 /// Counters of an association, from its start, and its present state.
@@ -78,6 +78,8 @@ pub struct PathStatistics {
     pub cwnd: u64,
     /// Slow start threshold in bytes.
     pub ssthresh: u64,
+    /// How much reordering is borne before a loss is told.
+    pub reordering: ReorderingState,
     /// Data packets in flight.
     pub packets_in_flight: u32,
     /// Bytes of DATA chunks in flight.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rexmit_recovery::{RecoveryStatistics, Thinness};
+use rexmit_recovery::{RecoveryStatistics, ReorderingState, Thinness};
 use serde::Serialize;
 
 /// Counters of a connection, from its start, and its present state.
@@ -23,6 +23,8 @@ pub struct ConnectionStatistics {
     pub cwnd: u64,
     /// Slow start threshold in bytes.
     pub ssthresh: u64,
+    /// How much reordering is borne before a loss is told.
+    pub reordering: ReorderingState,
     /// Bytes of sequence space in flight: payload, and one for a FIN.
     pub bytes_in_flight: u64,
     /// SND.WND: what the peer offered last, in bytes.

@@ -31,6 +31,7 @@ use crate::values;
 "  rexmit demo
   rexmit demo --duration 2min --loss 1% --burst 3
   rexmit demo --trace ssh --profile rfc9260,lksctp --report ssh.html
+  rexmit demo --reorder 5%
   rexmit demo --tcp --trace bzflag-tcp
   rexmit demo --json | jq '.runs[] | {profile, latency}'"))]
 pub(crate) struct Arguments {
@@ -56,8 +57,9 @@ pub(crate) struct Arguments {
     /// Let so many packets take a quarter of the round-trip time longer, so that others pass them.
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = values::probability)]
     reorder: f64,
-    /// Recovery profiles to compare [default: rfc9260, lksctp, thin, thin-bundling; with --tcp
-    /// tcp-newreno, tcp-sack, tcp-thin, tcp-thin-rdb] (see `rexmit profiles`).
+    /// Recovery profiles to compare [default: rfc9260, lksctp, thin, thin-bundling; with --reorder
+    /// rfc9260, thin, rr, thin-rr; with --tcp tcp-newreno, tcp-sack, tcp-thin, and tcp-thin-rdb or,
+    /// with --reorder, tcp-rr] (see `rexmit profiles`).
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     profile: Vec<String>,
     /// What to replay: bzflag-tcp, crossfire, ssh, vnc, or a file (CSV trace, pcap or pcapng).
@@ -111,11 +113,12 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 fn replay(arguments: Arguments) -> Result<Replay, Failure> {
     let Arguments { rtt, loss, burst, jitter, reorder, .. } = arguments;
     let transport = if arguments.tcp { Transport::Tcp } else { Transport::Sctp };
-    let standard = || transport.compared().map(String::from).to_vec();
+    let link = Link { rtt, loss, burst, jitter, reorder };
+    let standard = || transport.compared(&link).map(String::from).to_vec();
     let profiles = if arguments.profile.is_empty() { standard() } else { arguments.profile };
     Ok(Replay {
         load: Load::open(&arguments.trace, arguments.duration)?,
-        link: Link { rtt, loss, burst, jitter, reorder },
+        link,
         transport,
         profiles,
         seed: arguments.seed,

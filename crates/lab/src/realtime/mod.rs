@@ -145,6 +145,10 @@ impl Outcome {
 /// done for thin streams.
 pub const COMPARED: [&str; 4] = ["rfc9260", "lksctp", "thin", "thin-bundling"];
 
+/// The same over a link that reorders: with and without what is done for thin streams, and with and
+/// without what is done about reordering.
+pub const COMPARED_REORDERED: [&str; 4] = ["rfc9260", "thin", "rr", "thin-rr"];
+
 impl Replay {
     /// Sets up the lanes, replays the messages in real time and measures.
     ///

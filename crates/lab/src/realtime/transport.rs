@@ -3,6 +3,8 @@
 use rexmit::tcp::TCP_PROFILES;
 use rexmit_sctp::recovery::PROFILES;
 
+use super::Link;
+
 /// The protocol of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Transport {
@@ -24,12 +26,15 @@ impl Transport {
     }
 
     /// The profiles that are compared if nobody names others: the standard, what Linux does or the
-    /// RFCs of today say, and what is done for thin streams.
+    /// RFCs of today say, and what is done for thin streams; over a `link` that reorders, the standard
+    /// and that for thin streams, and what is done about reordering.
     #[must_use]
-    pub const fn compared(self) -> [&'static str; 4] {
-        match self {
-            Self::Sctp => super::COMPARED,
-            Self::Tcp => ["tcp-newreno", "tcp-sack", "tcp-thin", "tcp-thin-rdb"],
+    pub fn compared(self, link: &Link) -> [&'static str; 4] {
+        match (self, link.reorder > 0.0) {
+            (Self::Sctp, false) => super::COMPARED,
+            (Self::Sctp, true) => super::COMPARED_REORDERED,
+            (Self::Tcp, false) => ["tcp-newreno", "tcp-sack", "tcp-thin", "tcp-thin-rdb"],
+            (Self::Tcp, true) => ["tcp-newreno", "tcp-sack", "tcp-thin", "tcp-rr"],
         }
     }
 

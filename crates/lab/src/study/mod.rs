@@ -31,7 +31,7 @@ pub use report::{
     FigureKind, Instance, StudyHead, StudyReport, Verdict, VerdictKind,
 };
 pub use shipped::{shipped, study_files};
-pub use verdicts::verdict_table;
+pub use verdicts::{verdict_markdown, verdict_table};
 
 #[cfg(test)]
 mod tests;

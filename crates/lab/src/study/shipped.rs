@@ -38,9 +38,13 @@ mod tests {
         let files = study_files(&directory).unwrap();
         let names = files.iter().map(|file| file.file_stem().unwrap().to_str().unwrap());
         assert!(names.eq(shipped().map(|(name, _)| name)));
+        let mut mistakes = Vec::new();
         for (file, (name, text)) in files.iter().zip(shipped()) {
-            let parsed = Study::parse(name, text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
-            assert_eq!(Study::load(file).unwrap(), parsed);
+            match Study::parse(name, text) {
+                Ok(parsed) => assert_eq!(Study::load(file).unwrap(), parsed),
+                Err(wrong) => mistakes.push(wrong.to_string()),
+            }
         }
+        assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! The verdicts of studies as a table for a terminal.
+//! The verdicts of studies as a table: for a terminal, or for a page of documentation.
 
 use comfy_table::{ContentArrangement, Table, presets};
 
@@ -59,12 +59,41 @@ fn table(claims: &[Verdict], width: u16) -> String {
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
+/// The same as a table in Markdown, a line per claim.
+#[must_use]
+pub fn verdict_markdown<'a>(reports: impl IntoIterator<Item = &'a StudyReport>) -> String {
+    let mut text = String::from(
+        "| figure | claim | what we measure | the source says | verdict |\n|---|---|---|---|---|\n",
+    );
+    for report in reports {
+        let (name, source) = (&report.study.name, &report.study.source);
+        for claim in &report.claims {
+            let decided = decisive(claim)
+                .map_or_else(String::new, |one| format!("{}{}", one.finding, place(&one.point)));
+            let says = claim.source_value.as_deref().unwrap_or("–");
+            let verdict = claim.verdict.words();
+            let figure = format!("{source} (`{name}`)");
+            let cells = [&figure, &claim.says, &decided, says, verdict].map(cell);
+            text += &format!("| {} |\n", cells.join(" | "));
+        }
+    }
+    text
+}
+
+/// `text` as it may stand in a cell of Markdown.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+/// The first comparison that came out as the claim did.
+fn decisive(claim: &Verdict) -> Option<&Instance> {
+    claim.instances.iter().find(|instance| instance.verdict == claim.verdict)
+}
+
 /// The claim, and below it the numbers that decided, and those of the source.
 fn words(claim: &Verdict) -> String {
     let mut words = claim.says.clone();
-    if let Some(Instance { point, finding, .. }) =
-        claim.instances.iter().find(|instance| instance.verdict == claim.verdict)
-    {
+    if let Some(Instance { point, finding, .. }) = decisive(claim) {
         words += &format!("\n{finding}{}", place(point));
     }
     if let Some(value) = &claim.source_value {
@@ -78,4 +107,14 @@ fn sum(verdicts: &[VerdictKind]) -> String {
     let [hold, not, undecided] =
         [VerdictKind::Holds, VerdictKind::DoesNotHold, VerdictKind::Undecided].map(of);
     format!("{} claims: {hold} hold, {not} do not, {undecided} undecided\n", verdicts.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_breaks_out_of_a_cell() {
+        assert_eq!(cell("a | b\nc"), "a \\| b c");
+    }
 }

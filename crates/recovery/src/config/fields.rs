@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
-    CmtConfig, CongestionControl, LossDetection, RetransmissionDestination, ThinConfig, ThinTest,
-    TimerRestart,
+    CmtConfig, CongestionControl, LossDetection, Reordering, RetransmissionDestination,
+    SpuriousConfig, ThinConfig, ThinTest, TimerRestart,
 };
 
 /// One field of a [`RecoveryConfig`].
@@ -35,6 +35,7 @@ impl RecoveryConfig {
             timer_restart,
             loss_detection,
             missing_reports,
+            reordering,
             limited_transmit,
             congestion,
             max_burst,
@@ -46,6 +47,8 @@ impl RecoveryConfig {
             retransmission_destination,
             potentially_failed_max_retrans,
             cmt,
+            spurious,
+            undo,
             thin,
         } = self;
         let mut fields = rto.fields();
@@ -53,6 +56,7 @@ impl RecoveryConfig {
             field("timer_restart", *timer_restart, "what restarts the retransmission timer"),
             field("loss_detection", *loss_detection, "how acknowledgements tell a loss"),
             field("missing_reports", *missing_reports, "missing reports that make a loss"),
+            field("reordering", *reordering, "how much reordering is borne before a loss is told"),
             field(
                 "limited_transmit",
                 *limited_transmit,
@@ -93,6 +97,8 @@ impl RecoveryConfig {
             ),
         ]);
         fields.extend(cmt.fields());
+        fields.extend(spurious.fields());
+        fields.push(field("undo", *undo, "the window goes back after a spurious event"));
         fields.extend(thin.fields());
         fields
     }
@@ -133,6 +139,29 @@ impl CmtConfig {
                 "cmt.delayed_ack",
                 *delayed_ack,
                 "DAC: gaps do not hurry acknowledgements, which tell what they stand for",
+            ),
+        ]
+    }
+}
+
+impl SpuriousConfig {
+    fn fields(&self) -> Vec<Field> {
+        let Self { duplicates, eifel, f_rto } = self;
+        vec![
+            field(
+                "spurious.duplicates",
+                *duplicates,
+                "a retransmission event is spurious when all its copies are reported as duplicates",
+            ),
+            field(
+                "spurious.eifel",
+                *eifel,
+                "so it is when an acknowledgement echoes an older timestamp (TCP)",
+            ),
+            field(
+                "spurious.f_rto",
+                *f_rto,
+                "F-RTO: new data after a timeout, and what is acknowledged then, tell",
             ),
         ]
     }
@@ -280,6 +309,16 @@ impl Words for LossDetection {
             Self::DuplicateAcks => "duplicate acknowledgements",
         }
         .into()
+    }
+}
+
+impl Words for Reordering {
+    fn words(self) -> String {
+        match self {
+            Self::Fixed => "missing reports as they are".into(),
+            Self::Adaptive { percentile } => format!("adaptive, from {percentile} % of it"),
+            Self::Rack => "RACK: by time".into(),
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use rexmit_core::words;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CmtConfig, CongestionControl, LossDetection, RetransmissionDestination, ThinConfig,
-    TimerRestart,
+    CmtConfig, CongestionControl, LossDetection, Reordering, RetransmissionDestination,
+    SpuriousConfig, ThinConfig, TimerRestart,
 };
 pub use fields::Field;
 pub use profiles::{PROFILES, TCP_PROFILES};
@@ -56,6 +56,8 @@ pub struct RecoveryConfig {
     /// units above a hole, or the duplicate acknowledgements, that do (RFC 6675 §2, RFC 5681 §3.2:
     /// 3).
     pub missing_reports: u8,
+    /// How much reordering is borne before that: `missing_reports` is the least where it varies.
+    pub reordering: Reordering,
     /// The first two duplicate acknowledgements let a new unit leave each, beyond the window
     /// (RFC 3042 §2). Only for a peer without SACK: with a scoreboard what is acknowledged above a
     /// hole has left the flight, so the window lets a new unit leave for it in any case
@@ -88,6 +90,12 @@ pub struct RecoveryConfig {
     pub potentially_failed_max_retrans: Option<u32>,
     /// Using all paths at once.
     pub cmt: CmtConfig,
+    /// What tells that a retransmission event was spurious: that nothing was lost.
+    pub spurious: SpuriousConfig,
+    /// After a spurious event the window goes back to where it was, by slow start, and after a
+    /// spurious timeout the next round trip starts the timer's estimate anew (RR-SCTP §4.2,
+    /// RFC 4015 §3.1). Without a detector there is nothing to undo.
+    pub undo: bool,
     /// What is done besides while a stream is thin.
     pub thin: ThinConfig,
 }
@@ -113,6 +121,7 @@ impl Default for RecoveryConfig {
             timer_restart: TimerRestart::default(),
             loss_detection: LossDetection::default(),
             missing_reports: 3,
+            reordering: Reordering::Fixed,
             limited_transmit: false,
             congestion: CongestionControl::default(),
             max_burst: 4,
@@ -124,6 +133,8 @@ impl Default for RecoveryConfig {
             retransmission_destination: RetransmissionDestination::default(),
             potentially_failed_max_retrans: None,
             cmt: CmtConfig::default(),
+            spurious: SpuriousConfig::OFF,
+            undo: false,
             thin: ThinConfig::OFF,
         }
     }
@@ -148,6 +159,9 @@ impl RecoveryConfig {
     /// Names the first field that makes no sense.
     pub fn validate(&self) -> Result<(), InvalidRecovery> {
         let rto = &self.rto;
+        let is_rack = self.reordering == Reordering::Rack;
+        let is_beyond_all =
+            matches!(self.reordering, Reordering::Adaptive { percentile } if percentile > 100);
         let checks = [
             (rto.min > rto.max, "RTO.Min is above RTO.Max"),
             (rto.initial > rto.max, "RTO.Initial is above RTO.Max"),
@@ -158,6 +172,8 @@ impl RecoveryConfig {
             (self.missing_reports == 0, "zero missing reports would make everything a loss"),
             (self.initial_window_packets == 0, "the initial window holds no packet"),
             (rto.min_variation > rto.max, "the variation's lower bound is above RTO.Max"),
+            (is_beyond_all, "the percentile of reordering is above 100"),
+            (is_rack && self.early_retransmit, "RACK and Early Fast Retransmit share a timer"),
             (!self.thin.is_valid(), "RTO.Min of thin streams is zero or above a minute"),
         ];
         match checks.iter().find(|(bad, _)| *bad) {

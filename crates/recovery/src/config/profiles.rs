@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
-    CmtConfig, CongestionControl, LossDetection, RetransmissionDestination, ThinConfig,
-    TimerRestart,
+    CmtConfig, CongestionControl, LossDetection, Reordering, RetransmissionDestination,
+    SpuriousConfig, ThinConfig, TimerRestart,
 };
 
 /// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
@@ -19,6 +19,10 @@ pub const PROFILES: &[(&str, &str)] = &[
         "thin-bundling",
         "thin; copies of what is in flight beside new data; acknowledgements at once",
     ),
+    ("rr", "rfc9260, robust to reordering and to sudden delays (RR-SCTP)"),
+    ("thin-rr", "thin, and robust as rr"),
+    ("f-rto", "rfc9260 with F-RTO: a spurious timeout is detected, and undone (RFC 5682)"),
+    ("rack", "rfc9260 with the reordering window of RACK: loss is told by time (RFC 8985)"),
 ];
 
 /// The names that [`RecoveryConfig::tcp_profile`] knows, for TCP, with a line on each.
@@ -27,8 +31,15 @@ pub const TCP_PROFILES: &[(&str, &str)] = &[
     ("tcp-cubic", "CUBIC over tcp-sack, with the RTO bounds of Linux"),
     ("tcp-newreno", "TCP of 2009 without SACK: NewReno, RTO.initial 3 s, small initial window"),
     ("tcp-thin", "tcp-cubic with the four mechanisms for thin streams (Petlund 2008)"),
+    (
+        "tcp-rr",
+        "tcp-sack, robust to reordering and to sudden delays (RR-TCP), with Eifel detection",
+    ),
     ("tcp-thin-rdb", "tcp-thin with Redundant Data Bundling: the packet before goes with the next"),
 ];
+
+/// `pef` before anything is known of costs: of ten reordered packets nine are not sent again.
+const FIRST_PERCENTILE: u8 = 90;
 
 impl RecoveryConfig {
     /// The profile for SCTP called `name`, one of [`PROFILES`].
@@ -55,6 +66,14 @@ impl RecoveryConfig {
                 },
                 ..Self::profile("thin")?
             }),
+            "rr" => Some(Self::default().robust()),
+            "thin-rr" => Some(Self::profile("thin")?.robust()),
+            "f-rto" => Some(Self {
+                spurious: SpuriousConfig { f_rto: true, ..SpuriousConfig::OFF },
+                undo: true,
+                ..Self::default()
+            }),
+            "rack" => Some(Self { reordering: Reordering::Rack, ..Self::default() }),
             _ => None,
         }
     }
@@ -77,6 +96,11 @@ impl RecoveryConfig {
                 initial_window_bytes: 4380,
                 ..Self::tcp_sack()
             }),
+            "tcp-rr" => {
+                let robust = Self::tcp_sack().robust();
+                let spurious = SpuriousConfig { eifel: true, ..robust.spurious };
+                Some(Self { spurious, ..robust })
+            }
             "tcp-thin" => Some(Self {
                 // RFC 6675 §6 allows it, and Linux does it: the first indication leaves so little of
                 // the timeout that it would expire before the answer.
@@ -101,6 +125,7 @@ impl RecoveryConfig {
             timer_restart: TimerRestart::OnAdvance,
             loss_detection: LossDetection::Scoreboard,
             missing_reports: 3,
+            reordering: Reordering::Fixed,
             limited_transmit: true,
             congestion: CongestionControl::NewReno,
             max_burst: 0,
@@ -112,7 +137,20 @@ impl RecoveryConfig {
             retransmission_destination: RetransmissionDestination::Same,
             potentially_failed_max_retrans: None,
             cmt: CmtConfig::default(),
+            spurious: SpuriousConfig::OFF,
+            undo: false,
             thin: ThinConfig::OFF,
+        }
+    }
+
+    /// The same with the three parts of RR-SCTP (§4): duplicate reports detect spurious events, which
+    /// are undone, and the threshold follows reordering.
+    fn robust(self) -> Self {
+        Self {
+            spurious: SpuriousConfig { duplicates: true, ..self.spurious },
+            undo: true,
+            reordering: Reordering::Adaptive { percentile: FIRST_PERCENTILE },
+            ..self
         }
     }
 }

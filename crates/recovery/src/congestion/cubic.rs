@@ -7,7 +7,7 @@
 use rexmit_core::Instant;
 
 use super::usage::Usage;
-use super::{Acked, Algorithm, Sending, TimedOut, Window};
+use super::{Acked, Algorithm, Control, Sending, TimedOut, Window};
 
 /// C, in packets per second cubed (RFC 9438 §5).
 const C: f64 = 0.4;
@@ -161,6 +161,15 @@ impl Algorithm for Cubic {
         self.fraction = 0.0;
         window.cwnd = window.packet;
         self.is_after_timeout = true;
+    }
+
+    /// RFC 9438 §4.9: what the reductions changed is as before. The stage begins anew when slow start
+    /// is over: its time has not stood still.
+    fn on_undone(&mut self, before: &Control) {
+        let Control::Cubic(before) = before else { return };
+        self.w_max = before.w_max;
+        self.cwnd_prior = before.cwnd_prior;
+        self.is_after_timeout = before.is_after_timeout;
     }
 }
 

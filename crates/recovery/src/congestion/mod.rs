@@ -89,6 +89,8 @@ trait Algorithm {
     fn on_loss(&mut self, window: &mut Window, flight_size: u64);
     /// The retransmission timer expired.
     fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut);
+    /// The last reductions were answers to no loss; `before` is from before them.
+    fn on_undone(&mut self, before: &Control);
 }
 
 #[derive(Clone, Debug)]
@@ -199,6 +201,20 @@ impl CongestionWindow {
     pub fn on_recovery_left(&mut self, flight: u64) {
         let window = &mut self.window;
         window.cwnd = window.ssthresh.min(flight.max(window.packet) + window.packet);
+    }
+
+    /// The reductions since `before` were answers to no loss: slow start goes back to that window,
+    /// from `least` if that is more than there is now (RR-SCTP §4.2, RFC 4015 §3.1 step 9).
+    pub(crate) fn undo(&mut self, before: &Self, least: u64) {
+        self.window.cwnd = self.window.cwnd.max(least);
+        self.window.ssthresh = before.window.cwnd;
+        let (_, algorithm) = self.parts();
+        algorithm.on_undone(&before.control);
+    }
+
+    /// IW, in bytes.
+    pub(crate) const fn initial(&self) -> u64 {
+        self.window.initial
     }
 
     /// Packets of this path hold units of up to `packet` bytes from now on; a smaller size makes

@@ -1,7 +1,7 @@
 //! The window of TCP: slow start and congestion avoidance (RFC 5681 §3.1), by bytes acknowledged.
 
 use super::usage::Usage;
-use super::{Acked, Algorithm, Sending, TimedOut, Window};
+use super::{Acked, Algorithm, Control, Sending, TimedOut, Window};
 
 /// What congestion avoidance keeps.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +48,8 @@ impl Algorithm for NewReno {
         window.cwnd = window.packet;
         self.bytes_acked = 0;
     }
+
+    fn on_undone(&mut self, _before: &Control) {}
 }
 
 /// RFC 5681 §3.1 equation 4.

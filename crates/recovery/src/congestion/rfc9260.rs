@@ -1,6 +1,6 @@
 //! The window of SCTP (RFC 9260 §7.2).
 
-use super::{Acked, Algorithm, Sending, TimedOut, Window};
+use super::{Acked, Algorithm, Control, Sending, TimedOut, Window};
 
 /// What congestion avoidance keeps.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +64,8 @@ impl Algorithm for Rfc9260 {
         window.cwnd = window.packet;
         self.partial_bytes_acked = 0;
     }
+
+    fn on_undone(&mut self, _before: &Control) {}
 }
 
 const fn floor(window: &Window) -> u64 {
@@ -76,7 +78,6 @@ mod tests {
 
     use rexmit_core::Instant;
 
-    use super::super::Control;
     use super::*;
     use crate::{CongestionWindow, RecoveryConfig};
 

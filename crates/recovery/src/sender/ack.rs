@@ -3,11 +3,13 @@
 use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, Tracer};
 
-use super::path::PathAck;
+use super::adaptive::{Arrival, LateUnit};
+use super::path::{Path, PathAck};
 use super::{LossRecovery, Unit, UnitState};
-use crate::Acked;
 use crate::ledger::{EndedUnit, Fate};
+use crate::loss::rack::Rack;
 use crate::redundancy::FirstSent;
+use crate::{Acked, Reordering};
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub(super) struct Progress {
     pub(super) highest_in_blocks: u64,
     /// Units that the receiver has dropped after it acknowledged them.
     pub(super) reneged: Vec<u64>,
+    /// Units below others that were acknowledged before, and brought by blocks.
+    pub(super) late: Vec<LateUnit>,
     /// The acknowledgement of the earliest unit restarts T3-rtx.
     pub(super) may_restart_timer: bool,
     pub(super) outcome: AckOutcome,
@@ -75,8 +79,8 @@ impl<P> LossRecovery<P> {
             return Ok(AckOutcome { is_stale: true, ..AckOutcome::default() });
         }
         let mut progress = self.begin_ack(cumulative);
-        self.take_cumulative(&mut progress, tracer, on_delivered);
-        self.take_blocks(&mut progress, blocks.clone(), tracer);
+        self.take_cumulative(now, &mut progress, tracer, on_delivered);
+        self.take_blocks(now, &mut progress, blocks.clone(), tracer);
         self.check_reneging(&mut progress, blocks);
         self.sample_copied();
         self.sample_round_trips(now, &mut progress, tracer);
@@ -84,7 +88,11 @@ impl<P> LossRecovery<P> {
         self.leave_fast_recovery(&progress);
         self.take_advance(&mut progress, tracer);
         self.answer_repaired_losses(&progress, tracer);
-        self.detect_losses(&mut progress, tracer);
+        self.detect_losses(now, &mut progress, tracer);
+        if self.path(0).scrutiny.is_some() {
+            self.age_evidence(progress.outcome.newly_acked, tracer);
+            self.judge_events(now, &progress, tracer);
+        }
         self.update_timers(now, &progress);
         self.leave_path_recoveries();
         self.settle_resending();
@@ -99,6 +107,12 @@ impl<P> LossRecovery<P> {
         for (path, index) in self.paths.iter_mut().zip(0..) {
             path.ack =
                 PathAck { flight_before: self.ledger.flight(index).bytes, ..PathAck::default() };
+            if let Some(known) = &mut path.concurrent {
+                known.highest_newly_acked = None;
+            }
+            if let Some(scrutiny) = &mut path.scrutiny {
+                scrutiny.begin_ack();
+            }
         }
         Progress {
             cumulative,
@@ -108,6 +122,7 @@ impl<P> LossRecovery<P> {
             lowest_newly_acked: None,
             highest_in_blocks: cumulative,
             reneged: Vec::new(),
+            late: Vec::new(),
             may_restart_timer: true,
             outcome: AckOutcome::default(),
         }
@@ -115,13 +130,14 @@ impl<P> LossRecovery<P> {
 
     fn take_cumulative(
         &mut self,
+        now: Instant,
         progress: &mut Progress,
         tracer: &mut Tracer<'_>,
         mut on_delivered: impl FnMut(Unit<P>),
     ) {
         progress.outcome.has_advanced = progress.cumulative >= self.first;
         while self.first <= progress.cumulative {
-            self.take_unit(self.first, progress, tracer);
+            self.take_unit(now, self.first, progress, tracer);
             let Some(unit) = self.units.pop_front() else { break };
             self.first += 1;
             self.outstanding_bytes -= u64::from(unit.bytes);
@@ -134,11 +150,13 @@ impl<P> LossRecovery<P> {
 
     fn take_blocks(
         &mut self,
+        now: Instant,
         progress: &mut Progress,
         blocks: impl Iterator<Item = (u64, u64)>,
         tracer: &mut Tracer<'_>,
     ) {
         let end_of_sent = self.next_unit();
+        let known = progress.outcome.newly_acked;
         let mut acknowledged = std::mem::take(&mut self.acknowledged);
         for (start, end) in blocks {
             // A block at or below the cumulative point, or of units never sent, says nothing.
@@ -148,15 +166,25 @@ impl<P> LossRecovery<P> {
             progress.highest_in_blocks = progress.highest_in_blocks.max(end);
             acknowledged.insert_range(start, end, |from, to| {
                 for unit in from..=to {
-                    self.take_unit(unit, progress, tracer);
+                    self.take_unit(now, unit, progress, tracer);
                 }
             });
         }
         self.acknowledged = acknowledged;
+        if !progress.late.is_empty() {
+            let newest = progress.outcome.newly_acked - known - progress.late.len() as u64;
+            self.learn_from_late(&progress.late, newest);
+        }
     }
 
     /// `unit` is acknowledged; counts it if that is new.
-    fn take_unit(&mut self, unit: u64, progress: &mut Progress, tracer: &mut Tracer<'_>) {
+    fn take_unit(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        progress: &mut Progress,
+        tracer: &mut Tracer<'_>,
+    ) {
         let Some(u) = self.unit_mut(unit) else { return };
         let (state, path, sent_over) = (u.state, u.path, u.sent_over);
         let (bytes, user_bytes) = (u.bytes, u.user_bytes);
@@ -174,10 +202,13 @@ impl<P> LossRecovery<P> {
                     tracer.emit(|| TraceEvent::PacketAcked { packet: packet.0 });
                 }
             }
-            UnitState::Lost(_) => self.leave_lost(unit),
+            UnitState::Lost(_) => {
+                self.leave_lost(unit);
+                self.on_waiting_acked(sent_over, is_first_copy && !is_copied);
+            }
             UnitState::Abandoned | UnitState::Acknowledged => {}
         }
-        self.missing.forget(unit);
+        let reports = self.missing.forget(unit);
         progress.highest_newly_acked = progress.highest_newly_acked.max(Some(unit));
         progress.lowest_newly_acked.get_or_insert(unit);
         progress.outcome.newly_acked += 1;
@@ -190,13 +221,27 @@ impl<P> LossRecovery<P> {
             self.copies
                 .on_acked(unit, is_first.then_some(FirstSent { packet, sent_at, path, group }));
         }
+        let is_late = reports.is_some() || unit < progress.highest_before;
+        let tells = match self.config.reordering {
+            Reordering::Fixed => false,
+            Reordering::Adaptive { .. } => is_late,
+            Reordering::Rack => true,
+        };
+        if tells {
+            let path = sent_over;
+            let arrival =
+                Arrival { unit, path, packet, sent_at, is_first_copy, is_copied, reports };
+            self.learn_from_arrival(now, arrival, progress);
+        }
         let p = self.path_mut(path);
         p.outstanding -= 1;
         p.ack.has_acked_earliest |= p.earliest == unit;
         let p = self.path_mut(sent_over);
         p.ack.bytes += u64::from(bytes);
-        p.ack.highest_newly_acked = p.ack.highest_newly_acked.max(Some(unit));
-        p.ack.has_pseudo_advanced |= !is_first_copy || unit == p.earliest_first_sent;
+        if let Some(known) = &mut p.concurrent {
+            known.highest_newly_acked = known.highest_newly_acked.max(Some(unit));
+            p.ack.has_pseudo_advanced |= !is_first_copy || unit == known.earliest_first_sent;
+        }
         if is_first_copy && !is_copied {
             p.ack.sample_sent_at = p.ack.sample_sent_at.max(sent_at);
         }
@@ -265,7 +310,7 @@ impl<P> LossRecovery<P> {
                 continue;
             }
             p.is_after_timeout = false;
-            let in_fast_recovery = progress.was_in_fast_recovery || p.recovery_exit.is_some();
+            let in_fast_recovery = progress.was_in_fast_recovery || p.recovery_exit().is_some();
             if !self.may_grow(path, progress) {
                 continue;
             }
@@ -289,6 +334,7 @@ impl<P> LossRecovery<P> {
     pub(super) fn leave_fast_recovery(&mut self, progress: &Progress) {
         if self.fast_recovery_exit.is_some_and(|exit| progress.cumulative >= exit) {
             self.fast_recovery_exit = None;
+            self.paths.iter_mut().filter_map(Path::rack_mut).for_each(Rack::on_recovery_left);
         }
     }
 

@@ -5,6 +5,7 @@ use rexmit_core::trace::{SendCause, Tracer};
 use super::ack::Progress;
 use super::{LossRecovery, Unit, UnitState};
 use crate::PathState;
+use crate::loss::rack::Rack;
 
 impl<P> LossRecovery<P> {
     /// Whether new units leave over several paths at once.
@@ -20,12 +21,12 @@ impl<P> LossRecovery<P> {
         if !self.may_send_new(path) {
             false
         } else if self.paths.len() == 1 {
-            self.paths[0].lost.is_empty()
+            !self.must_resend_first()
         } else if self.config.cmt.all_paths {
             let is_active = self.path(path).reach.state() == PathState::Active;
             (path == self.data_path || is_active) && !self.is_held_back(path)
         } else {
-            path == self.data_path && !self.has_lost()
+            path == self.data_path && !self.must_resend_first()
         }
     }
 
@@ -40,38 +41,55 @@ impl<P> LossRecovery<P> {
         progress: &mut Progress,
         tracer: &mut Tracer<'_>,
     ) {
+        for path in &mut self.paths {
+            let Some(known) = &mut path.concurrent else { continue };
+            known.highest_acked = known.highest_acked.max(known.highest_newly_acked);
+        }
         let bound = progress.highest_newly_acked.unwrap_or(0);
-        let (threshold, early) = (self.config.missing_reports, self.first_indication_groups());
-        let mut lost = Vec::new(); // Allocates only when something is lost.
+        let early = self.first_indication_groups();
         let answered = self.reports_by_dac(progress);
-        let mut missing = std::mem::take(&mut self.missing);
-        let reported = |number: u64| {
-            let unit = self.unit(number)?;
-            let is_passed = self.path(unit.path).ack.highest_newly_acked > Some(number);
+        let last = self.paths_without_report();
+        let lost = self.take_reports_by(bound, |sender, number| {
+            let unit = sender.unit(number)?;
+            let path = unit.path;
+            let known = sender.path(path).concurrent.as_ref()?;
+            let is_passed = known.highest_newly_acked > Some(number);
             let is_early = early & (1 << unit.group) != 0;
             let is_before = progress.lowest_newly_acked.is_some_and(|lowest| number < lowest);
+            let is_last = last & (1 << path) != 0;
             let count = if is_before { answered } else { 1 };
-            is_passed.then_some((count, if is_early { 1 } else { threshold }))
-        };
-        missing.on_reports(bound, reported, |unit| lost.push(unit));
-        self.missing = missing;
+            is_passed.then(|| (count, sender.threshold_of(path, is_early, is_last)))
+        });
         progress.outcome.newly_lost = lost.len() as u64;
         for unit in lost {
             let Some(path) = self.unit(unit).map(|u| u.path) else { continue };
             self.mark_lost(unit, SendCause::FastRetransmit, tracer);
-            if self.path(path).recovery_exit.is_none() {
-                self.statistics.fast_recoveries += 1;
-                self.path_mut(path).recovery_exit = Some(self.next_unit() - 1);
-                self.reduce_window(path, tracer);
+            self.learn_losses(path, 1);
+            if self.path(path).recovery_exit().is_none() {
+                self.begin_path_recovery(path, tracer);
             }
         }
     }
 
+    /// Something on `path` was lost, and its window is reduced until what is outstanding on it now is
+    /// acknowledged.
+    pub(super) fn begin_path_recovery(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+        self.statistics.fast_recoveries += 1;
+        let highest = self.next_unit() - 1;
+        self.path_mut(path).set_recovery_exit(Some(highest));
+        self.reduce_window(path, tracer);
+    }
+
+    /// Whether `path` is in a fast recovery: the association's, or one of its own.
+    pub(super) fn is_recovering(&self, path: u8) -> bool {
+        self.is_in_fast_recovery() || self.path(path).recovery_exit().is_some()
+    }
+
     /// DAC: how often what is missing is reported that left before all that is newly acknowledged.
-    fn reports_by_dac(&self, progress: &Progress) -> u8 {
+    fn reports_by_dac(&self, progress: &Progress) -> u16 {
         let is_of_one_path = progress.outcome.paths.is_power_of_two();
         let has_dac = self.config.cmt.delayed_ack && is_of_one_path;
-        if has_dac { self.packets_answered.max(1) } else { 1 }
+        if has_dac { self.packets_answered.max(1).into() } else { 1 }
     }
 
     /// The acknowledgement that is handed to [`on_ack`](Self::on_ack) next answers so many packets;
@@ -84,8 +102,9 @@ impl<P> LossRecovery<P> {
     pub(super) fn leave_path_recoveries(&mut self) {
         for path in &mut self.paths {
             let is_over = |exit: &u64| path.outstanding == 0 || path.earliest > *exit;
-            if path.recovery_exit.as_ref().is_some_and(is_over) {
-                path.recovery_exit = None;
+            if path.recovery_exit().as_ref().is_some_and(is_over) {
+                path.set_recovery_exit(None);
+                path.rack_mut().into_iter().for_each(Rack::on_recovery_left);
             }
         }
     }
@@ -101,10 +120,14 @@ impl<P> LossRecovery<P> {
                 let is_outstanding = matches!(u.state, UnitState::InFlight | UnitState::Lost(_));
                 u.sent_over == path && u.transmissions == 1 && is_outstanding
             };
-            let from = self.path(path).earliest_first_sent.max(self.first);
+            let Some(known) = &self.path(path).concurrent else { continue };
+            let from = known.earliest_first_sent.max(self.first);
             let mut units = from..self.next_unit();
             let found = units.find(|&unit| self.unit(unit).is_some_and(is_it));
-            self.path_mut(path).earliest_first_sent = found.unwrap_or(self.next_unit());
+            let found = found.unwrap_or(self.next_unit());
+            if let Some(known) = &mut self.path_mut(path).concurrent {
+                known.earliest_first_sent = found;
+            }
         }
     }
 

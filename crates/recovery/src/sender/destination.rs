@@ -3,7 +3,9 @@
 use rexmit_core::Instant;
 
 use super::LossRecovery;
+use super::path::Concurrent;
 use crate::destination::{Candidate, TIMEOUT_MEMORY, alternate_to, choose, data_path};
+use crate::spurious::f_rto::FRto;
 use crate::{FailureLimits, PathCounters, PathState, Reach, RetransmissionDestination};
 
 /// Timeouts of a path that are remembered at most.
@@ -18,8 +20,8 @@ impl<P> LossRecovery<P> {
 
     /// What was counted on `path`.
     #[must_use]
-    pub fn path_counters(&self, path: u8) -> &PathCounters {
-        &self.path(path).counters
+    pub fn path_counters(&self, path: u8) -> PathCounters {
+        self.path(path).counters(&self.statistics)
     }
 
     /// The path that the application has chosen for data.
@@ -138,7 +140,9 @@ impl<P> LossRecovery<P> {
     /// `unit`, which is judged lost, is to be sent again over `to`.
     pub(super) fn send_elsewhere(&mut self, unit: u64, to: u8) {
         let Some(from) = self.unit(unit).map(|u| u.path).filter(|&from| from != to) else { return };
-        self.path_mut(from).lost.remove(&unit);
+        let p = self.path_mut(from);
+        p.lost.remove(&unit);
+        p.set_f_rto(FRto::Off);
         self.path_mut(to).lost.insert(unit);
         self.move_to_path(unit, from, to);
     }
@@ -184,14 +188,16 @@ impl<P> LossRecovery<P> {
     fn candidate(&self, now: Instant, path: u8) -> Candidate {
         let p = self.path(path);
         let is_recent = |at: &&Instant| **at + TIMEOUT_MEMORY > now;
+        let counters = p.counters(&self.statistics);
+        let timeouts = p.concurrent.iter().flat_map(|known| known.timeouts.iter().rev());
         Candidate {
             path,
             has_room: p.burst_left > 0 && self.has_room(path, 0),
-            lost: (p.counters.packets_lost, p.counters.packets),
+            lost: (counters.packets_lost, counters.packets),
             cwnd: p.window.cwnd(),
             ssthresh: p.window.ssthresh(),
-            recent_timeouts: p.timeouts.iter().rev().take_while(is_recent).count() as u64,
-            last_timeout: p.timeouts.back().copied(),
+            recent_timeouts: timeouts.clone().take_while(is_recent).count() as u64,
+            last_timeout: timeouts.clone().next().copied(),
         }
     }
 
@@ -201,7 +207,10 @@ impl<P> LossRecovery<P> {
             return;
         }
         let Some(at) = self.t3_deadline(path) else { return };
-        let timeouts = &mut self.path_mut(path).timeouts;
+        let Some(Concurrent { timeouts, .. }) = self.path_mut(path).concurrent.as_deref_mut()
+        else {
+            return;
+        };
         if timeouts.len() == MAX_TIMEOUTS {
             timeouts.pop_front();
         }
@@ -234,7 +243,7 @@ impl<P> LossRecovery<P> {
         if self.chooses_late() {
             self.chosen_path == Some(path) && self.has_lost()
         } else {
-            self.has_lost_for(path)
+            self.has_lost_for(path) && !self.path(path).f_rto().prefers_new()
         }
     }
 }

@@ -5,6 +5,7 @@ use rexmit_core::trace::{SendCause, Tracer};
 
 use super::ack::Progress;
 use super::{LossRecovery, UnitState};
+use crate::spurious::f_rto::FRto;
 
 /// One path: TCP.
 const PATH: u8 = 0;
@@ -23,6 +24,7 @@ impl<P> LossRecovery<P> {
         let count = self.duplicates.on_duplicate(self.window(PATH).packet(), flight);
         let covers_more = self.recover.is_none_or(|recover| self.cumulative() > recover);
         let threshold = u32::from(self.loss_threshold(GROUP));
+        self.path_mut(PATH).set_f_rto(FRto::Off); // RFC 5682 §2.1 steps 2 a and 3 a.
         // A stream that thins after its first duplicate has one more to begin with.
         let is_threshold = count == threshold || (threshold == 1 && count > 1);
         if is_threshold && covers_more && !self.is_in_fast_recovery() {

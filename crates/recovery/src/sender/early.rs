@@ -9,12 +9,18 @@ use crate::PacketNumber;
 use crate::loss::early::patience;
 
 impl<P> LossRecovery<P> {
-    /// Sees to the timers of Early Fast Retransmit that are due; without
-    /// [`early_retransmit`](crate::RecoveryConfig::early_retransmit) there are none.
+    /// Sees to the timers of Early Fast Retransmit, or of RACK, that are due; without
+    /// [`early_retransmit`](crate::RecoveryConfig::early_retransmit) and
+    /// [`Reordering::Rack`](crate::Reordering::Rack) there are none.
     pub fn on_early_timers(&mut self, now: Instant, tracer: &mut Tracer<'_>) {
         for path in 0..self.paths.len() as u8 {
-            if self.path(path).early <= now {
+            if self.path(path).early > now {
+                continue;
+            }
+            if self.config.early_retransmit {
                 self.retransmit_early(now, path, tracer);
+            } else {
+                self.on_rack_timer(now, tracer);
             }
         }
     }
@@ -25,7 +31,7 @@ impl<P> LossRecovery<P> {
         let is_late = |(_, sent_at): &(PacketNumber, Instant)| *sent_at + patience <= now;
         let late: Vec<_> = self.first_sent_in_flight(path).take_while(is_late).collect();
         for &(number, _) in &late {
-            self.lose_packet(number, tracer);
+            self.lose_early(number, tracer);
         }
         self.ledger.forget_ended();
         if !late.is_empty() {
@@ -39,7 +45,7 @@ impl<P> LossRecovery<P> {
         self.watch_thinness(tracer);
     }
 
-    fn lose_packet(&mut self, number: PacketNumber, tracer: &mut Tracer<'_>) {
+    fn lose_early(&mut self, number: PacketNumber, tracer: &mut Tracer<'_>) {
         let Some(packet) = self.ledger.packet(number) else { return };
         for unit in packet.lowest..=packet.highest {
             let is_in_it = |u: &super::Unit<P>| {

@@ -1,23 +1,33 @@
 //! What an acknowledgement says of the units that it does not acknowledge.
 
+use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, Tracer};
 
 use super::ack::Progress;
 use super::{LossRecovery, Unit};
-use crate::LossDetection;
 use crate::loss::scoreboard::Scoreboard;
+use crate::spurious::events::Events;
+use crate::{LossDetection, Reordering};
 
 impl<P> LossRecovery<P> {
     /// Judges what this acknowledgement gives away.
-    pub(super) fn detect_losses(&mut self, progress: &mut Progress, tracer: &mut Tracer<'_>) {
+    pub(super) fn detect_losses(
+        &mut self,
+        now: Instant,
+        progress: &mut Progress,
+        tracer: &mut Tracer<'_>,
+    ) {
         match self.config.loss_detection {
+            LossDetection::DuplicateAcks => {}
+            _ if self.config.reordering == Reordering::Rack => {
+                progress.outcome.newly_lost += self.judge_by_time(now, tracer);
+            }
             LossDetection::MissingReports => {
                 self.watch_overtaken(progress);
                 self.count_missing_reports(progress, tracer);
                 self.watch_reneged(progress);
             }
             LossDetection::Scoreboard => self.judge_by_scoreboard(progress, tracer),
-            LossDetection::DuplicateAcks => {}
         }
     }
 
@@ -45,14 +55,20 @@ impl<P> LossRecovery<P> {
             self.reduce_window(path, tracer);
             self.begin_recovery();
         }
+        self.learn_losses(0, progress.outcome.newly_lost);
     }
 
     fn judge_holes(&mut self, progress: &mut Progress, tracer: &mut Tracer<'_>) {
+        let threshold_by_evidence = self.threshold_of_group(0);
         let acknowledged = std::mem::take(&mut self.acknowledged);
         let packet = self.window(0).packet();
         let bytes_of = |unit| self.unit(unit).map_or(0, |u| u.bytes.into());
         let threshold = self.loss_threshold(0);
-        if let Some(frontier) = Scoreboard::frontier(&acknowledged, threshold, packet, bytes_of) {
+        let frontier = match threshold_by_evidence {
+            Some(threshold) => Scoreboard::frontier_by_count(&acknowledged, threshold),
+            None => Scoreboard::frontier(&acknowledged, threshold, packet, bytes_of),
+        };
+        if let Some(frontier) = frontier {
             let mut scoreboard = std::mem::take(&mut self.scoreboard);
             scoreboard.advance(&acknowledged, self.first, frontier, |unit| {
                 if self.unit(unit).is_some_and(Unit::may_be_fast_retransmitted) {
@@ -94,21 +110,13 @@ impl<P> LossRecovery<P> {
         } else {
             htna
         };
-        let mut lost = Vec::new(); // Allocates only when something is lost.
-        let (threshold, early) = (self.config.missing_reports, self.first_indication_groups());
-        if early == 0 {
-            self.missing.on_report(bound, |_| threshold, |unit| lost.push(unit));
-        } else {
-            let mut missing = std::mem::take(&mut self.missing);
-            let of_unit = |unit| if self.is_of(unit, early) { 1 } else { threshold };
-            missing.on_report(bound, of_unit, |unit| lost.push(unit));
-            self.missing = missing;
-        }
+        let lost = self.take_reports(bound);
         progress.outcome.newly_lost = lost.len() as u64;
         let mut reduced = 0u64;
         for unit in lost {
             let Some(path) = self.unit(unit).map(|u| u.path) else { continue };
             self.mark_lost(unit, SendCause::FastRetransmit, tracer);
+            self.learn_losses(path, 1);
             if !is_recovering && reduced & (1 << path) == 0 {
                 reduced |= 1 << path;
                 self.reduce_window(path, tracer);
@@ -117,6 +125,52 @@ impl<P> LossRecovery<P> {
         if reduced != 0 {
             self.begin_recovery();
         }
+    }
+
+    /// Every unit below `bound` that is watched is reported missing; which of them are lost.
+    fn take_reports(&mut self, bound: u64) -> Vec<u64> {
+        let early = self.first_indication_groups();
+        let is_adaptive = self.is_adaptive();
+        if early == 0 && !is_adaptive {
+            let threshold = u16::from(self.config.missing_reports);
+            let mut lost = Vec::new(); // Allocates only when something is lost.
+            self.missing.on_report(bound, |_| threshold, |unit| lost.push(unit));
+            return lost;
+        }
+        let is_last = is_adaptive && self.is_last_report();
+        self.take_reports_by(bound, |sender, unit| {
+            let path = sender.unit(unit).map_or(0, |unit| unit.path);
+            Some((1, sender.threshold_of(path, sender.is_of(unit, early), is_last)))
+        })
+    }
+
+    /// The same, where `reported` says how often each is reported, and what its threshold is.
+    pub(super) fn take_reports_by(
+        &mut self,
+        bound: u64,
+        reported: impl Fn(&Self, u64) -> Option<(u16, u16)>,
+    ) -> Vec<u64> {
+        let mut lost = Vec::new(); // Allocates only when something is lost.
+        if self.missing.is_empty() {
+            return lost;
+        }
+        let mut missing = std::mem::take(&mut self.missing);
+        let of_unit = |unit| reported(self, unit);
+        if self.is_adaptive() {
+            missing.on_reports_counting(bound, of_unit, |unit| lost.push(unit));
+        } else {
+            missing.on_reports(bound, of_unit, |unit| lost.push(unit));
+        }
+        self.missing = missing;
+        lost
+    }
+
+    /// The threshold for units of `group`, all on one path, if it follows reordering and there was
+    /// any.
+    fn threshold_of_group(&self, group: u8) -> Option<u16> {
+        self.path(0).evidence()?;
+        let is_first = self.first_indication_groups() & (1 << group) != 0;
+        Some(self.threshold_of(0, is_first, self.is_last_report()))
     }
 
     /// Everything sent so far belongs to the recovery that begins now.
@@ -128,7 +182,18 @@ impl<P> LossRecovery<P> {
         self.beyond_window = 0;
     }
 
+    /// A fast retransmit begins on `path`.
     pub(super) fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+        self.begin_event(path, SendCause::FastRetransmit);
+        if !self.path(path).is_awaiting() {
+            // What it is about was sent again in the recovery before.
+            self.path_mut(path).events().into_iter().for_each(Events::clear);
+        }
+        self.reduce_window_for(path, tracer);
+    }
+
+    /// Something on `path` was lost.
+    pub(super) fn reduce_window_for(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         let flight_size = self.outstanding_bytes - self.beyond_window;
         let p = self.path_mut(path);
         p.window.on_fast_retransmit(flight_size);

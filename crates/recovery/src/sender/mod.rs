@@ -1,22 +1,30 @@
 //! The sender's side of an association: what is outstanding, what may leave, and the entry points
 //! that put the mechanisms together. `send` is what leaves, `rescue` what leaves as a last resort,
-//! `ack` what was acknowledged, `losses` what that says of the rest, `duplicates` what a peer
-//! without SACK says, `timeout` what the timer says. `thin` tells whether a stream is, and `t3` when
-//! the timer expires.
+//! `outstanding` where each unit belongs, `ack` what was acknowledged, `losses` what that says of the
+//! rest, `duplicates` what a peer without SACK says, `timeout` what the timer says. `thin` tells whether
+//! a stream is, and `t3` when the timer expires. `destination` is which path is taken, `cmt` what an
+//! acknowledgement says of each. `spurious` knows the retransmission events, `f_rto` examines timeouts,
+//! and `undo` takes back what an event did; `adaptive` and `rack` are how much reordering is borne.
 
 mod ack;
+mod adaptive;
 mod cmt;
 mod destination;
 mod duplicates;
 mod early;
+mod f_rto;
 mod losses;
+mod outstanding;
 mod path;
+mod rack;
 mod redundancy;
 mod rescue;
 mod send;
+mod spurious;
 mod t3;
 mod thin;
 mod timeout;
+mod undo;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,19 +34,22 @@ use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 use rexmit_core::{Instant, RangeSet};
 
 pub use ack::{AckError, AckOutcome};
-use path::Path;
+use path::{Concurrent, Path};
 pub use redundancy::BundleRoom;
+use spurious::Doubts;
 use thin::Groups;
 pub use thin::{GroupLimit, MAX_GROUPS};
 pub use timeout::TimeoutKind;
 
-use crate::ledger::{EndedUnit, Fate, Flight, Ledger};
+use crate::ledger::{Flight, Ledger};
 use crate::loss::duplicates::DuplicateAcks;
 use crate::loss::scoreboard::Scoreboard;
 use crate::redundancy::Copies;
+use crate::spurious::events::Events;
+use crate::spurious::log::RetransmissionLog;
 use crate::{
     CongestionWindow, MissingReports, PacketNumber, Reach, RecoveryConfig, RecoveryStatistics,
-    RetransmissionLog, RtoTimer,
+    RtoTimer,
 };
 
 /// What is known of a unit that was sent.
@@ -137,7 +148,10 @@ pub struct LossRecovery<P> {
     chosen_path: Option<u8>,
     /// Packets that the acknowledgement being processed answers.
     packets_answered: u8,
-    log: RetransmissionLog,
+    /// What left more than once; nothing before anything did.
+    log: Option<Box<RetransmissionLog>>,
+    /// What the detectors of spurious events keep, if there is any.
+    doubts: Option<Box<Doubts>>,
     copies: Copies,
     user_bytes_in_flight: u64,
     /// Those of units that wait to be sent again.
@@ -156,6 +170,7 @@ impl<P> LossRecovery<P> {
     #[must_use]
     pub fn new(config: Arc<RecoveryConfig>, first: u64, pmdcs: u32) -> Self {
         let groups = Groups::new(config.thin, config.missing_reports);
+        let doubts = config.spurious.is_any().then(Box::default);
         let mut recovery = Self {
             config,
             groups,
@@ -175,7 +190,8 @@ impl<P> LossRecovery<P> {
             data_path: 0,
             chosen_path: None,
             packets_answered: 1,
-            log: RetransmissionLog::default(),
+            log: None,
+            doubts,
             copies: Copies::default(),
             user_bytes_in_flight: 0,
             user_bytes_lost: 0,
@@ -194,13 +210,23 @@ impl<P> LossRecovery<P> {
     /// With more than 64 paths; the protocol limits them far below.
     pub fn add_path(&mut self, pmdcs: u32) -> u8 {
         assert!(self.paths.len() < 64, "the protocol limits the paths");
+        if let [only] = &mut self.paths[..] {
+            let counters = only.counters(&self.statistics);
+            let awaiting = only.lost.len() as u64;
+            only.concurrent =
+                Some(Box::new(Concurrent { counters, awaiting, ..Default::default() }));
+        }
         self.push_path(pmdcs, Reach::UNCONFIRMED);
         self.paths.len() as u8 - 1
     }
 
     fn push_path(&mut self, pmdcs: u32, reach: Reach) {
         self.ledger.add_path();
-        self.paths.push(Path::new(&self.config, pmdcs, reach));
+        let mut path = Path::new(&self.config, pmdcs, reach);
+        if !self.paths.is_empty() {
+            path.concurrent = Some(Box::default());
+        }
+        self.paths.push(path);
     }
 
     /// The setup is done: packets of `path` hold units of up to `packet` bytes, and its window is
@@ -331,8 +357,10 @@ impl<P> LossRecovery<P> {
             path.t3 = None;
             path.early = Instant::FAR_FUTURE;
             path.lost.clear();
+            path.concurrent.iter_mut().for_each(|known| known.awaiting = 0);
             path.outstanding = 0;
             path.may_resend_now = false;
+            path.events().into_iter().for_each(Events::clear);
         }
     }
 
@@ -346,7 +374,8 @@ impl<P> LossRecovery<P> {
             // These are empty, but keep a node until they are cleared.
             self.paths.iter_mut().for_each(|path| path.lost.clear());
             self.missing.clear();
-            self.log = RetransmissionLog::default();
+            let cumulative = self.cumulative();
+            self.log.iter_mut().for_each(|log| log.release_memory(cumulative));
             self.copies = Copies::default();
         }
     }
@@ -368,112 +397,6 @@ impl<P> LossRecovery<P> {
             srtt: timer.rtt().srtt().unwrap_or(rtt),
             rto: self.rto(path),
         });
-    }
-
-    /// The receiver reports `unit` as a duplicate.
-    ///
-    /// What an acknowledgement reports is told before it is handed to [`on_ack`](Self::on_ack): that
-    /// a unit arrived twice shows that the loss of its packet was none which a copy repaired.
-    pub fn on_duplicate_report(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
-        self.copies.on_reported(unit);
-        if let Some((packet, cause)) = self.log.on_duplicate_report(unit) {
-            self.statistics.spurious.count(cause);
-            tracer.emit(|| TraceEvent::PacketSpurious { packet: packet.0 });
-        }
-    }
-
-    /// Gives `unit` up (RFC 3758): it will not be sent again and is not in flight. One that was
-    /// acknowledged above the cumulative point is given up, too, as a part of its message.
-    pub fn abandon(&mut self, unit: u64) {
-        let Some(u) = self.unit_mut(unit) else { return };
-        let (state, path) = (u.state, u.path);
-        u.state = UnitState::Abandoned;
-        match state {
-            UnitState::Abandoned | UnitState::Acknowledged => return,
-            UnitState::InFlight => {
-                self.leave_flight(unit, Fate::Superseded);
-                self.ledger.forget_ended();
-            }
-            UnitState::Lost(_) => self.leave_lost(unit),
-        }
-        self.missing.forget(unit);
-        self.copies.forget(unit);
-        self.arm_early(path);
-        self.leave_path(unit, path);
-        self.settle_resending();
-    }
-
-    /// `unit` is no longer outstanding on `path`.
-    fn leave_path(&mut self, unit: u64, path: u8) {
-        let p = self.path_mut(path);
-        p.outstanding -= 1;
-        if p.outstanding == 0 {
-            p.t3 = None;
-        } else if p.earliest == unit {
-            self.advance_earliest(path);
-        }
-    }
-
-    /// Where nothing waits to be sent again, no packet may pass the window for it.
-    fn settle_resending(&mut self) {
-        for path in &mut self.paths {
-            path.may_resend_now &= !path.lost.is_empty();
-        }
-    }
-
-    /// Finds the earliest unit outstanding on `path` again, upwards from where it was: each unit
-    /// is passed over once.
-    fn advance_earliest(&mut self, path: u8) {
-        let is_outstanding = |u: &Unit<P>| {
-            u.path == path && matches!(u.state, UnitState::InFlight | UnitState::Lost(_))
-        };
-        let from = self.path(path).earliest.max(self.first);
-        let found =
-            (from..self.next_unit()).find(|&unit| self.unit(unit).is_some_and(is_outstanding));
-        self.path_mut(path).earliest = found.unwrap_or(self.next_unit());
-    }
-
-    /// Takes `unit` out of the flight; its packet meets `fate` if it was the highest unit in it.
-    fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
-        let &Unit { bytes, user_bytes, path, packet, .. } = self.unit(unit)?;
-        let ended = EndedUnit { unit, bytes, path, packet };
-        self.end_flight(&ended, user_bytes, fate).then_some(packet)
-    }
-
-    /// The same for what the caller knows already; returns whether the packet met `fate`.
-    #[inline]
-    fn end_flight(&mut self, ended: &EndedUnit, user_bytes: u32, fate: Fate) -> bool {
-        self.user_bytes_in_flight -= u64::from(user_bytes);
-        self.ledger.on_unit_ended(ended, fate)
-    }
-
-    fn mark_lost(&mut self, unit: u64, cause: SendCause, tracer: &mut Tracer<'_>) {
-        if let Some(packet) = self.leave_flight(unit, Fate::Lost(cause)) {
-            // The receiver refused a window probe; the network lost nothing.
-            if cause != SendCause::WindowProbe {
-                self.count_lost_packet();
-                let path = self.unit(unit).map_or(0, |u| u.path);
-                self.path_mut(path).counters.packets_lost += 1;
-            }
-            tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
-        }
-        let Some(u) = self.unit_mut(unit) else { return };
-        u.state = UnitState::Lost(cause);
-        let (path, user_bytes) = (u.path, u64::from(u.user_bytes));
-        self.user_bytes_lost += user_bytes;
-        self.missing.forget(unit);
-        self.path_mut(path).lost.insert(unit);
-        if self.paths.len() > 1 {
-            self.send_elsewhere(unit, self.destination(path, false));
-        }
-    }
-
-    /// `unit` does not wait to be sent again any more.
-    fn leave_lost(&mut self, unit: u64) {
-        let Some(u) = self.unit(unit) else { return };
-        let (path, user_bytes) = (u.path, u64::from(u.user_bytes));
-        self.path_mut(path).lost.remove(&unit);
-        self.user_bytes_lost -= user_bytes;
     }
 
     fn path(&self, path: u8) -> &Path {

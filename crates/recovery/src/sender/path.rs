@@ -6,7 +6,14 @@ use std::time::Duration;
 use rexmit_core::Instant;
 
 use super::t3::T3;
-use crate::{CongestionWindow, PathCounters, Reach, RecoveryConfig, RtoTimer};
+use crate::loss::adaptive::Evidence;
+use crate::loss::rack::Rack;
+use crate::spurious::events::{Event, Events};
+use crate::spurious::f_rto::FRto;
+use crate::undo::AfterSpurious;
+use crate::{
+    CongestionWindow, PathCounters, Reach, RecoveryConfig, RecoveryStatistics, Reordering, RtoTimer,
+};
 
 #[derive(Debug)]
 pub(super) struct Path {
@@ -14,7 +21,8 @@ pub(super) struct Path {
     pub(super) window: CongestionWindow,
     /// When T3-rtx expires, if it runs.
     pub(super) t3: Option<T3>,
-    /// When Early Fast Retransmit looks at what is in flight; [`Instant::FAR_FUTURE`] if it does not.
+    /// When Early Fast Retransmit, or RACK, looks at what is in flight; [`Instant::FAR_FUTURE`] if
+    /// neither does.
     pub(super) early: Instant,
     /// Whether it works.
     pub(super) reach: Reach,
@@ -24,11 +32,8 @@ pub(super) struct Path {
     pub(super) outstanding: u64,
     /// No unit below this one is outstanding on this path.
     pub(super) earliest: u64,
-    /// The earliest unit that left once, over this path, and is outstanding; as of the last
-    /// acknowledgement, and only with CUC.
-    pub(super) earliest_first_sent: u64,
-    /// The highest unit outstanding when a fast recovery of this path alone began (SFR).
-    pub(super) recovery_exit: Option<u64>,
+    /// What is kept only where there are several paths.
+    pub(super) concurrent: Option<Box<Concurrent>>,
     /// One packet of retransmissions may leave whatever the window says.
     pub(super) may_resend_now: bool,
     /// Only one packet may be in flight until something is acknowledged.
@@ -37,15 +42,33 @@ pub(super) struct Path {
     pub(super) burst_left: u32,
     pub(super) last_sample: Option<Instant>,
     pub(super) last_retransmission: Option<Instant>,
-    /// The earliest unit outstanding when T3-rtx last expired over a loss.
-    pub(super) timed_out: Option<u64>,
+    /// The earliest unit outstanding when T3-rtx last expired over a loss; `u64::MAX` before.
+    pub(super) timed_out: u64,
     /// Expiries over that unit which did not double the timeout.
     pub(super) linear_timeouts: u8,
-    pub(super) counters: PathCounters,
-    /// The latest expiries of T3-rtx, if the destination of retransmissions depends on them.
-    pub(super) timeouts: VecDeque<Instant>,
+    /// Whether what was judged lost was lost, if the profile asks.
+    pub(super) scrutiny: Option<Box<Scrutiny>>,
     /// What the acknowledgement being processed says of this path.
     pub(super) ack: PathAck,
+}
+
+/// What is kept of a path beside others.
+#[derive(Debug, Default)]
+pub(super) struct Concurrent {
+    pub(super) counters: PathCounters,
+    /// How many units judged lost last left over this path, whichever they wait for.
+    pub(super) awaiting: u64,
+    /// The highest unit that the acknowledgement being processed brings of those sent over this path.
+    pub(super) highest_newly_acked: Option<u64>,
+    /// The earliest unit that left once, over this path, and is outstanding; as of the last
+    /// acknowledgement, and only with CUC.
+    pub(super) earliest_first_sent: u64,
+    /// The highest unit acknowledged that was sent over this path; only with SFR.
+    pub(super) highest_acked: Option<u64>,
+    /// The highest unit outstanding when a fast recovery of this path alone began (SFR).
+    pub(super) recovery_exit: Option<u64>,
+    /// The latest expiries of T3-rtx, if the destination of retransmissions depends on them.
+    pub(super) timeouts: VecDeque<Instant>,
 }
 
 /// Gathered while one acknowledgement is processed.
@@ -58,10 +81,43 @@ pub(super) struct PathAck {
     pub(super) has_acked_earliest: bool,
     /// The pseudo-cumulative point of this path has advanced (CUC).
     pub(super) has_pseudo_advanced: bool,
-    /// The highest unit newly acknowledged that was sent over this path.
-    pub(super) highest_newly_acked: Option<u64>,
     /// When the newest unit that makes an RTT sample was sent.
     pub(super) sample_sent_at: Option<Instant>,
+}
+
+/// What is kept of a path to tell reordering and delay from loss: see [`crate::spurious`].
+#[derive(Debug)]
+pub(super) struct Scrutiny {
+    pub(super) events: Events,
+    pub(super) f_rto: FRto,
+    /// A spurious timeout of which the timer has not heard.
+    pub(super) after_spurious: Option<AfterSpurious>,
+    /// What is known of reordering, once there was any, if the threshold follows it.
+    pub(super) evidence: Option<Box<Evidence>>,
+    pub(super) rack: Option<Box<Rack>>,
+    /// The acknowledgement being processed brings a unit that was judged lost, and had left once.
+    pub(super) has_acked_original: bool,
+}
+
+impl Scrutiny {
+    fn of(config: &RecoveryConfig) -> Option<Box<Self>> {
+        let is_on = config.spurious.is_any() || config.reordering != Reordering::Fixed;
+        is_on.then(|| {
+            Box::new(Self {
+                events: Events::default(),
+                f_rto: FRto::Off,
+                after_spurious: None,
+                evidence: None,
+                rack: (config.reordering == Reordering::Rack).then(Box::default),
+                has_acked_original: false,
+            })
+        })
+    }
+
+    /// An acknowledgement is about to be processed.
+    pub(super) const fn begin_ack(&mut self) {
+        self.has_acked_original = false;
+    }
 }
 
 impl Path {
@@ -75,17 +131,15 @@ impl Path {
             lost: BTreeSet::new(),
             outstanding: 0,
             earliest: 0,
-            earliest_first_sent: 0,
-            recovery_exit: None,
+            concurrent: None,
             may_resend_now: false,
             is_after_timeout: false,
             burst_left: 0,
             last_sample: None,
             last_retransmission: None,
-            timed_out: None,
+            timed_out: u64::MAX,
             linear_timeouts: 0,
-            counters: PathCounters::default(),
-            timeouts: VecDeque::new(),
+            scrutiny: Scrutiny::of(config),
             ack: PathAck::default(),
         };
         path.renew_burst(config);
@@ -100,8 +154,32 @@ impl Path {
     }
 
     pub(super) fn on_sample(&mut self, now: Instant, rtt: Duration, config: &RecoveryConfig) {
-        self.timer.on_sample(rtt, &config.rto);
+        match self.take_spurious_before(now - rtt) {
+            Some(after) => self.timer.restart(rtt, after.restart(rtt, &config.rto), &config.rto),
+            None => self.timer.on_sample(rtt, &config.rto),
+        }
         self.last_sample = Some(now);
+    }
+
+    /// What was counted on this path, of all the `statistics` of the association.
+    pub(super) fn counters(&self, statistics: &RecoveryStatistics) -> PathCounters {
+        self.concurrent.as_ref().map_or_else(|| PathCounters::of(statistics), |it| it.counters)
+    }
+
+    /// Whether anything that last left over this path is judged lost, and waits for any.
+    pub(super) fn is_awaiting(&self) -> bool {
+        self.concurrent.as_ref().map_or(!self.lost.is_empty(), |known| known.awaiting > 0)
+    }
+
+    /// Where a fast recovery of this path alone ends, if one is on.
+    pub(super) fn recovery_exit(&self) -> Option<u64> {
+        self.concurrent.as_ref()?.recovery_exit
+    }
+
+    pub(super) fn set_recovery_exit(&mut self, exit: Option<u64>) {
+        if let Some(concurrent) = &mut self.concurrent {
+            concurrent.recovery_exit = exit;
+        }
     }
 
     /// Whether a unit first sent at `sent_at` may be a sample: once per round trip
@@ -109,5 +187,54 @@ impl Path {
     pub(super) fn may_sample(&self, sent_at: Instant) -> bool {
         self.last_sample.is_none_or(|last| sent_at >= last)
             && self.last_retransmission.is_none_or(|last| sent_at > last)
+    }
+
+    /// The spurious timeout that the sample of what left at `sent_at` is the first after. The packets
+    /// may have taken to another way, so what is known of reordering counts less.
+    fn take_spurious_before(&mut self, sent_at: Instant) -> Option<AfterSpurious> {
+        let scrutiny = self.scrutiny.as_mut()?;
+        let after = scrutiny.after_spurious.take_if(|after| sent_at >= after.since)?;
+        scrutiny.evidence.iter_mut().for_each(|evidence| evidence.age());
+        Some(after)
+    }
+
+    pub(super) fn events(&mut self) -> Option<&mut Events> {
+        self.scrutiny.as_mut().map(|scrutiny| &mut scrutiny.events)
+    }
+
+    /// The latest event, if it is not decided.
+    pub(super) fn open_event(&self) -> Option<&Event> {
+        self.scrutiny.as_ref()?.events.latest()
+    }
+
+    /// Duplicate reports can no longer prove what is open.
+    pub(super) fn doubt(&mut self) {
+        self.events().into_iter().for_each(Events::doubt);
+    }
+
+    pub(super) fn f_rto(&self) -> FRto {
+        self.scrutiny.as_ref().map_or(FRto::Off, |scrutiny| scrutiny.f_rto)
+    }
+
+    pub(super) fn set_f_rto(&mut self, f_rto: FRto) {
+        if let Some(scrutiny) = &mut self.scrutiny {
+            scrutiny.f_rto = f_rto;
+        }
+    }
+
+    pub(super) fn evidence(&self) -> Option<&Evidence> {
+        self.scrutiny.as_ref()?.evidence.as_deref()
+    }
+
+    pub(super) fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        self.scrutiny.as_mut()?.evidence.as_deref_mut()
+    }
+
+    pub(super) fn rack(&self) -> Option<&Rack> {
+        self.scrutiny.as_ref()?.rack.as_deref()
+    }
+
+    pub(super) fn rack_mut(&mut self) -> Option<&mut Rack> {
+        self.scrutiny.as_mut()?.rack.as_deref_mut()
     }
 }

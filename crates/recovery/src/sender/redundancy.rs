@@ -103,7 +103,8 @@ impl<P> LossRecovery<P> {
         let number = PacketNumber(self.ledger.next_number().0 - 1);
         let units = self.copies.take_open(number);
         for &unit in &units {
-            self.log.on_copied(unit, number);
+            let dropped = self.log.get_or_insert_default().on_copied(unit, number);
+            self.on_copy_forgotten(dropped);
             self.statistics.retransmitted.count(SendCause::Redundant);
             if let Some(u) = self.unit_mut(unit) {
                 u.is_copied = true;
@@ -167,8 +168,10 @@ impl<P> LossRecovery<P> {
         }
         self.count_lost_packet();
         let is_new_window = self.recover.is_none_or(|recover| unit > recover);
+        // Something was lost: no event before is to be undone.
+        self.path_mut(first.path).doubt();
         if is_new_window && !self.is_in_fast_recovery() {
-            self.reduce_window(first.path, tracer);
+            self.reduce_window_for(first.path, tracer);
             self.begin_recovery();
             self.scoreboard.on_repaired(self.cumulative(), self.next_unit() - 1);
         }

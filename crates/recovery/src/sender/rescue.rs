@@ -4,7 +4,7 @@ use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
 
 use super::{LossRecovery, UnitState};
-use crate::LossDetection;
+use crate::{LossDetection, Reordering};
 
 impl<P> LossRecovery<P> {
     /// In a recovery whose window has room, with nothing judged lost and, as the protocol knows,
@@ -16,6 +16,7 @@ impl<P> LossRecovery<P> {
     pub fn next_to_rescue(&self, path: u8) -> Option<u64> {
         let is_recovering = self.is_in_fast_recovery() && !self.duplicates.is_recovering();
         if self.config.loss_detection != LossDetection::Scoreboard
+            || self.config.reordering == Reordering::Rack
             || !is_recovering
             || self.has_lost()
             || self.path(path).burst_left == 0

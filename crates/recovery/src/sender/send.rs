@@ -7,7 +7,7 @@ use rexmit_core::trace::{SendCause, SentRun, TraceEvent, Tracer};
 
 use super::{LossRecovery, Unit, UnitState};
 use crate::ledger::Fate;
-use crate::{LossDetection, PacketNumber, TimerRestart};
+use crate::{PacketNumber, TimerRestart};
 
 /// The packet being built.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,10 @@ impl<P> LossRecovery<P> {
     #[must_use]
     pub fn may_send_new(&self, path: u8) -> bool {
         let p = self.path(path);
-        p.burst_left > 0 && !p.may_resend_now && self.has_room(path, self.limited_transmit(path))
+        p.burst_left > 0
+            && !p.may_resend_now
+            && !p.f_rto().is_waiting()
+            && self.has_room(path, self.limited_transmit(path))
     }
 
     /// The next unit to be sent again over `path`, if one may leave now (RFC 9260 §6.1 C, §7.2.4).
@@ -47,7 +50,7 @@ impl<P> LossRecovery<P> {
         }
         let unit = *p.lost.first()?;
         let may_leave = p.may_resend_now || (p.burst_left > 0 && self.has_room(path, 0));
-        may_leave.then_some(unit)
+        (may_leave && !self.holds_back(path)).then_some(unit)
     }
 
     /// The next unit waiting to be sent again over the path of the packet that is being built, to
@@ -181,18 +184,22 @@ impl<P> LossRecovery<P> {
             UnitState::Lost(_) => self.leave_lost(unit),
             UnitState::InFlight => {
                 self.leave_flight(unit, Fate::Superseded);
-                self.missing.forget(unit);
+                if self.is_adaptive() {
+                    self.missing.judge(unit);
+                } else {
+                    self.missing.forget(unit);
+                }
             }
             UnitState::Acknowledged | UnitState::Abandoned => return None,
         }
-        self.log.on_retransmitted(unit, old_packet, cause);
+        self.log_resent(now, (unit, old_packet), sent_over, cause);
         self.statistics.retransmitted.count(cause);
         let packet = self.put(now, cause, (unit, bytes), group);
         self.user_bytes_in_flight += u64::from(user_bytes);
         let path = self.open.map_or(old_path, |open| open.path);
         self.repeat(unit, (old_path, sent_over), path);
-        let is_overtaken = self.config.loss_detection == LossDetection::MissingReports
-            && self.acknowledged.max().is_some_and(|max| unit < max);
+        let is_overtaken =
+            self.counts_reports() && self.acknowledged.max().is_some_and(|max| unit < max);
         let u = self.unit_mut(unit)?;
         u.packet = packet;
         u.cause = cause;
@@ -253,14 +260,19 @@ impl<P> LossRecovery<P> {
             return false;
         };
         self.statistics.packets += 1;
+        self.statistics.retransmission_packets += u64::from(open.repeats);
         let p = self.path_mut(open.path);
-        p.counters.packets += 1;
-        p.counters.retransmissions += u64::from(open.repeats);
+        if let Some(known) = &mut p.concurrent {
+            known.counters.packets += 1;
+            known.counters.retransmissions += u64::from(open.repeats);
+        }
         p.burst_left = p.burst_left.saturating_sub(1);
         if open.repeats {
             p.may_resend_now = false;
             p.last_retransmission = Some(now);
             self.on_chosen_used();
+        } else if let Some(scrutiny) = &mut p.scrutiny {
+            scrutiny.f_rto.on_sent_new();
         }
         let is_restarted =
             open.repeats_earliest && self.config.timer_restart == TimerRestart::OnResend;

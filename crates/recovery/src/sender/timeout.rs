@@ -7,6 +7,8 @@ use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::{LossRecovery, UnitState};
 use crate::TimedOut;
+use crate::spurious::events::Events;
+use crate::spurious::f_rto::FRto;
 
 /// What an expiry of T3-rtx means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,30 +74,46 @@ impl<P> LossRecovery<P> {
             TimeoutKind::WindowProbe => SendCause::WindowProbe,
         };
         if kind == TimeoutKind::Loss {
+            self.examine_timeout(path, tracer);
             self.recover = Some(self.next_unit() - 1);
         }
         let is_linear = kind == TimeoutKind::Loss && self.takes_linear_timeout(path);
         self.remember_timeout(path);
         let p = self.path_mut(path);
-        p.counters.timeouts += 1;
-        p.recovery_exit = None;
+        if let Some(known) = &mut p.concurrent {
+            known.counters.timeouts += 1;
+        }
+        p.set_recovery_exit(None);
         p.t3 = None;
         if !is_linear {
             p.timer.on_timeout(&config.rto);
         }
         if kind == TimeoutKind::Loss {
-            let is_repeated = p.timed_out.replace(p.earliest) == Some(p.earliest);
+            let is_repeated = std::mem::replace(&mut p.timed_out, p.earliest) == p.earliest;
             p.window.on_timeout(TimedOut { flight_size, is_repeated });
             p.is_after_timeout = config.single_packet_after_timeout;
         }
         let rto = self.rto(path);
         tracer.emit(|| TraceEvent::RetransmissionTimeout { path, rto });
         self.lose_flight(path, cause, tracer);
+        if !self.path(path).is_awaiting() {
+            self.path_mut(path).events().into_iter().for_each(Events::clear);
+        }
         self.leave_elsewhere(path);
         self.trace_window(path, tracer);
         self.arm_early(path);
         self.watch_thinness(tracer);
         !is_linear
+    }
+
+    /// Before the timeout changes anything: whether it could have been spared, and what to go back to
+    /// if it proves spurious.
+    fn examine_timeout(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+        let p = self.path(path);
+        let is_repeated = p.timed_out == p.earliest;
+        self.learn_from_timeout(path, tracer);
+        self.begin_event(path, SendCause::Timeout);
+        self.begin_f_rto(path, is_repeated);
     }
 
     /// Whether this timeout does not double the next one: while thin, up to a bound for the same
@@ -108,7 +126,7 @@ impl<P> LossRecovery<P> {
         }
         let is_thin = self.is_thin(group);
         let p = self.path_mut(path);
-        if p.timed_out != Some(p.earliest) {
+        if p.timed_out != p.earliest {
             p.linear_timeouts = 0;
         }
         let is_linear = is_thin && p.linear_timeouts < bound;
@@ -132,6 +150,7 @@ impl<P> LossRecovery<P> {
     /// The setup begins again: what left with it over `path` has to leave again.
     pub fn on_setup_again(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         self.lose_flight(path, SendCause::Timeout, tracer);
+        self.path_mut(path).set_f_rto(FRto::Off); // It left with the setup, and so it leaves again.
         self.stop_timer(path);
     }
 

@@ -195,6 +195,7 @@ fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
     let RecoveryStatistics {
         packets,
         packets_lost,
+        retransmission_packets,
         new_units,
         retransmitted,
         spurious,
@@ -203,9 +204,11 @@ fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
         redundant_bytes,
         packets_repaired,
         thin_changes,
+        spurious_events,
     } = *one;
     total.packets += packets;
     total.packets_lost += packets_lost;
+    total.retransmission_packets += retransmission_packets;
     total.new_units += new_units;
     total.retransmitted += retransmitted;
     total.spurious += spurious;
@@ -214,6 +217,7 @@ fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
     total.redundant_bytes += redundant_bytes;
     total.packets_repaired += packets_repaired;
     total.thin_changes += thin_changes;
+    total.spurious_events += spurious_events;
 }
 
 impl AddAssign for Sent {

@@ -236,7 +236,10 @@ impl Association {
         let cumulative = unwrap_u32(known, sack.cumulative_tsn_ack);
         for duplicate in sack.duplicate_tsns() {
             let tsn = unwrap_u32(cumulative, duplicate);
-            self.out.recovery.on_duplicate_report(tsn, &mut cx.tracer());
+            self.out.recovery.on_duplicate_report(cx.now, tsn, &mut cx.tracer());
+        }
+        if self.out.recovery.asks_for_new() {
+            self.out.recovery.tell_new(self.out.next_new_len().is_some());
         }
         let blocks = sack
             .gap_ack_blocks()

@@ -416,9 +416,10 @@ impl Association {
                 rto: recovery.rto(path),
                 cwnd: window.cwnd(),
                 ssthresh: window.ssthresh(),
+                reordering: recovery.reordering(path),
                 packets_in_flight: flight.packets,
                 bytes_in_flight: flight.bytes,
-                counters: *recovery.path_counters(path),
+                counters: recovery.path_counters(path),
             }
         };
         (0..).zip(self.paths.iter()).map(of).collect()

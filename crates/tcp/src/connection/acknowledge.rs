@@ -8,7 +8,7 @@ use rexmit_recovery::LossDetection;
 
 use super::outbound::{Outbound, PATH};
 use super::report::{Reports, blocks_of};
-use super::timestamps::timestamp_clock;
+use super::timestamps::{TICK, timestamp_clock};
 use super::{Arrival, Connection, Context, Next, State};
 use crate::wire::Flags;
 
@@ -62,6 +62,7 @@ impl Connection {
         let blocks = reports.units();
         let gaps = || blocks.clone().collect();
         cx.tracer().emit(|| TraceEvent::AckReceived { cumulative, gaps: gaps() });
+        self.tell_beside(cx, arrival);
         let acknowledged = (cumulative, blocks.clone());
         let result =
             self.out.recovery.on_ack(cx.now, acknowledged, &mut cx.tracer(), |_delivered| ());
@@ -80,6 +81,20 @@ impl Connection {
             self.out.recovery.on_rtt_sample(cx.now, PATH, rtt, &mut cx.tracer());
         }
         self.tell_writable(cx);
+    }
+
+    /// What the detectors of spurious events ask for.
+    fn tell_beside(&mut self, cx: &Context<'_>, arrival: &Arrival<'_>) {
+        if self.out.recovery.asks_for_new() {
+            let room = self.out.segment_bytes;
+            let has_new = self.out.next_len(self.nagles(), room).is_some();
+            self.out.recovery.tell_new(has_new);
+        }
+        if self.out.recovery.asks_for_echo()
+            && let Some(elapsed) = self.round_trip_by_echo(cx, arrival)
+        {
+            self.out.recovery.on_echo(cx.now - elapsed, TICK);
+        }
     }
 
     /// RFC 7323 §4: for what was sent again the clock alone cannot tell. An echo of what a delayed

@@ -18,6 +18,7 @@ mod outbound;
 mod persist;
 mod redundant;
 mod report;
+mod sent_again;
 mod state;
 mod timers;
 mod timestamps;
@@ -245,6 +246,7 @@ impl Connection {
             srtt: timer.rtt().srtt(),
             rto: recovery.rto(outbound::PATH),
             thin: recovery.thinness(outbound::GROUP),
+            reordering: recovery.reordering(outbound::PATH),
             cwnd: window.cwnd(),
             ssthresh: window.ssthresh(),
             bytes_in_flight: self.out.bytes_in_flight(),

@@ -1,14 +1,14 @@
 //! The sending half: what the application gave, what of it has left, and what the peer takes
 //! (RFC 9293 §3.3.1, send sequence variables).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
-use rexmit_recovery::{Flight, LOG_CAPACITY, LossRecovery, UnitState};
+use rexmit_recovery::{Flight, LossRecovery, UnitState};
 
 use super::context::Negotiated;
+use super::sent_again::SentAgain;
 use crate::config::ConnectionConfig;
 use crate::stream::SendBuffer;
 
@@ -94,9 +94,8 @@ pub(super) struct Outbound {
     pub(super) unanswered: u32,
     /// The application was told that the buffer is full.
     pub(super) is_writer_waiting: bool,
-    /// What was sent again, and with which unit: a duplicate report speaks of what loss recovery
-    /// has forgotten.
-    pub(super) sent_again: VecDeque<(Piece, u64)>,
+    /// What a duplicate report may speak of; nothing before anything left again.
+    pub(super) sent_again: Option<Box<SentAgain>>,
 }
 
 impl Outbound {
@@ -122,7 +121,7 @@ impl Outbound {
             is_closed_window_confirmed: false,
             unanswered: 0,
             is_writer_waiting: false,
-            sent_again: VecDeque::new(),
+            sent_again: None,
         }
     }
 
@@ -222,20 +221,16 @@ impl Outbound {
 
     /// Remembers what left again, if the peer can report it.
     pub(super) fn note_sent_again(&mut self, piece: Piece, unit: u64) {
-        if !self.has_reports {
-            return;
+        if self.has_reports {
+            self.sent_again.get_or_insert_default().add(piece, unit);
         }
-        if self.sent_again.len() == LOG_CAPACITY {
-            self.sent_again.pop_front();
-        }
-        self.sent_again.push_back((piece, unit));
     }
 
     /// Nothing will be sent any more.
     pub(super) fn clear(&mut self) {
         self.recovery.drain(drop);
         self.buffer.clear();
-        self.sent_again = VecDeque::new();
+        self.sent_again = None;
         self.probe = None;
         self.probe_is_due = false;
     }
@@ -245,7 +240,8 @@ impl Outbound {
         self.buffer.release_memory();
         self.recovery.release_memory();
         if self.recovery.is_empty() {
-            self.sent_again = VecDeque::new();
+            let next = self.snd_nxt;
+            self.sent_again.iter_mut().for_each(|sent_again| sent_again.release_memory(next));
         }
     }
 }

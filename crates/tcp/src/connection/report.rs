@@ -4,6 +4,7 @@
 use rexmit_core::serial::unwrap_u32;
 
 use super::outbound::Outbound;
+use super::sent_again::Known;
 use super::{Connection, Context};
 use crate::wire::MAX_SACK_BLOCKS;
 
@@ -79,18 +80,16 @@ fn first_unit(out: &Outbound, is_there: impl Fn(u64, u64) -> bool) -> u64 {
 
 impl Connection {
     /// The peer has received `left..right` more than once: each unit in it that was sent again was
-    /// sent needlessly, or as a copy on purpose.
+    /// sent needlessly, or as a copy on purpose. If nothing of it was, the network made a copy.
     pub(super) fn on_duplicate_reported(&mut self, cx: &mut Context<'_>, left: u64, right: u64) {
-        let recovery = &mut self.out.recovery;
-        let mut tracer = cx.tracer();
-        let mut told = Vec::new();
-        self.out.sent_again.retain(|&(piece, unit)| {
-            let is_in = left <= piece.start && piece.end() <= right && !told.contains(&unit);
-            if is_in {
-                told.push(unit);
-                recovery.on_duplicate_report(unit, &mut tracer);
-            }
-            !is_in
+        let Outbound { recovery, sent_again, .. } = &mut self.out;
+        let known = sent_again.as_mut().map_or(Known::Never, |sent_again| {
+            sent_again.report(left, right, |unit| {
+                recovery.on_duplicate_report(cx.now, unit, &mut cx.tracer());
+            })
         });
+        if known == Known::Never {
+            recovery.on_unexplained_duplicate();
+        }
     }
 }

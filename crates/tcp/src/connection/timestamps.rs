@@ -8,6 +8,9 @@ use rexmit_core::serial::Serial;
 /// After this time TS.Recent says nothing any more (RFC 7323 §5.5: 24 days at a tick of 1 ms).
 const RECENT_IS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
+/// The tick of TSval.
+pub(super) const TICK: Duration = Duration::from_millis(1);
+
 /// The timestamps of a connection that agreed on them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimestampState {

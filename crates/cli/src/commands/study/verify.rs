@@ -1,7 +1,7 @@
 //! `rexmit study verify`.
 
 use clap::Args;
-use rexmit_lab::study::verdict_table;
+use rexmit_lab::study::{verdict_markdown, verdict_table};
 
 use super::super::examples;
 use super::select::{Seeds, Selection};
@@ -27,18 +27,25 @@ pub(super) struct Arguments {
     seeds: Seeds,
     #[command(flatten)]
     options: Options,
+    /// Print a table in Markdown, as docs/studies.md has it.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
     #[command(flatten)]
     format: Format,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { selection, seeds, options, format } = arguments;
+    let Arguments { selection, seeds, options, markdown, format } = arguments;
     let mut chosen = selection.or_all()?;
     seeds.apply(&mut chosen);
     let done = work::run(&chosen, options, format.json)?;
-    match format.json {
-        true => output::json_line(&Told::new(&done))?,
-        false => output::print(&text(&done))?,
+    if format.json {
+        output::json_line(&Told::new(&done))?;
+    } else if *markdown {
+        let reports = done.studies.iter().map(|study| &study.report);
+        output::print(&verdict_markdown(reports))?;
+    } else {
+        output::print(&text(&done))?;
     }
     failures(&done)
 }

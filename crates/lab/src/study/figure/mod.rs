@@ -14,6 +14,7 @@
 mod curve;
 mod draw;
 mod read;
+mod sheet;
 
 pub(super) use read::read;
 

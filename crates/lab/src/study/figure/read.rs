@@ -2,6 +2,7 @@
 
 use toml::de::DeValue;
 
+use super::sheet::Sheet;
 use super::{Figure, Group, MAX_GROUPS, Source};
 use crate::scenario::Unit;
 use crate::study::axis::{Choice, axis_index, choice};
@@ -9,7 +10,7 @@ use crate::study::document::Coordinate;
 use crate::study::fields::{Fields, Located, Value, number, text};
 use crate::study::mistake::Notes;
 use crate::study::names::{self, Sort};
-use crate::study::report::{AxisPlace, DrawnAxis, FigureKind};
+use crate::study::report::{DrawnAxis, FigureKind};
 use crate::study::sweep::{Sweep, Term};
 
 /// What `kind` may be.
@@ -24,24 +25,24 @@ const KINDS: [(&str, FigureKind); 7] = [
 ];
 
 /// What is across in lines and bars.
-enum Across {
+pub(super) enum Across {
     Axis(usize),
     Categories(Vec<String>),
 }
 
 /// What is drawn upwards in lines and bars, with a name for each category, or one for all of an
 /// axis.
-struct Row {
+pub(super) struct Row {
     /// `None` if it is the only one and has no other name than its quantity's.
-    label: Option<String>,
-    names: Vec<Located<String>>,
+    pub(super) label: Option<String>,
+    pub(super) names: Vec<Located<String>>,
 }
 
 /// What figures of all kinds have read when their groups are made.
-struct Draft<'a> {
+pub(super) struct Draft<'a> {
     notes: &'a Notes,
-    sweep: &'a Sweep<'a>,
-    chosen: Choice,
+    pub(super) sweep: &'a Sweep<'a>,
+    pub(super) chosen: Choice,
     at: usize,
 }
 
@@ -104,8 +105,8 @@ fn name(kind: FigureKind) -> &'static str {
 /// What a figure of this kind has beside what all have.
 fn own_fields(kind: FigureKind) -> &'static [&'static str] {
     match kind {
-        FigureKind::Cdf | FigureKind::Ccdf => &["distribution", "x_axis", "y_axis"],
-        FigureKind::Series => &["series", "seed", "x_axis", "y_axis"],
+        FigureKind::Cdf | FigureKind::Ccdf => &["x", "x_axis", "y_axis"],
+        FigureKind::Series => &["y", "seed", "x_axis", "y_axis"],
         _ => &["x", "y", "x_axis", "y_axis"],
     }
 }
@@ -261,8 +262,7 @@ impl Draft<'_> {
 
     /// Pooled distributions; `share` says which.
     fn distributions(&self, fields: &mut Fields<'_, '_>, share: &str) -> Option<Parts> {
-        let (x, groups) =
-            self.each(fields, "distribution", Sort::Distribution, Source::Distribution)?;
+        let (x, groups) = self.each(fields, "x", Sort::Distribution, Source::Distribution)?;
         let y = DrawnAxis { label: share.into(), unit: Unit::Share, ..x.clone() };
         Some(Parts { x, y, groups })
     }
@@ -280,7 +280,7 @@ impl Draft<'_> {
             }
         };
         let source = |term| Source::Series(term, seed);
-        let (y, groups) = self.each(fields, "series", Sort::Series, source)?;
+        let (y, groups) = self.each(fields, "y", Sort::Series, source)?;
         let x = DrawnAxis { label: "time".into(), unit: Unit::Seconds, ..y.clone() };
         Some(Parts { x, y, groups })
     }
@@ -361,169 +361,18 @@ impl Draft<'_> {
     }
 
     /// Whether only one point of the axis is drawn.
-    fn is_single(&self, axis: usize) -> bool {
+    pub(super) fn is_single(&self, axis: usize) -> bool {
         let all = self.sweep.axes[axis].points.len();
         self.chosen[axis].as_ref().map_or(all, Vec::len) == 1
     }
 }
 
 /// A point of the axes that are not across.
-struct Other {
+pub(super) struct Other {
     /// What distinguishes it.
-    label: String,
+    pub(super) label: String,
     /// An index on each axis; of the one across it means nothing.
-    point: Vec<usize>,
-}
-
-/// What lines and bars are made of.
-struct Sheet<'a> {
-    draft: &'a Draft<'a>,
-    across: Across,
-    rows: Vec<Row>,
-    others: Vec<Other>,
-}
-
-impl Sheet<'_> {
-    /// What stands across: a place and its label, and whether the places are categories.
-    fn places(&self, kind: FigureKind) -> (Vec<(f64, String)>, bool) {
-        match &self.across {
-            Across::Categories(labels) => (
-                labels.iter().enumerate().map(|(n, label)| (n as f64, label.clone())).collect(),
-                true,
-            ),
-            Across::Axis(index) => {
-                let axis = &self.draft.sweep.axes[*index];
-                let is_numeric = axis.is_numeric() && kind == FigureKind::Lines;
-                let places = self.indices(*index).into_iter().enumerate().map(|(place, index)| {
-                    let point = &axis.points[index];
-                    let number = point.number.filter(|_| is_numeric);
-                    (number.unwrap_or(place as f64), point.label.clone())
-                });
-                (places.collect(), !is_numeric)
-            }
-        }
-    }
-
-    /// The points of the axis across that are drawn.
-    fn indices(&self, axis: usize) -> Vec<usize> {
-        let all = || (0..self.draft.sweep.axes[axis].points.len()).collect();
-        self.draft.chosen[axis].clone().unwrap_or_else(all)
-    }
-
-    fn x(&self, kind: FigureKind) -> DrawnAxis {
-        let (places, are_categories) = self.places(kind);
-        let (label, unit) = match &self.across {
-            Across::Categories(_) => (String::new(), Unit::Count),
-            Across::Axis(index) => {
-                let axis = &self.draft.sweep.axes[*index];
-                named(&axis.name, axis.unit.as_deref().filter(|_| !are_categories))
-            }
-        };
-        let mut x = DrawnAxis {
-            label,
-            unit,
-            log: false,
-            range: None,
-            categories: Vec::new(),
-            places: Vec::new(),
-        };
-        if kind == FigureKind::StackedBars {
-            for (at, (place, other)) in self.bars().enumerate() {
-                x.categories.push(joined([&places[place].1, &other.label], ""));
-                let is_told = |axis: usize| !self.is_across(axis);
-                let mut point = self.draft.sweep.told(&other.point, is_told);
-                point.extend(self.coordinate(place));
-                x.places.push(AxisPlace { at: at as f64, point });
-            }
-        } else {
-            for (place, (at, label)) in places.into_iter().enumerate() {
-                let point: Vec<Coordinate> = self.coordinate(place).into_iter().collect();
-                if !point.is_empty() {
-                    x.places.push(AxisPlace { at, point });
-                }
-                if are_categories {
-                    x.categories.push(label);
-                }
-            }
-        }
-        x
-    }
-
-    fn is_across(&self, axis: usize) -> bool {
-        matches!(self.across, Across::Axis(across) if across == axis)
-    }
-
-    /// Where the `place`-th place across is in the sweep, if it is a point of an axis.
-    fn coordinate(&self, place: usize) -> Option<Coordinate> {
-        let Across::Axis(index) = self.across else {
-            return None;
-        };
-        let axis = &self.draft.sweep.axes[index];
-        let label = axis.points[self.indices(index)[place]].label.clone();
-        Some(Coordinate { axis: axis.name.clone(), label })
-    }
-
-    /// Every place with every point of the other axes, these fastest: the bars of stacked ones.
-    fn bars(&self) -> impl Iterator<Item = (usize, &Other)> {
-        let places = match &self.across {
-            Across::Categories(labels) => labels.len(),
-            Across::Axis(axis) => self.indices(*axis).len(),
-        };
-        (0..places).flat_map(|place| self.others.iter().map(move |other| (place, other)))
-    }
-
-    /// The quantity of `row` at the `place`-th place across, in the cell at `point` of the others.
-    fn term(&self, row: &Row, place: usize, point: &[usize]) -> Term {
-        let (name, cell) = match &self.across {
-            Across::Categories(_) => (&row.names[place], self.draft.sweep.cell(point)),
-            Across::Axis(axis) => {
-                let mut point = point.to_vec();
-                point[*axis] = self.indices(*axis)[place];
-                (&row.names[0], self.draft.sweep.cell(&point))
-            }
-        };
-        Term { cell, name: name.value.clone() }
-    }
-
-    fn groups(&self, kind: FigureKind) -> Vec<Group> {
-        let (places, _) = self.places(kind);
-        let mut groups = Vec::new();
-        for Other { label, point } in &self.others {
-            for row in &self.rows {
-                let term =
-                    |(place, (x, _)): (usize, &(f64, String))| (*x, self.term(row, place, point));
-                let mut terms: Vec<(f64, Term)> = places.iter().enumerate().map(term).collect();
-                terms.sort_by(|a, b| a.0.total_cmp(&b.0));
-                let point = self.draft.sweep.told(point, |axis| !self.is_across(axis));
-                let source = Source::Estimates(terms);
-                groups.push(Group { label: row.legend(label), point, source });
-            }
-        }
-        groups
-    }
-
-    /// One group per row; every place has a bar for each point of the other axes.
-    fn stacked(&self) -> Vec<Group> {
-        let group = |row: &Row| {
-            let terms = self.bars().enumerate();
-            let terms =
-                terms.map(|(x, (place, other))| (x as f64, self.term(row, place, &other.point)));
-            let source = Source::Estimates(terms.collect());
-            // The bars have in common where only one point of an axis is drawn.
-            let is_told = |axis: usize| self.draft.is_single(axis) && !self.is_across(axis);
-            let point =
-                self.others.first().map(|other| self.draft.sweep.told(&other.point, is_told));
-            Group { label: row.legend(""), point: point.unwrap_or_default(), source }
-        };
-        self.rows.iter().map(group).collect()
-    }
-}
-
-impl Row {
-    fn legend(&self, other: &str) -> String {
-        let own = self.label.as_deref().unwrap_or_default();
-        joined([other, own], self.names.first().map_or("", |name| &name.value))
-    }
+    pub(super) point: Vec<usize>,
 }
 
 /// Every quantity in a row of its own, called by its name if there are several.
@@ -537,25 +386,11 @@ fn one_each(names: Vec<Located<String>>) -> Vec<Row> {
 }
 
 /// Two parts of a label, or `otherwise` if both are empty.
-fn joined(parts: [&str; 2], otherwise: &str) -> String {
+pub(super) fn joined(parts: [&str; 2], otherwise: &str) -> String {
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { otherwise.into() } else { parts.join(" · ") }
 }
 
 fn legend(point: &[Coordinate]) -> String {
     point.iter().map(|coordinate| coordinate.label.as_str()).collect::<Vec<_>>().join(" · ")
-}
-
-/// What a numeric axis of a figure says of an axis of the study: units that figures know are theirs
-/// to show.
-fn named(name: &str, unit: Option<&str>) -> (String, Unit) {
-    let known = match unit {
-        Some("ms") => Unit::Milliseconds,
-        Some("s") => Unit::Seconds,
-        Some("B" | "bytes") => Unit::Bytes,
-        Some("bit/s") => Unit::BitsPerSecond,
-        Some(unit) => return (format!("{name} ({unit})"), Unit::Count),
-        None => Unit::Count,
-    };
-    (name.into(), known)
 }

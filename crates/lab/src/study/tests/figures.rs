@@ -125,14 +125,14 @@ fn scatters_have_a_point_per_run() {
 
 #[test]
 fn distributions_are_pooled_over_the_seeds() {
-    let figure = drawn("kind = \"ccdf\"\ndistribution = \"game.latency\"\nat.interarrival = 50");
+    let figure = drawn("kind = \"ccdf\"\nx = \"game.latency\"\nat.interarrival = 50");
     let all = groups(&figure);
     assert_eq!((all[0].0, all[1].0), ("lksctp", "thin"));
     // The messages of the seeds 1 to 4 are 1…100, 2…101, 3…102 and 4…103.
     assert_eq!(all[1].1.len(), 103);
     assert_eq!(all[1].1[..2], [(1.0, 1.0), (2.0, 399.0 / 400.0)]);
     assert_eq!(all[1].1[102], (103.0, 1.0 / 400.0));
-    let cdf = drawn("kind = \"cdf\"\ndistribution = \"game.latency\"\nat.interarrival = 50");
+    let cdf = drawn("kind = \"cdf\"\nx = \"game.latency\"\nat.interarrival = 50");
     assert_eq!(groups(&cdf)[1].1[102], (103.0, 1.0));
     assert_eq!((cdf.x.unit, cdf.y.unit), (Unit::Milliseconds, Unit::Share));
 }
@@ -140,9 +140,9 @@ fn distributions_are_pooled_over_the_seeds() {
 #[test]
 fn series_are_of_one_seed() {
     let at = "at = { interarrival = 50, system = \"thin\" }";
-    let first = drawn(&format!("kind = \"series\"\nseries = \"game.rto\"\n{at}"));
+    let first = drawn(&format!("kind = \"series\"\ny = \"game.rto\"\n{at}"));
     assert_eq!(groups(&first), [("game.rto", vec![(0.0, 1000.0), (1.0, 1001.0)])]);
-    let third = drawn(&format!("kind = \"series\"\nseries = \"game.rto\"\nseed = 3\n{at}"));
+    let third = drawn(&format!("kind = \"series\"\ny = \"game.rto\"\nseed = 3\n{at}"));
     assert_eq!(groups(&third)[0].1[1], (1.0, 1003.0));
     assert_eq!((third.kind, third.x.unit), (FigureKind::Series, Unit::Seconds));
 }

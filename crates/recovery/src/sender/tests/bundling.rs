@@ -56,7 +56,7 @@ fn a_unit_taken_along_makes_no_sample() {
 fn a_needless_copy_is_counted_by_its_cause() {
     let mut s = lksctp();
     s.resend_with_company();
-    s.recovery.on_duplicate_report(BASE + 5, &mut Tracer::off());
+    s.recovery.on_duplicate_report(s.now, BASE + 5, &mut Tracer::off());
     let spurious = s.recovery.statistics().spurious;
     assert_eq!((spurious.bundled, spurious.total()), (1, 1));
 }

@@ -156,7 +156,7 @@ fn each_path_has_its_own_counters() {
     s.push_full(3);
     s.expire();
     s.resend_over(1);
-    let counters = [0, 1].map(|path| *s.recovery.path_counters(path));
+    let counters = [0, 1].map(|path| s.recovery.path_counters(path));
     let of = |c: crate::PathCounters| [c.packets, c.packets_lost, c.retransmissions, c.timeouts];
     assert_eq!(counters.map(of), [[3, 3, 0, 1], [1, 0, 1, 0]]);
 }

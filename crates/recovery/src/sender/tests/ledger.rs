@@ -91,12 +91,12 @@ fn a_duplicate_report_tells_a_needless_retransmission_by_its_cause() {
     s.push_full(2);
     s.expire();
     s.resend();
-    s.recovery.on_duplicate_report(BASE + 1, &mut Tracer::off());
+    s.recovery.on_duplicate_report(s.now, BASE + 1, &mut Tracer::off());
     let spurious = s.recovery.statistics().spurious;
     assert_eq!((spurious.timeout, spurious.total()), (1, 1));
     // The network doubled it: there is no judgement left, nor ever was one about unit 2's copy.
-    s.recovery.on_duplicate_report(BASE + 1, &mut Tracer::off());
-    s.recovery.on_duplicate_report(BASE + 7, &mut Tracer::off());
+    s.recovery.on_duplicate_report(s.now, BASE + 1, &mut Tracer::off());
+    s.recovery.on_duplicate_report(s.now, BASE + 7, &mut Tracer::off());
     assert_eq!(s.recovery.statistics().spurious.total(), 1);
 }
 
@@ -123,7 +123,7 @@ fn the_trace_tells_what_became_of_a_packet() {
     s.recovery.end_packet(s.now, &mut tracer);
     let ack = (BASE + 1, std::iter::empty());
     s.recovery.on_ack(s.now, ack, &mut tracer, |_| ()).expect("it was sent");
-    s.recovery.on_duplicate_report(BASE + 1, &mut tracer);
+    s.recovery.on_duplicate_report(s.now, BASE + 1, &mut tracer);
     let told: Vec<_> = events.0.lock().expect("one thread").iter().filter_map(words).collect();
     assert_eq!(told, ["expired", "0 lost", "1 sent", "1 acknowledged", "0 spurious"]);
 }

@@ -15,6 +15,7 @@ mod random;
 mod reneging;
 mod round_trips;
 mod sending;
+mod spurious;
 mod tcp;
 mod thin;
 mod timer;

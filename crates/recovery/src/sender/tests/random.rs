@@ -67,6 +67,14 @@ impl Sender {
         assert_eq!(flight.bytes, bytes);
         assert_eq!(path.outstanding, outstanding);
         assert_eq!(path.lost, lost);
+        let awaits = |unit: &&super::super::Unit<()>| {
+            matches!(unit.state, UnitState::Lost(_)) && unit.sent_over == index
+        };
+        let awaiting = self.recovery.units.iter().filter(awaits).count() as u64;
+        assert_eq!(path.is_awaiting(), awaiting > 0);
+        if let Some(known) = &path.concurrent {
+            assert_eq!(known.awaiting, awaiting);
+        }
         assert!(earliest.is_none_or(|earliest| earliest == path.earliest), "{path:?}");
         assert!(!path.may_resend_now || !lost.is_empty(), "nothing waits to pass the window");
         let in_flight = self.recovery.ledger().in_flight(index).count();
@@ -76,7 +84,7 @@ impl Sender {
 
     /// After what may leave has left: the timer runs exactly while something is outstanding.
     #[track_caller]
-    fn check_timer(&self) {
+    pub(super) fn check_timer(&self) {
         for path in &self.recovery.paths {
             assert_eq!(path.t3.is_some(), path.outstanding > 0, "{path:?}");
         }
@@ -123,6 +131,10 @@ fn run(seed: u64, paths: u8) {
                 }
             }
             4 if last > cumulative => s.abandon(cumulative + 1 + rng.below(last - cumulative)),
+            5 if rng.chance(0.2) => {
+                let path = rng.below(paths.into()) as u8;
+                s.recovery.on_setup_again(path, &mut rexmit_core::trace::Tracer::off());
+            }
             5 => {
                 s.recovery.skip_new(());
             }
@@ -145,6 +157,10 @@ fn run(seed: u64, paths: u8) {
                 let blocks: Vec<_> = held.iter().map(|&unit| (unit, unit)).collect();
                 if rng.chance(0.3) {
                     s.report_duplicate(cumulative);
+                }
+                s.recovery.tell_new(rng.chance(0.7));
+                if rng.chance(0.3) {
+                    s.echo(rng.below(ms + 1));
                 }
                 s.ack(cumulative, &blocks);
             }
@@ -169,15 +185,19 @@ fn run(seed: u64, paths: u8) {
         }
         s.check();
         if rng.chance(0.8) {
-            for path in 0..paths {
-                loop {
-                    s.recovery.choose_destination(s.now, |count| rng.below(count));
-                    if s.resend_over(path).is_empty() {
-                        break;
-                    }
+            loop {
+                s.recovery.choose_destination(s.now, |count| rng.below(count));
+                if !(0..paths).any(|path| !s.resend_over(path).is_empty()) {
+                    break;
                 }
             }
             s.check();
+            let is_outstanding = s.recovery.paths.iter().any(|path| path.outstanding > 0);
+            assert!(
+                !is_outstanding || s.t3().is_some(),
+                "nothing will ever leave: {:?}",
+                s.recovery
+            );
         }
         if !s.recovery.has_lost() {
             s.check_timer();

@@ -136,7 +136,8 @@ impl Attacked {
         let unit = 1 << 14;
         assert!(c.inbound.buffer.len() <= c.config.receive_buffer_bytes + unit);
         assert!(c.out.buffer.len() <= c.config.send_buffer_bytes);
-        assert!(c.out.sent_again.len() <= rexmit_recovery::LOG_CAPACITY);
+        let again = c.out.sent_again.as_ref().map_or(0, |again| again.len());
+        assert!(again <= rexmit_recovery::LOG_CAPACITY);
         assert!(c.out.snd_una <= c.out.snd_nxt);
         assert!(self.end.around.events.len() < 10);
         let edge = c.inbound.window.edge();

@@ -13,6 +13,7 @@ mod nagle;
 mod pair;
 mod paws;
 mod redundant;
+mod robust;
 mod script;
 mod thin;
 mod windows;

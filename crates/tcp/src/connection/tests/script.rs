@@ -194,6 +194,11 @@ impl Script {
         self
     }
 
+    /// The next segment, if one leaves now.
+    pub(super) fn poll(&mut self) -> Option<String> {
+        self.next_segment()
+    }
+
     fn next_segment(&mut self) -> Option<String> {
         let mut packet = Vec::new();
         if !self.end.call(self.now, |c, cx| c.poll_transmit(cx, &mut packet)) {

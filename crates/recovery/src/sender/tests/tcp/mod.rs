@@ -46,7 +46,7 @@ impl Sender {
     }
 
     /// Everything judged lost that may leave, packet by packet.
-    fn resend_all(&mut self) -> Vec<u64> {
+    pub(in super::super) fn resend_all(&mut self) -> Vec<u64> {
         let mut resent = Vec::new();
         loop {
             let packet = self.resend();

@@ -51,7 +51,7 @@ fn a_duplicate_below_the_cumulative_point_is_a_needless_retransmission() {
     s.expire();
     s.resend();
     s.at(1010).ack(1, &[]);
-    s.recovery.on_duplicate_report(BASE + 1, &mut Tracer::off());
-    s.recovery.on_duplicate_report(BASE + 1, &mut Tracer::off());
+    s.recovery.on_duplicate_report(s.now, BASE + 1, &mut Tracer::off());
+    s.recovery.on_duplicate_report(s.now, BASE + 1, &mut Tracer::off());
     assert_eq!(s.recovery.statistics().spurious.timeout, 1);
 }

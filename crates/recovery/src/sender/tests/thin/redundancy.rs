@@ -26,7 +26,7 @@ impl Sender {
     }
 
     pub(in crate::sender::tests) fn report_duplicate(&mut self, unit: u64) {
-        self.recovery.on_duplicate_report(BASE + unit, &mut Tracer::off());
+        self.recovery.on_duplicate_report(self.now, BASE + unit, &mut Tracer::off());
     }
 }
 

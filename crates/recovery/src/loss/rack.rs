@@ -1,0 +1,186 @@
+//! RACK's reordering window (RFC 8985 §6.2): what left before something that has arrived is lost when
+//! it has not arrived a round trip and this window later. Its loss probes (§7) are not here.
+
+use std::time::Duration;
+
+use rexmit_core::Instant;
+
+use crate::PacketNumber;
+
+/// How long the lowest round trip is remembered at least, and twice that at most.
+const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
+/// `RACK.reo_wnd_persist`: recoveries that a window grown by duplicate reports outlasts.
+const PERSIST: u8 = 16;
+
+/// What RACK keeps for a path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rack {
+    /// The packet sent last of those that have arrived, when it left, and its round-trip time:
+    /// `RACK.segment`, `RACK.xmit_ts`, `RACK.rtt`.
+    newest: Option<(PacketNumber, Instant, Duration)>,
+    /// `RACK.min_RTT`: of this period and of the one before, and when this one began.
+    min_rtt: Option<(Duration, Duration, Instant)>,
+    /// `RACK.reordering_seen`.
+    has_seen_reordering: bool,
+    /// `RACK.dsack_round`: duplicate reports make no difference until this unit is acknowledged.
+    round: Option<u64>,
+    /// `RACK.reo_wnd_mult`, without its first one.
+    extra: u32,
+    persist: u8,
+}
+
+/// A packet that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub(crate) packet: PacketNumber,
+    pub(crate) sent_at: Instant,
+    /// It repeated something, which may be what arrived.
+    pub(crate) is_ambiguous: bool,
+}
+
+impl Rack {
+    /// Steps 1 and 2: a unit of this packet is acknowledged for the first time.
+    pub(crate) fn on_arrived(&mut self, now: Instant, arrived: Arrived) {
+        let Arrived { packet, sent_at, is_ambiguous } = arrived;
+        let rtt = now - sent_at;
+        if is_ambiguous && self.min_rtt().is_none_or(|min| rtt < min) {
+            return;
+        }
+        if !is_ambiguous {
+            self.take_min(now, rtt);
+        }
+        if self.newest.is_none_or(|(newest, ..)| packet > newest) {
+            self.newest = Some((packet, sent_at, rtt));
+        }
+    }
+
+    /// Whether something that left after this packet has arrived.
+    pub(crate) fn has_newer(&self, packet: PacketNumber) -> bool {
+        self.newest.is_some_and(|(newest, ..)| newest > packet)
+    }
+
+    fn take_min(&mut self, now: Instant, rtt: Duration) {
+        self.min_rtt = Some(match self.min_rtt {
+            None => (rtt, rtt, now),
+            Some((current, _, since)) if now - since > MIN_RTT_LIFE => (rtt, current, now),
+            Some((current, before, since)) => (current.min(rtt), before, since),
+        });
+    }
+
+    fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt.map(|(current, before, _)| current.min(before))
+    }
+
+    /// Step 3: a unit that left once arrived below another.
+    pub(crate) const fn on_reordering(&mut self) {
+        self.has_seen_reordering = true;
+    }
+
+    /// Step 4: the acknowledgement reports a duplicate, with units up to `highest` sent. Once per
+    /// round trip.
+    pub(crate) fn on_duplicate(&mut self, cumulative: u64, highest: u64) {
+        if self.round.is_none_or(|round| cumulative >= round) {
+            self.round = Some(highest);
+            self.extra = self.extra.saturating_add(1);
+            self.persist = PERSIST;
+        }
+    }
+
+    /// Step 4: a recovery is over.
+    pub(crate) const fn on_recovery_left(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.extra = 0;
+        }
+    }
+
+    /// `RACK.reo_wnd`: nothing while no reordering was seen and a recovery is on, or `is_enough`
+    /// was acknowledged above a gap to begin one.
+    fn window(&self, srtt: Duration, is_enough: bool) -> Duration {
+        if !self.has_seen_reordering && is_enough {
+            return Duration::ZERO;
+        }
+        let quarter = self.min_rtt().unwrap_or_default() / 4;
+        quarter.saturating_mul(self.extra.saturating_add(1)).min(srtt)
+    }
+
+    /// Step 5: packets below this number are lost that left so long ago.
+    pub(crate) fn limit(
+        &self,
+        srtt: Duration,
+        is_enough: bool,
+    ) -> Option<(PacketNumber, Duration)> {
+        let (newest, _, rtt) = self.newest?;
+        Some((newest, rtt + self.window(srtt, is_enough)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+    const SRTT: Duration = Duration::from_millis(100);
+
+    /// A packet that left at 0 arrives with a round trip of 80 ms.
+    fn rack() -> Rack {
+        let mut rack = Rack::default();
+        rack.on_arrived(Instant::from_millis(80), arrived(1, 0));
+        rack
+    }
+
+    fn arrived(packet: u64, ms: u64) -> Arrived {
+        let sent_at = Instant::from_millis(ms);
+        Arrived { packet: PacketNumber(packet), sent_at, is_ambiguous: false }
+    }
+
+    /// RFC 8985 §6.2 step 4.
+    #[test]
+    fn the_window_is_a_quarter_of_the_shortest_round_trip_or_none_before_reordering() {
+        let mut rack = rack();
+        assert_eq!(rack.limit(SRTT, false), Some((PacketNumber(1), MS(100))));
+        assert_eq!(rack.limit(SRTT, true), Some((PacketNumber(1), MS(80))));
+        rack.on_reordering();
+        assert_eq!(rack.limit(SRTT, true), Some((PacketNumber(1), MS(100))));
+    }
+
+    /// RFC 8985 §6.2 step 4: linear, once per round, up to SRTT, for 16 recoveries.
+    #[test]
+    fn duplicates_widen_the_window_once_per_round() {
+        let mut rack = rack();
+        rack.on_reordering();
+        let window = |rack: &Rack| rack.window(SRTT, false);
+        rack.on_duplicate(10, 20);
+        rack.on_duplicate(19, 30);
+        assert_eq!(window(&rack), MS(40));
+        rack.on_duplicate(20, 30);
+        assert_eq!(window(&rack), MS(60));
+        (3..9).for_each(|round| rack.on_duplicate(10 * round, 10 * (round + 1)));
+        assert_eq!(window(&rack), SRTT);
+        (0..15).for_each(|_| rack.on_recovery_left());
+        assert_eq!(window(&rack), SRTT);
+        rack.on_recovery_left();
+        assert_eq!(window(&rack), MS(20));
+    }
+
+    /// RFC 8985 §6.2 step 2, second condition.
+    #[test]
+    fn what_arrives_sooner_than_a_round_trip_after_it_was_repeated_is_not_the_copy() {
+        let mut rack = rack();
+        let copy = |ms| Arrived { is_ambiguous: true, ..arrived(5, ms) };
+        rack.on_arrived(Instant::from_millis(279), copy(200));
+        assert_eq!(rack.limit(SRTT, false), Some((PacketNumber(1), MS(100))));
+        rack.on_arrived(Instant::from_millis(280), copy(200));
+        assert_eq!(rack.limit(SRTT, false), Some((PacketNumber(5), MS(100))));
+    }
+
+    #[test]
+    fn the_shortest_round_trip_is_forgotten() {
+        let mut rack = rack();
+        for (packet, second) in [(2, 11), (3, 22)] {
+            let sent_at = second * 1000;
+            rack.on_arrived(Instant::from_millis(sent_at + 200), arrived(packet, sent_at));
+        }
+        assert_eq!(rack.window(Duration::from_secs(1), false), MS(50));
+    }
+}
