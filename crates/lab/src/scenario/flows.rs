@@ -360,7 +360,7 @@ pub(super) fn report(
 /// What was measured of the senders.
 fn sender(together: &Together<'_>, network: &Network<Host>) -> report::Sender {
     let mut sum = report::Sender::default();
-    let mut copies = CopyStatistics::default();
+    let mut copies = Box::<CopyStatistics>::default();
     for (flow, pair) in together {
         if let Kind::Thin(_, _, probe) | Kind::Bulk(_, probe) = &flow.kind {
             sum.tally.merge(&probe.tally());

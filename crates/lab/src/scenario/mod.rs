@@ -108,7 +108,7 @@ impl Scenario {
     pub fn catalogue(&self) -> Catalogue {
         match self.clock {
             Clock::Virtual => run::catalogue(self),
-            Clock::Real => real::tell(self, &Default::default(), Default::default()).catalogue,
+            Clock::Real => real::tell(self, &Default::default(), &Default::default()).catalogue,
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Its flow is thin and the only one, its network one path that does not change. Connections are
 //! those of [`realtime`](crate::realtime): SCTP through UDP sockets, TCP through TUN devices, ours at
-//! both ends. The network's randomness is the emulator's, in the order in which packets happen to
-//! come: two runs with the same seed are not the same, and neither is that in virtual time.
+//! both ends. With the same seed the n-th packet of either way meets the same fate as in virtual time,
+//! but which packet is the n-th is a matter of microseconds: no two runs are the same.
 
 use std::time::Duration;
 
@@ -67,11 +67,11 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Sheet, ExecuteError>
     })?;
     let mut tally = SenderTally::default();
     traces.iter().for_each(|trace| tally.merge(&trace.tally()));
-    Ok(tell(scenario, &measured, tally))
+    Ok(tell(scenario, &measured, &tally))
 }
 
 /// What a run of `scenario` measures.
-pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: SenderTally) -> Sheet {
+pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally) -> Sheet {
     let mut sheet = Sheet::default();
     let link = [&measured.emulator.forward, &measured.emulator.backward]
         .map(|way| LinkStats { path: way.path, arrivals: way.arrivals });
@@ -119,7 +119,8 @@ fn connections(
     let [forward, backward] = scenario.network.paths();
     let drain = scenario.drain.as_ref().map_or(DRAIN, |drain| ***drain);
     let patience = Duration::from_secs(1) + (scenario.end() - Instant::ZERO) + drain;
-    let seed = seed.split("network");
+    // That of the shared path in virtual time: the n-th packet of either way meets the same fate.
+    let seed = seed.split("network").split("link 0");
     Ok((Connections { ends, flows: flows?, forward, backward, seed, patience }, packet_bytes))
 }
 

@@ -26,14 +26,14 @@ pub(super) struct Sender {
 #[derive(Clone, Debug)]
 pub(super) enum Copies {
     /// The fate of each, as the simulator knows it.
-    Followed(CopyStatistics),
+    Followed(Box<CopyStatistics>),
     /// What the senders counted; nobody saw the packets arrive.
     Counted(RecoveryStatistics),
 }
 
 impl Default for Copies {
     fn default() -> Self {
-        Self::Followed(CopyStatistics::default())
+        Self::Followed(Box::default())
     }
 }
 
