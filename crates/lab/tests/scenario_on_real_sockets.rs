@@ -104,6 +104,8 @@ fn what_real_sockets_cannot_do_is_refused() {
     assert_eq!(refused(r#""thin":{"#, flows), ["bulk"]);
     let second = r#""thin":{"chat":{"traffic":"every 1s size 10"},"#;
     assert_eq!(refused(r#""thin":{"#, second), ["thin"]);
+    let size = r#""every 100ms size 60""#;
+    assert_eq!(refused(size, r#""every 1us size 60""#), ["thin.game.traffic"]);
     for connections in ["0", "1025"] {
         let to = format!(r#""connections":{connections}"#);
         assert_eq!(refused(r#""connections":5"#, &to), ["thin.game.connections"]);

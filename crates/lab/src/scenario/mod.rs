@@ -94,6 +94,14 @@ pub enum ExecuteError {
     Failed(String),
 }
 
+impl ExecuteError {
+    /// Whether nothing is wrong with the run, and only this machine does not grant what it needs.
+    #[must_use]
+    pub const fn is_not_permitted(&self) -> bool {
+        matches!(self, Self::NotPermitted(_))
+    }
+}
+
 impl Scenario {
     /// Checks what the types cannot: names of profiles, bounds, traces that are to be had.
     ///

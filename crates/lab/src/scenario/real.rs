@@ -5,12 +5,15 @@
 //! both ends. With the same seed the n-th packet of either way meets the same fate as in virtual time,
 //! but which packet is the n-th is a matter of microseconds: no two runs are the same.
 
+use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use rexmit_core::{Instant, Seed};
 use rexmit_netsim::network::{HostStats, LinkStats};
 use rexmit_netsim::traffic::trace::Message;
 use rexmit_sctp::recovery::RecoveryStatistics;
+use rustix::io::Errno;
 
 use super::flows::{connection_seed, thin_plan};
 use super::meter::{MessageMeter, SenderTally, SenderTrace, TrafficMeter};
@@ -43,6 +46,10 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     refuse("network.changes", !network.changes.is_empty(), changes);
     for (name, flow) in &scenario.thin {
         refuse(&format!("thin.{name}.edge"), flow.edge.is_some(), edge);
+    }
+    if let Some((name, flow)) = scenario.thin.first_key_value() {
+        let planned = planned(scenario, (name, flow), &Seed::from_u64(0));
+        planned.err().into_iter().for_each(|problem| problems.push(problem));
     }
 }
 
@@ -102,26 +109,37 @@ fn connections(
     seed: &Seed,
     problems: &mut Problems,
 ) -> Result<(Connections, usize), Problem> {
-    let planned = |n| {
-        let plan = thin_plan(scenario, flow, n, &connection_seed(seed, name, n))?;
-        let since = |at: Instant| at - Instant::ZERO;
-        let messages = plan.take(MAX_MESSAGES + 1);
-        let messages = messages.map(|m| Message { at: since(m.intended), bytes: m.bytes });
-        let planned = Planned { begin: since(flow.start_of(n)), messages: messages.collect() };
-        if planned.messages.len() > MAX_MESSAGES {
-            let what = format!("real sockets carry {MAX_MESSAGES} messages a connection at most");
-            return Err(Problem::of(&format!("thin.{name}.traffic"), what));
-        }
-        Ok(planned)
-    };
-    let flows: Result<Vec<_>, Problem> = (0..flow.connections()).map(planned).collect();
+    let flows = planned(scenario, (name, flow), seed)?;
     let (ends, packet_bytes) = ends(flow, problems);
     let [forward, backward] = scenario.network.paths();
     let drain = scenario.drain.as_ref().map_or(DRAIN, |drain| ***drain);
     let patience = Duration::from_secs(1) + (scenario.end() - Instant::ZERO) + drain;
     // That of the shared path in virtual time: the n-th packet of either way meets the same fate.
     let seed = seed.split("network").split("link 0");
-    Ok((Connections { ends, flows: flows?, forward, backward, seed, patience }, packet_bytes))
+    Ok((Connections { ends, flows, forward, backward, seed, patience }, packet_bytes))
+}
+
+/// What the connections send. All of it is kept until the end of the run, and so it is bounded.
+fn planned(
+    scenario: &Scenario,
+    (name, flow): (&str, &ThinFlow),
+    seed: &Seed,
+) -> Result<Vec<Planned>, Problem> {
+    let since = |at: Instant| at - Instant::ZERO;
+    let mut left = MAX_MESSAGES;
+    let mut connection = |n| {
+        let plan = thin_plan(scenario, flow, n, &connection_seed(seed, name, n))?;
+        let messages = plan.take(left + 1);
+        let messages = messages.map(|m| Message { at: since(m.intended), bytes: m.bytes });
+        let planned = Planned { begin: since(flow.start_of(n)), messages: messages.collect() };
+        left = left.checked_sub(planned.messages.len()).ok_or_else(|| {
+            let what = format!("a run on real sockets has {MAX_MESSAGES} messages at most");
+            Problem::of("traffic", what)
+        })?;
+        Ok(planned)
+    };
+    let planned: Result<_, Problem> = (0..flow.connections()).map(&mut connection).collect();
+    planned.map_err(|problem| Problem::of(&format!("thin.{name}.{}", problem.path), problem.what))
 }
 
 fn ends(flow: &ThinFlow, problems: &mut Problems) -> (Ends, usize) {
@@ -185,7 +203,17 @@ impl From<RealtimeError> for ExecuteError {
             RealtimeError::Network(error) if error.is_not_permitted() => {
                 Self::NotPermitted(error.to_string())
             }
+            _ if is_out_of_files(&error) => Self::Failed(format!(
+                "{error}: have fewer `connections`, or let this program open more (`ulimit -n`)"
+            )),
             _ => Self::Failed(error.to_string()),
         }
     }
+}
+
+/// Whether the system refused another socket or timer to this program.
+fn is_out_of_files(error: &(dyn Error + 'static)) -> bool {
+    let system = error.downcast_ref::<io::Error>();
+    system.is_some_and(|error| error.raw_os_error() == Some(Errno::MFILE.raw_os_error()))
+        || error.source().is_some_and(is_out_of_files)
 }
