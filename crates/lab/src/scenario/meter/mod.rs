@@ -8,7 +8,7 @@ mod thinned;
 mod trace;
 mod traffic;
 
-pub(super) use messages::MessageMeter;
+pub(super) use messages::{MessageMeter, SharedMeter};
 pub(super) use nth::NthRetransmission;
 pub(super) use probe::Probe;
 pub(super) use rate::RateMeter;
