@@ -1,7 +1,7 @@
 //! What an acknowledgement says of the units that it does not acknowledge.
 
 use rexmit_core::Instant;
-use rexmit_core::trace::{SendCause, Tracer};
+use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::ack::Progress;
 use super::{LossRecovery, Unit};
@@ -173,10 +173,13 @@ impl<P> LossRecovery<P> {
 
     /// A fast retransmit begins on `path`.
     pub(super) fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
-        self.begin_event(path, SendCause::FastRetransmit);
+        let kind = SendCause::FastRetransmit;
+        self.begin_event(path, kind);
         if self.lost.is_empty() {
             // What it is about was sent again in the recovery before.
             self.path_mut(path).events().into_iter().for_each(Events::clear);
+        } else {
+            tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind });
         }
         self.reduce_window_for(path, tracer);
     }

@@ -93,6 +93,8 @@ impl<P> LossRecovery<P> {
         self.lose_flight(path, cause, tracer);
         if self.lost.is_empty() {
             self.path_mut(path).events().into_iter().for_each(Events::clear);
+        } else if kind == TimeoutKind::Loss {
+            tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind: cause });
         }
         self.settle_resending();
         self.trace_window(path, tracer);
