@@ -33,7 +33,7 @@ pub(super) struct Flow {
 
 enum Kind {
     Thin(Carrier, Probe),
-    Bulk(TransportKind, Probe),
+    Bulk(Carrier, Probe),
     Web,
     Udp,
 }
@@ -46,12 +46,12 @@ enum Carrier {
     Tcp,
 }
 
-impl ThinFlow {
-    fn carrier(&self) -> Carrier {
-        match self.transport {
-            TransportKind::Sctp if self.unordered => Carrier::UnorderedSctp,
-            TransportKind::Sctp => Carrier::Sctp,
-            TransportKind::Tcp => Carrier::Tcp,
+impl Carrier {
+    const fn of(transport: TransportKind, is_unordered: bool) -> Self {
+        match transport {
+            TransportKind::Sctp if is_unordered => Self::UnorderedSctp,
+            TransportKind::Sctp => Self::Sctp,
+            TransportKind::Tcp => Self::Tcp,
         }
     }
 }
@@ -133,7 +133,7 @@ impl Part<'_> {
             waits_for_connection: true,
             ..Thin::new(at(self.place.sender, 0), at(self.place.receiver, PORT))
         };
-        let carrier = flow.carrier();
+        let carrier = Carrier::of(flow.transport, flow.unordered);
         let (sender, receiver, probe) = match carrier {
             Carrier::Sctp => {
                 let (sender, receiver, probe) = self.sctp(&flow.connection())?;
@@ -160,21 +160,25 @@ impl Part<'_> {
             ..Bulk::new(at(self.place.sender, 0), at(self.place.receiver, PORT))
         };
         let meter = self.scenario.rate_meter(flow.start.as_ref());
-        match flow.transport {
-            TransportKind::Sctp => {
+        let carrier = Carrier::of(flow.transport, flow.unordered);
+        let (sender, receiver, probe) = match carrier {
+            Carrier::Sctp | Carrier::UnorderedSctp => {
                 let (sender, receiver, probe) = self.sctp(&flow.connection())?;
                 let bulk = Bulk { write_bytes: flow.connection().payload_bytes(), ..bulk };
-                let sender = Host::new(sender, BulkSender::new(bulk));
-                let receiver = Host::new(receiver, Sink::<Sctp, _>::with_counter(meter));
-                Ok((sender, receiver, Kind::Bulk(flow.transport, probe)))
+                let (sender, receiver) = if flow.unordered {
+                    bulk_hosts([sender, receiver].map(Unordered), bulk, meter)
+                } else {
+                    bulk_hosts([sender, receiver], bulk, meter)
+                };
+                (sender, receiver, probe)
             }
-            TransportKind::Tcp => {
+            Carrier::Tcp => {
                 let (sender, receiver, probe) = self.tcp(&flow.connection())?;
-                let sender = Host::new(sender, BulkSender::new(bulk));
-                let receiver = Host::new(receiver, Sink::<Tcp, _>::with_counter(meter));
-                Ok((sender, receiver, Kind::Bulk(flow.transport, probe)))
+                let (sender, receiver) = bulk_hosts([sender, receiver], bulk, meter);
+                (sender, receiver, probe)
             }
-        }
+        };
+        Ok((sender, receiver, Kind::Bulk(carrier, probe)))
     }
 
     /// Both ends of an SCTP flow; the probe looks at the sender.
@@ -240,6 +244,15 @@ fn thin_hosts<T: Transport>(
     (sender, Host::new(receiver, ThinReceiver::<T, _>::with_gauge(plan, meter)))
 }
 
+fn bulk_hosts<T: Transport>(
+    [sender, receiver]: [T; 2],
+    bulk: Bulk,
+    meter: RateMeter,
+) -> (Host, Host) {
+    let sender = Host::new(sender, BulkSender::new(bulk));
+    (sender, Host::new(receiver, Sink::<T, _>::with_counter(meter)))
+}
+
 fn at(address: IpAddr, port: u16) -> SocketAddr {
     SocketAddr::new(address, port)
 }
@@ -293,10 +306,11 @@ impl Flow {
                 };
                 report::thin(sheet, &meter, &sender(probe));
             }
-            Kind::Bulk(transport, probe) => {
-                let mut meter = match transport {
-                    TransportKind::Sctp => received::<Sctp>(receiver),
-                    TransportKind::Tcp => received::<Tcp>(receiver),
+            Kind::Bulk(carrier, probe) => {
+                let mut meter = match carrier {
+                    Carrier::Sctp => received::<Sctp>(receiver),
+                    Carrier::UnorderedSctp => received::<Unordered>(receiver),
+                    Carrier::Tcp => received::<Tcp>(receiver),
                 };
                 meter.finish();
                 report::bulk(sheet, &meter, &sender(probe));

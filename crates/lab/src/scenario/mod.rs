@@ -19,7 +19,8 @@
 //! | thin, bulk | `goodput`; `goodput_bins`; `goodput` over time | mean; distribution over bins; series |
 //! | | `timeouts`, `reductions`, `collapses` | of the timer; of the window; of it to one packet |
 //! | | `rtt` (D), `rto` (D) | what the sender measured; the timeouts made from it |
-//! | | `rtt`, `rto`, `cwnd` | series |
+//! | | `rtt`, `rto`, `cwnd`, `missing_reports` | series; the last where it follows the path |
+//! | | `units`; `sequence` | data units that left; each as it left, from 1: a series |
 //! | | `loss_share` | data packets that the network lost, of those sent |
 //! | | `retransmissions.CAUSE`, `spurious.CAUSE` | data units sent again; the needless ones; `all` is a cause, too |
 //! | | `retransmitted_share`, `spurious_share` | of all data units sent: again; again and needless |
@@ -27,6 +28,10 @@
 //! | | `rtxK.count`, `rtxK.sent` | units brought so; K-th retransmissions sent |
 //! | | `rtxK.share.CAUSE` | of the K-th retransmissions sent, those of this cause |
 //! | | `rtxK.spurious_share`, `rtxK.spurious_share.CAUSE` | of the same, the needless ones: all, of this cause |
+//! | | `events.KIND` | retransmission events of the `KIND` `timeout`, `fast_retransmit` or `all` |
+//! | | `events.KIND.spurious`, `.detected` | in which nothing was lost; of these, those that the sender found |
+//! | | `events.KIND.detected_share` | the latter of the former |
+//! | | `events.KIND.mistaken` | those that it took for such though something was lost |
 //! | | `nth_retransmission.N.mean`, `.max`, `.count` | from the first sending of a unit to its N-th retransmission, N from 1 to 10 |
 //! | | `wire_bytes_per_payload_byte` | what the sender's host sent, IP headers included |
 //! | web | `asked`, `files`, `failed`, `file_time` (D), `goodput` | |
@@ -35,7 +40,8 @@
 //!
 //! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `redundant`, `early` or `probe`. Copies on
 //! purpose (`redundant`) are no retransmissions: they count with the last one before them. A data
-//! unit is a DATA chunk of SCTP, or what left as one segment of TCP at first.
+//! unit is a DATA chunk of SCTP, or what left as one segment of TCP at first. A retransmission event
+//! is an expiry of the timer, or a fast retransmit with all that follow it until the next event.
 
 mod connection;
 mod flows;

@@ -10,7 +10,9 @@ use super::meter::{MessageMeter, NthRetransmission, RateMeter, SenderTally};
 use super::outcome::{MessageRow, Unit};
 use super::sheet::Sheet;
 use crate::hosts::WebStats;
-use crate::measure::{CopyStatistics, PerCause, RetransmissionStatistics};
+use crate::measure::{
+    CopyStatistics, EventStatistics, KindStatistics, PerCause, RetransmissionStatistics,
+};
 
 /// What was measured of the sending end of a connection.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +47,12 @@ impl Sender {
         sheet.series("rtt", milliseconds, "round-trip time", tally.rtt.series());
         sheet.series("rto", milliseconds, "retransmission timeout", tally.rto.series());
         sheet.series("cwnd", Unit::Bytes, "congestion window", tally.cwnd.series());
+        let about = "data units as they left, again, too, by number from 1";
+        sheet.series("sequence", Unit::Count, about, tally.sequence.series());
+        let about = "missing reports that make a loss, where that follows the path";
+        sheet.series("missing_reports", Unit::Count, about, tally.missing_reports.series());
         copies(sheet, &self.copies);
+        events(sheet, &self.copies.events);
         nth(sheet, &tally.nth);
     }
 }
@@ -64,6 +71,7 @@ const CAUSES: [(SendCause, &str, &str); 6] = [
 fn copies(sheet: &mut Sheet, copies: &CopyStatistics) {
     let about = "data packets that did not arrive, of those sent";
     sheet.share("loss_share", about, copies.packets_lost, copies.packets);
+    sheet.count("units", "data units that left", copies.units);
     let (sent, spurious) = (copies.sent(), copies.spurious());
     for (cause, name, words) in CAUSES {
         let about = format!("data units sent again {words}");
@@ -107,6 +115,34 @@ fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics
         let about = format!("of those sent as {which}: {words}, and needless");
         let part = number.spurious[cause];
         sheet.share(&format!("{name}.spurious_share.{of_cause}"), &about, part, sent);
+    }
+}
+
+/// What the sender judged lost at once, what of that was, and what it found out.
+fn events(sheet: &mut Sheet, events: &EventStatistics) {
+    let mut all = events.timeouts;
+    all += events.fast_retransmits;
+    let kinds = [
+        ("timeout", "timeouts over what is in flight", events.timeouts),
+        (
+            "fast_retransmit",
+            "fast retransmits, with all until the next event",
+            events.fast_retransmits,
+        ),
+        ("all", "retransmission events", all),
+    ];
+    for (name, words, KindStatistics { events, spurious, detected, mistaken }) in kinds {
+        let name = format!("events.{name}");
+        sheet.count(&name, words, events);
+        let about = format!("{words}: those in which nothing was lost");
+        sheet.count(&format!("{name}.spurious"), &about, spurious);
+        let about = format!("{words}: those in which nothing was lost, as the sender found out");
+        sheet.count(&format!("{name}.detected"), &about, detected);
+        let about =
+            format!("{words}: of those in which nothing was lost, what the sender found out");
+        sheet.share(&format!("{name}.detected_share"), &about, detected, spurious);
+        let about = format!("{words}: those that the sender mistook for such");
+        sheet.count(&format!("{name}.mistaken"), &about, mistaken);
     }
 }
 

@@ -188,6 +188,9 @@ pub struct BulkFlow {
     /// What the sender accepts before it is acknowledged. Default 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<Words<Size>>,
+    /// Whether messages, each a packet, need not wait for earlier ones (SCTP). Default not.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unordered: bool,
     /// The other end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub receiver: ReceiverSpec,

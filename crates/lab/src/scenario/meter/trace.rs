@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rexmit_core::Instant;
-use rexmit_core::trace::{TraceEvent, TraceSink};
+use rexmit_core::trace::{SentRun, TraceEvent, TraceSink};
 
 use super::{NthRetransmission, Thinned};
 use crate::measure::LatencyDistribution;
@@ -26,6 +26,11 @@ pub(in crate::scenario) struct SenderTally {
     pub(in crate::scenario) rto: Thinned,
     pub(in crate::scenario) cwnd: Thinned,
     pub(in crate::scenario) nth: NthRetransmission,
+    /// The number of the first data unit.
+    first_unit: Option<u64>,
+    /// Data units as they left, by number from 1.
+    pub(in crate::scenario) sequence: Thinned,
+    pub(in crate::scenario) missing_reports: Thinned,
 }
 
 impl SenderTally {
@@ -49,9 +54,22 @@ impl SenderTally {
                 self.reductions += u64::from(*cwnd < before);
                 self.collapses += u64::from(*cwnd < before && *cwnd <= self.packet_bytes);
             }
-            TraceEvent::PacketSent { runs, .. } => self.nth.on_sent(now, runs),
+            TraceEvent::PacketSent { runs, .. } => {
+                self.nth.on_sent(now, runs);
+                self.on_sent(now, runs);
+            }
+            TraceEvent::LossThreshold { missing_reports, .. } => {
+                self.missing_reports.push(now, f64::from(*missing_reports));
+            }
             TraceEvent::AckReceived { cumulative, .. } => self.nth.on_acknowledged(*cumulative),
             _ => {}
+        }
+    }
+
+    fn on_sent(&mut self, now: Instant, runs: &[SentRun]) {
+        for unit in runs.iter().flat_map(|run| run.lowest..=run.highest) {
+            let first = *self.first_unit.get_or_insert(unit);
+            self.sequence.push(now, (unit + 1).saturating_sub(first) as f64);
         }
     }
 }
