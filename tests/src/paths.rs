@@ -19,6 +19,23 @@ pub fn draw(rng: &mut Rng, duration_ms: u64) -> Vec<(Instant, [PathConfig; 2])> 
     paths
 }
 
+/// Times in which nothing passes, and `usual` returns after each.
+#[must_use]
+pub fn outages(
+    rng: &mut Rng,
+    duration_ms: u64,
+    usual: &[PathConfig; 2],
+) -> Vec<(Instant, [PathConfig; 2])> {
+    let mut changes = Vec::new();
+    for _ in 0..pick(rng, &[0, 1, 3]) {
+        let from_ms = rng.below(duration_ms);
+        let at = Instant::from_millis(from_ms);
+        let back = at + Duration::from_millis(rng.below(duration_ms - from_ms));
+        changes.extend([(at, blackout(rng, usual)), (back, usual.clone())]);
+    }
+    changes
+}
+
 /// What the path becomes when the run is to come to its end: some loss, nothing unusual.
 #[must_use]
 pub fn mild() -> PathConfig {

@@ -6,10 +6,16 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Rng, Seed};
 use rexmit_netsim::path::{Delay, PathConfig};
-use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig, ThinTest};
+use rexmit_sctp::recovery::RetransmissionDestination::{
+    Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh,
+};
+use rexmit_sctp::recovery::{
+    CmtConfig, PROFILES, RecoveryConfig, Reordering, ThinConfig, ThinTest,
+};
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
 
 use crate::paths;
+use crate::watch::{address, second_address};
 
 /// Pairs of addresses that the two hosts have at most, hence associations at one time.
 pub const MAX_PAIRS: usize = 3;
@@ -33,6 +39,8 @@ pub enum Op {
     Abort,
     /// The whole endpoint is lost and begins anew.
     Restart,
+    /// Has data take a path, which may not be there.
+    SetPrimary(u8),
     /// Changes the mechanisms for thin streams: of a stream, or of the association.
     Thin {
         /// The stream, which the association may not have.
@@ -102,6 +110,8 @@ pub struct Plan {
     pub pairs: usize,
     /// The two directions of the path from each time on; the first is at zero.
     pub paths: Vec<(Instant, [PathConfig; 2])>,
+    /// The same of a second link, at which both hosts have an address of their own, too.
+    pub second: Option<Vec<(Instant, [PathConfig; 2])>>,
     /// What the applications do, by time.
     pub steps: Vec<Step>,
     /// When everybody is to be content: from here on the path is mild and everybody reads.
@@ -137,10 +147,35 @@ impl Plan {
             configs,
             pairs,
             paths: paths::draw(&mut rng, duration_ms),
+            second: None,
             steps,
             calm_at: Instant::from_millis(duration_ms),
             closer,
         }
+    }
+
+    /// The plan of `seed`, over two links that go down and up, with an address of each host at both.
+    #[must_use]
+    pub fn draw_two_homes(seed: u64) -> Self {
+        let mut plan = Self::draw(seed);
+        let mut rng = Seed::from_u64(seed).split("homes").rng();
+        let duration_ms = plan.calm_at.as_nanos() / 1_000_000;
+        plan.pairs = 1;
+        plan.steps.iter_mut().for_each(|step| step.pair = 0);
+        for _ in 0..pick(&mut rng, &[0, 2, 20]) {
+            let at = Instant::from_millis(rng.below(duration_ms));
+            let op = Op::SetPrimary(rng.below(3) as u8);
+            plan.steps.push(Step { at, host: rng.below(2) as usize, pair: 0, op });
+        }
+        plan.steps.sort_by_key(|step| step.at);
+        plan.second = Some(paths::draw(&mut rng, duration_ms));
+        plan.paths.extend(paths::outages(&mut rng, duration_ms, &plan.paths[0].1));
+        plan.paths.sort_by_key(|(at, _)| *at);
+        for host in 0..2 {
+            plan.configs[host].addresses = vec![address(host, 0), second_address(host, 0)];
+            draw_failover(&mut rng, plan.association_mut(host));
+        }
+        plan
     }
 
     /// A plan to be filled by hand: default configurations, a path of 20 ms each way, `steps`, and
@@ -163,6 +198,7 @@ impl Plan {
             configs: [config.clone(), config],
             pairs: 1,
             paths: vec![(Instant::ZERO, [path.clone(), path])],
+            second: None,
             steps,
             calm_at: Instant::from_millis(10_000),
             closer: Some(0),
@@ -312,6 +348,24 @@ impl Mix {
     }
 }
 
+fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
+    config.path_max_retrans = pick(rng, &[0, 1, 5]);
+    config.heartbeat_max_burst = pick(rng, &[1, 1, 3]);
+    config.report_potentially_failed = rng.chance(0.5);
+    config.primary_switchover_max_retrans = pick(rng, &[None, None, Some(5)]);
+    if rng.chance(0.5) {
+        config.recovery.cmt = CmtConfig {
+            all_paths: true,
+            split_fast_retransmit: rng.chance(0.8),
+            cwnd_update: rng.chance(0.8),
+            delayed_ack: rng.chance(0.5),
+        };
+    }
+    config.recovery.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
+    config.recovery.retransmission_destination =
+        pick(rng, &[Alternate, Alternate, Same, Asap, LossRate, Cwnd, Ssthresh, Csi]);
+}
+
 fn draw_configs(rng: &mut Rng) -> [EndpointConfig; 2] {
     let mut configs = [draw_association(rng), draw_association(rng)];
     // Nobody sends what the other does not take.
@@ -336,7 +390,7 @@ fn draw_association(rng: &mut Rng) -> AssociationConfig {
     recovery.rto.min = pick(rng, &[recovery.rto.min, ms(100), ms(10)]);
     if rng.chance(0.4) {
         recovery.thin = draw_thin(rng);
-        recovery.early_retransmit = rng.chance(0.3);
+        recovery.early_retransmit = rng.chance(0.3) && recovery.reordering != Reordering::Rack;
     }
     AssociationConfig {
         recovery,

@@ -7,7 +7,9 @@ use std::net::IpAddr;
 use rexmit_core::serial::unwrap_u32;
 use rexmit_core::{Instant, Machine, Route};
 use rexmit_sctp::wire::{Chunk, DATA_HEADER_LEN, Packet, kind, padded};
-use rexmit_sctp::{AssociationId, AssociationStatistics, Endpoint, Event};
+use rexmit_sctp::{
+    AssociationId, AssociationStatistics, Endpoint, Event, PathState, PathStatistics,
+};
 
 /// What must hold for everything that an endpoint does.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +75,12 @@ impl Watched {
         self.associations.iter().filter_map(of).collect()
     }
 
-    fn on_sent(&mut self, before: &[(AssociationId, AssociationStatistics)], packet: &[u8]) {
+    fn on_sent(
+        &mut self,
+        before: &[(AssociationId, AssociationStatistics)],
+        route: Route,
+        packet: &[u8],
+    ) {
         let parsed = Packet::parse(packet).expect("a malformed packet was sent");
         let mut new_data = Vec::new();
         for raw in parsed.chunks() {
@@ -91,14 +98,14 @@ impl Watched {
         let len = packet.len();
         assert!(is_cookie || len <= self.limits.max_packet_bytes, "a packet of {len} bytes");
         if !new_data.is_empty() {
-            self.on_data_sent(before, parsed.header.verification_tag, &new_data);
+            self.on_data_sent(before, (route, parsed.header.verification_tag), &new_data);
         }
     }
 
     fn on_data_sent(
         &mut self,
         before: &[(AssociationId, AssociationStatistics)],
-        peer_tag: u32,
+        (route, peer_tag): (Route, u32),
         data: &[(u32, usize)],
     ) {
         let has_sent = |(id, before): &&(AssociationId, AssociationStatistics)| {
@@ -139,7 +146,11 @@ impl Watched {
         );
         let Some(after) = self.endpoint.statistics(*id) else { return };
         // What was given up to make place for the packet has left the flight before it.
-        let (path, packet) = (&after.paths[0], data.iter().map(|&(_, len)| in_flight(len)));
+        let is_its =
+            |path: &&PathStatistics| (path.local, path.remote) == (route.local, route.remote);
+        let path = after.paths.iter().find(is_its).expect("data over a path");
+        assert_ne!(path.state, PathState::Unconfirmed, "data to an address not confirmed");
+        let packet = data.iter().map(|&(_, len)| in_flight(len));
         let flight = path.bytes_in_flight.saturating_sub(packet.sum());
         let cwnd = path.cwnd;
         assert!(flight < cwnd, "new data with {flight} bytes in flight and a cwnd of {cwnd}");
@@ -209,7 +220,7 @@ impl Machine for Watched {
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         let before = self.statistics();
         let route = self.endpoint.poll_transmit(now, packet)?;
-        self.on_sent(&before, packet);
+        self.on_sent(&before, route, packet);
         Some(route)
     }
 
@@ -233,4 +244,10 @@ fn in_flight(len: usize) -> u64 {
 #[must_use]
 pub fn address(host: usize, pair: usize) -> IpAddr {
     IpAddr::from([10, 0, pair as u8, 1 + host as u8])
+}
+
+/// The address that `host` has in pair number `pair` at a second link.
+#[must_use]
+pub fn second_address(host: usize, pair: usize) -> IpAddr {
+    IpAddr::from([10, 1, pair as u8, 1 + host as u8])
 }

@@ -1,6 +1,7 @@
 //! One run: the network, the two applications that carry out the plan, and what must hold at the
 //! end.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -8,15 +9,16 @@ use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_netsim::network::{
     Context, Direction, HostId, LinkId, Network, Occurrence, SharedBuffer, TapPoint,
 };
+use rexmit_netsim::path::PathConfig;
 use rexmit_sctp::{
-    AssociationId, AssociationStatistics, CloseReason, Endpoint, Event, OutboundMessage,
+    AssociationId, AssociationStatistics, CloseReason, Endpoint, Event, OutboundMessage, PathState,
     ResetError, SendError,
 };
 
 use crate::messages::{self, Messages, Side};
 use crate::paths;
 use crate::plan::{Burst, Op, Plan};
-use crate::watch::{Limits, Watched, address};
+use crate::watch::{Limits, Watched, address, second_address};
 
 /// Longer than the slowest association takes to recover or to give up: ten timeouts of a minute.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -59,11 +61,12 @@ struct Known {
     waits_for_room: bool,
     waits_for_reset: bool,
     was_restarted: bool,
-    is_path_active: bool,
+    /// As it was told.
+    path_states: BTreeMap<u8, PathState>,
 }
 
 impl Known {
-    const fn new(side: Side, pair: usize) -> Self {
+    fn new(side: Side, pair: usize) -> Self {
         Self {
             side,
             pair,
@@ -75,7 +78,7 @@ impl Known {
             waits_for_room: false,
             waits_for_reset: false,
             was_restarted: false,
-            is_path_active: true,
+            path_states: BTreeMap::from([(0, PathState::Active)]),
         }
     }
 }
@@ -98,7 +101,7 @@ struct Applications<'a> {
 /// When anything is not as it must be.
 #[must_use]
 pub fn run(plan: &Plan, tells: bool, captures: bool) -> Outcome {
-    let (mut network, hosts, link) = build(plan);
+    let (mut network, hosts, links) = build(plan);
     let buffer = SharedBuffer::default();
     let tap = captures.then(|| {
         let points = hosts.map(TapPoint::Host);
@@ -118,7 +121,7 @@ pub fn run(plan: &Plan, tells: bool, captures: bool) -> Outcome {
         tells,
     };
     advance(&mut network, &mut applications, plan.calm_at);
-    calm_down(&mut network, &mut applications, link);
+    calm_down(&mut network, &mut applications, &links);
     let (statistics, quiet_packets) = check_quiet(&mut network, &mut applications);
     close_all(&mut network, &mut applications);
     applications.messages.check_at_end();
@@ -164,24 +167,38 @@ fn endpoint(plan: &Plan, host: usize, life: u32) -> Watched {
     Watched::new(Endpoint::new(config, &seed).expect("plans are valid"), limits)
 }
 
-fn build(plan: &Plan) -> (Network<Watched>, [HostId; 2], LinkId) {
+fn build(plan: &Plan) -> (Network<Watched>, [HostId; 2], Vec<LinkId>) {
     let mut network = Network::new(&Seed::from_u64(plan.seed).split("network"));
     let hosts = [0, 1].map(|host| network.add_host(["a", "b"][host], endpoint(plan, host, 0)));
+    let mut links = vec![add_link(&mut network, hosts, &plan.paths, plan.pairs, address)];
+    if let Some(second) = &plan.second {
+        links.push(add_link(&mut network, hosts, second, plan.pairs, second_address));
+    }
+    (network, hosts, links)
+}
+
+fn add_link(
+    network: &mut Network<Watched>,
+    hosts: [HostId; 2],
+    paths: &[(Instant, [PathConfig; 2])],
+    pairs: usize,
+    address: fn(usize, usize) -> std::net::IpAddr,
+) -> LinkId {
     let [a, b] = hosts.map(|host| network.host_node(host));
-    let (_, [there, back]) = plan.paths[0].clone();
+    let (_, [there, back]) = paths[0].clone();
     let link = network.add_link(a, b, there, back).expect("plans are valid");
-    for pair in 0..plan.pairs {
+    for pair in 0..pairs {
         for (host, id) in hosts.into_iter().enumerate() {
             network.add_address(id, address(host, pair), link).expect("distinct");
         }
     }
-    for (at, [there, back]) in plan.paths[1..].iter().cloned() {
+    for (at, [there, back]) in paths[1..].iter().cloned() {
         let directions = [(Direction::Forward, there), (Direction::Backward, back)];
         for (direction, path) in directions {
             network.change_path_at(link, direction, at, path).expect("plans are valid");
         }
     }
-    (network, hosts, link)
+    link
 }
 
 fn advance(network: &mut Network<Watched>, applications: &mut Applications<'_>, until: Instant) {
@@ -194,12 +211,18 @@ fn advance(network: &mut Network<Watched>, applications: &mut Applications<'_>, 
 }
 
 /// The path becomes mild, everybody reads, and in the end everybody is content.
-fn calm_down(network: &mut Network<Watched>, applications: &mut Applications<'_>, link: LinkId) {
+fn calm_down(
+    network: &mut Network<Watched>,
+    applications: &mut Applications<'_>,
+    links: &[LinkId],
+) {
     applications.tell(network.now(), || "calm".to_owned());
     applications.is_calm = true;
-    for direction in [Direction::Forward, Direction::Backward] {
-        let now = network.now();
-        network.change_path_at(link, direction, now, paths::mild()).expect("a valid path");
+    for &link in links {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let now = network.now();
+            network.change_path_at(link, direction, now, paths::mild()).expect("a valid path");
+        }
     }
     for index in 0..applications.known.len() {
         applications.known[index].is_reading = true;
@@ -226,8 +249,10 @@ fn check_quiet(
         let Some(statistics) = machine.endpoint.statistics(known.side.id) else {
             panic!("gone without an event: {known:?}")
         };
-        let path = &statistics.paths[0];
-        assert_eq!((path.packets_in_flight, path.bytes_in_flight), (0, 0), "in flight: {known:?}");
+        for path in &statistics.paths {
+            let in_flight = (path.packets_in_flight, path.bytes_in_flight);
+            assert_eq!(in_flight, (0, 0), "in flight: {known:?}");
+        }
         assert_eq!(statistics.send_buffered_bytes, 0, "in the send buffer: {known:?}");
         // What a peer began that is no more stays until a heartbeat finds out.
         let is_whole = applications.known.iter().any(|other| {
@@ -246,7 +271,8 @@ fn check_quiet(
     advance(network, applications, until);
     // The shortest heartbeat interval of a plan is 300 ms.
     let packets = sent(network, applications) - before;
-    assert!(packets <= 80 * applications.plan.pairs as u64, "{packets} packets while idle");
+    let links = 1 + u64::from(applications.plan.second.is_some());
+    assert!(packets <= 80 * links * applications.plan.pairs as u64, "{packets} while idle");
     (all, packets)
 }
 
@@ -335,6 +361,11 @@ impl Applications<'_> {
                     None => machine.endpoint.set_thin(now, id, thin.unwrap_or_default()),
                 };
             }
+            (Op::SetPrimary(path), Some(index)) => {
+                // A path that is not there, or not confirmed, is refused.
+                let id = self.known[index].side.id;
+                let _ = machine.endpoint.set_primary(now, id, *path);
+            }
             (Op::Abort, Some(index)) => {
                 self.known[index].is_aborted = true;
                 machine.endpoint.abort(now, self.known[index].side.id, ABORT_REASON);
@@ -421,7 +452,11 @@ impl Applications<'_> {
         let Event::Connected { incoming: true, peer, .. } = event else {
             panic!("an association begins with {event:?}")
         };
-        let pair = (0..self.plan.pairs).find(|&pair| address(1 - side.host, pair) == peer.ip());
+        let is_it = |&pair: &usize| {
+            let peers = [address(1 - side.host, pair), second_address(1 - side.host, pair)];
+            peers.contains(&peer.ip())
+        };
+        let pair = (0..self.plan.pairs).find(is_it);
         self.known.push(Known::new(side, pair.expect("an address of the peer")));
         self.known.len() - 1
     }
@@ -452,16 +487,18 @@ impl Applications<'_> {
                 known.is_shut_down = false;
                 known.was_restarted = true;
                 known.waits_for_reset = false;
-                known.is_path_active = true;
+                known.path_states = BTreeMap::from([(0, PathState::Active)]);
             }
             Event::StreamsReset { .. } => {
                 assert!(known.waits_for_reset, "told of a reset nobody asked for: {known:?}");
                 known.waits_for_reset = false;
             }
-            Event::PathStatus { is_active, .. } => {
-                assert_ne!(known.is_path_active, is_active, "no change: {known:?}");
-                known.is_path_active = is_active;
+            Event::PathStatus { path, state, .. } => {
+                let before = known.path_states.insert(path, state);
+                let before = before.unwrap_or(PathState::Unconfirmed);
+                assert_ne!(before, state, "no change: {known:?}");
             }
+            Event::DataPathChanged { .. } => {}
             // "Cookie received while shutting down".
             Event::PeerError(code) => assert_eq!(code, 10, "the peer reports an error: {known:?}"),
             Event::PeerShutdown | Event::PeerResetStreams(_) => {}

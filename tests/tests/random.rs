@@ -38,6 +38,22 @@ fn run_seeds(test: &str, plan: impl Fn(u64) -> Plan, mut see: impl FnMut(&Outcom
     assert!(failed.is_empty(), "{} seeds failed: {failed:?}", failed.len());
 }
 
+/// Two links that go down and up, and an address of each host at both.
+#[test]
+fn random_runs_over_two_paths_keep_every_promise() {
+    let (mut sent, mut delivered, mut over_second) = (0, 0, 0);
+    run_seeds("over_two_paths", Plan::draw_two_homes, |outcome| {
+        sent += outcome.counts.0;
+        delivered += outcome.counts.1;
+        let paths = outcome.statistics.iter().filter_map(|(_, statistics)| statistics.paths.get(1));
+        over_second += paths.map(|path| path.counters.packets).sum::<u64>();
+    });
+    eprintln!("{sent} messages sent, {delivered} delivered, {over_second} packets over the second");
+    if number("REXMIT_SEED").is_none() {
+        assert!(delivered * 2 > sent && over_second > 1000);
+    }
+}
+
 #[test]
 fn random_runs_keep_every_promise() {
     let (mut sent, mut delivered) = (0, 0);

@@ -110,6 +110,7 @@ impl Ledger {
 
     /// Adds a path; its index is the number of paths so far.
     pub fn add_path(&mut self) {
+        self.flights.reserve_exact(1); // One path is the rule.
         self.flights.push(Flight::default());
     }
 

@@ -20,6 +20,7 @@
 //! | `thin` | whether a stream is thin, and what is done while it is |
 //! | `congestion` | the window of a path: what its algorithms share |
 //! | `congestion::{rfc9260, newreno, cubic}` | one algorithm each |
+//! | `destination` | which path works, and which of several data take |
 //! | `spurious` | retransmission events in which nothing was lost: what tells them |
 //! | `undo` | what is restored after one |
 //! | `sender` | the three entry points that put these together: sent, acknowledged, timed out |
@@ -27,6 +28,7 @@
 
 mod config;
 mod congestion;
+mod destination;
 mod ledger;
 mod loss;
 mod redundancy;
@@ -40,6 +42,9 @@ mod undo;
 
 pub use config::{Field, InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig, TCP_PROFILES};
 pub use congestion::{Acked, CongestionControl, CongestionWindow, TimedOut};
+pub use destination::{
+    CmtConfig, FailureLimits, PathState, Reach, RetransmissionDestination, TIMEOUT_MEMORY,
+};
 pub use ledger::{EndedUnit, Fate, Flight, Ledger, PacketNumber, SentPacket};
 pub use loss::threshold::MissingReports;
 pub use loss::{LossDetection, Reordering};
@@ -50,5 +55,5 @@ pub use sender::{
     UnitState,
 };
 pub use spurious::{DISTRUST_UNITS, LOG_CAPACITY, SpuriousConfig};
-pub use statistics::{ByCause, RecoveryStatistics, ReorderingState, SpuriousEvents};
+pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
 pub use thin::{ThinConfig, ThinInputs, ThinTest, Thinness};

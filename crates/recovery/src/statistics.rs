@@ -56,6 +56,31 @@ impl AddAssign for ByCause {
     }
 }
 
+/// Counters of one path of an association's sender, from its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PathCounters {
+    /// Packets sent that carried data.
+    pub packets: u64,
+    /// Packets judged lost; probes of a closed window are not.
+    pub packets_lost: u64,
+    /// Of the packets, those that began with something sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+}
+
+impl PathCounters {
+    /// Those of the only path.
+    pub(crate) const fn of(statistics: &RecoveryStatistics) -> Self {
+        Self {
+            packets: statistics.packets,
+            packets_lost: statistics.packets_lost,
+            retransmissions: statistics.retransmission_packets,
+            timeouts: statistics.timeouts,
+        }
+    }
+}
+
 /// Retransmission events in which nothing was lost, as far as the sender found out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -128,6 +153,8 @@ pub struct RecoveryStatistics {
     pub packets: u64,
     /// Packets judged lost; probes of a closed window are not.
     pub packets_lost: u64,
+    /// Of the packets, those that began with something sent again.
+    pub retransmission_packets: u64,
     /// Units sent for the first time.
     pub new_units: u64,
     /// Units sent again.

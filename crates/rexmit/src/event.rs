@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use rexmit_sctp::{self as sctp, CloseReason, FailReason, MessageId, OutboundMessage};
+use rexmit_sctp::{self as sctp, CloseReason, FailReason, MessageId, OutboundMessage, PathState};
 
 /// Events other than failures that wait to be read, per association. More are [`Event::Missed`].
 pub const MAX_EVENTS: usize = 1024;
@@ -47,12 +47,21 @@ pub enum Event {
     },
     /// The peer has reset its outgoing streams, our incoming ones (empty: all).
     PeerResetStreams(Vec<u16>),
-    /// A path became unreachable or reachable.
+    /// A path was found to work, or not to work any more.
     PathStatus {
+        /// Its number: its place in the statistics.
+        path: u8,
         /// The peer's address.
         address: SocketAddr,
-        /// Whether it is reachable.
-        is_active: bool,
+        /// Its state from now on.
+        state: PathState,
+    },
+    /// New data take another path from now on.
+    DataPathChanged {
+        /// Its number.
+        path: u8,
+        /// The peer's address.
+        address: SocketAddr,
     },
     /// The peer reported an error: its cause code of RFC 9260 §3.3.10.
     PeerError(u16),
@@ -92,8 +101,11 @@ impl Event {
                 Self::StreamsReset { streams, performed }
             }
             sctp::Event::PeerResetStreams(streams) => Self::PeerResetStreams(streams),
-            sctp::Event::PathStatus { address, is_active } => {
-                Self::PathStatus { address, is_active }
+            sctp::Event::PathStatus { path, address, state } => {
+                Self::PathStatus { path, address, state }
+            }
+            sctp::Event::DataPathChanged { path, address } => {
+                Self::DataPathChanged { path, address }
             }
             sctp::Event::PeerError(cause) => Self::PeerError(cause),
             sctp::Event::Closed(reason) => Self::Closed(reason),

@@ -34,7 +34,8 @@ pub struct EndpointConfig {
     pub cookie_lifetime: Duration,
     /// How long one secret signs cookies; the one before it still verifies (RFC 9260 §5.1.3).
     pub cookie_secret_lifetime: Duration,
-    /// Addresses told to the peer in INIT and INIT ACK; none makes the endpoint single-homed.
+    /// Our addresses: told to a peer in INIT and INIT ACK if their scope is no smaller than that of
+    /// the peer's address, and sent from. None makes the endpoint single-homed.
     pub addresses: Vec<IpAddr>,
     /// The first TSN of every association; `None` draws it at random, as RFC 9260 §3.3.2 asks for
     /// on an open network. Tests choose one near the wrap.
@@ -74,10 +75,19 @@ pub struct AssociationConfig {
     /// HB.interval (30 s); `None` sends no HEARTBEAT. An association that is idle at its heartbeat
     /// gives back the memory that a burst has left.
     pub heartbeat_interval: Option<Duration>,
+    /// HB.Max.Burst (1): addresses that are probed at the same time until they are confirmed.
+    pub heartbeat_max_burst: u8,
     /// Association.Max.Retrans (10).
     pub association_max_retrans: u32,
     /// Path.Max.Retrans (5).
     pub path_max_retrans: u32,
+    /// Primary.Switchover.Max.Retrans: errors in a row on the primary path beyond which the path
+    /// that works becomes the primary one, so that data do not return (RFC 7829 §5). `None` has
+    /// them return.
+    pub primary_switchover_max_retrans: Option<u32>,
+    /// Report paths that may have failed; otherwise they count as active to the application
+    /// (RFC 7829 §3.2 rule 12).
+    pub report_potentially_failed: bool,
     /// Max.Init.Retransmits (8).
     pub max_init_retransmits: u32,
     /// T5-shutdown-guard; `None` takes five times RTO.Max (RFC 9260 §9.2).
@@ -124,8 +134,11 @@ impl Default for AssociationConfig {
             sack_delay: Duration::from_millis(200),
             sack_every: 2,
             heartbeat_interval: Some(Duration::from_secs(30)),
+            heartbeat_max_burst: 1,
             association_max_retrans: 10,
             path_max_retrans: 5,
+            primary_switchover_max_retrans: None,
+            report_potentially_failed: true,
             max_init_retransmits: 8,
             shutdown_guard: None,
             scheduling: Scheduling::default(),
@@ -155,6 +168,9 @@ pub enum ConfigError {
         /// The most it may be.
         max: usize,
     },
+    /// Primary.Switchover.Max.Retrans must not be below the errors that make data leave a path.
+    #[error("primary_switchover_max_retrans is below the errors that make data leave a path")]
+    Switchover,
     /// SACK.Delay must not be above 500 ms (RFC 9260 §6.2).
     #[error("the SACK delay is above 500 ms, which RFC 9260 §6.2 forbids")]
     SackDelay,
@@ -218,6 +234,12 @@ impl AssociationConfig {
         bound("max_held_chunks", self.max_held_chunks, 16, 1 << 24)?;
         bound("max_gap_ranges", self.max_gap_ranges, 1, 16_384)?;
         bound("sack_every", self.sack_every.into(), 1, 255)?;
+        bound("heartbeat_max_burst", self.heartbeat_max_burst.into(), 1, 255)?;
+        let limit = self.path_max_retrans;
+        let leaves_at = self.recovery.potentially_failed_max_retrans.unwrap_or(limit).min(limit);
+        if self.primary_switchover_max_retrans.is_some_and(|most| most < leaves_at) {
+            return Err(ConfigError::Switchover);
+        }
         if self.sack_delay > MAX_SACK_DELAY {
             return Err(ConfigError::SackDelay);
         }
@@ -256,6 +278,7 @@ mod tests {
         let attempts =
             (config.association_max_retrans, config.path_max_retrans, config.max_init_retransmits);
         assert_eq!(attempts, (10, 5, 8));
+        assert_eq!(config.heartbeat_max_burst, 1);
         assert_eq!(config.heartbeat_interval, Some(Duration::from_secs(30)));
         assert_eq!(config.sack_delay, Duration::from_millis(200));
     }
@@ -277,6 +300,8 @@ mod tests {
         assert!(refused(|c| c.max_gap_ranges = 0));
         assert!(refused(|c| c.sack_every = 0));
         assert!(refused(|c| c.sack_delay = Duration::from_millis(501)));
+        assert!(refused(|c| c.heartbeat_max_burst = 0));
+        assert!(refused(|c| c.primary_switchover_max_retrans = Some(4)));
         assert!(refused(|c| c.recovery.missing_reports = 0));
         assert!(EndpointConfig { port: 0, ..EndpointConfig::default() }.validate().is_err());
     }

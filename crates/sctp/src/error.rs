@@ -42,9 +42,29 @@ pub enum ConnectError {
     /// Port 0 cannot be used.
     #[error("the peer's SCTP port is 0")]
     PortZero,
+    /// There is no way to the peer, or there are too many.
+    #[error("there must be from 1 to {limit} ways to the peer")]
+    Routes {
+        /// The most there may be.
+        limit: usize,
+    },
     /// The configuration is refused.
     #[error(transparent)]
     Config(#[from] crate::ConfigError),
+}
+
+/// Why a path does not become the primary one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PrimaryError {
+    /// The id names no association (any more).
+    #[error("there is no such association")]
+    UnknownAssociation,
+    /// There are fewer paths.
+    #[error("there is no path of this number")]
+    NoSuchPath,
+    /// The peer has not proved to be there (RFC 9260 §5.4).
+    #[error("the path is not confirmed yet")]
+    Unconfirmed,
 }
 
 /// Why the mechanisms for thin streams do not change.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use rexmit_recovery::PathState;
 
 use crate::{MessageId, OutboundMessage};
 
@@ -54,12 +55,23 @@ pub enum Event {
     },
     /// The peer has reset its outgoing streams, our incoming ones (empty: all).
     PeerResetStreams(Vec<u16>),
-    /// A path became unreachable or reachable (NETWORK STATUS CHANGE).
+    /// A path was found to work, or not to work any more (NETWORK STATUS CHANGE).
     PathStatus {
+        /// Its number: its place in
+        /// [`AssociationStatistics::paths`](crate::AssociationStatistics::paths).
+        path: u8,
         /// The peer's address.
         address: SocketAddr,
-        /// Whether it is reachable.
-        is_active: bool,
+        /// Its state from now on.
+        state: PathState,
+    },
+    /// New data take another path from now on: the primary one was changed, or failed, or works
+    /// again.
+    DataPathChanged {
+        /// Its number.
+        path: u8,
+        /// The peer's address.
+        address: SocketAddr,
     },
     /// The peer reported an error (COMMUNICATION ERROR): its cause code of RFC 9260 §3.3.10.
     PeerError(u16),
@@ -84,7 +96,8 @@ pub enum FailReason {
 /// Why an association ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// Gracefully, with everything delivered.
+    /// Gracefully, with everything delivered. So ends also who has everything and hears no last word
+    /// of the peer, which may be gone (RFC 9260 §9.2).
     Shutdown,
     /// By our own abort, or because of what the peer did wrong.
     Aborted {

@@ -12,6 +12,8 @@
 //!   received; after that its [`AssociationId`] is good for nothing.
 //! - Nothing that arrives can make it panic or grow beyond the limits in [`AssociationConfig`] and
 //!   [`EndpointConfig`].
+//! - Each address of the peer whose scope fits, with the local one that is nearest, is a path; it gets
+//!   data once it has answered a HEARTBEAT (RFC 9260 §5.4), or if the application has named it.
 //! - Beside RFC 9260 it speaks partial reliability (RFC 3758, RFC 7496) and stream reset
 //!   (RFC 6525), each of which can be switched off.
 //!
@@ -23,8 +25,6 @@
 //! - §6.2.1 D iii: that a receiver reneged is seen when the cumulative point reaches the chunk, not
 //!   at the first SACK without it, which may be an old SACK that was overtaken.
 //! - §3.3.3: an INIT ACK with a window below 1500 is discarded as demanded, without the ABORT.
-//! - §5.4, §6.4: an association sends over its primary path only; other addresses of the peer are
-//!   recorded.
 
 mod association;
 mod config;
@@ -41,9 +41,10 @@ pub use config::{
     MAX_SACK_DELAY, MIN_PACKET_BYTES, MIN_RECEIVE_BUFFER_BYTES,
 };
 pub use endpoint::{AssociationId, Endpoint};
-pub use error::{ConnectError, ResetError, SendError, ThinError};
+pub use error::{ConnectError, PrimaryError, ResetError, SendError, ThinError};
 pub use event::{CloseReason, Event, FailReason};
 pub use message::{InboundMessage, MessageId, OutboundMessage, Reliability};
 pub use rexmit_recovery as recovery;
+pub use rexmit_recovery::PathState;
 pub use statistics::{AssociationStatistics, EndpointStatistics, PathStatistics, Traffic};
 pub use streams::Scheduling;

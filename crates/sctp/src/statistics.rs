@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rexmit_recovery::{RecoveryStatistics, ReorderingState, Thinness};
+use rexmit_recovery::{PathCounters, PathState, RecoveryStatistics, ReorderingState, Thinness};
 use serde::Serialize;
 
 /// Counters of an association, from its start, and its present state.
@@ -22,7 +22,7 @@ pub struct AssociationStatistics {
     pub send_buffered_bytes: usize,
     /// Bytes received and not yet taken by the application.
     pub receive_buffered_bytes: usize,
-    /// One entry per path; the first is the primary.
+    /// One entry per path; its place is the path's number.
     pub paths: Vec<PathStatistics>,
 }
 
@@ -60,10 +60,16 @@ pub struct Traffic {
 /// One path of an association.
 #[derive(Clone, Debug, Serialize)]
 pub struct PathStatistics {
+    /// Our address, from which it is reached; unspecified if the driver chooses it.
+    pub local: SocketAddr,
     /// The peer's address.
     pub remote: SocketAddr,
-    /// Whether it is thought to be reachable.
-    pub is_active: bool,
+    /// Whether it works.
+    pub state: PathState,
+    /// Whether data take it while it works.
+    pub is_primary: bool,
+    /// Timeouts and unanswered HEARTBEATs in a row.
+    pub errors: u32,
     /// Smoothed round-trip time, if measured.
     pub srtt: Option<Duration>,
     /// Retransmission timeout.
@@ -78,6 +84,9 @@ pub struct PathStatistics {
     pub packets_in_flight: u32,
     /// Bytes of DATA chunks in flight.
     pub bytes_in_flight: u64,
+    /// What was sent and lost.
+    #[serde(flatten)]
+    pub counters: PathCounters,
 }
 
 /// Counters of an endpoint.
@@ -96,4 +105,7 @@ pub struct EndpointStatistics {
     pub cookies_refused: u64,
     /// Associations refused because of `max_associations`.
     pub refused_for_limit: u64,
+    /// Addresses in INIT and INIT ACK that were not taken: of no single host, out of scope, told
+    /// twice, or more than [`MAX_ADDRESSES`](crate::MAX_ADDRESSES).
+    pub addresses_refused: u64,
 }

@@ -81,6 +81,7 @@ fn cookie_from_another_address_of_the_peer_is_good() {
     let sent = s.next_packet();
     assert_eq!((sent.chunks(), sent.route.remote), (vec![CookieAck], first));
     expect_event!(s, Event::Connected { peer, .. } if peer == first);
+    assert_eq!(s.take_probe().0, other);
 }
 
 /// RFC 9260 §5.1.5 (4): good for its lifetime (Valid.Cookie.Life, 60 s), to the millisecond.

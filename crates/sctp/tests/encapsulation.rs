@@ -6,7 +6,6 @@ mod kit;
 use std::net::SocketAddr;
 
 use kit::*;
-use rexmit_sctp::Event;
 
 /// The next packet goes there.
 #[track_caller]
@@ -68,15 +67,8 @@ fn encapsulation_port_is_learned_from_init_ack() {
 #[test]
 fn encapsulation_port_belongs_to_an_address() {
     let mut s = Script::server();
-    s.peer_writes_under(0, |p| {
-        p.init(&peer_init(PEER_TAG), |params| {
-            params.push(&address(3, 0).ip().into());
-        })
-    });
-    let cookie = s.take_init_ack();
-    s.peer_sends([CookieEcho(&cookie)]);
-    expect_packet!(s, [CookieAck]);
-    expect_event!(s, Event::Connected { .. });
+    s.peer_begins_at(&[3]);
+    assert_eq!(s.take_probe().0, address(3, 9899));
     s.peer.route.remote = address(3, 333);
     s.peer_sends([Heartbeat(b"")]);
     expect_way(&mut s, address(3, 333));
@@ -89,14 +81,8 @@ fn encapsulation_port_belongs_to_an_address() {
 #[test]
 fn nothing_but_heartbeat_ack_goes_to_an_unconfirmed_address() {
     let mut s = Script::server();
-    s.peer_writes_under(0, |p| {
-        p.init(&peer_init(PEER_TAG), |params| {
-            params.push(&address(3, 0).ip().into());
-        })
-    });
-    let cookie = s.take_init_ack();
-    s.peer_sends([CookieEcho(&cookie)]);
-    expect_packet!(s, [CookieAck]);
+    s.peer_begins_at(&[3]);
+    assert_eq!(s.take_probe().0, address(3, 9899));
     s.peer.route.remote = address(3, 9899);
     s.peer_sends([Data(data(0, b"over the other path"))]);
     expect_way(&mut s, address(2, 9899));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kit::*;
 use rexmit_core::Machine;
-use rexmit_sctp::{CloseReason, Event, FailReason};
+use rexmit_sctp::{CloseReason, Event, FailReason, PathState};
 
 /// When T3-rtx expires again and again, with an RTO of 1 s that doubles up to 60 s.
 const T3_EXPIRIES_MS: [u64; 11] =
@@ -42,7 +42,7 @@ fn peer_is_unreachable_after_ten_retransmissions() {
         s.at(ms);
         expect_packet!(s, [Data(d)] if d.tsn == tsn(0));
         match n {
-            6 => expect_event!(s, Event::PathStatus { is_active: false, .. }),
+            6 => expect_event!(s, Event::PathStatus { state: PathState::Inactive, .. }),
             _ => assert_eq!(s.events(), []),
         }
     }
@@ -64,9 +64,9 @@ fn acknowledgement_resets_the_error_counters() {
         s.at(*ms);
         expect_packet!(s, [Data(_)]);
     }
-    expect_event!(s, Event::PathStatus { is_active: false, .. });
+    expect_event!(s, Event::PathStatus { state: PathState::Inactive, .. });
     s.at(303_500).peer_acknowledges(tsn(0));
-    expect_event!(s, Event::PathStatus { is_active: true, .. });
+    expect_event!(s, Event::PathStatus { state: PathState::Active, .. });
     s.send(b"lost once");
     expect_packet!(s, [Data(_)]);
     s.at(363_500);
@@ -166,7 +166,7 @@ fn unanswered_heartbeats_end_an_idle_association() {
         assert!(period_after(from_ms, rto_ms).contains(&at_ms), "number {n} at {at_ms}");
         match n {
             7 => {
-                expect_event!(s, Event::PathStatus { address: a, is_active: false } if a == address);
+                expect_event!(s, Event::PathStatus { address: a, state: PathState::Inactive, .. } if a == address);
             }
             _ => assert_eq!(s.events(), [], "before number {n}"),
         }
@@ -185,15 +185,15 @@ fn heartbeat_ack_revives_an_inactive_path() {
     for _ in 0..9 {
         next_heartbeat(&mut s);
     }
-    expect_event!(s, Event::PathStatus { is_active: false, .. });
+    expect_event!(s, Event::PathStatus { state: PathState::Inactive, .. });
     let (at_ms, info) = next_heartbeat(&mut s);
     s.at(at_ms + 10).peer_sends([HeartbeatAck(&info)]);
-    expect_event!(s, Event::PathStatus { is_active: true, .. });
-    assert!(s.statistics().paths[0].is_active);
+    expect_event!(s, Event::PathStatus { state: PathState::Active, .. });
+    assert_eq!(s.statistics().paths[0].state, PathState::Active);
     for _ in 0..10 {
         next_heartbeat(&mut s);
     }
-    expect_event!(s, Event::PathStatus { is_active: false, .. });
+    expect_event!(s, Event::PathStatus { state: PathState::Inactive, .. });
     assert_eq!(s.events(), [], "ten errors are not too many");
 }
 
@@ -202,14 +202,8 @@ fn heartbeat_ack_revives_an_inactive_path() {
 fn heartbeat_is_answered_unchanged_to_its_source() {
     let mut s = Script::server();
     let other = address(3, 777);
-    s.peer_writes_under(0, |p| {
-        p.init(&peer_init(PEER_TAG), |params| {
-            params.push(&other.ip().into());
-        })
-    });
-    let cookie = s.take_init_ack();
-    s.peer_sends([CookieEcho(&cookie)]);
-    expect_packet!(s, [CookieAck]);
+    s.peer_begins_at(&[3]);
+    s.take_probe();
     // Heartbeat Info of 5 bytes, then a parameter that is not known.
     let value = [0, 1, 0, 9, 1, 2, 3, 4, 5, 0, 0, 0, 0x8F, 3, 0, 8, 9, 9, 9, 9];
     s.peer.route.remote = other;

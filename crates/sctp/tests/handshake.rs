@@ -258,6 +258,7 @@ fn init_ack_of_any_size_is_read_and_its_cookie_echoed_whole() {
     });
     expect_packet!(s, [CookieEcho(echoed)] if echoed == cookie);
     s.peer_sends([CookieAck]);
+    assert_eq!(s.take_probe().0.ip(), address(10, 0).ip());
     expect_packet!(s, [Data(d)] if d.tsn == tsn(0));
 }
 

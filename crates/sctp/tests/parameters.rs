@@ -73,6 +73,9 @@ fn unknown_parameters_of_init_are_treated_by_their_two_high_bits() {
         expect_packet!(s, [CookieAck]);
         expect_event!(s, Event::Connected { .. });
         assert_eq!(paths(&s).contains(&address(9, 0).ip()), goes_on, "{kind:#x}");
+        if goes_on {
+            s.take_probe();
+        }
     }
 }
 
@@ -189,7 +192,9 @@ fn addresses_of_the_peer_are_recorded() {
     s.peer_sends([CookieEcho(&cookie)]);
     expect_packet!(s, [CookieAck]);
     s.events();
+    s.take_probe();
     assert_eq!(paths(&s), expected);
+    assert_eq!(s.endpoint.endpoint_statistics().addresses_refused, 3);
     let mut s = Script::client();
     s.take_init();
     s.peer_writes(|p| {
@@ -200,6 +205,7 @@ fn addresses_of_the_peer_are_recorded() {
     });
     expect_packet!(s, [CookieEcho(_)]);
     assert_eq!(paths(&s), expected);
+    assert_eq!(s.endpoint.endpoint_statistics().addresses_refused, 3);
 }
 
 /// The limit `MAX_ADDRESSES`: more are not recorded.
@@ -217,7 +223,9 @@ fn addresses_of_the_peer_are_limited() {
     s.peer_sends([CookieEcho(&cookie)]);
     expect_packet!(s, [CookieAck]);
     s.events();
+    s.take_probe();
     assert_eq!(paths(&s).len(), 1 + MAX_ADDRESSES);
+    assert_eq!(s.endpoint.endpoint_statistics().addresses_refused, 100 - MAX_ADDRESSES as u64);
 }
 
 /// RFC 9260 §5.1.2 D: an INIT belongs to the association of any address in it.

@@ -19,7 +19,7 @@ function logMarks([min, max], length, apart) {
   return Array.from({ length: 21 }, (_, at) => (Math.ceil(min / step) + at) * step).filter((mark) => mark <= max);
 }
 
-const axisTitle = (axis, unit, isLog) => axis.label + (unit ? ", " + unit : "") + (isLog ? " (log scale)" : "");
+const axisTitle = (axis, unit, isLog) => [axis.label, unit].filter(Boolean).join(", ") + (isLog ? " (log scale)" : "");
 
 /** `text` in lines of at most `width` pixels, broken at spaces. */
 function wrapped(text, width) {

@@ -10,7 +10,7 @@ use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
 use super::connection::{Connection, PORT, sctp, tcp};
-use super::meter::{MessageMeter, Probe, RateMeter};
+use super::meter::{MessageMeter, Probe, RateMeter, TrafficMeter};
 use super::report;
 use super::sheet::Sheet;
 use super::spec::{BulkFlow, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow};
@@ -32,7 +32,7 @@ pub(super) struct Flow {
 }
 
 enum Kind {
-    Thin(Carrier, Probe),
+    Thin(Carrier, ThinPlan, Probe),
     Bulk(Carrier, Probe),
     Web,
     Udp,
@@ -126,6 +126,7 @@ impl Part<'_> {
         let source = flow.traffic.source(&self.seed.split("traffic"));
         let source = source.map_err(|error| Problem::of("traffic", error))?;
         let plan = ThinPlan::new(source, Instant::ZERO + (self.scenario.end() - start));
+        let all = plan.clone();
         let meter = MessageMeter::new(self.scenario, flow);
         let thin = Thin {
             start,
@@ -151,7 +152,7 @@ impl Part<'_> {
                 (hosts.0, hosts.1, probe)
             }
         };
-        Ok((sender, receiver, Kind::Thin(carrier, probe)))
+        Ok((sender, receiver, Kind::Thin(carrier, all, probe)))
     }
 
     fn bulk(&mut self, flow: &BulkFlow) -> Made {
@@ -267,7 +268,7 @@ const PUT_THERE: &str = "the program was put there";
 impl Flow {
     /// Measures the flow on its network, from now on.
     pub(super) fn watch(&self, network: &mut Network<Host>, pair: Pair) {
-        if let Kind::Thin(_, probe) | Kind::Bulk(_, probe) = &self.kind {
+        if let Kind::Thin(_, _, probe) | Kind::Bulk(_, probe) = &self.kind {
             probe.watch(network, pair.sender);
         }
     }
@@ -275,9 +276,9 @@ impl Flow {
     /// Whether everything that was to be sent has arrived, or never will.
     pub(super) fn is_through(&self, network: &Network<Host>, pair: Pair) -> bool {
         match &self.kind {
-            Kind::Thin(Carrier::Sctp, _) => is_through::<Sctp>(network, pair),
-            Kind::Thin(Carrier::UnorderedSctp, _) => is_through::<Unordered>(network, pair),
-            Kind::Thin(Carrier::Tcp, _) => is_through::<Tcp>(network, pair),
+            Kind::Thin(Carrier::Sctp, ..) => is_through::<Sctp>(network, pair),
+            Kind::Thin(Carrier::UnorderedSctp, ..) => is_through::<Unordered>(network, pair),
+            Kind::Thin(Carrier::Tcp, ..) => is_through::<Tcp>(network, pair),
             Kind::Bulk(..) | Kind::Web | Kind::Udp => true,
         }
     }
@@ -298,13 +299,13 @@ impl Flow {
         };
         let seconds = (scenario.end() - Instant::ZERO).as_secs_f64();
         match &self.kind {
-            Kind::Thin(carrier, probe) => {
+            Kind::Thin(carrier, plan, probe) => {
                 let meter = match carrier {
                     Carrier::Sctp => messages::<Sctp>(receiver),
                     Carrier::UnorderedSctp => messages::<Unordered>(receiver),
                     Carrier::Tcp => messages::<Tcp>(receiver),
                 };
-                report::thin(sheet, &meter, &sender(probe));
+                report::thin(sheet, &meter, &TrafficMeter::of(plan.clone()), &sender(probe));
             }
             Kind::Bulk(carrier, probe) => {
                 let mut meter = match carrier {

@@ -9,7 +9,10 @@
 //!
 //! | of | what | |
 //! |---|---|---|
-//! | thin | `latency` (D) | to the delivery to the application |
+//! | thin | `traffic.payload.mean`, `.min`, `.max` | bytes of a message that the application means to send |
+//! | | `traffic.interarrival.mean`, `.min`, `.p1`, `.p50`, `.p99`, `.max` | time between two of them |
+//! | | `traffic.packets_per_second` | the inverse of its mean |
+//! | | `latency` (D) | to the delivery to the application |
 //! | | `transport_latency` (D) | to the arrival at the receiver, in order or not |
 //! | | `bytes_latency` (D) | the same, weighted by bytes |
 //! | | `messages`, `undelivered` | meant to be sent; never delivered |

@@ -6,7 +6,7 @@ use rexmit_core::trace::SendCause;
 use rexmit_netsim::network::{HostStats, LinkStats};
 use rexmit_netsim::source::SinkStats;
 
-use super::meter::{MessageMeter, NthRetransmission, RateMeter, SenderTally};
+use super::meter::{MessageMeter, NthRetransmission, RateMeter, SenderTally, TrafficMeter};
 use super::outcome::{MessageRow, Unit};
 use super::sheet::Sheet;
 use crate::hosts::WebStats;
@@ -177,8 +177,41 @@ fn goodput(sheet: &mut Sheet, goodput: &RateMeter) {
     sheet.series("goodput", unit, "goodput over time", goodput.series());
 }
 
+/// What the application of a thin flow means to send.
+fn traffic(sheet: &mut Sheet, meter: &TrafficMeter) {
+    let payload = meter.payload();
+    let words = [("mean", "mean"), ("min", "smallest"), ("max", "largest")];
+    for (n, (name, words)) in words.into_iter().enumerate() {
+        let about = format!("payload of a message: {words}");
+        let value = payload.map(|payload| payload[n]);
+        sheet.quantity(&format!("traffic.payload.{name}"), Unit::Bytes, &about, value);
+    }
+    let gaps = meter.interarrival();
+    let words = [
+        ("mean", "mean"),
+        ("min", "shortest"),
+        ("p1", "1st percentile"),
+        ("p50", "median"),
+        ("p99", "99th percentile"),
+        ("max", "longest"),
+    ];
+    for (n, (name, words)) in words.into_iter().enumerate() {
+        let about = format!("time between the intended sendings of two messages: {words}");
+        let value = gaps.map(|gaps| gaps[n].as_nanos() as f64 / 1e6);
+        sheet.quantity(&format!("traffic.interarrival.{name}"), Unit::Milliseconds, &about, value);
+    }
+    let about = "messages per second: the inverse of the mean time between them";
+    sheet.quantity("traffic.packets_per_second", Unit::Ratio, about, meter.per_second());
+}
+
 /// A thin flow.
-pub(super) fn thin(sheet: &mut Sheet, meter: &MessageMeter, sender: &Sender) {
+pub(super) fn thin(
+    sheet: &mut Sheet,
+    meter: &MessageMeter,
+    planned: &TrafficMeter,
+    sender: &Sender,
+) {
+    traffic(sheet, planned);
     sheet.count("messages", "messages that were meant to be sent", meter.messages);
     sheet.count("undelivered", "messages that never reached the application", meter.undelivered);
     let about = "from the intended sending to the application";

@@ -69,7 +69,7 @@ pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
     for (name, flow) in &scenario.thin {
         sheet.set_flow(name);
         let meter = MessageMeter::new(scenario, flow);
-        report::thin(&mut sheet, &meter, &Default::default());
+        report::thin(&mut sheet, &meter, &Default::default(), &Default::default());
     }
     for name in scenario.bulk.keys() {
         sheet.set_flow(name);

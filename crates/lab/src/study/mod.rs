@@ -15,7 +15,6 @@ mod plan;
 mod report;
 mod reporting;
 mod results;
-mod shipped;
 mod sweep;
 mod verdicts;
 
@@ -30,7 +29,6 @@ pub use report::{
     AxisHead, AxisPlace, Cell, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, Estimate,
     FigureKind, Instance, StudyHead, StudyReport, Verdict, VerdictKind,
 };
-pub use shipped::{shipped, study_files};
 pub use verdicts::{verdict_markdown, verdict_table};
 
 #[cfg(test)]

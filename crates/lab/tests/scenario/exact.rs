@@ -56,6 +56,13 @@ fn without_loss_every_message_takes_the_delay_of_the_path() {
         is(&outcome, &format!("game.{name}"), 50.0);
     }
     is(&outcome, "game.messages", 20.0);
+    for name in ["mean", "min", "max"] {
+        is(&outcome, &format!("game.traffic.payload.{name}"), 100.0);
+    }
+    for name in ["mean", "min", "max", "p1", "p50", "p99"] {
+        is(&outcome, &format!("game.traffic.interarrival.{name}"), 240.0);
+    }
+    is(&outcome, "game.traffic.packets_per_second", 1000.0 / 240.0);
     let none = ["undelivered", "timeouts", "retransmissions.all", "loss_share", "late_share.100ms"];
     none.iter().for_each(|name| is(&outcome, &format!("game.{name}"), 0.0));
     is(&outcome, "game.rtx0.count", 20.0);

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
-    CongestionControl, LossDetection, Reordering, SpuriousConfig, ThinConfig, ThinTest,
-    TimerRestart,
+    CmtConfig, CongestionControl, LossDetection, Reordering, RetransmissionDestination,
+    SpuriousConfig, ThinConfig, ThinTest, TimerRestart,
 };
 
 /// One field of a [`RecoveryConfig`].
@@ -44,6 +44,9 @@ impl RecoveryConfig {
             single_packet_after_timeout,
             bundle_outstanding,
             early_retransmit,
+            retransmission_destination,
+            potentially_failed_max_retrans,
+            cmt,
             spurious,
             undo,
             thin,
@@ -82,7 +85,18 @@ impl RecoveryConfig {
                 *early_retransmit,
                 "Early Fast Retransmit after SRTT + RTTVAR while the window is not used up",
             ),
+            field(
+                "retransmission_destination",
+                *retransmission_destination,
+                "which of several paths a retransmission takes",
+            ),
+            field(
+                "potentially_failed_max_retrans",
+                *potentially_failed_max_retrans,
+                "errors after which a path gets no data while another is active",
+            ),
         ]);
+        fields.extend(cmt.fields());
         fields.extend(spurious.fields());
         fields.push(field("undo", *undo, "the window goes back after a spurious event"));
         fields.extend(thin.fields());
@@ -102,6 +116,30 @@ impl RtoConfig {
             field("rto.beta_inverse", *beta_inverse, "1 / RTO.Beta: weight of the old RTTVAR"),
             field("rto.granularity", *granularity, "RTTVAR where it would be zero"),
             field("rto.min_variation", *min_variation, "lower bound of 4 RTTVAR in the timeout"),
+        ]
+    }
+}
+
+impl CmtConfig {
+    fn fields(&self) -> Vec<Field> {
+        let Self { all_paths, split_fast_retransmit, cwnd_update, delayed_ack } = self;
+        vec![
+            field("cmt.all_paths", *all_paths, "new data over every active path at once"),
+            field(
+                "cmt.split_fast_retransmit",
+                *split_fast_retransmit,
+                "SFR: only later data of the same path report data missing",
+            ),
+            field(
+                "cmt.cwnd_update",
+                *cwnd_update,
+                "CUC: windows grow by what is acknowledged of their own path",
+            ),
+            field(
+                "cmt.delayed_ack",
+                *delayed_ack,
+                "DAC: gaps do not hurry acknowledgements, which tell what they stand for",
+            ),
         ]
     }
 }
@@ -217,6 +255,27 @@ impl Words for u8 {
 impl Words for u32 {
     fn words(self) -> String {
         self.to_string()
+    }
+}
+
+impl Words for Option<u32> {
+    fn words(self) -> String {
+        self.map_or_else(|| "off".into(), Words::words)
+    }
+}
+
+impl Words for RetransmissionDestination {
+    fn words(self) -> String {
+        match self {
+            Self::Same => "the same",
+            Self::Alternate => "another after a timeout",
+            Self::Asap => "as soon as possible",
+            Self::LossRate => "lowest loss rate",
+            Self::Cwnd => "largest window",
+            Self::Ssthresh => "largest threshold",
+            Self::Csi => "csi",
+        }
+        .into()
     }
 }
 

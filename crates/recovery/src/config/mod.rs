@@ -10,7 +10,8 @@ use rexmit_core::words;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CongestionControl, LossDetection, Reordering, SpuriousConfig, ThinConfig, TimerRestart,
+    CmtConfig, CongestionControl, LossDetection, Reordering, RetransmissionDestination,
+    SpuriousConfig, ThinConfig, TimerRestart,
 };
 pub use fields::Field;
 pub use profiles::{PROFILES, TCP_PROFILES};
@@ -81,6 +82,14 @@ pub struct RecoveryConfig {
     /// acknowledged SRTT + RTTVAR after its first sending leaves again; cwnd falls by a packet
     /// (Petlund 2009 §2).
     pub early_retransmit: bool,
+    /// Which of several paths a retransmission takes.
+    pub retransmission_destination: RetransmissionDestination,
+    /// PotentiallyFailed.Max.Retrans: errors in a row beyond which a path gets no data while
+    /// another is active, though it is not given up (RFC 7829 §3.2, which recommends 0). `None`
+    /// leaves it at RFC 9260 §8.2.
+    pub potentially_failed_max_retrans: Option<u32>,
+    /// Using all paths at once.
+    pub cmt: CmtConfig,
     /// What tells that a retransmission event was spurious: that nothing was lost.
     pub spurious: SpuriousConfig,
     /// After a spurious event the window goes back to where it was, by slow start, and after a
@@ -121,6 +130,9 @@ impl Default for RecoveryConfig {
             single_packet_after_timeout: true,
             bundle_outstanding: false,
             early_retransmit: false,
+            retransmission_destination: RetransmissionDestination::default(),
+            potentially_failed_max_retrans: None,
+            cmt: CmtConfig::default(),
             spurious: SpuriousConfig::OFF,
             undo: false,
             thin: ThinConfig::OFF,

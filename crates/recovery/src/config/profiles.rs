@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
-    CongestionControl, LossDetection, Reordering, SpuriousConfig, ThinConfig, TimerRestart,
+    CmtConfig, CongestionControl, LossDetection, Reordering, RetransmissionDestination,
+    SpuriousConfig, ThinConfig, TimerRestart,
 };
 
 /// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
@@ -133,6 +134,9 @@ impl RecoveryConfig {
             single_packet_after_timeout: false,
             bundle_outstanding: false,
             early_retransmit: false,
+            retransmission_destination: RetransmissionDestination::Same,
+            potentially_failed_max_retrans: None,
+            cmt: CmtConfig::default(),
             spurious: SpuriousConfig::OFF,
             undo: false,
             thin: ThinConfig::OFF,

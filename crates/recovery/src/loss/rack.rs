@@ -54,6 +54,11 @@ impl Rack {
         }
     }
 
+    /// Whether something that left after this packet has arrived.
+    pub(crate) fn has_newer(&self, packet: PacketNumber) -> bool {
+        self.newest.is_some_and(|(newest, ..)| newest > packet)
+    }
+
     fn take_min(&mut self, now: Instant, rtt: Duration) {
         self.min_rtt = Some(match self.min_rtt {
             None => (rtt, rtt, now),

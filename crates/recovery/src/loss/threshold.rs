@@ -85,25 +85,38 @@ impl MissingReports {
         &mut self,
         bound: u64,
         mut threshold: impl FnMut(u64) -> u16,
+        on_lost: impl FnMut(u64),
+    ) {
+        self.on_reports(bound, |unit| Some((1, threshold(unit))), on_lost);
+    }
+
+    /// The same, where `reported` says of each unit how often it is reported, and what its threshold
+    /// is; a unit for which it says nothing is not reported.
+    pub fn on_reports(
+        &mut self,
+        bound: u64,
+        mut reported: impl FnMut(u64) -> Option<(u16, u16)>,
         mut on_lost: impl FnMut(u64),
     ) {
         let lost = self.overtaken.extract_if(..bound, |&unit, known| {
-            known.reports = known.reports.saturating_add(1);
-            known.reports >= threshold(unit)
+            let Some((count, threshold)) = reported(unit) else { return false };
+            known.reports = known.reports.saturating_add(count);
+            known.reports >= threshold
         });
         lost.for_each(|(unit, _)| on_lost(unit));
     }
 
     /// The same, but what is lost is not forgotten: what is reported of it still counts.
-    pub fn on_report_counting(
+    pub fn on_reports_counting(
         &mut self,
         bound: u64,
-        mut threshold: impl FnMut(u64) -> u16,
+        mut reported: impl FnMut(u64) -> Option<(u16, u16)>,
         mut on_lost: impl FnMut(u64),
     ) {
         for (&unit, known) in self.overtaken.range_mut(..bound) {
-            known.reports = known.reports.saturating_add(1);
-            if !known.is_judged && known.reports >= threshold(unit) {
+            let Some((count, threshold)) = reported(unit) else { continue };
+            known.reports = known.reports.saturating_add(count);
+            if !known.is_judged && known.reports >= threshold {
                 known.is_judged = true;
                 on_lost(unit);
             }
@@ -151,11 +164,13 @@ mod tests {
         missing.watch(10, 0);
         let mut lost = Vec::new();
         for _ in 0..5 {
-            missing.on_report_counting(20, |_| 3, |unit| lost.push(unit));
+            missing.on_reports_counting(20, |_| Some((1, 3)), |unit| lost.push(unit));
         }
         assert_eq!((&lost[..], missing.reports_in_all(10)), (&[10][..], 5));
         missing.watch(10, 0); // It left again, and may be lost once more.
-        (0..3).for_each(|_| missing.on_report_counting(20, |_| 3, |unit| lost.push(unit)));
+        (0..3).for_each(|_| {
+            missing.on_reports_counting(20, |_| Some((1, 3)), |unit| lost.push(unit));
+        });
         assert_eq!((lost, missing.forget(10)), (vec![10, 10], Some(8)));
         assert_eq!(missing.forget(10), None);
     }

@@ -20,9 +20,10 @@ pub struct AckOutcome {
     pub has_advanced: bool,
     /// Units acknowledged for the first time.
     pub newly_acked: u64,
-    /// Paths over which one of them was last sent, as a bit set by index (paths above 63 share
-    /// the last bit).
+    /// Paths over which one of them was last sent, as a bit set by index.
     pub paths: u64,
+    /// Of these, the ones over which a unit was sent that was sent over no other.
+    pub certain_paths: u64,
     /// Units judged lost.
     pub newly_lost: u64,
     /// The receiver has dropped units that it had acknowledged above the cumulative point.
@@ -47,6 +48,7 @@ pub(super) struct Progress {
     was_in_fast_recovery: bool,
     pub(super) highest_before: u64,
     pub(super) highest_newly_acked: Option<u64>,
+    pub(super) lowest_newly_acked: Option<u64>,
     pub(super) highest_in_blocks: u64,
     /// Units that the receiver has dropped after it acknowledged them.
     pub(super) reneged: Vec<u64>,
@@ -92,6 +94,7 @@ impl<P> LossRecovery<P> {
             self.judge_events(now, &progress, tracer);
         }
         self.update_timers(now, &progress);
+        self.leave_path_recoveries();
         self.settle_resending();
         self.ledger.forget_ended();
         self.arm_all_early();
@@ -100,9 +103,13 @@ impl<P> LossRecovery<P> {
     }
 
     fn begin_ack(&mut self, cumulative: u64) -> Progress {
+        self.find_pseudo_cumulative();
         for (path, index) in self.paths.iter_mut().zip(0..) {
             path.ack =
                 PathAck { flight_before: self.ledger.flight(index).bytes, ..PathAck::default() };
+            if let Some(known) = &mut path.concurrent {
+                known.highest_newly_acked = None;
+            }
             if let Some(scrutiny) = &mut path.scrutiny {
                 scrutiny.begin_ack();
             }
@@ -112,6 +119,7 @@ impl<P> LossRecovery<P> {
             was_in_fast_recovery: self.is_in_fast_recovery(),
             highest_before: self.acknowledged.max().unwrap_or(self.cumulative()),
             highest_newly_acked: None,
+            lowest_newly_acked: None,
             highest_in_blocks: cumulative,
             reneged: Vec::new(),
             late: Vec::new(),
@@ -133,7 +141,7 @@ impl<P> LossRecovery<P> {
             let Some(unit) = self.units.pop_front() else { break };
             self.first += 1;
             self.outstanding_bytes -= u64::from(unit.bytes);
-            self.path_mut(unit.path).ack.cumulative_bytes += u64::from(unit.bytes);
+            self.path_mut(unit.sent_over).ack.cumulative_bytes += u64::from(unit.bytes);
             on_delivered(unit);
         }
         self.acknowledged.remove_below(self.first);
@@ -178,13 +186,14 @@ impl<P> LossRecovery<P> {
         tracer: &mut Tracer<'_>,
     ) {
         let Some(u) = self.unit_mut(unit) else { return };
-        let (state, path, bytes, user_bytes) = (u.state, u.path, u.bytes, u.user_bytes);
+        let (state, path, sent_over) = (u.state, u.path, u.sent_over);
+        let (bytes, user_bytes) = (u.bytes, u.user_bytes);
         // What was given up has left the books before, and stays given up.
         if matches!(state, UnitState::Acknowledged | UnitState::Abandoned) {
             return;
         }
         let (packet, is_first_copy) = (u.packet, u.transmissions == 1);
-        let (is_copied, group) = (u.is_copied, u.group);
+        let (is_copied, is_on_several, group) = (u.is_copied, u.is_on_several, u.group);
         u.state = UnitState::Acknowledged;
         match state {
             UnitState::InFlight => {
@@ -194,15 +203,17 @@ impl<P> LossRecovery<P> {
                 }
             }
             UnitState::Lost(_) => {
-                self.lost.remove(&unit);
-                self.on_waiting_acked(path, is_first_copy && !is_copied);
+                self.leave_lost(unit);
+                self.on_waiting_acked(sent_over, is_first_copy && !is_copied);
             }
             UnitState::Abandoned | UnitState::Acknowledged => {}
         }
         let reports = self.missing.forget(unit);
         progress.highest_newly_acked = progress.highest_newly_acked.max(Some(unit));
+        progress.lowest_newly_acked.get_or_insert(unit);
         progress.outcome.newly_acked += 1;
-        progress.outcome.paths |= 1 << path.min(63);
+        progress.outcome.paths |= 1 << sent_over;
+        progress.outcome.certain_paths |= u64::from(!is_on_several) << sent_over;
         let sent_at = self.ledger.packet(packet).map(|packet| packet.sent_at);
         progress.outcome.has_acked_resent |= !is_first_copy;
         if is_copied {
@@ -217,14 +228,20 @@ impl<P> LossRecovery<P> {
             Reordering::Rack => true,
         };
         if tells {
+            let path = sent_over;
             let arrival =
                 Arrival { unit, path, packet, sent_at, is_first_copy, is_copied, reports };
             self.learn_from_arrival(now, arrival, progress);
         }
         let p = self.path_mut(path);
         p.outstanding -= 1;
-        p.ack.bytes += u64::from(bytes);
         p.ack.has_acked_earliest |= p.earliest == unit;
+        let p = self.path_mut(sent_over);
+        p.ack.bytes += u64::from(bytes);
+        if let Some(known) = &mut p.concurrent {
+            known.highest_newly_acked = known.highest_newly_acked.max(Some(unit));
+            p.ack.has_pseudo_advanced |= !is_first_copy || unit == known.earliest_first_sent;
+        }
         if is_first_copy && !is_copied {
             p.ack.sample_sent_at = p.ack.sample_sent_at.max(sent_at);
         }
@@ -258,6 +275,7 @@ impl<P> LossRecovery<P> {
                 continue;
             }
             u.state = UnitState::InFlight;
+            u.path = u.sent_over;
             let (path, bytes, user_bytes) = (u.path, u.bytes, u.user_bytes);
             self.ledger.on_unit_returned(path, bytes);
             self.user_bytes_in_flight += u64::from(user_bytes);
@@ -292,6 +310,11 @@ impl<P> LossRecovery<P> {
                 continue;
             }
             p.is_after_timeout = false;
+            let in_fast_recovery = progress.was_in_fast_recovery || p.recovery_exit().is_some();
+            if !self.may_grow(path, progress) {
+                continue;
+            }
+            let p = self.path_mut(path);
             let before = p.window.cwnd();
             p.window.on_acked(Acked {
                 now,
@@ -300,7 +323,7 @@ impl<P> LossRecovery<P> {
                 srtt: p.timer.rtt().srtt(),
                 flight_before: p.ack.flight_before,
                 flight_after,
-                in_fast_recovery: progress.was_in_fast_recovery,
+                in_fast_recovery,
             });
             if p.window.cwnd() != before {
                 self.trace_window(path, tracer);

@@ -226,7 +226,24 @@ impl<P> LossRecovery<P> {
     /// is in flight that left after the newest that has arrived.
     pub(super) fn is_last_report(&self) -> bool {
         let newest = self.acknowledged.max().and_then(|unit| self.unit(unit));
-        newest.is_none_or(|unit| !self.ledger.has_in_flight_after(unit.path, unit.packet))
+        newest.is_none_or(|unit| {
+            let mut paths = 0..self.paths.len() as u8;
+            !paths.any(|path| self.ledger.has_in_flight_after(path, unit.packet))
+        })
+    }
+
+    /// The paths of which the same is true, as a bit set, where only what leaves over a path reports
+    /// what left over it (SFR).
+    pub(super) fn paths_without_report(&self) -> u64 {
+        if !self.is_adaptive() || self.missing.is_empty() {
+            return 0;
+        }
+        let has_none = |&path: &u8| {
+            let concurrent = self.path(path).concurrent.as_ref();
+            let newest = concurrent.and_then(|known| self.unit(known.highest_acked?));
+            newest.is_none_or(|unit| !self.ledger.has_in_flight_after(path, unit.packet))
+        };
+        (0..self.paths.len() as u8).filter(has_none).fold(0, |set, path| set | 1 << path)
     }
 
     /// Tells that the threshold has changed, if it has.

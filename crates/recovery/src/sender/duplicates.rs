@@ -71,7 +71,7 @@ impl<P> LossRecovery<P> {
 
     /// What may leave beyond the window of `path` because of the first duplicates.
     pub(super) fn limited_transmit(&self, path: u8) -> u64 {
-        let is_allowed = self.config.limited_transmit && self.lost.is_empty();
+        let is_allowed = self.config.limited_transmit && !self.has_lost();
         if is_allowed { self.duplicates.limited_transmit(self.window(path).packet()) } else { 0 }
     }
 

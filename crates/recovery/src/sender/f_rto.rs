@@ -9,12 +9,15 @@ use crate::spurious::f_rto::{FRto, Told};
 
 impl<P> LossRecovery<P> {
     /// T3-rtx of `path` expired. It is not examined during a recovery, nor before the units of the last
-    /// one are acknowledged, unless the timer expired again over the same (RFC 5682 §3.1 step 1).
+    /// one are acknowledged, unless the timer expired again over the same (RFC 5682 §3.1 step 1). Nor
+    /// is it where another path takes what is sent again, whose acknowledgement may overtake those of
+    /// the originals: see also [`send_elsewhere`](Self::send_elsewhere).
     pub(super) fn begin_f_rto(&mut self, path: u8, is_repeated: bool) {
-        if !self.config.spurious.f_rto {
+        if !self.config.spurious.f_rto || self.chooses_late() {
             return;
         }
-        let is_open = self.recover.is_some_and(|recover| self.cumulative() < recover);
+        let is_open = self.recover.is_some_and(|recover| self.cumulative() < recover)
+            || self.path(path).recovery_exit().is_some();
         let was_repeating = self.path(path).f_rto() == FRto::Repeating;
         let may_begin = !is_open || (is_repeated && was_repeating);
         self.path_mut(path).set_f_rto(if may_begin { FRto::Repeating } else { FRto::Off });

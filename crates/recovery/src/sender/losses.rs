@@ -100,6 +100,9 @@ impl<P> LossRecovery<P> {
 
     /// Missing reports by HTNA, and what the threshold makes of them (RFC 9260 §7.2.4).
     fn count_missing_reports(&mut self, progress: &mut Progress, tracer: &mut Tracer<'_>) {
+        if self.splits_fast_retransmit() {
+            return self.count_missing_by_path(progress, tracer);
+        }
         let htna = progress.highest_newly_acked.unwrap_or(0);
         let is_recovering = self.is_in_fast_recovery();
         let bound = if is_recovering && progress.outcome.has_advanced {
@@ -114,8 +117,8 @@ impl<P> LossRecovery<P> {
             let Some(path) = self.unit(unit).map(|u| u.path) else { continue };
             self.mark_lost(unit, SendCause::FastRetransmit, tracer);
             self.learn_losses(path, 1);
-            if !is_recovering && reduced & (1 << path.min(63)) == 0 {
-                reduced |= 1 << path.min(63);
+            if !is_recovering && reduced & (1 << path) == 0 {
+                reduced |= 1 << path;
                 self.reduce_window(path, tracer);
             }
         }
@@ -126,31 +129,39 @@ impl<P> LossRecovery<P> {
 
     /// Every unit below `bound` that is watched is reported missing; which of them are lost.
     fn take_reports(&mut self, bound: u64) -> Vec<u64> {
-        let mut lost = Vec::new(); // Allocates only when something is lost.
         let early = self.first_indication_groups();
-        if self.is_adaptive() {
-            if self.missing.is_empty() {
-                return lost;
-            }
-            let is_last = self.is_last_report();
-            let mut missing = std::mem::take(&mut self.missing);
-            let of_unit = |unit| {
-                let path = self.unit(unit).map_or(0, |unit| unit.path);
-                self.threshold_of(path, self.is_of(unit, early), is_last)
-            };
-            missing.on_report_counting(bound, of_unit, |unit| lost.push(unit));
-            self.missing = missing;
+        let is_adaptive = self.is_adaptive();
+        if early == 0 && !is_adaptive {
+            let threshold = u16::from(self.config.missing_reports);
+            let mut lost = Vec::new(); // Allocates only when something is lost.
+            self.missing.on_report(bound, |_| threshold, |unit| lost.push(unit));
             return lost;
         }
-        let threshold = u16::from(self.config.missing_reports);
-        if early == 0 {
-            self.missing.on_report(bound, |_| threshold, |unit| lost.push(unit));
-        } else {
-            let mut missing = std::mem::take(&mut self.missing);
-            let of_unit = |unit| if self.is_of(unit, early) { 1 } else { threshold };
-            missing.on_report(bound, of_unit, |unit| lost.push(unit));
-            self.missing = missing;
+        let is_last = is_adaptive && self.is_last_report();
+        self.take_reports_by(bound, |sender, unit| {
+            let path = sender.unit(unit).map_or(0, |unit| unit.path);
+            Some((1, sender.threshold_of(path, sender.is_of(unit, early), is_last)))
+        })
+    }
+
+    /// The same, where `reported` says how often each is reported, and what its threshold is.
+    pub(super) fn take_reports_by(
+        &mut self,
+        bound: u64,
+        reported: impl Fn(&Self, u64) -> Option<(u16, u16)>,
+    ) -> Vec<u64> {
+        let mut lost = Vec::new(); // Allocates only when something is lost.
+        if self.missing.is_empty() {
+            return lost;
         }
+        let mut missing = std::mem::take(&mut self.missing);
+        let of_unit = |unit| reported(self, unit);
+        if self.is_adaptive() {
+            missing.on_reports_counting(bound, of_unit, |unit| lost.push(unit));
+        } else {
+            missing.on_reports(bound, of_unit, |unit| lost.push(unit));
+        }
+        self.missing = missing;
         lost
     }
 
@@ -175,7 +186,7 @@ impl<P> LossRecovery<P> {
     pub(super) fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         let kind = SendCause::FastRetransmit;
         self.begin_event(path, kind);
-        if self.lost.is_empty() {
+        if !self.path(path).is_awaiting() {
             // What it is about was sent again in the recovery before.
             self.path_mut(path).events().into_iter().for_each(Events::clear);
         } else {

@@ -1,16 +1,20 @@
 //! The sender's side of an association: what is outstanding, what may leave, and the entry points
 //! that put the mechanisms together. `send` is what leaves, `rescue` what leaves as a last resort,
-//! `ack` what was acknowledged, `losses` what that says of the rest, `duplicates` what a peer
-//! without SACK says, `timeout` what the timer says. `thin` tells whether a stream is, and `t3` when
-//! the timer expires. `spurious` knows the retransmission events, `f_rto` examines timeouts, and
-//! `undo` takes back what an event did; `adaptive` and `rack` are how much reordering is borne.
+//! `outstanding` where each unit belongs, `ack` what was acknowledged, `losses` what that says of the
+//! rest, `duplicates` what a peer without SACK says, `timeout` what the timer says. `thin` tells whether
+//! a stream is, and `t3` when the timer expires. `destination` is which path is taken, `cmt` what an
+//! acknowledgement says of each. `spurious` knows the retransmission events, `f_rto` examines timeouts,
+//! and `undo` takes back what an event did; `adaptive` and `rack` are how much reordering is borne.
 
 mod ack;
 mod adaptive;
+mod cmt;
+mod destination;
 mod duplicates;
 mod early;
 mod f_rto;
 mod losses;
+mod outstanding;
 mod path;
 mod rack;
 mod redundancy;
@@ -22,7 +26,7 @@ mod thin;
 mod timeout;
 mod undo;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,21 +34,22 @@ use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 use rexmit_core::{Instant, RangeSet};
 
 pub use ack::{AckError, AckOutcome};
-use path::Path;
+use path::{Concurrent, Path};
 pub use redundancy::BundleRoom;
 use spurious::Doubts;
 use thin::Groups;
 pub use thin::{GroupLimit, MAX_GROUPS};
 pub use timeout::TimeoutKind;
 
-use crate::ledger::{EndedUnit, Fate, Flight, Ledger};
+use crate::ledger::{Flight, Ledger};
 use crate::loss::duplicates::DuplicateAcks;
 use crate::loss::scoreboard::Scoreboard;
 use crate::redundancy::Copies;
 use crate::spurious::events::Events;
 use crate::spurious::log::RetransmissionLog;
 use crate::{
-    CongestionWindow, MissingReports, PacketNumber, RecoveryConfig, RecoveryStatistics, RtoTimer,
+    CongestionWindow, MissingReports, PacketNumber, Reach, RecoveryConfig, RecoveryStatistics,
+    RtoTimer,
 };
 
 /// What is known of a unit that was sent.
@@ -67,7 +72,12 @@ pub struct Unit<P> {
     pub payload: P,
     bytes: u32,
     user_bytes: u32,
+    /// The path that it is in flight on, or waits to be sent again over.
     path: u8,
+    /// The path that its last copy left over.
+    sent_over: u8,
+    /// Copies of it left over different paths.
+    is_on_several: bool,
     group: u8,
     packet: PacketNumber,
     /// Why it left with it.
@@ -116,8 +126,6 @@ pub struct LossRecovery<P> {
     units: VecDeque<Unit<P>>,
     /// Units acknowledged above the cumulative point.
     acknowledged: RangeSet,
-    /// Units judged lost that wait to be sent again.
-    lost: BTreeSet<u64>,
     missing: MissingReports,
     scoreboard: Scoreboard,
     duplicates: DuplicateAcks,
@@ -132,12 +140,22 @@ pub struct LossRecovery<P> {
     beyond_window: u64,
     ledger: Ledger,
     paths: Vec<Path>,
+    /// The path that data take while it works.
+    primary: u8,
+    /// The path that new data take.
+    data_path: u8,
+    /// The path that retransmissions take now, if it is chosen as they leave.
+    chosen_path: Option<u8>,
+    /// Packets that the acknowledgement being processed answers.
+    packets_answered: u8,
     /// What left more than once; nothing before anything did.
     log: Option<Box<RetransmissionLog>>,
     /// What the detectors of spurious events keep, if there is any.
     doubts: Option<Box<Doubts>>,
     copies: Copies,
     user_bytes_in_flight: u64,
+    /// Those of units that wait to be sent again.
+    user_bytes_lost: u64,
     groups: Groups,
     open: Option<send::OpenPacket>,
     statistics: RecoveryStatistics,
@@ -159,7 +177,6 @@ impl<P> LossRecovery<P> {
             first,
             units: VecDeque::new(),
             acknowledged: RangeSet::new(),
-            lost: BTreeSet::new(),
             missing: MissingReports::default(),
             scoreboard: Scoreboard::default(),
             duplicates: DuplicateAcks::default(),
@@ -169,28 +186,47 @@ impl<P> LossRecovery<P> {
             beyond_window: 0,
             ledger: Ledger::default(),
             paths: Vec::with_capacity(1),
+            primary: 0,
+            data_path: 0,
+            chosen_path: None,
+            packets_answered: 1,
             log: None,
             doubts,
             copies: Copies::default(),
             user_bytes_in_flight: 0,
+            user_bytes_lost: 0,
             open: None,
             statistics: RecoveryStatistics::default(),
             #[cfg(test)]
             visits: std::cell::Cell::default(),
         };
-        recovery.add_path(pmdcs);
+        recovery.push_path(pmdcs, Reach::ACTIVE);
         recovery
     }
 
-    /// Adds a path and returns its index.
+    /// Adds a path, which is not confirmed, and returns its index.
     ///
     /// # Panics
-    /// With more than 255 paths; the protocol limits them far below.
+    /// With more than 64 paths; the protocol limits them far below.
     pub fn add_path(&mut self, pmdcs: u32) -> u8 {
-        let index = u8::try_from(self.paths.len()).expect("the protocol limits the paths");
+        assert!(self.paths.len() < 64, "the protocol limits the paths");
+        if let [only] = &mut self.paths[..] {
+            let counters = only.counters(&self.statistics);
+            let awaiting = only.lost.len() as u64;
+            only.concurrent =
+                Some(Box::new(Concurrent { counters, awaiting, ..Default::default() }));
+        }
+        self.push_path(pmdcs, Reach::UNCONFIRMED);
+        self.paths.len() as u8 - 1
+    }
+
+    fn push_path(&mut self, pmdcs: u32, reach: Reach) {
         self.ledger.add_path();
-        self.paths.push(Path::new(&self.config, pmdcs));
-        index
+        let mut path = Path::new(&self.config, pmdcs, reach);
+        if !self.paths.is_empty() {
+            path.concurrent = Some(Box::default());
+        }
+        self.paths.push(path);
     }
 
     /// The setup is done: packets of `path` hold units of up to `packet` bytes, and its window is
@@ -266,6 +302,13 @@ impl<P> LossRecovery<P> {
         self.user_bytes_in_flight
     }
 
+    /// User bytes in flight, and those that wait to be sent again: what the peer's receive window has
+    /// to hold before anything new.
+    #[must_use]
+    pub const fn user_bytes_to_arrive(&self) -> u64 {
+        self.user_bytes_in_flight + self.user_bytes_lost
+    }
+
     /// The packets of this association.
     #[must_use]
     pub const fn ledger(&self) -> &Ledger {
@@ -300,19 +343,21 @@ impl<P> LossRecovery<P> {
     pub fn drain(&mut self, mut f: impl FnMut(Unit<P>)) {
         self.first = self.next_unit();
         self.units.drain(..).for_each(&mut f);
-        self.lost.clear();
         self.missing.clear();
         self.acknowledged.clear();
         self.copies = Copies::default();
         self.ledger = Ledger::default();
         self.duplicates.clear();
         self.user_bytes_in_flight = 0;
+        self.user_bytes_lost = 0;
         self.outstanding_bytes = 0;
         self.beyond_window = 0;
         for path in &mut self.paths {
             self.ledger.add_path();
             path.t3 = None;
             path.early = Instant::FAR_FUTURE;
+            path.lost.clear();
+            path.concurrent.iter_mut().for_each(|known| known.awaiting = 0);
             path.outstanding = 0;
             path.may_resend_now = false;
             path.events().into_iter().for_each(Events::clear);
@@ -326,8 +371,8 @@ impl<P> LossRecovery<P> {
         self.acknowledged.release_memory();
         self.ledger.release_memory();
         if self.units.is_empty() {
-            // The first two are empty, but keep a node until they are cleared.
-            self.lost.clear();
+            // These are empty, but keep a node until they are cleared.
+            self.paths.iter_mut().for_each(|path| path.lost.clear());
             self.missing.clear();
             let cumulative = self.cumulative();
             self.log.iter_mut().for_each(|log| log.release_memory(cumulative));
@@ -352,89 +397,6 @@ impl<P> LossRecovery<P> {
             srtt: timer.rtt().srtt().unwrap_or(rtt),
             rto: self.rto(path),
         });
-    }
-
-    /// Gives `unit` up (RFC 3758): it will not be sent again and is not in flight. One that was
-    /// acknowledged above the cumulative point is given up, too, as a part of its message.
-    pub fn abandon(&mut self, unit: u64) {
-        let Some(u) = self.unit_mut(unit) else { return };
-        let (state, path) = (u.state, u.path);
-        u.state = UnitState::Abandoned;
-        match state {
-            UnitState::Abandoned | UnitState::Acknowledged => return,
-            UnitState::InFlight => {
-                self.leave_flight(unit, Fate::Superseded);
-                self.ledger.forget_ended();
-            }
-            UnitState::Lost(_) => {
-                self.lost.remove(&unit);
-                // Whether it had arrived will never be known.
-                self.path_mut(path).doubt();
-            }
-        }
-        self.missing.forget(unit);
-        self.copies.forget(unit);
-        self.arm_early(path);
-        let p = self.path_mut(path);
-        p.outstanding -= 1;
-        if p.outstanding == 0 {
-            p.t3 = None;
-        } else if p.earliest == unit {
-            self.advance_earliest(path);
-        }
-        self.settle_resending();
-    }
-
-    /// Nothing waits to be sent again, so no packet may pass the window for it.
-    fn settle_resending(&mut self) {
-        if self.lost.is_empty() {
-            self.paths.iter_mut().for_each(|path| path.may_resend_now = false);
-        }
-    }
-
-    /// Finds the earliest unit outstanding on `path` again, upwards from where it was: each unit
-    /// is passed over once.
-    fn advance_earliest(&mut self, path: u8) {
-        let is_outstanding = |u: &Unit<P>| {
-            u.path == path && matches!(u.state, UnitState::InFlight | UnitState::Lost(_))
-        };
-        let from = self.path(path).earliest.max(self.first);
-        let found =
-            (from..self.next_unit()).find(|&unit| self.unit(unit).is_some_and(is_outstanding));
-        self.path_mut(path).earliest = found.unwrap_or(self.next_unit());
-    }
-
-    /// Takes `unit` out of the flight; its packet meets `fate` if it was the highest unit in it.
-    fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
-        let &Unit { bytes, user_bytes, path, packet, .. } = self.unit(unit)?;
-        let ended = EndedUnit { unit, bytes, path, packet };
-        self.end_flight(&ended, user_bytes, fate).then_some(packet)
-    }
-
-    /// The same for what the caller knows already; returns whether the packet met `fate`.
-    #[inline]
-    fn end_flight(&mut self, ended: &EndedUnit, user_bytes: u32, fate: Fate) -> bool {
-        self.user_bytes_in_flight -= u64::from(user_bytes);
-        self.ledger.on_unit_ended(ended, fate)
-    }
-
-    fn mark_lost(&mut self, unit: u64, cause: SendCause, tracer: &mut Tracer<'_>) {
-        if let Some(packet) = self.leave_flight(unit, Fate::Lost(cause)) {
-            // The receiver refused a window probe; the network lost nothing.
-            if cause != SendCause::WindowProbe {
-                self.count_lost_packet();
-            }
-            tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
-        }
-        if let Some(u) = self.unit_mut(unit) {
-            u.state = UnitState::Lost(cause);
-            self.lost.insert(unit);
-            if self.is_adaptive() {
-                self.missing.judge(unit);
-            } else {
-                self.missing.forget(unit);
-            }
-        }
     }
 
     fn path(&self, path: u8) -> &Path {

@@ -1,5 +1,6 @@
 //! What the sender keeps for each path.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use rexmit_core::Instant;
@@ -10,7 +11,9 @@ use crate::loss::rack::Rack;
 use crate::spurious::events::{Event, Events};
 use crate::spurious::f_rto::FRto;
 use crate::undo::AfterSpurious;
-use crate::{CongestionWindow, RecoveryConfig, Reordering, RtoTimer};
+use crate::{
+    CongestionWindow, PathCounters, Reach, RecoveryConfig, RecoveryStatistics, Reordering, RtoTimer,
+};
 
 #[derive(Debug)]
 pub(super) struct Path {
@@ -21,10 +24,16 @@ pub(super) struct Path {
     /// When Early Fast Retransmit, or RACK, looks at what is in flight; [`Instant::FAR_FUTURE`] if
     /// neither does.
     pub(super) early: Instant,
-    /// Units sent last over this path and neither acknowledged nor given up.
+    /// Whether it works.
+    pub(super) reach: Reach,
+    /// Units judged lost that wait to be sent again over this path.
+    pub(super) lost: BTreeSet<u64>,
+    /// Units in flight over this path, and those that wait to be sent again over it.
     pub(super) outstanding: u64,
     /// No unit below this one is outstanding on this path.
     pub(super) earliest: u64,
+    /// What is kept only where there are several paths.
+    pub(super) concurrent: Option<Box<Concurrent>>,
     /// One packet of retransmissions may leave whatever the window says.
     pub(super) may_resend_now: bool,
     /// Only one packet may be in flight until something is acknowledged.
@@ -33,14 +42,33 @@ pub(super) struct Path {
     pub(super) burst_left: u32,
     pub(super) last_sample: Option<Instant>,
     pub(super) last_retransmission: Option<Instant>,
-    /// The earliest unit outstanding when T3-rtx last expired over a loss.
-    pub(super) timed_out: Option<u64>,
+    /// The earliest unit outstanding when T3-rtx last expired over a loss; `u64::MAX` before.
+    pub(super) timed_out: u64,
     /// Expiries over that unit which did not double the timeout.
     pub(super) linear_timeouts: u8,
     /// Whether what was judged lost was lost, if the profile asks.
     pub(super) scrutiny: Option<Box<Scrutiny>>,
     /// What the acknowledgement being processed says of this path.
     pub(super) ack: PathAck,
+}
+
+/// What is kept of a path beside others.
+#[derive(Debug, Default)]
+pub(super) struct Concurrent {
+    pub(super) counters: PathCounters,
+    /// How many units judged lost last left over this path, whichever they wait for.
+    pub(super) awaiting: u64,
+    /// The highest unit that the acknowledgement being processed brings of those sent over this path.
+    pub(super) highest_newly_acked: Option<u64>,
+    /// The earliest unit that left once, over this path, and is outstanding; as of the last
+    /// acknowledgement, and only with CUC.
+    pub(super) earliest_first_sent: u64,
+    /// The highest unit acknowledged that was sent over this path; only with SFR.
+    pub(super) highest_acked: Option<u64>,
+    /// The highest unit outstanding when a fast recovery of this path alone began (SFR).
+    pub(super) recovery_exit: Option<u64>,
+    /// The latest expiries of T3-rtx, if the destination of retransmissions depends on them.
+    pub(super) timeouts: VecDeque<Instant>,
 }
 
 /// Gathered while one acknowledgement is processed.
@@ -51,6 +79,8 @@ pub(super) struct PathAck {
     /// Bytes that the cumulative point passed.
     pub(super) cumulative_bytes: u64,
     pub(super) has_acked_earliest: bool,
+    /// The pseudo-cumulative point of this path has advanced (CUC).
+    pub(super) has_pseudo_advanced: bool,
     /// When the newest unit that makes an RTT sample was sent.
     pub(super) sample_sent_at: Option<Instant>,
 }
@@ -90,20 +120,23 @@ impl Scrutiny {
 }
 
 impl Path {
-    pub(super) fn new(config: &RecoveryConfig, pmdcs: u32) -> Self {
+    pub(super) fn new(config: &RecoveryConfig, pmdcs: u32, reach: Reach) -> Self {
         let mut path = Self {
             timer: RtoTimer::new(&config.rto),
             window: CongestionWindow::new(config, pmdcs),
             t3: None,
             early: Instant::FAR_FUTURE,
+            reach,
+            lost: BTreeSet::new(),
             outstanding: 0,
             earliest: 0,
+            concurrent: None,
             may_resend_now: false,
             is_after_timeout: false,
             burst_left: 0,
             last_sample: None,
             last_retransmission: None,
-            timed_out: None,
+            timed_out: u64::MAX,
             linear_timeouts: 0,
             scrutiny: Scrutiny::of(config),
             ack: PathAck::default(),
@@ -125,6 +158,27 @@ impl Path {
             None => self.timer.on_sample(rtt, &config.rto),
         }
         self.last_sample = Some(now);
+    }
+
+    /// What was counted on this path, of all the `statistics` of the association.
+    pub(super) fn counters(&self, statistics: &RecoveryStatistics) -> PathCounters {
+        self.concurrent.as_ref().map_or_else(|| PathCounters::of(statistics), |it| it.counters)
+    }
+
+    /// Whether anything that last left over this path is judged lost, and waits for any.
+    pub(super) fn is_awaiting(&self) -> bool {
+        self.concurrent.as_ref().map_or(!self.lost.is_empty(), |known| known.awaiting > 0)
+    }
+
+    /// Where a fast recovery of this path alone ends, if one is on.
+    pub(super) fn recovery_exit(&self) -> Option<u64> {
+        self.concurrent.as_ref()?.recovery_exit
+    }
+
+    pub(super) fn set_recovery_exit(&mut self, exit: Option<u64>) {
+        if let Some(concurrent) = &mut self.concurrent {
+            concurrent.recovery_exit = exit;
+        }
     }
 
     /// Whether a unit first sent at `sent_at` may be a sample: once per round trip

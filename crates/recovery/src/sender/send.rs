@@ -40,19 +40,28 @@ impl<P> LossRecovery<P> {
             && self.has_room(path, self.limited_transmit(path))
     }
 
-    /// The next unit to be sent again, if one may leave over `path` now (RFC 9260 §6.1 C, §7.2.4).
+    /// The next unit to be sent again over `path`, if one may leave now (RFC 9260 §6.1 C, §7.2.4).
     #[must_use]
+    #[inline]
     pub fn next_to_resend(&self, path: u8) -> Option<u64> {
-        let unit = *self.lost.first()?;
         let p = self.path(path);
+        if self.chooses_late() {
+            return self.next_to_resend_over_chosen(path);
+        }
+        let unit = *p.lost.first()?;
         let may_leave = p.may_resend_now || (p.burst_left > 0 && self.has_room(path, 0));
         (may_leave && !self.holds_back(path)).then_some(unit)
     }
 
-    /// The next unit waiting to be sent again, to fill a packet that is leaving anyway.
+    /// The next unit waiting to be sent again over the path of the packet that is being built, to
+    /// fill it.
     #[must_use]
     pub fn next_lost_after(&self, unit: u64) -> Option<u64> {
-        self.lost.range(unit + 1..).next().copied()
+        if self.chooses_late() {
+            return self.next_lost_anywhere(unit + 1);
+        }
+        let path = self.open.map_or(0, |open| open.path);
+        self.path(path).lost.range(unit + 1..).next().copied()
     }
 
     /// The next unit after `unit` that is outstanding though not judged lost, if the profile takes
@@ -68,10 +77,16 @@ impl<P> LossRecovery<P> {
         Some(self.first + index as u64)
     }
 
-    /// Whether anything waits to be sent again.
+    /// Whether anything waits to be sent again, over any path.
     #[must_use]
     pub fn has_lost(&self) -> bool {
-        !self.lost.is_empty()
+        self.paths.iter().any(|path| !path.lost.is_empty())
+    }
+
+    /// Whether anything waits to be sent again over `path`.
+    #[must_use]
+    pub fn has_lost_for(&self, path: u8) -> bool {
+        !self.path(path).lost.is_empty()
     }
 
     /// Whether the window of `path` has room for a packet, if `beyond` bytes do not count.
@@ -108,6 +123,8 @@ impl<P> LossRecovery<P> {
             bytes,
             user_bytes,
             path,
+            sent_over: path,
+            is_on_several: false,
             group,
             packet,
             cause: SendCause::New,
@@ -134,6 +151,8 @@ impl<P> LossRecovery<P> {
             bytes: 0,
             user_bytes: 0,
             path: 0,
+            sent_over: 0,
+            is_on_several: false,
             group: 0,
             packet: self.ledger.next_number(),
             cause: SendCause::New,
@@ -159,12 +178,10 @@ impl<P> LossRecovery<P> {
     }
 
     pub(super) fn resend_as(&mut self, now: Instant, unit: u64, cause: SendCause) -> Option<&P> {
-        let &Unit { bytes, user_bytes, path: old_path, group, packet: old_packet, state, .. } =
-            self.unit(unit)?;
+        let &Unit { bytes, user_bytes, path: old_path, sent_over, .. } = self.unit(unit)?;
+        let &Unit { group, packet: old_packet, state, .. } = self.unit(unit)?;
         match state {
-            UnitState::Lost(_) => {
-                self.lost.remove(&unit);
-            }
+            UnitState::Lost(_) => self.leave_lost(unit),
             UnitState::InFlight => {
                 self.leave_flight(unit, Fate::Superseded);
                 if self.is_adaptive() {
@@ -175,18 +192,19 @@ impl<P> LossRecovery<P> {
             }
             UnitState::Acknowledged | UnitState::Abandoned => return None,
         }
-        self.log_resent(now, (unit, old_packet), old_path, cause);
+        self.log_resent(now, (unit, old_packet), sent_over, cause);
         self.statistics.retransmitted.count(cause);
         let packet = self.put(now, cause, (unit, bytes), group);
         self.user_bytes_in_flight += u64::from(user_bytes);
         let path = self.open.map_or(old_path, |open| open.path);
-        self.move_to_path(unit, old_path, path);
+        self.repeat(unit, (old_path, sent_over), path);
         let is_overtaken =
             self.counts_reports() && self.acknowledged.max().is_some_and(|max| unit < max);
         let u = self.unit_mut(unit)?;
         u.packet = packet;
         u.cause = cause;
-        u.path = path;
+        u.is_on_several |= u.sent_over != path;
+        u.sent_over = path;
         u.state = UnitState::InFlight;
         u.transmissions = u.transmissions.saturating_add(1);
         u.fast_retransmitted |= cause == SendCause::FastRetransmit;
@@ -196,17 +214,12 @@ impl<P> LossRecovery<P> {
         self.unit(unit).map(|u| &u.payload)
     }
 
-    fn move_to_path(&mut self, unit: u64, from: u8, to: u8) {
-        self.path_mut(from).outstanding -= 1;
-        if from != to && self.path(from).earliest == unit {
-            self.advance_earliest(from);
+    /// `unit`, which belonged to the path `from` and left over `sent_over`, leaves again over `to`.
+    fn repeat(&mut self, unit: u64, (from, sent_over): (u8, u8), to: u8) {
+        if from != to {
+            self.move_to_path(unit, from, to);
         }
-        let p = self.path_mut(to);
-        if p.outstanding == 0 || unit < p.earliest {
-            p.earliest = unit;
-        }
-        p.outstanding += 1;
-        let is_earliest = p.earliest == unit;
+        let is_earliest = self.path(to).earliest == unit && sent_over == to;
         if let Some(open) = &mut self.open {
             open.repeats = true;
             open.repeats_earliest |= is_earliest;
@@ -247,11 +260,17 @@ impl<P> LossRecovery<P> {
             return false;
         };
         self.statistics.packets += 1;
+        self.statistics.retransmission_packets += u64::from(open.repeats);
         let p = self.path_mut(open.path);
+        if let Some(known) = &mut p.concurrent {
+            known.counters.packets += 1;
+            known.counters.retransmissions += u64::from(open.repeats);
+        }
         p.burst_left = p.burst_left.saturating_sub(1);
         if open.repeats {
             p.may_resend_now = false;
             p.last_retransmission = Some(now);
+            self.on_chosen_used();
         } else if let Some(scrutiny) = &mut p.scrutiny {
             scrutiny.f_rto.on_sent_new();
         }

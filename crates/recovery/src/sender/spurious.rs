@@ -110,7 +110,7 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// `unit`, last sent in `packet` over `path`, leaves again.
+    /// `unit`, last sent in `packet` over `path`, leaves again, over whichever path.
     pub(super) fn log_resent(
         &mut self,
         now: Instant,
@@ -135,7 +135,7 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// A unit of `path` is acknowledged that was judged lost and waited to be sent again. If it had
+    /// A unit that left over `path` is acknowledged that was judged lost and waited to be sent again. If it had
     /// left once, its original has arrived; else nobody knows which copy has.
     pub(super) fn on_waiting_acked(&mut self, path: u8, is_original: bool) {
         let Some(scrutiny) = &mut self.path_mut(path).scrutiny else { return };
@@ -166,11 +166,11 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// Every copy of the latest event is reported, and nothing waits to be sent again.
+    /// Every copy of the latest event is reported, and nothing that it judged waits to be sent again.
     fn judge_by_duplicates(&mut self, now: Instant, path: u8, tracer: &mut Tracer<'_>) {
-        let is_reported =
-            self.path(path).scrutiny.as_ref().is_some_and(|scrutiny| scrutiny.events.is_reported());
-        if is_reported && self.lost.is_empty() {
+        let p = self.path(path);
+        let is_reported = p.scrutiny.as_ref().is_some_and(|scrutiny| scrutiny.events.is_reported());
+        if is_reported && !p.is_awaiting() {
             self.on_spurious(now, path, Detector::Duplicates, tracer);
         }
     }
@@ -195,7 +195,7 @@ impl<P> LossRecovery<P> {
             is_last: self.is_empty(),
         };
         let is_eifel_on = self.config.spurious.eifel;
-        let has_more = !self.lost.is_empty();
+        let has_more = self.path(path).is_awaiting();
         let event = self.path_mut(path).events().and_then(Events::latest_mut);
         let Some(event) = event else { return };
         let is_alone = event.copies == 1 && !has_more;
@@ -221,20 +221,22 @@ impl<P> LossRecovery<P> {
         if by != Detector::Duplicates {
             self.resume(path);
         }
-        self.leave_needless_recovery(kind);
+        self.leave_needless_recovery(path, kind);
         self.learn_from_spurious(now, path, &event, tracer);
         if self.config.undo {
             self.undo(path, &event, by, tracer);
         }
     }
 
-    /// What waits to be sent again on `path` left before the event that judged it: it is still on its
-    /// way (RFC 4015 §3.1 step 8, RFC 5682 §4).
+    /// What left over `path` and waits to be sent again left before the event that judged it: it is
+    /// still on its way (RFC 4015 §3.1 step 8, RFC 5682 §4).
     fn resume(&mut self, path: u8) {
-        let waits = |&unit: &u64| self.unit(unit).is_some_and(|u| u.path == path);
-        let waiting: Vec<u64> = self.lost.iter().copied().filter(waits).collect();
-        for unit in waiting {
-            self.lost.remove(&unit);
+        let awaits = |&unit: &u64| self.unit(unit).is_some_and(|u| u.sent_over == path);
+        let lost = self.paths.iter().flat_map(|p| p.lost.iter().copied());
+        let awaiting: Vec<u64> = lost.filter(awaits).collect();
+        for unit in awaiting {
+            self.leave_lost(unit);
+            self.take_back(unit);
             let is_overtaken = self.acknowledged.max().is_some_and(|max| unit < max);
             let Some(u) = self.unit_mut(unit) else { continue };
             u.state = UnitState::InFlight;
@@ -250,9 +252,21 @@ impl<P> LossRecovery<P> {
         self.settle_resending();
     }
 
+    /// What waited for another path than it left over is outstanding where it left again.
+    fn take_back(&mut self, unit: u64) {
+        let Some(u) = self.unit(unit) else { return };
+        let (from, to) = (u.path, u.sent_over);
+        if from != to {
+            self.move_to_path(unit, from, to);
+        }
+    }
+
     /// With nothing lost there is nothing to recover from, and what is missing from here on is
     /// another loss.
-    fn leave_needless_recovery(&mut self, kind: SendCause) {
+    fn leave_needless_recovery(&mut self, path: u8, kind: SendCause) {
+        if !self.path(path).is_awaiting() {
+            self.path_mut(path).set_recovery_exit(None);
+        }
         let is_fast = |path: &super::Path| {
             path.open_event().is_some_and(|event| event.kind == SendCause::FastRetransmit)
         };
@@ -260,7 +274,7 @@ impl<P> LossRecovery<P> {
         let is_recovering = self.is_in_fast_recovery() || self.duplicates.is_recovering();
         if kind == SendCause::Timeout && !is_recovering {
             self.recover = None;
-        } else if !is_other_open && self.lost.is_empty() && !self.duplicates.is_recovering() {
+        } else if !is_other_open && !self.has_lost() && !self.duplicates.is_recovering() {
             self.fast_recovery_exit = None;
             self.recover = None;
         }

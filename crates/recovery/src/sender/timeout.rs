@@ -8,6 +8,7 @@ use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 use super::{LossRecovery, UnitState};
 use crate::TimedOut;
 use crate::spurious::events::Events;
+use crate::spurious::f_rto::FRto;
 
 /// What an expiry of T3-rtx means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,26 +78,30 @@ impl<P> LossRecovery<P> {
             self.recover = Some(self.next_unit() - 1);
         }
         let is_linear = kind == TimeoutKind::Loss && self.takes_linear_timeout(path);
+        self.remember_timeout(path);
         let p = self.path_mut(path);
+        if let Some(known) = &mut p.concurrent {
+            known.counters.timeouts += 1;
+        }
+        p.set_recovery_exit(None);
         p.t3 = None;
         if !is_linear {
             p.timer.on_timeout(&config.rto);
         }
-        p.may_resend_now = true;
         if kind == TimeoutKind::Loss {
-            let is_repeated = p.timed_out.replace(p.earliest) == Some(p.earliest);
+            let is_repeated = std::mem::replace(&mut p.timed_out, p.earliest) == p.earliest;
             p.window.on_timeout(TimedOut { flight_size, is_repeated });
             p.is_after_timeout = config.single_packet_after_timeout;
         }
         let rto = self.rto(path);
         tracer.emit(|| TraceEvent::RetransmissionTimeout { path, rto });
         self.lose_flight(path, cause, tracer);
-        if self.lost.is_empty() {
+        if !self.path(path).is_awaiting() {
             self.path_mut(path).events().into_iter().for_each(Events::clear);
         } else if kind == TimeoutKind::Loss {
             tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind: cause });
         }
-        self.settle_resending();
+        self.leave_elsewhere(path);
         self.trace_window(path, tracer);
         self.arm_early(path);
         self.watch_thinness(tracer);
@@ -107,7 +112,7 @@ impl<P> LossRecovery<P> {
     /// if it proves spurious.
     fn examine_timeout(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         let p = self.path(path);
-        let is_repeated = p.timed_out == Some(p.earliest);
+        let is_repeated = p.timed_out == p.earliest;
         self.learn_from_timeout(path, tracer);
         self.begin_event(path, SendCause::Timeout);
         self.begin_f_rto(path, is_repeated);
@@ -123,7 +128,7 @@ impl<P> LossRecovery<P> {
         }
         let is_thin = self.is_thin(group);
         let p = self.path_mut(path);
-        if p.timed_out != Some(p.earliest) {
+        if p.timed_out != p.earliest {
             p.linear_timeouts = 0;
         }
         let is_linear = is_thin && p.linear_timeouts < bound;
@@ -144,18 +149,19 @@ impl<P> LossRecovery<P> {
         self.path_mut(path).timer.on_timeout(&config.rto);
     }
 
-    /// The setup begins again: what left with it before has to leave again.
-    pub fn on_setup_again(&mut self, tracer: &mut Tracer<'_>) {
-        self.lose_flight(0, SendCause::Timeout, tracer);
-        self.stop_timer(0);
+    /// The setup begins again: what left with it over `path` has to leave again.
+    pub fn on_setup_again(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+        self.lose_flight(path, SendCause::Timeout, tracer);
+        self.path_mut(path).set_f_rto(FRto::Off); // It left with the setup, and so it leaves again.
+        self.stop_timer(path);
     }
 
     /// Judges `unit` lost because the window that refused it is open again.
     pub fn on_probe_refused(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
         let Some(u) = self.unit(unit) else { return };
         if u.state == UnitState::InFlight {
-            let path = u.path;
             self.mark_lost(unit, SendCause::WindowProbe, tracer);
+            let path = self.unit(unit).map_or(0, |u| u.path);
             self.path_mut(path).may_resend_now = true;
         }
     }

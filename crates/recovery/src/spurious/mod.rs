@@ -37,6 +37,12 @@
 //! doubt never ends, and where fewer are, the chance that a retransmission is among them is less
 //! than that.
 //!
+//! ## Several paths
+//! An event is of the path that its units left over, wherever they leave again: what a second path
+//! carries for the first proves, and undoes, the first one's. With SFR a path has a recovery of its own,
+//! missing reports are those of its own later units, and so is the threshold that follows from them.
+//! F-RTO examines a timeout only where the same path takes what is sent again.
+//!
 //! # The other detectors
 //! [`eifel`] compares the timestamp that an acknowledgement echoes with that of the first
 //! retransmission (RFC 3522); [`f_rto`] watches what is acknowledged after a timeout (RFC 5682).

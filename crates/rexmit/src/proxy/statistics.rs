@@ -195,6 +195,7 @@ fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
     let RecoveryStatistics {
         packets,
         packets_lost,
+        retransmission_packets,
         new_units,
         retransmitted,
         spurious,
@@ -207,6 +208,7 @@ fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
     } = *one;
     total.packets += packets;
     total.packets_lost += packets_lost;
+    total.retransmission_packets += retransmission_packets;
     total.new_units += new_units;
     total.retransmitted += retransmitted;
     total.spurious += spurious;

@@ -8,6 +8,7 @@ use rexmit_core::{Instant, Rng};
 
 use crate::endpoint::AssociationId;
 use crate::event::Event;
+use crate::statistics::EndpointStatistics;
 use crate::streams::PayloadArena;
 
 /// What all associations of an endpoint share.
@@ -17,6 +18,7 @@ pub(crate) struct Surroundings {
     pub(crate) rng: Rng,
     pub(crate) arena: PayloadArena,
     pub(crate) events: VecDeque<(AssociationId, Event)>,
+    pub(crate) statistics: EndpointStatistics,
     pub(crate) sink: Option<Box<dyn TraceSink>>,
 }
 

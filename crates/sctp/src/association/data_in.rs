@@ -8,7 +8,7 @@ use rexmit_core::serial::unwrap_u32;
 use super::received::{Arrival, Received, SackDue};
 use super::state::State;
 use super::transmit::OwedError;
-use super::{AbortCause, Association, Context, PRIMARY, Timer, unwrapped_initial_tsn};
+use super::{AbortCause, Association, Context, Timer, unwrapped_initial_tsn};
 use crate::config::AssociationConfig;
 use crate::event::Event;
 use crate::message::InboundMessage;
@@ -28,7 +28,7 @@ pub(super) struct Inbound {
     is_readable_told: bool,
     /// The window that the last SACK offered.
     advertised: usize,
-    /// The path of the last DATA: where a SACK goes (RFC 9260 §6.7).
+    /// The path of the last packet, if it is confirmed: where replies go (RFC 9260 §6.4).
     pub(super) reply_path: u8,
 }
 
@@ -46,7 +46,7 @@ impl Inbound {
             streams: config.max_inbound_streams,
             is_readable_told: false,
             advertised: config.receive_buffer_bytes,
-            reply_path: PRIMARY,
+            reply_path: 0,
         }
     }
 
@@ -194,7 +194,8 @@ impl Association {
     /// The DATA of a packet are processed: what is contradictory ends the association, the rest is
     /// acknowledged and told to the application.
     pub(super) fn after_data(&mut self, cx: &mut Context<'_>) {
-        let due = self.inbound.received.end_packet(&self.config);
+        let has_dac = self.has_dac();
+        let due = self.inbound.received.end_packet(&self.config, has_dac);
         if due == SackDue::No {
             return;
         }
@@ -250,6 +251,11 @@ impl Association {
         }
     }
 
+    /// DAC: packets come over several paths, so their order says little.
+    fn has_dac(&self) -> bool {
+        self.paths.len() > 1 && self.config.recovery.cmt.delayed_ack
+    }
+
     /// Writes SACK with as many gap blocks and duplicates as fit (RFC 9260 §6.2, §6.7). Returns
     /// whether it fit.
     pub(super) fn write_sack(&mut self, writer: &mut crate::wire::PacketWriter<'_>) -> bool {
@@ -266,7 +272,9 @@ impl Association {
         let window = self.inbound.window(&self.config);
         let a_rwnd = u32::try_from(window).unwrap_or(u32::MAX);
         let cumulative = received.cumulative() as u32;
-        if !writer.sack(cumulative, a_rwnd, blocks, duplicates.iter().copied()) {
+        let packets = if self.has_dac() { received.unacknowledged_packets() } else { 0 };
+        let duplicates = duplicates.iter().copied();
+        if !writer.sack_of(packets, (cumulative, a_rwnd), blocks, duplicates) {
             return false;
         }
         self.inbound.received.on_sack_sent();

@@ -11,9 +11,7 @@ use rexmit_recovery::{AckOutcome, LossRecovery, TimeoutKind, Unit, UnitState};
 
 use super::partial::ForwardState;
 use super::thin::ThinStreams;
-use super::{
-    AbortCause, Association, Context, PRIMARY, Surroundings, Timer, unwrapped_initial_tsn,
-};
+use super::{AbortCause, Association, Context, Surroundings, Timer, unwrapped_initial_tsn};
 use crate::config::AssociationConfig;
 use crate::error::SendError;
 use crate::event::{Event, FailReason};
@@ -132,7 +130,7 @@ impl Outbound {
 
     /// What the peer's window still takes (RFC 9260 §6.2.1).
     fn peer_rwnd(&self) -> u64 {
-        self.peer_a_rwnd.saturating_sub(self.recovery.user_bytes_in_flight())
+        self.peer_a_rwnd.saturating_sub(self.recovery.user_bytes_to_arrive())
     }
 
     /// The payload length of the next new chunk, if the peer's window takes it, or it may leave as
@@ -246,6 +244,7 @@ impl Association {
         let blocks = sack
             .gap_ack_blocks()
             .map(move |(start, end)| (cumulative + u64::from(start), cumulative + u64::from(end)));
+        self.out.recovery.set_packets_answered(sack.packets);
         let Some(outcome) = self.take_ack(cx, cumulative, blocks) else { return };
         if !outcome.is_stale {
             self.out.peer_a_rwnd = sack.a_rwnd.into();
@@ -297,10 +296,14 @@ impl Association {
             Ok(outcome) => {
                 // A FORWARD-TSN was taken: that shows a living peer, too.
                 if outcome.has_advanced && outcome.newly_acked == 0 {
-                    self.clear_errors(cx, PRIMARY);
+                    self.clear_errors(cx, self.control_path, self.paths.len() == 1);
                 }
-                for path in (0..64).filter(|path| outcome.paths & (1 << path) != 0) {
-                    self.clear_errors(cx, path);
+                let mut paths = outcome.paths;
+                while paths != 0 {
+                    let path = paths.trailing_zeros();
+                    paths &= paths - 1;
+                    let is_certain = outcome.certain_paths & (1 << path) != 0;
+                    self.clear_errors(cx, path as u8, is_certain);
                 }
                 Some(outcome)
             }
@@ -337,7 +340,8 @@ impl Association {
             self.out.probe = None;
             return;
         }
-        let round_trip = recovery.timer(PRIMARY).rtt().srtt().unwrap_or_default();
+        let path = recovery.data_path();
+        let round_trip = recovery.timer(path).rtt().srtt().unwrap_or_default();
         if is_probing {
             probe.is_refused = true;
         } else if probe.is_refused || cx.now - probe.sent_at >= round_trip {
@@ -353,7 +357,8 @@ impl Association {
             self.out.probe_is_due = false;
             self.timers.stop(Timer::WindowProbe);
         } else if !self.out.probe_is_due && !self.timers.is_armed(Timer::WindowProbe) {
-            let rto = self.out.recovery.timer(PRIMARY).rto();
+            let recovery = &self.out.recovery;
+            let rto = recovery.timer(recovery.data_path()).rto();
             self.timers.arm(Timer::WindowProbe, cx.now + rto);
         }
     }
@@ -370,6 +375,7 @@ impl Association {
             let has_backed_off = self.out.recovery.on_timeout(path, kind, &mut cx.tracer());
             if self.out.forward.is_owed(self.out.recovery.cumulative()) {
                 self.owed.forward_tsn = true;
+                self.turn_control_path();
             }
             if !is_answered && has_backed_off {
                 self.count_path_error(cx, path);

@@ -11,7 +11,7 @@ use rexmit_core::{Instant, Route};
 use super::state::{EchoedCookie, Setup};
 use super::transmit::Owed;
 use super::{
-    AbortCause, Association, Context, Farewell, Identity, Inbound, InitError, Outbound, PRIMARY,
+    AbortCause, Association, Context, Farewell, Identity, Inbound, InitError, Outbound, Paths,
     PeerParameters, State, StreamReset, Timer, read_init,
 };
 use crate::config::AssociationConfig;
@@ -27,10 +27,11 @@ impl Association {
         cx: &mut Context<'_>,
         config: Arc<AssociationConfig>,
         identity: Identity,
-        route: Route,
+        routes: &[Route],
     ) -> Self {
         let state = State::CookieWait(Setup::default());
-        let mut association = Self::new(config, identity, route, state);
+        let paths = Paths::new(routes, &cx.around.addresses);
+        let mut association = Self::new(config, identity, paths, state);
         association.owed.setup = true;
         association.set_state(cx, State::CookieWait(Setup::default()));
         association
@@ -44,15 +45,16 @@ impl Association {
         identity: Identity,
         (route, peer): (Route, &PeerParameters),
     ) -> Self {
-        let mut association = Self::new(config, identity, route, State::Established);
-        association.adopt(peer);
+        let paths = Paths::new(&[route], &cx.around.addresses);
+        let mut association = Self::new(config, identity, paths, State::Established);
+        association.adopt(cx, peer);
         association.owed.cookie_ack = true;
         association.establish(cx, true);
         association
     }
 
     /// Takes over what the peer said of itself.
-    fn adopt(&mut self, peer: &PeerParameters) {
+    fn adopt(&mut self, cx: &Context<'_>, peer: &PeerParameters) {
         self.peer_tag = peer.tag;
         self.peer_initial_tsn = peer.initial_tsn;
         self.supports_forward_tsn = self.config.partial_reliability && peer.supports_forward_tsn;
@@ -62,14 +64,12 @@ impl Association {
         let inbound = peer.outbound_streams.min(self.config.max_inbound_streams);
         self.inbound.on_peer_known(peer.initial_tsn, inbound);
         self.reset.on_peer_known(peer.initial_tsn);
-        for &address in &peer.addresses {
-            self.note_address(address);
-        }
+        self.note_addresses(cx, &peer.addresses);
     }
 
-    /// The peer can also be reached at `address`.
-    pub(crate) fn note_address(&mut self, address: IpAddr) {
-        if self.paths.add(address) {
+    /// The peer can also be reached at `addresses`, once they are confirmed.
+    pub(crate) fn note_addresses(&mut self, cx: &Context<'_>, addresses: &[IpAddr]) {
+        for _ in 0..self.paths.add(addresses, &cx.around.addresses) {
             self.out.recovery.add_path(self.config.pmdcs());
         }
     }
@@ -79,6 +79,8 @@ impl Association {
         self.owed.setup = false;
         self.error_count = 0;
         self.set_state(cx, State::Established);
+        // The path over which the peer answered.
+        self.out.recovery.set_primary_path(self.control_path);
         self.start_heartbeats(cx);
         cx.event(Event::Connected {
             incoming,
@@ -95,13 +97,18 @@ impl Association {
         };
         setup.sent_at.get_or_insert(cx.now);
         self.owed.setup = false;
-        self.timers.arm(Timer::T1, cx.now + self.out.recovery.timer(PRIMARY).rto());
+        self.timers.arm(Timer::T1, cx.now + self.out.recovery.timer(self.control_path).rto());
     }
 
     /// INIT ACK (RFC 9260 §5.1 C, §5.2.3).
-    pub(super) fn on_init_ack(&mut self, cx: &mut Context<'_>, init_ack: &Init<'_>) {
+    pub(super) fn on_init_ack(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: IpAddr,
+        init_ack: &Init<'_>,
+    ) {
         let State::CookieWait(setup) = self.state else { return };
-        let (peer, extras) = match read_init(init_ack) {
+        let (peer, extras) = match read_init(init_ack, source) {
             Ok(read) => read,
             Err(error) => return self.on_bad_init_ack(cx, init_ack.initiate_tag, error),
         };
@@ -110,7 +117,9 @@ impl Association {
             return self.abort(cx, AbortCause::MissingStateCookie);
         };
         self.sample_setup(cx, setup);
-        self.adopt(&peer);
+        self.control_path = self.inbound.reply_path;
+        cx.around.statistics.addresses_refused += extras.refused_addresses;
+        self.adopt(cx, &peer);
         // Now, and not when it is established: messages travel with the COOKIE ECHO.
         self.fail_messages_to_missing_streams(cx);
         let echoed = EchoedCookie { cookie: cookie.to_vec(), unrecognized: extras.unrecognized };
@@ -140,7 +149,8 @@ impl Association {
     fn sample_setup(&mut self, cx: &mut Context<'_>, setup: Setup) {
         if let (0, Some(sent_at)) = (setup.attempts, setup.sent_at) {
             let rtt = cx.now - sent_at;
-            self.out.recovery.on_rtt_sample(cx.now, PRIMARY, rtt, &mut cx.tracer());
+            let path = self.control_path;
+            self.out.recovery.on_rtt_sample(cx.now, path, rtt, &mut cx.tracer());
         }
     }
 
@@ -162,13 +172,15 @@ impl Association {
             return self.close(cx, None, CloseReason::ConnectTimedOut);
         }
         self.owed.setup = true;
-        if self.out.recovery.flight(PRIMARY).packets > 0 {
+        let path = self.control_path;
+        if self.out.recovery.flight(path).packets > 0 {
             // DATA left with the COOKIE ECHO, and shares its fate.
             let kind = rexmit_recovery::TimeoutKind::Loss;
-            self.out.recovery.on_timeout(PRIMARY, kind, &mut cx.tracer());
+            self.out.recovery.on_timeout(path, kind, &mut cx.tracer());
         } else {
-            self.out.recovery.back_off(PRIMARY);
+            self.out.recovery.back_off(path);
         }
+        self.turn_control_path();
     }
 
     /// ERROR with Stale Cookie (RFC 9260 §5.2.6): begin again with a new INIT.
@@ -180,7 +192,7 @@ impl Association {
         }
         self.sample_setup(cx, setup);
         self.peer_tag = 0;
-        self.out.recovery.on_setup_again(&mut cx.tracer());
+        self.out.recovery.on_setup_again(self.control_path, &mut cx.tracer());
         self.timers.stop(Timer::T1);
         self.owed.setup = true;
         self.set_state(cx, State::CookieWait(Setup { stale_cookies, ..Setup::default() }));
@@ -190,7 +202,8 @@ impl Association {
     pub(super) fn cookie_preservative(&self) -> Option<Duration> {
         match self.state {
             State::CookieWait(setup) if setup.stale_cookies > 0 => {
-                let rtt = self.out.recovery.timer(PRIMARY).rtt().srtt().unwrap_or_default();
+                let rtt =
+                    self.out.recovery.timer(self.control_path).rtt().srtt().unwrap_or_default();
                 Some(rtt + Duration::from_secs(1))
             }
             _ => None,
@@ -225,9 +238,9 @@ impl Association {
     /// (RFC 9260 §5.2.4 B).
     pub(crate) fn on_collision(&mut self, cx: &mut Context<'_>, peer: &PeerParameters) {
         if self.state.is_setting_up() {
-            self.adopt(peer);
+            self.adopt(cx, peer);
             self.fail_messages_to_missing_streams(cx);
-            self.out.recovery.on_setup_again(&mut cx.tracer());
+            self.out.recovery.on_setup_again(self.control_path, &mut cx.tracer());
             self.establish(cx, false);
         }
         self.peer_tag = peer.tag;
@@ -247,11 +260,12 @@ impl Association {
         self.identity = identity;
         self.timers.stop_all();
         self.owed = Owed::default();
-        self.paths = super::Paths::new(route);
+        self.paths = Paths::new(&[route], &cx.around.addresses);
+        self.control_path = 0;
         self.out = Outbound::new(&self.config, identity.local_initial_tsn).continuing(&self.out);
         self.inbound = Inbound::new(&self.config).continuing(&mut self.inbound);
         self.reset = StreamReset::new(identity.local_initial_tsn);
-        self.adopt(peer);
+        self.adopt(cx, peer);
         self.owed.cookie_ack = true;
         self.establish(cx, true);
         self.tell_writable(cx);

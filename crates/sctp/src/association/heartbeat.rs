@@ -1,10 +1,12 @@
-//! HEARTBEAT: is the peer there, and how far away (RFC 9260 §8.3).
+//! HEARTBEAT: is the peer there, and how far away (RFC 9260 §8.3), and is an address really its own
+//! (§5.4).
 
 use std::time::Duration;
 
 use rexmit_core::{Instant, Route};
+use rexmit_recovery::PathState;
 
-use super::{Association, Context, PRIMARY};
+use super::{Association, Context};
 use crate::wire::PacketWriter;
 
 /// Nonce, path index, time of sending.
@@ -20,6 +22,11 @@ pub(super) enum Heartbeat {
         until: Instant,
         unanswered: Option<u64>,
     },
+    /// Waits until fewer addresses are being probed (HB.Max.Burst). The answer to the last may
+    /// still come, late.
+    Queued {
+        unanswered: Option<u64>,
+    },
     /// It is to be sent as soon as may be.
     Due,
     /// Sent; an answer is awaited until the deadline.
@@ -32,9 +39,18 @@ pub(super) enum Heartbeat {
 impl Heartbeat {
     pub(super) const fn deadline(self) -> Option<Instant> {
         match self {
-            Self::Off | Self::Due => None,
+            Self::Off | Self::Queued { .. } | Self::Due => None,
             Self::Resting { until, .. } => Some(until),
             Self::Awaiting { deadline, .. } => Some(deadline),
+        }
+    }
+
+    /// The nonce that an answer must bear.
+    const fn nonce(self) -> Option<u64> {
+        match self {
+            Self::Awaiting { nonce, .. } => Some(nonce),
+            Self::Resting { unanswered, .. } | Self::Queued { unanswered } => unanswered,
+            Self::Off | Self::Due => None,
         }
     }
 }
@@ -49,13 +65,49 @@ impl Association {
         Some((interval + rto / 2, Duration::from_nanos(jitter)))
     }
 
-    /// The association is established: the primary path is watched from now on.
+    /// The association is established: its paths are watched from now on, and addresses that are
+    /// not confirmed are probed.
     pub(super) fn start_heartbeats(&mut self, cx: &mut Context<'_>) {
-        self.rest(cx, None);
+        for path in 0..self.paths.len() {
+            if self.is_unconfirmed(path) {
+                self.paths.get_mut(path).heartbeat = Heartbeat::Queued { unanswered: None };
+            } else {
+                self.rest(cx, path, None);
+            }
+        }
+        self.probe_next();
     }
 
     pub(super) fn stop_heartbeats(&mut self) {
-        self.paths.primary_mut().heartbeat = Heartbeat::Off;
+        for path in 0..self.paths.len() {
+            self.paths.get_mut(path).heartbeat = Heartbeat::Off;
+        }
+    }
+
+    fn is_unconfirmed(&self, path: u8) -> bool {
+        self.out.recovery.reach(path).state() == PathState::Unconfirmed
+    }
+
+    /// Addresses that wait to be probed get their turn, those first that failed to answer least
+    /// often, up to HB.Max.Burst at a time (RFC 9260 §5.4).
+    fn probe_next(&mut self) {
+        if self.paths.len() == 1 || !self.state.may_heartbeat() {
+            return;
+        }
+        let is_probed = |path: &u8| {
+            let heartbeat = self.paths.get(*path).heartbeat;
+            self.is_unconfirmed(*path)
+                && matches!(heartbeat, Heartbeat::Due | Heartbeat::Awaiting { .. })
+        };
+        let probed = (0..self.paths.len()).filter(is_probed).count();
+        for _ in probed..self.config.heartbeat_max_burst.into() {
+            let is_queued =
+                |path: &u8| matches!(self.paths.get(*path).heartbeat, Heartbeat::Queued { .. });
+            let errors = |path: &u8| self.out.recovery.reach(*path).errors();
+            let next = (0..self.paths.len()).filter(is_queued).min_by_key(errors);
+            let Some(path) = next else { return };
+            self.paths.get_mut(path).heartbeat = Heartbeat::Due;
+        }
     }
 
     /// Heartbeat timers that are due.
@@ -63,63 +115,97 @@ impl Association {
         if !self.state.may_heartbeat() {
             return;
         }
-        let entry = self.paths.primary();
-        match entry.heartbeat {
-            Heartbeat::Resting { until, unanswered } if until <= cx.now => {
-                let last_used = entry.last_used;
-                self.paths.primary_mut().heartbeat = match self.heartbeat_period(cx, PRIMARY) {
-                    // The path was used meanwhile: the period begins with that.
-                    Some((least, jitter)) if last_used + least > cx.now => {
-                        Heartbeat::Resting { until: last_used + least + jitter, unanswered }
-                    }
-                    _ => Heartbeat::Due,
-                };
-                // An idle association is small, whatever it did before.
-                if self.paths.primary().heartbeat == Heartbeat::Due {
-                    self.release_memory();
+        for path in 0..self.paths.len() {
+            match self.paths.get(path).heartbeat {
+                Heartbeat::Resting { until, unanswered } if until <= cx.now => {
+                    self.on_rest_over(cx, path, unanswered);
                 }
+                Heartbeat::Awaiting { nonce, deadline } if deadline <= cx.now => {
+                    self.on_heartbeat_unanswered(cx, path, nonce);
+                }
+                _ => {}
             }
-            Heartbeat::Awaiting { nonce, deadline } if deadline <= cx.now => {
-                self.out.recovery.back_off(PRIMARY);
-                self.rest(cx, Some(nonce));
-                self.count_path_error(cx, PRIMARY);
-                self.count_error(cx);
+            if self.state.is_closed() {
+                return;
             }
-            _ => {}
+        }
+        self.probe_next();
+    }
+
+    fn on_rest_over(&mut self, cx: &mut Context<'_>, path: u8, unanswered: Option<u64>) {
+        let last_used = self.paths.get(path).last_used;
+        self.paths.get_mut(path).heartbeat = match self.heartbeat_period(cx, path) {
+            // The path was used meanwhile: the period begins with that.
+            Some((least, jitter)) if last_used + least > cx.now => {
+                Heartbeat::Resting { until: last_used + least + jitter, unanswered }
+            }
+            _ if self.is_unconfirmed(path) => Heartbeat::Queued { unanswered },
+            _ => Heartbeat::Due,
+        };
+        // An idle association is small, whatever it did before.
+        let is_due = self.paths.get(path).heartbeat == Heartbeat::Due;
+        if is_due && path == self.out.recovery.data_path() {
+            self.release_memory();
         }
     }
 
-    fn rest(&mut self, cx: &mut Context<'_>, unanswered: Option<u64>) {
-        let (now, period) = (cx.now, self.heartbeat_period(cx, PRIMARY));
+    /// RFC 9260 §8.3, §5.4; RFC 7829 §3.2 rules 5 and 6. Only on the path that data take it says
+    /// something of the association (§8.1).
+    fn on_heartbeat_unanswered(&mut self, cx: &mut Context<'_>, path: u8, nonce: u64) {
+        self.out.recovery.back_off(path);
+        let is_unconfirmed = self.is_unconfirmed(path);
+        let is_of_data = path == self.out.recovery.data_path() && !is_unconfirmed;
+        self.rest(cx, path, Some(nonce));
+        self.count_path_error(cx, path);
+        if is_unconfirmed && !self.out.recovery.reach(path).has_failed() {
+            let unanswered = Some(nonce);
+            self.paths.get_mut(path).heartbeat = Heartbeat::Queued { unanswered };
+        }
+        if is_of_data {
+            self.count_error(cx);
+        }
+    }
+
+    /// A path that may have failed is asked at once, and again with each timeout
+    /// (RFC 7829 §3.2 rules 5 and 6).
+    pub(super) fn ask_path(&mut self, path: u8) {
+        let may_ask = self.config.heartbeat_interval.is_some() && self.state.may_heartbeat();
+        let heartbeat = &mut self.paths.get_mut(path).heartbeat;
+        if may_ask && !matches!(heartbeat, Heartbeat::Awaiting { .. }) {
+            *heartbeat = Heartbeat::Due;
+        }
+    }
+
+    fn rest(&mut self, cx: &mut Context<'_>, path: u8, unanswered: Option<u64>) {
+        let (now, period) = (cx.now, self.heartbeat_period(cx, path));
         let resting =
             |(least, jitter)| Heartbeat::Resting { until: now + least + jitter, unanswered };
-        self.paths.primary_mut().heartbeat = period.map_or(Heartbeat::Off, resting);
+        self.paths.get_mut(path).heartbeat = period.map_or(Heartbeat::Off, resting);
     }
 
-    /// Whether a HEARTBEAT is to leave now, to see whether the peer is there or how far away.
-    pub(super) fn is_heartbeat_due(&self) -> bool {
-        let entry = self.paths.primary();
-        entry.heartbeat == Heartbeat::Due || entry.sampling.is_due()
-    }
-
-    /// Writes the HEARTBEATs that are due.
-    pub(super) fn write_heartbeats(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
-        if self.paths.primary().heartbeat == Heartbeat::Due {
-            self.write_heartbeat(cx, writer);
+    /// Writes the HEARTBEATs that are due on `path`, into a packet that takes it.
+    pub(super) fn write_heartbeats(
+        &mut self,
+        cx: &mut Context<'_>,
+        path: u8,
+        writer: &mut PacketWriter<'_>,
+    ) {
+        if self.paths.get(path).heartbeat == Heartbeat::Due {
+            self.write_heartbeat(cx, path, writer);
         }
-        if self.paths.primary().sampling.is_due() {
+        if self.paths.get(path).sampling.is_due() {
             let nonce = cx.around.rng.u64();
-            if writer.heartbeat(&heartbeat_info(nonce, cx.now)) {
-                self.paths.primary_mut().sampling.on_sent(nonce, cx.now);
+            if writer.heartbeat(&heartbeat_info(nonce, path, cx.now)) {
+                self.paths.get_mut(path).sampling.on_sent(nonce, cx.now);
             }
         }
     }
 
-    fn write_heartbeat(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
+    fn write_heartbeat(&mut self, cx: &mut Context<'_>, path: u8, writer: &mut PacketWriter<'_>) {
         let nonce = cx.around.rng.u64();
-        if writer.heartbeat(&heartbeat_info(nonce, cx.now)) {
-            let deadline = cx.now + self.out.recovery.timer(PRIMARY).rto();
-            let entry = self.paths.primary_mut();
+        if writer.heartbeat(&heartbeat_info(nonce, path, cx.now)) {
+            let deadline = cx.now + self.out.recovery.timer(path).rto();
+            let entry = self.paths.get_mut(path);
             entry.heartbeat = Heartbeat::Awaiting { nonce, deadline };
             entry.last_used = cx.now;
         }
@@ -132,41 +218,38 @@ impl Association {
         }
     }
 
-    /// HEARTBEAT ACK: only the answer to what was really sent counts.
+    /// HEARTBEAT ACK: only the answer to what was really sent counts, and for the path over which
+    /// it was sent.
     pub(super) fn on_heartbeat_ack(&mut self, cx: &mut Context<'_>, info: &[u8]) {
         let Ok(info) = <&[u8; INFO_LEN]>::try_from(info) else { return };
         let number = |bytes: &[u8]| bytes.iter().fold(0u64, |n, &b| n << 8 | u64::from(b));
         let (echoed, path) = (number(&info[..8]), info[8]);
         let sent_at = Instant::from_nanos(number(&info[9..]));
-        let nonce = match self.paths.primary().heartbeat {
-            Heartbeat::Awaiting { nonce, .. } => Some(nonce),
-            Heartbeat::Resting { unanswered, .. } => unanswered,
-            Heartbeat::Off | Heartbeat::Due => None,
-        };
-        let is_sample = path == PRIMARY && self.paths.primary_mut().sampling.on_answered(echoed);
-        if is_sample {
+        if path >= self.paths.len() {
+            return;
+        }
+        let entry = self.paths.get_mut(path);
+        if entry.sampling.on_answered(echoed) {
             // The watch over the path goes on as it is: this one is beside it.
-            self.take_heartbeat_sample(cx, sent_at);
-            return;
+            self.take_heartbeat_sample(cx, path, sent_at);
+        } else if entry.heartbeat.nonce() == Some(echoed) {
+            self.take_heartbeat_sample(cx, path, sent_at);
+            self.rest(cx, path, None);
+            self.probe_next();
         }
-        if path != PRIMARY || nonce != Some(echoed) {
-            return;
-        }
-        self.take_heartbeat_sample(cx, sent_at);
-        self.rest(cx, None);
     }
 
-    fn take_heartbeat_sample(&mut self, cx: &mut Context<'_>, sent_at: Instant) {
-        self.out.recovery.on_rtt_sample(cx.now, PRIMARY, cx.now - sent_at, &mut cx.tracer());
-        self.clear_errors(cx, PRIMARY);
+    fn take_heartbeat_sample(&mut self, cx: &mut Context<'_>, path: u8, sent_at: Instant) {
+        self.out.recovery.on_rtt_sample(cx.now, path, cx.now - sent_at, &mut cx.tracer());
+        self.on_path_probed(cx, path);
     }
 }
 
-/// What a HEARTBEAT over the primary path carries, and its answer brings back.
-fn heartbeat_info(nonce: u64, now: Instant) -> [u8; INFO_LEN] {
+/// What a HEARTBEAT over `path` carries, and its answer brings back.
+fn heartbeat_info(nonce: u64, path: u8, now: Instant) -> [u8; INFO_LEN] {
     let mut info = [0; INFO_LEN];
     info[..8].copy_from_slice(&nonce.to_be_bytes());
-    info[8] = PRIMARY;
+    info[8] = path;
     info[9..].copy_from_slice(&now.as_nanos().to_be_bytes());
     info
 }

@@ -1,9 +1,11 @@
 //! One association: its state and the table of what each chunk does. The procedures of RFC 9260
 //! have a file each.
 
+mod addresses;
 mod context;
 mod data_in;
 mod data_out;
+mod failure;
 mod handshake;
 mod heartbeat;
 mod partial;
@@ -22,14 +24,15 @@ use std::sync::Arc;
 
 use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Instant, Route, TimerTable};
+use rexmit_recovery::PathState;
 
 pub(crate) use context::{Context, Surroundings};
 pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
-pub(crate) use transmit::{address_param, push_extensions};
+pub(crate) use transmit::{push_addresses, push_extensions};
 
 use data_in::Inbound;
 use data_out::Outbound;
-use paths::{PRIMARY, Paths};
+use paths::Paths;
 use reset::StreamReset;
 use state::{AbortCause, Farewell, State};
 use timers::{TIMERS, Timer};
@@ -71,6 +74,11 @@ pub(crate) struct Association {
     supports_re_config: bool,
     state: State,
     paths: Paths,
+    /// The path of what belongs to none in particular: the setup, the shutdown, RE-CONFIG,
+    /// FORWARD-TSN. That of new data, or while it does not answer another.
+    control_path: u8,
+    /// Of paths that are used at once, the one that is looked at first for new data.
+    turn: u8,
     timers: TimerTable<TIMERS>,
     owed: Owed,
     out: Outbound,
@@ -89,7 +97,13 @@ enum Next {
 }
 
 impl Association {
-    fn new(config: Arc<AssociationConfig>, identity: Identity, route: Route, state: State) -> Self {
+    fn new(config: Arc<AssociationConfig>, identity: Identity, paths: Paths, state: State) -> Self {
+        let mut out = Outbound::new(&config, identity.local_initial_tsn);
+        for path in 1..paths.len() {
+            // The application has named it (RFC 9260 §5.4 rule 1).
+            out.recovery.add_path(config.pmdcs());
+            out.recovery.on_path_probed(path);
+        }
         Self {
             peer_tag: 0,
             peer_initial_tsn: 0,
@@ -97,10 +111,12 @@ impl Association {
             supports_forward_tsn: false,
             supports_re_config: false,
             state,
-            paths: Paths::new(route),
+            paths,
+            control_path: 0,
+            turn: 0,
             timers: TimerTable::default(),
             owed: Owed::default(),
-            out: Outbound::new(&config, identity.local_initial_tsn),
+            out,
             inbound: Inbound::new(&config),
             reset: StreamReset::new(identity.local_initial_tsn),
             error_count: 0,
@@ -119,10 +135,14 @@ impl Association {
     }
 
     pub(crate) fn primary_route(&self) -> Route {
-        self.paths.primary().route
+        self.route_of(self.out.recovery.primary_path())
     }
 
-    /// The peer's addresses, the primary one first.
+    fn route_of(&self, path: u8) -> Route {
+        self.paths.get(path).route
+    }
+
+    /// The peer's address on each path.
     pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.paths.iter().map(|path| path.route.remote.ip())
     }
@@ -166,7 +186,8 @@ impl Association {
         packet: &Packet<'_>,
     ) {
         let Some(path) = self.paths.on_packet(route) else { return };
-        self.inbound.reply_path = path;
+        let is_confirmed = self.out.recovery.reach(path).state() != PathState::Unconfirmed;
+        self.inbound.reply_path = if is_confirmed { path } else { self.out.recovery.data_path() };
         self.hear_of_peer_while_shutdown_sent(cx);
         self.out.begin_opportunity();
         self.inbound.begin_packet();
@@ -215,7 +236,7 @@ impl Association {
             Chunk::Data(data) => self.on_data(cx, &data),
             Chunk::Sack(sack) => self.on_sack(cx, &sack),
             Chunk::InitAck(init_ack) => {
-                self.on_init_ack(cx, &init_ack);
+                self.on_init_ack(cx, route.remote.ip(), &init_ack);
                 // It stands alone (RFC 9260 §6.10).
                 return Next::Stop;
             }
@@ -316,41 +337,6 @@ impl Association {
         }
     }
 
-    /// One more sign that the peer is not there; ends the association if there were too many
-    /// (RFC 9260 §8.1). Returns whether it ended.
-    fn count_error(&mut self, cx: &mut Context<'_>) -> bool {
-        self.error_count += 1;
-        if self.error_count > self.config.association_max_retrans {
-            self.close(cx, None, CloseReason::Unreachable);
-            return true;
-        }
-        false
-    }
-
-    /// The peer has shown that it is there.
-    fn clear_errors(&mut self, cx: &mut Context<'_>, path: u8) {
-        self.error_count = 0;
-        if let Some(entry) = self.paths.get_mut(path.into()) {
-            entry.error_count = 0;
-            if !std::mem::replace(&mut entry.is_active, true) {
-                let address = entry.route.remote;
-                cx.event(Event::PathStatus { address, is_active: true });
-            }
-        }
-    }
-
-    /// One more sign that a path does not work (RFC 9260 §8.2).
-    fn count_path_error(&mut self, cx: &mut Context<'_>, path: u8) {
-        let limit = self.config.path_max_retrans;
-        let Some(entry) = self.paths.get_mut(path.into()) else { return };
-        entry.error_count = entry.error_count.saturating_add(1).min(limit + 1);
-        if entry.error_count > limit && entry.is_active {
-            entry.is_active = false;
-            let address = entry.route.remote;
-            cx.event(Event::PathStatus { address, is_active: false });
-        }
-    }
-
     /// Ends the association by an ABORT.
     fn abort(&mut self, cx: &mut Context<'_>, cause: AbortCause) {
         let reason = CloseReason::Aborted { reason: cause.words() };
@@ -404,21 +390,6 @@ impl Association {
 
     pub(crate) fn statistics(&self) -> AssociationStatistics {
         let recovery = &self.out.recovery;
-        let path_statistics = |(path, entry): (u8, &paths::PathEntry)| {
-            let (timer, window) = (recovery.timer(path), recovery.window(path));
-            let flight = recovery.flight(path);
-            PathStatistics {
-                remote: entry.route.remote,
-                is_active: entry.is_active,
-                srtt: timer.rtt().srtt(),
-                rto: recovery.rto(path),
-                cwnd: window.cwnd(),
-                ssthresh: window.ssthresh(),
-                reordering: recovery.reordering(path),
-                packets_in_flight: flight.packets,
-                bytes_in_flight: flight.bytes,
-            }
-        };
         AssociationStatistics {
             traffic: self.traffic,
             recovery: *recovery.statistics(),
@@ -426,8 +397,32 @@ impl Association {
             thin_streams: self.out.thin_streams.thinness(recovery),
             send_buffered_bytes: self.out.buffered_bytes(),
             receive_buffered_bytes: self.inbound.held_bytes(),
-            paths: (0..).zip(self.paths.iter()).map(path_statistics).collect(),
+            paths: self.path_statistics(),
         }
+    }
+
+    pub(crate) fn path_statistics(&self) -> Vec<PathStatistics> {
+        let recovery = &self.out.recovery;
+        let of = |(path, entry): (u8, &paths::PathEntry)| {
+            let (timer, window) = (recovery.timer(path), recovery.window(path));
+            let (flight, reach) = (recovery.flight(path), recovery.reach(path));
+            PathStatistics {
+                local: entry.route.local,
+                remote: entry.route.remote,
+                state: reach.state(),
+                is_primary: path == recovery.primary_path(),
+                errors: reach.errors(),
+                srtt: timer.rtt().srtt(),
+                rto: recovery.rto(path),
+                cwnd: window.cwnd(),
+                ssthresh: window.ssthresh(),
+                reordering: recovery.reordering(path),
+                packets_in_flight: flight.packets,
+                bytes_in_flight: flight.bytes,
+                counters: recovery.path_counters(path),
+            }
+        };
+        (0..).zip(self.paths.iter()).map(of).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rexmit_core::Instant;
 use rexmit_recovery::UnitState;
 
-use super::{Association, Context, PRIMARY};
+use super::{Association, Context};
 use crate::event::FailReason;
 use crate::message::Reliability;
 use crate::wire::{PacketWriter, forward_tsn_len};
@@ -117,7 +117,8 @@ impl Association {
         while is_abandoned(advanced + 1) {
             advanced += 1;
         }
-        let round_trip = recovery.timer(PRIMARY).rtt().srtt().unwrap_or(Duration::from_secs(1));
+        let round_trip =
+            recovery.timer(self.control_path).rtt().srtt().unwrap_or(Duration::from_secs(1));
         let forward = &mut self.out.forward;
         forward.advanced = advanced;
         if !forward.is_owed(self.out.recovery.cumulative()) {
@@ -129,7 +130,7 @@ impl Association {
         if has_moved || forward.sent_at.is_none_or(|at| cx.now - at >= round_trip) {
             self.owed.forward_tsn = true;
         }
-        self.out.recovery.start_timer(cx.now, PRIMARY);
+        self.out.recovery.start_timer(cx.now, self.control_path);
     }
 
     /// Writes FORWARD-TSN (RFC 3758 §3.2): the largest skipped SSN of each stream concerned.
@@ -163,7 +164,7 @@ impl Association {
         if advanced > recovery.cumulative() && writer.forward_tsn(advanced as u32, skipped) {
             self.owed.forward_tsn = false;
             self.out.forward.sent_at = Some(now);
-            self.out.recovery.start_timer(now, PRIMARY);
+            self.out.recovery.start_timer(now, self.control_path);
         }
     }
 }

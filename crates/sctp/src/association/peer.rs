@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::addresses::is_in_scope;
 use crate::config::MAX_ADDRESSES;
 use crate::wire::{Init, Param, kind};
 
@@ -31,6 +32,8 @@ pub(crate) struct Extras<'a> {
     pub(crate) state_cookie: Option<&'a [u8]>,
     /// In INIT: a longer cookie life is asked for, in milliseconds.
     pub(crate) cookie_preservative_ms: u32,
+    /// Addresses that were not taken.
+    pub(crate) refused_addresses: u64,
     /// Parameters to be reported, whole and padded.
     pub(crate) unrecognized: Vec<u8>,
 }
@@ -53,8 +56,11 @@ pub(crate) enum InitError {
 /// How much of the unrecognized parameters is reported.
 const MAX_REPORT_BYTES: usize = 512;
 
-/// Reads INIT or INIT ACK.
-pub(crate) fn read_init<'a>(init: &Init<'a>) -> Result<(PeerParameters, Extras<'a>), InitError> {
+/// Reads INIT or INIT ACK that came from `source`.
+pub(crate) fn read_init<'a>(
+    init: &Init<'a>,
+    source: IpAddr,
+) -> Result<(PeerParameters, Extras<'a>), InitError> {
     if init.initiate_tag == 0 {
         return Err(InitError::TagZero);
     }
@@ -74,11 +80,12 @@ pub(crate) fn read_init<'a>(init: &Init<'a>) -> Result<(PeerParameters, Extras<'
         supports_re_config: false,
     };
     let mut extras = Extras::default();
+    let mut addresses = Addresses { source, taken: Vec::new(), refused: 0 };
     for param in init.params {
         let param = param.map_err(|_| InitError::Malformed)?;
         match param.decode().map_err(|_| InitError::Malformed)? {
-            Param::Ipv4(address) => note_address(&mut peer, address.into()),
-            Param::Ipv6(address) => note_address(&mut peer, address.into()),
+            Param::Ipv4(address) => addresses.note(address.into()),
+            Param::Ipv6(address) => addresses.note(address.into()),
             Param::HostName(_) => return Err(InitError::HostName(param.bytes.to_vec())),
             Param::StateCookie(cookie) => extras.state_cookie = Some(cookie),
             Param::CookiePreservative(ms) => extras.cookie_preservative_ms = ms,
@@ -106,13 +113,29 @@ pub(crate) fn read_init<'a>(init: &Init<'a>) -> Result<(PeerParameters, Extras<'
             }
         }
     }
+    peer.addresses = addresses.taken;
+    extras.refused_addresses = addresses.refused;
     Ok((peer, extras))
 }
 
-fn note_address(peer: &mut PeerParameters, address: IpAddr) {
-    let is_usable = !address.is_unspecified() && !address.is_multicast();
-    let is_new = !peer.addresses.contains(&address);
-    if is_usable && is_new && peer.addresses.len() < MAX_ADDRESSES {
-        peer.addresses.push(address);
+/// The addresses that a peer tells.
+struct Addresses {
+    source: IpAddr,
+    taken: Vec<IpAddr>,
+    refused: u64,
+}
+
+impl Addresses {
+    /// Takes an address that the peer can have, once.
+    fn note(&mut self, address: IpAddr) {
+        if address == self.source {
+            return;
+        }
+        let is_usable = is_in_scope(address, self.source) && !self.taken.contains(&address);
+        if is_usable && self.taken.len() < MAX_ADDRESSES {
+            self.taken.push(address);
+        } else {
+            self.refused += 1;
+        }
     }
 }

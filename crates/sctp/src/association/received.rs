@@ -93,6 +93,11 @@ impl Received {
         self.above.iter().map(move |range| (offset(*range.start()), offset(*range.end())))
     }
 
+    /// Packets with DATA since the last SACK.
+    pub(super) const fn unacknowledged_packets(&self) -> u8 {
+        self.unacknowledged_packets
+    }
+
     pub(super) fn duplicates(&self) -> &[u32] {
         &self.duplicates
     }
@@ -168,7 +173,9 @@ impl Received {
     }
 
     /// The packet is processed.
-    pub(super) fn end_packet(&mut self, config: &AssociationConfig) -> SackDue {
+    ///
+    /// With DAC, where packets come over several paths, a gap is no reason to hurry.
+    pub(super) fn end_packet(&mut self, config: &AssociationConfig, has_dac: bool) -> SackDue {
         let notes = std::mem::take(&mut self.packet);
         if !notes.has_data {
             return SackDue::No;
@@ -176,8 +183,7 @@ impl Received {
         self.unacknowledged_packets = self.unacknowledged_packets.saturating_add(1);
         let is_first = std::mem::take(&mut self.is_first);
         let is_due = notes.is_urgent
-            || notes.had_gap
-            || self.has_gap()
+            || (!has_dac && (notes.had_gap || self.has_gap()))
             || is_first
             || self.unacknowledged_packets >= config.sack_every
             || config.sack_delay.is_zero();
@@ -203,7 +209,7 @@ mod tests {
                 received.record(tsn);
             }
         }
-        received.end_packet(&config)
+        received.end_packet(&config, false)
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use rexmit_core::serial::Serial;
 
-use super::{Association, Context, PRIMARY, State, Timer};
+use super::{Association, Context, State, Timer};
 use crate::error::ResetError;
 use crate::event::Event;
 use crate::wire::{
@@ -208,7 +208,7 @@ impl Association {
         self.reset.owed.drain(..answers);
         if let Some(request) = self.reset.ours.as_mut().filter(|_| requests) {
             request.is_owed = false;
-            let rto = self.out.recovery.timer(PRIMARY).rto();
+            let rto = self.out.recovery.timer(self.control_path).rto();
             self.timers.arm(Timer::ReConfig, cx.now + rto);
         }
     }
@@ -218,13 +218,15 @@ impl Association {
     pub(super) fn on_re_config_timeout(&mut self, cx: &mut Context<'_>) {
         let Some(request) = &mut self.reset.ours else { return };
         request.is_owed = true;
+        let path = self.control_path;
         if !request.is_in_progress {
-            self.count_path_error(cx, PRIMARY);
+            self.count_path_error(cx, path);
             if self.count_error(cx) {
                 return;
             }
         }
-        self.out.recovery.back_off(PRIMARY);
+        self.out.recovery.back_off(path);
+        self.control_path = self.out.recovery.alternate_to(path);
     }
 
     /// RE-CONFIG.
@@ -379,7 +381,7 @@ impl Association {
         if result == ReConfigResult::InProgress {
             request.is_in_progress = true;
             self.reset.ours = Some(request);
-            let rto = self.out.recovery.timer(PRIMARY).rto();
+            let rto = self.out.recovery.timer(self.control_path).rto();
             return self.timers.arm(Timer::ReConfig, cx.now + rto);
         }
         self.timers.stop(Timer::ReConfig);

@@ -1,6 +1,6 @@
 //! The graceful end of an association (RFC 9260 §9.2).
 
-use super::{AbortCause, Association, Context, Farewell, PRIMARY, State, Timer};
+use super::{AbortCause, Association, Context, Farewell, State, Timer};
 use crate::event::{CloseReason, Event};
 
 impl Association {
@@ -51,16 +51,19 @@ impl Association {
 
     /// SHUTDOWN or SHUTDOWN ACK has just left.
     pub(super) fn on_shutdown_sent(&mut self, cx: &Context<'_>) {
-        self.timers.arm(Timer::T2Shutdown, cx.now + self.out.recovery.timer(PRIMARY).rto());
+        let rto = self.out.recovery.timer(self.control_path).rto();
+        self.timers.arm(Timer::T2Shutdown, cx.now + rto);
     }
 
     /// T2-shutdown expired: say it again.
     pub(super) fn on_t2_shutdown(&mut self, cx: &mut Context<'_>) {
-        self.count_path_error(cx, PRIMARY);
+        let path = self.control_path;
+        self.count_path_error(cx, path);
         if self.count_error(cx) {
             return;
         }
-        self.out.recovery.back_off(PRIMARY);
+        self.out.recovery.back_off(path);
+        self.control_path = self.out.recovery.alternate_to(path);
         match self.state {
             State::ShutdownSent => self.owed.shutdown = true,
             State::ShutdownAckSent => self.owed.shutdown_ack = true,

@@ -10,7 +10,7 @@ use rexmit_recovery::{BundleRoom, LossRecovery, MAX_GROUPS, ThinConfig, Thinness
 use super::data_out::Outbound;
 use super::heartbeat::Heartbeat;
 use super::transmit::data_chunk;
-use super::{Association, Context, PRIMARY};
+use super::{Association, Context};
 use crate::error::ThinError;
 use crate::streams::Fragment;
 use crate::wire::{DATA_HEADER_LEN, PacketWriter, padded};
@@ -170,8 +170,9 @@ impl Association {
         if !self.state.may_heartbeat() || !recovery.wants_other_samples() {
             return;
         }
-        let rto = recovery.rto(PRIMARY);
-        let entry = self.paths.primary_mut();
+        let path = recovery.data_path();
+        let rto = recovery.rto(path);
+        let entry = self.paths.get_mut(path);
         let is_measured_anyway =
             matches!(entry.heartbeat, Heartbeat::Due | Heartbeat::Awaiting { .. });
         let is_too_soon = entry.sampling.last_sent.is_some_and(|last| cx.now - last < rto);

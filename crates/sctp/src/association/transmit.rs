@@ -2,11 +2,13 @@
 //! (RFC 9260 §6.10), then DATA.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 use rexmit_core::{Instant, Route};
 
+use super::addresses::is_in_scope;
 use super::state::AbortCause;
-use super::{Association, Context, Farewell, PRIMARY, State};
+use super::{Association, Context, Farewell, State};
 use crate::streams::Fragment;
 use crate::wire::{
     Cause, CausesWriter, DATA_HEADER_LEN, Data, DataFlags, Header, Init, PacketWriter, Param,
@@ -67,14 +69,17 @@ impl Owed {
     }
 
     pub(super) fn is_any(&self) -> bool {
-        self.setup
-            || self.cookie_ack
-            || self.sack
-            || self.forward_tsn
-            || self.shutdown
-            || self.shutdown_ack
-            || !self.heartbeat_acks.is_empty()
-            || !self.errors.is_empty()
+        self.setup || self.is_reply() || self.is_control() || !self.heartbeat_acks.is_empty()
+    }
+
+    /// Whether something is to go to where a packet came from.
+    fn is_reply(&self) -> bool {
+        self.cookie_ack || self.sack || !self.errors.is_empty()
+    }
+
+    /// Whether something is to go that belongs to no path in particular.
+    const fn is_control(&self) -> bool {
+        self.forward_tsn || self.shutdown || self.shutdown_ack
     }
 }
 
@@ -113,7 +118,7 @@ impl Association {
             }
         }
         writer.finish();
-        Some(self.primary_route())
+        Some(self.route_of(self.control_path))
     }
 
     /// INIT stands alone, with a verification tag of zero (RFC 9260 §8.5.1 A).
@@ -124,19 +129,18 @@ impl Association {
         let header = Header { verification_tag: 0, ..self.header() };
         let mut writer = PacketWriter::new(packet, self.config.max_packet_bytes, header);
         let preservative = self.cookie_preservative();
+        let route = self.route_of(self.control_path);
         writer.init(&self.init_chunk(), |params| {
             push_extensions(params, &self.config);
             if let Some(life) = preservative {
                 let ms = u32::try_from(life.as_millis()).unwrap_or(u32::MAX);
                 params.push(&Param::CookiePreservative(ms));
             }
-            for &address in &cx.around.addresses {
-                params.push(&address_param(address));
-            }
+            push_addresses(params, &cx.around.addresses, route.remote.ip());
         });
         writer.finish();
         self.on_setup_sent(cx);
-        Some(self.primary_route())
+        Some(route)
     }
 
     fn init_chunk(&self) -> Init<'static> {
@@ -169,11 +173,11 @@ impl Association {
                     causes.push(&Cause::UnrecognizedParameters(&echoed.unrecognized));
                 });
             }
-            self.write_data(cx, &mut writer);
+            self.write_data(cx, self.control_path, &mut writer);
         }
         writer.finish();
         self.on_setup_sent(cx);
-        Some(self.primary_route())
+        Some(self.route_of(self.control_path))
     }
 
     /// HEARTBEAT ACK goes to where the HEARTBEAT came from.
@@ -188,55 +192,72 @@ impl Association {
         None
     }
 
-    /// Control chunks in their order, then DATA.
+    /// One packet: control chunks in their order, then DATA.
     fn write_established(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
-        self.abandon_next(cx);
-        let sends_data = self.may_send_data_now();
-        let is_heartbeat_due = self.is_heartbeat_due();
-        let owes_re_config = self.owes_re_config();
-        if !(sends_data || is_heartbeat_due || owes_re_config || self.owed.is_any()) {
-            return None;
+        if self.paths.len() > 1 {
+            let rng = &mut cx.around.rng;
+            self.out.recovery.choose_destination(cx.now, |count| rng.below(count));
         }
+        self.abandon_next(cx);
+        let data = self.path_with_data();
+        let heartbeat = self.paths.with_heartbeat_due();
+        let path = self.path_of_control(heartbeat).or(data)?;
+        let sends_data = data == Some(path) || (data.is_some() && self.may_send_data_over(path));
         let mut writer = self.writer(packet);
         if std::mem::take(&mut self.owed.cookie_ack) {
             writer.cookie_ack();
         }
         self.write_errors(&mut writer);
-        if is_heartbeat_due {
-            self.write_heartbeats(cx, &mut writer);
+        if heartbeat.is_some() {
+            self.write_heartbeats(cx, path, &mut writer);
         }
-        if owes_re_config {
+        if path == self.control_path && self.owes_re_config() {
             self.write_re_config(cx, &mut writer);
         }
-        if self.owed.sack || (sends_data && self.has_room_for_sack(&writer)) {
+        if self.owed.sack || (sends_data && self.has_room_for_sack(path, &writer)) {
             self.write_sack(&mut writer);
         }
-        if self.owed.forward_tsn {
-            self.write_forward_tsn(cx.now, &mut writer);
+        if path == self.control_path {
+            if self.owed.forward_tsn {
+                self.write_forward_tsn(cx.now, &mut writer);
+            }
+            self.write_shutdown(cx, &mut writer);
         }
-        self.write_shutdown(cx, &mut writer);
         if sends_data {
-            self.write_data(cx, &mut writer);
+            self.write_data(cx, path, &mut writer);
         }
         if writer.is_empty() {
             return None;
         }
         writer.finish();
-        let path = if sends_data { PRIMARY } else { self.inbound.reply_path };
-        self.paths.iter().nth(path.into()).map(|entry| entry.route)
+        Some(self.route_of(path))
+    }
+
+    /// The path of the next packet, if there is something else than DATA to send. Replies go to where
+    /// they were asked for (RFC 9260 §6.4) and come first; a HEARTBEAT is of its own path.
+    fn path_of_control(&self, heartbeat: Option<u8>) -> Option<u8> {
+        if self.owed.is_reply() {
+            return Some(self.inbound.reply_path);
+        }
+        heartbeat.or_else(|| {
+            let is_owed = self.owed.is_control() || self.owes_re_config();
+            is_owed.then_some(self.control_path)
+        })
     }
 
     /// Whether an acknowledgement that is still delayed can travel with the next DATA, without
-    /// taking its room.
-    fn has_room_for_sack(&self, writer: &PacketWriter<'_>) -> bool {
+    /// taking its room. It does not if that goes elsewhere: where SACKs go is not to vary
+    /// (RFC 9260 §6.4).
+    fn has_room_for_sack(&self, path: u8, writer: &PacketWriter<'_>) -> bool {
         let received = &self.inbound.received;
         let recovery = &self.out.recovery;
-        let again = recovery.next_to_resend(PRIMARY).and_then(|tsn| recovery.unit(tsn));
+        let again = recovery.next_to_resend(path).and_then(|tsn| recovery.unit(tsn));
         let len = match again {
             Some(unit) => unit.payload.payload.len(),
             None => self.out.next_new_len().unwrap_or(0),
         };
-        received.is_unacknowledged()
+        path == self.inbound.reply_path
+            && received.is_unacknowledged()
             && writer.room() >= padded(DATA_HEADER_LEN + len) + crate::wire::sack_len(0, 0)
     }
 
@@ -274,39 +295,53 @@ impl Association {
         }
     }
 
-    /// Whether a packet with DATA may leave now.
-    fn may_send_data_now(&self) -> bool {
+    /// The path over which a packet with DATA may leave now: with what is to be sent again, before
+    /// anything new (RFC 9260 §6.1 C).
+    fn path_with_data(&self) -> Option<u8> {
+        let (recovery, count) = (&self.out.recovery, self.paths.len());
+        if count == 1 {
+            return self.may_send_data_over(0).then_some(0);
+        }
+        let turn = if recovery.uses_all_paths() { self.turn } else { recovery.data_path() };
+        (0..count).map(|n| (turn + n) % count).find(|&path| self.may_send_data_over(path))
+    }
+
+    fn may_send_data_over(&self, path: u8) -> bool {
         let recovery = &self.out.recovery;
         self.state.may_send_data()
-            && (recovery.next_to_resend(PRIMARY).is_some()
-                || (recovery.may_send_new(PRIMARY)
-                    && !recovery.must_resend_first()
-                    && self.out.next_new_len().is_some()))
+            && (recovery.next_to_resend(path).is_some()
+                || (recovery.takes_new(path) && self.out.next_new_len().is_some()))
     }
 
     /// Gives up what would leave next and may not, so that the packet can carry the FORWARD-TSN,
     /// and one without DATA is not taken for one with.
     fn abandon_next(&mut self, cx: &mut Context<'_>) {
-        while let Some(tsn) = self.out.recovery.next_to_resend(PRIMARY)
-            && let Some(reason) = self.reason_to_abandon(cx.now, tsn)
-        {
-            self.abandon_message(cx, tsn, reason);
+        for path in 0..self.paths.len() {
+            while let Some(tsn) = self.out.recovery.next_to_resend(path)
+                && let Some(reason) = self.reason_to_abandon(cx.now, tsn)
+            {
+                self.abandon_message(cx, tsn, reason);
+            }
         }
     }
 
     /// Fills the packet with DATA: what was judged lost first, then what the profile takes along,
     /// then new chunks (RFC 9260 §6.1 C, E).
-    fn write_data(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
-        self.out.recovery.begin_packet(PRIMARY);
-        if let Some(tsn) = self.out.recovery.next_to_resend(PRIMARY) {
+    fn write_data(&mut self, cx: &mut Context<'_>, path: u8, writer: &mut PacketWriter<'_>) {
+        self.out.recovery.begin_packet(path);
+        if let Some(tsn) = self.out.recovery.next_to_resend(path) {
             self.resend_lost(cx, writer, tsn);
         }
-        if self.out.recovery.may_send_new(PRIMARY) && !self.out.recovery.must_resend_first() {
+        let first_new = self.out.recovery.next_unit();
+        if self.out.recovery.takes_new(path) {
             self.write_copies(cx.now, writer);
             self.send_new(cx, writer);
         }
-        if self.out.recovery.end_packet(cx.now, &mut cx.tracer()) {
-            self.paths.primary_mut().last_used = cx.now;
+        self.out.recovery.end_packet(cx.now, &mut cx.tracer());
+        // What is sent again does not measure the path (RFC 9260 §8.3).
+        if self.out.recovery.next_unit() > first_new {
+            self.paths.get_mut(path).last_used = cx.now;
+            self.turn = path + 1;
         }
         self.watch_window(cx);
     }
@@ -412,9 +447,9 @@ pub(crate) fn push_extensions(
     params.push(&Param::SupportedExtensions(kinds));
 }
 
-pub(crate) const fn address_param(address: std::net::IpAddr) -> Param<'static> {
-    match address {
-        std::net::IpAddr::V4(address) => Param::Ipv4(address),
-        std::net::IpAddr::V6(address) => Param::Ipv6(address),
+/// Tells a peer that is at `peer` our addresses, those that mean the same to it.
+pub(crate) fn push_addresses(params: &mut ParamsWriter<'_, '_>, own: &[IpAddr], peer: IpAddr) {
+    for &address in own.iter().filter(|&&address| is_in_scope(address, peer)) {
+        params.push(&Param::from(address));
     }
 }

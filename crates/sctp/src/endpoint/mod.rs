@@ -2,6 +2,7 @@
 //! is for (RFC 9260 §8.5).
 
 mod cookie;
+mod paths;
 mod retired;
 mod setup;
 mod stray;
@@ -77,7 +78,6 @@ pub struct Endpoint {
     replies: VecDeque<(Route, Vec<u8>)>,
     /// The association whose last event was taken just now: its statistics can still be asked for.
     told: Option<u32>,
-    statistics: EndpointStatistics,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -105,11 +105,11 @@ impl Endpoint {
                 rng: seed.split("endpoint").rng(),
                 arena: PayloadArena::new(),
                 events: VecDeque::new(),
+                statistics: EndpointStatistics::default(),
                 sink: None,
             },
             replies: VecDeque::new(),
             told: None,
-            statistics: EndpointStatistics::default(),
             config,
         })
     }
@@ -142,21 +142,7 @@ impl Endpoint {
         remote_port: u16,
         config: Arc<AssociationConfig>,
     ) -> Result<AssociationId, ConnectError> {
-        config.validate()?;
-        if remote_port == 0 {
-            return Err(ConnectError::PortZero);
-        } else if self.table.by_address(route.remote.ip(), remote_port).is_some() {
-            return Err(ConnectError::AlreadyConnected);
-        } else if self.table.len() >= self.config.max_associations {
-            return Err(ConnectError::TooManyAssociations);
-        }
-        let identity = self.new_identity(remote_port);
-        let id = self.table.next_id();
-        let mut cx = Context { now, id, around: &mut self.around };
-        let association = Association::connect(&mut cx, config, identity, route);
-        let id = self.table.insert(association);
-        self.table.update(now, id.index());
-        Ok(id)
+        self.connect_over(now, &[route], remote_port, config)
     }
 
     fn new_identity(&mut self, remote_port: u16) -> Identity {
@@ -285,7 +271,7 @@ impl Endpoint {
     /// Counters of the endpoint.
     #[must_use]
     pub const fn endpoint_statistics(&self) -> &EndpointStatistics {
-        &self.statistics
+        &self.around.statistics
     }
 
     /// Sends the events of all associations to `sink` from now on, or to nobody.
@@ -353,7 +339,7 @@ impl Endpoint {
                     association.on_packet(cx, (route, reflected), packet);
                 });
             }
-            (None, Some(_)) => self.statistics.misdirected += 1,
+            (None, Some(_)) => self.around.statistics.misdirected += 1,
             (None, None) => self.on_stray(route, packet),
         }
     }
@@ -389,7 +375,7 @@ impl Machine for Endpoint {
 
     fn handle_input(&mut self, now: Instant, route: Route, bytes: &[u8]) {
         let Ok(packet) = Packet::parse(bytes) else {
-            self.statistics.malformed += 1;
+            self.around.statistics.malformed += 1;
             return;
         };
         // An unspecified local address only says that the driver does not know it.
@@ -397,13 +383,13 @@ impl Machine for Endpoint {
             && !route.remote.ip().is_unspecified()
             && may_be_one_host(route.local.ip());
         if packet.header.destination_port != self.config.port || !is_unicast {
-            self.statistics.misdirected += 1;
+            self.around.statistics.misdirected += 1;
             return;
         }
         match packet.chunks().next() {
             Some(Ok(raw)) if packet.header.verification_tag == 0 && raw.kind != kind::INIT => {
                 // Only INIT may bear it (RFC 9260 §8.5.1 A); above all it is nobody's own tag.
-                self.statistics.misdirected += 1;
+                self.around.statistics.misdirected += 1;
             }
             Some(Ok(raw)) if raw.kind == kind::INIT => self.on_init(now, route, &packet),
             Some(Ok(raw)) if raw.kind == kind::COOKIE_ECHO => {
@@ -413,7 +399,7 @@ impl Machine for Endpoint {
                 self.on_init_ack(now, route, &packet, bytes.len());
             }
             Some(Ok(_)) => self.deliver(now, route, &packet, bytes.len()),
-            Some(Err(_)) | None => self.statistics.malformed += 1,
+            Some(Err(_)) | None => self.around.statistics.malformed += 1,
         }
     }
 

@@ -10,7 +10,7 @@ use rexmit_core::{Instant, Route};
 use super::cookie::StateCookie;
 use super::{AssociationId, Endpoint};
 use crate::association::{
-    Association, Context, Extras, Identity, InitError, PeerParameters, address_param,
+    Association, Context, Extras, Identity, InitError, PeerParameters, push_addresses,
     push_extensions, read_init,
 };
 use crate::wire::{Cause, CausesWriter, Chunk, Header, Init, Packet, PacketWriter, Param, Params};
@@ -34,18 +34,19 @@ impl Endpoint {
         let mut chunks = packet.chunks();
         let Some(Ok(Chunk::Init(init))) = chunks.next().and_then(Result::ok).map(|c| c.decode())
         else {
-            self.statistics.malformed += 1;
+            self.around.statistics.malformed += 1;
             return;
         };
         // INIT stands alone, under a tag of zero (RFC 9260 §8.5.1 A).
         if packet.header.verification_tag != 0 || chunks.next().is_some() {
-            self.statistics.misdirected += 1;
+            self.around.statistics.misdirected += 1;
             return;
         }
-        let (peer, extras) = match read_init(&init) {
+        let (peer, extras) = match read_init(&init, route.remote.ip()) {
             Ok(read) => read,
             Err(error) => return self.refuse_init(route, packet, init.initiate_tag, error),
         };
+        self.around.statistics.addresses_refused += extras.refused_addresses;
         let index = self.find_existing(route, packet.header.source_port, &peer);
         match index {
             Some(index) => self.on_init_again(now, (route, index), packet, (&peer, &extras)),
@@ -53,7 +54,7 @@ impl Endpoint {
                 self.send_abort(route, packet, peer.tag, |_| {});
             }
             None if self.table.len() >= self.config.max_associations => {
-                self.statistics.refused_for_limit += 1;
+                self.around.statistics.refused_for_limit += 1;
                 self.send_abort(route, packet, peer.tag, |causes| {
                     causes.push(&Cause::OutOfResource);
                 });
@@ -144,15 +145,13 @@ impl Endpoint {
         writer.init_ack(&init_ack, |params| {
             params.push(&Param::StateCookie(&cookie));
             push_extensions(params, &config);
-            for &address in &self.around.addresses {
-                params.push(&address_param(address));
-            }
+            push_addresses(params, &self.around.addresses, route.remote.ip());
             for param in Params::new(&extras.unrecognized).flatten() {
                 params.push(&Param::UnrecognizedParameter(param.bytes));
             }
         });
         writer.finish();
-        self.statistics.inits_answered += 1;
+        self.around.statistics.inits_answered += 1;
         self.reply(route, reply);
     }
 
@@ -171,7 +170,7 @@ impl Endpoint {
             association.count_received(bytes);
             let known = association.primary_route();
             association.on_packet(cx, (known, false), packet);
-            association.note_address(route.remote.ip());
+            association.note_addresses(cx, &[route.remote.ip()]);
         });
     }
 
@@ -187,12 +186,12 @@ impl Endpoint {
         let is_elsewhere = association.may_learn_addresses()
             && association.identity().remote_port == packet.header.source_port
             && !is_known(route.remote.ip());
-        let (peer, _) = read_init(&init_ack).ok().filter(|_| is_elsewhere)?;
+        let (peer, _) = read_init(&init_ack, route.remote.ip()).ok().filter(|_| is_elsewhere)?;
         peer.addresses.iter().any(|&address| is_known(address)).then_some(index)
     }
 
     fn refuse_init(&mut self, route: Route, packet: &Packet<'_>, tag: u32, error: InitError) {
-        self.statistics.malformed += 1;
+        self.around.statistics.malformed += 1;
         match error {
             InitError::TagZero | InitError::Malformed => {}
             InitError::NoStreams | InitError::WindowTooSmall => {
@@ -233,7 +232,7 @@ impl Endpoint {
     ) {
         let Some(Ok(raw)) = packet.chunks().next() else { return };
         let Some(cookie) = self.signer.verify(now, raw.value) else {
-            self.statistics.cookies_refused += 1;
+            self.around.statistics.cookies_refused += 1;
             return;
         };
         let header = packet.header;
@@ -242,20 +241,20 @@ impl Endpoint {
             && cookie.identity.remote_port == header.source_port
             && cookie.may_come_from(route.remote.ip());
         if !is_genuine {
-            self.statistics.cookies_refused += 1;
+            self.around.statistics.cookies_refused += 1;
             return;
         }
         let existing = self.find_existing(route, header.source_port, &cookie.peer);
         let is_present = existing.is_some_and(|index| self.has_tags_of(index, &cookie));
         if let Some(late) = cookie.staleness(now).filter(|_| !is_present) {
-            self.statistics.cookies_refused += 1;
+            self.around.statistics.cookies_refused += 1;
             return self.report_stale_cookie(route, packet, &cookie, late);
         }
         let has_ended = self.table.is_retired(cookie.identity.local_tag)
             || self.table.is_peer_retired(cookie.peer.tag, cookie.created);
         if existing.is_none() && has_ended {
             // The association that it would begin has been, and has ended.
-            self.statistics.cookies_refused += 1;
+            self.around.statistics.cookies_refused += 1;
             return self.send_abort(route, packet, cookie.peer.tag, |_| {});
         }
         // Confirmed is the address that got INIT ACK, whichever this came from (RFC 9260 §5.4).
@@ -312,7 +311,7 @@ impl Endpoint {
         // The tag was free when the cookie was made; by now another association may have drawn it.
         let is_taken = self.table.by_tag(cookie.identity.local_tag).is_some();
         if is_full || is_taken || !self.config.accept {
-            self.statistics.refused_for_limit += 1;
+            self.around.statistics.refused_for_limit += 1;
             self.send_abort(route, packet, cookie.peer.tag, |causes| {
                 causes.push(&Cause::OutOfResource);
             });

@@ -17,7 +17,7 @@ enum Answer {
 impl Endpoint {
     /// Answers a packet that belongs to no association, or drops it.
     pub(super) fn on_stray(&mut self, route: Route, packet: &Packet<'_>) {
-        self.statistics.out_of_the_blue += 1;
+        self.around.statistics.out_of_the_blue += 1;
         let answer = answer_to(packet);
         if answer == Answer::Nothing {
             return;

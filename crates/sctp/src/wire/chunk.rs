@@ -120,7 +120,7 @@ impl<'a> RawChunk<'a> {
             kind::DATA => return self.sized(Data::decode(self.flags, value))?.map(Chunk::Data),
             kind::INIT => Init::decode(value).map(Chunk::Init),
             kind::INIT_ACK => Init::decode(value).map(Chunk::InitAck),
-            kind::SACK => Sack::decode(value).map(Chunk::Sack),
+            kind::SACK => Sack::decode(self.flags, value).map(Chunk::Sack),
             kind::HEARTBEAT => return decode_heartbeat_info(value).map(Chunk::Heartbeat),
             kind::HEARTBEAT_ACK => return decode_heartbeat_info(value).map(Chunk::HeartbeatAck),
             kind::ABORT => Some(Chunk::Abort { t_bit, causes: Causes::new(value) }),

@@ -7,6 +7,11 @@ use super::chunk::kind;
 use super::cursor::Cursor;
 use super::sink::Sink;
 
+/// Where the flags tell the number of packets.
+const PACKETS_SHIFT: u32 = 6;
+/// The most they can tell.
+const MAX_PACKETS: u8 = 3;
+
 /// Bytes of a SACK in front of its lists, chunk header included.
 const SACK_FIXED_LEN: usize = CHUNK_HEADER_LEN + 12;
 
@@ -23,6 +28,9 @@ pub struct Sack<'a> {
     pub cumulative_tsn_ack: u32,
     /// The receive buffer that is free, in bytes.
     pub a_rwnd: u32,
+    /// How many packets with DATA it answers, up to 3, if its sender tells (CMT-DAC: the two high
+    /// bits of the flags); otherwise 0, as RFC 9260 has all flags.
+    pub packets: u8,
     gap_ack_blocks: &'a [[u8; 4]],
     duplicate_tsns: &'a [[u8; 4]],
 }
@@ -56,7 +64,8 @@ impl<'a> Sack<'a> {
         self.duplicate_tsns.len()
     }
 
-    pub(super) fn decode(value: &'a [u8]) -> Option<Self> {
+    pub(super) fn decode(flags: u8, value: &'a [u8]) -> Option<Self> {
+        let packets = flags >> PACKETS_SHIFT;
         let mut cursor = Cursor(value);
         let cumulative_tsn_ack = cursor.u32()?;
         let a_rwnd = cursor.u32()?;
@@ -65,7 +74,7 @@ impl<'a> Sack<'a> {
         let (gap_ack_blocks, _) = cursor.bytes(4 * blocks)?.as_chunks();
         let (duplicate_tsns, _) = cursor.bytes(4 * duplicates)?.as_chunks();
         cursor.end_of_chunk()?;
-        Some(Self { cumulative_tsn_ack, a_rwnd, gap_ack_blocks, duplicate_tsns })
+        Some(Self { cumulative_tsn_ack, a_rwnd, packets, gap_ack_blocks, duplicate_tsns })
     }
 }
 
@@ -74,6 +83,7 @@ impl fmt::Debug for Sack<'_> {
         f.debug_struct("Sack")
             .field("cumulative_tsn_ack", &self.cumulative_tsn_ack)
             .field("a_rwnd", &self.a_rwnd)
+            .field("packets", &self.packets)
             .field("gap_ack_blocks", &self.gap_ack_blocks().collect::<Vec<_>>())
             .field("duplicate_tsns", &self.duplicate_tsns().collect::<Vec<_>>())
             .finish()
@@ -83,12 +93,12 @@ impl fmt::Debug for Sack<'_> {
 /// Appends a SACK chunk.
 pub(super) fn encode_sack(
     sink: &mut Sink<'_>,
-    cumulative_tsn_ack: u32,
-    a_rwnd: u32,
+    packets: u8,
+    (cumulative_tsn_ack, a_rwnd): (u32, u32),
     gap_ack_blocks: impl IntoIterator<Item = (u16, u16)>,
     duplicate_tsns: impl IntoIterator<Item = u32>,
 ) {
-    sink.chunk(kind::SACK, 0, |sink| {
+    sink.chunk(kind::SACK, packets.min(MAX_PACKETS) << PACKETS_SHIFT, |sink| {
         sink.put_u32(cumulative_tsn_ack);
         sink.put_u32(a_rwnd);
         let counts_at = sink.len();

@@ -110,9 +110,19 @@ impl<'b> PacketWriter<'b> {
         gap_ack_blocks: impl IntoIterator<Item = (u16, u16)>,
         duplicate_tsns: impl IntoIterator<Item = u32>,
     ) -> bool {
-        self.append(|sink| {
-            encode_sack(sink, cumulative_tsn_ack, a_rwnd, gap_ack_blocks, duplicate_tsns);
-        })
+        self.sack_of(0, (cumulative_tsn_ack, a_rwnd), gap_ack_blocks, duplicate_tsns)
+    }
+
+    /// The same, telling how many packets it answers; see [`Sack::packets`](super::Sack::packets).
+    pub fn sack_of(
+        &mut self,
+        packets: u8,
+        cumulative_tsn_ack_and_a_rwnd: (u32, u32),
+        gap_ack_blocks: impl IntoIterator<Item = (u16, u16)>,
+        duplicate_tsns: impl IntoIterator<Item = u32>,
+    ) -> bool {
+        let fixed = cumulative_tsn_ack_and_a_rwnd;
+        self.append(|sink| encode_sack(sink, packets, fixed, gap_ack_blocks, duplicate_tsns))
     }
 
     /// Appends HEARTBEAT with this content of its Heartbeat Info (RFC 9260 §3.3.5).
@@ -197,7 +207,8 @@ impl<'b> PacketWriter<'b> {
             Chunk::InitAck(init_ack) => self.init_ack(&init_ack, |_| ()),
             Chunk::Sack(sack) => {
                 let (blocks, duplicates) = (sack.gap_ack_blocks(), sack.duplicate_tsns());
-                self.sack(sack.cumulative_tsn_ack, sack.a_rwnd, blocks, duplicates)
+                let fixed = (sack.cumulative_tsn_ack, sack.a_rwnd);
+                self.sack_of(sack.packets, fixed, blocks, duplicates)
             }
             Chunk::Heartbeat(info) => self.heartbeat(info),
             Chunk::HeartbeatAck(info) => self.heartbeat_ack(info),

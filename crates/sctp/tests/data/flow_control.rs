@@ -1,6 +1,6 @@
 //! The peer's window, and how it is probed when it is closed (RFC 9260 §6.1 A).
 
-use rexmit_sctp::{CloseReason, Event, Reliability};
+use rexmit_sctp::{CloseReason, Event, PathState, Reliability};
 use std::time::Duration;
 
 use crate::kit::*;
@@ -56,7 +56,7 @@ fn a_closed_window_is_probed_ever_more_rarely_and_without_end() {
     assert_eq!(seconds[..9], [1, 2, 4, 8, 16, 32, 64, 124, 184]);
     assert!(seconds.len() > 12, "more than Association.Max.Retrans");
     let path = &s.statistics().paths[0];
-    assert_eq!((path.cwnd, path.is_active), (4_404, true));
+    assert_eq!((path.cwnd, path.state), (4_404, PathState::Active));
 }
 
 /// RFC 9260 §6.1 A, §8.1: a peer that does not answer its probes is not there.

@@ -2,7 +2,9 @@
 
 use rexmit_sctp::recovery::RecoveryConfig;
 use rexmit_sctp::wire::{ReConfigParam, ReConfigResult};
-use rexmit_sctp::{AssociationConfig, Event, FailReason, MessageId, OutboundMessage, Reliability};
+use rexmit_sctp::{
+    AssociationConfig, Event, FailReason, MessageId, OutboundMessage, PathState, Reliability,
+};
 use std::time::Duration;
 
 use crate::kit::*;
@@ -374,7 +376,7 @@ fn a_peer_that_goes_on_when_told_is_alive() {
             s.expect_silence_until(ms.max(s.now_ms()));
         }
     }
-    assert!(s.statistics().paths[0].is_active);
+    assert_eq!(s.statistics().paths[0].state, PathState::Active);
 }
 
 /// What a profile takes along in a retransmission keeps its limit, too.

@@ -1,6 +1,6 @@
 //! The retransmission timer from outside (RFC 9260 §6.3, §7.2.3, §8.1, §8.2).
 
-use rexmit_sctp::{CloseReason, Event, FailReason};
+use rexmit_sctp::{CloseReason, Event, FailReason, PathState};
 
 use crate::kit::*;
 use crate::{FULL, PMDCS};
@@ -21,7 +21,7 @@ fn an_unanswered_chunk_is_repeated_at_these_times_until_the_peer_is_given_up() {
         let is_inactive = s
             .events()
             .iter()
-            .any(|event| matches!(event, Event::PathStatus { is_active: false, .. }));
+            .any(|event| matches!(event, Event::PathStatus { state: PathState::Inactive, .. }));
         assert_eq!(is_inactive, errors + 1 == 6, "Path.Max.Retrans is 5");
     }
     s.expect_silence_until(363_000);
@@ -40,9 +40,9 @@ fn an_acknowledgement_clears_the_errors() {
         s.at(1_000 * second);
         assert_eq!(s.take_data(), [0]);
     }
-    expect_event!(s, Event::PathStatus { is_active: false, .. });
+    expect_event!(s, Event::PathStatus { state: PathState::Inactive, .. });
     s.at(64_000).peer_acknowledges(tsn(0));
-    expect_event!(s, Event::PathStatus { is_active: true, .. });
+    expect_event!(s, Event::PathStatus { state: PathState::Active, .. });
     s.send(b"two");
     assert_eq!(s.take_data(), [1]);
     // 10 more may go unanswered; the RTO is 60 s until a new chunk is answered.

@@ -27,6 +27,7 @@
 
 mod app;
 mod handshake;
+mod homes;
 mod sent;
 
 use std::collections::VecDeque;
@@ -41,6 +42,7 @@ pub use rexmit_sctp::wire::{
 use rexmit_sctp::{AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event};
 
 pub use handshake::{COOKIE, answer_params, cookie_of, extensions, peer_init};
+pub(crate) use homes::expect_packet_to;
 pub use sent::Sent;
 
 /// The first TSN of both sides, two below the wrap.

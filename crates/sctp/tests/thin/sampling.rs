@@ -1,5 +1,7 @@
 //! Round-trip times where Karn's rule forbids a sample.
 
+use rexmit_sctp::PathState;
+
 use super::*;
 
 fn sampled() -> ThinConfig {
@@ -70,7 +72,7 @@ fn one_heartbeat_leaves_per_timeout_and_an_unanswered_one_is_no_error() {
         }
         s.expect_silence();
     }
-    assert!(s.statistics().paths[0].is_active);
+    assert_eq!(s.statistics().paths[0].state, PathState::Active);
     s.expect_silence_until(60_000);
     assert_eq!(s.events(), [], "nobody minds that it is not answered");
 }

@@ -6,6 +6,7 @@ mod probe;
 mod rate;
 mod thinned;
 mod trace;
+mod traffic;
 
 pub(super) use messages::MessageMeter;
 pub(super) use nth::NthRetransmission;
@@ -13,3 +14,4 @@ pub(super) use probe::Probe;
 pub(super) use rate::RateMeter;
 pub(super) use thinned::Thinned;
 pub(super) use trace::{SenderTally, SenderTrace};
+pub(super) use traffic::TrafficMeter;

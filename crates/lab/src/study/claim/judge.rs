@@ -1,11 +1,11 @@
 //! Whether the comparisons of a claim hold.
 
+use super::gather::Operand;
 use super::{Claim, Comparison, Relation, Right, words};
 use crate::scenario::Unit;
 use crate::study::agreement::{Pairing, agreement};
 use crate::study::report::{Estimate, Instance, Verdict, VerdictKind};
 use crate::study::results::Results;
-use crate::study::sweep::Term;
 
 /// Above which a p-value is no sign of a difference.
 const P_LIMIT: f64 = 0.05;
@@ -40,11 +40,11 @@ fn all(verdicts: impl Iterator<Item = VerdictKind>) -> VerdictKind {
 
 impl Comparison {
     fn judge(&self, results: &Results, unit: Unit) -> Instance {
-        let left = results.estimate(&self.left);
+        let left = self.left.estimate(results);
         let (verdict, right, finding) = match (self.relation, &self.right) {
             (Relation::Like { distance }, Right::Measured(right)) => {
                 let (verdict, finding) = like(results, [&self.left, right], distance);
-                (verdict, results.estimate(right), finding)
+                (verdict, right.estimate(results), finding)
             }
             _ => self.difference(results, left.as_ref(), unit),
         };
@@ -58,12 +58,12 @@ impl Comparison {
         left: Option<&Estimate>,
         unit: Unit,
     ) -> (VerdictKind, Option<Estimate>, String) {
-        let left_values = results.values(&self.left);
+        let left_values = self.left.values(results);
         let (right_values, right) = match &self.right {
             Right::Number(number) => {
                 (vec![*number; left_values.len()], Some(Estimate::exactly(*number)))
             }
-            Right::Measured(term) => (results.values(term), results.estimate(term)),
+            Right::Measured(right) => (right.values(results), right.estimate(results)),
         };
         let pairs: Vec<(f64, f64)> = left_values
             .into_iter()
@@ -132,8 +132,8 @@ fn decide(
 }
 
 /// Whether two distributions agree.
-fn like(results: &Results, sides: [&Term; 2], limit: f64) -> (VerdictKind, String) {
-    let [left, right] = sides.map(|term| results.distributions(term));
+fn like(results: &Results, sides: [&Operand; 2], limit: f64) -> (VerdictKind, String) {
+    let [left, right] = sides.map(|side| side.distributions(results));
     let both = left.into_iter().zip(right).filter_map(|(left, right)| Some((left?, right?)));
     let (left, right): (Vec<_>, Vec<_>) = both.unzip();
     let Some(found) = agreement(&left, &right, Pairing::Paired) else {

@@ -31,6 +31,9 @@
 //! `like` does not hold if p is 5 % or less; with a higher p but too large a distance, or with too few
 //! runs to show any difference, it is undecided.
 //!
+//! With `averaged` or `largest`, the points of some axes are taken together: each side is then, for
+//! every seed, the mean or the largest of the values at all of them, and nothing if one has none.
+//!
 //! # The verdict
 //! A claim holds if every comparison does, does not hold if one of them does not, else it is
 //! undecided. To say falsely that it holds, every comparison that is not true would have to come out
@@ -38,6 +41,7 @@
 //! does not hold, one is enough: of a hundred true comparisons two or three are expected on the
 //! wrong side if they are close. The verdict is of every single one for the reader to see.
 
+mod gather;
 mod judge;
 mod read;
 mod trend;
@@ -48,6 +52,7 @@ pub(super) use read::read;
 use super::document::Coordinate;
 use super::sweep::Term;
 use crate::scenario::Unit;
+use gather::Operand;
 
 /// Comparisons that one claim may stand for.
 pub const MAX_COMPARISONS: usize = 10_000;
@@ -67,7 +72,7 @@ pub(super) struct Claim {
 pub(super) struct Comparison {
     /// What distinguishes it from the others of its claim.
     pub(super) point: Vec<Coordinate>,
-    pub(super) left: Term,
+    pub(super) left: Operand,
     pub(super) relation: Relation,
     pub(super) right: Right,
 }
@@ -76,7 +81,7 @@ pub(super) struct Comparison {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Right {
     Number(f64),
-    Measured(Term),
+    Measured(Operand),
 }
 
 /// What is claimed of the left side.
@@ -110,9 +115,9 @@ impl Comparison {
 
     fn terms(&self) -> impl Iterator<Item = &Term> {
         let right = match &self.right {
-            Right::Measured(term) => Some(term),
-            Right::Number(_) => None,
+            Right::Measured(right) => &right.terms[..],
+            Right::Number(_) => &[],
         };
-        std::iter::once(&self.left).chain(right)
+        self.left.terms.iter().chain(right)
     }
 }

@@ -1,5 +1,6 @@
 //! Reads a claim, and refuses what could not be judged.
 
+use super::gather::Gathered;
 use super::trend;
 use super::{Claim, Comparison, MAX_COMPARISONS, Relation, Right, words};
 use crate::scenario::Unit;
@@ -8,7 +9,7 @@ use crate::study::document::Coordinate;
 use crate::study::fields::{Fields, Located, Value, number};
 use crate::study::mistake::Notes;
 use crate::study::names::{self, Sort};
-use crate::study::sweep::{Sweep, Term, place};
+use crate::study::sweep::{Sweep, place};
 
 /// What `is` may be.
 pub(super) const KINDS: [(&str, Kind); 11] = [
@@ -41,9 +42,12 @@ pub(super) enum Kind {
 }
 
 /// The left side: names and the points at which they are looked at.
+#[derive(Clone)]
 pub(super) struct Left {
     pub(super) names: Vec<Located<String>>,
+    /// Of axes that are taken together one point, which stands for all.
     pub(super) chosen: Choice,
+    pub(super) gathered: Gathered,
 }
 
 /// The right side, unless it is a number.
@@ -74,9 +78,15 @@ pub(in crate::study) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>
     let source_value = fields.text("paper").map(|paper| paper.value);
     fields.require("quantity")?;
     let names = names::expand(notes, &fields.texts("quantity").unwrap_or_default());
-    let left = Left { names, chosen: choice(&mut fields, sweep.axes) };
+    let chosen = choice(&mut fields, sweep.axes);
     let kind = fields.word("is", &KINDS)?.value;
     let at = fields.at;
+    let gathered = match kind {
+        Kind::Like => Gathered::default(),
+        _ => Gathered::read(&mut fields, sweep),
+    };
+    gathered.check(&fields, sweep, &chosen);
+    let left = Left { names, chosen: gathered.stand_in(chosen), gathered };
     fields.turn_into(kind.name(), kind.fields());
     fields.finish();
     let (drafts, means) = match kind {
@@ -85,15 +95,19 @@ pub(in crate::study) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>
         }
         _ => comparison(&mut fields, kind, &left, sweep),
     }?;
-    is_bounded(notes, drafts.len(), at).then_some(())?;
+    let cells = drafts.len().saturating_mul(left.gathered.points_of_each(sweep.axes));
+    is_bounded(notes, cells, at).then_some(())?;
     let sort = if kind == Kind::Like { Sort::Distribution } else { Sort::Quantity };
-    let unit = check(notes, &drafts, sort, sweep, at)?;
-    let comparisons = drafts.into_iter().map(|draft| draft.comparison(sweep)).collect();
+    compares_others(notes, &drafts, &left.gathered, sweep, at);
+    let unit = unit(notes, &drafts, &left.gathered, sort, sweep)?;
+    let comparisons =
+        drafts.into_iter().map(|draft| draft.comparison(&left.gathered, sweep)).collect();
     let means = means(unit);
     Some(Claim { says: says?.value, means, source_value, unit, comparisons })
 }
 
-/// Whether a claim may stand for so many comparisons; noted if not.
+/// Whether a claim may stand for so many comparisons; noted if not. One over several points that are
+/// taken together counts once for each.
 pub(super) fn is_bounded(notes: &Notes, comparisons: usize, at: usize) -> bool {
     if comparisons > MAX_COMPARISONS {
         notes.add(at, format!("a claim stands for {MAX_COMPARISONS} comparisons at most"));
@@ -108,11 +122,13 @@ impl Kind {
     /// What a claim of this kind has beside what all have.
     fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::Below | Self::Above => &["than", "by"],
-            Self::AtMost | Self::AtLeast | Self::Within => &["than", "tolerance"],
+            Self::Below | Self::Above => &["than", "by", "averaged", "largest"],
+            Self::AtMost | Self::AtLeast | Self::Within => {
+                &["than", "tolerance", "averaged", "largest"]
+            }
             Self::Like => &["than", "distance"],
             Self::Rising | Self::Falling | Self::NotRising | Self::NotFalling | Self::Level => {
-                &["along", "over", "tolerance"]
+                &["along", "over", "tolerance", "averaged", "largest"]
             }
         }
     }
@@ -152,6 +168,7 @@ fn comparison(
         if kind != Kind::Like {
             times = positive(&mut inner, "times").unwrap_or(1.0);
         }
+        left.gathered.check(&inner, sweep, &chosen);
         let at = inner.at;
         inner.finish();
         side = Some(Side { names, chosen, at });
@@ -182,13 +199,13 @@ fn comparison(
         }
         Some(side) => side.against(left, relation, sweep),
     };
-    let fixed = fixed_words(sweep.axes, &left.chosen);
+    let fixed = left.fixed_words(sweep);
     let names = listed(&left.names);
     let right = match &side {
         None => None,
         Some(Side { names: others, chosen, .. }) => {
             let others = others.as_ref().map_or_else(String::new, |others| listed(others));
-            let words = fixed_words(sweep.axes, chosen);
+            let words = fixed_words(sweep.axes, chosen) + &left.gathered.words(sweep.axes);
             Some(if others.is_empty() {
                 format!("the same{words}")
             } else {
@@ -302,6 +319,12 @@ impl Left {
         drafts
     }
 
+    /// ` at system "thin" (mean over loss)`: what all left sides have in common.
+    pub(super) fn fixed_words(&self, sweep: &Sweep<'_>) -> String {
+        let chosen = self.gathered.without(self.chosen.clone());
+        fixed_words(sweep.axes, &chosen) + &self.gathered.words(sweep.axes)
+    }
+
     /// What distinguishes this left side from the others of the claim.
     fn coordinates(
         &self,
@@ -321,51 +344,58 @@ impl Left {
 }
 
 impl Draft {
-    fn comparison(self, sweep: &Sweep<'_>) -> Comparison {
-        let term = |(name, point): (Located<String>, Vec<usize>)| Term {
-            cell: sweep.cell(&point),
-            name: name.value,
-        };
+    fn comparison(self, gathered: &Gathered, sweep: &Sweep<'_>) -> Comparison {
+        let operand =
+            |name: &Located<String>, point: &[usize]| gathered.operand(sweep, &name.value, point);
         Comparison {
             point: self.coordinates,
-            left: term(self.left),
+            left: operand(&self.left.0, &self.left.1),
             relation: self.relation,
             right: match self.right {
                 Target::Number(number) => Right::Number(number),
-                Target::Measured(name, point) => Right::Measured(term((name, point))),
+                Target::Measured(name, point) => Right::Measured(operand(&name, &point)),
             },
         }
     }
 }
 
-/// Notes what is not measured, or is of another unit, or compared with itself. The unit of it all.
-fn check(
+/// Notes what is compared with itself.
+fn compares_others(
     notes: &Notes,
     drafts: &[Draft],
-    sort: Sort,
+    gathered: &Gathered,
     sweep: &Sweep<'_>,
     at: usize,
+) {
+    for draft in drafts {
+        if let Target::Measured(name, point) = &draft.right
+            && (&name.value, point) == (&draft.left.0.value, &draft.left.1)
+        {
+            let place = place(&sweep.told(point, |axis| !gathered.has(axis)));
+            notes.add(at, format!("`{}`{place} is compared with itself", name.value));
+        }
+    }
+}
+
+/// Notes what is not measured, or is of another unit. The unit of it all.
+fn unit(
+    notes: &Notes,
+    drafts: &[Draft],
+    gathered: &Gathered,
+    sort: Sort,
+    sweep: &Sweep<'_>,
 ) -> Option<Unit> {
     let mut uses: Vec<(&Located<String>, Vec<Vec<usize>>)> = Vec::new();
     for draft in drafts {
         let right = match &draft.right {
-            Target::Measured(name, point) => {
-                if (&name.value, point) == (&draft.left.0.value, &draft.left.1) {
-                    let what = format!(
-                        "`{}`{} is compared with itself",
-                        name.value,
-                        place(&sweep.told(point, |_| true))
-                    );
-                    notes.add(at, what);
-                }
-                Some((name, point))
-            }
+            Target::Measured(name, point) => Some((name, point)),
             Target::Number(_) => None,
         };
         for (name, point) in [Some((&draft.left.0, &draft.left.1)), right].into_iter().flatten() {
+            let points = gathered.points(sweep, point);
             match uses.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, points)) => points.push(point.clone()),
-                None => uses.push((name, vec![point.clone()])),
+                Some((_, known)) => known.extend(points),
+                None => uses.push((name, points)),
             }
         }
     }
@@ -390,7 +420,7 @@ pub(super) fn listed(names: &[Located<String>]) -> String {
 }
 
 /// ` at system "thin"`: the points that are chosen.
-pub(super) fn fixed_words(axes: &[Axis], chosen: &Choice) -> String {
+fn fixed_words(axes: &[Axis], chosen: &Choice) -> String {
     let mut fixed = Vec::new();
     for (axis, chosen) in axes.iter().zip(chosen) {
         for &index in chosen.iter().flatten() {

@@ -1,8 +1,6 @@
 //! Claims along an axis: each label against the one before it, or all against the first.
 
-use super::read::{
-    Draft, KINDS, Kind, Left, Means, Target, fixed_words, is_bounded, listed, relation,
-};
+use super::read::{Draft, KINDS, Kind, Left, Means, Target, is_bounded, listed, relation};
 use super::{Relation, words};
 use crate::study::axis::{axis_index, point_index};
 use crate::study::document::Coordinate;
@@ -23,6 +21,11 @@ pub(super) fn read(
         relation(fields, if kind == Kind::Level { Kind::Within } else { Kind::AtLeast }, 1.0)?;
     let along = along?;
     let axis = axis_index(notes, sweep.axes, &along.value, along.at)?;
+    if left.gathered.has(axis) {
+        let what = format!("a claim along `{}` does not take its points together", along.value);
+        notes.add(along.at, what);
+        return None;
+    }
     if left.chosen[axis].is_some() {
         notes.add(along.at, format!("`at` chooses points of `{}`; `over` would", along.value));
         return None;
@@ -44,7 +47,7 @@ pub(super) fn read(
     };
     let steps = steps(kind, &order, tolerance);
     // The axis itself is told by the step.
-    let mut fixed = Left { names: left.names.clone(), chosen: left.chosen.clone() };
+    let mut fixed = left.clone();
     fixed.chosen[axis] = Some(vec![order[0]]);
     is_bounded(notes, fixed.count(sweep).saturating_mul(steps.len()), fields.at).then_some(())?;
     let mut drafts = Vec::new();
@@ -66,7 +69,7 @@ pub(super) fn read(
         order.iter().map(|&index| &*sweep.axes[axis].points[index].label).collect();
     let is = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
     let slack = words::tolerance(tolerance);
-    let names = format!("{}{}", listed(&left.names), fixed_words(sweep.axes, &left.chosen));
+    let names = format!("{}{}", listed(&left.names), left.fixed_words(sweep));
     let means = format!("{names} is {is}{slack} along {}: {}", along.value, labels.join(", "));
     Some((drafts, Box::new(|_| means)))
 }

@@ -70,8 +70,8 @@ pub(in crate::study) fn read(
     let draft = Draft { notes, sweep, chosen, at: fields.at };
     let parts = match kind {
         FigureKind::Scatter => draft.scatter(&mut fields),
-        FigureKind::Cdf => draft.distributions(&mut fields, "share of at most"),
-        FigureKind::Ccdf => draft.distributions(&mut fields, "share of at least"),
+        FigureKind::Cdf => draft.distributions(&mut fields, "share that is at most so much"),
+        FigureKind::Ccdf => draft.distributions(&mut fields, "share that is at least so much"),
         FigureKind::Series => draft.series(&mut fields, seeds),
         FigureKind::Lines | FigureKind::Bars | FigureKind::StackedBars => {
             draft.estimates(&mut fields, kind)

@@ -177,6 +177,70 @@ fn trends_are_of_the_steps_and_of_the_ends() {
 }
 
 #[test]
+fn points_are_taken_together_seed_by_seed() {
+    let judged = |quantity: &str, more: &str| {
+        judged(&format!("quantity = \"game.{quantity}\"\nis = \"above\"\nthan = 20\n{more}"))
+    };
+    let left = |verdict: &Verdict| -> Vec<_> {
+        verdict.instances.iter().map(|one| one.left.map(|left| (left.mean, left.range))).collect()
+    };
+    // 450, 400 and 350, and the seed, which is 1 to 4.
+    let averaged = judged("rtx1.mean", "at.system = \"thin\"\naveraged = [\"interarrival\"]");
+    assert_eq!(
+        averaged.means,
+        "game.rtx1.mean at system \"thin\" (mean over interarrival) is above 20 ms"
+    );
+    assert_eq!((averaged.verdict, left(&averaged)), (Holds, vec![Some((402.5, (401.0, 404.0)))]));
+    assert_eq!(averaged.instances[0].point, []);
+    let largest = judged("rtx1.mean", "at.system = \"thin\"\nlargest = \"interarrival\"");
+    assert_eq!(left(&largest), [Some((452.5, (451.0, 454.0)))]);
+    // Of lksctp −100 and 100, and of thin 150 and −50 at the same seeds.
+    let averaged = judged("rtx1.p99", "averaged = \"system\"");
+    assert_eq!(left(&averaged), [Some((25.0, (25.0, 25.0))); 3]);
+    let largest = judged("rtx1.p99", "largest = \"system\"");
+    assert_eq!(left(&largest), [Some((125.0, (100.0, 150.0))); 3]);
+    let all = judged("rtx1.p99", "averaged = [\"interarrival\", \"system\"]");
+    assert!(all.means.contains(" (mean over system, interarrival) is"), "{}", all.means);
+    assert_eq!(left(&all), [Some((25.0, (25.0, 25.0)))]);
+}
+
+#[test]
+fn both_sides_and_all_steps_take_the_same_points_together() {
+    let verdict = judged(&format!("{MEANS}is = \"below\"\naveraged = \"interarrival\""));
+    assert_eq!(
+        verdict.instances[0].finding,
+        "402.5 ± 2.054 ms against 902.5 ± 2.054 ms, difference -500 ± 0 ms, paired over 4 seeds"
+    );
+    let verdict = judged(
+        "quantity = \"game.rtx1.p99\"\nis = \"level\"\ntolerance = 0.01\n\
+         along = \"interarrival\"\naveraged = \"system\"",
+    );
+    assert_eq!((verdict.verdict, verdict.instances.len()), (Holds, 2));
+    assert_eq!(
+        verdict.instances[0].finding,
+        "25 ± 0 ms against 25 ± 0 ms, difference 0 ± 0 ms, paired over 4 seeds"
+    );
+}
+
+#[test]
+fn where_one_point_has_no_value_all_together_have_none() {
+    for together in ["averaged", "largest"] {
+        let claim = format!(
+            "{TWO_AXES}\n[[claim]]\nsays = \"x\"\nquantity = \"game.rtx1.mean\"\n\
+             is = \"above\"\nthan = 1\n{together} = \"interarrival\"\n"
+        );
+        let study = with(&claim).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let lacking = |at: f64| {
+            let report = report(&study, |_, _, interarrival, seed| {
+                (interarrival != at || seed > 1.0).then_some(5.0)
+            });
+            report.claims[0].instances[0].left.map(|left| left.seeds)
+        };
+        assert_eq!([50.0, 150.0, 7.0].map(lacking), [Some(3), Some(3), Some(4)], "{together}");
+    }
+}
+
+#[test]
 fn distributions_agree_or_do_not() {
     // Six seeds at least can show a difference at all.
     let like = |seeds: u32, than: &str| {

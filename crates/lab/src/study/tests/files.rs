@@ -105,8 +105,8 @@ fn claims_that_cannot_be_judged_are_refused() {
         ),
         (
             format!("{head}is = \"below\"\nthan = 1\ntolerance = 0.1"),
-            &["9:1: a claim with `below` or `above` has no `tolerance`; known: `at`, `by`, `is`, \
-               `paper`, `quantity`, `says`, `than`"],
+            &["9:1: a claim with `below` or `above` has no `tolerance`; known: `at`, \
+               `averaged`, `by`, `is`, `largest`, `paper`, `quantity`, `says`, `than`"],
         ),
         (
             format!("{head}at.sytem = \"thin\"\nis = \"above\"\nthan.at.system = \"thinn\""),
@@ -149,6 +149,36 @@ fn claims_that_cannot_be_judged_are_refused() {
         (
             format!("{head}is = \"rising\"\nalong = \"system\"\nover = [\"thin\"]"),
             &["8:9: `system` needs two labels at least"],
+        ),
+        (
+            format!("{head}is = \"above\"\nthan = 1\naveraged = [\"interarival\"]"),
+            &["9:13: there is no axis `interarival`; did you mean `interarrival`?"],
+        ),
+        (
+            format!("{head}is = \"above\"\nthan = 1\naveraged = \"system\"\nlargest = \"system\""),
+            &["4:1: `averaged` and `largest` exclude each other"],
+        ),
+        (
+            format!("{head}at.system = \"thin\"\nis = \"above\"\nthan = 1\nlargest = [\"system\"]"),
+            &["4:1: all points of `system` are taken together: `at` chooses none"],
+        ),
+        (
+            format!("{head}is = \"above\"\nthan.times = 2\nthan.at.system = \"thin\"\nlargest = \"system\""),
+            &["8:1: all points of `system` are taken together: `at` chooses none"],
+        ),
+        (
+            format!("{head}is = \"above\"\nthan.times = 2\nlargest = [\"system\", \"interarrival\"]"),
+            &["4:1: `game.rtx1.mean` is compared with itself"],
+        ),
+        (
+            format!("{head}is = \"rising\"\nalong = \"system\"\naveraged = [\"system\"]"),
+            &["8:9: a claim along `system` does not take its points together"],
+        ),
+        (
+            "says = \"x\"\nquantity = \"game.latency\"\nat.system = \"lksctp\"\nis = \"like\"\n\
+             than.at.system = \"thin\"\ndistance = 0.1\naveraged = \"interarrival\"".into(),
+            &["11:1: a claim with `like` has no `averaged`; known: `at`, `distance`, `is`, `paper`, \
+               `quantity`, `says`, `than`"],
         ),
         (
             format!("{head}is = \"above\"\nthan.times = 0\nthan.quantity = \"game.{{rtx1,rtx2}}.mean\""),

@@ -74,7 +74,7 @@ fn units_lost_together_reduce_once() {
 #[test]
 fn each_path_that_lost_something_is_reduced_in_one_event() {
     let mut s = Sender::bursting();
-    s.recovery.add_path(FULL);
+    s.add_confirmed_path();
     for path in [0, 1] {
         s.recovery.paths[path].window = wide(20);
     }

@@ -5,7 +5,9 @@
 
 mod abandon;
 mod bundling;
+mod cmt;
 mod costs;
+mod destination;
 mod fast_recovery;
 mod ledger;
 mod missing;

@@ -177,7 +177,7 @@ fn expiry_with_everything_abandoned_leaves_the_way_free() {
 #[test]
 fn each_path_has_its_own_timer() {
     let mut s = Sender::new();
-    assert_eq!(s.recovery.add_path(FULL), 1);
+    s.add_confirmed_path();
     s.push_over(0, &[FULL]);
     s.at(300).push_over(1, &[FULL]);
     assert_eq!(s.expire(), 1000);
@@ -192,12 +192,13 @@ fn each_path_has_its_own_timer() {
 #[test]
 fn a_unit_sent_again_over_another_path_takes_its_timer_along() {
     let mut s = Sender::new();
-    s.recovery.add_path(FULL);
+    s.add_confirmed_path();
     s.push_over(0, &[FULL]);
     s.expire();
     assert_eq!(s.at(1200).resend_over(1), [1]);
     assert_eq!(s.recovery.due_path(rexmit_core::Instant::from_millis(2200)), Some(1));
     assert_eq!((s.t3(), s.recovery.flight(1).packets), (Some(2200), 1));
+    assert_eq!(s.recovery.due_path(rexmit_core::Instant::from_millis(2199)), None);
     s.at(1300).ack(1, &[]);
     assert_eq!(s.t3(), None);
 }

@@ -63,7 +63,7 @@ fn a_window_that_is_not_used_does_not_grow() {
 #[test]
 fn growth_goes_to_the_path_that_carried_the_units() {
     let mut s = Sender::bursting();
-    s.recovery.add_path(FULL);
+    s.add_confirmed_path();
     for path in [0, 1] {
         for _ in 0..4 {
             s.push_over(path, &[FULL]);

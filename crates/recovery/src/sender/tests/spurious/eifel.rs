@@ -15,7 +15,7 @@ impl Sender {
     }
 
     /// An acknowledgement echoes what left at `ms`.
-    fn echo(&mut self, ms: u64) -> &mut Self {
+    pub(in super::super) fn echo(&mut self, ms: u64) -> &mut Self {
         self.recovery.on_echo(Instant::from_millis(ms), Duration::from_millis(1));
         self
     }

@@ -130,3 +130,14 @@ fn a_repeated_timeout_is_examined_again() {
         assert_eq!((s.events().by_f_rto, s.ssthresh()), (1, s.ssthresh()));
     }
 }
+
+/// What left with the setup leaves with it again, whatever was examined.
+#[test]
+fn a_setup_that_begins_again_ends_the_examination() {
+    for (mut s, _) in timed_out() {
+        s.recovery.on_setup_again(0, &mut rexmit_core::trace::Tracer::off());
+        assert!(!s.recovery.asks_for_new());
+        assert_eq!(s.resend(), [2]);
+        s.check();
+    }
+}

@@ -6,6 +6,7 @@ mod copies;
 mod duplicates;
 mod eifel;
 mod f_rto;
+mod paths;
 mod rack;
 mod simulated;
 mod undo;

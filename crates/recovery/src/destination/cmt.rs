@@ -1,0 +1,28 @@
+//! Concurrent multipath transfer: new data over all paths at once (Iyengar, Amer and Stewart 2006).
+
+use serde::{Deserialize, Serialize};
+
+/// What a sender does to use all paths at once. Nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CmtConfig {
+    /// New data leave over every active path, as the window of each allows.
+    pub all_paths: bool,
+    /// SFR, split fast retransmit: a unit is reported missing only by the acknowledgement of a later
+    /// one that was sent over the same path, and each path has a fast recovery of its own.
+    pub split_fast_retransmit: bool,
+    /// CUC, cwnd update: the window of a path grows when the earliest unit outstanding on it is
+    /// acknowledged, those sent again and the others looked at apart (CUCv2). Otherwise it grows only
+    /// when the cumulative point of the association advances (RFC 4960 §7.2.1).
+    pub cwnd_update: bool,
+    /// DAC, delayed acknowledgements: as a receiver, a gap does not hurry an acknowledgement, and it
+    /// tells how many packets it answers; as a sender, so many reports count, if all that is newly
+    /// acknowledged was sent over one path and after what is missing.
+    pub delayed_ack: bool,
+}
+
+impl CmtConfig {
+    /// All paths at once, with every algorithm that this needs.
+    pub const ON: Self =
+        Self { all_paths: true, split_fast_retransmit: true, cwnd_update: true, delayed_ack: true };
+}

@@ -1,0 +1,226 @@
+//! Which addresses are told, taken and paired (RFC 9260 §5.1.2).
+//!
+//! RFC 9260 has no rules of scope. Those here are the usual ones of the implementations: an address
+//! is told to a peer, and taken from one, only if it means the same to both, which is so where its
+//! scope is no smaller than that of the address at which the peer is.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use rexmit_core::Route;
+
+/// Where an address means something, smallest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Scope {
+    Host,
+    Link,
+    /// A network of its owner's (RFC 1918, RFC 6598, RFC 4193).
+    Private,
+    Global,
+}
+
+/// The scope of an address that may be one host's; `None` for all others: unspecified, multicast,
+/// broadcast, reserved, and IPv4 in an IPv6 guise.
+fn scope(address: IpAddr) -> Option<Scope> {
+    match address {
+        IpAddr::V4(address) => scope_v4(address),
+        IpAddr::V6(address) => scope_v6(address),
+    }
+}
+
+fn scope_v4(address: Ipv4Addr) -> Option<Scope> {
+    match address.octets() {
+        [0 | 224.., ..] => None,
+        [127, ..] => Some(Scope::Host),
+        [169, 254, ..] => Some(Scope::Link),
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => {
+            Some(Scope::Private)
+        }
+        _ => Some(Scope::Global),
+    }
+}
+
+fn scope_v6(address: Ipv6Addr) -> Option<Scope> {
+    if address.is_unspecified() || address.is_multicast() || address.to_ipv4_mapped().is_some() {
+        return None;
+    }
+    Some(match address.segments()[0] {
+        _ if address.is_loopback() => Scope::Host,
+        0xFE80..=0xFEBF => Scope::Link,
+        // Unique local addresses, and the site-local ones of old.
+        0xFC00..=0xFDFF | 0xFEC0..=0xFEFF => Scope::Private,
+        _ => Scope::Global,
+    })
+}
+
+/// Whether `address` means the same to us and to a peer that is at `peer`.
+pub(crate) fn is_in_scope(address: IpAddr, peer: IpAddr) -> bool {
+    scope(address).is_some_and(|scope_of_it| Some(scope_of_it) >= scope(peer))
+}
+
+/// How many leading bits two addresses have in common; `None` if they are of different families.
+fn common_bits(a: IpAddr, b: IpAddr) -> Option<u32> {
+    match (a, b) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => Some((a.to_bits() ^ b.to_bits()).leading_zeros()),
+        (IpAddr::V6(a), IpAddr::V6(b)) => Some((a.to_bits() ^ b.to_bits()).leading_zeros()),
+        _ => None,
+    }
+}
+
+/// Of `choices`, the one that has most in common with `address`, then the one that the fewest
+/// `routes` take already, then the first.
+fn nearest(
+    address: IpAddr,
+    choices: impl Iterator<Item = IpAddr>,
+    is_used_by: impl Fn(IpAddr) -> usize,
+) -> Option<IpAddr> {
+    let mut best = None;
+    for choice in choices {
+        let Some(bits) = common_bits(address, choice) else { continue };
+        let key = (bits, std::cmp::Reverse(is_used_by(choice)));
+        if best.is_none_or(|(_, best)| key > best) {
+            best = Some((choice, key));
+        }
+    }
+    best.map(|(choice, _)| choice)
+}
+
+/// The local address from which `remote` is reached, beside `routes`, the first of which is the
+/// primary one. `None` if there is none of its family.
+///
+/// With addresses of our own, the one that has most in common with `remote`; otherwise that of the
+/// primary route, or whichever the driver chooses.
+pub(super) fn local_for(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Option<SocketAddr> {
+    let primary = routes.first()?;
+    let port = primary.local.port();
+    if own.is_empty() {
+        let local = primary.local.ip();
+        let any: IpAddr = match remote {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let is_same_family = local.is_ipv4() == remote.is_ipv4();
+        return Some(SocketAddr::new(if is_same_family { local } else { any }, port));
+    }
+    let own = own.iter().copied().filter(|&own| is_in_scope(own, primary.remote.ip()));
+    let uses = |own| routes.iter().filter(|route| route.local.ip() == own).count();
+    nearest(remote, own, uses).map(|own| SocketAddr::new(own, port))
+}
+
+/// Ways for the addresses of our own that no route takes: each to the peer's address with which it
+/// has most in common.
+pub(super) fn unused_locals(own: &[IpAddr], routes: &[Route]) -> Vec<Route> {
+    let mut ways: Vec<Route> = Vec::new();
+    let Some(primary) = routes.first() else { return ways };
+    for &local in own.iter().filter(|&&own| is_in_scope(own, primary.remote.ip())) {
+        if routes.iter().chain(&ways).any(|route| route.local.ip() == local) {
+            continue;
+        }
+        let remotes = routes.iter().map(|route| route.remote.ip());
+        let uses = |remote| routes.iter().chain(&ways).filter(|r| r.remote.ip() == remote).count();
+        let Some(remote) = nearest(local, remotes, uses) else { continue };
+        let to_it = routes.iter().find(|route| route.remote.ip() == remote);
+        let local = SocketAddr::new(local, primary.local.port());
+        ways.extend(to_it.map(|route| Route { local, remote: route.remote }));
+    }
+    ways
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(address: &str) -> IpAddr {
+        address.parse().unwrap()
+    }
+
+    fn route(local: &str, remote: &str) -> Route {
+        let at = |address| SocketAddr::new(ip(address), 9899);
+        Route { local: at(local), remote: at(remote) }
+    }
+
+    #[test]
+    fn only_addresses_that_mean_the_same_to_both_are_told_and_taken() {
+        // Each with the peers to which it may be told, of those in the order of scopes.
+        let peers = ["127.0.0.1", "169.254.0.9", "10.0.0.9", "8.8.8.8"];
+        let table = [
+            ("127.0.0.2", 1),
+            ("::1", 1),
+            ("169.254.1.1", 2),
+            ("fe80::1", 2),
+            ("10.1.1.1", 3),
+            ("172.16.0.1", 3),
+            ("172.31.255.255", 3),
+            ("192.168.1.1", 3),
+            ("100.64.0.1", 3),
+            ("fd00::1", 3),
+            ("fec0::1", 3),
+            ("172.32.0.1", 4),
+            ("100.128.0.1", 4),
+            ("192.0.2.1", 4),
+            ("2001:db8::1", 4),
+        ];
+        for (address, count) in table {
+            let told = peers.iter().filter(|peer| is_in_scope(ip(address), ip(peer))).count();
+            assert_eq!(told, count, "{address}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_of_one_host_is_never_taken() {
+        let table = [
+            "0.0.0.0",
+            "0.1.2.3",
+            "224.0.0.1",
+            "239.1.1.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "ff02::1",
+            "::ffff:10.0.0.1",
+        ];
+        for address in table {
+            assert!(!is_in_scope(ip(address), ip("127.0.0.1")), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_remote_address_is_reached_from_the_local_one_that_is_nearest() {
+        let own = ["10.1.0.1", "10.2.0.1", "2001:db8:1::1"].map(ip);
+        let routes = [route("10.1.0.1", "10.1.0.2")];
+        let local = |remote| local_for(ip(remote), &own, &routes).map(|local| local.ip());
+        assert_eq!(local("10.2.0.2"), Some(ip("10.2.0.1")));
+        assert_eq!(local("10.1.0.77"), Some(ip("10.1.0.1")));
+        assert_eq!(local("2001:db8:2::1"), Some(ip("2001:db8:1::1")));
+        assert_eq!(local("198.51.100.1"), Some(ip("10.2.0.1")), "equally far: the unused one");
+        assert_eq!(local_for(ip("2001:db8::1"), &own[..2], &routes), None);
+    }
+
+    #[test]
+    fn without_addresses_of_our_own_the_primary_route_decides() {
+        let routes = [route("10.1.0.1", "10.1.0.2")];
+        let local = |remote| local_for(ip(remote), &[], &routes).map(|local| local.to_string());
+        assert_eq!(local("10.2.0.2").as_deref(), Some("10.1.0.1:9899"));
+        assert_eq!(local("2001:db8::1").as_deref(), Some("[::]:9899"));
+    }
+
+    /// A global peer is not reached from a private address.
+    #[test]
+    fn local_addresses_out_of_scope_are_not_used() {
+        let own = ["10.0.0.1", "192.0.2.1"].map(ip);
+        let routes = [route("192.0.2.1", "192.0.2.9")];
+        let local = local_for(ip("11.0.0.1"), &own, &routes).map(|local| local.ip());
+        assert_eq!(local, Some(ip("192.0.2.1")));
+        assert_eq!(unused_locals(&own, &routes), []);
+    }
+
+    #[test]
+    fn every_local_address_has_a_way() {
+        let own = ["10.1.0.1", "10.2.0.1", "10.3.0.1", "2001:db8::1"].map(ip);
+        let routes = [route("10.1.0.1", "10.1.0.2"), route("10.2.0.1", "10.2.0.2")];
+        assert_eq!(unused_locals(&own, &routes), [route("10.3.0.1", "10.2.0.2")]);
+        let one = [route("10.1.0.1", "10.9.0.2")];
+        let expected = [route("10.2.0.1", "10.9.0.2"), route("10.3.0.1", "10.9.0.2")];
+        assert_eq!(unused_locals(&own, &one), expected);
+        assert_eq!(unused_locals(&[], &one), []);
+    }
+}

@@ -1,0 +1,68 @@
+//! The calls of an application that knows of several ways to a peer.
+
+use std::sync::Arc;
+
+use rexmit_core::{Instant, Route};
+
+use super::{AssociationId, Endpoint};
+use crate::association::{Association, Context};
+use crate::config::{AssociationConfig, MAX_ADDRESSES};
+use crate::error::{ConnectError, PrimaryError};
+use crate::statistics::PathStatistics;
+
+impl Endpoint {
+    /// As [`Self::connect_with`], over several ways to the peer: all of them count as confirmed, the
+    /// first is tried first, and the one over which the peer answers is the primary path.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn connect_over(
+        &mut self,
+        now: Instant,
+        routes: &[Route],
+        remote_port: u16,
+        config: Arc<AssociationConfig>,
+    ) -> Result<AssociationId, ConnectError> {
+        config.validate()?;
+        let is_taken =
+            |route: &Route| self.table.by_address(route.remote.ip(), remote_port).is_some();
+        if remote_port == 0 {
+            return Err(ConnectError::PortZero);
+        } else if !(1..=MAX_ADDRESSES).contains(&routes.len()) {
+            return Err(ConnectError::Routes { limit: MAX_ADDRESSES });
+        } else if routes.iter().any(is_taken) {
+            return Err(ConnectError::AlreadyConnected);
+        } else if self.table.len() >= self.config.max_associations {
+            return Err(ConnectError::TooManyAssociations);
+        }
+        let identity = self.new_identity(remote_port);
+        let id = self.table.next_id();
+        let mut cx = Context { now, id, around: &mut self.around };
+        let association = Association::connect(&mut cx, config, identity, routes);
+        let id = self.table.insert(association);
+        self.table.update(now, id.index());
+        Ok(id)
+    }
+
+    /// Has data take `path`, by its number, while it works (RFC 9260 §11.1 SET PRIMARY).
+    /// [`Event::DataPathChanged`](crate::Event::DataPathChanged) tells when they do.
+    ///
+    /// # Errors
+    /// See [`PrimaryError`].
+    pub fn set_primary(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        path: u8,
+    ) -> Result<(), PrimaryError> {
+        let index = self.index_of(id).ok_or(PrimaryError::UnknownAssociation)?;
+        self.call(now, index, |association, cx| association.set_primary(cx, path))
+            .unwrap_or(Err(PrimaryError::UnknownAssociation))
+    }
+
+    /// The paths of the association, by number, while its id is good.
+    #[must_use]
+    pub fn paths(&self, id: AssociationId) -> Option<Vec<PathStatistics>> {
+        self.table.find(id).map(|slot| slot.association.path_statistics())
+    }
+}

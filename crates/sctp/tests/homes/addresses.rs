@@ -1,0 +1,133 @@
+//! Addresses that are told and taken, and the ways made of them (RFC 9260 §5.1.2).
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use rexmit_core::Route;
+use rexmit_sctp::ConnectError;
+
+use crate::kit::*;
+
+fn ip(address: &str) -> IpAddr {
+    address.parse().unwrap()
+}
+
+fn route(local: &str, remote: &str) -> Route {
+    Route { local: SocketAddr::new(ip(local), 9899), remote: SocketAddr::new(ip(remote), 9899) }
+}
+
+/// An endpoint with these addresses, reached over `way` by a peer that tells `told`; its paths.
+fn ways(own: &[&str], way: Route, told: &[&str]) -> Vec<(IpAddr, IpAddr)> {
+    let mut s = Script::with(|config, _| config.addresses = own.iter().map(|a| ip(a)).collect());
+    s.peer.route = way;
+    s.peer_writes_under(0, |p| {
+        p.init(&peer_init(PEER_TAG), |params| {
+            told.iter().for_each(|address| _ = params.push(&ip(address).into()));
+        })
+    });
+    let cookie = s.take_init_ack();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    expect_event!(s, rexmit_sctp::Event::Connected { .. });
+    let paths = s.statistics().paths;
+    while s.poll_packet().is_some() {}
+    paths.iter().map(|path| (path.local.ip(), path.remote.ip())).collect()
+}
+
+/// Two hosts at two networks have two paths, and no cross ways.
+#[test]
+fn each_network_is_a_path() {
+    let own = ["10.1.0.1", "10.2.0.1"];
+    let expected = [("10.1.0.1", "10.1.0.2"), ("10.2.0.1", "10.2.0.2")];
+    let expected = expected.map(|(local, remote)| (ip(local), ip(remote)));
+    for told in [&["10.1.0.2", "10.2.0.2"][..], &["10.2.0.2"]] {
+        assert_eq!(ways(&own, route("10.1.0.1", "10.1.0.2"), told), expected);
+    }
+    let reversed = ways(&own, route("10.2.0.1", "10.2.0.2"), &["10.1.0.2"]);
+    assert_eq!(reversed, [expected[1], expected[0]]);
+}
+
+/// An address of ours that no path would take gets one, so that a peer with one address is
+/// reached two ways.
+#[test]
+fn each_own_address_has_a_path() {
+    let own = ["10.1.0.1", "10.2.0.1"];
+    let expected = [("10.1.0.1", "10.9.0.2"), ("10.2.0.1", "10.9.0.2")];
+    let expected = expected.map(|(local, remote)| (ip(local), ip(remote)));
+    assert_eq!(ways(&own, route("10.1.0.1", "10.9.0.2"), &[]), expected);
+    // A driver that does not tell its address leaves the choice to us.
+    assert_eq!(ways(&own, route("0.0.0.0", "10.9.0.2"), &[]), expected);
+}
+
+/// A peer on the open network is not sent to private addresses, those of a host or of a link.
+#[test]
+fn addresses_out_of_scope_are_not_taken() {
+    let told = ["10.0.0.1", "127.0.0.1", "169.254.0.1", "fe80::1", "::1", "198.51.100.1"];
+    let taken = ways(&[], route("192.0.2.1", "192.0.2.2"), &told);
+    let remotes: Vec<_> = taken.iter().map(|(_, remote)| *remote).collect();
+    assert_eq!(remotes, [ip("192.0.2.2"), ip("198.51.100.1")]);
+    let taken = ways(&[], route("10.0.0.9", "10.0.0.8"), &told);
+    let remotes: Vec<_> = taken.iter().map(|(_, remote)| *remote).collect();
+    assert_eq!(remotes, [ip("10.0.0.8"), ip("10.0.0.1"), ip("198.51.100.1")]);
+}
+
+/// Nor is it told ours.
+#[test]
+fn own_addresses_out_of_scope_are_not_told() {
+    let own = ["10.0.0.1", "127.0.0.1", "192.0.2.1", "198.51.100.1", "fd00::1", "2001:db8::1"];
+    for (peer, count) in [("192.0.2.2", 3), ("10.0.0.2", 5), ("127.0.0.2", 6)] {
+        let mut s =
+            Script::with(|config, _| config.addresses = own.iter().map(|a| ip(a)).collect());
+        s.peer.route = route("192.0.2.1", peer);
+        s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), extensions));
+        let told = expect_packet!(s, [InitAck(ack)] => addresses_in(&ack));
+        assert_eq!(told, count, "to {peer} in INIT ACK");
+        s.connect();
+        let told = expect_packet!(s, tag 0, [Init(init)] => addresses_in(&init));
+        assert_eq!(told, count, "to {peer} in INIT");
+    }
+}
+
+fn addresses_in(init: &wire::Init<'_>) -> usize {
+    let is_address =
+        |param: &wire::RawParam<'_>| matches!(param.decode(), Ok(Param::Ipv4(_) | Param::Ipv6(_)));
+    init.params().flatten().filter(is_address).count()
+}
+
+/// RFC 6951 §5.1: an address that has not been heard from is sent to at the port of the first.
+#[test]
+fn encapsulation_port_of_a_new_address_is_that_of_the_first() {
+    let mut s = Script::server();
+    s.peer.route.remote = address(2, 4_000);
+    s.peer_begins_at(&[3]);
+    assert_eq!(s.take_probe().0, address(3, 4_000));
+}
+
+/// RFC 6951 §5.4: the port is learned by each path for itself.
+#[test]
+fn encapsulation_port_is_learned_by_path() {
+    let mut s = crate::two_homes();
+    s.peer.route.remote = address(3, 333);
+    s.peer_sends([Heartbeat(b"")]);
+    assert_eq!(s.next_packet().route.remote, address(3, 333));
+    s.set_primary(1).unwrap();
+    s.send(b"over the second path");
+    assert_eq!(s.next_packet().route.remote, address(3, 333));
+    s.set_primary(0).unwrap();
+    s.send(b"over the first path");
+    assert_eq!(s.next_packet().route.remote, address(2, 9899));
+}
+
+/// The limit `MAX_ADDRESSES` of ways to connect over.
+#[test]
+fn ways_to_connect_over_are_limited() {
+    let mut s = Script::server();
+    let route = s.peer.route;
+    let mut connect = |count| {
+        let config = Arc::default();
+        s.endpoint.connect_over(rexmit_core::Instant::ZERO, &vec![route; count], 7000, config)
+    };
+    let limit = rexmit_sctp::MAX_ADDRESSES;
+    assert_eq!(connect(0), Err(ConnectError::Routes { limit }));
+    assert_eq!(connect(limit + 1), Err(ConnectError::Routes { limit }));
+}

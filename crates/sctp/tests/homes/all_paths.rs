@@ -1,0 +1,130 @@
+//! New data over all paths at once (Iyengar, Amer and Stewart 2006).
+
+use rexmit_sctp::recovery::{CmtConfig, RetransmissionDestination};
+use rexmit_sctp::{AssociationConfig, PathState};
+
+use crate::kit::*;
+use crate::states;
+
+fn two_homes(change: impl FnOnce(&mut AssociationConfig)) -> Script {
+    crate::two_homes_with(|association| {
+        association.recovery.cmt = CmtConfig::ON;
+        change(association);
+    })
+}
+
+/// Paths take turns, and each takes what its own window holds.
+#[test]
+fn paths_take_turns() {
+    let mut s = two_homes(|_| ());
+    for _ in 0..12 {
+        s.send(&[0; 1_180]);
+    }
+    for n in 0..8 {
+        expect_packet_to!(s, 2 + n % 2, [Data(d)] if d.tsn == tsn(n.into()));
+    }
+    s.expect_silence();
+    // What the faster path brought makes room there, and is no sign of loss on the other.
+    s.peer_writes(|p| p.sack(tsn(0).wrapping_sub(1), PEER_RWND, [(2, 2), (4, 4), (6, 6)], []));
+    for n in 8..12 {
+        expect_packet_to!(s, 3, [Data(d)] if d.tsn == tsn(n));
+    }
+    assert_eq!(s.statistics().recovery.retransmitted.total(), 0);
+}
+
+/// RFC 9260 §6.2.1: what waits to be sent again needs the peer's window before anything new.
+#[test]
+fn what_is_lost_keeps_its_part_of_the_window() {
+    let mut s = two_homes(|association| {
+        association.recovery.retransmission_destination = RetransmissionDestination::Same;
+    });
+    for n in 0..7 {
+        s.send(&[0; 1_180]);
+        expect_packet_to!(s, 2 + n % 2, [Data(_)]);
+    }
+    // The first one is missing, and one of the second path is in flight: with a third the window
+    // would not hold them. It is the second path's turn.
+    let none = tsn(0).wrapping_sub(1);
+    for end in 3..=6 {
+        s.peer_writes(|p| p.sack(none, 3_500, [(3, end)], []));
+    }
+    s.send(&[0; 1_180]);
+    s.expect_silence();
+    s.peer_writes(|p| p.sack(none, 3_500, [(3, 7)], []));
+    expect_packet_to!(s, 2, [Data(d)] if d.tsn == tsn(0));
+    s.expect_silence();
+    s.peer_acknowledges(tsn(6));
+    expect_packet_to!(s, 3, [Data(d)] if d.tsn == tsn(7));
+}
+
+/// A path that fails takes nothing.
+#[test]
+fn inactive_path_takes_no_turn() {
+    let mut s = two_homes(|association| association.path_max_retrans = 0);
+    s.send(b"one");
+    expect_packet_to!(s, 2, [Data(_)]);
+    s.at(1_000);
+    expect_packet_to!(s, 3, [Data(_)]);
+    s.peer_acknowledges(tsn(0));
+    assert_eq!(states(&s), [PathState::Inactive, PathState::Active]);
+    for _ in 0..3 {
+        s.send(b"more");
+        expect_packet_to!(s, 3, [Data(_)]);
+    }
+}
+
+/// RTX-CWND: a retransmission takes the path with the larger window.
+#[test]
+fn retransmission_takes_the_path_with_the_larger_window() {
+    let mut s = two_homes(|association| {
+        association.recovery.retransmission_destination = RetransmissionDestination::Cwnd;
+    });
+    s.send(b"one");
+    expect_packet_to!(s, 2, [Data(_)]);
+    s.at(1_000);
+    expect_packet_to!(s, 3, [Data(_)]);
+    s.at(2_000);
+    // Both have one packet now, and chance decides.
+    let sent = s.next_packet();
+    assert_eq!(sent.chunks().len(), 1);
+    assert!(matches!(sent.chunks()[..], [Data(d)] if d.tsn == tsn(0)));
+}
+
+/// DAC: a gap does not hurry a SACK, which tells how many packets it answers; a sender without DAC
+/// is told nothing.
+#[test]
+fn gap_does_not_hurry_an_acknowledgement() {
+    let mut s = two_homes(|_| ());
+    s.peer_sends([Data(data(0, b"the first is acknowledged at once"))]);
+    expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 1);
+    s.from(3).peer_sends([Data(data(2, b"early"))]);
+    s.expect_silence();
+    s.from(3).peer_sends([Data(data(4, b"early, too"))]);
+    expect_packet_to!(s, 3, [Sack(sack)] if sack.packets == 2 && sack.gap_ack_block_count() == 2);
+    s.from(2).peer_sends([Data(data(1, b"late"))]);
+    s.at(200);
+    expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 1 && sack.cumulative_tsn_ack == tsn(2));
+    let mut s = crate::two_homes();
+    s.peer_sends([Data(data(1, b"early"))]);
+    expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 0);
+}
+
+/// DAC: what the peer tells of its packets counts.
+#[test]
+fn reports_count_by_the_packets_that_a_sack_answers() {
+    let mut s = two_homes(|_| ());
+    s.set_primary(1).unwrap();
+    for _ in 0..8 {
+        s.send(&[0; 1_180]);
+    }
+    for _ in 0..8 {
+        s.next_packet();
+    }
+    // Those of the first path are the even ones.
+    let fixed = (tsn(0).wrapping_sub(1), PEER_RWND);
+    s.peer_writes(|p| p.sack_of(1, fixed, [(3, 3)], []));
+    s.expect_silence();
+    s.peer_writes(|p| p.sack_of(2, fixed, [(3, 3), (5, 5), (7, 7)], []));
+    expect_packet_to!(s, 2, [Data(d)] if d.tsn == tsn(0));
+    s.peer_acknowledges(tsn(7));
+}

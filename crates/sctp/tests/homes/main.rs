@@ -1,0 +1,46 @@
+//! Several addresses (RFC 9260 §5.1.2, §5.4, §6.4, §8; RFC 7829). The peer is at 192.0.2.2, its path
+//! is number 0, and at 192.0.2.3, its path is number 1.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod addresses;
+mod all_paths;
+mod confirmation;
+mod failover;
+mod potentially_failed;
+mod replies;
+mod setup;
+
+use kit::*;
+use rexmit_sctp::{AssociationConfig, EndpointConfig, PathState};
+
+/// Two addresses of the peer, both confirmed, and no heartbeats.
+fn two_homes() -> Script {
+    two_homes_with(|_| ())
+}
+
+fn two_homes_with(change: impl FnOnce(&mut AssociationConfig)) -> Script {
+    Script::with_homes(&[3], |_: &mut EndpointConfig, association| {
+        association.heartbeat_interval = None;
+        change(association);
+    })
+}
+
+fn states(s: &Script) -> Vec<PathState> {
+    s.statistics().paths.iter().map(|path| path.state).collect()
+}
+
+impl Script {
+    /// As `at`; the present is not moved from, so that what leaves now can be taken.
+    fn go_to(&mut self, ms: u64) {
+        if ms > self.now_ms() {
+            self.at(ms);
+        }
+    }
+
+    fn set_primary(&mut self, path: u8) -> Result<(), rexmit_sctp::PrimaryError> {
+        let (now, id) = (rexmit_core::Instant::from_millis(self.now_ms()), self.id());
+        self.endpoint.set_primary(now, id, path)
+    }
+}

@@ -1,0 +1,103 @@
+//! Setting up over several ways, and restarting (RFC 9260 §5.1, §5.2, §5.4 rule 1).
+
+use std::sync::Arc;
+
+use rexmit_core::{Instant, Route};
+use rexmit_sctp::{AssociationConfig, Event, PathState};
+
+use crate::kit::*;
+use crate::states;
+
+/// A client that was given two addresses of the peer.
+fn client() -> Script {
+    let mut s = Script::server();
+    let routes = [2, 3].map(|host| Route { remote: address(host, 9899), ..s.peer.route });
+    let config = AssociationConfig { heartbeat_interval: None, ..AssociationConfig::default() };
+    s.endpoint.connect_over(Instant::ZERO, &routes, PEER_PORT, Arc::new(config)).unwrap();
+    s
+}
+
+/// INIT is tried over each way in turn.
+#[test]
+fn init_is_repeated_over_another_way() {
+    let mut s = client();
+    for (ms, host) in [(0, 2), (1_000, 3), (2_000, 2), (4_000, 3), (6_000, 2)] {
+        s.go_to(ms);
+        let sent = s.next_packet();
+        assert_eq!((Script::host_of(&sent), sent.header.verification_tag), (host, 0), "{ms} ms");
+    }
+}
+
+/// RFC 9260 §6.4: COOKIE ECHO goes to where INIT ACK came from, and so do data from then on.
+#[test]
+fn the_way_that_answers_is_the_primary_path() {
+    let mut s = client();
+    s.take_init();
+    s.at(1_000).take_init();
+    s.from(3).peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet_to!(s, 3, [CookieEcho(_)]);
+    s.peer_sends([CookieAck]);
+    expect_event!(s, Event::Connected { peer, .. } if peer == address(3, 9899));
+    // The application has named both, so that both are confirmed (RFC 9260 §5.4 rule 1).
+    assert_eq!(states(&s), [PathState::Active; 2]);
+    s.send(b"hello");
+    expect_packet_to!(s, 3, [Data(_)]);
+}
+
+/// COOKIE ECHO with its DATA is repeated over another way.
+#[test]
+fn cookie_echo_is_repeated_over_another_way() {
+    let mut s = client();
+    s.take_init();
+    s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+    expect_packet_to!(s, 2, [CookieEcho(_)]);
+    s.at(1_000);
+    expect_packet_to!(s, 3, [CookieEcho(_)]);
+    s.at(1_100).from(3).peer_sends([CookieAck]);
+    expect_event!(s, Event::Connected { peer, .. } if peer == address(3, 9899));
+}
+
+/// RFC 9260 §5.2.2: a restart with an address that is not known is refused, and it is named; with
+/// fewer addresses it is not.
+#[test]
+fn restart_with_another_address_is_refused() {
+    let mut s = crate::two_homes();
+    let restart = |s: &mut Script, hosts: &[u8]| {
+        let init = peer_init(0x1111);
+        s.peer_writes_under(0, |p| {
+            p.init(&init, |params| {
+                hosts.iter().for_each(|&host| _ = params.push(&address(host, 0).ip().into()));
+            })
+        });
+    };
+    restart(&mut s, &[3, 4]);
+    let named = expect_packet!(s, tag 0x1111, [Abort { causes, .. }] => {
+        match causes.flatten().next() {
+            Some(Cause::RestartWithNewAddresses(named)) => wire::Params::new(named).count(),
+            other => panic!("{other:?}"),
+        }
+    });
+    assert_eq!(named, 1);
+    restart(s.from(3), &[]);
+    expect_packet!(s, tag 0x1111, [InitAck(_)]);
+}
+
+/// RFC 9260 §5.2.4 A: after a restart the other addresses are probed anew.
+#[test]
+fn restart_confirms_anew() {
+    let mut s = crate::two_homes();
+    let known = s.peer.endpoint_tag;
+    s.peer.tag = 0x1111;
+    let init = wire::Init { initial_tsn: 7, ..peer_init(0x1111) };
+    s.peer_writes_under(0, |p| {
+        p.init(&init, |params| {
+            params.push(&address(3, 0).ip().into());
+        })
+    });
+    let cookie = s.take_init_ack();
+    assert_ne!(s.peer.endpoint_tag, known);
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet_to!(s, 2, [CookieAck]);
+    assert_eq!(s.take_probe().0, address(3, 9899));
+    assert_eq!(states(&s), [PathState::Active, PathState::Unconfirmed]);
+}
