@@ -200,7 +200,7 @@ impl<P> LossRecovery<P> {
         let flight_size = self.outstanding_bytes - self.beyond_window;
         let p = self.path_mut(path);
         p.window.on_fast_retransmit(flight_size);
-        p.may_resend_now = true;
+        self.resend_now(path);
         self.trace_window(path, tracer);
     }
 
