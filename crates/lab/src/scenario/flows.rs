@@ -13,7 +13,9 @@ use super::connection::{Connection, PORT, sctp, tcp};
 use super::meter::{MessageMeter, Probe, RateMeter, TrafficMeter};
 use super::report;
 use super::sheet::Sheet;
-use super::spec::{BulkFlow, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow};
+use super::spec::{
+    BulkFlow, NetworkSpec, Over, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow,
+};
 use super::topology::{Pair, Place, Station};
 use super::traffic::TimedSource;
 use super::words::{Time, Words};
@@ -60,18 +62,44 @@ impl Carrier {
 pub(super) fn flows(scenario: &Scenario, seed: &Seed, problems: &mut Problems) -> Vec<Flow> {
     let mut maker = Maker { scenario, seed, flows: Vec::new(), problems };
     for (name, flow) in &scenario.thin {
-        maker.add("thin", name, flow.edge.as_ref(), |part| part.thin(flow));
+        let way = Way::new(flow.over(scenario), flow.edge.as_ref());
+        maker.add("thin", name, way, |part| part.thin(flow));
     }
     for (name, flow) in &scenario.bulk {
-        maker.add("bulk", name, flow.edge.as_ref(), |part| part.bulk(flow));
+        let way = Way::new(flow.over(scenario), flow.edge.as_ref());
+        maker.add("bulk", name, way, |part| part.bulk(flow));
     }
     for (name, flow) in &scenario.web {
-        maker.add("web", name, flow.edge.as_ref(), |part| part.web(flow));
+        let way = Way::new(flow.over.unwrap_or_default(), flow.edge.as_ref());
+        maker.add("web", name, way, |part| part.web(flow));
     }
     for (name, flow) in &scenario.udp {
-        maker.add("udp", name, flow.edge.as_ref(), |part| part.udp(flow));
+        let way = Way::new(flow.over.unwrap_or_default(), flow.edge.as_ref());
+        maker.add("udp", name, way, |part| part.udp(flow));
     }
     maker.flows
+}
+
+/// How a flow comes to its networks.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    over: Over,
+    edge: Option<&'a Words<PathConfig>>,
+}
+
+impl<'a> Way<'a> {
+    fn new(over: Over, edge: Option<&'a Words<PathConfig>>) -> Self {
+        Self { over, edge }
+    }
+
+    /// The edge on each network.
+    fn edges(self, scenario: &Scenario) -> Vec<PathConfig> {
+        let of = |network: &NetworkSpec| {
+            let edge = self.edge.or(network.edge.as_ref());
+            edge.map_or_else(PathConfig::default, |edge| (**edge).clone())
+        };
+        scenario.networks().map(|(_, network)| of(network)).collect()
+    }
 }
 
 /// Makes the flows one after the other.
@@ -98,22 +126,24 @@ impl Maker<'_> {
         &mut self,
         kind: &str,
         name: &str,
-        edge: Option<&Words<PathConfig>>,
+        way: Way<'_>,
         make: impl FnOnce(&mut Part<'_>) -> Made,
     ) {
         let Self { scenario, seed, flows, problems } = self;
         problems.set_place(format!("{kind}.{name}"));
-        let place = scenario.place(flows.len());
+        if way.over != Over::First && scenario.second_network.is_none() {
+            problems.add("over", "there is one network: give `second_network`, or leave it out");
+        }
+        let place = scenario.place(flows.len(), way.over);
         let seed = seed.split(&format!("{kind} {name}"));
         let before = problems.len();
         match make(&mut Part { scenario, seed, place, problems }) {
             // An endpoint says again what is wrong with its configuration.
             _ if problems.len() > before => {}
             Ok((sender, receiver, kind)) => {
-                let edge = edge.or(scenario.network.edge.as_ref()).map(|edge| (**edge).clone());
-                let (name, edge) = (name.to_owned(), edge.unwrap_or_default());
-                let station = Some(Station { name: name.clone(), sender, receiver, edge });
-                flows.push(Flow { name, station, kind });
+                let (name, over, edges) = (name.to_owned(), way.over, way.edges(scenario));
+                let station = Station { name: name.clone(), sender, receiver, over, edges };
+                flows.push(Flow { name, station: Some(station), kind });
             }
             Err(problem) => problems.push(problem),
         }
@@ -185,14 +215,21 @@ impl Part<'_> {
     /// Both ends of an SCTP flow; the probe looks at the sender.
     fn sctp(&mut self, connection: &Connection<'_>) -> Result<(Sctp, Sctp, Probe), Problem> {
         let ends = connection.sctp(self.problems);
-        let probe = Probe::new(ends.sender.max_packet_bytes);
-        let mut sender = sctp(ends.sender, &self.seed.split("sender"))?;
+        let mut probe = Probe::new(ends.sender.max_packet_bytes);
+        let mut addresses = [Vec::new(), Vec::new()];
+        if let Some([from, to]) = self.place.second {
+            probe = probe.with_paths();
+            addresses = [vec![self.place.sender, from], vec![self.place.receiver, to]];
+        }
+        let [of_sender, of_receiver] = addresses;
+        let mut sender = sctp(ends.sender, of_sender, &self.seed.split("sender"))?;
         sender.set_trace(Some(probe.sink()));
-        Ok((sender, sctp(ends.receiver, &self.seed.split("receiver"))?, probe))
+        Ok((sender, sctp(ends.receiver, of_receiver, &self.seed.split("receiver"))?, probe))
     }
 
     /// Both ends of a TCP flow.
     fn tcp(&mut self, connection: &Connection<'_>) -> Result<(Tcp, Tcp, Probe), Problem> {
+        self.has_one_network();
         let ends = connection.tcp(self.problems);
         let probe = Probe::new(ends.sender.mss.into());
         let mut sender = tcp(ends.sender, &self.seed.split("sender"))?;
@@ -200,7 +237,15 @@ impl Part<'_> {
         Ok((sender, tcp(ends.receiver, &self.seed.split("receiver"))?, probe))
     }
 
+    /// TCP and UDP have one address.
+    fn has_one_network(&mut self) {
+        if self.place.second.is_some() {
+            self.problems.add("over", "`both` is for SCTP: choose `first` or `second`");
+        }
+    }
+
     fn web(&mut self, flow: &WebFlow) -> Made {
+        self.has_one_network();
         let default = WebClient::default();
         let client = WebClient {
             min_bytes: flow.min_bytes.unwrap_or(default.min_bytes),
@@ -224,6 +269,7 @@ impl Part<'_> {
     }
 
     fn udp(&mut self, flow: &UdpFlow) -> Made {
+        self.has_one_network();
         let source = flow.traffic.source(&self.seed.split("traffic"));
         let source = source.map_err(|error| Problem::of("traffic", error))?;
         let (start, end) = (starts(flow.start.as_ref()), self.scenario.end());
@@ -296,6 +342,7 @@ impl Flow {
             tally: probe.tally(),
             copies: probe.copies(),
             wire: *network.host_stats(pair.sender),
+            paths: probe.paths(),
         };
         let seconds = (scenario.end() - Instant::ZERO).as_secs_f64();
         match &self.kind {

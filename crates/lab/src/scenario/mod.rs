@@ -37,9 +37,11 @@
 //! | | `events.KIND.mistaken` | those that it took for such though something was lost |
 //! | | `nth_retransmission.N.mean`, `.max`, `.count` | from the first sending of a unit to its N-th retransmission, N from 1 to 10 |
 //! | | `wire_bytes_per_payload_byte` | what the sender's host sent, IP headers included |
+//! | | `pathN.packets`, `.retransmissions`, `.timeouts`, `.rtt` (D) | of a flow over both networks: on the first (N is 1) and the second |
+//! | | `pathN.rtt`, `pathN.cwnd` | series; those without a path are of the first |
 //! | web | `asked`, `files`, `failed`, `file_time` (D), `goodput` | |
 //! | udp | `packets`, `loss_share`, `goodput`, `delay.mean` | |
-//! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too |
+//! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too; `second_network`, too |
 //!
 //! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `redundant`, `early` or `probe`. Copies on
 //! purpose (`redundant`) are no retransmissions: they count with the last one before them. A data
@@ -70,8 +72,8 @@ pub use overrides::Overrides;
 pub use problem::Problem;
 use problem::Problems;
 pub use spec::{
-    BulkFlow, Change, Clock, NetworkSpec, ReceiverSpec, Scenario, ThinFlow, TransportKind, UdpFlow,
-    WebFlow,
+    BulkFlow, Change, Clock, NetworkSpec, Over, ReceiverSpec, Scenario, ThinFlow, TransportKind,
+    UdpFlow, WebFlow,
 };
 pub use traffic::{Replayed, Traffic, TrafficError, TrafficSource};
 pub use words::{Size, Time, Words};

@@ -6,8 +6,7 @@ use rexmit_core::{Instant, Seed};
 use thiserror::Error;
 
 use super::flows::flows;
-use super::report::NETWORK;
-use super::spec::Scenario;
+use super::spec::{NETWORK, SECOND_NETWORK, Scenario};
 use super::words::{Time, Words};
 
 /// What is wrong with a scenario, and where.
@@ -97,10 +96,12 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
     if scenario.flows() == 0 {
         problems.add("thin", "there is no flow: name one of the kinds thin, bulk, web, udp");
     }
-    for (n, change) in scenario.network.changes.iter().enumerate() {
-        if change.forward.is_none() && change.backward.is_none() {
-            let what = "nothing changes: give `forward`, `backward` or both";
-            problems.add(&format!("network.changes.{n}"), what);
+    for (name, network) in scenario.networks() {
+        for (n, change) in network.changes.iter().enumerate() {
+            if change.forward.is_none() && change.backward.is_none() {
+                let what = "nothing changes: give `forward`, `backward` or both";
+                problems.add(&format!("{name}.changes.{n}"), what);
+            }
         }
     }
     names(scenario, &mut problems);
@@ -111,7 +112,7 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
 
 /// Names of flows are parts of the names of what is measured.
 fn names(scenario: &Scenario, problems: &mut Problems) {
-    let mut known = vec![NETWORK];
+    let mut known = vec![NETWORK, SECOND_NETWORK];
     let thin = scenario.thin.keys().map(|name| ("thin", name));
     let bulk = scenario.bulk.keys().map(|name| ("bulk", name));
     let web = scenario.web.keys().map(|name| ("web", name));

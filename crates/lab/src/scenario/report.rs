@@ -6,7 +6,9 @@ use rexmit_core::trace::SendCause;
 use rexmit_netsim::network::{HostStats, LinkStats};
 use rexmit_netsim::source::SinkStats;
 
-use super::meter::{MessageMeter, NthRetransmission, RateMeter, SenderTally, TrafficMeter};
+use super::meter::{
+    MessageMeter, NthRetransmission, PathTally, RateMeter, SenderTally, TrafficMeter,
+};
 use super::outcome::{MessageRow, Unit};
 use super::sheet::Sheet;
 use crate::hosts::WebStats;
@@ -20,6 +22,8 @@ pub(super) struct Sender {
     pub(super) tally: SenderTally,
     pub(super) copies: CopyStatistics,
     pub(super) wire: HostStats,
+    /// Each of two paths, if there are two.
+    pub(super) paths: Option<[PathTally; 2]>,
 }
 
 /// Bytes of the IP header of every packet.
@@ -54,7 +58,24 @@ impl Sender {
         copies(sheet, &self.copies);
         events(sheet, &self.copies.events);
         nth(sheet, &tally.nth);
+        for (number, path) in (1..).zip(self.paths.iter().flatten()) {
+            one_path(sheet, number, path);
+        }
     }
+}
+
+/// One of the paths of a sender that has two.
+fn one_path(sheet: &mut Sheet, number: u8, path: &PathTally) {
+    let name = |what: &str| format!("path{number}.{what}");
+    sheet.count(&name("packets"), "data packets that left over the path", path.packets);
+    let about = "data packets over the path that began with something sent again";
+    sheet.count(&name("retransmissions"), about, path.retransmissions);
+    sheet.count(&name("timeouts"), "expiries of the timer of the path", path.timeouts);
+    sheet.latency(&name("rtt"), "round-trip times measured on the path", &path.rtt_samples);
+    let about = "round-trip time of the path";
+    sheet.series(&name("rtt"), Unit::Milliseconds, about, path.rtt.series());
+    let about = "congestion window of the path";
+    sheet.series(&name("cwnd"), Unit::Bytes, about, path.cwnd.series());
 }
 
 /// Causes of sending something again, with their names and in words.
@@ -297,9 +318,9 @@ pub(super) fn udp(sheet: &mut Sheet, stats: &SinkStats, sent: u64, seconds: f64)
     sheet.quantity("delay.mean", Unit::Milliseconds, "mean one-way delay of packets", mean);
 }
 
-/// The shared path.
-pub(super) fn network(sheet: &mut Sheet, [forward, backward]: [&LinkStats; 2]) {
-    sheet.set_flow(NETWORK);
+/// The shared path of the network called `name`.
+pub(super) fn network(sheet: &mut Sheet, name: &str, [forward, backward]: [&LinkStats; 2]) {
+    sheet.set_flow(name);
     for (way, link) in [("forward", forward), ("backward", backward)] {
         let path = &link.path;
         let name = |what: &str| format!("{way}.{what}");
@@ -313,6 +334,3 @@ pub(super) fn network(sheet: &mut Sheet, [forward, backward]: [&LinkStats; 2]) {
         sheet.count(&name("queue.max"), &about, path.max_queue_packets as u64);
     }
 }
-
-/// The flow by whose name the shared path goes.
-pub(super) const NETWORK: &str = "network";

@@ -30,6 +30,7 @@ fn everything() -> Value {
     json!({
         "duration": "60s",
         "network": { "forward": "delay 45ms rate 2mbit limit 50", "edge": "delay 5ms" },
+        "second_network": { "forward": "delay 45ms rate 1mbit" },
         "thin": {
             "game": {
                 "traffic": "application anarchy-online",
@@ -38,7 +39,7 @@ fn everything() -> Value {
             },
             "tanks": { "traffic": "trace bzflag-tcp", "transport": "tcp", "profile": "tcp-thin-rdb" },
         },
-        "bulk": { "greedy": { "profile": "lksctp", "start": "5s" }, "tcp": { "transport": "tcp" } },
+        "bulk": { "greedy": { "profile": "lksctp", "start": "5s", "over": "first" }, "tcp": { "transport": "tcp" } },
         "web": { "clients": { "count": 5 } },
         "udp": { "video": { "traffic": "video 200kbit frame 40ms variation 0.5 on 1s off 1s" } },
     })

@@ -8,6 +8,9 @@ use rexmit_core::trace::{SentRun, TraceEvent, TraceSink};
 use super::{NthRetransmission, Thinned};
 use crate::measure::LatencyDistribution;
 
+/// The path of which values over time are told.
+const FIRST: u8 = 0;
+
 /// What is measured of a sender's trace.
 #[derive(Clone, Debug, Default)]
 pub(in crate::scenario) struct SenderTally {
@@ -19,7 +22,8 @@ pub(in crate::scenario) struct SenderTally {
     pub(in crate::scenario) reductions: u64,
     /// How often it became as small as a packet.
     pub(in crate::scenario) collapses: u64,
-    cwnd_bytes: u64,
+    /// Of each path.
+    cwnd_bytes: Vec<u64>,
     pub(in crate::scenario) rtt_samples: LatencyDistribution,
     pub(in crate::scenario) rto_samples: LatencyDistribution,
     pub(in crate::scenario) rtt: Thinned,
@@ -36,19 +40,25 @@ pub(in crate::scenario) struct SenderTally {
 impl SenderTally {
     fn on_event(&mut self, now: Instant, event: &TraceEvent) {
         match event {
-            TraceEvent::RttSample { rtt, rto, .. } => {
+            TraceEvent::RttSample { path, rtt, rto, .. } => {
                 self.rtt_samples.record(*rtt);
                 self.rto_samples.record(*rto);
-                self.rtt.push(now, rtt.as_secs_f64() * 1e3);
-                self.rto.push(now, rto.as_secs_f64() * 1e3);
+                if *path == FIRST {
+                    self.rtt.push(now, rtt.as_secs_f64() * 1e3);
+                    self.rto.push(now, rto.as_secs_f64() * 1e3);
+                }
             }
-            TraceEvent::RetransmissionTimeout { rto, .. } => {
+            TraceEvent::RetransmissionTimeout { path, rto } => {
                 self.timeouts += 1;
-                self.rto.push(now, rto.as_secs_f64() * 1e3);
+                if *path == FIRST {
+                    self.rto.push(now, rto.as_secs_f64() * 1e3);
+                }
             }
-            TraceEvent::Window { cwnd, .. } => {
-                let before = std::mem::replace(&mut self.cwnd_bytes, *cwnd);
-                if *cwnd != before {
+            TraceEvent::Window { path, cwnd, .. } => {
+                let paths = self.cwnd_bytes.len().max(usize::from(*path) + 1);
+                self.cwnd_bytes.resize(paths, 0);
+                let before = std::mem::replace(&mut self.cwnd_bytes[usize::from(*path)], *cwnd);
+                if *cwnd != before && *path == FIRST {
                     self.cwnd.push(now, *cwnd as f64);
                 }
                 self.reductions += u64::from(*cwnd < before);
