@@ -152,6 +152,15 @@ pub enum TraceEvent {
         /// Its number in the ledger.
         packet: u64,
     },
+    /// A retransmission event began: the timer of a path expired, or its window is reduced because
+    /// something was judged lost by what acknowledgements say. What is sent again for the same cause
+    /// until the next one belongs to it.
+    RetransmissionEvent {
+        /// The path's index: that over which the units judged lost had left.
+        path: u8,
+        /// A timeout, or a fast retransmit.
+        kind: SendCause,
+    },
     /// All that the latest retransmission event of a path judged lost had arrived.
     EventSpurious {
         /// The path's index.

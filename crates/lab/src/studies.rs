@@ -38,6 +38,14 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "petlund2008-fairness",
     "realtime-fig8a",
     "realtime-fig2",
+    "rr-sctp-fig5",
+    "rr-sctp-fig6",
+    "rr-sctp-fig7a",
+    "rr-sctp-fig8a",
+    "rr-sctp-fig9",
+    "rr-sctp-fig10",
+    "rr-sctp-fig11",
+    "rr-sctp-detection",
 ];
 
 #[cfg(test)]

@@ -12,8 +12,13 @@ pub(crate) fn standard_normal(rng: &mut Rng) -> f64 {
     radius * libm::cos(std::f64::consts::TAU * rng.unit())
 }
 
+/// Exponential of mean 1.
+pub(crate) fn standard_exponential(rng: &mut Rng) -> f64 {
+    -libm::log(1.0 - rng.unit())
+}
+
 /// Exponential with this mean in nanoseconds; at least one nanosecond.
 pub(crate) fn exponential(rng: &mut Rng, mean_nanos: f64) -> Duration {
-    let nanos = -libm::log(1.0 - rng.unit()) * mean_nanos;
+    let nanos = standard_exponential(rng) * mean_nanos;
     Duration::from_nanos(nanos.round().max(1.0) as u64)
 }

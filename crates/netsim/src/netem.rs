@@ -5,12 +5,12 @@
 //!
 //! | words | meaning |
 //! |---|---|
-//! | `delay TIME [JITTER [distribution uniform\|normal\|pareto]]` | as netem; uniform by default |
+//! | `delay TIME [JITTER [distribution NAME]]` | `uniform`, `normal`, `pareto` as netem, or `exponential`; uniform by default |
 //! | `loss [random] PERCENT` | as netem |
 //! | `loss gemodel P R [1-H [1-K]]` | as netem; 100 % and 0 % by default |
 //! | `loss burst PERCENT PACKETS` or `TIME` | mean loss and mean burst, or mean time in bursts |
 //! | `loss list N,N,…` | exactly these packets, from 0 |
-//! | `reorder PERCENT TIME [JITTER]` | this share takes so much longer (netem: does not wait) |
+//! | `reorder PERCENT TIME [JITTER [distribution NAME]]` | this share takes so much longer (netem: does not wait) |
 //! | `hold N K` | packet N is delivered right after K later ones |
 //! | `duplicate PERCENT`, `corrupt PERCENT`, `rate RATE` | as netem |
 //! | `limit N` or `limit SIZE` | packets or bytes that may wait for the rate |
@@ -140,7 +140,8 @@ impl Jitter {
             "uniform" => Ok(Self::Uniform(spread)),
             "normal" => Ok(Self::Normal(spread)),
             "pareto" => Ok(Self::Pareto(spread)),
-            _ => Err(unknown(name, "constant, uniform, normal or pareto")),
+            "exponential" => Ok(Self::Exponential(spread)),
+            _ => Err(unknown(name, "constant, uniform, normal, pareto or exponential")),
         }
     }
 }
@@ -181,7 +182,7 @@ impl<'a> Words<'a> {
         let Some(spread) = self.further_value() else { return Ok(Delay::constant(mean)) };
         let spread = units::parse_duration(spread)?;
         let name = match self.rest.next_if_eq(&"distribution") {
-            Some(_) => self.value("distribution", "uniform, normal or pareto")?,
+            Some(_) => self.value("distribution", "uniform, normal, pareto or exponential")?,
             None => "uniform",
         };
         Ok(Delay { mean, jitter: Jitter::from_name(name, spread)? })
@@ -240,8 +241,8 @@ mod tests {
     #[test]
     fn every_clause_sets_its_field() {
         let text = "delay 50ms 10ms distribution normal loss random 5% loss gemodel 1% 10% \
-                    loss list 3,5 reorder 25% 3ms 1ms hold 7 2 duplicate 1% corrupt 0.5% \
-                    rate 10mbit limit 64kb ordered";
+                    loss list 3,5 reorder 25% 3ms 1ms distribution exponential \
+                    hold 7 2 duplicate 1% corrupt 0.5% rate 10mbit limit 64kb ordered";
         let expected = PathConfig {
             delay: Delay { mean: ms(50), jitter: Jitter::Normal(ms(10)) },
             keep_order: true,
@@ -257,7 +258,7 @@ mod tests {
             },
             reorder: Reorder {
                 probability: 0.25,
-                extra: Delay { mean: ms(3), jitter: Jitter::Uniform(ms(1)) },
+                extra: Delay { mean: ms(3), jitter: Jitter::Exponential(ms(1)) },
             },
             holds: vec![Hold { packet: 7, by: 2 }],
             duplicate: 0.01,
@@ -292,7 +293,8 @@ mod tests {
         assert_eq!(error("delay 50"), "`50` needs one of the units ns, us, ms, s, min, h");
         assert_eq!(
             error("delay 50ms 5ms distribution gauss"),
-            "`gauss` is not understood: expected constant, uniform, normal or pareto"
+            "`gauss` is not understood: expected constant, uniform, normal, pareto or \
+             exponential"
         );
         assert_eq!(error("loss list 3,x"), "`x` is not understood: expected a packet number");
         assert_eq!(

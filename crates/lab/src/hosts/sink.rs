@@ -81,7 +81,8 @@ impl<T: Transport, C: Counter> Sink<T, C> {
         self.broken
     }
 
-    /// Pieces that were not what was sent there: never any, or the transport is wrong.
+    /// Pieces that were not what was sent there: never any, or the transport is wrong, or keeps no
+    /// order.
     #[must_use]
     pub fn damaged_pieces(&self) -> u64 {
         self.damaged

@@ -13,7 +13,9 @@ mod recorder;
 mod result;
 
 pub use ccdf::Ccdf;
-pub use copies::{CopyLedger, CopyStatistics, PerCause, RetransmissionStatistics};
+pub use copies::{
+    CopyLedger, CopyStatistics, EventStatistics, KindStatistics, PerCause, RetransmissionStatistics,
+};
 pub use counters::Counters;
 pub use latency::{LatencyDistribution, LatencySummary};
 pub use message::MessageRecord;

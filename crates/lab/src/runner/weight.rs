@@ -26,7 +26,9 @@ pub fn weight(scenario: &Scenario) -> f64 {
     let thin = scenario.thin.values().map(|flow| flow.connections.unwrap_or(1));
     let streams = STREAM * f64::from(thin.sum::<u32>() + scenario.udp.len() as u32);
     let is_filled = !scenario.bulk.is_empty() || !scenario.web.is_empty();
-    let capacity = scenario.network.forward.rate.map_or(UNLIMITED, packets);
+    let networks = std::iter::once(&scenario.network).chain(&scenario.second_network);
+    let capacity: f64 =
+        networks.map(|network| network.forward.rate.map_or(UNLIMITED, packets)).sum();
     let packets_per_second = streams + if is_filled { capacity } else { 0.0 };
     scenario.duration.as_secs_f64() * packets_per_second
 }

@@ -1,5 +1,6 @@
 //! The endpoints of a flow, from its words.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rexmit_core::Seed;
@@ -9,7 +10,7 @@ use rexmit_sctp::{AssociationConfig, Endpoint as Sctp};
 use rexmit_tcp::{ConnectionConfig, Endpoint as Tcp};
 
 use super::overrides::Overrides;
-use super::spec::{BulkFlow, ReceiverSpec, ThinFlow, TransportKind, WebFlow};
+use super::spec::{BulkFlow, Over, ReceiverSpec, Scenario, ThinFlow, TransportKind, WebFlow};
 use super::traffic::list;
 use super::words::{Size, Words};
 use super::{Problem, Problems};
@@ -34,6 +35,11 @@ pub(super) struct Connection<'a> {
 }
 
 impl ThinFlow {
+    /// The networks that it is over.
+    pub(super) fn over(&self, scenario: &Scenario) -> Over {
+        scenario.over(self.transport, self.over)
+    }
+
     pub(super) fn connection(&self) -> Connection<'_> {
         Connection {
             transport: self.transport,
@@ -48,6 +54,11 @@ impl ThinFlow {
 }
 
 impl BulkFlow {
+    /// The networks that it is over.
+    pub(super) fn over(&self, scenario: &Scenario) -> Over {
+        scenario.over(self.transport, self.over)
+    }
+
     pub(super) fn connection(&self) -> Connection<'_> {
         Connection {
             transport: self.transport,
@@ -174,11 +185,16 @@ fn profile(
     })
 }
 
-/// An SCTP endpoint with this configuration.
-pub(super) fn sctp(config: AssociationConfig, seed: &Seed) -> Result<Sctp, Problem> {
+/// An SCTP endpoint with this configuration and, if it has several, these addresses.
+pub(super) fn sctp(
+    config: AssociationConfig,
+    addresses: Vec<IpAddr>,
+    seed: &Seed,
+) -> Result<Sctp, Problem> {
     let config = rexmit_sctp::EndpointConfig {
         port: PORT,
         accept: true,
+        addresses,
         association: Arc::new(config),
         ..Default::default()
     };

@@ -10,10 +10,12 @@ use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
 use super::connection::{Connection, PORT, sctp, tcp};
-use super::meter::{MessageMeter, Probe, RateMeter, SharedMeter, TrafficMeter};
+use super::meter::{MessageMeter, PathTally, Probe, RateMeter, SharedMeter, TrafficMeter};
 use super::report;
 use super::sheet::Sheet;
-use super::spec::{BulkFlow, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow};
+use super::spec::{
+    BulkFlow, NetworkSpec, Over, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow,
+};
 use super::topology::{Pair, Place, Station};
 use super::traffic::TimedSource;
 use super::words::{Time, Words};
@@ -34,7 +36,7 @@ pub(super) struct Flow {
 
 enum Kind {
     Thin(Carrier, ThinPlan, Probe),
-    Bulk(TransportKind, Probe),
+    Bulk(Carrier, Probe),
     Web,
     Udp,
 }
@@ -47,12 +49,12 @@ enum Carrier {
     Tcp,
 }
 
-impl ThinFlow {
-    fn carrier(&self) -> Carrier {
-        match self.transport {
-            TransportKind::Sctp if self.unordered => Carrier::UnorderedSctp,
-            TransportKind::Sctp => Carrier::Sctp,
-            TransportKind::Tcp => Carrier::Tcp,
+impl Carrier {
+    const fn of(transport: TransportKind, is_unordered: bool) -> Self {
+        match transport {
+            TransportKind::Sctp if is_unordered => Self::UnorderedSctp,
+            TransportKind::Sctp => Self::Sctp,
+            TransportKind::Tcp => Self::Tcp,
         }
     }
 }
@@ -61,21 +63,25 @@ impl ThinFlow {
 pub(super) fn flows(scenario: &Scenario, seed: &Seed, problems: &mut Problems) -> Vec<Flow> {
     let mut maker = Maker { scenario, seed, flows: Vec::new(), problems };
     for (name, flow) in &scenario.thin {
+        let way = Way::new(flow.over(scenario), flow.edge.as_ref());
         let meter = SharedMeter::new(MessageMeter::new(scenario, flow));
         for n in 0..flow.connections() {
             let seed = connection_seed(seed, name, n);
             let make = |part: &mut Part<'_>| part.thin(flow, n, meter.clone());
-            maker.add_with(seed, ("thin", name), flow.edge.as_ref(), make);
+            maker.add_with(seed, ("thin", name), way, make);
         }
     }
     for (name, flow) in &scenario.bulk {
-        maker.add("bulk", name, flow.edge.as_ref(), |part| part.bulk(flow));
+        let way = Way::new(flow.over(scenario), flow.edge.as_ref());
+        maker.add("bulk", name, way, |part| part.bulk(flow));
     }
     for (name, flow) in &scenario.web {
-        maker.add("web", name, flow.edge.as_ref(), |part| part.web(flow));
+        let way = Way::new(flow.over.unwrap_or_default(), flow.edge.as_ref());
+        maker.add("web", name, way, |part| part.web(flow));
     }
     for (name, flow) in &scenario.udp {
-        maker.add("udp", name, flow.edge.as_ref(), |part| part.udp(flow));
+        let way = Way::new(flow.over.unwrap_or_default(), flow.edge.as_ref());
+        maker.add("udp", name, way, |part| part.udp(flow));
     }
     maker.flows
 }
@@ -98,6 +104,28 @@ pub(super) fn thin_plan(
     let source = flow.traffic.source(&seed.split("traffic"));
     let source = source.map_err(|error| Problem::of("traffic", error))?;
     Ok(ThinPlan::new(source, Instant::ZERO + (scenario.end() - flow.start_of(n))))
+}
+
+/// How a flow comes to its networks.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    over: Over,
+    edge: Option<&'a Words<PathConfig>>,
+}
+
+impl<'a> Way<'a> {
+    fn new(over: Over, edge: Option<&'a Words<PathConfig>>) -> Self {
+        Self { over, edge }
+    }
+
+    /// The edge on each network.
+    fn edges(self, scenario: &Scenario) -> Vec<PathConfig> {
+        let of = |network: &NetworkSpec| {
+            let edge = self.edge.or(network.edge.as_ref());
+            edge.map_or_else(PathConfig::default, |edge| (**edge).clone())
+        };
+        scenario.networks().map(|(_, network)| of(network)).collect()
+    }
 }
 
 /// Makes the flows one after the other.
@@ -124,32 +152,34 @@ impl Maker<'_> {
         &mut self,
         kind: &str,
         name: &str,
-        edge: Option<&Words<PathConfig>>,
+        way: Way<'_>,
         make: impl FnOnce(&mut Part<'_>) -> Made,
     ) {
         let seed = self.seed.split(&format!("{kind} {name}"));
-        self.add_with(seed, (kind, name), edge, make);
+        self.add_with(seed, (kind, name), way, make);
     }
 
     fn add_with(
         &mut self,
         seed: Seed,
         (kind, name): (&str, &str),
-        edge: Option<&Words<PathConfig>>,
+        way: Way<'_>,
         make: impl FnOnce(&mut Part<'_>) -> Made,
     ) {
         let Self { scenario, flows, problems, .. } = self;
         problems.set_place(format!("{kind}.{name}"));
-        let place = scenario.place(flows.len());
+        if way.over != Over::First && scenario.second_network.is_none() {
+            problems.add("over", "there is one network: give `second_network`, or leave it out");
+        }
+        let place = scenario.place(flows.len(), way.over);
         let before = problems.len();
         match make(&mut Part { scenario, seed, place, problems }) {
             // An endpoint says again what is wrong with its configuration.
             _ if problems.len() > before => {}
             Ok((sender, receiver, kind)) => {
-                let edge = edge.or(scenario.network.edge.as_ref()).map(|edge| (**edge).clone());
-                let (name, edge) = (name.to_owned(), edge.unwrap_or_default());
-                let station = Some(Station { name: name.clone(), sender, receiver, edge });
-                flows.push(Flow { name, station, kind });
+                let (name, over, edges) = (name.to_owned(), way.over, way.edges(scenario));
+                let station = Station { name: name.clone(), sender, receiver, over, edges };
+                flows.push(Flow { name, station: Some(station), kind });
             }
             Err(problem) => problems.push(problem),
         }
@@ -166,7 +196,7 @@ impl Part<'_> {
             waits_for_connection: true,
             ..Thin::new(at(self.place.sender, 0), at(self.place.receiver, PORT))
         };
-        let carrier = flow.carrier();
+        let carrier = Carrier::of(flow.transport, flow.unordered);
         let (sender, receiver, probe) = match carrier {
             Carrier::Sctp => {
                 let (sender, receiver, probe) = self.sctp(&flow.connection())?;
@@ -193,34 +223,45 @@ impl Part<'_> {
             ..Bulk::new(at(self.place.sender, 0), at(self.place.receiver, PORT))
         };
         let meter = self.scenario.rate_meter(flow.start.as_ref());
-        match flow.transport {
-            TransportKind::Sctp => {
+        let carrier = Carrier::of(flow.transport, flow.unordered);
+        let (sender, receiver, probe) = match carrier {
+            Carrier::Sctp | Carrier::UnorderedSctp => {
                 let (sender, receiver, probe) = self.sctp(&flow.connection())?;
                 let bulk = Bulk { write_bytes: flow.connection().payload_bytes(), ..bulk };
-                let sender = Host::new(sender, BulkSender::new(bulk));
-                let receiver = Host::new(receiver, Sink::<Sctp, _>::with_counter(meter));
-                Ok((sender, receiver, Kind::Bulk(flow.transport, probe)))
+                let (sender, receiver) = if flow.unordered {
+                    bulk_hosts([sender, receiver].map(Unordered), bulk, meter)
+                } else {
+                    bulk_hosts([sender, receiver], bulk, meter)
+                };
+                (sender, receiver, probe)
             }
-            TransportKind::Tcp => {
+            Carrier::Tcp => {
                 let (sender, receiver, probe) = self.tcp(&flow.connection())?;
-                let sender = Host::new(sender, BulkSender::new(bulk));
-                let receiver = Host::new(receiver, Sink::<Tcp, _>::with_counter(meter));
-                Ok((sender, receiver, Kind::Bulk(flow.transport, probe)))
+                let (sender, receiver) = bulk_hosts([sender, receiver], bulk, meter);
+                (sender, receiver, probe)
             }
-        }
+        };
+        Ok((sender, receiver, Kind::Bulk(carrier, probe)))
     }
 
     /// Both ends of an SCTP flow; the probe looks at the sender.
     fn sctp(&mut self, connection: &Connection<'_>) -> Result<(Sctp, Sctp, Probe), Problem> {
         let ends = connection.sctp(self.problems);
-        let probe = Probe::new(ends.sender.max_packet_bytes);
-        let mut sender = sctp(ends.sender, &self.seed.split("sender"))?;
+        let mut probe = Probe::new(ends.sender.max_packet_bytes);
+        let mut addresses = [Vec::new(), Vec::new()];
+        if let Some([from, to]) = self.place.second {
+            probe = probe.with_paths();
+            addresses = [vec![self.place.sender, from], vec![self.place.receiver, to]];
+        }
+        let [of_sender, of_receiver] = addresses;
+        let mut sender = sctp(ends.sender, of_sender, &self.seed.split("sender"))?;
         sender.set_trace(Some(probe.sink()));
-        Ok((sender, sctp(ends.receiver, &self.seed.split("receiver"))?, probe))
+        Ok((sender, sctp(ends.receiver, of_receiver, &self.seed.split("receiver"))?, probe))
     }
 
     /// Both ends of a TCP flow.
     fn tcp(&mut self, connection: &Connection<'_>) -> Result<(Tcp, Tcp, Probe), Problem> {
+        self.has_one_network();
         let ends = connection.tcp(self.problems);
         let probe = Probe::new(ends.sender.mss.into());
         let mut sender = tcp(ends.sender, &self.seed.split("sender"))?;
@@ -228,7 +269,15 @@ impl Part<'_> {
         Ok((sender, tcp(ends.receiver, &self.seed.split("receiver"))?, probe))
     }
 
+    /// TCP and UDP have one address.
+    fn has_one_network(&mut self) {
+        if self.place.second.is_some() {
+            self.problems.add("over", "`both` is for SCTP: choose `first` or `second`");
+        }
+    }
+
     fn web(&mut self, flow: &WebFlow) -> Made {
+        self.has_one_network();
         let default = WebClient::default();
         let client = WebClient {
             min_bytes: flow.min_bytes.unwrap_or(default.min_bytes),
@@ -252,6 +301,7 @@ impl Part<'_> {
     }
 
     fn udp(&mut self, flow: &UdpFlow) -> Made {
+        self.has_one_network();
         let source = flow.traffic.source(&self.seed.split("traffic"));
         let source = source.map_err(|error| Problem::of("traffic", error))?;
         let (start, end) = (starts(flow.start.as_ref()), self.scenario.end());
@@ -271,6 +321,15 @@ fn thin_hosts<T: Transport>(
 ) -> (Host, Host) {
     let sender = Host::new(sender, ThinSender::<T>::new(thin, plan.clone()));
     (sender, Host::new(receiver, ThinReceiver::<T, _>::with_gauge(plan, meter)))
+}
+
+fn bulk_hosts<T: Transport>(
+    [sender, receiver]: [T; 2],
+    bulk: Bulk,
+    meter: RateMeter,
+) -> (Host, Host) {
+    let sender = Host::new(sender, BulkSender::new(bulk));
+    (sender, Host::new(receiver, Sink::<T, _>::with_counter(meter)))
 }
 
 fn at(address: IpAddr, port: u16) -> SocketAddr {
@@ -337,10 +396,11 @@ pub(super) fn report(
             let planned = TrafficMeter::of(plans.cloned().map(messages));
             report::thin(sheet, &meter, &planned, &sender(together, network));
         }
-        Kind::Bulk(transport, _) => {
-            let mut meter = match transport {
-                TransportKind::Sctp => received::<Sctp>(receiver),
-                TransportKind::Tcp => received::<Tcp>(receiver),
+        Kind::Bulk(carrier, _) => {
+            let mut meter = match carrier {
+                Carrier::Sctp => received::<Sctp>(receiver),
+                Carrier::UnorderedSctp => received::<Unordered>(receiver),
+                Carrier::Tcp => received::<Tcp>(receiver),
             };
             meter.finish();
             report::bulk(sheet, &meter, &sender(together, network));
@@ -365,12 +425,20 @@ fn sender(together: &Together<'_>, network: &Network<Host>) -> report::Sender {
         if let Kind::Thin(_, _, probe) | Kind::Bulk(_, probe) = &flow.kind {
             sum.tally.merge(&probe.tally());
             copies.merge(&probe.copies());
+            sum.paths = merged(sum.paths, probe.paths());
         }
         let wire = network.host_stats(pair.sender);
         sum.wire.packets_out += wire.packets_out;
         sum.wire.bytes_out += wire.bytes_out;
     }
     report::Sender { copies: report::Copies::Followed(copies), ..sum }
+}
+
+/// Each of two paths, over connections.
+fn merged(sum: Option<[PathTally; 2]>, more: Option<[PathTally; 2]>) -> Option<[PathTally; 2]> {
+    let (Some(mut sum), Some(more)) = (sum.clone(), more.clone()) else { return sum.or(more) };
+    sum.iter_mut().zip(&more).for_each(|(sum, more)| sum.merge(more));
+    Some(sum)
 }
 
 fn is_through<T: Transport>(network: &Network<Host>, pair: Pair) -> bool {

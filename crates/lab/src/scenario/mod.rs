@@ -22,7 +22,8 @@
 //! | thin, bulk | `goodput`; `goodput_bins`; `goodput` over time | mean; distribution over bins; series |
 //! | | `timeouts`, `reductions`, `collapses` | of the timer; of the window; of it to one packet |
 //! | | `rtt` (D), `rto` (D) | what the sender measured; the timeouts made from it |
-//! | | `rtt`, `rto`, `cwnd` | series |
+//! | | `rtt`, `rto`, `cwnd`, `missing_reports` | series; the last where it follows the path |
+//! | | `units`; `sequence` | data units that left; each as it left, from 1: a series |
 //! | | `loss_share` | data packets that the network lost, of those sent |
 //! | | `retransmissions.CAUSE`, `spurious.CAUSE` | data units sent again; the needless ones; `all` is a cause, too |
 //! | | `retransmitted_share`, `spurious_share` | of all data units sent: again; again and needless |
@@ -30,11 +31,17 @@
 //! | | `rtxK.count`, `rtxK.sent` | units brought so; K-th retransmissions sent |
 //! | | `rtxK.share.CAUSE` | of the K-th retransmissions sent, those of this cause |
 //! | | `rtxK.spurious_share`, `rtxK.spurious_share.CAUSE` | of the same, the needless ones: all, of this cause |
+//! | | `events.KIND` | retransmission events of the `KIND` `timeout`, `fast_retransmit` or `all` |
+//! | | `events.KIND.spurious`, `.detected` | in which nothing was lost; of these, those that the sender found |
+//! | | `events.KIND.detected_share` | the latter of the former |
+//! | | `events.KIND.mistaken` | those that it took for such though something was lost |
 //! | | `nth_retransmission.N.mean`, `.max`, `.count` | from the first sending of a unit to its N-th retransmission, N from 1 to 10 |
 //! | | `wire_bytes_per_payload_byte` | what the sender's host sent, IP headers included |
+//! | | `pathN.packets`, `.retransmissions`, `.timeouts`, `.rtt` (D) | of a flow over both networks: on the first (N is 1) and the second |
+//! | | `pathN.rtt`, `pathN.cwnd` | series; those without a path are of the first |
 //! | web | `asked`, `files`, `failed`, `file_time` (D), `goodput` | |
 //! | udp | `packets`, `loss_share`, `goodput`, `delay.mean` | |
-//! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too |
+//! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too; `second_network`, too |
 //!
 //! On real sockets (`clock = "real"`) nobody sees the packets arrive: there is no `transport_latency`,
 //! `bytes_latency`, `transport_late_share`, `loss_share` of a flow and `rtxK`, and `spurious` is what
@@ -47,7 +54,8 @@
 //!
 //! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `redundant`, `early` or `probe`. Copies on
 //! purpose (`redundant`) are no retransmissions: they count with the last one before them. A data
-//! unit is a DATA chunk of SCTP, or what left as one segment of TCP at first.
+//! unit is a DATA chunk of SCTP, or what left as one segment of TCP at first. A retransmission event
+//! is an expiry of the timer, or a fast retransmit with all that follow it until the next event.
 
 mod connection;
 mod flows;
@@ -74,8 +82,8 @@ pub use overrides::Overrides;
 pub use problem::Problem;
 use problem::Problems;
 pub use spec::{
-    BulkFlow, Change, Clock, NetworkSpec, ReceiverSpec, Scenario, ThinFlow, TransportKind, UdpFlow,
-    WebFlow,
+    BulkFlow, Change, Clock, NetworkSpec, Over, ReceiverSpec, Scenario, ThinFlow, TransportKind,
+    UdpFlow, WebFlow,
 };
 pub use traffic::{Replayed, Traffic, TrafficError, TrafficSource};
 pub use words::{Size, Time, Words};

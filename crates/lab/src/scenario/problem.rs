@@ -7,8 +7,7 @@ use thiserror::Error;
 
 use super::flows::flows;
 use super::real;
-use super::report::NETWORK;
-use super::spec::{Clock, Scenario, ThinFlow};
+use super::spec::{Clock, NETWORK, SECOND_NETWORK, Scenario, ThinFlow};
 use super::words::{Time, Words};
 
 /// What is wrong with a scenario, and where.
@@ -95,10 +94,12 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
     if scenario.bin.as_ref().is_some_and(|bin| bin.is_zero()) {
         problems.add("bin", "a bin of no time holds nothing");
     }
-    for (n, change) in scenario.network.changes.iter().enumerate() {
-        if change.forward.is_none() && change.backward.is_none() {
-            let what = "nothing changes: give `forward`, `backward` or both";
-            problems.add(&format!("network.changes.{n}"), what);
+    for (name, network) in scenario.networks() {
+        for (n, change) in network.changes.iter().enumerate() {
+            if change.forward.is_none() && change.backward.is_none() {
+                let what = "nothing changes: give `forward`, `backward` or both";
+                problems.add(&format!("{name}.changes.{n}"), what);
+            }
         }
     }
     for (name, flow) in &scenario.thin {
@@ -122,7 +123,7 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
 
 /// Names of flows are parts of the names of what is measured.
 fn names(scenario: &Scenario, problems: &mut Problems) {
-    let mut known = vec![NETWORK];
+    let mut known = vec![NETWORK, SECOND_NETWORK];
     let thin = scenario.thin.keys().map(|name| ("thin", name));
     let bulk = scenario.bulk.keys().map(|name| ("bulk", name));
     let web = scenario.web.keys().map(|name| ("web", name));

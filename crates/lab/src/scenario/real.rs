@@ -20,7 +20,7 @@ use super::meter::{MessageMeter, SenderTally, SenderTrace, TrafficMeter};
 use super::report::{self, Copies};
 use super::run::DRAIN;
 use super::sheet::Sheet;
-use super::spec::{Scenario, ThinFlow, TransportKind};
+use super::spec::{NETWORK, Scenario, ThinFlow, TransportKind};
 use super::{ExecuteError, Problem, Problems};
 use crate::hosts::{Gauge, ThinRecord};
 use crate::measure::MessageRecord;
@@ -42,6 +42,7 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     let network = &scenario.network;
     let edge = "real sockets have the shared path alone between them";
     refuse("network.edge", network.edge.is_some(), edge);
+    refuse("second_network", scenario.second_network.is_some(), "real sockets have one path");
     let changes = "the path between real sockets does not change";
     refuse("network.changes", !network.changes.is_empty(), changes);
     for (name, flow) in &scenario.thin {
@@ -92,12 +93,12 @@ pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally
             ..HostStats::default()
         };
         let copies = Copies::Counted(counted(&measured.recovery));
-        let sender = report::Sender { tally: tally.clone(), copies, wire };
+        let sender = report::Sender { tally: tally.clone(), copies, wire, paths: None };
         report::thin(&mut sheet, &meter(scenario, flow, measured), &traffic(measured), &sender);
         let about = "how late messages were given to the transport";
         sheet.latency("send_lateness", about, &measured.sending);
     }
-    report::network(&mut sheet, [&link[0], &link[1]]);
+    report::network(&mut sheet, NETWORK, [&link[0], &link[1]]);
     report::lateness(&mut sheet, &measured.emulator.lateness);
     sheet
 }

@@ -8,11 +8,15 @@ use rexmit_netsim::network::{HostStats, LinkStats};
 use rexmit_netsim::source::SinkStats;
 use rexmit_sctp::recovery::RecoveryStatistics;
 
-use super::meter::{MessageMeter, NthRetransmission, RateMeter, SenderTally, TrafficMeter};
+use super::meter::{
+    MessageMeter, NthRetransmission, PathTally, RateMeter, SenderTally, TrafficMeter,
+};
 use super::outcome::{MessageRow, Unit};
 use super::sheet::Sheet;
 use crate::hosts::WebStats;
-use crate::measure::{CopyStatistics, PerCause, RetransmissionStatistics};
+use crate::measure::{
+    CopyStatistics, EventStatistics, KindStatistics, PerCause, RetransmissionStatistics,
+};
 
 /// What was measured of the sending end of a connection.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +24,8 @@ pub(super) struct Sender {
     pub(super) tally: SenderTally,
     pub(super) copies: Copies,
     pub(super) wire: HostStats,
+    /// Each of two paths, if there are two.
+    pub(super) paths: Option<[PathTally; 2]>,
 }
 
 /// What is known of the copies that left.
@@ -76,9 +82,33 @@ impl Sender {
         sheet.series("rtt", milliseconds, "round-trip time", tally.rtt.series());
         sheet.series("rto", milliseconds, "retransmission timeout", tally.rto.series());
         sheet.series("cwnd", Unit::Bytes, "congestion window", tally.cwnd.series());
+        let about = "data units as they left, again, too, by number from 1";
+        sheet.series("sequence", Unit::Count, about, tally.sequence.series());
+        let about = "missing reports that make a loss, where that follows the path";
+        sheet.series("missing_reports", Unit::Count, about, tally.missing_reports.series());
         copies(sheet, &self.copies);
+        if let Copies::Followed(followed) = &self.copies {
+            events(sheet, &followed.events);
+        }
         nth(sheet, &tally.nth);
+        for (number, path) in (1..).zip(self.paths.iter().flatten()) {
+            one_path(sheet, number, path);
+        }
     }
+}
+
+/// One of the paths of a sender that has two.
+fn one_path(sheet: &mut Sheet, number: u8, path: &PathTally) {
+    let name = |what: &str| format!("path{number}.{what}");
+    sheet.count(&name("packets"), "data packets that left over the path", path.packets);
+    let about = "data packets over the path that began with something sent again";
+    sheet.count(&name("retransmissions"), about, path.retransmissions);
+    sheet.count(&name("timeouts"), "expiries of the timer of the path", path.timeouts);
+    sheet.latency(&name("rtt"), "round-trip times measured on the path", &path.rtt_samples);
+    let about = "round-trip time of the path";
+    sheet.series(&name("rtt"), Unit::Milliseconds, about, path.rtt.series());
+    let about = "congestion window of the path";
+    sheet.series(&name("cwnd"), Unit::Bytes, about, path.cwnd.series());
 }
 
 /// Causes of sending something again, with their names and in words.
@@ -96,6 +126,7 @@ fn copies(sheet: &mut Sheet, copies: &Copies) {
     if let Copies::Followed(followed) = copies {
         let about = "data packets that did not arrive, of those sent";
         sheet.share("loss_share", about, followed.packets_lost, followed.packets);
+        sheet.count("units", "data units that left", followed.units);
     }
     let [sent, spurious] = copies.counts();
     for (cause, name, words) in CAUSES {
@@ -142,6 +173,34 @@ fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics
         let about = format!("of those sent as {which}: {words}, and needless");
         let part = number.spurious[cause];
         sheet.share(&format!("{name}.spurious_share.{of_cause}"), &about, part, sent);
+    }
+}
+
+/// What the sender judged lost at once, what of that was, and what it found out.
+fn events(sheet: &mut Sheet, events: &EventStatistics) {
+    let mut all = events.timeouts;
+    all += events.fast_retransmits;
+    let kinds = [
+        ("timeout", "timeouts over what is in flight", events.timeouts),
+        (
+            "fast_retransmit",
+            "fast retransmits, with all until the next event",
+            events.fast_retransmits,
+        ),
+        ("all", "retransmission events", all),
+    ];
+    for (name, words, KindStatistics { events, spurious, detected, mistaken }) in kinds {
+        let name = format!("events.{name}");
+        sheet.count(&name, words, events);
+        let about = format!("{words}: those in which nothing was lost");
+        sheet.count(&format!("{name}.spurious"), &about, spurious);
+        let about = format!("{words}: those in which nothing was lost, as the sender found out");
+        sheet.count(&format!("{name}.detected"), &about, detected);
+        let about =
+            format!("{words}: of those in which nothing was lost, what the sender found out");
+        sheet.share(&format!("{name}.detected_share"), &about, detected, spurious);
+        let about = format!("{words}: those that the sender mistook for such");
+        sheet.count(&format!("{name}.mistaken"), &about, mistaken);
     }
 }
 
@@ -302,9 +361,9 @@ pub(super) fn udp(sheet: &mut Sheet, stats: &SinkStats, sent: u64, seconds: f64)
     sheet.quantity("delay.mean", Unit::Milliseconds, "mean one-way delay of packets", mean);
 }
 
-/// The shared path.
-pub(super) fn network(sheet: &mut Sheet, [forward, backward]: [&LinkStats; 2]) {
-    sheet.set_flow(NETWORK);
+/// The shared path of the network called `name`.
+pub(super) fn network(sheet: &mut Sheet, name: &str, [forward, backward]: [&LinkStats; 2]) {
+    sheet.set_flow(name);
     for (way, link) in [("forward", forward), ("backward", backward)] {
         let path = &link.path;
         let name = |what: &str| format!("{way}.{what}");
@@ -333,6 +392,3 @@ pub(super) fn lateness(sheet: &mut Sheet, lateness: &Lateness) {
         sheet.quantity(&format!("lateness.{name}"), Unit::Milliseconds, &about, value);
     }
 }
-
-/// The flow by whose name the shared path goes.
-pub(super) const NETWORK: &str = "network";

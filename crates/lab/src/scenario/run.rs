@@ -10,7 +10,7 @@ use super::meter::MessageMeter;
 use super::outcome::RunOutcome;
 use super::report;
 use super::sheet::Sheet;
-use super::spec::Scenario;
+use super::spec::{Over, Scenario};
 use super::topology::Topology;
 use super::{Catalogue, ExecuteError, Problem, Problems};
 use crate::hosts::{Host, WebStats};
@@ -57,9 +57,11 @@ fn tell(scenario: &Scenario, flows: &[Flow], topology: &Topology) -> RunOutcome 
     for together in placed.chunk_by(|(one, _), (next, _)| one.name == next.name) {
         flows::report(together, &topology.network, scenario, &mut sheet);
     }
-    let stats = [Direction::Forward, Direction::Backward]
-        .map(|direction| topology.network.link_stats(topology.shared, direction));
-    report::network(&mut sheet, [&stats[0], &stats[1]]);
+    for ((name, _), &link) in scenario.networks().zip(&topology.shared) {
+        let stats = [Direction::Forward, Direction::Backward]
+            .map(|direction| topology.network.link_stats(link, direction));
+        report::network(&mut sheet, name, [&stats[0], &stats[1]]);
+    }
     sheet.outcome
 }
 
@@ -69,11 +71,13 @@ pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
     for (name, flow) in &scenario.thin {
         sheet.set_flow(name);
         let meter = MessageMeter::new(scenario, flow);
-        report::thin(&mut sheet, &meter, &Default::default(), &Default::default());
+        let sender = nothing_sent(flow.over(scenario));
+        report::thin(&mut sheet, &meter, &Default::default(), &sender);
     }
-    for name in scenario.bulk.keys() {
+    for (name, flow) in &scenario.bulk {
         sheet.set_flow(name);
-        report::bulk(&mut sheet, &scenario.rate_meter(None), &Default::default());
+        let sender = nothing_sent(flow.over(scenario));
+        report::bulk(&mut sheet, &scenario.rate_meter(None), &sender);
     }
     for name in scenario.web.keys() {
         sheet.set_flow(name);
@@ -83,6 +87,14 @@ pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
         sheet.set_flow(name);
         report::udp(&mut sheet, &Default::default(), 0, 0.0);
     }
-    report::network(&mut sheet, [&Default::default(), &Default::default()]);
+    for (name, _) in scenario.networks() {
+        report::network(&mut sheet, name, [&Default::default(), &Default::default()]);
+    }
     sheet.catalogue
+}
+
+/// A sender in which nothing happened.
+fn nothing_sent(over: Over) -> report::Sender {
+    let paths = (over == Over::Both).then(Default::default);
+    report::Sender { paths, ..Default::default() }
 }

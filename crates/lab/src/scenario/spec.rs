@@ -36,6 +36,9 @@ pub struct Scenario {
     pub bin: Option<Words<Time>>,
     /// What lies between the ends of all flows.
     pub network: NetworkSpec,
+    /// A second network beside it: what is over both has an address on each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_network: Option<NetworkSpec>,
     /// Streams of messages, by their name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub thin: BTreeMap<String, ThinFlow>,
@@ -94,6 +97,30 @@ pub struct Change {
     /// How it is then, backward; as before if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<Words<PathConfig>>,
+}
+
+/// The networks that a flow is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Over {
+    /// [`Scenario::network`].
+    #[default]
+    First,
+    /// [`Scenario::second_network`].
+    Second,
+    /// Both: SCTP alone.
+    Both,
+}
+
+impl Over {
+    /// Whether it is the first or the second network, or has an address on it.
+    pub(super) const fn is_on(self, network: usize) -> bool {
+        match self {
+            Self::First => network == 0,
+            Self::Second => network == 1,
+            Self::Both => true,
+        }
+    }
 }
 
 /// Which protocol carries a flow.
@@ -165,6 +192,9 @@ pub struct ThinFlow {
     /// When its connection begins; the first message is meant to be sent when it stands. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Words<Time>>,
+    /// Over which of two networks, if not over the first; SCTP takes both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Over>,
     /// Its edge, if not that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
@@ -192,12 +222,18 @@ pub struct BulkFlow {
     /// What the sender accepts before it is acknowledged. Default 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<Words<Size>>,
+    /// Whether messages, each a packet, need not wait for earlier ones (SCTP). Default not.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unordered: bool,
     /// The other end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub receiver: ReceiverSpec,
     /// When its connection begins. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Words<Time>>,
+    /// Over which of two networks, if not over the first; SCTP takes both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Over>,
     /// Its edge, if not that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
@@ -232,6 +268,9 @@ pub struct WebFlow {
     /// When the first client may ask. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Words<Time>>,
+    /// Over which of two networks, if not over the first; SCTP takes both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Over>,
     /// Its edge, if not that of the network: between the server and the shared path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
@@ -249,12 +288,27 @@ pub struct UdpFlow {
     /// When it begins. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Words<Time>>,
+    /// Over which of two networks, if not over the first; SCTP takes both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Over>,
     /// Its edge, if not that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
 }
 
 impl Scenario {
+    /// The networks, with the names by which they go.
+    pub(super) fn networks(&self) -> impl Iterator<Item = (&'static str, &NetworkSpec)> {
+        let second = self.second_network.iter().map(|network| (SECOND_NETWORK, network));
+        std::iter::once((NETWORK, &self.network)).chain(second)
+    }
+
+    /// What a flow is over that says `over`.
+    pub(super) fn over(&self, transport: TransportKind, over: Option<Over>) -> Over {
+        let takes_both = transport == TransportKind::Sctp && self.second_network.is_some();
+        over.unwrap_or(if takes_both { Over::Both } else { Over::First })
+    }
+
     /// When nothing more is sent.
     pub(super) fn end(&self) -> Instant {
         Instant::ZERO + **self.duration
@@ -296,6 +350,10 @@ impl WebFlow {
 impl UdpFlow {
     pub(super) const PACKET_BYTES: usize = 1472;
 }
+
+/// The names of the networks in those of what is measured.
+pub(super) const NETWORK: &str = "network";
+pub(super) const SECOND_NETWORK: &str = "second_network";
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

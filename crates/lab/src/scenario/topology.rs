@@ -1,14 +1,14 @@
 //! The hosts and links of a scenario.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use rexmit_core::{Instant, Seed};
 use rexmit_netsim::network::{
-    BuildError, Direction, Dumbbell, HostId, LinkId, Network, NodeId, PointToPoint, RouterId,
+    BuildError, Direction, Dumbbell, HostId, LinkId, Network, NodeId, PointToPoint,
 };
 use rexmit_netsim::path::PathConfig;
 
-use super::spec::{NetworkSpec, Scenario};
+use super::spec::{NETWORK, NetworkSpec, Over, Scenario};
 use crate::hosts::{Host, set_ip_protocols};
 
 /// Where the two hosts of a flow are.
@@ -16,6 +16,8 @@ use crate::hosts::{Host, set_ip_protocols};
 pub(super) struct Place {
     pub(super) sender: IpAddr,
     pub(super) receiver: IpAddr,
+    /// The same on the second network, of a flow over both.
+    pub(super) second: Option<[IpAddr; 2]>,
 }
 
 /// The two hosts of a flow.
@@ -25,12 +27,14 @@ pub(super) struct Pair {
     pub(super) receiver: HostId,
 }
 
-/// The machines of a flow and the path between its sender and the router.
+/// The machines of a flow, and the paths between its sender and the routers.
 pub(super) struct Station {
     pub(super) name: String,
     pub(super) sender: Host,
     pub(super) receiver: Host,
-    pub(super) edge: PathConfig,
+    pub(super) over: Over,
+    /// On each network.
+    pub(super) edges: Vec<PathConfig>,
 }
 
 /// A network and what of it is measured.
@@ -38,8 +42,8 @@ pub(super) struct Topology {
     pub(super) network: Network<Host>,
     /// In the order in which the flows were added.
     pub(super) pairs: Vec<Pair>,
-    /// What all flows share.
-    pub(super) shared: LinkId,
+    /// What all flows share, of each network.
+    pub(super) shared: Vec<LinkId>,
 }
 
 impl Scenario {
@@ -55,43 +59,50 @@ impl Scenario {
         let edges = edges.chain(self.bulk.values().map(|flow| &flow.edge));
         let edges = edges.chain(self.web.values().map(|flow| &flow.edge));
         let mut edges = edges.chain(self.udp.values().map(|flow| &flow.edge));
-        self.flows() == 1 && self.network.edge.is_none() && edges.all(Option::is_none)
+        let has_edge = self.networks().any(|(_, network)| network.edge.is_some());
+        self.flows() == 1 && !has_edge && edges.all(Option::is_none)
+    }
+
+    /// The addresses of the sender and the receiver of flow `n` on a network.
+    fn addresses(&self, n: usize, network: usize) -> [IpAddr; 2] {
+        if network == 0 && self.is_pair() {
+            return PointToPoint::ADDRESSES;
+        }
+        let n = u32::try_from(n).unwrap_or(u32::MAX);
+        match network {
+            0 => [Dumbbell::left_address(n), Dumbbell::right_address(n)],
+            _ => SECOND_SIDES.map(|side| Ipv4Addr::from_bits(side.to_bits() + n + 1).into()),
+        }
     }
 
     /// Where flow `n` will be.
-    pub(super) fn place(&self, n: usize) -> Place {
-        if self.is_pair() {
-            let [sender, receiver] = PointToPoint::ADDRESSES;
-            return Place { sender, receiver };
-        }
-        let n = u32::try_from(n).unwrap_or(u32::MAX);
-        Place { sender: Dumbbell::left_address(n), receiver: Dumbbell::right_address(n) }
+    pub(super) fn place(&self, n: usize, over: Over) -> Place {
+        let first = if over == Over::Second { 1 } else { 0 };
+        let [sender, receiver] = self.addresses(n, first);
+        let second = (over == Over::Both).then(|| self.addresses(n, 1));
+        Place { sender, receiver, second }
     }
 }
 
+/// Addresses on the left and on the right of the second network come after these. They have less in
+/// common with those of the first than these among each other, so that the ends pair them rightly.
+const SECOND_SIDES: [Ipv4Addr; 2] = [Ipv4Addr::new(172, 16, 0, 0), Ipv4Addr::new(172, 24, 0, 0)];
+
 impl Topology {
-    /// Puts the flows of `scenario`, in the order of their places, on its network.
+    /// Puts the flows of `scenario`, in the order of their places, on its networks.
     pub(super) fn build(
         scenario: &Scenario,
         stations: Vec<Station>,
         seed: &Seed,
     ) -> Result<Self, BuildError> {
         let mut network = Network::new(seed);
-        let spec = &scenario.network;
         let (pairs, shared) = if scenario.is_pair() {
             pair(&mut network, scenario, stations)?
         } else {
-            dumbbell(&mut network, scenario, stations)?
+            dumbbells(&mut network, scenario, stations)?
         };
-        for change in &spec.changes {
-            let at = Instant::ZERO + **change.at;
-            let ways =
-                [(Direction::Forward, &change.forward), (Direction::Backward, &change.backward)];
-            for (direction, path) in ways {
-                if let Some(path) = path {
-                    network.change_path_at(shared, direction, at, (**path).clone())?;
-                }
-            }
+        for ((_, spec), &link) in scenario.networks().zip(&shared) {
+            spec.change(&mut network, link)?;
         }
         set_ip_protocols(&mut network, pairs.iter().flat_map(|pair| [pair.sender, pair.receiver]));
         Ok(Self { network, pairs, shared })
@@ -103,46 +114,74 @@ impl NetworkSpec {
         let backward = self.backward.as_ref().unwrap_or(&self.forward);
         [(*self.forward).clone(), (**backward).clone()]
     }
+
+    /// Has `shared` change when it is to.
+    fn change(&self, network: &mut Network<Host>, shared: LinkId) -> Result<(), BuildError> {
+        for change in &self.changes {
+            let at = Instant::ZERO + **change.at;
+            let ways =
+                [(Direction::Forward, &change.forward), (Direction::Backward, &change.backward)];
+            for (direction, path) in ways {
+                if let Some(path) = path {
+                    network.change_path_at(shared, direction, at, (**path).clone())?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn pair(
     network: &mut Network<Host>,
     scenario: &Scenario,
     stations: Vec<Station>,
-) -> Result<(Vec<Pair>, LinkId), BuildError> {
-    let place = scenario.place(0);
-    let mut hosts = stations.into_iter().flat_map(|station| [station.sender, station.receiver]);
-    let mut add = |name, network: &mut Network<Host>| {
-        let host = hosts.next().expect("a pair has a flow");
-        network.add_host(name, host)
-    };
-    let (sender, receiver) = (add("sender", network), add("receiver", network));
+) -> Result<(Vec<Pair>, Vec<LinkId>), BuildError> {
+    let station = stations.into_iter().next().expect("a pair has a flow");
+    let sender = network.add_host("sender", station.sender);
+    let receiver = network.add_host("receiver", station.receiver);
     let [a, b] = [sender, receiver].map(|host| network.host_node(host));
-    let [forward, backward] = scenario.network.paths();
-    let link = network.add_link(a, b, forward, backward)?;
-    network.add_address(sender, place.sender, link)?;
-    network.add_address(receiver, place.receiver, link)?;
-    Ok((vec![Pair { sender, receiver }], link))
+    let mut shared = Vec::new();
+    for (n, (_, spec)) in scenario.networks().enumerate() {
+        let [forward, backward] = spec.paths();
+        let link = network.add_link(a, b, forward, backward)?;
+        if station.over.is_on(n) {
+            let [from, to] = scenario.addresses(0, n);
+            network.add_address(sender, from, link)?;
+            network.add_address(receiver, to, link)?;
+        }
+        shared.push(link);
+    }
+    Ok((vec![Pair { sender, receiver }], shared))
 }
 
-fn dumbbell(
+fn dumbbells(
     network: &mut Network<Host>,
     scenario: &Scenario,
     stations: Vec<Station>,
-) -> Result<(Vec<Pair>, LinkId), BuildError> {
-    let routers: [RouterId; 2] =
-        ["left router", "right router"].map(|name| network.add_router(name));
-    let [left, right] = routers.map(NodeId::from);
-    let [forward, backward] = scenario.network.paths();
-    let shared = network.add_link(left, right, forward, backward)?;
+) -> Result<(Vec<Pair>, Vec<LinkId>), BuildError> {
+    let mut routers = Vec::new();
+    let mut shared = Vec::new();
+    for (name, spec) in scenario.networks() {
+        let name = name.trim_end_matches(NETWORK).replace('_', " ");
+        let sides =
+            ["left", "right"].map(|side| network.add_router(format!("{name}{side} router")));
+        let [left, right] = sides.map(NodeId::from);
+        let [forward, backward] = spec.paths();
+        shared.push(network.add_link(left, right, forward, backward)?);
+        routers.push([left, right]);
+    }
     let mut pairs = Vec::new();
-    for (n, station) in stations.into_iter().enumerate() {
-        let place = scenario.place(n);
-        let Station { name, sender, receiver, edge } = station;
+    for (flow, station) in stations.into_iter().enumerate() {
+        let Station { name, sender, receiver, over, edges } = station;
         let sender = network.add_host(format!("{name} sender"), sender);
         let receiver = network.add_host(format!("{name} receiver"), receiver);
-        attach(network, sender, left, place.sender, &edge)?;
-        attach(network, receiver, right, place.receiver, &PathConfig::default())?;
+        for (n, ([left, right], edge)) in routers.iter().zip(&edges).enumerate() {
+            if over.is_on(n) {
+                let [from, to] = scenario.addresses(flow, n);
+                attach(network, sender, *left, from, edge)?;
+                attach(network, receiver, *right, to, &PathConfig::default())?;
+            }
+        }
         pairs.push(Pair { sender, receiver });
     }
     Ok((pairs, shared))

@@ -3,7 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use super::fields::{Fields, Located, Value, number, text};
-use super::merge::{fill, has_gap, words};
+use super::merge::{GAP, fill, has_gap, merge, words};
 use super::mistake::{Notes, alternatives};
 
 /// An axis of the sweep.
@@ -33,11 +33,14 @@ pub(super) struct AxisSpec<'t> {
     pub(super) at: usize,
     /// What each point puts over the scenario.
     pub(super) sets: Vec<DeTable<'t>>,
+    /// The value of each point, if they differ in one.
+    pub(super) values: Vec<DeValue<'t>>,
 }
 
 struct PointSpec<'t> {
     label: Located<String>,
     number: Option<f64>,
+    value: Option<DeValue<'t>>,
     set: DeTable<'t>,
 }
 
@@ -90,13 +93,29 @@ fn read_one<'t>(mut fields: Fields<'_, 't>) -> Option<AxisSpec<'t>> {
     if numbers != 0 && numbers != points.len() {
         notes.add(at, "either all points of an axis have a number or none");
     }
-    let (mut sets, mut axis_points) = (Vec::new(), Vec::new());
-    for PointSpec { label, number, set } in points {
+    let (mut sets, mut values, mut axis_points) = (Vec::new(), Vec::new(), Vec::new());
+    for PointSpec { label, number, value, set } in points {
         axis_points.push(Point { label: label.value, number });
         sets.push(set);
+        values.extend(value);
     }
     let axis = Axis { name: name.value, unit, points: axis_points };
-    Some(AxisSpec { axis, at, sets })
+    Some(AxisSpec { axis, at, sets, values })
+}
+
+impl<'t> AxisSpec<'t> {
+    /// Puts point `index` over `table`.
+    pub(super) fn apply(&self, table: &mut DeTable<'t>, index: usize) {
+        merge(table, &self.sets[index]);
+    }
+
+    /// Puts the value of point `index` where `table` has the name of the axis in braces.
+    pub(super) fn fill_in(&self, table: &mut DeTable<'t>, index: usize) {
+        let gap = format!("{{{}}}", self.axis.name);
+        if let Some(value) = self.values.get(index).filter(|_| has_gap(table, &gap)) {
+            *table = fill(table, &gap, value);
+        }
+    }
 }
 
 /// A point that says itself what it sets.
@@ -106,7 +125,7 @@ fn long_point<'t>(notes: &Notes, value: &Value<'t>) -> Option<PointSpec<'t>> {
     let number = fields.number("number").map(|number| number.value);
     let set = fields.take("set").and_then(|set| set_table(&fields, set));
     fields.finish();
-    Some(PointSpec { label: label?, number, set: set.unwrap_or_default() })
+    Some(PointSpec { label: label?, number, value: None, set: set.unwrap_or_default() })
 }
 
 /// Points that differ in one value, which stands for `{}` in `set`.
@@ -120,7 +139,7 @@ fn short_points<'t>(
     let numbers = fields.take("numbers").and_then(|list| listed(fields, "numbers", list, values));
     let set = fields.require("set").and_then(|set| {
         let table = set_table(fields, set)?;
-        if !has_gap(&table) {
+        if !has_gap(&table, GAP) {
             notes.add(set.span().start, "`set` has no `{}`, where the values would stand");
         }
         Some(table)
@@ -151,7 +170,8 @@ fn short_points<'t>(
         if numbers.is_some() && number.is_none() {
             fields.wrong("numbers", "a list of finite numbers", own_number);
         }
-        Some(PointSpec { label, number, set: fill(&set, &word, value.get_ref()) })
+        let value = value.get_ref();
+        Some(PointSpec { label, number, value: Some(value.clone()), set: fill(&set, GAP, value) })
     };
     Some(values.iter().enumerate().filter_map(point).collect())
 }

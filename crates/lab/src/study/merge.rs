@@ -26,42 +26,45 @@ pub(super) fn merge<'t>(base: &mut DeTable<'t>, over: &DeTable<'t>) {
     }
 }
 
-/// `table` with `word` in place of `{}` in every string; a string that is nothing else becomes
-/// `value`.
-pub(super) fn fill<'t>(table: &DeTable<'t>, word: &str, value: &DeValue<'t>) -> DeTable<'t> {
+/// Where the value of a point stands in what it sets.
+pub(super) const GAP: &str = "{}";
+
+/// `table` with the words of `value` in place of `gap` in every string; a string that is nothing else
+/// becomes `value`.
+pub(super) fn fill<'t>(table: &DeTable<'t>, gap: &str, value: &DeValue<'t>) -> DeTable<'t> {
     let filled =
-        |(key, inner): (&Spanned<_>, &Spanned<_>)| (key.clone(), fill_value(inner, word, value));
+        |(key, inner): (&Spanned<_>, &Spanned<_>)| (key.clone(), fill_value(inner, gap, value));
     table.iter().map(filled).collect()
 }
 
 fn fill_value<'t>(
     inner: &Spanned<DeValue<'t>>,
-    word: &str,
+    gap: &str,
     value: &DeValue<'t>,
 ) -> Spanned<DeValue<'t>> {
     let filled = match inner.get_ref() {
-        DeValue::String(text) if text == "{}" => value.clone(),
-        DeValue::String(text) => DeValue::String(text.replace("{}", word).into()),
-        DeValue::Table(table) => DeValue::Table(fill(table, word, value)),
+        DeValue::String(text) if text == gap => value.clone(),
+        DeValue::String(text) => DeValue::String(text.replace(gap, &words(value)).into()),
+        DeValue::Table(table) => DeValue::Table(fill(table, gap, value)),
         DeValue::Array(list) => {
-            DeValue::Array(list.iter().map(|item| fill_value(item, word, value)).collect())
+            DeValue::Array(list.iter().map(|item| fill_value(item, gap, value)).collect())
         }
         other => other.clone(),
     };
     Spanned::new(inner.span(), filled)
 }
 
-/// Whether `{}` stands anywhere in `table`.
-pub(super) fn has_gap(table: &DeTable<'_>) -> bool {
-    fn in_value(value: &Spanned<DeValue<'_>>) -> bool {
+/// Whether `gap` stands anywhere in `table`.
+pub(super) fn has_gap(table: &DeTable<'_>, gap: &str) -> bool {
+    fn in_value(value: &Spanned<DeValue<'_>>, gap: &str) -> bool {
         match value.get_ref() {
-            DeValue::String(text) => text.contains("{}"),
-            DeValue::Table(table) => has_gap(table),
-            DeValue::Array(list) => list.iter().any(in_value),
+            DeValue::String(text) => text.contains(gap),
+            DeValue::Table(table) => has_gap(table, gap),
+            DeValue::Array(list) => list.iter().any(|item| in_value(item, gap)),
             _ => false,
         }
     }
-    table.values().any(in_value)
+    table.values().any(|value| in_value(value, gap))
 }
 
 /// The scenario that `table` describes, or `None` after noting everything that is wrong with it.

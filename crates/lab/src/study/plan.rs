@@ -117,7 +117,10 @@ pub(super) fn expand<'t>(
     for point in combinations(&sizes) {
         let mut table = base.clone();
         for (spec, &index) in axes.iter().zip(&point) {
-            merge::merge(table.get_mut(), &spec.sets[index]);
+            spec.apply(table.get_mut(), index);
+        }
+        for (spec, &index) in axes.iter().zip(&point) {
+            spec.fill_in(table.get_mut(), index);
         }
         let own = Notes::default();
         if let Some(scenario) = merge::scenario(&own, table, rules.validate) {

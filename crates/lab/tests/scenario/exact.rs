@@ -226,3 +226,70 @@ fn an_edge_is_the_way_of_one_flow_alone() {
     is(&outcome, "far.latency.max", 80.0);
     is(&outcome, "far.rtt.max", 160.0);
 }
+
+/// A greedy flow of full packets over a path of 100 ms there and back that sends one in a millisecond,
+/// and holds packet 42, data unit 41, back by four.
+fn overtaken(profile: &str) -> Value {
+    json!({
+        "duration": "5s",
+        "network": {
+            "forward": "delay 50ms rate 12mbit hold 42 4",
+            "backward": "delay 50ms",
+        },
+        "bulk": { "greedy": {
+            "profile": profile,
+            "mtu": "1500b",
+            "receiver": { "ack_delay": "0ms", "receive_buffer": "64kb" },
+        } },
+    })
+}
+
+#[test]
+fn an_event_is_told_apart_from_what_the_sender_thinks_of_it() {
+    for (profile, detected) in [("rfc9260", 0.0), ("rr", 1.0)] {
+        let outcome = run(overtaken(profile), 1);
+        for kind in ["fast_retransmit", "all"] {
+            let is =
+                |what: &str, value| is(&outcome, &format!("greedy.events.{kind}{what}"), value);
+            for (what, count) in [("", 1.0), (".spurious", 1.0), (".mistaken", 0.0)] {
+                is(what, count);
+            }
+            is(".detected", detected);
+            is(".detected_share", detected);
+        }
+        is(&outcome, "greedy.events.timeout", 0.0);
+        is(&outcome, "greedy.spurious.all", 1.0);
+        let sequence = &outcome.series["greedy.sequence"].values;
+        let units = outcome.quantities["greedy.units"];
+        assert_eq!(sequence.len() as f64, units + 1.0, "one left twice");
+        assert_eq!(sequence[..42], (1..=42).map(f64::from).collect::<Vec<_>>());
+        assert!(sequence[42..].contains(&41.0), "the one that was held back");
+        assert_eq!(sequence.iter().copied().fold(0.0, f64::max), units);
+        // The histogram knows one that needed a fifth report.
+        let learned = outcome.series.get("greedy.missing_reports").map(|it| it.values.clone());
+        assert_eq!(learned, (detected > 0.0).then(|| vec![5.0]), "{profile}");
+    }
+}
+
+#[test]
+fn what_was_lost_is_no_spurious_event() {
+    let mut scenario = overtaken("rr");
+    scenario["network"]["forward"] = "delay 50ms rate 12mbit loss list 42".into();
+    let outcome = run(scenario, 1);
+    is(&outcome, "greedy.events.fast_retransmit", 1.0);
+    is(&outcome, "greedy.events.fast_retransmit.spurious", 0.0);
+    assert!(!outcome.quantities.contains_key("greedy.events.fast_retransmit.detected_share"));
+}
+
+/// In order, what comes behind a packet that is late by 200 ms fills the window of the receiver.
+#[test]
+fn unordered_bulk_is_not_held_back() {
+    let goodput = |is_unordered: bool| {
+        let mut scenario = overtaken("rr");
+        scenario["network"]["forward"] = "delay 50ms rate 12mbit reorder 10% 200ms".into();
+        scenario["bulk"]["greedy"]["unordered"] = is_unordered.into();
+        run(scenario, 1).quantities["greedy.goodput"]
+    };
+    let (ordered, unordered) = (goodput(false), goodput(true));
+    assert!(unordered > 1.3 * ordered, "{ordered} and {unordered}");
+}

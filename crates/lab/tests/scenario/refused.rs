@@ -99,3 +99,23 @@ fn what_is_impossible_does_not_run() {
     refused("thin.game.profile", json!("none"), words);
     refused("thin", json!({}), "thin: there is no flow: name one of");
 }
+
+#[test]
+fn what_is_said_of_two_networks_has_to_fit() {
+    let problems = |second: bool, over: &str, transport: &str| {
+        let mut document = with("thin.game.over", json!(over));
+        document["thin"]["game"]["transport"] = transport.into();
+        if second {
+            document["second_network"] =
+                json!({ "forward": "delay 1ms", "changes": [{ "at": "1s" }] });
+        }
+        let problems = scenario(document).validate().unwrap_err();
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let only = "thin.game.over: there is one network: give `second_network`, or leave it out";
+    assert_eq!(problems(false, "second", "sctp"), [only]);
+    let changes = "second_network.changes.0: nothing changes: give `forward`, `backward` or both";
+    let both = "thin.game.over: `both` is for SCTP: choose `first` or `second`";
+    assert_eq!(problems(true, "both", "tcp"), [changes, both]);
+    assert_eq!(problems(true, "both", "sctp"), [changes]);
+}

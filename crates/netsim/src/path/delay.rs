@@ -5,7 +5,7 @@ use std::time::Duration;
 use rexmit_core::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::draw::standard_normal;
+use crate::draw::{standard_exponential, standard_normal};
 use crate::units;
 
 /// A delay: its mean and how it varies from packet to packet. Never below zero.
@@ -36,6 +36,9 @@ pub enum Jitter {
     /// Pareto of shape 3, shifted to mean zero, with this standard deviation: never below the mean
     /// by more than 0.58 of it, and with a long tail above.
     Pareto(#[serde(with = "units::duration")] Duration),
+    /// Exponential, shifted so that this is its standard deviation, and never below the mean by more
+    /// than that: with as much as the mean it begins at zero. Not netem's.
+    Exponential(#[serde(with = "units::duration")] Duration),
 }
 
 impl Delay {
@@ -59,6 +62,7 @@ impl Delay {
             Jitter::Uniform(_) => 2.0 * rng.unit() - 1.0,
             Jitter::Normal(_) => standard_normal(rng),
             Jitter::Pareto(_) => standard_pareto(rng),
+            Jitter::Exponential(_) => standard_exponential(rng) - 1.0,
         };
         let nanos = nanos(self.mean) + deviations * nanos(self.jitter.spread());
         Duration::from_nanos(nanos.max(0.0).round() as u64)
@@ -71,7 +75,10 @@ impl Jitter {
     pub const fn spread(&self) -> Duration {
         match *self {
             Self::Constant => Duration::ZERO,
-            Self::Uniform(spread) | Self::Normal(spread) | Self::Pareto(spread) => spread,
+            Self::Uniform(spread)
+            | Self::Normal(spread)
+            | Self::Pareto(spread)
+            | Self::Exponential(spread) => spread,
         }
     }
 }
@@ -115,6 +122,7 @@ mod tests {
             (Jitter::Uniform(SPREAD), 5.0 / 3_f64.sqrt(), 0.05),
             (Jitter::Normal(SPREAD), 5.0, 0.05),
             (Jitter::Pareto(SPREAD), 5.0, 0.5),
+            (Jitter::Exponential(SPREAD), 5.0, 0.05),
         ] {
             let (mean, sampled) = mean_and_deviation(&draw(jitter, 200_000));
             assert!((mean - 50.0).abs() < 0.06, "{jitter:?}: mean {mean}");
@@ -128,6 +136,11 @@ mod tests {
         assert!(uniform.iter().all(|x| (45.0..=55.0).contains(x)));
         let least = 50.0 - 5.0 * 0.5 / 0.75_f64.sqrt();
         assert!(draw(Jitter::Pareto(SPREAD), 100_000).iter().all(|&x| x >= least - 1e-6));
+        let exponential = draw(Jitter::Exponential(SPREAD), 100_000);
+        assert!(exponential.iter().all(|&x| x >= 45.0 - 1e-6));
+        // Half of it lies below ln 2 of its spread.
+        let below = exponential.iter().filter(|&&x| x < 45.0 + 5.0 * 2_f64.ln()).count();
+        assert!((49_000..51_000).contains(&below), "{below}");
         assert!(draw(Jitter::Normal(MEAN * 2), 10_000).iter().all(|&x| x >= 0.0));
         assert!(draw(Jitter::Normal(MEAN * 2), 10_000).contains(&0.0));
     }

@@ -269,6 +269,7 @@ impl Words for RetransmissionDestination {
         match self {
             Self::Same => "the same",
             Self::Alternate => "another after a timeout",
+            Self::Elsewhere => "another",
             Self::Asap => "as soon as possible",
             Self::LossRate => "lowest loss rate",
             Self::Cwnd => "largest window",

@@ -153,6 +153,12 @@ impl std::fmt::Display for InvalidRecovery {
 impl std::error::Error for InvalidRecovery {}
 
 impl RecoveryConfig {
+    /// Whether anything depends on what becomes of retransmission events: detectors do, and so does
+    /// what learns of reordering from needless copies.
+    pub(crate) fn follows_events(&self) -> bool {
+        self.spurious.is_any() || self.reordering != Reordering::Fixed
+    }
+
     /// Checks the values once, so that they can be trusted from here on.
     ///
     /// # Errors

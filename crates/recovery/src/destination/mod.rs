@@ -25,6 +25,8 @@ pub enum RetransmissionDestination {
     /// (RFC 9260 §6.4).
     #[default]
     Alternate,
+    /// Over another active path, whatever told the loss (RFC 2960 §6.4).
+    Elsewhere,
     /// As soon as possible: over any path whose window has room; chance decides between several.
     Asap,
     /// Over the path with the lowest fraction of packets lost; chance decides between equals.
@@ -42,7 +44,7 @@ pub enum RetransmissionDestination {
 impl RetransmissionDestination {
     /// Whether the path is chosen as the packet leaves, and not as the loss is told.
     pub(crate) const fn is_chosen_late(self) -> bool {
-        !matches!(self, Self::Same | Self::Alternate)
+        !matches!(self, Self::Same | Self::Alternate | Self::Elsewhere)
     }
 }
 

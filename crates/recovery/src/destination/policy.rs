@@ -42,7 +42,8 @@ impl Candidate {
             }
             RetransmissionDestination::Asap
             | RetransmissionDestination::Same
-            | RetransmissionDestination::Alternate => [0; 4],
+            | RetransmissionDestination::Alternate
+            | RetransmissionDestination::Elsewhere => [0; 4],
         }
     }
 }

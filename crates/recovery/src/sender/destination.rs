@@ -110,6 +110,7 @@ impl<P> LossRecovery<P> {
         let is_active = self.path(path).reach.state() == PathState::Active;
         match self.config.retransmission_destination {
             RetransmissionDestination::Alternate if is_timeout => self.alternate_to(path),
+            RetransmissionDestination::Elsewhere => self.alternate_to(path),
             // Those that choose late do so when it leaves; until then it stays.
             _ if is_active => path,
             _ => self.alternate_to(path),
@@ -124,6 +125,13 @@ impl<P> LossRecovery<P> {
             self.move_lost(path, self.destination(path, true));
         }
         self.settle_resending();
+    }
+
+    /// What was judged lost on `path` otherwise: one packet of it may leave whatever the window says,
+    /// where it goes (RFC 9260 §7.2.4 rule 3).
+    pub(super) fn resend_now(&mut self, path: u8) {
+        let to = if self.paths.len() > 1 { self.destination(path, false) } else { path };
+        self.path_mut(to).may_resend_now = true;
     }
 
     fn move_lost(&mut self, from: u8, to: u8) {

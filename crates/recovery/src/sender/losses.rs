@@ -1,7 +1,7 @@
 //! What an acknowledgement says of the units that it does not acknowledge.
 
 use rexmit_core::Instant;
-use rexmit_core::trace::{SendCause, Tracer};
+use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::ack::Progress;
 use super::{LossRecovery, Unit};
@@ -184,10 +184,13 @@ impl<P> LossRecovery<P> {
 
     /// A fast retransmit begins on `path`.
     pub(super) fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
-        self.begin_event(path, SendCause::FastRetransmit);
+        let kind = SendCause::FastRetransmit;
+        self.begin_event(path, kind);
         if !self.path(path).is_awaiting() {
             // What it is about was sent again in the recovery before.
             self.path_mut(path).events().into_iter().for_each(Events::clear);
+        } else {
+            tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind });
         }
         self.reduce_window_for(path, tracer);
     }
@@ -197,7 +200,7 @@ impl<P> LossRecovery<P> {
         let flight_size = self.outstanding_bytes - self.beyond_window;
         let p = self.path_mut(path);
         p.window.on_fast_retransmit(flight_size);
-        p.may_resend_now = true;
+        self.resend_now(path);
         self.trace_window(path, tracer);
     }
 

@@ -170,7 +170,7 @@ impl<P> LossRecovery<P> {
     #[must_use]
     pub fn new(config: Arc<RecoveryConfig>, first: u64, pmdcs: u32) -> Self {
         let groups = Groups::new(config.thin, config.missing_reports);
-        let doubts = config.spurious.is_any().then(Box::default);
+        let doubts = config.follows_events().then(Box::default);
         let mut recovery = Self {
             config,
             groups,

@@ -101,8 +101,7 @@ pub(super) struct Scrutiny {
 
 impl Scrutiny {
     fn of(config: &RecoveryConfig) -> Option<Box<Self>> {
-        let is_on = config.spurious.is_any() || config.reordering != Reordering::Fixed;
-        is_on.then(|| {
+        config.follows_events().then(|| {
             Box::new(Self {
                 events: Events::default(),
                 f_rto: FRto::Off,

@@ -21,7 +21,7 @@ impl<P> LossRecovery<P> {
                 continue;
             }
             if self.is_recovering(path) {
-                self.path_mut(path).may_resend_now = true;
+                self.resend_now(path);
             } else if self.splits_fast_retransmit() {
                 self.begin_path_recovery(path, tracer);
             } else {

@@ -98,6 +98,8 @@ impl<P> LossRecovery<P> {
         self.lose_flight(path, cause, tracer);
         if !self.path(path).is_awaiting() {
             self.path_mut(path).events().into_iter().for_each(Events::clear);
+        } else if kind == TimeoutKind::Loss {
+            tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind: cause });
         }
         self.leave_elsewhere(path);
         self.trace_window(path, tracer);

@@ -19,7 +19,7 @@ pub(super) struct Link {
     /// How much the delay varies; this reorders, unless --keep-order.
     #[arg(long, value_name = "TIME")]
     jitter: Option<String>,
-    /// How the jitter is distributed: uniform, normal or pareto.
+    /// How the jitter is distributed: uniform, normal, pareto or exponential.
     #[arg(long, value_name = "NAME", requires = "jitter", default_value = "uniform")]
     distribution: String,
     /// Packets keep their order whatever the jitter.

@@ -7,8 +7,9 @@ use rexmit_core::trace::{SendCause, SentRun};
 use rexmit_netsim::network::PacketId;
 use smallvec::SmallVec;
 
+use super::events::Events;
 use super::statistics::CopyStatistics;
-use super::unit::Unit;
+use super::unit::{Unit, UnitCopy};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -21,6 +22,7 @@ pub(super) struct Ledger {
     units: VecDeque<Unit>,
     /// Every unit up to this one is acknowledged.
     acknowledged: u64,
+    pub(super) events: Events,
     statistics: CopyStatistics,
 }
 
@@ -38,8 +40,8 @@ struct Packet {
 }
 
 impl Ledger {
-    /// The sender has written packet `number`, which leaves next.
-    pub(super) fn on_written(&mut self, now: Instant, number: u64, runs: &[SentRun]) {
+    /// The sender has written packet `number`, which leaves next, over `path`.
+    pub(super) fn on_written(&mut self, now: Instant, number: u64, path: u8, runs: &[SentRun]) {
         // What was written before and did not leave never will.
         if self.packets.back().is_some_and(|packet| packet.id.is_none()) {
             self.end(self.packets.len() - 1);
@@ -53,7 +55,9 @@ impl Ledger {
         });
         self.statistics.packets += 1;
         for run in runs {
-            (run.lowest..=run.highest).for_each(|unit| self.enter(now, number, unit, run.cause));
+            for unit in run.lowest..=run.highest {
+                self.enter(now, (number, path), unit, run.cause);
+            }
         }
     }
 
@@ -64,11 +68,11 @@ impl Ledger {
         };
         packet.runs.extend_from_slice(runs);
         for unit in runs.iter().flat_map(|&(lowest, highest)| lowest..=highest) {
-            self.enter(now, number, unit, SendCause::Redundant);
+            self.enter(now, (number, 0), unit, SendCause::Redundant);
         }
     }
 
-    fn enter(&mut self, now: Instant, packet: u64, number: u64, cause: SendCause) {
+    fn enter(&mut self, now: Instant, packet: (u64, u8), number: u64, cause: SendCause) {
         if cause == SendCause::New {
             if self.units.is_empty() {
                 self.first = number;
@@ -79,7 +83,9 @@ impl Ledger {
             self.statistics.units += 1;
         }
         let Some(unit) = unit_of(&mut self.units, self.first, number) else { return };
-        let copy = unit.on_written(now, packet, cause);
+        let is_judged = matches!(cause, SendCause::Timeout | SendCause::FastRetransmit);
+        let event = if is_judged { self.events.on_copy(unit.path(), cause) } else { None };
+        let copy = unit.on_written(now, packet, cause, event);
         self.statistics.of_number(&copy).sent[cause] += 1;
         self.judge(number);
     }
@@ -123,10 +129,13 @@ impl Ledger {
 
     /// What is known, and what would be if nothing that is under way were lost.
     pub(super) fn statistics(&self) -> CopyStatistics {
-        let mut statistics = self.statistics.clone();
+        let (mut statistics, mut events) = (self.statistics.clone(), self.events.clone());
         for unit in &self.units {
-            unit.judge_rest(|copy| statistics.of_number(copy).spurious[copy.cause] += 1);
+            unit.judge_rest(|copy, is_spurious| {
+                book(&mut statistics, &mut events, copy, is_spurious);
+            });
         }
+        statistics.events = events.statistics();
         statistics
     }
 
@@ -176,10 +185,11 @@ impl Ledger {
     }
 
     fn judge(&mut self, number: u64) {
-        let statistics = &mut self.statistics;
-        if let Some(unit) = unit_of(&mut self.units, self.first, number) {
-            unit.judge(|copy| statistics.of_number(copy).spurious[copy.cause] += 1);
+        let Self { statistics, events, units, first, .. } = self;
+        if let Some(unit) = unit_of(units, *first, number) {
+            unit.judge(|copy, is_spurious| book(statistics, events, copy, is_spurious));
         }
+        self.events.forget_settled();
     }
 
     fn forget_settled(&mut self) {
@@ -187,6 +197,14 @@ impl Ledger {
             self.units.pop_front();
             self.first += 1;
         }
+    }
+}
+
+/// Whether `copy` left in vain is known.
+fn book(statistics: &mut CopyStatistics, events: &mut Events, copy: &UnitCopy, is_spurious: bool) {
+    statistics.of_number(copy).spurious[copy.cause] += u64::from(is_spurious);
+    if let Some(event) = copy.event {
+        events.on_judged(event, !is_spurious);
     }
 }
 
@@ -198,12 +216,13 @@ fn unit_of(units: &mut VecDeque<Unit>, first: u64, number: u64) -> Option<&mut U
 mod tests {
     use std::time::Duration;
 
+    use super::super::KindStatistics;
     use super::*;
 
     /// Packet `packet` of the sender is written with these units, for one cause.
     fn write(ledger: &mut Ledger, packet: u64, (lowest, highest): (u64, u64), cause: SendCause) {
         let now = Instant::from_millis(packet);
-        ledger.on_written(now, packet, &[SentRun { lowest, highest, cause }]);
+        ledger.on_written(now, packet, 0, &[SentRun { lowest, highest, cause }]);
     }
 
     /// The same, and it leaves; the network's numbers are ten times the sender's.
@@ -300,5 +319,97 @@ mod tests {
             let expected = if is_first_lost { 0 } else { 9998 };
             assert_eq!(ledger.statistics().spurious()[SendCause::WindowProbe], expected);
         }
+    }
+
+    /// Units 1 to 3 leave, the last packet arrives, and an event takes 1 and 2 for lost; `lost` is.
+    fn event(lost: Option<u64>, kind: SendCause) -> Ledger {
+        let mut ledger = Ledger::default();
+        (1..=3).for_each(|n| send(&mut ledger, n, (n, n), SendCause::New));
+        receive(&mut ledger, 3);
+        ledger.events.begin(0, kind);
+        send(&mut ledger, 4, (1, 2), kind);
+        for n in 1..=2 {
+            if lost == Some(n) {
+                ledger.on_dropped(PacketId(10 * n));
+            } else {
+                receive(&mut ledger, n);
+            }
+        }
+        ledger
+    }
+
+    #[test]
+    fn an_event_is_spurious_if_nothing_in_it_was_lost() {
+        let counts = |events, spurious, detected, mistaken| KindStatistics {
+            events,
+            spurious,
+            detected,
+            mistaken,
+        };
+        for (lost, is_told, expected) in [
+            (None, false, counts(1, 1, 0, 0)),
+            (None, true, counts(1, 1, 1, 0)),
+            (Some(1), false, counts(1, 0, 0, 0)),
+            (Some(2), true, counts(1, 0, 0, 1)),
+        ] {
+            let mut ledger = event(lost, SendCause::FastRetransmit);
+            if is_told {
+                ledger.events.on_told(0);
+            }
+            receive(&mut ledger, 4);
+            let events = ledger.statistics().events;
+            let none = KindStatistics::default();
+            assert_eq!((events.fast_retransmits, events.timeouts), (expected, none));
+            // What ends it later changes nothing, and it is kept no longer.
+            ledger.events.begin(0, SendCause::Timeout);
+            assert_eq!(ledger.statistics().events.fast_retransmits, expected);
+            assert_eq!(ledger.statistics().events.timeouts, counts(1, 1, 0, 0));
+            assert_eq!(ledger.events.kept(), 1);
+        }
+    }
+
+    /// What was lost is known only when the last copy has come to its end.
+    #[test]
+    fn an_event_waits_for_its_copies() {
+        let mut ledger = event(None, SendCause::Timeout);
+        send(&mut ledger, 5, (4, 4), SendCause::New);
+        ledger.events.begin(0, SendCause::Timeout);
+        send(&mut ledger, 6, (4, 4), SendCause::Timeout);
+        assert_eq!(ledger.events.kept(), 1, "the first is known");
+        assert_eq!(ledger.statistics().events.timeouts.spurious, 2, "4 is not lost yet");
+        ledger.events.on_told(0);
+        assert_eq!(ledger.events.kept(), 1);
+        ledger.on_dropped(PacketId(50));
+        receive(&mut ledger, 6);
+        assert_eq!(ledger.events.kept(), 0);
+        let timeouts = ledger.statistics().events.timeouts;
+        assert_eq!((timeouts.events, timeouts.spurious, timeouts.mistaken), (2, 1, 1));
+    }
+
+    /// An event is of the path over which what it judged lost had left.
+    #[test]
+    fn what_leaves_again_over_another_path_belongs_to_the_event_of_its_own() {
+        let mut ledger = Ledger::default();
+        let leave = |ledger: &mut Ledger, packet: u64, path, unit, cause| {
+            let run = SentRun { lowest: unit, highest: unit, cause };
+            ledger.on_written(Instant::from_millis(packet), packet, path, &[run]);
+            ledger.on_sent(PacketId(10 * packet));
+        };
+        leave(&mut ledger, 1, 0, 1, SendCause::New);
+        leave(&mut ledger, 2, 1, 2, SendCause::New);
+        ledger.events.begin(0, SendCause::FastRetransmit);
+        ledger.events.begin(1, SendCause::Timeout);
+        leave(&mut ledger, 3, 1, 1, SendCause::FastRetransmit);
+        ledger.on_dropped(PacketId(10));
+        leave(&mut ledger, 4, 0, 2, SendCause::Timeout);
+        [2, 3, 4].into_iter().for_each(|packet| receive(&mut ledger, packet));
+        ledger.events.on_told(1);
+        let events = ledger.statistics().events;
+        assert_eq!((events.fast_retransmits.spurious, events.timeouts.detected), (0, 1));
+        // It left over path 1 last.
+        ledger.events.begin(1, SendCause::Timeout);
+        leave(&mut ledger, 5, 0, 1, SendCause::Timeout);
+        ledger.on_dropped(PacketId(50));
+        assert_eq!(ledger.statistics().events.timeouts.spurious, 2);
     }
 }

@@ -6,11 +6,16 @@
 //! an endpoint tells of a packet while it writes it, and the network sends what was written before it
 //! asks the endpoint for more, so what the trace tells belongs to the next packet of that host.
 //!
+//! A retransmission event is what the sender judged lost at once: by a timeout, or by a fast
+//! retransmit and those that follow until the next event. It was spurious if every copy that left in
+//! it was needless.
+//!
 //! A unit is what loss recovery counts: a DATA chunk of SCTP; of TCP what left as one segment at
 //! first, a FIN included. It *arrives* when the first undamaged packet with it reaches the receiving
 //! host, in order or not. What an endpoint does with it then is not seen: one that refuses a unit, for
 //! want of room in its window or as older than it seems (PAWS, RFC 7323 §5), has it all the same here.
 
+mod events;
 mod ledger;
 mod statistics;
 mod unit;
@@ -22,7 +27,9 @@ use rexmit_core::trace::{TraceEvent, TraceSink};
 use rexmit_netsim::network::{HostId, ObservedPacket, PacketObserver, PacketStep};
 
 use ledger::Ledger;
-pub use statistics::{CopyStatistics, PerCause, RetransmissionStatistics};
+pub use statistics::{
+    CopyStatistics, EventStatistics, KindStatistics, PerCause, RetransmissionStatistics,
+};
 
 /// Measures the copies of one flow: the first association (or connection) of an endpoint from which
 /// data leaves.
@@ -101,10 +108,14 @@ impl TraceSink for Sink {
             return;
         }
         match event {
-            TraceEvent::PacketSent { packet, runs, .. } => {
+            TraceEvent::PacketSent { packet, path, runs, .. } => {
                 self.association = Some(association);
-                lock(&self.ledger).on_written(now, *packet, runs);
+                lock(&self.ledger).on_written(now, *packet, *path, runs);
             }
+            &TraceEvent::RetransmissionEvent { path, kind } => {
+                lock(&self.ledger).events.begin(path, kind);
+            }
+            &TraceEvent::EventSpurious { path, .. } => lock(&self.ledger).events.on_told(path),
             TraceEvent::CopiesSent { packet, runs, .. } => {
                 lock(&self.ledger).on_copies_written(now, *packet, runs);
             }

@@ -87,6 +87,38 @@ pub struct RetransmissionStatistics {
     pub spurious: PerCause<u64>,
 }
 
+/// The retransmission events of one kind. An event is *spurious* if nothing of what was judged lost in
+/// it was: whatever left again in it did so needlessly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KindStatistics {
+    /// How many began.
+    pub events: u64,
+    /// Those of them that were spurious.
+    pub spurious: u64,
+    /// Of the spurious ones, those that the sender found to be so.
+    pub detected: u64,
+    /// Those that it found to be spurious and that were not.
+    pub mistaken: u64,
+}
+
+impl AddAssign for KindStatistics {
+    fn add_assign(&mut self, other: Self) {
+        self.events += other.events;
+        self.spurious += other.spurious;
+        self.detected += other.detected;
+        self.mistaken += other.mistaken;
+    }
+}
+
+/// The retransmission events of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EventStatistics {
+    /// Expiries of the retransmission timer.
+    pub timeouts: KindStatistics,
+    /// Fast retransmits, each with those that follow it until fast recovery ends.
+    pub fast_retransmits: KindStatistics,
+}
+
 /// What became of the data units of a flow, and of every copy of them that left.
 #[derive(Clone, Debug, Default)]
 pub struct CopyStatistics {
@@ -101,6 +133,8 @@ pub struct CopyStatistics {
     /// From the first transmission of a unit to its arrival, by the cause of the copy that arrived
     /// first.
     pub latency_by_cause: PerCause<LatencyDistribution>,
+    /// Retransmission events.
+    pub events: EventStatistics,
 }
 
 impl CopyStatistics {
@@ -142,6 +176,8 @@ impl CopyStatistics {
             sum.sent += more.sent;
             sum.spurious += more.spurious;
         }
+        self.events.timeouts += other.events.timeouts;
+        self.events.fast_retransmits += other.events.fast_retransmits;
         let causes = self.latency_by_cause.0.iter_mut().zip(&other.latency_by_cause.0);
         causes.for_each(|(sum, more)| sum.merge(more));
     }
@@ -171,6 +207,8 @@ mod tests {
 
     #[test]
     fn what_is_merged_adds_up() {
+        let kind =
+            |n| KindStatistics { events: n, spurious: 2 * n, detected: 3 * n, mistaken: 4 * n };
         let of = |n: u64| {
             let mut statistics = CopyStatistics {
                 packets: n,
@@ -184,6 +222,8 @@ mod tests {
             number.sent[SendCause::Early] = 5 * n;
             number.spurious[SendCause::Early] = 6 * n;
             statistics.latency_by_cause[SendCause::Early].record(Duration::from_millis(n));
+            statistics.events.timeouts = kind(7 * n);
+            statistics.events.fast_retransmits = kind(8 * n);
             statistics
         };
         let mut sum = of(10);
@@ -196,5 +236,6 @@ mod tests {
         assert_eq!((sum.sent()[SendCause::Early], sum.spurious()[SendCause::Early]), (55, 66));
         assert_eq!(sum.latency_by_cause[SendCause::Early].mean(), mean);
         assert_eq!(sum.latency_by_cause[SendCause::New].count(), 0);
+        assert_eq!((sum.events.timeouts, sum.events.fast_retransmits), (kind(77), kind(88)));
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct UnitCopy {
     /// How often the unit had been retransmitted then, this time included.
     pub(super) retransmission: u32,
     pub(super) cause: SendCause,
+    /// The number of the retransmission event that it left in.
+    pub(super) event: Option<u64>,
     pub(super) fate: Fate,
 }
 
@@ -36,6 +38,8 @@ pub(super) struct Unit {
     first_sent: Option<Instant>,
     has_arrived: bool,
     retransmissions: u32,
+    /// Over which it left last, copies on purpose left out.
+    path: u8,
     /// Copies that are not judged, in the order in which they left.
     unjudged: SmallVec<[UnitCopy; 2]>,
     /// Of those judged one has arrived.
@@ -43,13 +47,27 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// A copy leaves. Returns it.
-    pub(super) fn on_written(&mut self, now: Instant, packet: u64, cause: SendCause) -> UnitCopy {
+    /// The path over which it left last.
+    pub(super) const fn path(&self) -> u8 {
+        self.path
+    }
+
+    /// A copy leaves over `path`, in `event`. Returns it.
+    pub(super) fn on_written(
+        &mut self,
+        now: Instant,
+        (packet, path): (u64, u8),
+        cause: SendCause,
+        event: Option<u64>,
+    ) -> UnitCopy {
         self.first_sent.get_or_insert(now);
         let is_retransmission = !matches!(cause, SendCause::New | SendCause::Redundant);
         self.retransmissions += u32::from(is_retransmission);
         let retransmission = self.retransmissions;
-        let copy = UnitCopy { packet, retransmission, cause, fate: Fate::UnderWay };
+        if cause != SendCause::Redundant {
+            self.path = path;
+        }
+        let copy = UnitCopy { packet, retransmission, cause, event, fate: Fate::UnderWay };
         self.unjudged.push(copy);
         copy
     }
@@ -72,15 +90,18 @@ impl Unit {
         is_first.then_some((*copy, latency))
     }
 
-    /// Judges what can be judged; `on_spurious` gets each copy that left in vain.
-    pub(super) fn judge(&mut self, mut on_spurious: impl FnMut(&UnitCopy)) {
+    /// Judges what can be judged; `on_judged` gets each copy, and whether it left in vain.
+    pub(super) fn judge(&mut self, mut on_judged: impl FnMut(&UnitCopy, bool)) {
         let mut judged = 0;
         for copy in &self.unjudged {
             match copy.fate {
-                _ if self.is_repeated_in_vain => on_spurious(copy),
+                _ if self.is_repeated_in_vain => on_judged(copy, true),
                 Fate::UnderWay => break,
-                Fate::Arrived => self.is_repeated_in_vain = true,
-                Fate::Lost => {}
+                Fate::Arrived => {
+                    self.is_repeated_in_vain = true;
+                    on_judged(copy, false);
+                }
+                Fate::Lost => on_judged(copy, false),
             }
             judged += 1;
         }
@@ -88,10 +109,10 @@ impl Unit {
     }
 
     /// Judges the rest, as if nothing under way were lost.
-    pub(super) fn judge_rest(&self, on_spurious: impl FnMut(&UnitCopy)) {
+    pub(super) fn judge_rest(&self, mut on_judged: impl FnMut(&UnitCopy, bool)) {
         let is_lost = |copy: &&UnitCopy| copy.fate == Fate::Lost;
         let needed = self.unjudged.iter().take_while(is_lost).count() + 1;
-        self.unjudged.iter().skip(needed).for_each(on_spurious);
+        self.unjudged.iter().enumerate().for_each(|(n, copy)| on_judged(copy, n >= needed));
     }
 
     pub(super) fn is_judged(&self) -> bool {
@@ -109,7 +130,7 @@ mod tests {
     fn course(causes: &[SendCause], ends: &[(u64, char)]) -> (Option<u64>, Vec<u64>, Vec<u64>) {
         let mut unit = Unit::default();
         for (packet, &cause) in (0..).zip(causes) {
-            unit.on_written(Instant::from_millis(packet), packet, cause);
+            unit.on_written(Instant::from_millis(packet), (packet, 0), cause, None);
         }
         let (mut brought, mut spurious) = (None, Vec::new());
         for &(packet, end) in ends {
@@ -118,10 +139,12 @@ mod tests {
                 assert_eq!(latency, Duration::from_millis(100));
                 assert_eq!(brought.replace(copy.packet), None, "a unit arrives once");
             }
-            unit.judge(|copy| spurious.push(copy.packet));
+            unit.judge(|copy, is_spurious| spurious.extend(is_spurious.then_some(copy.packet)));
         }
         let mut at_the_end = Vec::new();
-        unit.judge_rest(|copy| at_the_end.push(copy.packet));
+        unit.judge_rest(|copy, is_spurious| {
+            at_the_end.extend(is_spurious.then_some(copy.packet));
+        });
         (brought, spurious, at_the_end)
     }
 
@@ -148,7 +171,8 @@ mod tests {
         use SendCause::{Bundled, New, Redundant, Timeout};
         let mut unit = Unit::default();
         let causes = [New, Redundant, Timeout, Redundant, Bundled];
-        let numbers = causes.map(|cause| unit.on_written(Instant::ZERO, 0, cause).retransmission);
+        let numbers =
+            causes.map(|cause| unit.on_written(Instant::ZERO, (0, 0), cause, None).retransmission);
         assert_eq!(numbers, [0, 0, 1, 1, 2]);
     }
 }

@@ -2,6 +2,7 @@
 
 mod messages;
 mod nth;
+mod paths;
 mod probe;
 mod rate;
 mod thinned;
@@ -10,6 +11,7 @@ mod traffic;
 
 pub(super) use messages::{MessageMeter, SharedMeter};
 pub(super) use nth::NthRetransmission;
+pub(super) use paths::{PathTally, PathsTrace};
 pub(super) use probe::Probe;
 pub(super) use rate::RateMeter;
 pub(super) use thinned::Thinned;

@@ -4,7 +4,7 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, TraceSink};
 use rexmit_netsim::network::{HostId, Network};
 
-use super::{SenderTally, SenderTrace};
+use super::{PathTally, PathsTrace, SenderTally, SenderTrace};
 use crate::hosts::Host;
 use crate::measure::{CopyLedger, CopyStatistics};
 
@@ -13,17 +13,26 @@ use crate::measure::{CopyLedger, CopyStatistics};
 pub(in crate::scenario) struct Probe {
     trace: SenderTrace,
     copies: CopyLedger,
+    /// Of a sender with two paths.
+    paths: Option<PathsTrace>,
 }
 
 impl Probe {
     /// Of a sender whose packets have at most so many bytes, headers of the transport included.
     pub(in crate::scenario) fn new(packet_bytes: usize) -> Self {
-        Self { trace: SenderTrace::new(packet_bytes), copies: CopyLedger::default() }
+        let trace = SenderTrace::new(packet_bytes);
+        Self { trace, copies: CopyLedger::default(), paths: None }
+    }
+
+    /// Looks at two paths, too.
+    pub(in crate::scenario) fn with_paths(self) -> Self {
+        Self { paths: Some(PathsTrace::default()), ..self }
     }
 
     /// For the endpoint of the sender.
     pub(in crate::scenario) fn sink(&self) -> Box<dyn TraceSink> {
-        Box::new(Both(self.trace.sink(), self.copies.sink()))
+        let sinks = [self.trace.sink(), self.copies.sink()];
+        Box::new(All(sinks.into_iter().chain(self.paths.iter().map(PathsTrace::sink)).collect()))
     }
 
     /// Looks at `sender` on its network.
@@ -35,16 +44,20 @@ impl Probe {
         self.trace.tally()
     }
 
+    /// Each of two paths, if there are two.
+    pub(in crate::scenario) fn paths(&self) -> Option<[PathTally; 2]> {
+        self.paths.as_ref().map(PathsTrace::tallies)
+    }
+
     pub(in crate::scenario) fn copies(&self) -> CopyStatistics {
         self.copies.statistics()
     }
 }
 
-struct Both(Box<dyn TraceSink>, Box<dyn TraceSink>);
+struct All(Vec<Box<dyn TraceSink>>);
 
-impl TraceSink for Both {
+impl TraceSink for All {
     fn record(&mut self, now: Instant, association: u32, event: &TraceEvent) {
-        self.0.record(now, association, event);
-        self.1.record(now, association, event);
+        self.0.iter_mut().for_each(|sink| sink.record(now, association, event));
     }
 }

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rexmit_core::Instant;
-use rexmit_core::trace::{TraceEvent, TraceSink};
+use rexmit_core::trace::{SentRun, TraceEvent, TraceSink};
 
 use super::{NthRetransmission, Thinned};
 use crate::measure::LatencyDistribution;
+
+/// The path of which values over time are told.
+const FIRST: u8 = 0;
 
 /// What is measured of a sender's trace.
 #[derive(Clone, Debug, Default)]
@@ -20,13 +23,19 @@ pub(in crate::scenario) struct SenderTally {
     pub(in crate::scenario) reductions: u64,
     /// How often it became as small as a packet.
     pub(in crate::scenario) collapses: u64,
-    cwnd_bytes: u64,
+    /// Of each path.
+    cwnd_bytes: Vec<u64>,
     pub(in crate::scenario) rtt_samples: LatencyDistribution,
     pub(in crate::scenario) rto_samples: LatencyDistribution,
     pub(in crate::scenario) rtt: Thinned,
     pub(in crate::scenario) rto: Thinned,
     pub(in crate::scenario) cwnd: Thinned,
     pub(in crate::scenario) nth: NthRetransmission,
+    /// The number of the first data unit.
+    first_unit: Option<u64>,
+    /// Data units as they left, by number from 1.
+    pub(in crate::scenario) sequence: Thinned,
+    pub(in crate::scenario) missing_reports: Thinned,
 }
 
 impl SenderTally {
@@ -41,31 +50,52 @@ impl SenderTally {
         self.rto.or(&other.rto);
         self.cwnd.or(&other.cwnd);
         self.nth.merge(&other.nth);
+        self.sequence.or(&other.sequence);
+        self.missing_reports.or(&other.missing_reports);
     }
 
     fn on_event(&mut self, now: Instant, event: &TraceEvent) {
         match event {
-            TraceEvent::RttSample { rtt, rto, .. } => {
+            TraceEvent::RttSample { path, rtt, rto, .. } => {
                 self.rtt_samples.record(*rtt);
                 self.rto_samples.record(*rto);
-                self.rtt.push(now, rtt.as_secs_f64() * 1e3);
-                self.rto.push(now, rto.as_secs_f64() * 1e3);
+                if *path == FIRST {
+                    self.rtt.push(now, rtt.as_secs_f64() * 1e3);
+                    self.rto.push(now, rto.as_secs_f64() * 1e3);
+                }
             }
-            TraceEvent::RetransmissionTimeout { rto, .. } => {
+            TraceEvent::RetransmissionTimeout { path, rto } => {
                 self.timeouts += 1;
-                self.rto.push(now, rto.as_secs_f64() * 1e3);
+                if *path == FIRST {
+                    self.rto.push(now, rto.as_secs_f64() * 1e3);
+                }
             }
-            TraceEvent::Window { cwnd, .. } => {
-                let before = std::mem::replace(&mut self.cwnd_bytes, *cwnd);
-                if *cwnd != before {
+            TraceEvent::Window { path, cwnd, .. } => {
+                let paths = self.cwnd_bytes.len().max(usize::from(*path) + 1);
+                self.cwnd_bytes.resize(paths, 0);
+                let before = std::mem::replace(&mut self.cwnd_bytes[usize::from(*path)], *cwnd);
+                if *cwnd != before && *path == FIRST {
                     self.cwnd.push(now, *cwnd as f64);
                 }
                 self.reductions += u64::from(*cwnd < before);
                 self.collapses += u64::from(*cwnd < before && *cwnd <= self.packet_bytes);
             }
-            TraceEvent::PacketSent { runs, .. } => self.nth.on_sent(now, runs),
+            TraceEvent::PacketSent { runs, .. } => {
+                self.nth.on_sent(now, runs);
+                self.on_sent(now, runs);
+            }
+            TraceEvent::LossThreshold { missing_reports, .. } => {
+                self.missing_reports.push(now, f64::from(*missing_reports));
+            }
             TraceEvent::AckReceived { cumulative, .. } => self.nth.on_acknowledged(*cumulative),
             _ => {}
+        }
+    }
+
+    fn on_sent(&mut self, now: Instant, runs: &[SentRun]) {
+        for unit in runs.iter().flat_map(|run| run.lowest..=run.highest) {
+            let first = *self.first_unit.get_or_insert(unit);
+            self.sequence.push(now, (unit + 1).saturating_sub(first) as f64);
         }
     }
 }

@@ -68,6 +68,22 @@ fn a_study_without_axes_is_one_cell() {
     assert_eq!(setting, expected);
 }
 
+/// Two axes that are parts of one string.
+#[test]
+fn an_axis_may_use_the_value_of_another_by_its_name() {
+    let axes = "[[axis]]\nname = \"loss rate\"\nvalues = [1, 5]\nset.network.forward = \"loss {}%\"\n\
+                [[axis]]\nname = \"delay\"\nvalues = [\"50ms\", \"1s\"]\n\
+                set.network.forward = \"delay {} loss {loss rate}%\"";
+    let study = with(axes).unwrap();
+    let paths: Vec<_> = study.plan().iter().map(json).step_by(4).collect();
+    let paths: Vec<_> = paths.iter().map(|path| &path["network"]["forward"]).collect();
+    let expected =
+        ["delay 50ms loss 1%", "delay 1s loss 1%", "delay 50ms loss 5%", "delay 1s loss 5%"];
+    assert_eq!(paths, expected);
+    let unknown = with(&axes.replace("{loss rate}", "{loss}")).unwrap_err().to_string();
+    assert!(unknown.contains("{loss}%"), "{unknown}");
+}
+
 #[test]
 fn tables_are_merged_and_values_replaced() {
     let point = "[[axis]]\nname = \"a\"\n[[axis.point]]\nlabel = \"x\"\n\

@@ -79,6 +79,24 @@ fn fast_retransmissions_take_the_same_path() {
     assert_eq!(s.waiting(), [vec![1], vec![]]);
 }
 
+/// RFC 2960 §6.4: unless the profile has all that was judged lost go elsewhere. One packet leaves at
+/// once, and new data where they always do.
+#[test]
+fn fast_retransmissions_may_take_another_path() {
+    let elsewhere = RetransmissionDestination::Elsewhere;
+    let mut s = Sender::over_two(|config| config.retransmission_destination = elsewhere);
+    s.push_full(4);
+    (0..4).for_each(|_| s.push_over(1, &[FULL])); // The window of path 1 is full.
+    for end in [2, 3, 4] {
+        s.ack(0, &[(2, end)]);
+    }
+    assert_eq!(s.waiting(), [vec![], vec![1]]);
+    s.recovery.begin_opportunity();
+    assert!(s.recovery.may_send_new(0));
+    assert_eq!((s.resend_over(0), s.resend_over(1)), (vec![], vec![1]));
+    s.check();
+}
+
 /// RFC 9260 §6.4.1: what waits moves on when its path fails, and so do new data; they come back.
 #[test]
 fn everything_leaves_a_path_that_fails_and_new_data_return() {

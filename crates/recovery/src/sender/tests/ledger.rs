@@ -125,12 +125,15 @@ fn the_trace_tells_what_became_of_a_packet() {
     s.recovery.on_ack(s.now, ack, &mut tracer, |_| ()).expect("it was sent");
     s.recovery.on_duplicate_report(s.now, BASE + 1, &mut tracer);
     let told: Vec<_> = events.0.lock().expect("one thread").iter().filter_map(words).collect();
-    assert_eq!(told, ["expired", "0 lost", "1 sent", "1 acknowledged", "0 spurious"]);
+    assert_eq!(told, ["expired", "0 lost", "event", "1 sent", "1 acknowledged", "0 spurious"]);
 }
 
 fn words(event: &TraceEvent) -> Option<String> {
     match event {
         TraceEvent::RetransmissionTimeout { .. } => Some("expired".into()),
+        TraceEvent::RetransmissionEvent { path: 0, kind: SendCause::Timeout } => {
+            Some("event".into())
+        }
         TraceEvent::PacketLost { packet, .. } => Some(format!("{packet} lost")),
         TraceEvent::PacketSent { packet, .. } => Some(format!("{packet} sent")),
         TraceEvent::PacketAcked { packet } => Some(format!("{packet} acknowledged")),

@@ -4,7 +4,9 @@
 use rexmit_core::{Instant, Seed};
 
 use super::{BASE, FULL, Sender, TimeoutKind, UnitState};
-use crate::RetransmissionDestination::{Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh};
+use crate::RetransmissionDestination::{
+    Alternate, Asap, Csi, Cwnd, Elsewhere, LossRate, Same, Ssthresh,
+};
 
 impl Sender {
     /// The laws. `is_sending_done`: what was judged lost has left, as far as it may.
@@ -101,8 +103,8 @@ fn run(seed: u64, paths: u8) {
     let mut s = Sender::with(|config| {
         *config = crate::RecoveryConfig::profile(profile).expect("a profile");
         if paths > 1 {
-            let all = [Same, Alternate, Asap, LossRate, Cwnd, Ssthresh, Csi];
-            config.retransmission_destination = all[rng.below(7) as usize];
+            let all = [Same, Alternate, Elsewhere, Asap, LossRate, Cwnd, Ssthresh, Csi];
+            config.retransmission_destination = all[rng.below(8) as usize];
             config.potentially_failed_max_retrans = [None, Some(0)][rng.below(2) as usize];
             config.cmt = crate::CmtConfig {
                 all_paths: rng.chance(0.5),

@@ -81,3 +81,19 @@ fn what_is_lost_among_the_resumed_is_found() {
     assert_eq!(s.resend_all(), [3]);
     s.check();
 }
+
+/// 3 and 4 were judged lost by what is above them, and had not left again when the timer expired over
+/// the rest. What goes back into flight is judged anew: still three above it.
+#[test]
+fn what_was_judged_before_a_spurious_timeout_is_judged_again_after_it() {
+    let mut s = Sender::eifel();
+    s.push_full(10);
+    s.at(200).ack(1, &[(5, 7)]);
+    assert_eq!(s.resend(), [2]);
+    let at = s.expire();
+    assert_eq!(s.resend(), [2]);
+    s.at(at + 50).echo(100).ack(2, &[(5, 7)]);
+    assert_eq!((s.events().timeouts, s.recovery.has_lost()), (1, false));
+    assert_eq!(s.ack(2, &[(5, 8)]).newly_lost, 2);
+    s.check();
+}

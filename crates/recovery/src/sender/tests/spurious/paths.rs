@@ -221,3 +221,18 @@ fn an_unanswered_probe_is_no_event() {
     s.report(2);
     assert_eq!(s.events().total(), 0);
 }
+
+/// Unit 2 waits for the first path again when it is acknowledged: nobody knows whether it arrived over
+/// the second, whose event stays open. The first one's is proven by the report.
+#[test]
+fn what_is_acknowledged_while_it_waits_counts_for_the_path_it_left_over() {
+    let mut s = Sender::detecting().with_second_path();
+    s.push_full(1);
+    s.expire();
+    assert_eq!(s.resend_over(1), [2]);
+    s.expire();
+    s.ack(2, &[]);
+    assert_eq!(s.events().timeouts, 0);
+    s.report(2);
+    assert_eq!((s.events().timeouts, s.ssthreshes()), (1, [20_000, 4_000]));
+}

@@ -79,6 +79,25 @@ fn what_arrives_in_time_is_not_sent_again() {
     }
 }
 
+/// RFC 8985 §6.2 step 4: 2 was sent again needlessly, and its report widens the window to half of the
+/// round trip.
+#[test]
+fn a_duplicate_report_widens_the_window() {
+    for mut s in sending() {
+        s.at(202).ack(1, &[(3, 3)]);
+        assert!(s.tick(225));
+        assert_eq!(s.resend(), [2]);
+        s.at(230).ack(6, &[]);
+        s.at(325).report(2);
+        s.at(330).push_full(1); // 7
+        s.at(332).push_full(1);
+        s.at(432).ack(6, &[(8, 8)]);
+        assert!(!s.tick(479), "sent at 330, and a round trip of 100");
+        assert!(s.tick(480));
+        assert_eq!(s.events().total(), 0, "nothing but the window was asked for");
+    }
+}
+
 /// RFC 8985 §3.1: unlike a count of reports, time tells of a lost retransmission, too.
 #[test]
 fn a_lost_retransmission_is_found() {

@@ -1,0 +1,127 @@
+//! Retransmission events: what the sender judged lost at once, whether it was, and what the sender
+//! found out of that.
+
+use std::collections::VecDeque;
+
+use rexmit_core::trace::SendCause;
+
+use super::statistics::{EventStatistics, KindStatistics};
+
+/// The events of a sender in their order, from the oldest of which not everything is known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Events {
+    first: u64,
+    kept: VecDeque<Event>,
+    /// Of each path the number of the latest, if copies may still leave in it.
+    latest: Vec<Option<u64>>,
+    settled: EventStatistics,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    kind: SendCause,
+    /// Copies may still leave in it, and it may still be found spurious.
+    is_open: bool,
+    /// Copies whose need is not known.
+    unjudged: u32,
+    /// A copy was needed.
+    has_lost: bool,
+    /// The sender has found it spurious.
+    is_told: bool,
+}
+
+impl Events {
+    /// An event of `path` begins.
+    pub(super) fn begin(&mut self, path: u8, kind: SendCause) {
+        self.close(path);
+        let path = usize::from(path);
+        self.latest.resize(self.latest.len().max(path + 1), None);
+        self.latest[path] = Some(self.first + self.kept.len() as u64);
+        self.kept.push_back(Event {
+            kind,
+            is_open: true,
+            unjudged: 0,
+            has_lost: false,
+            is_told: false,
+        });
+        self.forget_settled();
+    }
+
+    /// The sender finds the latest event of `path` spurious.
+    pub(super) fn on_told(&mut self, path: u8) {
+        if let Some(event) = self.latest(path).and_then(|number| self.event(number)) {
+            event.is_told = true;
+        }
+        self.close(path);
+    }
+
+    /// What left over `path` leaves again because of `cause`; returns the number of the event.
+    pub(super) fn on_copy(&mut self, path: u8, cause: SendCause) -> Option<u64> {
+        let number = self.latest(path)?;
+        let event = self.event(number).filter(|event| event.kind == cause)?;
+        event.unjudged += 1;
+        Some(number)
+    }
+
+    /// Whether a copy of event `number` was needed is known.
+    pub(super) fn on_judged(&mut self, number: u64, was_needed: bool) {
+        if let Some(event) = self.event(number) {
+            event.unjudged -= 1;
+            event.has_lost |= was_needed;
+        }
+    }
+
+    /// All events, as if those that are open stayed as they are.
+    pub(super) fn statistics(&self) -> EventStatistics {
+        let mut statistics = self.settled;
+        self.kept.iter().for_each(|event| event.count(&mut statistics));
+        statistics
+    }
+
+    /// Forgets the first events of which everything is known.
+    pub(super) fn forget_settled(&mut self) {
+        while let Some(event) = self.kept.front().filter(|event| event.is_settled()) {
+            event.count(&mut self.settled);
+            self.kept.pop_front();
+            self.first += 1;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    fn latest(&self, path: u8) -> Option<u64> {
+        self.latest.get(usize::from(path)).copied().flatten()
+    }
+
+    fn close(&mut self, path: u8) {
+        if let Some(latest) = self.latest.get_mut(usize::from(path)).and_then(Option::take)
+            && let Some(event) = self.event(latest)
+        {
+            event.is_open = false;
+        }
+    }
+
+    fn event(&mut self, number: u64) -> Option<&mut Event> {
+        self.kept.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+}
+
+impl Event {
+    const fn is_settled(&self) -> bool {
+        !self.is_open && self.unjudged == 0
+    }
+
+    fn count(&self, statistics: &mut EventStatistics) {
+        let KindStatistics { events, spurious, detected, mistaken } = match self.kind {
+            SendCause::Timeout => &mut statistics.timeouts,
+            _ => &mut statistics.fast_retransmits,
+        };
+        *events += 1;
+        *spurious += u64::from(!self.has_lost);
+        *detected += u64::from(!self.has_lost && self.is_told);
+        *mistaken += u64::from(self.has_lost && self.is_told);
+    }
+}

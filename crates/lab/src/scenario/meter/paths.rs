@@ -1,0 +1,93 @@
+//! What the trace of a sender tells of each of its paths.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{SendCause, TraceEvent, TraceSink};
+
+use super::Thinned;
+use crate::measure::LatencyDistribution;
+
+/// What is measured of one path of a sender.
+#[derive(Clone, Debug, Default)]
+pub(in crate::scenario) struct PathTally {
+    /// Data packets that left over it.
+    pub(in crate::scenario) packets: u64,
+    /// Of these, the ones that began with something sent again.
+    pub(in crate::scenario) retransmissions: u64,
+    /// Expiries of its retransmission timer.
+    pub(in crate::scenario) timeouts: u64,
+    pub(in crate::scenario) rtt_samples: LatencyDistribution,
+    pub(in crate::scenario) rtt: Thinned,
+    pub(in crate::scenario) cwnd: Thinned,
+    cwnd_bytes: u64,
+}
+
+impl PathTally {
+    /// The path of an event, if it is of one.
+    const fn path_of(event: &TraceEvent) -> Option<u8> {
+        match event {
+            TraceEvent::PacketSent { path, .. }
+            | TraceEvent::RetransmissionTimeout { path, .. }
+            | TraceEvent::RttSample { path, .. }
+            | TraceEvent::Window { path, .. } => Some(*path),
+            _ => None,
+        }
+    }
+
+    /// Adds what was measured of another connection. Series are those of the first one.
+    pub(in crate::scenario) fn merge(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.rtt_samples.merge(&other.rtt_samples);
+        self.rtt.or(&other.rtt);
+        self.cwnd.or(&other.cwnd);
+    }
+
+    fn on_event(&mut self, now: Instant, event: &TraceEvent) {
+        match event {
+            TraceEvent::PacketSent { runs, .. } => {
+                let is_new = runs.first().is_none_or(|run| run.cause == SendCause::New);
+                self.packets += 1;
+                self.retransmissions += u64::from(!is_new);
+            }
+            TraceEvent::RetransmissionTimeout { .. } => self.timeouts += 1,
+            TraceEvent::RttSample { rtt, .. } => {
+                self.rtt_samples.record(*rtt);
+                self.rtt.push(now, rtt.as_secs_f64() * 1e3);
+            }
+            TraceEvent::Window { cwnd, .. } if *cwnd != self.cwnd_bytes => {
+                self.cwnd_bytes = *cwnd;
+                self.cwnd.push(now, *cwnd as f64);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The paths of a sender that has two.
+#[derive(Clone, Debug, Default)]
+pub(in crate::scenario) struct PathsTrace(Arc<Mutex<[PathTally; 2]>>);
+
+impl PathsTrace {
+    /// For the endpoint.
+    pub(in crate::scenario) fn sink(&self) -> Box<dyn TraceSink> {
+        Box::new(self.clone())
+    }
+
+    /// What was measured until now.
+    pub(in crate::scenario) fn tallies(&self) -> [PathTally; 2] {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl TraceSink for PathsTrace {
+    fn record(&mut self, now: Instant, _: u32, event: &TraceEvent) {
+        let Some(path) = PathTally::path_of(event) else { return };
+        let mut tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tally) = tallies.get_mut(usize::from(path)) {
+            tally.on_event(now, event);
+        }
+    }
+}

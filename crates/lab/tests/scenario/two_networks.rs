@@ -1,0 +1,99 @@
+//! Two networks between the same hosts, in exact time: 50 ms each way on both, and a message every
+//! 240 ms. Nothing passes the first one from 2 s on: message 7 and its acknowledgement did, message 8
+//! leaves at 2.12 s.
+
+use rexmit_lab::scenario::RunOutcome;
+use serde_json::{Value, json};
+
+use crate::run;
+
+fn failing(recovery: &Value) -> Value {
+    json!({
+        "duration": "4800ms",
+        "rows": true,
+        "network": {
+            "forward": "delay 50ms",
+            "changes": [{ "at": "2s", "forward": "loss 100%", "backward": "loss 100%" }],
+        },
+        "second_network": { "forward": "delay 50ms" },
+        "thin": { "game": {
+            "traffic": "every 240ms size 100",
+            "recovery": recovery,
+            "receiver": { "ack_delay": "0ms" },
+        } },
+    })
+}
+
+/// What each message took from the intended sending to the application, in milliseconds.
+fn took(outcome: &RunOutcome) -> Vec<Option<f64>> {
+    outcome.messages.iter().map(|row| row.application_ms).collect()
+}
+
+/// Messages from each number on arrive at a time, instead of after 50 ms.
+fn arriving(at: &[(i32, f64)]) -> Vec<Option<f64>> {
+    let time = |n: i32| {
+        let known = at.iter().rev().find(|(from, _)| *from <= n);
+        known.map_or(50.0, |(_, at)| (at - 200.0 - 240.0 * f64::from(n)).max(50.0))
+    };
+    (0..20).map(time).map(Some).collect()
+}
+
+#[track_caller]
+fn values<const N: usize>(outcome: &RunOutcome, names: [&str; N]) -> [f64; N] {
+    names.map(|name| outcome.quantities[name])
+}
+
+/// RFC 9260 §6.4, §8.2: the timer expires a second after message 8 left, and what it finds goes over
+/// the other path; new data stay on the first until it has failed. Its window holds message 13, whose
+/// timer takes 2 s; then 14 to 19 go as one packet, with a timer of 4 s.
+#[test]
+fn a_flow_of_sctp_has_an_address_on_both_and_repeats_over_the_second() {
+    let outcome = run(failing(&json!({})), 1);
+    assert_eq!(took(&outcome), arriving(&[(8, 3170.0), (13, 5370.0), (14, 9370.0)]));
+    let names = ["path1.timeouts", "path1.packets", "path2.packets", "path2.retransmissions"];
+    let names = names.map(|name| format!("game.{name}"));
+    assert_eq!(values(&outcome, names.each_ref().map(String::as_str)), [3.0, 15.0, 3.0, 3.0]);
+    assert_eq!(values(&outcome, ["game.path2.rtt.max", "game.path1.rtt.max"]), [100.0, 100.0]);
+}
+
+/// RFC 7829: one error, and new data take the second path.
+#[test]
+fn with_potentially_failed_new_data_leave_it_at_once() {
+    let outcome = run(failing(&json!({ "potentially_failed_max_retrans": 0 })), 1);
+    assert_eq!(took(&outcome), arriving(&[(8, 3170.0)]));
+    assert_eq!(values(&outcome, ["game.path1.timeouts", "game.path2.packets"]), [1.0, 8.0]);
+}
+
+#[test]
+fn a_flow_may_be_over_one_of_them() {
+    let mut scenario = failing(&json!({}));
+    scenario["thin"]["game"]["over"] = "second".into();
+    let outcome = run(scenario.clone(), 1);
+    assert_eq!(took(&outcome), arriving(&[]));
+    assert!(!outcome.quantities.contains_key("game.path1.packets"));
+    assert_eq!(outcome.quantities["network.forward.packets"], 0.0);
+    assert!(outcome.quantities["second_network.forward.packets"] > 20.0);
+    scenario["thin"]["game"]["over"] = "first".into();
+    scenario["drain"] = "10s".into();
+    assert_eq!(took(&run(scenario, 1)).iter().filter(|time| time.is_none()).count(), 12);
+}
+
+/// Background on each of two bottlenecks, with edges; the flow over both is at both.
+#[test]
+fn each_network_has_its_own_bottleneck() {
+    let bulk = |over: &str| json!({ "transport": "tcp", "over": over });
+    let scenario = json!({
+        "duration": "10s",
+        "network": { "forward": "delay 45ms rate 4mbit limit 50", "edge": "delay 5ms" },
+        "second_network": { "forward": "delay 45ms rate 2mbit limit 50", "edge": "delay 5ms" },
+        "thin": { "game": { "traffic": "every 240ms size 100" } },
+        "bulk": { "first": bulk("first"), "second": bulk("second") },
+    });
+    let outcome = run(scenario, 1);
+    let goodput = values(&outcome, ["first.goodput", "second.goodput"]);
+    assert!((3.0e6..4.0e6).contains(&goodput[0]), "{goodput:?}");
+    assert!((1.5e6..2.0e6).contains(&goodput[1]), "{goodput:?}");
+    let rtt = values(&outcome, ["game.path1.rtt.mean", "game.path2.rtt.mean"]);
+    assert!(rtt.iter().all(|&rtt| rtt >= 100.0), "{rtt:?}");
+    assert_eq!(outcome.quantities["game.undelivered"], 0.0);
+}
