@@ -53,6 +53,9 @@ pub struct ThinConfig {
     /// When an acknowledgement cannot tell the round-trip time because of a retransmission, measure
     /// it by a HEARTBEAT, one per timeout at most (SCTP).
     pub heartbeat_samples: bool,
+    /// When a report of a duplicate shows that both copies of what left twice have arrived, measure
+    /// the round trip of the first (Karn's algorithm forbids what is ambiguous, and this is not).
+    pub duplicate_samples: bool,
 }
 
 impl ThinConfig {
@@ -69,14 +72,17 @@ impl ThinConfig {
         no_delay: false,
         sack_immediately: false,
         heartbeat_samples: false,
+        duplicate_samples: false,
     };
 
-    /// M1 to M4 with the values of the papers and of Linux.
+    /// M1 to M4 with the values of the papers and of Linux; and the round trips that duplicates tell,
+    /// without which M1 and M3 would leave the timeout for ever below a delayed acknowledgement.
     pub const M1_TO_M4: Self = Self {
         rto_min: Some(Duration::from_millis(200)),
         restart_by_age: true,
         linear_timeouts: 6,
         first_indication: true,
+        duplicate_samples: true,
         ..Self::OFF
     };
 
@@ -97,6 +103,7 @@ impl ThinConfig {
             || self.no_delay
             || self.sack_immediately
             || self.heartbeat_samples
+            || self.duplicate_samples
     }
 }
 

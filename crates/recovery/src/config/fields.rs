@@ -181,6 +181,7 @@ impl ThinConfig {
             no_delay,
             sack_immediately,
             heartbeat_samples,
+            duplicate_samples,
         } = self;
         vec![
             field("thin.test", *test, "how a thin stream is told"),
@@ -221,6 +222,11 @@ impl ThinConfig {
                 "thin.heartbeat_samples",
                 *heartbeat_samples,
                 "a HEARTBEAT measures the round trip where an acknowledgement cannot",
+            ),
+            field(
+                "thin.duplicate_samples",
+                *duplicate_samples,
+                "a duplicate report tells the round trip of what left twice",
             ),
         ]
     }
@@ -364,6 +370,7 @@ mod tests {
             ("thin.restart_by_age", "off", "on"),
             ("thin.linear_timeouts", "0", "6"),
             ("thin.first_indication", "off", "on"),
+            ("thin.duplicate_samples", "off", "on"),
         ];
         assert_eq!(differing, want);
     }

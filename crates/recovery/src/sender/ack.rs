@@ -215,7 +215,10 @@ impl<P> LossRecovery<P> {
         progress.outcome.paths |= 1 << sent_over;
         progress.outcome.certain_paths |= u64::from(!is_on_several) << sent_over;
         let sent_at = self.ledger.packet(packet).map(|packet| packet.sent_at);
-        progress.outcome.has_acked_resent |= !is_first_copy;
+        if !is_first_copy {
+            progress.outcome.has_acked_resent = true;
+            self.log.iter_mut().for_each(|log| log.first_copies.on_acked(now, unit));
+        }
         if is_copied {
             let is_first = is_first_copy && state == UnitState::InFlight;
             self.copies

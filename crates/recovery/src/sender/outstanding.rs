@@ -76,6 +76,22 @@ impl<P> LossRecovery<P> {
         self.ledger.on_unit_ended(ended, fate)
     }
 
+    /// `unit` is about to be judged lost: a duplicate report may tell later what its round trip was.
+    fn remember_first_copy(&mut self, unit: u64) {
+        let Some(u) = self.unit(unit) else { return };
+        if u.transmissions > 1 || u.is_copied {
+            self.log.iter_mut().for_each(|log| log.first_copies.on_later_lost(unit));
+            return;
+        }
+        let (path, group) = (u.sent_over, u.group);
+        let sent_at = self.ledger.packet(u.packet).map(|packet| packet.sent_at);
+        let is_wanted = self.groups.of(group).thin.duplicate_samples && self.is_thin(group);
+        if let Some(sent_at) = sent_at.filter(|_| is_wanted) {
+            let log = self.log.get_or_insert_default();
+            log.first_copies.on_first_lost(unit, path, sent_at);
+        }
+    }
+
     pub(super) fn mark_lost(&mut self, unit: u64, cause: SendCause, tracer: &mut Tracer<'_>) {
         if let Some(packet) = self.leave_flight(unit, Fate::Lost(cause)) {
             // The receiver refused a window probe; the network lost nothing.
@@ -88,6 +104,7 @@ impl<P> LossRecovery<P> {
             }
             tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
         }
+        self.remember_first_copy(unit);
         let is_counted_on = self.is_adaptive();
         let Some(u) = self.unit_mut(unit) else { return };
         u.state = UnitState::Lost(cause);

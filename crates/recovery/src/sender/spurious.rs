@@ -57,6 +57,7 @@ impl<P> LossRecovery<P> {
             return;
         }
         self.statistics.spurious.count(told.cause);
+        self.sample_first_copy(now, unit, tracer);
         tracer.emit(|| TraceEvent::PacketSpurious { packet: told.packet.0 });
         let Some(EventId { path, number }) = told.event else { return };
         self.widen_rack_window(path);
@@ -68,6 +69,15 @@ impl<P> LossRecovery<P> {
         }
         self.judge_by_duplicates(now, path, tracer);
         self.tell_threshold(path, tracer);
+    }
+
+    /// Both copies of `unit` have arrived: its first acknowledgement was no ambiguous one.
+    fn sample_first_copy(&mut self, now: Instant, unit: u64, tracer: &mut Tracer<'_>) {
+        let known =
+            self.log.as_mut().and_then(|log| log.first_copies.on_duplicate_report(now, unit));
+        if let Some((path, rtt)) = known {
+            self.on_rtt_sample(now, path, rtt, tracer);
+        }
     }
 
     /// The receiver reports something as a duplicate that never left again: the network makes

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use rexmit_core::trace::SendCause;
 
 use super::events::EventId;
+use super::karn::FirstCopies;
 use crate::PacketNumber;
 
 /// How many copies are remembered.
@@ -22,6 +23,8 @@ pub(crate) struct RetransmissionLog {
     copies: BTreeMap<(u64, PacketNumber), Copy>,
     /// Of units up to this one something may have been dropped.
     dropped_through: u64,
+    /// Round trips of what was judged lost once.
+    pub(crate) first_copies: FirstCopies,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +109,7 @@ impl RetransmissionLog {
 
     /// Drops everything about units up to `unit`, and all memory.
     pub(crate) fn release_memory(&mut self, unit: u64) {
-        *self = Self { copies: BTreeMap::new(), dropped_through: unit };
+        *self = Self { dropped_through: unit, ..Self::default() };
     }
 }
 

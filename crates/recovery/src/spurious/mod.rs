@@ -52,6 +52,7 @@
 pub(crate) mod eifel;
 pub(crate) mod events;
 pub(crate) mod f_rto;
+mod karn;
 pub(crate) mod log;
 
 use serde::{Deserialize, Serialize};

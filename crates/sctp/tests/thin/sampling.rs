@@ -76,3 +76,20 @@ fn one_heartbeat_leaves_per_timeout_and_an_unanswered_one_is_no_error() {
     s.expect_silence_until(60_000);
     assert_eq!(s.events(), [], "nobody minds that it is not answered");
 }
+
+/// A receiver that acknowledges 200 ms late: the timeout is spurious, and Karn's rule takes no sample.
+/// The duplicate tells that the acknowledgement was that of the first copy, after 300 ms: SRTT
+/// 7/8 · 100 + 1/8 · 300 = 125 ms, RTTVAR 3/4 · 37.5 + 1/4 · 200 = 78.125 ms.
+#[test]
+fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
+    for (duplicate_samples, rto_us) in [(false, 500_000), (true, 437_500)] {
+        let mut s = Script::thin(ThinConfig { duplicate_samples, ..m1() });
+        s.at(200).send_alone(1);
+        s.at(450);
+        assert_eq!(s.take_data(), [1]);
+        s.at(500).peer_acknowledges(tsn(1));
+        assert_eq!(s.statistics().paths[0].rto.as_millis(), 500);
+        s.at(550).peer_sacks(tsn(1), &[], &[tsn(1)]);
+        assert_eq!(s.statistics().paths[0].rto.as_micros(), rto_us);
+    }
+}

@@ -1,0 +1,105 @@
+//! Round trips of what left twice (Karn's algorithm, RFC 9260 §6.3.1 C5).
+//!
+//! An acknowledgement of something that left twice tells no round trip, for nobody knows which copy it
+//! answers. If the receiver then reports a duplicate, both have arrived, so that the acknowledgement
+//! answered the first. A thin stream needs these samples: where a receiver delays acknowledgements
+//! for longer than the timeout waits, every timeout is spurious, everything leaves twice, and no
+//! acknowledgement is left that could make the timeout longer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rexmit_core::Instant;
+
+/// How many units are remembered.
+const MAX_UNITS: usize = 64;
+
+/// Units of which the first copy was judged lost.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FirstCopies(BTreeMap<u64, FirstCopy>);
+
+#[derive(Clone, Copy, Debug)]
+struct FirstCopy {
+    path: u8,
+    sent_at: Instant,
+    acked_at: Option<Instant>,
+    /// It was judged lost once, and left again once at most.
+    is_followed_once: bool,
+}
+
+impl FirstCopies {
+    /// The first copy of `unit`, which left over `path` at `sent_at`, is judged lost.
+    pub(crate) fn on_first_lost(&mut self, unit: u64, path: u8, sent_at: Instant) {
+        if self.0.len() == MAX_UNITS {
+            self.0.pop_first();
+        }
+        let first = FirstCopy { path, sent_at, acked_at: None, is_followed_once: true };
+        self.0.insert(unit, first);
+    }
+
+    /// A later copy of `unit` is judged lost.
+    pub(crate) fn on_later_lost(&mut self, unit: u64) {
+        if let Some(known) = self.0.get_mut(&unit) {
+            known.is_followed_once = false;
+        }
+    }
+
+    /// `unit` is acknowledged.
+    pub(crate) fn on_acked(&mut self, now: Instant, unit: u64) {
+        if let Some(known) = self.0.get_mut(&unit) {
+            known.acked_at = Some(now);
+        }
+    }
+
+    /// The receiver has `unit` twice: the path of the first copy, and the time from when it left to
+    /// the acknowledgement, if that was of the first.
+    pub(crate) fn on_duplicate_report(
+        &mut self,
+        now: Instant,
+        unit: u64,
+    ) -> Option<(u8, Duration)> {
+        let FirstCopy { path, sent_at, acked_at, is_followed_once } = self.0.remove(&unit)?;
+        is_followed_once.then(|| (path, acked_at.unwrap_or(now) - sent_at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: fn(u64) -> Instant = Instant::from_millis;
+
+    #[test]
+    fn the_first_acknowledgement_is_that_of_the_first_copy() {
+        let mut copies = FirstCopies::default();
+        copies.on_first_lost(5, 1, AT(100));
+        copies.on_acked(AT(424), 5);
+        assert_eq!(copies.on_duplicate_report(AT(428), 4), None);
+        assert_eq!(copies.on_duplicate_report(AT(428), 5), Some((1, Duration::from_millis(324))));
+        assert_eq!(copies.on_duplicate_report(AT(429), 5), None, "told once");
+    }
+
+    #[test]
+    fn one_report_may_tell_both() {
+        let mut copies = FirstCopies::default();
+        copies.on_first_lost(5, 1, AT(100));
+        assert_eq!(copies.on_duplicate_report(AT(430), 5), Some((1, Duration::from_millis(330))));
+    }
+
+    #[test]
+    fn of_three_copies_nobody_knows_which_came_first() {
+        let mut copies = FirstCopies::default();
+        copies.on_first_lost(5, 1, AT(100));
+        copies.on_later_lost(5);
+        copies.on_acked(AT(424), 5);
+        assert_eq!(copies.on_duplicate_report(AT(428), 5), None);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut copies = FirstCopies::default();
+        (1..=1000).for_each(|unit| copies.on_first_lost(unit, 0, AT(unit)));
+        assert_eq!(copies.0.len(), MAX_UNITS);
+        assert_eq!(copies.on_duplicate_report(AT(1001), 1000), Some((0, Duration::from_millis(1))));
+    }
+}
