@@ -1,6 +1,6 @@
 //! The options of every subcommand that has associations.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +24,19 @@ pub(crate) struct Transport {
     /// Speak SCTP directly over IP (protocol 132) instead of over UDP; needs CAP_NET_RAW.
     #[arg(long)]
     pub(crate) raw: bool,
+    /// An address of ours; given several times, the association has a path from each, and goes on
+    /// over another when one fails.
+    #[arg(long = "local", value_name = "ADDR")]
+    locals: Vec<IpAddr>,
+}
+
+/// Where a peer with several addresses is.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Peers {
+    /// Another address of the peer, in case the first does not answer; with the same UDP port. Those
+    /// that the peer tells need not be given.
+    #[arg(long = "peer", value_name = "ADDR")]
+    peers: Vec<IpAddr>,
 }
 
 impl Transport {
@@ -44,28 +57,65 @@ impl Transport {
         association: Arc<AssociationConfig>,
     ) -> Result<Endpoint, Failure> {
         let port = self.sctp_port;
-        let config =
-            EndpointConfig { port, accept: true, association, ..EndpointConfig::default() };
+        let (address, addresses) = self.listening(address);
+        let mut told = addresses.clone();
+        let config = EndpointConfig {
+            port,
+            accept: true,
+            addresses,
+            association,
+            ..EndpointConfig::default()
+        };
         let endpoint = if self.raw {
             Endpoint::bind_raw(address.ip(), config)?
         } else {
             Endpoint::bind(address, config)?
         };
-        if self.raw {
-            eprintln!("listening on {}, SCTP port {port}", endpoint.local_addr().ip());
-        } else {
-            eprintln!("listening on {}, SCTP port {port}", endpoint.local_addr());
+        let bound = endpoint.local_addr();
+        if told.is_empty() {
+            told.push(bound.ip());
         }
+        let in_words = |ip: IpAddr| match self.raw {
+            true => ip.to_string(),
+            false => SocketAddr::new(ip, bound.port()).to_string(),
+        };
+        let told: Vec<_> = told.into_iter().map(in_words).collect();
+        eprintln!("listening on {}, SCTP port {port}", told.join(", "));
         Ok(endpoint)
+    }
+
+    /// What an endpoint at `address` is bound to, and its addresses if there are several: one socket
+    /// sends from all of them.
+    fn listening(&self, address: SocketAddr) -> (SocketAddr, Vec<IpAddr>) {
+        if self.locals.is_empty() {
+            return (address, Vec::new());
+        }
+        let mut all = self.locals.clone();
+        if !address.ip().is_unspecified() && !all.contains(&address.ip()) {
+            all.insert(0, address.ip());
+        }
+        let is_ipv4 = all.iter().all(IpAddr::is_ipv4);
+        let any: IpAddr =
+            if is_ipv4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        (SocketAddr::new(any, address.port()), all)
     }
 
     /// The listening side as others connect to it.
     pub(crate) fn target(
         &self,
         remote: SocketAddr,
+        peers: &Peers,
         association: Arc<AssociationConfig>,
         patience: Duration,
     ) -> Target {
-        Target { remote, sctp_port: self.sctp_port, raw: self.raw, association, patience }
+        Target {
+            remote,
+            more_remotes: peers.peers.clone(),
+            locals: self.locals.clone(),
+            sctp_port: self.sctp_port,
+            raw: self.raw,
+            association,
+            patience,
+        }
     }
 }

@@ -36,6 +36,8 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "petlund2008-fig1",
     "petlund2008-fig2",
     "petlund2008-fairness",
+    "realtime-fig8a",
+    "realtime-fig2",
     "rr-sctp-fig5",
     "rr-sctp-fig6",
     "rr-sctp-fig7a",

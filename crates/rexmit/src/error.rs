@@ -46,6 +46,14 @@ pub enum BindError {
         /// The address that was asked for.
         address: IpAddr,
     },
+    /// One socket is to send from several addresses.
+    #[error(
+        "an endpoint with several addresses is not bound to {address} alone: bind a wildcard address"
+    )]
+    NotWildcard {
+        /// The address that was asked for.
+        address: IpAddr,
+    },
     /// The configuration is refused.
     #[error(transparent)]
     Config(#[from] ConfigError),

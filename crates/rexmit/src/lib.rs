@@ -101,6 +101,6 @@ pub use rexmit_netsim::path;
 pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
     AssociationConfig, AssociationStatistics, CloseReason, ConfigError, EndpointConfig, FailReason,
-    InboundMessage, MessageId, OutboundMessage, PathState, PathStatistics, Reliability, ResetError,
-    Scheduling, SendError, ThinError, Traffic, recovery,
+    InboundMessage, MessageId, OutboundMessage, PathState, PathStatistics, PrimaryError,
+    Reliability, ResetError, Scheduling, SendError, ThinError, Traffic, recovery,
 };

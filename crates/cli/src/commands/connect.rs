@@ -10,7 +10,7 @@ use super::examples;
 use crate::carry::{Carry, LINGER};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::signals::{Signals, block_on};
-use crate::transport::Transport;
+use crate::transport::{Peers, Transport};
 use crate::values;
 
 /// Begin an association and carry standard input and output over it.
@@ -21,7 +21,8 @@ use crate::values;
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  echo hello | rexmit connect 192.0.2.1:9899
-  rexmit connect localhost:9899 --binary --profile lksctp < file"))]
+  rexmit connect localhost:9899 --binary --profile lksctp < file
+  rexmit connect 192.0.2.1:9899 --peer 198.51.100.1 --local 192.0.2.7 --local 198.51.100.7 < file"))]
 pub(crate) struct Arguments {
     /// Where the peer listens. With --raw the UDP port means nothing.
     #[arg(value_name = "ADDR:PORT", value_parser = values::address)]
@@ -30,18 +31,20 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
     timeout: Duration,
     #[command(flatten)]
+    peers: Peers,
+    #[command(flatten)]
     transport: Transport,
     #[command(flatten)]
     carry: Carry,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { address, timeout, transport, carry } = arguments;
+    let Arguments { address, timeout, peers, transport, carry } = arguments;
     block_on(async {
         let signals = Signals::new()?;
         let association =
             transport.association(|association| association.outbound_streams = carry.streams);
-        let target = transport.target(*address, association, *timeout);
+        let target = transport.target(*address, peers, association, *timeout);
         let (association, _endpoint) = tokio::select! {
             connection = target.connect() => connection?,
             () = signals.stop() => {

@@ -43,6 +43,21 @@ fn a_text_arrives_as_it_was_and_both_sides_end() {
 }
 
 #[test]
+fn several_addresses_on_both_sides_are_several_paths() {
+    let input = text(300, "over");
+    let (listener, address) = Rexmit::listen_idle("listen 127.0.1.1:0 --local 127.0.2.1");
+    let (ip, port) = address.split_once(':').unwrap();
+    assert_eq!(ip, "127.0.1.1");
+    let own = "--local 127.0.1.2 --local 127.0.2.2";
+    let options = format!("--peer 127.0.2.1 {own}");
+    connect(&address, &options, input.clone()).end().text();
+    let received = listener.end();
+    assert!(received.status.success(), "{}", received.stderr);
+    assert!(received.stderr.contains(&format!(", 127.0.2.1:{port}, SCTP")), "{}", received.stderr);
+    assert!(received.stdout == input, "{} of {}", received.stdout.len(), input.len());
+}
+
+#[test]
 fn files_arrive_both_ways_when_both_sides_stay_for_each_other() {
     let (forth, back) = (bytes(1_500_000), bytes(400_001));
     let options = "--binary --keep-open";

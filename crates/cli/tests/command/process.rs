@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 
+const BINARY: &str = env!("CARGO_BIN_EXE_rexmit");
+
 /// A running `rexmit`. It is killed if the test fails before its end.
 pub(crate) struct Rexmit {
     child: Child,
@@ -46,8 +48,13 @@ impl Rexmit {
 
     /// Starts with a standard input that stays open.
     pub(crate) fn start_idle<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_rexmit"))
-            .args(arguments)
+        let mut command = Command::new(BINARY);
+        command.args(arguments);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -148,6 +155,14 @@ impl Ended {
 /// Runs to the end, with nothing on standard input.
 pub(crate) fn run(arguments: &str) -> Ended {
     Rexmit::start(arguments.split_whitespace(), Vec::new()).end()
+}
+
+/// As [`run`], by a shell that has done `before`; what it puts into `$by` is run to run it.
+pub(crate) fn run_after(before: &str, arguments: &str) -> Ended {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{before}; exec $by {BINARY} \"$@\""), "rexmit"]);
+    command.args(arguments.split_whitespace());
+    Rexmit::spawn(command).end()
 }
 
 /// A file of these tests.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::process::{Ended, Rexmit, run, scratch};
+use crate::process::{Ended, Rexmit, run, run_after, scratch};
 
 /// Two systems with four seeds, ten minutes of virtual time each.
 const STUDY: &str = r#"title = "A small study"
@@ -225,24 +225,50 @@ fn two_at_the_same_time_do_not_disturb_each_other() {
     assert_eq!(count(&place.0, &|path| path.extension().is_some_and(|e| e == "part")), 0);
 }
 
-/// Runs on real sockets are not to be had in studies: they fail when their turn comes.
+/// More sockets than the process may have.
 #[test]
 fn runs_that_fail_are_told_with_the_way_to_run_them_alone() {
-    let failing = "label = \"thin\"\nset.clock = \"real\"";
+    let failing = "label = \"thin\"\nset.clock = \"real\"\nset.thin.game.connections = 64";
     let place = Place::new("failing", &STUDY.replace("label = \"thin\"", failing));
-    let ended = place.run("run", "--seeds 1 --json");
+    let arguments = format!("{} --seeds 1", place.arguments("run"));
+    let run = |arguments: &str| run_after("ulimit -n 60", arguments);
+    let ended = run(&format!("{arguments} --json"));
     ended.assert_failed(1, "1 of 2 runs failed; the others are kept");
-    ended.assert_failed(1, "small at system \"thin\", seed 1: clock: ");
+    ended.assert_failed(1, "small at system \"thin\", seed 1: the run failed: ");
+    ended.assert_failed(1, "have fewer `connections`, or let this program open more (`ulimit -n`)");
     let told: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
     assert_eq!((&told["runs"], &told["failed"]), (&2.into(), &1.into()));
     assert_eq!(told["studies"][0]["claims"][0]["verdict"], "undecided");
     let document = told["studies"][0]["failed"][0]["document"].as_str().unwrap();
     let replay = format!("study exec {document}");
     assert!(ended.stderr.contains(&format!("alone: rexmit {replay}\n")), "{ended:?}");
-    run(&replay).assert_failed(5, "scenario.clock: ");
+    run(&replay).assert_failed(1, "the run failed: ");
     // The other one is not run again.
-    assert!(place.run("run", "--seeds 1").stderr.contains("1 of 2 runs failed"));
+    assert!(run(&arguments).stderr.contains("1 of 2 runs failed"));
     assert_eq!(place.results(), 1);
+}
+
+/// TCP needs devices that not everybody may make.
+#[test]
+fn what_this_machine_does_not_permit_is_no_failure() {
+    let profile = "set.thin.game.profile = \"thin\"";
+    let tcp = "set.clock = \"real\"\nset.thin.game.transport = \"tcp\"\n\
+               set.thin.game.profile = \"tcp-thin\"";
+    let place = Place::new("not-permitted", &STUDY.replace(profile, tcp));
+    let arguments = format!("{} --seeds 2", place.arguments("run"));
+    let run = |more: &str| {
+        let give_up_rights = "[ $(id -u) = 0 ] && by='setpriv --bounding-set=-all'";
+        run_after(give_up_rights, &format!("{arguments} {more}"))
+    };
+    let ended = run("");
+    let text = ended.text();
+    assert!(text.contains("  undecided      A thin stream waits less\n"), "{text}");
+    assert!(text.contains("4 runs, 2 not possible here; all reports: "), "{text}");
+    let said = "rexmit: small: 2 runs were not made, and what needs them is undecided: ";
+    assert!(ended.stderr.contains(said) && ended.stderr.contains("run as root"), "{ended:?}");
+    let told = run("--json").json();
+    assert_eq!((&told["failed"], &told["not_permitted"]), (&2.into(), &2.into()));
+    assert_eq!(told["studies"][0]["failed"].as_array().unwrap().len(), 2);
 }
 
 #[test]

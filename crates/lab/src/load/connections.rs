@@ -27,6 +27,10 @@ const PORTS: u16 = u16::MAX - FIRST_PORT;
 pub struct Target {
     /// The receiver: its address, and its UDP port unless [`raw`](Self::raw).
     pub remote: SocketAddr,
+    /// More addresses of it, with the same UDP port.
+    pub more_remotes: Vec<IpAddr>,
+    /// Our addresses, if there are several.
+    pub locals: Vec<IpAddr>,
     /// Its SCTP port.
     pub sctp_port: u16,
     /// SCTP directly over IP instead of UDP.
@@ -99,24 +103,29 @@ impl Target {
         let config = EndpointConfig {
             port,
             association: Arc::clone(&self.association),
+            addresses: self.locals.clone(),
             ..EndpointConfig::default()
         };
-        let any = unspecified(self.remote);
+        let more = self.more_remotes.iter();
+        let more = more.map(|&remote| SocketAddr::new(remote, self.remote.port()));
+        let remotes: Vec<_> = std::iter::once(self.remote).chain(more).collect();
+        let any = unspecified(&remotes);
         let endpoint = if self.raw {
             Endpoint::bind_raw(any, config)?
         } else {
             Endpoint::bind((any, 0).into(), config)?
         };
         let start = now();
-        let association =
-            match timeout(self.patience, endpoint.connect(self.remote, self.sctp_port)).await {
-                Ok(result) => result?,
-                Err(_) => Err(ConnectError::NoAnswer {
-                    remote: self.remote,
-                    port: self.sctp_port,
-                    waited: now() - start,
-                })?,
-            };
+        let config = Arc::clone(&self.association);
+        let connecting = endpoint.connect_over(&remotes, self.sctp_port, config);
+        let association = match timeout(self.patience, connecting).await {
+            Ok(result) => result?,
+            Err(_) => Err(ConnectError::NoAnswer {
+                remote: self.remote,
+                port: self.sctp_port,
+                waited: now() - start,
+            })?,
+        };
         Ok((association, endpoint))
     }
 }
@@ -145,11 +154,12 @@ async fn collect(
     Ok(())
 }
 
-/// Any local address of the family of `remote`.
-fn unspecified(remote: SocketAddr) -> IpAddr {
-    match remote {
-        SocketAddr::V4(_) => IpAddr::from([0; 4]),
-        SocketAddr::V6(_) => IpAddr::from([0; 16]),
+/// Any local address of the family of `remotes`; that of IPv6 serves IPv4, too.
+fn unspecified(remotes: &[SocketAddr]) -> IpAddr {
+    if remotes.iter().all(SocketAddr::is_ipv4) {
+        IpAddr::from([0; 4])
+    } else {
+        IpAddr::from([0; 16])
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) const SET_UP_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The clients' SCTP ports count from here: behind the emulator they share an address, so the
 /// server tells them apart by port.
-const FIRST_CLIENT_PORT: u16 = 20_000;
+pub(super) const FIRST_CLIENT_PORT: u16 = 20_000;
 
 /// IPv4 and UDP headers, which every packet has below SCTP.
 const LOWER_HEADER_BYTES: u64 = 20 + 8;

@@ -20,6 +20,7 @@
 //! - On the wire is what enters the emulator in both directions from the first message on: SCTP
 //!   packets with their UDP and IPv4 headers, acknowledgements and lost packets included.
 
+pub(crate) mod connections;
 mod error;
 mod flow;
 mod lane;

@@ -67,6 +67,11 @@ impl Records {
         Ok(now - record.intended)
     }
 
+    /// What is known of every message.
+    pub(super) fn all(&self) -> &[MessageRecord] {
+        &self.records
+    }
+
     pub(super) fn into_inner(self) -> Vec<MessageRecord> {
         self.records
     }

@@ -28,11 +28,23 @@ use crate::study::{RunDocument, RunKey};
 pub struct Runner<'a> {
     /// Where results are, and go to.
     pub store: &'a Store,
-    /// How many runs at a time.
+    /// How many runs at a time, but for those that are paced.
     pub jobs: NonZeroUsize,
     /// How long a run takes compared with others, in any unit. The longest begin first, so that no
     /// long one is left alone at the end.
     pub weigh: fn(&RunDocument) -> f64,
+    /// Which runs go by the real clock, and what else may run meanwhile.
+    pub pacing: Pacing,
+}
+
+/// Runs that go by the real clock: they wait nearly all of the time, and must not wait too long. They
+/// run one at a time, as they would make each other late.
+#[derive(Clone, Copy, Debug)]
+pub struct Pacing {
+    /// Whether a run is such a one.
+    pub is_paced: fn(&RunDocument) -> bool,
+    /// Whether nothing else runs meanwhile. If not, all `jobs` are for the others.
+    pub is_alone: bool,
 }
 
 /// What came of all runs.
@@ -46,6 +58,14 @@ pub struct Finished {
     pub damaged: usize,
     /// Runs that came to no result.
     pub failed: BTreeMap<RunKey, FailedRun>,
+}
+
+impl Finished {
+    /// How many of the failed only this machine does not permit.
+    #[must_use]
+    pub fn not_permitted(&self) -> usize {
+        self.failed.values().filter(|run| run.why.is_not_permitted()).count()
+    }
 }
 
 /// A run that came to no result.
@@ -77,17 +97,20 @@ impl Runner<'_> {
     ) -> Result<Finished, StoreError> {
         let jobs = different(documents, self.weigh);
         let board = Board::new(&jobs, &watch);
-        let (queue, damaged) = self.missing(jobs, &board);
+        let (missing, damaged) = self.missing(jobs, &board);
         let found = board.progress().done;
         board.on_begin();
-        let work = Work { runner: self, execute: &execute, board, queue: Mutex::new(queue) };
+        let is_paced = |job: &Job<'_>| (self.pacing.is_paced)(job.document);
+        let (paced, unpaced) = missing.into_iter().partition(is_paced);
+        let [paced, unpaced] = [paced, unpaced].map(|jobs| Mutex::new(Queue::new(jobs)));
+        let work = Work { runner: self, execute: &execute, board, paced, unpaced };
         let failed = work.share()?;
         let runs = work.board.progress().runs;
         Ok(Finished { runs, found, damaged, failed })
     }
 
     /// What has no sound result, and how many had a damaged one.
-    fn missing<'d>(&self, jobs: Vec<Job<'d>>, board: &Board<'_>) -> (Queue<'d>, usize) {
+    fn missing<'d>(&self, jobs: Vec<Job<'d>>, board: &Board<'_>) -> (Vec<Job<'d>>, usize) {
         let unread = Mutex::new(jobs.into_iter());
         let look = || {
             let (mut missing, mut damaged) = (Vec::new(), 0);
@@ -105,8 +128,7 @@ impl Runner<'_> {
         };
         let parts = on_threads(self.jobs, look);
         let damaged = parts.iter().map(|(_, damaged)| damaged).sum();
-        let missing = parts.into_iter().flat_map(|(missing, _)| missing).collect();
-        (Queue::new(missing), damaged)
+        (parts.into_iter().flat_map(|(missing, _)| missing).collect(), damaged)
     }
 }
 
@@ -115,32 +137,45 @@ struct Work<'a, 'd, E> {
     runner: &'a Runner<'a>,
     execute: &'a E,
     board: Board<'a>,
-    queue: Mutex<Queue<'d>>,
+    paced: Mutex<Queue<'d>>,
+    unpaced: Mutex<Queue<'d>>,
 }
+
+/// What one thread does of the work.
+type Share = Result<Vec<(RunKey, FailedRun)>, StoreError>;
 
 impl<'d, E> Work<'_, 'd, E>
 where
     E: Fn(&RunDocument) -> Result<RunOutcome, ExecuteError> + Sync,
 {
     fn share(&self) -> Result<BTreeMap<RunKey, FailedRun>, StoreError> {
-        let parts = on_threads(self.runner.jobs, || self.take_part());
-        let mut failed = BTreeMap::new();
-        for part in parts {
+        let paced = || self.take_part(&self.paced);
+        let unpaced = || on_threads(self.runner.jobs, || self.take_part(&self.unpaced));
+        let (first, rest) = match self.runner.pacing.is_alone {
+            true => (paced(), unpaced()),
+            false => thread::scope(|scope| {
+                let beside = scope.spawn(paced);
+                let rest = unpaced();
+                (joined(beside), rest)
+            }),
+        };
+        let mut failed: BTreeMap<_, _> = first?.into_iter().collect();
+        for part in rest {
             failed.extend(part?);
         }
         Ok(failed)
     }
 
-    /// What one thread does.
-    fn take_part(&self) -> Result<Vec<(RunKey, FailedRun)>, StoreError> {
+    fn take_part(&self, queue: &Mutex<Queue<'d>>) -> Share {
         let mut failed = Vec::new();
         loop {
-            let Some(job) = locked(&self.queue).next() else { return Ok(failed) };
-            match self.settle(job) {
+            let Some(job) = locked(queue).next() else { return Ok(failed) };
+            match self.settle(job, queue) {
                 Ok(None) => {}
                 Ok(Some(failure)) => failed.push(failure),
                 Err(error) => {
-                    locked(&self.queue).clear();
+                    locked(&self.paced).clear();
+                    locked(&self.unpaced).clear();
                     return Err(error);
                 }
             }
@@ -148,14 +183,18 @@ where
     }
 
     /// Sees to it that there is a result, or puts the job back. Returns a failure.
-    fn settle(&self, job: Job<'d>) -> Result<Option<(RunKey, FailedRun)>, StoreError> {
+    fn settle(
+        &self,
+        job: Job<'d>,
+        queue: &Mutex<Queue<'d>>,
+    ) -> Result<Option<(RunKey, FailedRun)>, StoreError> {
         let store = self.runner.store;
         let claim = match job.is_elsewhere {
             false => store.try_claim(&job.key)?,
             true => Some(store.claim(&job.key)?),
         };
         let Some(claim) = claim else {
-            locked(&self.queue).put_back(job);
+            locked(queue).put_back(job);
             return Ok(None);
         };
         // Another process may have made it since.
@@ -205,12 +244,13 @@ fn words(panic: &(dyn Any + Send)) -> String {
 fn on_threads<T: Send>(count: NonZeroUsize, part: impl Fn() -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..count.get()).map(|_| scope.spawn(&part)).collect();
-        // What `part` guards against ends no thread; a panic of ours goes on in the caller.
-        let join = |thread: ScopedJoinHandle<'_, T>| {
-            thread.join().unwrap_or_else(|panic| resume_unwind(panic))
-        };
-        threads.into_iter().map(join).collect()
+        threads.into_iter().map(joined).collect()
     })
+}
+
+/// What a thread has returned. What runs guard against ends none; a panic of ours goes on here.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// No code of others runs under these locks, so that what they guard is whole even if poisoned.

@@ -50,8 +50,10 @@ fn store(place: &Path) -> Store {
     Store::open(place, Program::of(&b"a program"[..]).unwrap()).unwrap()
 }
 
+const NOT_PACED: Pacing = Pacing { is_paced: |_| false, is_alone: false };
+
 fn runner(store: &Store, jobs: usize) -> Runner<'_> {
-    Runner { store, jobs: NonZeroUsize::new(jobs).unwrap(), weigh: |_| 1.0 }
+    Runner { store, jobs: NonZeroUsize::new(jobs).unwrap(), weigh: |_| 1.0, pacing: NOT_PACED }
 }
 
 fn unwatched(_: &Progress) {}
@@ -229,6 +231,55 @@ fn the_heaviest_begin_first() {
     let documents: Vec<_> = [3, 19, 1, 7].map(|seed| document("a", seed)).into();
     runner.run(&documents, execute, unwatched).unwrap();
     assert_eq!(*locked(&order), [19, 7, 3, 1]);
+}
+
+/// What was under way when each run began: seeds.
+fn companions(is_alone: bool) -> Vec<(u64, Vec<u64>)> {
+    let place = tempfile::tempdir().unwrap();
+    let store = store(place.path());
+    let (under_way, begun) = (Mutex::new(BTreeSet::new()), Mutex::new(Vec::new()));
+    // If they run side by side, then one of either kind at the same time.
+    let both = Barrier::new(if is_alone { 1 } else { 2 });
+    let execute = |document: &RunDocument| {
+        let seed = document.seed;
+        let others: Vec<u64> = locked(&under_way).iter().copied().collect();
+        locked(&under_way).insert(seed);
+        locked(&begun).push((seed, others));
+        if [10, 20].contains(&seed) {
+            both.wait();
+        }
+        thread::yield_now();
+        locked(&under_way).remove(&seed);
+        match seed {
+            13 => Err(ExecuteError::Failed("no way".into())),
+            _ => Ok(outcome(document)),
+        }
+    };
+    let pacing = Pacing { is_paced: |document| document.seed < 20, is_alone };
+    let finished =
+        Runner { pacing, ..runner(&store, 2) }.run(&documents(10..=49), execute, unwatched);
+    assert_eq!(finished.unwrap().failed.len(), 1);
+    begun.into_inner().unwrap()
+}
+
+#[test]
+fn paced_runs_are_one_at_a_time_beside_the_others() {
+    let begun = companions(false);
+    assert_eq!(begun.len(), 40);
+    for (seed, others) in begun {
+        let paced = others.iter().filter(|&&other| other < 20).count();
+        assert!(paced + usize::from(seed < 20) <= 1, "{seed} beside {others:?}");
+        let unpaced = others.len() - paced;
+        assert!(unpaced + usize::from(seed >= 20) <= 2, "{seed} beside {others:?}");
+    }
+}
+
+#[test]
+fn paced_runs_can_be_alone() {
+    let begun = companions(true);
+    assert_eq!(begun.len(), 40);
+    assert!(begun.iter().all(|(seed, others)| *seed >= 20 || others.is_empty()), "{begun:?}");
+    assert!(begun[..10].iter().all(|(seed, _)| *seed < 20), "{begun:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use rexmit_core::BitRate;
 
-use crate::scenario::Scenario;
+use crate::scenario::{Clock, Scenario};
 
 /// Packets per second of a stream that an application feeds, roughly.
 const STREAM: f64 = 10.0;
@@ -13,10 +13,18 @@ const UNLIMITED: f64 = 10_000.0;
 /// The size of a packet that fills a link, in bits.
 const PACKET: f64 = 8.0 * 1500.0;
 
-/// Roughly how many packets the network of a run carries.
+/// Packets that a processor simulates in a second, about.
+const SIMULATED: f64 = 200_000.0;
+
+/// Roughly how many packets the network of a run carries; of a run on real sockets, how many a
+/// virtual one would in that time.
 #[must_use]
 pub fn weight(scenario: &Scenario) -> f64 {
-    let streams = STREAM * (scenario.thin.len() + scenario.udp.len()) as f64;
+    if scenario.clock == Clock::Real {
+        return scenario.duration.as_secs_f64() * SIMULATED;
+    }
+    let thin = scenario.thin.values().map(|flow| flow.connections.unwrap_or(1));
+    let streams = STREAM * f64::from(thin.sum::<u32>() + scenario.udp.len() as u32);
     let is_filled = !scenario.bulk.is_empty() || !scenario.web.is_empty();
     let networks = std::iter::once(&scenario.network).chain(&scenario.second_network);
     let capacity: f64 =

@@ -10,7 +10,7 @@ use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
 use super::connection::{Connection, PORT, sctp, tcp};
-use super::meter::{MessageMeter, Probe, RateMeter, TrafficMeter};
+use super::meter::{MessageMeter, PathTally, Probe, RateMeter, SharedMeter, TrafficMeter};
 use super::report;
 use super::sheet::Sheet;
 use super::spec::{
@@ -24,8 +24,9 @@ use crate::hosts::{
     Bulk, BulkSender, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport, Unordered,
     WebClients, WebLoad, WebServer,
 };
+use crate::measure::CopyStatistics;
 
-/// A flow of a run.
+/// A flow of a run, or one connection of several that are measured together and have one name.
 pub(super) struct Flow {
     pub(super) name: String,
     /// Its machines, until they are on the network.
@@ -63,7 +64,12 @@ pub(super) fn flows(scenario: &Scenario, seed: &Seed, problems: &mut Problems) -
     let mut maker = Maker { scenario, seed, flows: Vec::new(), problems };
     for (name, flow) in &scenario.thin {
         let way = Way::new(flow.over(scenario), flow.edge.as_ref());
-        maker.add("thin", name, way, |part| part.thin(flow));
+        let meter = SharedMeter::new(MessageMeter::new(scenario, flow));
+        for n in 0..flow.connections() {
+            let seed = connection_seed(seed, name, n);
+            let make = |part: &mut Part<'_>| part.thin(flow, n, meter.clone());
+            maker.add_with(seed, ("thin", name), way, make);
+        }
     }
     for (name, flow) in &scenario.bulk {
         let way = Way::new(flow.over(scenario), flow.edge.as_ref());
@@ -78,6 +84,26 @@ pub(super) fn flows(scenario: &Scenario, seed: &Seed, problems: &mut Problems) -
         maker.add("udp", name, way, |part| part.udp(flow));
     }
     maker.flows
+}
+
+/// Where the randomness of a connection of a thin flow comes from.
+pub(super) fn connection_seed(seed: &Seed, name: &str, connection: u32) -> Seed {
+    match connection {
+        0 => seed.split(&format!("thin {name}")),
+        n => seed.split(&format!("thin {name} {n}")),
+    }
+}
+
+/// What connection `n` of a thin flow is to send, from when it stands.
+pub(super) fn thin_plan(
+    scenario: &Scenario,
+    flow: &ThinFlow,
+    n: u32,
+    seed: &Seed,
+) -> Result<ThinPlan, Problem> {
+    let source = flow.traffic.source(&seed.split("traffic"));
+    let source = source.map_err(|error| Problem::of("traffic", error))?;
+    Ok(ThinPlan::new(source, Instant::ZERO + (scenario.end() - flow.start_of(n))))
 }
 
 /// How a flow comes to its networks.
@@ -129,13 +155,23 @@ impl Maker<'_> {
         way: Way<'_>,
         make: impl FnOnce(&mut Part<'_>) -> Made,
     ) {
-        let Self { scenario, seed, flows, problems } = self;
+        let seed = self.seed.split(&format!("{kind} {name}"));
+        self.add_with(seed, (kind, name), way, make);
+    }
+
+    fn add_with(
+        &mut self,
+        seed: Seed,
+        (kind, name): (&str, &str),
+        way: Way<'_>,
+        make: impl FnOnce(&mut Part<'_>) -> Made,
+    ) {
+        let Self { scenario, flows, problems, .. } = self;
         problems.set_place(format!("{kind}.{name}"));
         if way.over != Over::First && scenario.second_network.is_none() {
             problems.add("over", "there is one network: give `second_network`, or leave it out");
         }
         let place = scenario.place(flows.len(), way.over);
-        let seed = seed.split(&format!("{kind} {name}"));
         let before = problems.len();
         match make(&mut Part { scenario, seed, place, problems }) {
             // An endpoint says again what is wrong with its configuration.
@@ -151,15 +187,11 @@ impl Maker<'_> {
 }
 
 impl Part<'_> {
-    fn thin(&mut self, flow: &ThinFlow) -> Made {
-        let start = starts(flow.start.as_ref());
-        let source = flow.traffic.source(&self.seed.split("traffic"));
-        let source = source.map_err(|error| Problem::of("traffic", error))?;
-        let plan = ThinPlan::new(source, Instant::ZERO + (self.scenario.end() - start));
+    fn thin(&mut self, flow: &ThinFlow, n: u32, meter: SharedMeter) -> Made {
+        let plan = thin_plan(self.scenario, flow, n, &self.seed)?;
         let all = plan.clone();
-        let meter = MessageMeter::new(self.scenario, flow);
         let thin = Thin {
-            start,
+            start: flow.start_of(n),
             stays_open: true,
             waits_for_connection: true,
             ..Thin::new(at(self.place.sender, 0), at(self.place.receiver, PORT))
@@ -285,7 +317,7 @@ fn thin_hosts<T: Transport>(
     [sender, receiver]: [T; 2],
     thin: Thin,
     plan: ThinPlan,
-    meter: MessageMeter,
+    meter: SharedMeter,
 ) -> (Host, Host) {
     let sender = Host::new(sender, ThinSender::<T>::new(thin, plan.clone()));
     (sender, Host::new(receiver, ThinReceiver::<T, _>::with_gauge(plan, meter)))
@@ -329,65 +361,105 @@ impl Flow {
         }
     }
 
-    /// Tells what was measured.
-    pub(super) fn report(
-        &self,
-        network: &Network<Host>,
-        pair: Pair,
-        scenario: &Scenario,
-        sheet: &mut Sheet,
-    ) {
-        let receiver = network.machine(pair.receiver);
-        let sender = |probe: &Probe| report::Sender {
-            tally: probe.tally(),
-            copies: probe.copies(),
-            wire: *network.host_stats(pair.sender),
-            paths: probe.paths(),
-        };
-        let seconds = (scenario.end() - Instant::ZERO).as_secs_f64();
+    /// What a thin flow is to send.
+    fn plan(&self) -> Option<&ThinPlan> {
         match &self.kind {
-            Kind::Thin(carrier, plan, probe) => {
-                let meter = match carrier {
-                    Carrier::Sctp => messages::<Sctp>(receiver),
-                    Carrier::UnorderedSctp => messages::<Unordered>(receiver),
-                    Carrier::Tcp => messages::<Tcp>(receiver),
-                };
-                report::thin(sheet, &meter, &TrafficMeter::of(plan.clone()), &sender(probe));
-            }
-            Kind::Bulk(carrier, probe) => {
-                let mut meter = match carrier {
-                    Carrier::Sctp => received::<Sctp>(receiver),
-                    Carrier::UnorderedSctp => received::<Unordered>(receiver),
-                    Carrier::Tcp => received::<Tcp>(receiver),
-                };
-                meter.finish();
-                report::bulk(sheet, &meter, &sender(probe));
-            }
-            Kind::Web => {
-                let clients = receiver.program::<WebClients<Tcp, WebClientSource>>();
-                report::web(sheet, clients.expect(PUT_THERE).stats(), seconds);
-            }
-            Kind::Udp => {
-                let sent = network.machine(pair.sender).program::<UdpSender<TimedSource>>();
-                let stats = receiver.program::<UdpSink>().expect(PUT_THERE).stats();
-                report::udp(sheet, stats, sent.expect(PUT_THERE).packets(), seconds);
-            }
+            Kind::Thin(_, plan, _) => Some(plan),
+            Kind::Bulk(..) | Kind::Web | Kind::Udp => None,
         }
     }
 }
 
+/// Connections that are measured together, where they are.
+pub(super) type Together<'a> = [(&'a Flow, Pair)];
+
+/// Tells what was measured of a flow, of all of its connections.
+pub(super) fn report(
+    together: &Together<'_>,
+    network: &Network<Host>,
+    scenario: &Scenario,
+    sheet: &mut Sheet,
+) {
+    let Some((flow, pair)) = together.first() else { return };
+    sheet.set_flow(&flow.name);
+    let receiver = network.machine(pair.receiver);
+    let seconds = (scenario.end() - Instant::ZERO).as_secs_f64();
+    match &flow.kind {
+        Kind::Thin(carrier, ..) => {
+            let meter = match carrier {
+                Carrier::Sctp => messages::<Sctp>(together, network),
+                Carrier::UnorderedSctp => messages::<Unordered>(together, network),
+                Carrier::Tcp => messages::<Tcp>(together, network),
+            };
+            let plans = together.iter().filter_map(|(flow, _)| flow.plan());
+            let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
+            let planned = TrafficMeter::of(plans.cloned().map(messages));
+            report::thin(sheet, &meter, &planned, &sender(together, network));
+        }
+        Kind::Bulk(carrier, _) => {
+            let mut meter = match carrier {
+                Carrier::Sctp => received::<Sctp>(receiver),
+                Carrier::UnorderedSctp => received::<Unordered>(receiver),
+                Carrier::Tcp => received::<Tcp>(receiver),
+            };
+            meter.finish();
+            report::bulk(sheet, &meter, &sender(together, network));
+        }
+        Kind::Web => {
+            let clients = receiver.program::<WebClients<Tcp, WebClientSource>>();
+            report::web(sheet, clients.expect(PUT_THERE).stats(), seconds);
+        }
+        Kind::Udp => {
+            let sent = network.machine(pair.sender).program::<UdpSender<TimedSource>>();
+            let stats = receiver.program::<UdpSink>().expect(PUT_THERE).stats();
+            report::udp(sheet, stats, sent.expect(PUT_THERE).packets(), seconds);
+        }
+    }
+}
+
+/// What was measured of the senders.
+fn sender(together: &Together<'_>, network: &Network<Host>) -> report::Sender {
+    let mut sum = report::Sender::default();
+    let mut copies = Box::<CopyStatistics>::default();
+    for (flow, pair) in together {
+        if let Kind::Thin(_, _, probe) | Kind::Bulk(_, probe) = &flow.kind {
+            sum.tally.merge(&probe.tally());
+            copies.merge(&probe.copies());
+            sum.paths = merged(sum.paths, probe.paths());
+        }
+        let wire = network.host_stats(pair.sender);
+        sum.wire.packets_out += wire.packets_out;
+        sum.wire.bytes_out += wire.bytes_out;
+    }
+    report::Sender { copies: report::Copies::Followed(copies), ..sum }
+}
+
+/// Each of two paths, over connections.
+fn merged(sum: Option<[PathTally; 2]>, more: Option<[PathTally; 2]>) -> Option<[PathTally; 2]> {
+    let (Some(mut sum), Some(more)) = (sum.clone(), more.clone()) else { return sum.or(more) };
+    sum.iter_mut().zip(&more).for_each(|(sum, more)| sum.merge(more));
+    Some(sum)
+}
+
 fn is_through<T: Transport>(network: &Network<Host>, pair: Pair) -> bool {
     let sender = network.machine(pair.sender).program::<ThinSender<T>>().expect(PUT_THERE);
-    let receiver = network.machine(pair.receiver).program::<ThinReceiver<T, MessageMeter>>();
-    let receiver = receiver.expect(PUT_THERE);
+    let receiver = thin_receiver::<T>(network, pair);
     let has_ended = sender.is_broken() || receiver.ended_in_order().is_some();
     has_ended || sender.has_sent_all() && receiver.delivered() >= sender.sent()
 }
 
-fn messages<T: Transport>(host: &Host) -> MessageMeter {
-    let receiver = host.program::<ThinReceiver<T, MessageMeter>>().expect(PUT_THERE);
-    let mut meter = receiver.gauge().clone();
-    meter.finish(receiver.undelivered());
+fn thin_receiver<T: Transport>(
+    network: &Network<Host>,
+    pair: Pair,
+) -> &ThinReceiver<T, SharedMeter> {
+    network.machine(pair.receiver).program().expect(PUT_THERE)
+}
+
+fn messages<T: Transport>(together: &Together<'_>, network: &Network<Host>) -> MessageMeter {
+    let receivers = || together.iter().map(|(_, pair)| thin_receiver::<T>(network, *pair));
+    let shared = receivers().next().expect("a flow has a connection").gauge();
+    let mut meter = shared.meter();
+    meter.finish(receivers().flat_map(ThinReceiver::undelivered));
     meter
 }
 

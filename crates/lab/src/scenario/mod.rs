@@ -43,6 +43,15 @@
 //! | udp | `packets`, `loss_share`, `goodput`, `delay.mean` | |
 //! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too; `second_network`, too |
 //!
+//! On real sockets (`clock = "real"`) nobody sees the packets arrive: there is no `transport_latency`,
+//! `bytes_latency`, `transport_late_share`, `loss_share` of a flow and `rtxK`, and `spurious` is what
+//! the senders have learned. Instead there is what the machine added:
+//!
+//! | of | what | |
+//! |---|---|---|
+//! | thin | `send_lateness` (D) | by which messages were given to the transport too late |
+//! | `network` | `lateness.p50`, `.p99`, `.p999`, `.max` | by which packets left the emulator too late |
+//!
 //! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `redundant`, `early` or `probe`. Copies on
 //! purpose (`redundant`) are no retransmissions: they count with the last one before them. A data
 //! unit is a DATA chunk of SCTP, or what left as one segment of TCP at first. A retransmission event
@@ -54,6 +63,7 @@ mod meter;
 mod outcome;
 mod overrides;
 mod problem;
+mod real;
 mod report;
 mod run;
 mod sheet;
@@ -84,9 +94,20 @@ pub enum ExecuteError {
     /// It cannot be run.
     #[error(transparent)]
     Scenario(#[from] Problem),
+    /// The machine does not grant what real sockets need.
+    #[error("real sockets are not to be had for this run: {0}")]
+    NotPermitted(String),
     /// It failed while it ran.
     #[error("the run failed: {0}")]
     Failed(String),
+}
+
+impl ExecuteError {
+    /// Whether nothing is wrong with the run, and only this machine does not grant what it needs.
+    #[must_use]
+    pub const fn is_not_permitted(&self) -> bool {
+        matches!(self, Self::NotPermitted(_))
+    }
 }
 
 impl Scenario {
@@ -101,11 +122,14 @@ impl Scenario {
     /// What a run measures.
     #[must_use]
     pub fn catalogue(&self) -> Catalogue {
-        run::catalogue(self)
+        match self.clock {
+            Clock::Virtual => run::catalogue(self),
+            Clock::Real => real::tell(self, &Default::default(), &Default::default()).catalogue,
+        }
     }
 }
 
-/// Runs `scenario`; all randomness comes from `seed`.
+/// Runs `scenario`; all randomness comes from `seed`, but for that of a run on real sockets.
 ///
 /// # Errors
 /// If it cannot be run, or fails.
@@ -113,15 +137,13 @@ pub fn execute(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteErro
     if let Some(problem) = problem::find(scenario).err().and_then(|all| all.into_iter().next()) {
         return Err(problem.into());
     }
-    match scenario.clock {
-        // A failure inside of a run is a result of the run, not the end of all others.
-        Clock::Virtual => catch_unwind(AssertUnwindSafe(|| run::run(scenario, seed)))
-            .unwrap_or_else(|panic| Err(ExecuteError::Failed(words_of(&*panic)))),
-        Clock::Real => {
-            let what = "`real` is not to be had here: leave it out, or say `virtual`";
-            Err(Problem::of("clock", what).into())
-        }
-    }
+    let run = || match scenario.clock {
+        Clock::Virtual => run::run(scenario, seed),
+        Clock::Real => real::run(scenario, seed).map(|sheet| sheet.outcome),
+    };
+    // A failure inside of a run is a result of the run, not the end of all others.
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|panic| Err(ExecuteError::Failed(words_of(&*panic))))
 }
 
 fn words_of(panic: &(dyn Any + Send)) -> String {

@@ -110,7 +110,7 @@ pub struct Series {
 pub struct MessageRow {
     /// The flow.
     pub flow: String,
-    /// Its number in the flow.
+    /// Its number in its connection.
     pub message: u64,
     /// Payload.
     pub bytes: u32,

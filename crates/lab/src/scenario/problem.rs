@@ -6,7 +6,8 @@ use rexmit_core::{Instant, Seed};
 use thiserror::Error;
 
 use super::flows::flows;
-use super::spec::{NETWORK, SECOND_NETWORK, Scenario};
+use super::real;
+use super::spec::{Clock, NETWORK, SECOND_NETWORK, Scenario, ThinFlow};
 use super::words::{Time, Words};
 
 /// What is wrong with a scenario, and where.
@@ -93,9 +94,6 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
     if scenario.bin.as_ref().is_some_and(|bin| bin.is_zero()) {
         problems.add("bin", "a bin of no time holds nothing");
     }
-    if scenario.flows() == 0 {
-        problems.add("thin", "there is no flow: name one of the kinds thin, bulk, web, udp");
-    }
     for (name, network) in scenario.networks() {
         for (n, change) in network.changes.iter().enumerate() {
             if change.forward.is_none() && change.backward.is_none() {
@@ -104,8 +102,21 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
             }
         }
     }
+    for (name, flow) in &scenario.thin {
+        if !(1..=ThinFlow::MAX_CONNECTIONS).contains(&flow.connections()) {
+            let what = format!("from 1 to {} can be made", ThinFlow::MAX_CONNECTIONS);
+            problems.add(&format!("thin.{name}.connections"), what);
+            return Err(problems.found);
+        }
+    }
+    if scenario.flows() == 0 {
+        problems.add("thin", "there is no flow: name one of the kinds thin, bulk, web, udp");
+    }
     names(scenario, &mut problems);
     starts(scenario, &mut problems);
+    if scenario.clock == Clock::Real {
+        real::find(scenario, &mut problems);
+    }
     flows(scenario, &Seed::from_u64(0), &mut problems);
     if problems.found.is_empty() { Ok(()) } else { Err(problems.found) }
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use rexmit::emulator::Lateness;
 use rexmit_core::trace::SendCause;
 use rexmit_netsim::network::{HostStats, LinkStats};
 use rexmit_netsim::source::SinkStats;
+use rexmit_sctp::recovery::RecoveryStatistics;
 
 use super::meter::{
     MessageMeter, NthRetransmission, PathTally, RateMeter, SenderTally, TrafficMeter,
@@ -20,10 +22,39 @@ use crate::measure::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sender {
     pub(super) tally: SenderTally,
-    pub(super) copies: CopyStatistics,
+    pub(super) copies: Copies,
     pub(super) wire: HostStats,
     /// Each of two paths, if there are two.
     pub(super) paths: Option<[PathTally; 2]>,
+}
+
+/// What is known of the copies that left.
+#[derive(Clone, Debug)]
+pub(super) enum Copies {
+    /// The fate of each, as the simulator knows it.
+    Followed(Box<CopyStatistics>),
+    /// What the senders counted; nobody saw the packets arrive.
+    Counted(RecoveryStatistics),
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self::Followed(Box::default())
+    }
+}
+
+impl Copies {
+    /// Copies that left, the first ones included, and the needless ones.
+    fn counts(&self) -> [PerCause<u64>; 2] {
+        match self {
+            Self::Followed(followed) => [followed.sent(), followed.spurious()],
+            Self::Counted(counted) => {
+                let mut sent = PerCause::from(&counted.retransmitted);
+                sent[SendCause::New] = counted.new_units;
+                [sent, PerCause::from(&counted.spurious)]
+            }
+        }
+    }
 }
 
 /// Bytes of the IP header of every packet.
@@ -56,7 +87,9 @@ impl Sender {
         let about = "missing reports that make a loss, where that follows the path";
         sheet.series("missing_reports", Unit::Count, about, tally.missing_reports.series());
         copies(sheet, &self.copies);
-        events(sheet, &self.copies.events);
+        if let Copies::Followed(followed) = &self.copies {
+            events(sheet, &followed.events);
+        }
         nth(sheet, &tally.nth);
         for (number, path) in (1..).zip(self.paths.iter().flatten()) {
             one_path(sheet, number, path);
@@ -89,11 +122,13 @@ const CAUSES: [(SendCause, &str, &str); 6] = [
 ];
 
 /// What was sent again, why, and what came of it. What is counted are data units.
-fn copies(sheet: &mut Sheet, copies: &CopyStatistics) {
-    let about = "data packets that did not arrive, of those sent";
-    sheet.share("loss_share", about, copies.packets_lost, copies.packets);
-    sheet.count("units", "data units that left", copies.units);
-    let (sent, spurious) = (copies.sent(), copies.spurious());
+fn copies(sheet: &mut Sheet, copies: &Copies) {
+    if let Copies::Followed(followed) = copies {
+        let about = "data packets that did not arrive, of those sent";
+        sheet.share("loss_share", about, followed.packets_lost, followed.packets);
+        sheet.count("units", "data units that left", followed.units);
+    }
+    let [sent, spurious] = copies.counts();
     for (cause, name, words) in CAUSES {
         let about = format!("data units sent again {words}");
         sheet.count(&format!("retransmissions.{name}"), &about, sent[cause]);
@@ -107,8 +142,10 @@ fn copies(sheet: &mut Sheet, copies: &CopyStatistics) {
     sheet.count("spurious.all", "needless ones of the data units sent again", all(&spurious));
     let about = "needless ones of all data units sent, first or again";
     sheet.share("spurious_share", about, all(&spurious), sent.total());
-    for (k, number) in copies.by_retransmission.iter().enumerate() {
-        retransmission(sheet, k, number);
+    if let Copies::Followed(followed) = copies {
+        for (k, number) in followed.by_retransmission.iter().enumerate() {
+            retransmission(sheet, k, number);
+        }
     }
 }
 
@@ -237,10 +274,13 @@ pub(super) fn thin(
     sheet.count("undelivered", "messages that never reached the application", meter.undelivered);
     let about = "from the intended sending to the application";
     sheet.latency("latency", about, &meter.latency);
-    let about = "from the intended sending to the arrival at the receiver";
-    sheet.latency("transport_latency", about, &meter.transport);
-    let about = "from the intended sending to the arrival at the receiver, weighted by bytes";
-    sheet.latency("bytes_latency", about, &meter.bytes);
+    let sees_arrivals = matches!(sender.copies, Copies::Followed(_));
+    if sees_arrivals {
+        let about = "from the intended sending to the arrival at the receiver";
+        sheet.latency("transport_latency", about, &meter.transport);
+        let about = "from the intended sending to the arrival at the receiver, weighted by bytes";
+        sheet.latency("bytes_latency", about, &meter.bytes);
+    }
     for (bound, [application, transport]) in &meter.late {
         let bound = rexmit_core::words::format_duration(*bound);
         let about = format!("messages that took longer than {bound} to the application");
@@ -248,8 +288,11 @@ pub(super) fn thin(
         let about = format!("1 if any message took longer than {bound} to the application, else 0");
         let had_late = (meter.messages > 0).then(|| f64::from(u8::from(*application > 0)));
         sheet.quantity(&format!("had_late.{bound}"), Unit::Share, &about, had_late);
-        let about = format!("messages that took longer than {bound} to the receiver");
-        sheet.share(&format!("transport_late_share.{bound}"), &about, *transport, meter.messages);
+        if sees_arrivals {
+            let about = format!("messages that took longer than {bound} to the receiver");
+            let name = format!("transport_late_share.{bound}");
+            sheet.share(&name, &about, *transport, meter.messages);
+        }
     }
     goodput(sheet, &meter.goodput);
     sender.report(sheet);
@@ -332,5 +375,20 @@ pub(super) fn network(sheet: &mut Sheet, name: &str, [forward, backward]: [&Link
         sheet.count(&name("packets"), &about, path.offered);
         let about = format!("most packets that ever waited in the queue {way}");
         sheet.count(&name("queue.max"), &about, path.max_queue_packets as u64);
+    }
+}
+
+/// What the emulator adds to the delays of its path.
+pub(super) fn lateness(sheet: &mut Sheet, lateness: &Lateness) {
+    let figures = [
+        ("p50", "median", lateness.p50),
+        ("p99", "99th percentile", lateness.p99),
+        ("p999", "99.9th percentile", lateness.p999),
+        ("max", "maximum", lateness.max),
+    ];
+    for (name, words, value) in figures {
+        let value = (lateness.count > 0).then(|| value.as_nanos() as f64 / 1e6);
+        let about = format!("how late packets left the emulator: {words}");
+        sheet.quantity(&format!("lateness.{name}"), Unit::Milliseconds, &about, value);
     }
 }

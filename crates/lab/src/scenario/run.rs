@@ -5,7 +5,7 @@ use std::time::Duration;
 use rexmit_core::Seed;
 use rexmit_netsim::network::{Direction, Network};
 
-use super::flows::{Flow, flows};
+use super::flows::{self, Flow, flows};
 use super::meter::MessageMeter;
 use super::outcome::RunOutcome;
 use super::report;
@@ -16,7 +16,7 @@ use super::{Catalogue, ExecuteError, Problem, Problems};
 use crate::hosts::{Host, WebStats};
 
 /// How long what is under way at the end may take, unless the scenario says.
-const DRAIN: Duration = Duration::from_secs(300);
+pub(super) const DRAIN: Duration = Duration::from_secs(300);
 /// How often it is looked whether everything has arrived.
 const DRAIN_STEP: Duration = Duration::from_secs(1);
 
@@ -53,9 +53,9 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteE
 /// What was measured.
 fn tell(scenario: &Scenario, flows: &[Flow], topology: &Topology) -> RunOutcome {
     let mut sheet = Sheet::default();
-    for (flow, pair) in flows.iter().zip(&topology.pairs) {
-        sheet.set_flow(&flow.name);
-        flow.report(&topology.network, *pair, scenario, &mut sheet);
+    let placed: Vec<_> = flows.iter().zip(topology.pairs.iter().copied()).collect();
+    for together in placed.chunk_by(|(one, _), (next, _)| one.name == next.name) {
+        flows::report(together, &topology.network, scenario, &mut sheet);
     }
     for ((name, _), &link) in scenario.networks().zip(&topology.shared) {
         let stats = [Direction::Forward, Direction::Backward]

@@ -153,12 +153,16 @@ pub struct ReceiverSpec {
     pub receive_buffer: Option<Words<Size>>,
 }
 
-/// A stream of messages over one connection.
+/// A stream of messages over one connection, or over several alike.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThinFlow {
     /// When it sends, and how much.
     pub traffic: Words<Traffic>,
+    /// How many connections send this, each its own messages, all over the shared path and measured
+    /// together; they begin evenly spread over a second. Default 1, at most 1024.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
     /// What carries it. Default SCTP.
     #[serde(default, skip_serializing_if = "is_default")]
     pub transport: TransportKind,
@@ -318,6 +322,25 @@ impl Scenario {
     }
 
     const BIN: Duration = Duration::from_millis(100);
+}
+
+impl ThinFlow {
+    /// Connections at most: the emulator of a real run has room for no more.
+    pub(super) const MAX_CONNECTIONS: u32 = 1024;
+    /// Over how long several connections spread their beginnings, so that not all of them want the
+    /// processor of a real run at once.
+    const SPREAD: Duration = Duration::from_secs(1);
+
+    /// How many connections there are.
+    pub(super) fn connections(&self) -> u32 {
+        self.connections.unwrap_or(1)
+    }
+
+    /// When connection `n` begins.
+    pub(super) fn start_of(&self, n: u32) -> Instant {
+        let start = self.start.as_ref().map_or(Duration::ZERO, |start| ***start);
+        Instant::ZERO + start + Self::SPREAD * n / self.connections().max(1)
+    }
 }
 
 impl WebFlow {

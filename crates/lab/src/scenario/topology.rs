@@ -47,9 +47,10 @@ pub(super) struct Topology {
 }
 
 impl Scenario {
-    /// How many flows there are.
+    /// How many flows there are, every connection of the thin ones counted.
     pub(super) fn flows(&self) -> usize {
-        self.thin.len() + self.bulk.len() + self.web.len() + self.udp.len()
+        let thin = self.thin.values().map(|flow| flow.connections() as usize);
+        thin.sum::<usize>() + self.bulk.len() + self.web.len() + self.udp.len()
     }
 
     /// Whether there are only two hosts.
@@ -109,7 +110,7 @@ impl Topology {
 }
 
 impl NetworkSpec {
-    fn paths(&self) -> [PathConfig; 2] {
+    pub(super) fn paths(&self) -> [PathConfig; 2] {
         let backward = self.backward.as_ref().unwrap_or(&self.forward);
         [(*self.forward).clone(), (**backward).clone()]
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rexmit_lab::scenario::{Catalogue, Scenario, execute};
+use rexmit_lab::scenario::{Catalogue, Clock, Scenario, execute};
 use serde_json::{Value, json};
 
 use crate::{run, scenario};
@@ -52,6 +52,42 @@ fn names(catalogue: &Catalogue) -> [BTreeSet<&str>; 3] {
         assert_eq!(names.len(), list.len(), "a name stands for one thing");
         names
     })
+}
+
+/// On a perfect path nothing tells several connections from one, but how many there are.
+#[test]
+fn several_connections_are_measured_as_one() {
+    let of = |connections: u32, transport: &str| {
+        run(
+            json!({
+                "duration": "100s",
+                "rows": true,
+                "network": { "forward": "delay 50ms" },
+                "thin": { "game": {
+                    "traffic": "every 250ms size 100",
+                    "connections": connections,
+                    "transport": transport,
+                } },
+            }),
+            7,
+        )
+    };
+    for transport in ["sctp", "tcp"] {
+        let (one, four) = (of(1, transport), of(4, transport));
+        let values = ["messages", "latency.mean", "rtt.mean", "rtx0.count", "packets_per_message"];
+        let [one_of, four_of] = [&one, &four]
+            .map(|outcome| values.map(|name| outcome.quantities[&format!("game.{name}")]));
+        // Connection n begins n/4 s later, and sends n messages less.
+        assert_eq!((one_of[0], four_of[0]), (400.0, 1600.0 - 6.0));
+        assert_eq!((one_of[3], four_of[3]), (one_of[0], four_of[0]), "{transport}");
+        for (name, (one, four)) in values.iter().zip(one_of.iter().zip(four_of)).skip(1) {
+            let is_near = *name == "rtx0.count" || (one - four).abs() <= 0.02 * one;
+            assert!(is_near, "{transport} {name}: {one} and {four}");
+        }
+        assert_eq!(four.messages.len(), 1594);
+        let goodput = four.quantities["game.goodput"] * 100.0 / 8.0;
+        assert!((158_900.0..=159_400.0).contains(&goodput), "{goodput}");
+    }
 }
 
 #[test]
@@ -142,7 +178,8 @@ fn a_scenario_survives_a_file_word_for_word() {
     document["network"]["changes"] = json!([{ "at": "1min", "backward": "delay 1s 1ms" }]);
     let read: Scenario = scenario(document.clone());
     assert_eq!(serde_json::to_value(&read).expect("JSON"), document);
-    assert_eq!(read.validate(), Ok(()));
+    let simulated = Scenario { clock: Clock::Virtual, ..read };
+    assert_eq!(simulated.validate(), Ok(()));
 }
 
 #[test]

@@ -98,8 +98,6 @@ fn what_is_impossible_does_not_run() {
     let words = "thin.game.profile: there is no profile `none`: choose rfc9260, lksctp";
     refused("thin.game.profile", json!("none"), words);
     refused("thin", json!({}), "thin: there is no flow: name one of");
-    refused("clock", json!("real"), "clock: `real` is not to be had here");
-    assert_eq!(scenario(with("clock", json!("real"))).validate(), Ok(()), "elsewhere it is");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rexmit_sctp::recovery::ThinConfig;
 use rexmit_sctp::{
-    AssociationStatistics, CloseReason, InboundMessage, MessageId, OutboundMessage, ResetError,
-    SendError, ThinError,
+    AssociationStatistics, CloseReason, InboundMessage, MessageId, OutboundMessage, PrimaryError,
+    ResetError, SendError, ThinError,
 };
 
 use crate::endpoint::{Established, Received, Shared};
@@ -188,6 +188,16 @@ impl Association {
     #[must_use]
     pub fn statistics(&self) -> AssociationStatistics {
         self.handle.shared.lock().association_statistics(self.cell().id)
+    }
+
+    /// Has data take `path` while it works: its place in the
+    /// [paths](AssociationStatistics::paths). An [`Event::DataPathChanged`] tells when they do.
+    ///
+    /// # Errors
+    /// When there is no such path, or it is not confirmed.
+    pub fn set_primary(&self, path: u8) -> Result<(), PrimaryError> {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.set_primary(now, id, path))
     }
 
     /// Asks the peer to reset outgoing streams (RFC 6525), all of them if `streams` is empty. An

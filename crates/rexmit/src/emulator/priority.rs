@@ -1,4 +1,4 @@
-//! How the relay's thread is scheduled against everything else on the machine.
+//! How a thread, the relay's above all, is scheduled against everything else on the machine.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 /// least. Who asks for short slices is let in sooner when it wakes up.
 const SHORT_SLICE: Duration = Duration::from_micros(100);
 
-/// The standing of the relay's thread with the kernel's scheduler.
+/// The standing of a thread with the kernel's scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
@@ -23,8 +23,9 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Gives the calling thread the best standing it may have.
-    pub(super) fn raise() -> Self {
+    /// Gives the calling thread the best standing it may have, and tells which. For threads that
+    /// measure: what they do has to be little, as nobody ordinary runs before them.
+    pub fn raise() -> Self {
         let real_time = libc::sched_attr {
             sched_policy: libc::SCHED_FIFO as u32,
             sched_priority: 1,

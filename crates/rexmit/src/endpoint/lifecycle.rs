@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use rexmit_core::{Instant, Machine as _, Route};
+use rexmit_core::{Instant, Machine as _};
 use rexmit_sctp::{self as sctp, AssociationConfig, AssociationId, CloseReason};
 
 use super::ACCEPT_BACKLOG;
@@ -15,26 +15,26 @@ use crate::association::Cell;
 use crate::event::Event;
 
 impl State {
-    /// Begins an association and sends the first packet of its set-up.
+    /// Begins an association with a peer that has these addresses, and sends the first packet of its
+    /// set-up to the first.
     pub(super) fn connect(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        remotes: &[SocketAddr],
         port: u16,
-        config: Option<Arc<AssociationConfig>>,
+        config: Arc<AssociationConfig>,
     ) -> Result<Arc<Cell>, ConnectError> {
         let Some(socket) = self.socket.as_ref().filter(|_| !self.is_closing) else {
             return Err(ConnectError::EndpointClosed);
         };
-        let route = Route { local: socket.local_addr(), remote };
-        let id = match config {
-            Some(config) => self.sctp.connect_with(now, route, port, config),
-            None => self.sctp.connect(now, route, port),
-        }?;
+        let ways = self.sctp.ways_to(remotes, socket.local_addr());
+        let id = self.sctp.connect_over(now, &ways, port, config)?;
         let cell = self.insert(id, None);
         // What the system says against the first packet is said now rather than after minutes.
         self.transmit(now);
-        if let Some(source) = self.take_failure(remote) {
+        if let &[remote] = remotes
+            && let Some(source) = self.take_failure(remote)
+        {
             self.sctp.abort(now, id, b"");
             self.associations.remove(&id);
             self.open -= 1;

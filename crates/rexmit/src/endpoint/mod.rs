@@ -80,6 +80,7 @@ pub struct Endpoint {
     local_addr: SocketAddr,
     port: u16,
     is_raw: bool,
+    association: Arc<AssociationConfig>,
 }
 
 /// Counters of an endpoint.
@@ -107,7 +108,9 @@ impl Endpoint {
     /// need it: two associations of one server differ by the peer's address and SCTP port, the UDP
     /// port does not count (RFC 6951 §5.4).
     ///
-    /// A wildcard address serves all addresses of the machine; the one of IPv6 serves IPv4 too.
+    /// A wildcard address serves all addresses of the machine; the one of IPv6 serves IPv4 too. With
+    /// several [`addresses`](EndpointConfig::addresses) it takes a wildcard address: one socket sends
+    /// from all of them.
     ///
     /// # Errors
     /// When the address cannot be had or the configuration makes no sense.
@@ -115,7 +118,7 @@ impl Endpoint {
     /// # Panics
     /// Outside a tokio runtime with its I/O driver enabled.
     pub fn bind(address: SocketAddr, mut config: EndpointConfig) -> Result<Self, BindError> {
-        prepare(&mut config)?;
+        prepare(&mut config, address.ip())?;
         let socket = Socket::bind_udp(address).map_err(|error| BindError::new(address, error))?;
         Self::with_socket(socket, config).map_err(|error| BindError::new(address, error))
     }
@@ -133,7 +136,7 @@ impl Endpoint {
     /// # Panics
     /// Outside a tokio runtime with its I/O driver enabled.
     pub fn bind_raw(address: IpAddr, mut config: EndpointConfig) -> Result<Self, BindError> {
-        prepare(&mut config)?;
+        prepare(&mut config, address)?;
         if Path::new("/proc/net/sctp").exists() {
             return Err(BindError::KernelSctp { address });
         }
@@ -146,12 +149,13 @@ impl Endpoint {
         let mut entropy = [0; 32];
         getrandom::fill(&mut entropy)?;
         let (accepts, port) = (config.accept, config.port);
+        let association = Arc::clone(&config.association);
         let sctp = sctp::Endpoint::new(config, &Seed::from_bytes(entropy))
             .map_err(std::io::Error::other)?;
         let (local_addr, is_raw) = (socket.local_addr(), socket.is_raw());
         let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
         tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::new()).run());
-        Ok(Self { shared, local_addr, port, is_raw })
+        Ok(Self { shared, local_addr, port, is_raw, association })
     }
 
     /// The address and UDP port it is bound to; port 0 for an endpoint directly over IP.
@@ -179,7 +183,7 @@ impl Endpoint {
         remote: SocketAddr,
         port: u16,
     ) -> Result<Association, ConnectError> {
-        self.establish(remote, port, None).await
+        self.connect_with(remote, port, Arc::clone(&self.association)).await
     }
 
     /// As [`connect`](Self::connect), with a configuration of its own.
@@ -192,20 +196,28 @@ impl Endpoint {
         port: u16,
         config: Arc<AssociationConfig>,
     ) -> Result<Association, ConnectError> {
-        self.establish(remote, port, Some(config)).await
+        self.connect_over(&[remote], port, config).await
     }
 
-    async fn establish(
+    /// As [`connect_with`](Self::connect_with), with a peer of whose addresses several are known: the
+    /// first is tried first, and the others while it does not answer. Further ones the peer may tell.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect), and if there are none or more than
+    /// [`MAX_ADDRESSES`](sctp::MAX_ADDRESSES).
+    pub async fn connect_over(
         &self,
-        mut remote: SocketAddr,
+        remotes: &[SocketAddr],
         port: u16,
-        config: Option<Arc<AssociationConfig>>,
+        config: Arc<AssociationConfig>,
     ) -> Result<Association, ConnectError> {
+        let mut remotes = remotes.to_vec();
         if self.is_raw {
-            remote.set_port(0); // There is no UDP.
+            remotes.iter_mut().for_each(|remote| remote.set_port(0)); // There is no UDP.
         }
         let start = clock::now();
-        let cell = self.shared.with(|state, now| state.connect(now, remote, port, config))?;
+        let cell = self.shared.with(|state, now| state.connect(now, &remotes, port, config))?;
+        let remote = remotes[0]; // Without any there is no cell.
         let handle = Handle::new(Arc::clone(&self.shared), Arc::clone(&cell));
         loop {
             let changed = cell.changed.notified();
@@ -293,8 +305,11 @@ impl Endpoint {
     }
 }
 
-/// Draws the SCTP port if need be, and checks the rest.
-fn prepare(config: &mut EndpointConfig) -> Result<(), BindError> {
+/// Draws the SCTP port if need be, and checks the rest for an endpoint at `address`.
+fn prepare(config: &mut EndpointConfig, address: IpAddr) -> Result<(), BindError> {
+    if !address.is_unspecified() && config.addresses.iter().any(|&own| own != address) {
+        return Err(BindError::NotWildcard { address });
+    }
     const DYNAMIC_PORTS: u16 = 49_152;
     if config.port == 0 {
         let mut random = [0; 2];
@@ -307,7 +322,8 @@ fn prepare(config: &mut EndpointConfig) -> Result<(), BindError> {
 impl Clone for Endpoint {
     fn clone(&self) -> Self {
         self.shared.lock().handles += 1;
-        Self { shared: Arc::clone(&self.shared), ..*self }
+        let (shared, association) = (Arc::clone(&self.shared), Arc::clone(&self.association));
+        Self { shared, association, ..*self }
     }
 }
 

@@ -121,14 +121,19 @@ impl TunError {
     /// Whether what is missing is a permission or the driver, not a better configuration.
     #[must_use]
     pub fn is_not_permitted(&self) -> bool {
-        matches!(
-            self,
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+        match self {
             Self::NoDriver
-                | Self::NodePermission
-                | Self::Permission { .. }
-                | Self::NamespacePermission { .. }
-                | Self::UserNamespace(_)
-        )
+            | Self::NodePermission
+            | Self::Permission { .. }
+            | Self::NamespacePermission { .. }
+            | Self::UserNamespace(_) => true,
+            // What the kernel shows as files is read-only in many containers.
+            Self::Io { source, .. } => {
+                matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem)
+            }
+            _ => false,
+        }
     }
 }
 

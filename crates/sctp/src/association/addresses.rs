@@ -106,6 +106,20 @@ pub(super) fn local_for(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Opt
     nearest(remote, own, uses).map(|own| SocketAddr::new(own, port))
 }
 
+/// The ways to `remotes`, each from the one of our `own` addresses that has most in common with it and
+/// means the same to it; from `local` where there is none.
+pub(crate) fn ways_to(remotes: &[SocketAddr], own: &[IpAddr], local: SocketAddr) -> Vec<Route> {
+    let mut ways: Vec<Route> = Vec::with_capacity(remotes.len());
+    for &remote in remotes {
+        let choices = own.iter().copied().filter(|&own| is_in_scope(own, remote.ip()));
+        let uses = |own| ways.iter().filter(|way| way.local.ip() == own).count();
+        let nearest = nearest(remote.ip(), choices, uses);
+        let local = nearest.map_or(local, |own| SocketAddr::new(own, local.port()));
+        ways.push(Route { local, remote });
+    }
+    ways
+}
+
 /// Ways for the addresses of our own that no route takes: each to the peer's address with which it
 /// has most in common.
 pub(super) fn unused_locals(own: &[IpAddr], routes: &[Route]) -> Vec<Route> {
@@ -136,6 +150,23 @@ mod tests {
     fn route(local: &str, remote: &str) -> Route {
         let at = |address| SocketAddr::new(ip(address), 9899);
         Route { local: at(local), remote: at(remote) }
+    }
+
+    #[test]
+    fn a_way_begins_at_the_nearest_address_of_our_own() {
+        let at = |address: &str| SocketAddr::new(ip(address), 9899);
+        let own = ["10.1.0.1", "10.2.0.1", "127.0.0.1"].map(ip);
+        let to = |remotes: &[&str]| {
+            let remotes: Vec<_> = remotes.iter().map(|&remote| at(remote)).collect();
+            let ways = ways_to(&remotes, &own, at("0.0.0.0"));
+            ways.into_iter().map(|way| way.local).collect::<Vec<_>>()
+        };
+        assert_eq!(to(&["10.2.0.2", "10.1.0.2"]), [at("10.2.0.1"), at("10.1.0.1")]);
+        assert_eq!(to(&["10.1.0.2", "10.1.0.3"]), [at("10.1.0.1"); 2]);
+        assert_eq!(to(&["127.0.0.9"]), [at("127.0.0.1")]);
+        assert_eq!(to(&["10.9.0.1", "10.10.0.1"]), [at("10.1.0.1"), at("10.2.0.1")], "as near");
+        assert_eq!(to(&["192.0.2.1"]), [at("0.0.0.0")], "ours mean nothing there");
+        assert_eq!(ways_to(&[at("10.1.0.2")], &[], at("10.0.0.7"))[0].local, at("10.0.0.7"));
     }
 
     #[test]

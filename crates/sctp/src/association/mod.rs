@@ -26,6 +26,7 @@ use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Instant, Route, TimerTable};
 use rexmit_recovery::PathState;
 
+pub(crate) use addresses::ways_to;
 pub(crate) use context::{Context, Surroundings};
 pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
 pub(crate) use transmit::{push_addresses, push_extensions};

@@ -1,11 +1,12 @@
 //! The calls of an application that knows of several ways to a peer.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rexmit_core::{Instant, Route};
 
 use super::{AssociationId, Endpoint};
-use crate::association::{Association, Context};
+use crate::association::{Association, Context, ways_to};
 use crate::config::{AssociationConfig, MAX_ADDRESSES};
 use crate::error::{ConnectError, PrimaryError};
 use crate::statistics::PathStatistics;
@@ -42,6 +43,13 @@ impl Endpoint {
         let id = self.table.insert(association);
         self.table.update(now, id.index());
         Ok(id)
+    }
+
+    /// The ways to these addresses of a peer, for [`Self::connect_over`]: each from the one of our
+    /// [addresses](crate::EndpointConfig::addresses) that has most in common with it, or from `local`.
+    #[must_use]
+    pub fn ways_to(&self, remotes: &[SocketAddr], local: SocketAddr) -> Vec<Route> {
+        ways_to(remotes, &self.config.addresses, local)
     }
 
     /// Has data take `path`, by its number, while it works (RFC 9260 §11.1 SET PRIMARY).

@@ -11,7 +11,7 @@ use super::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 use crate::signals::{Signals, block_on};
-use crate::transport::Transport;
+use crate::transport::{Peers, Transport};
 use crate::values;
 
 /// Measure throughput.
@@ -74,6 +74,8 @@ struct Send {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
     timeout: Duration,
     #[command(flatten)]
+    peers: Peers,
+    #[command(flatten)]
     transport: Transport,
     #[command(flatten)]
     format: Format,
@@ -97,7 +99,8 @@ fn recv(arguments: &Recv) -> Outcome {
 }
 
 fn bulk_send(arguments: &Send) -> Outcome {
-    let Send { to, connections, size, duration, unordered, timeout, transport, format } = arguments;
+    let Send { to, connections, size, duration, unordered, timeout, peers, transport, format } =
+        arguments;
     let association = transport.association(|_| {});
     let largest = association.max_message_bytes;
     if *size > largest {
@@ -112,7 +115,7 @@ fn bulk_send(arguments: &Send) -> Outcome {
     };
     block_on(async {
         let signals = Signals::new()?;
-        let target = transport.target(*to, association, *timeout);
+        let target = transport.target(*to, peers, association, *timeout);
         let started = || eprintln!("{connections} connections set up");
         let (sent, lingering) =
             send::bulk(&target, &load, super::stop_after(&signals, None), started).await?;

@@ -12,7 +12,7 @@ use super::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 use crate::signals::{Signals, block_on};
-use crate::transport::Transport;
+use crate::transport::{Peers, Transport};
 use crate::values;
 
 /// Send thin streams: a small message on each of many connections every so often.
@@ -57,13 +57,15 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
     timeout: Duration,
     #[command(flatten)]
+    peers: Peers,
+    #[command(flatten)]
     transport: Transport,
     #[command(flatten)]
     format: Format,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { to, size, transport, timeout, .. } = arguments;
+    let Arguments { to, size, peers, transport, timeout, .. } = arguments;
     let association = transport.association(|_| {});
     let largest = association.max_message_bytes;
     if !(STAMP_BYTES..=largest).contains(size) {
@@ -81,7 +83,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     };
     block_on(async {
         let signals = Signals::new()?;
-        let target = transport.target(*to, association, *timeout);
+        let target = transport.target(*to, peers, association, *timeout);
         let started = || eprintln!("{} connections set up", load.connections);
         let (sent, lingering) =
             send::thin(&target, &load, super::stop_after(&signals, None), started).await?;

@@ -43,7 +43,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         ExecuteError::Scenario(problem) => {
             Failure::new(Kind::File, format!("{name}: scenario.{problem}"))
         }
-        ExecuteError::Failed(_) => Failure::new(Kind::Failed, error),
+        ExecuteError::Failed(_) | ExecuteError::NotPermitted(_) => {
+            Failure::new(Kind::Failed, error)
+        }
     })?;
     output::json_line(&outcome)
 }

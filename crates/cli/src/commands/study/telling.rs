@@ -1,5 +1,7 @@
 //! What came of studies, in words and as JSON.
 
+use std::collections::BTreeMap;
+
 use rexmit_lab::study::{RunDocument, Verdict};
 use serde::Serialize;
 
@@ -20,6 +22,8 @@ pub(super) struct Told<'a> {
     found: usize,
     /// Those that came to no result.
     failed: usize,
+    /// Those of them for which this machine does not grant what they need.
+    not_permitted: usize,
     index: String,
 }
 
@@ -31,13 +35,13 @@ struct StudyTold<'a> {
     folder: String,
     report: String,
     claims: &'a [Verdict],
-    failed: Vec<FailedTold<'a>>,
+    failed: Vec<FailedTold>,
 }
 
 #[derive(Serialize)]
-struct FailedTold<'a> {
+struct FailedTold {
     document: String,
-    why: &'a str,
+    why: String,
 }
 
 impl<'a> Told<'a> {
@@ -47,6 +51,7 @@ impl<'a> Told<'a> {
             runs: done.finished.runs,
             found: done.finished.found,
             failed: done.finished.failed.len(),
+            not_permitted: done.finished.not_permitted(),
             index: done.index.display().to_string(),
         }
     }
@@ -56,7 +61,7 @@ impl<'a> StudyTold<'a> {
     fn new(done: &'a StudyDone) -> Self {
         let failed = |failed: &'a FailedDone| FailedTold {
             document: failed.path.display().to_string(),
-            why: &failed.why,
+            why: failed.why.to_string(),
         };
         Self {
             name: &done.report.study.name,
@@ -79,7 +84,8 @@ pub(super) fn counts(done: &Done) -> String {
     for (count, what) in [
         (finished.found, "found in the cache"),
         (finished.damaged, "damaged in the cache and run again"),
-        (finished.failed.len(), "failed"),
+        (finished.failed.len() - done.finished.not_permitted(), "failed"),
+        (done.finished.not_permitted(), "not possible here"),
     ] {
         if count > 0 {
             words += &format!(", {count} {what}");
@@ -88,9 +94,13 @@ pub(super) fn counts(done: &Done) -> String {
     words
 }
 
-/// A failure if any run failed: which, why, and how to run it alone.
+/// A failure if any run failed: which, why, and how to run it alone. What this machine does not
+/// permit is none, and told alone.
 pub(super) fn failures(done: &Done) -> Outcome {
-    let failed: Vec<&FailedDone> = done.studies.iter().flat_map(|study| &study.failed).collect();
+    let failed = done.studies.iter().flat_map(|study| &study.failed);
+    let (not_permitted, failed): (Vec<&FailedDone>, Vec<_>) =
+        failed.partition(|failed| failed.why.is_not_permitted());
+    tell_not_permitted(&not_permitted);
     if failed.is_empty() {
         return Ok(());
     }
@@ -106,6 +116,18 @@ pub(super) fn failures(done: &Done) -> Outcome {
         message += &format!("\nand {more} more, in the folders `failed` of their studies");
     }
     Err(Failure::new(Kind::Failed, message))
+}
+
+/// A line for each study and reason: what to do is the same for all of its runs.
+fn tell_not_permitted(runs: &[&FailedDone]) {
+    let mut counts = BTreeMap::<_, usize>::new();
+    for run in runs {
+        *counts.entry((run.document.study.as_str(), run.why.to_string())).or_default() += 1;
+    }
+    for ((study, why), count) in counts {
+        let words = if count == 1 { "1 run was".into() } else { format!("{count} runs were") };
+        eprintln!("rexmit: {study}: {words} not made, and what needs them is undecided: {why}");
+    }
 }
 
 /// `petlund2009-fig8a at system "thin", seed 3`.

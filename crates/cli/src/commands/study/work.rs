@@ -2,11 +2,13 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::thread;
 
 use clap::Args;
+use rexmit::emulator::Priority;
 use rexmit_lab::results::{Results, ResultsError, StudyRun, write_index};
-use rexmit_lab::runner::{Finished, Runner, all_cores, weight};
-use rexmit_lab::scenario::execute;
+use rexmit_lab::runner::{Finished, Pacing, Runner, all_cores, weight};
+use rexmit_lab::scenario::{Clock, ExecuteError, execute};
 use rexmit_lab::store::{Program, Store, StoreError};
 use rexmit_lab::study::{RunDocument, StudyReport};
 
@@ -18,7 +20,9 @@ use crate::failure::{Failure, Kind};
 /// How to run, and where results go.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// How many runs at a time [default: as many as there are cores].
+    /// How many runs at a time [default: as many as there are cores]. Runs on real sockets do not
+    /// count: they go one at a time beside the others, or before them without the right to
+    /// real-time priority.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Where reports and tables go: a directory per study, and an index of all.
@@ -57,7 +61,7 @@ pub(super) struct StudyDone {
 pub(super) struct FailedDone {
     pub(super) document: RunDocument,
     pub(super) path: PathBuf,
-    pub(super) why: String,
+    pub(super) why: ExecuteError,
 }
 
 impl Cache {
@@ -96,7 +100,8 @@ fn run_missing(
     let jobs = options.jobs.unwrap_or_else(all_cores);
     let bar = Bar::new(is_quiet);
     interrupt::watch(&bar)?;
-    let runner = Runner { store, jobs, weigh: |document| weight(&document.scenario) };
+    let runner =
+        Runner { store, jobs, weigh: |document| weight(&document.scenario), pacing: pacing() };
     let finished = runner.run(
         documents,
         |document| execute(&document.scenario, document.seed),
@@ -104,6 +109,16 @@ fn run_missing(
     );
     bar.clear();
     Ok(finished?)
+}
+
+/// Runs on real sockets are late if others take the processor from them, unless the kernel lets
+/// theirs go first.
+fn pacing() -> Pacing {
+    let priority = thread::spawn(Priority::raise).join().unwrap_or_default();
+    Pacing {
+        is_paced: |document| document.scenario.clock == Clock::Real,
+        is_alone: priority != Priority::RealTime,
+    }
 }
 
 /// Writes what one study has found.
@@ -118,7 +133,7 @@ fn write(
     results.write(&StudyRun { text: &chosen.text, documents, failed, report: &report }, store)?;
     let written = results.write_failed(documents, failed)?;
     let failed = written.into_iter().map(|(path, document)| {
-        let why = failed[&document.key()].why.to_string();
+        let why = failed[&document.key()].why.clone();
         FailedDone { document: document.clone(), path, why }
     });
     Ok(StudyDone { failed: failed.collect(), report, folder: results.folder().to_owned() })

@@ -3,6 +3,7 @@
 use std::ops::{AddAssign, Index, IndexMut};
 
 use rexmit_core::trace::SendCause;
+use rexmit_sctp::recovery::ByCause;
 
 use super::unit::UnitCopy;
 use crate::measure::LatencyDistribution;
@@ -34,6 +35,20 @@ impl PerCause<u64> {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
+    }
+}
+
+impl From<&ByCause> for PerCause<u64> {
+    /// What a sender counted; of new data it counts nothing here.
+    fn from(counted: &ByCause) -> Self {
+        let mut counts = Self::default();
+        counts[SendCause::Timeout] = counted.timeout;
+        counts[SendCause::FastRetransmit] = counted.fast_retransmit;
+        counts[SendCause::Bundled] = counted.bundled;
+        counts[SendCause::WindowProbe] = counted.window_probe;
+        counts[SendCause::Early] = counted.early;
+        counts[SendCause::Redundant] = counted.redundant;
+        counts
     }
 }
 

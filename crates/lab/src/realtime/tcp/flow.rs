@@ -15,7 +15,7 @@ use crate::realtime::records::{Records, content};
 use crate::realtime::{RealtimeError, Span};
 
 /// Bytes taken from the kernel at once.
-const READ_BYTES: usize = 64 * 1024;
+pub(in crate::realtime) const READ_BYTES: usize = 64 * 1024;
 
 /// A connection, and what is to be sent over it.
 pub(super) struct Flow {

@@ -4,7 +4,7 @@
 use rexmit_netsim::traffic::trace::Message;
 
 /// Cuts a stream into the messages of a trace.
-pub(super) struct Framing {
+pub(in crate::realtime) struct Framing {
     lengths: Vec<usize>,
     /// The message that arrives now.
     number: usize,
@@ -13,14 +13,14 @@ pub(super) struct Framing {
 }
 
 impl Framing {
-    pub(super) fn new(messages: &[Message]) -> Self {
+    pub(in crate::realtime) fn new(messages: &[Message]) -> Self {
         let lengths = messages.iter().map(|message| message.bytes as usize).collect();
         Self { lengths, number: 0, begun: Vec::new() }
     }
 
     /// `bytes` have arrived; `each` gets the messages that they end, with their numbers. What comes
     /// after the last message is given as one more.
-    pub(super) fn take<E>(
+    pub(in crate::realtime) fn take<E>(
         &mut self,
         mut bytes: &[u8],
         mut each: impl FnMut(u32, &[u8]) -> Result<(), E>,

@@ -10,6 +10,10 @@ mod flow;
 mod framing;
 mod place;
 
+pub(super) use flow::READ_BYTES;
+pub(super) use framing::Framing;
+pub(super) use place::let_route;
+
 use std::sync::Arc;
 
 use rexmit::clock;

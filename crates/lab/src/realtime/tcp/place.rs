@@ -43,12 +43,17 @@ impl Place {
         let to_stack = Tun::open_in(&router, &device(ROUTER, false))?;
         let far = Tun::open_in(&router, &device(ROUTER_AT_LINK, false))?;
         let near = Tun::open_in(&clients, &device(CLIENTS, true))?;
-        router.run(|| std::fs::write(FORWARDING, "1"))?.map_err(|source| TunError::Io {
-            doing: "a namespace cannot be made to route (is /proc/sys writable?)",
-            source,
-        })?;
+        let_route(&router)?;
         let emulator = TunEmulator::start(link, near, far)?;
         let stack = Stack::new(AsyncTun::new(to_stack)?, [STACK.into()], config)?;
         Ok(Self { stack, clients, emulator, _router: router })
     }
+}
+
+/// Makes the kernel of a namespace route.
+pub(in crate::realtime) fn let_route(namespace: &NetNamespace) -> Result<(), TunError> {
+    namespace.run(|| std::fs::write(FORWARDING, "1"))?.map_err(|source| TunError::Io {
+        doing: "a namespace cannot be made to route (is /proc/sys writable?)",
+        source,
+    })
 }

@@ -1,5 +1,6 @@
 //! How long messages take.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::RateMeter;
@@ -71,6 +72,32 @@ impl MessageMeter {
         }
         self.goodput.finish();
         self.rows.iter_mut().for_each(|rows| rows.sort_unstable_by_key(|row| row.number));
+    }
+}
+
+/// A meter that several connections share.
+#[derive(Clone, Debug)]
+pub(in crate::scenario) struct SharedMeter(Arc<Mutex<MessageMeter>>);
+
+impl SharedMeter {
+    pub(in crate::scenario) fn new(meter: MessageMeter) -> Self {
+        Self(Arc::new(Mutex::new(meter)))
+    }
+
+    /// What was measured until now.
+    pub(in crate::scenario) fn meter(&self) -> MessageMeter {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, MessageMeter> {
+        // A panic elsewhere ends the run; nothing is read from it then.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Gauge for SharedMeter {
+    fn on_delivered(&mut self, message: &ThinRecord) {
+        self.lock().on_delivered(message);
     }
 }
 

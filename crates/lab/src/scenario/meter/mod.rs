@@ -9,7 +9,7 @@ mod thinned;
 mod trace;
 mod traffic;
 
-pub(super) use messages::MessageMeter;
+pub(super) use messages::{MessageMeter, SharedMeter};
 pub(super) use nth::NthRetransmission;
 pub(super) use paths::{PathTally, PathsTrace};
 pub(super) use probe::Probe;

@@ -76,6 +76,15 @@ impl NthRetransmission {
         }
     }
 
+    /// Adds the times of another connection.
+    pub(in crate::scenario) fn merge(&mut self, other: &Self) {
+        for (sum, more) in self.times.iter_mut().zip(&other.times) {
+            sum.count += more.count;
+            sum.sum = sum.sum.saturating_add(more.sum);
+            sum.max = sum.max.max(more.max);
+        }
+    }
+
     /// Of the first retransmission, the second, and so on.
     pub(in crate::scenario) fn times(&self) -> &[Times] {
         &self.times

@@ -35,6 +35,16 @@ impl PathTally {
         }
     }
 
+    /// Adds what was measured of another connection. Series are those of the first one.
+    pub(in crate::scenario) fn merge(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.rtt_samples.merge(&other.rtt_samples);
+        self.rtt.or(&other.rtt);
+        self.cwnd.or(&other.cwnd);
+    }
+
     fn on_event(&mut self, now: Instant, event: &TraceEvent) {
         match event {
             TraceEvent::PacketSent { runs, .. } => {

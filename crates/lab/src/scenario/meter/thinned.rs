@@ -35,6 +35,13 @@ impl Thinned {
         self.seen += 1;
     }
 
+    /// Takes the values of `other` if it has none.
+    pub(in crate::scenario) fn or(&mut self, other: &Self) {
+        if self.points.is_empty() {
+            self.clone_from(other);
+        }
+    }
+
     pub(in crate::scenario) fn series(&self) -> Series {
         let (seconds, values) = self.points.iter().map(|(at, v)| (at.as_secs_f64(), *v)).unzip();
         Series { seconds, values }

@@ -1,5 +1,6 @@
 //! What the trace of a sender tells.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rexmit_core::Instant;
@@ -38,6 +39,21 @@ pub(in crate::scenario) struct SenderTally {
 }
 
 impl SenderTally {
+    /// Adds what was measured of another connection. Series are those of the first one.
+    pub(in crate::scenario) fn merge(&mut self, other: &Self) {
+        self.timeouts += other.timeouts;
+        self.reductions += other.reductions;
+        self.collapses += other.collapses;
+        self.rtt_samples.merge(&other.rtt_samples);
+        self.rto_samples.merge(&other.rto_samples);
+        self.rtt.or(&other.rtt);
+        self.rto.or(&other.rto);
+        self.cwnd.or(&other.cwnd);
+        self.nth.merge(&other.nth);
+        self.sequence.or(&other.sequence);
+        self.missing_reports.or(&other.missing_reports);
+    }
+
     fn on_event(&mut self, now: Instant, event: &TraceEvent) {
         match event {
             TraceEvent::RttSample { path, rtt, rto, .. } => {
@@ -84,15 +100,23 @@ impl SenderTally {
     }
 }
 
-/// Where a sender's trace is measured.
+/// Where a sender's trace is measured, each of its connections for itself.
 #[derive(Clone, Debug)]
-pub(in crate::scenario) struct SenderTrace(Arc<Mutex<SenderTally>>);
+pub(in crate::scenario) struct SenderTrace(Arc<Mutex<Connections>>);
+
+/// What was measured of each connection, by its number in the trace.
+#[derive(Debug)]
+struct Connections {
+    packet_bytes: u64,
+    tallies: BTreeMap<u32, SenderTally>,
+}
 
 impl SenderTrace {
     /// Of a sender whose packets have at most so many bytes, headers of the transport included.
     pub(in crate::scenario) fn new(packet_bytes: usize) -> Self {
-        let tally = SenderTally { packet_bytes: packet_bytes as u64, ..SenderTally::default() };
-        Self(Arc::new(Mutex::new(tally)))
+        let tallies = BTreeMap::new();
+        let connections = Connections { packet_bytes: packet_bytes as u64, tallies };
+        Self(Arc::new(Mutex::new(connections)))
     }
 
     /// For the endpoint.
@@ -100,21 +124,25 @@ impl SenderTrace {
         Box::new(Sink(Arc::clone(&self.0)))
     }
 
-    /// What was measured until now.
+    /// What was measured until now, of all connections together.
     pub(in crate::scenario) fn tally(&self) -> SenderTally {
-        lock(&self.0).clone()
+        let mut sum = SenderTally::default();
+        lock(&self.0).tallies.values().for_each(|tally| sum.merge(tally));
+        sum
     }
 }
 
-struct Sink(Arc<Mutex<SenderTally>>);
+struct Sink(Arc<Mutex<Connections>>);
 
 impl TraceSink for Sink {
-    fn record(&mut self, now: Instant, _: u32, event: &TraceEvent) {
-        lock(&self.0).on_event(now, event);
+    fn record(&mut self, now: Instant, connection: u32, event: &TraceEvent) {
+        let Connections { packet_bytes, tallies } = &mut *lock(&self.0);
+        let new = || SenderTally { packet_bytes: *packet_bytes, ..SenderTally::default() };
+        tallies.entry(connection).or_insert_with(new).on_event(now, event);
     }
 }
 
-fn lock(tally: &Mutex<SenderTally>) -> MutexGuard<'_, SenderTally> {
+fn lock(connections: &Mutex<Connections>) -> MutexGuard<'_, Connections> {
     // Every change is complete when the lock is released, even by a panic elsewhere.
-    tally.lock().unwrap_or_else(PoisonError::into_inner)
+    connections.lock().unwrap_or_else(PoisonError::into_inner)
 }

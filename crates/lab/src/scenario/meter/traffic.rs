@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-use crate::hosts::PlannedMessage;
 use crate::measure::LatencyDistribution;
 
 /// Measures the messages of a thin flow as they are planned: what becomes of them does not matter.
@@ -21,10 +20,17 @@ pub(in crate::scenario) struct TrafficMeter {
 }
 
 impl TrafficMeter {
-    /// Of all messages of a plan, in their order.
-    pub(in crate::scenario) fn of(plan: impl Iterator<Item = PlannedMessage>) -> Self {
+    /// Of all messages of the connections of a flow, each in the order of its plan: when they
+    /// are meant to be sent, and their bytes. Gaps are between messages of the same connection.
+    pub(in crate::scenario) fn of<P>(plans: impl IntoIterator<Item = P>) -> Self
+    where
+        P: Iterator<Item = (Instant, u32)>,
+    {
         let mut meter = Self::default();
-        plan.for_each(|message| meter.add(message.intended, message.bytes));
+        for plan in plans {
+            meter.last = None;
+            plan.for_each(|(intended, bytes)| meter.add(intended, bytes));
+        }
         meter
     }
 
@@ -82,6 +88,14 @@ mod tests {
             assert!((value / expected - 1.0).abs() < 1e-3, "{value}, not {expected}");
         }
         assert_eq!(meter.per_second(), Some(30.0));
+    }
+
+    #[test]
+    fn connections_do_not_wait_for_each_other() {
+        let plan = |times: [u64; 2]| times.into_iter().map(|ms| (Instant::from_millis(ms), 8));
+        let meter = TrafficMeter::of([plan([0, 900]), plan([100, 1000])]);
+        assert_eq!(meter.interarrival().map(|gaps| gaps[1].as_millis()), Some(900));
+        assert_eq!((meter.messages, meter.gaps.count()), (4, 2));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Whether the comparisons of a claim hold.
 
+use std::borrow::Cow;
+
 use super::gather::Operand;
 use super::{Claim, Comparison, Relation, Right, words};
-use crate::scenario::Unit;
-use crate::study::agreement::{Pairing, agreement};
+use crate::scenario::{Distribution, Unit};
+use crate::study::agreement::{Pairing, agreement, rounded};
 use crate::study::report::{Estimate, Instance, Verdict, VerdictKind};
 use crate::study::results::Results;
 
@@ -42,8 +44,8 @@ impl Comparison {
     fn judge(&self, results: &Results, unit: Unit) -> Instance {
         let left = self.left.estimate(results);
         let (verdict, right, finding) = match (self.relation, &self.right) {
-            (Relation::Like { distance }, Right::Measured(right)) => {
-                let (verdict, finding) = like(results, [&self.left, right], distance);
+            (Relation::Like { distance, grain }, Right::Measured(right)) => {
+                let (verdict, finding) = like(results, [&self.left, right], distance, grain);
                 (verdict, right.estimate(results), finding)
             }
             _ => self.difference(results, left.as_ref(), unit),
@@ -132,10 +134,23 @@ fn decide(
 }
 
 /// Whether two distributions agree.
-fn like(results: &Results, sides: [&Operand; 2], limit: f64) -> (VerdictKind, String) {
+fn like(
+    results: &Results,
+    sides: [&Operand; 2],
+    limit: f64,
+    grain: Option<f64>,
+) -> (VerdictKind, String) {
     let [left, right] = sides.map(|side| side.distributions(results));
     let both = left.into_iter().zip(right).filter_map(|(left, right)| Some((left?, right?)));
-    let (left, right): (Vec<_>, Vec<_>) = both.unzip();
+    let (left, right): (Vec<_>, Vec<_>) = match grain {
+        None => both.map(|(left, right)| (Cow::Borrowed(left), Cow::Borrowed(right))).unzip(),
+        Some(grain) => {
+            let coarse = |side: &Distribution| Cow::Owned(rounded(side, grain));
+            both.map(|(left, right)| (coarse(left), coarse(right))).unzip()
+        }
+    };
+    let left: Vec<&Distribution> = left.iter().map(AsRef::as_ref).collect();
+    let right: Vec<&Distribution> = right.iter().map(AsRef::as_ref).collect();
     let Some(found) = agreement(&left, &right, Pairing::Paired) else {
         return (VerdictKind::Undecided, "nothing measured on one side".into());
     };

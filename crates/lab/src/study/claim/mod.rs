@@ -18,7 +18,7 @@
 //! | `at most` | at or below 0 | left − `times` · right − `tolerance` · \|`times` · right\| |
 //! | `at least` | at or above 0 | left − `times` · right + `tolerance` · \|`times` · right\| |
 //! | `within` | as `at most` and as `at least` (equivalence by two one-sided tests) | |
-//! | `like` | no interval: [`agreement`](super::agreement) of two distributions: p > 5 %, and a distance of at most `distance` | |
+//! | `like` | no interval: [`agreement`](super::agreement) of two distributions, their values rounded to the nearest multiple of `grain` if there is one: p > 5 %, and a distance of at most `distance` | |
 //!
 //! Along an axis, every label against the one before it:
 //!
@@ -92,7 +92,7 @@ pub(super) enum Relation {
     AtMost { times: f64, tolerance: f64 },
     AtLeast { times: f64, tolerance: f64 },
     Within { times: f64, tolerance: f64 },
-    Like { distance: f64 },
+    Like { distance: f64, grain: Option<f64> },
 }
 
 impl Claim {

@@ -126,7 +126,7 @@ impl Kind {
             Self::AtMost | Self::AtLeast | Self::Within => {
                 &["than", "tolerance", "averaged", "largest"]
             }
-            Self::Like => &["than", "distance"],
+            Self::Like => &["than", "distance", "grain"],
             Self::Rising | Self::Falling | Self::NotRising | Self::NotFalling | Self::Level => {
                 &["along", "over", "tolerance", "averaged", "largest"]
             }
@@ -281,7 +281,9 @@ pub(super) fn relation(fields: &mut Fields<'_, '_>, kind: Kind, times: f64) -> O
             Relation::AtLeast { times, tolerance: share("tolerance", false).unwrap_or(0.0) }
         }
         Kind::Within => Relation::Within { times, tolerance: share("tolerance", true)? },
-        Kind::Like => Relation::Like { distance: share("distance", true)? },
+        Kind::Like => {
+            Relation::Like { distance: share("distance", true)?, grain: positive(fields, "grain") }
+        }
         Kind::Above => Relation::Above { times, by: positive(fields, "by").unwrap_or(0.0) },
         _ => Relation::Below { times, by: positive(fields, "by").unwrap_or(0.0) },
     })

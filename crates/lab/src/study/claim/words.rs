@@ -58,7 +58,13 @@ pub(super) fn relation(relation: Relation, unit: Unit) -> String {
         Relation::Within { times, tolerance } => {
             format!("is within {} % of{}", digits(tolerance * 100.0), factor(times))
         }
-        Relation::Like { distance } => format!("is distributed (distance at most {distance}) like"),
+        Relation::Like { distance, grain: None } => {
+            format!("is distributed (distance at most {distance}) like")
+        }
+        Relation::Like { distance, grain: Some(grain) } => {
+            let grain = number(grain, unit);
+            format!("is distributed (distance at most {distance}, to the nearest {grain}) like")
+        }
     }
 }
 

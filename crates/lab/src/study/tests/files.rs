@@ -177,8 +177,8 @@ fn claims_that_cannot_be_judged_are_refused() {
         (
             "says = \"x\"\nquantity = \"game.latency\"\nat.system = \"lksctp\"\nis = \"like\"\n\
              than.at.system = \"thin\"\ndistance = 0.1\naveraged = \"interarrival\"".into(),
-            &["11:1: a claim with `like` has no `averaged`; known: `at`, `distance`, `is`, `paper`, \
-               `quantity`, `says`, `than`"],
+            &["11:1: a claim with `like` has no `averaged`; known: `at`, `distance`, `grain`, `is`, \
+               `paper`, `quantity`, `says`, `than`"],
         ),
         (
             format!("{head}is = \"above\"\nthan.times = 0\nthan.quantity = \"game.{{rtx1,rtx2}}.mean\""),

@@ -1,0 +1,220 @@
+//! One run on real sockets.
+//!
+//! Its flow is thin and the only one, its network one path that does not change. Connections are
+//! those of [`realtime`](crate::realtime): SCTP through UDP sockets, TCP through TUN devices, ours at
+//! both ends. With the same seed the n-th packet of either way meets the same fate as in virtual time,
+//! but which packet is the n-th is a matter of microseconds: no two runs are the same.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use rexmit_core::{Instant, Seed};
+use rexmit_netsim::network::{HostStats, LinkStats};
+use rexmit_netsim::traffic::trace::Message;
+use rexmit_sctp::recovery::RecoveryStatistics;
+use rustix::io::Errno;
+
+use super::flows::{connection_seed, thin_plan};
+use super::meter::{MessageMeter, SenderTally, SenderTrace, TrafficMeter};
+use super::report::{self, Copies};
+use super::run::DRAIN;
+use super::sheet::Sheet;
+use super::spec::{NETWORK, Scenario, ThinFlow, TransportKind};
+use super::{ExecuteError, Problem, Problems};
+use crate::hosts::{Gauge, ThinRecord};
+use crate::measure::MessageRecord;
+use crate::realtime::RealtimeError;
+use crate::realtime::connections::{Connections, Ends, MAX_MESSAGES, Measured, Planned};
+
+/// What keeps `scenario` from running on real sockets.
+pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
+    let mut refuse = |field: &str, is_there: bool, what: &str| {
+        if is_there {
+            problems.add(field, format!("{what}: leave it out, or say `clock = \"virtual\"`"));
+        }
+    };
+    let one = "a run on real sockets has a single thin flow (of as many `connections` as you like)";
+    refuse("thin", scenario.thin.len() != 1, one);
+    refuse("bulk", !scenario.bulk.is_empty(), one);
+    refuse("web", !scenario.web.is_empty(), one);
+    refuse("udp", !scenario.udp.is_empty(), one);
+    let network = &scenario.network;
+    let edge = "real sockets have the shared path alone between them";
+    refuse("network.edge", network.edge.is_some(), edge);
+    refuse("second_network", scenario.second_network.is_some(), "real sockets have one path");
+    let changes = "the path between real sockets does not change";
+    refuse("network.changes", !network.changes.is_empty(), changes);
+    for (name, flow) in &scenario.thin {
+        refuse(&format!("thin.{name}.edge"), flow.edge.is_some(), edge);
+    }
+    if let Some((name, flow)) = scenario.thin.first_key_value() {
+        let planned = planned(scenario, (name, flow), &Seed::from_u64(0));
+        planned.err().into_iter().for_each(|problem| problems.push(problem));
+    }
+}
+
+/// Runs `scenario`, which is valid, as long as it lasts.
+pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Sheet, ExecuteError> {
+    let Some((name, flow)) = scenario.thin.first_key_value() else {
+        return Err(Problem::of("thin", "there is none").into());
+    };
+    let mut problems = Problems::default();
+    problems.set_place(format!("thin.{name}"));
+    let (connections, packet_bytes) =
+        connections(scenario, (name, flow), &Seed::from_u64(seed), &mut problems)?;
+    if let Some(problem) = problems.into_first() {
+        return Err(problem.into());
+    }
+    let mut traces = Vec::new();
+    let measured = connections.run(|| {
+        let trace = SenderTrace::new(packet_bytes);
+        let sink = trace.sink();
+        traces.push(trace);
+        sink
+    })?;
+    let mut tally = SenderTally::default();
+    traces.iter().for_each(|trace| tally.merge(&trace.tally()));
+    Ok(tell(scenario, &measured, &tally))
+}
+
+/// What a run of `scenario` measures.
+pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally) -> Sheet {
+    let mut sheet = Sheet::default();
+    let link = [&measured.emulator.forward, &measured.emulator.backward]
+        .map(|way| LinkStats { path: way.path, arrivals: way.arrivals });
+    for (name, flow) in &scenario.thin {
+        sheet.set_flow(name);
+        let forward = &link[0].path;
+        let headers = measured.ip_bytes * forward.offered;
+        let wire = HostStats {
+            packets_out: forward.offered,
+            bytes_out: forward.offered_bytes.saturating_sub(headers),
+            ..HostStats::default()
+        };
+        let copies = Copies::Counted(counted(&measured.recovery));
+        let sender = report::Sender { tally: tally.clone(), copies, wire, paths: None };
+        report::thin(&mut sheet, &meter(scenario, flow, measured), &traffic(measured), &sender);
+        let about = "how late messages were given to the transport";
+        sheet.latency("send_lateness", about, &measured.sending);
+    }
+    report::network(&mut sheet, NETWORK, [&link[0], &link[1]]);
+    report::lateness(&mut sheet, &measured.emulator.lateness);
+    sheet
+}
+
+/// The connections of a flow, and the most bytes of their packets, headers of the transport included.
+fn connections(
+    scenario: &Scenario,
+    (name, flow): (&str, &ThinFlow),
+    seed: &Seed,
+    problems: &mut Problems,
+) -> Result<(Connections, usize), Problem> {
+    let flows = planned(scenario, (name, flow), seed)?;
+    let (ends, packet_bytes) = ends(flow, problems);
+    let [forward, backward] = scenario.network.paths();
+    let drain = scenario.drain.as_ref().map_or(DRAIN, |drain| ***drain);
+    let patience = Duration::from_secs(1) + (scenario.end() - Instant::ZERO) + drain;
+    // That of the shared path in virtual time: the n-th packet of either way meets the same fate.
+    let seed = seed.split("network").split("link 0");
+    Ok((Connections { ends, flows, forward, backward, seed, patience }, packet_bytes))
+}
+
+/// What the connections send. All of it is kept until the end of the run, and so it is bounded.
+fn planned(
+    scenario: &Scenario,
+    (name, flow): (&str, &ThinFlow),
+    seed: &Seed,
+) -> Result<Vec<Planned>, Problem> {
+    let since = |at: Instant| at - Instant::ZERO;
+    let mut left = MAX_MESSAGES;
+    let mut connection = |n| {
+        let plan = thin_plan(scenario, flow, n, &connection_seed(seed, name, n))?;
+        let messages = plan.take(left + 1);
+        let messages = messages.map(|m| Message { at: since(m.intended), bytes: m.bytes });
+        let planned = Planned { begin: since(flow.start_of(n)), messages: messages.collect() };
+        left = left.checked_sub(planned.messages.len()).ok_or_else(|| {
+            let what = format!("a run on real sockets has {MAX_MESSAGES} messages at most");
+            Problem::of("traffic", what)
+        })?;
+        Ok(planned)
+    };
+    let planned: Result<_, Problem> = (0..flow.connections()).map(&mut connection).collect();
+    planned.map_err(|problem| Problem::of(&format!("thin.{name}.{}", problem.path), problem.what))
+}
+
+fn ends(flow: &ThinFlow, problems: &mut Problems) -> (Ends, usize) {
+    match flow.transport {
+        TransportKind::Sctp => {
+            let ends = flow.connection().sctp(problems);
+            let packet_bytes = ends.sender.max_packet_bytes;
+            let (sender, receiver) = (ends.sender, ends.receiver);
+            (Ends::Sctp { sender, receiver, unordered: flow.unordered }, packet_bytes)
+        }
+        TransportKind::Tcp => {
+            let ends = flow.connection().tcp(problems);
+            let packet_bytes = ends.sender.mss.into();
+            (Ends::Tcp { sender: ends.sender, receiver: ends.receiver }, packet_bytes)
+        }
+    }
+}
+
+/// What all senders counted.
+fn counted(senders: &[RecoveryStatistics]) -> RecoveryStatistics {
+    let mut sum = RecoveryStatistics::default();
+    for sender in senders {
+        sum.new_units += sender.new_units;
+        sum.retransmitted += sender.retransmitted;
+        sum.spurious += sender.spurious;
+    }
+    sum
+}
+
+/// What was to be sent.
+fn traffic(measured: &Measured) -> TrafficMeter {
+    let message = |record: &MessageRecord| (record.intended, record.payload_bytes);
+    let connections = measured.records.chunk_by(|a, b| a.connection == b.connection);
+    TrafficMeter::of(connections.map(|messages| messages.iter().map(message)))
+}
+
+/// What the messages waited for, told in the order in which they were delivered.
+fn meter(scenario: &Scenario, flow: &ThinFlow, measured: &Measured) -> MessageMeter {
+    let record = |record: &MessageRecord| {
+        let at = |at: Instant| Instant::ZERO + (at - measured.origin);
+        ThinRecord {
+            number: record.sequence,
+            bytes: record.payload_bytes,
+            intended: at(record.intended),
+            arrived: None,
+            delivered: record.delivered.map(at),
+        }
+    };
+    let mut records: Vec<_> = measured.records.iter().map(record).collect();
+    records.sort_by_key(|record| record.delivered);
+    let undelivered = records.partition_point(|record| record.delivered.is_none());
+    let mut meter = MessageMeter::new(scenario, flow);
+    records[undelivered..].iter().for_each(|record| meter.on_delivered(record));
+    meter.finish(records[..undelivered].iter().copied());
+    meter
+}
+
+impl From<RealtimeError> for ExecuteError {
+    fn from(error: RealtimeError) -> Self {
+        match error {
+            RealtimeError::Network(error) if error.is_not_permitted() => {
+                Self::NotPermitted(error.to_string())
+            }
+            _ if is_out_of_files(&error) => Self::Failed(format!(
+                "{error}: have fewer `connections`, or let this program open more (`ulimit -n`)"
+            )),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Whether the system refused another socket or timer to this program.
+fn is_out_of_files(error: &(dyn Error + 'static)) -> bool {
+    let system = error.downcast_ref::<io::Error>();
+    system.is_some_and(|error| error.raw_os_error() == Some(Errno::MFILE.raw_os_error()))
+        || error.source().is_some_and(is_out_of_files)
+}
