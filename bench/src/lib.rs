@@ -5,6 +5,7 @@
 //! depends on a time.
 
 pub mod bulk;
+pub mod cost;
 pub mod dumbbell;
 pub mod idle;
 pub mod loopback;
@@ -12,7 +13,6 @@ pub mod report;
 pub mod sample;
 pub mod simulation;
 pub mod tcp;
-pub mod thin_cost;
 pub mod web;
 
 /// How often each contestant of a comparison runs.

@@ -3,17 +3,17 @@
 use std::process::{Command, ExitCode};
 
 use rexmit_bench::report::{Row, in_words};
-use rexmit_bench::{REPETITIONS, bulk, dumbbell, idle, loopback, simulation, tcp, thin_cost, web};
+use rexmit_bench::{REPETITIONS, bulk, cost, dumbbell, idle, loopback, simulation, tcp, web};
 
 const USAGE: &str = "\
 usage: rexmit-bench [--json] [PART]...
        rexmit-bench bulk-of STACK MESSAGES BYTES   one run, for a profiler
        rexmit-bench tcp-of TCP_STACK MEGABYTES     one run, for a profiler
-       rexmit-bench thin-cost-of PROFILE on|off MEGABYTES   one run, for a profiler
+       rexmit-bench cost-of PROFILE on|off MEGABYTES   one run, for a profiler
        rexmit-bench simulation-of RUNS             some runs, for a profiler
        rexmit-bench web-of RUNS                    some runs, for a profiler
        rexmit-bench dumbbell-of FLOWS SECONDS      one run, for a profiler
-parts: bulk tcp thin-cost loopback simulation web dumbbell idle; all of them if none is named
+parts: bulk tcp cost loopback simulation web dumbbell idle; all of them if none is named
 stacks: rexmit dcsctp sctp-proto; for TCP rexmit smoltcp
 
 example: rexmit-bench bulk simulation";
@@ -23,7 +23,7 @@ type Part = (&'static str, fn() -> Vec<Row>);
 const PARTS: [Part; 8] = [
     ("bulk", || bulk::measure(REPETITIONS)),
     ("tcp", || tcp::measure(REPETITIONS)),
-    ("thin-cost", || thin_cost::measure(REPETITIONS)),
+    ("cost", || cost::measure(REPETITIONS)),
     ("loopback", || loopback::measure(REPETITIONS)),
     ("simulation", || simulation::measure(REPETITIONS)),
     ("web", || web::measure(REPETITIONS)),
@@ -49,9 +49,9 @@ fn main() -> ExitCode {
             println!("{}", serde_json::to_string(&run).expect("a plain value"));
             return ExitCode::SUCCESS;
         }
-        ["thin-cost-of", profile, mechanisms @ ("on" | "off"), megabytes] => {
+        ["cost-of", profile, mechanisms @ ("on" | "off"), megabytes] => {
             let Ok(megabytes) = megabytes.parse::<u64>() else { return refuse() };
-            let Some(mut carry) = thin_cost::carry(profile, mechanisms == "on") else {
+            let Some(mut carry) = cost::carry(profile, mechanisms == "on") else {
                 return refuse();
             };
             carry(megabytes << 20);
