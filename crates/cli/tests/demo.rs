@@ -95,3 +95,25 @@ fn errors_say_what_to_do_and_leave_no_report() {
     }
     std::fs::remove_dir(directory).unwrap();
 }
+
+/// In virtual time: minutes take a moment, and the same seed gives the same figures.
+#[test]
+fn two_paths_are_compared_when_one_fails() {
+    let report = fresh("two-paths.html");
+    let file = report.to_str().unwrap();
+    let arguments = ["--two-paths", "--duration", "2min", "--seed", "7"];
+    let output = demo(&[&arguments[..], &["--report", file]].concat());
+    let printed = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for way in ["failover ", "failover-pf ", "all-paths ", "all-paths-pf ", "one-path "] {
+        assert!(printed.contains(&format!("\n{way}")), "{printed}");
+    }
+    assert!(printed.contains("of which the first fails at 60 s"), "{printed}");
+    assert!(printed.contains("With failover-pf, 1 in 1000 waited"), "{printed}");
+    assert!(std::fs::read_to_string(&report).unwrap().contains("\"worst_stall\""));
+    std::fs::remove_file(report).unwrap();
+    let json = || text(&demo(&[&arguments[..], &["--json"]].concat()).stdout);
+    assert_eq!(json(), json());
+    let refused = demo(&["--two-paths", "--tcp"]);
+    assert_eq!(refused.status.code(), Some(2));
+}

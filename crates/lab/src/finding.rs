@@ -22,7 +22,10 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
         words(tail),
         words(latency.max)
     );
-    let others = comparison.runs[1..].iter().filter(|run| run.messages == first.messages);
+    // What was not delivered waited longest.
+    let is_comparable =
+        |run: &&RunResult| run.messages == first.messages && run.undelivered <= first.undelivered;
+    let others = comparison.runs[1..].iter().filter(is_comparable);
     let tails = others.filter_map(|run| Some((run, self::tail(run, run.latency.as_ref()?).1)));
     if let Some((best, least)) = tails.min_by_key(|(_, tail)| *tail) {
         let is_better = least.as_secs_f64() < tail.as_secs_f64() * (1.0 - NOTICEABLE);
@@ -75,7 +78,9 @@ mod tests {
         let alone = "With rfc9260, half of the messages took 50 ms or less, but 1 in 100 waited \
                      1.2 s or longer, and one 1.2 s.";
         assert_eq!(sentence(&comparison).as_deref(), Some(alone));
-        let worse = comparison.clone().with_run(&run("slow", 2000));
+        let mut broken = run("broken", 60);
+        broken.messages[99].delivered = None;
+        let worse = comparison.clone().with_run(&run("slow", 2000)).with_run(&broken);
         let same = format!("{alone} No other profile spared them much of it.");
         assert_eq!(sentence(&worse), Some(same));
         let better = worse.with_run(&run("thin", 300)).with_run(&run("thick", 800));

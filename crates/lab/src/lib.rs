@@ -26,3 +26,4 @@ pub mod study_report;
 pub mod table;
 pub mod timesequence;
 pub mod traffic;
+pub mod two_paths;

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rexmit_lab::measure::Comparison;
 use rexmit_lab::realtime::{
     Link, Load, LoadError, Outcome as Measured, Progress, RealtimeError, Replay, Transport,
 };
+use rexmit_lab::two_paths::{TwoPaths, TwoPathsError};
 use rexmit_lab::{finding, report, table};
 
 use super::examples;
@@ -32,6 +34,7 @@ use crate::values;
   rexmit demo --duration 2min --loss 1% --burst 3
   rexmit demo --trace ssh --profile rfc9260,lksctp --report ssh.html
   rexmit demo --reorder 5%
+  rexmit demo --two-paths
   rexmit demo --tcp --trace bzflag-tcp
   rexmit demo --json | jq '.runs[] | {profile, latency}'"))]
 pub(crate) struct Arguments {
@@ -39,15 +42,19 @@ pub(crate) struct Arguments {
     /// namespaces of their own.
     #[arg(long, conflicts_with = "unordered")]
     tcp: bool,
-    /// How much of the trace to replay, from its middle.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::interval)]
-    duration: Duration,
+    /// Compare what is done with two paths when the first one fails half-way: failover, with the
+    /// potentially failed state or without, all paths at once, and one path alone. In virtual time.
+    #[arg(long, conflicts_with_all = ["tcp", "unordered", "profile"])]
+    two_paths: bool,
+    /// How much of the trace to replay, from its middle [default: 30s; with --two-paths 4min].
+    #[arg(long, value_name = "TIME", value_parser = values::interval)]
+    duration: Option<Duration>,
     /// Round-trip time of the link, half of it each way.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = values::duration)]
     rtt: Duration,
-    /// Share of packets that are lost, each way.
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = values::probability)]
-    loss: f64,
+    /// Share of packets that are lost, each way [default: 5%; with --two-paths 1%].
+    #[arg(long, value_name = "PERCENT", value_parser = values::probability)]
+    loss: Option<f64>,
     /// Lose packets in bursts of so many on average, instead of each for itself.
     #[arg(long, value_name = "PACKETS")]
     burst: Option<f64>,
@@ -86,11 +93,15 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         (None, true) => None,
     };
     let json = arguments.format.json;
-    let replay = replay(arguments)?;
     // Before the half minute rather than after it.
     if let Some(path) = &report {
         check_writable(path).map_err(|error| unwritable(path, &error))?;
     }
+    if arguments.two_paths {
+        let compared = two_paths(&arguments)?.run()?;
+        return tell(&compared, report.as_deref(), json, "");
+    }
+    let replay = replay(arguments)?;
     if replay.transport == Transport::Tcp {
         super::networks::permit()?;
     }
@@ -100,24 +111,42 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let measured = runtime.block_on(replay.run(Arc::new(move |progress| watch.show(progress))));
     bars.clear();
     let measured = measured?;
-    if let Some(path) = &report {
-        let html = report::html(&measured.comparison).map_err(io::Error::from)?;
+    tell(&measured.comparison, report.as_deref(), json, &timing(&measured))
+}
+
+/// Prints what was compared, with `timing` below, and writes the report.
+fn tell(comparison: &Comparison, report: Option<&Path>, json: bool, timing: &str) -> Outcome {
+    if let Some(path) = report {
+        let html = report::html(comparison).map_err(io::Error::from)?;
         fs::write(path, html).map_err(|error| unwritable(path, &error))?;
     }
     if json {
-        return output::json_line(&measured.comparison.without_curves());
+        return output::json_line(&comparison.without_curves());
     }
-    output::print(&text(&measured, report.as_deref()))
+    output::print(&text(comparison, report, timing))
+}
+
+fn two_paths(arguments: &Arguments) -> Result<TwoPaths, Failure> {
+    let Arguments { rtt, burst, jitter, reorder, .. } = *arguments;
+    let duration = arguments.duration.unwrap_or(Duration::from_secs(240));
+    let loss = arguments.loss.unwrap_or(0.01);
+    Ok(TwoPaths {
+        load: Load::open(&arguments.trace, duration)?,
+        link: Link { rtt, loss, burst, jitter, reorder },
+        fails_at: duration / 2,
+        seed: arguments.seed,
+    })
 }
 
 fn replay(arguments: Arguments) -> Result<Replay, Failure> {
-    let Arguments { rtt, loss, burst, jitter, reorder, .. } = arguments;
+    let Arguments { rtt, burst, jitter, reorder, .. } = arguments;
+    let loss = arguments.loss.unwrap_or(0.05);
     let transport = if arguments.tcp { Transport::Tcp } else { Transport::Sctp };
     let link = Link { rtt, loss, burst, jitter, reorder };
     let standard = || transport.compared(&link).map(String::from).to_vec();
     let profiles = if arguments.profile.is_empty() { standard() } else { arguments.profile };
     Ok(Replay {
-        load: Load::open(&arguments.trace, arguments.duration)?,
+        load: Load::open(&arguments.trace, arguments.duration.unwrap_or(Duration::from_secs(30)))?,
         link,
         transport,
         profiles,
@@ -126,23 +155,26 @@ fn replay(arguments: Arguments) -> Result<Replay, Failure> {
     })
 }
 
-fn text(measured: &Measured, report: Option<&Path>) -> String {
-    let comparison = &measured.comparison;
+fn text(comparison: &Comparison, report: Option<&Path>, timing: &str) -> String {
     let mut text = format!("{}, seed {}\n\n", comparison.title, comparison.seed);
     text += &table::render(comparison);
     if let Some(sentence) = finding::sentence(comparison) {
         text += &format!("\n{sentence}\n");
     }
-    let millis = |duration: Duration| format!("{:.2} ms", duration.as_secs_f64() * 1e3);
-    text += &format!(
-        "\nTiming error (99th percentile, in the latencies): emulated link {}, sender {}.\n",
-        millis(measured.timing_error()),
-        millis(measured.sending.quantile(0.99)),
-    );
+    text += timing;
     if let Some(path) = report {
         text += &format!("The report with the curves and the worst stalls: {}\n", path.display());
     }
     text
+}
+
+fn timing(measured: &Measured) -> String {
+    let millis = |duration: Duration| format!("{:.2} ms", duration.as_secs_f64() * 1e3);
+    format!(
+        "\nTiming error (99th percentile, in the latencies): emulated link {}, sender {}.\n",
+        millis(measured.timing_error()),
+        millis(measured.sending.quantile(0.99)),
+    )
 }
 
 /// Whether a file can be written, leaving what is there, or nothing, as it was.
@@ -169,6 +201,16 @@ impl From<LoadError> for Failure {
         let kind = match error {
             LoadError::Trace(_) => Kind::File,
             _ => Kind::Usage,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<TwoPathsError> for Failure {
+    fn from(error: TwoPathsError) -> Self {
+        let kind = match error {
+            TwoPathsError::Link(_) => Kind::Usage,
+            TwoPathsError::Livelock(_) => Kind::Failed,
         };
         Self::new(kind, error)
     }

@@ -63,7 +63,7 @@ impl Link {
     }
 
     /// What is set, for people.
-    pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut set = vec![("RTT", words(self.rtt))];
         let bursts =
             self.burst.map_or_else(String::new, |mean| format!(", in bursts of {mean} on average"));
