@@ -145,6 +145,12 @@ impl Outbound {
         (is_near && (len as u64 <= self.peer_rwnd() || is_probe)).then_some(len)
     }
 
+    /// The same for a packet over `path`, which may have to leave its part of the window to others.
+    pub(super) fn next_new_len_over(&self, path: u8) -> Option<usize> {
+        let has_share = |len: &usize| self.recovery.has_share(path, *len as u64, self.peer_a_rwnd);
+        self.next_new_len().filter(has_share)
+    }
+
     /// Whether the window alone holds back what could be sent, with nothing outstanding whose
     /// acknowledgement could open it.
     fn is_held_back_by_window(&self) -> bool {
