@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rexmit_core::{Instant, Seed};
+use rexmit_core::{BitRate, Instant, Seed};
 use rexmit_netsim::network::{Context, DualDumbbell, DumbbellPaths, Network, Occurrence};
 use rexmit_sctp::recovery::CmtConfig;
 use rexmit_sctp::{
@@ -27,13 +27,19 @@ fn end(own: fn(usize) -> std::net::IpAddr, association: &AssociationConfig, seed
 fn transfer(cmt: CmtConfig) -> (u64, AssociationStatistics) {
     let mut association = AssociationConfig::default();
     association.recovery.cmt = cmt;
+    transfer_over(&association, &[DumbbellPaths::default(), DumbbellPaths::default()])
+}
+
+fn transfer_over(
+    association: &AssociationConfig,
+    paths: &[DumbbellPaths; 2],
+) -> (u64, AssociationStatistics) {
     let mut network = Network::new(&Seed::from_u64(1));
     let ends = [
-        end(DualDumbbell::sender_address, &association, 1),
-        end(DualDumbbell::receiver_address, &association, 2),
+        end(DualDumbbell::sender_address, association, 1),
+        end(DualDumbbell::receiver_address, association, 2),
     ];
-    let paths = [DumbbellPaths::default(), DumbbellPaths::default()];
-    let topology = DualDumbbell::build(&mut network, ends, Default::default(), &paths).unwrap();
+    let topology = DualDumbbell::build(&mut network, ends, Default::default(), paths).unwrap();
     network.wake_at(topology.sender, Instant::ZERO, 0);
     let (mut sender, mut next, mut arrived) = (None, 0, 0);
     let app = |context: &mut Context<'_, Endpoint>, occurrence: Occurrence<_>| {
@@ -95,4 +101,22 @@ fn split_fast_retransmit_keeps_reordering_from_being_taken_for_loss() {
     };
     assert_eq!(needless(true), 0);
     assert!(needless(false) > 0);
+}
+
+/// A second path with a tenth of the rate takes, by its long queue, most of a small window; with its part
+/// it cannot.
+#[test]
+fn a_split_buffer_keeps_a_slow_path_from_taking_the_whole_window() {
+    let mut slow = DumbbellPaths::default();
+    slow.bottleneck.rate = BitRate::new(1_000_000);
+    let arrived = |split_buffer: bool| {
+        let buffer = 64 << 10;
+        let mut association =
+            AssociationConfig { receive_buffer_bytes: buffer, ..AssociationConfig::default() };
+        association.max_message_bytes = buffer;
+        association.recovery.cmt = CmtConfig { split_buffer, ..CmtConfig::ON };
+        transfer_over(&association, &[DumbbellPaths::default(), slow.clone()]).0
+    };
+    let (shared, split) = (arrived(false), arrived(true));
+    assert!(split * 10 > shared * 12, "{shared} bytes without, {split} with");
 }

@@ -122,7 +122,8 @@ impl RtoConfig {
 
 impl CmtConfig {
     fn fields(&self) -> Vec<Field> {
-        let Self { all_paths, split_fast_retransmit, cwnd_update, delayed_ack } = self;
+        let Self { all_paths, split_fast_retransmit, cwnd_update, delayed_ack, split_buffer } =
+            self;
         vec![
             field("cmt.all_paths", *all_paths, "new data over every active path at once"),
             field(
@@ -139,6 +140,11 @@ impl CmtConfig {
                 "cmt.delayed_ack",
                 *delayed_ack,
                 "DAC: gaps do not hurry acknowledgements, which tell what they stand for",
+            ),
+            field(
+                "cmt.split_buffer",
+                *split_buffer,
+                "no path takes more than its part of the peer's buffer",
             ),
         ]
     }

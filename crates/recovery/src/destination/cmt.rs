@@ -19,10 +19,19 @@ pub struct CmtConfig {
     /// tells how many packets it answers; as a sender, so many reports count, if all that is newly
     /// acknowledged was sent over one path and after what is missing.
     pub delayed_ack: bool,
+    /// Receive buffer splitting: what is under way over a path is no more than its part of the peer's
+    /// window, so that a slow path with a long queue does not take it all (Dreibholz, Becke, Rathgeb
+    /// and Tüxen 2010). What has arrived and waits for others is of no path.
+    pub split_buffer: bool,
 }
 
 impl CmtConfig {
-    /// All paths at once, with every algorithm that this needs.
-    pub const ON: Self =
-        Self { all_paths: true, split_fast_retransmit: true, cwnd_update: true, delayed_ack: true };
+    /// All paths at once, with the three algorithms that this needs.
+    pub const ON: Self = Self {
+        all_paths: true,
+        split_fast_retransmit: true,
+        cwnd_update: true,
+        delayed_ack: true,
+        split_buffer: false,
+    };
 }

@@ -241,6 +241,7 @@ impl<P> LossRecovery<P> {
         p.ack.has_acked_earliest |= p.earliest == unit;
         let p = self.path_mut(sent_over);
         p.ack.bytes += u64::from(bytes);
+        p.leave_share(user_bytes);
         if let Some(known) = &mut p.concurrent {
             known.highest_newly_acked = known.highest_newly_acked.max(Some(unit));
             p.ack.has_pseudo_advanced |= !is_first_copy || unit == known.earliest_first_sent;
@@ -285,6 +286,7 @@ impl<P> LossRecovery<P> {
             let p = self.path_mut(path);
             p.earliest = if p.outstanding == 0 { unit } else { p.earliest.min(unit) };
             p.outstanding += 1;
+            p.enter_share(user_bytes);
         }
         progress.outcome.has_reneged = !reneged.is_empty();
         progress.reneged = reneged;

@@ -3,6 +3,7 @@
 use rexmit_core::trace::{SendCause, Tracer};
 
 use super::ack::Progress;
+use super::path::Path;
 use super::{LossRecovery, Unit, UnitState};
 use crate::PathState;
 use crate::loss::rack::Rack;
@@ -28,6 +29,20 @@ impl<P> LossRecovery<P> {
         } else {
             path == self.data_path && !self.must_resend_first()
         }
+    }
+
+    /// Whether `path` may take so many new user bytes where the peer's window, as it told last, is
+    /// `a_rwnd`: no more than a path's part of that is under way over it. A path on which nothing is may
+    /// always take something.
+    #[must_use]
+    pub fn has_share(&self, path: u8, user_bytes: u64, a_rwnd: u64) -> bool {
+        if !self.uses_all_paths() || !self.config.cmt.split_buffer {
+            return true;
+        }
+        let own = self.path(path).concurrent.as_ref().map_or(0, |known| known.user_bytes);
+        let is_active = |path: &&Path| path.reach.state() == PathState::Active;
+        let parts = self.paths.iter().filter(is_active).count().max(1) as u64;
+        own == 0 || own + user_bytes <= a_rwnd / parts
     }
 
     /// Whether missing reports are counted by path.

@@ -213,8 +213,9 @@ impl<P> LossRecovery<P> {
         if let [only] = &mut self.paths[..] {
             let counters = only.counters(&self.statistics);
             let awaiting = only.lost.len() as u64;
-            only.concurrent =
-                Some(Box::new(Concurrent { counters, awaiting, ..Default::default() }));
+            let user_bytes = self.user_bytes_in_flight + self.user_bytes_lost;
+            let known = Concurrent { counters, user_bytes, awaiting, ..Default::default() };
+            only.concurrent = Some(Box::new(known));
         }
         self.push_path(pmdcs, Reach::UNCONFIRMED);
         self.paths.len() as u8 - 1
@@ -357,7 +358,9 @@ impl<P> LossRecovery<P> {
             path.t3 = None;
             path.early = Instant::FAR_FUTURE;
             path.lost.clear();
-            path.concurrent.iter_mut().for_each(|known| known.awaiting = 0);
+            path.concurrent
+                .iter_mut()
+                .for_each(|known| (known.awaiting, known.user_bytes) = (0, 0));
             path.outstanding = 0;
             path.may_resend_now = false;
             path.events().into_iter().for_each(Events::clear);

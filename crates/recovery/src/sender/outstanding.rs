@@ -11,7 +11,7 @@ impl<P> LossRecovery<P> {
     /// acknowledged above the cumulative point is given up, too, as a part of its message.
     pub fn abandon(&mut self, unit: u64) {
         let Some(u) = self.unit_mut(unit) else { return };
-        let (state, path, sent_over) = (u.state, u.path, u.sent_over);
+        let (state, path, sent_over, user_bytes) = (u.state, u.path, u.sent_over, u.user_bytes);
         u.state = UnitState::Abandoned;
         match state {
             UnitState::Abandoned | UnitState::Acknowledged => return,
@@ -25,6 +25,7 @@ impl<P> LossRecovery<P> {
                 self.path_mut(sent_over).doubt();
             }
         }
+        self.path_mut(sent_over).leave_share(user_bytes);
         self.missing.forget(unit);
         self.copies.forget(unit);
         self.arm_early(path);

@@ -56,6 +56,8 @@ pub(super) struct Path {
 #[derive(Debug, Default)]
 pub(super) struct Concurrent {
     pub(super) counters: PathCounters,
+    /// User bytes that last left over this path and have not arrived: in flight, or judged lost.
+    pub(super) user_bytes: u64,
     /// How many units judged lost last left over this path, whichever they wait for.
     pub(super) awaiting: u64,
     /// The highest unit that the acknowledgement being processed brings of those sent over this path.
@@ -168,6 +170,22 @@ impl Path {
     /// Whether anything that last left over this path is judged lost, and waits for any.
     pub(super) fn is_awaiting(&self) -> bool {
         self.concurrent.as_ref().map_or(!self.lost.is_empty(), |known| known.awaiting > 0)
+    }
+
+    /// So many user bytes leave over this path.
+    #[inline]
+    pub(super) fn enter_share(&mut self, user_bytes: u32) {
+        if let Some(known) = &mut self.concurrent {
+            known.user_bytes += u64::from(user_bytes);
+        }
+    }
+
+    /// So many user bytes have arrived, are given up, or left over another path.
+    #[inline]
+    pub(super) fn leave_share(&mut self, user_bytes: u32) {
+        if let Some(known) = &mut self.concurrent {
+            known.user_bytes -= u64::from(user_bytes);
+        }
     }
 
     /// Where a fast recovery of this path alone ends, if one is on.

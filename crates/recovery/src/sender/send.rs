@@ -140,6 +140,7 @@ impl<P> LossRecovery<P> {
             p.earliest = unit;
         }
         p.outstanding += 1;
+        p.enter_share(user_bytes);
         unit
     }
 
@@ -198,6 +199,8 @@ impl<P> LossRecovery<P> {
         self.user_bytes_in_flight += u64::from(user_bytes);
         let path = self.open.map_or(old_path, |open| open.path);
         self.repeat(unit, (old_path, sent_over), path);
+        self.path_mut(sent_over).leave_share(user_bytes);
+        self.path_mut(path).enter_share(user_bytes);
         let is_overtaken =
             self.counts_reports() && self.acknowledged.max().is_some_and(|max| unit < max);
         let u = self.unit_mut(unit)?;

@@ -11,7 +11,8 @@ use rexmit_recovery::{AckOutcome, LossRecovery, TimeoutKind, Unit, UnitState};
 
 use super::partial::ForwardState;
 use super::thin::ThinStreams;
-use super::{AbortCause, Association, Context, Surroundings, Timer, unwrapped_initial_tsn};
+use super::window_probe::Probe;
+use super::{AbortCause, Association, Context, Surroundings, unwrapped_initial_tsn};
 use crate::config::AssociationConfig;
 use crate::error::SendError;
 use crate::event::{Event, FailReason};
@@ -37,15 +38,15 @@ pub(super) struct Outbound {
     next_message: u64,
     streams: u16,
     /// The window that the peer offered last.
-    peer_a_rwnd: u64,
+    pub(super) peer_a_rwnd: u64,
     /// The largest payload of a chunk: what fits a packet, and a window that was never used.
-    max_fragment: usize,
+    pub(super) max_fragment: usize,
     /// Payload bytes in `recovery`.
     outstanding_bytes: usize,
     /// The application was told that the buffer is full.
     is_writer_waiting: bool,
     pub(super) probe_is_due: bool,
-    probe: Option<Probe>,
+    pub(super) probe: Option<Probe>,
     pub(super) forward: ForwardState,
 }
 
@@ -54,17 +55,6 @@ struct Divided {
     id: MessageId,
     first_tsn: u64,
     message: OutboundMessage,
-}
-
-/// The chunk that probes a closed window.
-#[derive(Clone, Copy, Debug)]
-struct Probe {
-    tsn: u64,
-    user_bytes: u64,
-    /// When it last left.
-    sent_at: Instant,
-    /// A SACK came since, and the window was still closed.
-    is_refused: bool,
 }
 
 impl Outbound {
@@ -129,7 +119,7 @@ impl Outbound {
     }
 
     /// What the peer's window still takes (RFC 9260 §6.2.1).
-    fn peer_rwnd(&self) -> u64 {
+    pub(super) fn peer_rwnd(&self) -> u64 {
         self.peer_a_rwnd.saturating_sub(self.recovery.user_bytes_to_arrive())
     }
 
@@ -145,19 +135,10 @@ impl Outbound {
         (is_near && (len as u64 <= self.peer_rwnd() || is_probe)).then_some(len)
     }
 
-    /// Whether the window alone holds back what could be sent, with nothing outstanding whose
-    /// acknowledgement could open it.
-    fn is_held_back_by_window(&self) -> bool {
-        self.recovery.is_empty()
-            && self
-                .queue
-                .peek_len(self.max_fragment)
-                .is_some_and(|len| len as u64 > self.peer_rwnd())
-    }
-
-    /// Whether the probe of a closed window is on its way, and the window still closed to it.
-    fn is_probing(&self) -> bool {
-        self.probe.is_some_and(|probe| probe.user_bytes > self.peer_a_rwnd)
+    /// The same for a packet over `path`, which may have to leave its part of the window to others.
+    pub(super) fn next_new_len_over(&self, path: u8) -> Option<usize> {
+        let has_share = |len: &usize| self.recovery.has_share(path, *len as u64, self.peer_a_rwnd);
+        self.next_new_len().filter(has_share)
     }
 
     /// The rest of the message `id`, if it is begun, will never leave. One TSN is spent on it, so
@@ -186,8 +167,7 @@ impl Outbound {
         let tsn = self.recovery.send_new(now, bytes, user_bytes as u32, fragment);
         if user_bytes as u64 > rwnd {
             self.probe_is_due = false;
-            let user_bytes = user_bytes as u64;
-            self.probe = Some(Probe { tsn, user_bytes, sent_at: now, is_refused: false });
+            self.probe = Some(Probe::new(tsn, user_bytes as u64, now));
         }
         Some(tsn)
     }
@@ -328,41 +308,6 @@ impl Association {
         }
     }
 
-    /// The probe of a closed window was answered: taken, or refused. Refused by a window that has
-    /// opened since, it leaves again at once. A window update that left before the probe arrived
-    /// says nothing about it: it comes sooner than a round trip, with no refusal before it.
-    fn check_probe(&mut self, cx: &mut Context<'_>) {
-        let is_probing = self.out.is_probing();
-        let recovery = &mut self.out.recovery;
-        let Some(probe) = &mut self.out.probe else { return };
-        let state = recovery.unit(probe.tsn).map(Unit::state);
-        if !matches!(state, Some(UnitState::InFlight | UnitState::Lost(_))) {
-            self.out.probe = None;
-            return;
-        }
-        let path = recovery.data_path();
-        let round_trip = recovery.timer(path).rtt().srtt().unwrap_or_default();
-        if is_probing {
-            probe.is_refused = true;
-        } else if probe.is_refused || cx.now - probe.sent_at >= round_trip {
-            recovery.on_probe_refused(probe.tsn, &mut cx.tracer());
-            self.out.probe = None;
-        }
-    }
-
-    /// Arms the timer of the window probe when the window holds back what could be sent, with
-    /// nothing outstanding whose acknowledgement could open it (RFC 9260 §6.1 A).
-    pub(super) fn watch_window(&mut self, cx: &Context<'_>) {
-        if !self.state.may_send_data() || !self.out.is_held_back_by_window() {
-            self.out.probe_is_due = false;
-            self.timers.stop(Timer::WindowProbe);
-        } else if !self.out.probe_is_due && !self.timers.is_armed(Timer::WindowProbe) {
-            let recovery = &self.out.recovery;
-            let rto = recovery.timer(recovery.data_path()).rto();
-            self.timers.arm(Timer::WindowProbe, cx.now + rto);
-        }
-    }
-
     /// T3-rtx of any path that is due (RFC 9260 §6.3.3).
     pub(super) fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
         while !self.state.is_setting_up()
@@ -384,13 +329,6 @@ impl Association {
                 }
             }
         }
-    }
-
-    /// The probe leaves once more; returns whether the peer had answered it.
-    fn renew_probe(&mut self, now: Instant) -> bool {
-        let Some(probe) = &mut self.out.probe else { return false };
-        probe.sent_at = now;
-        std::mem::take(&mut probe.is_refused)
     }
 
     /// A chunk has left for the first time.

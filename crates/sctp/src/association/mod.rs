@@ -18,6 +18,7 @@ mod state;
 mod thin;
 mod timers;
 mod transmit;
+mod window_probe;
 
 use std::net::IpAddr;
 use std::sync::Arc;

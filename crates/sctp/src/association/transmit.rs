@@ -310,7 +310,7 @@ impl Association {
         let recovery = &self.out.recovery;
         self.state.may_send_data()
             && (recovery.next_to_resend(path).is_some()
-                || (recovery.takes_new(path) && self.out.next_new_len().is_some()))
+                || (recovery.takes_new(path) && self.out.next_new_len_over(path).is_some()))
     }
 
     /// Gives up what would leave next and may not, so that the packet can carry the FORWARD-TSN,
@@ -335,7 +335,7 @@ impl Association {
         let first_new = self.out.recovery.next_unit();
         if self.out.recovery.takes_new(path) {
             self.write_copies(cx.now, writer);
-            self.send_new(cx, writer);
+            self.send_new(cx, path, writer);
         }
         self.out.recovery.end_packet(cx.now, &mut cx.tracer());
         // What is sent again does not measure the path (RFC 9260 §8.3).
@@ -382,9 +382,9 @@ impl Association {
         }
     }
 
-    fn send_new(&mut self, cx: &mut Context<'_>, writer: &mut PacketWriter<'_>) {
+    fn send_new(&mut self, cx: &mut Context<'_>, path: u8, writer: &mut PacketWriter<'_>) {
         let wants_sack = matches!(self.state, State::ShutdownPending);
-        while let Some(len) = self.out.next_new_len() {
+        while let Some(len) = self.out.next_new_len_over(path) {
             if padded(DATA_HEADER_LEN + len) > writer.room() {
                 break;
             }

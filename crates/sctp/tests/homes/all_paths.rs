@@ -128,3 +128,28 @@ fn reports_count_by_the_packets_that_a_sack_answers() {
     expect_packet_to!(s, 2, [Data(d)] if d.tsn == tsn(0));
     s.peer_acknowledges(tsn(7));
 }
+
+/// Receive buffer splitting: the peer's window is nine chunks, of which a path may have four under way;
+/// the first one has four, as many as its own window holds, and that of the second would hold five.
+#[test]
+fn no_path_takes_more_than_its_part_of_the_peers_window() {
+    for (split_buffer, may_leave) in [(false, 5), (true, 4)] {
+        let mut s = two_homes(|association| {
+            association.recovery.max_burst = 0;
+            association.recovery.cmt.split_buffer = split_buffer;
+        });
+        for n in 0..8 {
+            s.send(&[0; 1_180]);
+            expect_packet_to!(s, 2 + n % 2, [Data(_)]);
+        }
+        let none = tsn(0).wrapping_sub(1);
+        s.peer_writes(|p| p.sack(none, 9 * 1_180, [(2, 2), (4, 4), (6, 6), (8, 8)], []));
+        for _ in 0..12 {
+            s.send(&[0; 1_180]);
+        }
+        for n in 0..may_leave {
+            expect_packet_to!(s, 3, [Data(d)] if d.tsn == tsn(8 + n));
+        }
+        s.expect_silence();
+    }
+}

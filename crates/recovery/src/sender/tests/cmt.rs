@@ -166,3 +166,58 @@ fn an_acknowledgement_reports_as_often_as_it_answers_packets() {
     assert!(!lost_after(2, false, [0; 4]));
     assert!(!lost_after(2, true, [0, 1, 0, 1]), "of two paths");
 }
+
+/// Receive buffer splitting: with a window of 8000 bytes each of two paths may have 4000 under way.
+#[test]
+fn a_path_takes_its_part_of_the_peers_window() {
+    let user = u64::from(FULL - 16);
+    let mut s = sender(CmtConfig { split_buffer: true, ..CmtConfig::ON });
+    assert!(s.recovery.has_share(0, user, 0), "the first is for the window alone to refuse");
+    (0..3).for_each(|_| s.push_over(0, &[FULL])); // 1 to 3
+    let shares = |s: &Sender, bytes| [0, 1].map(|path| s.recovery.has_share(path, bytes, 8_000));
+    assert_eq!(shares(&s, 4_000 - 3 * user), [true, true], "to the byte");
+    assert_eq!(shares(&s, 4_001 - 3 * user), [false, true]);
+    // The peer holds 2 and 3, which are of no path any more.
+    s.ack(0, &[(2, 3)]);
+    assert_eq!(shares(&s, 4_000 - user), [true, true]);
+    assert_eq!(shares(&s, 4_001 - user), [false, true]);
+    // 1 is repeated over the other path, and counts there.
+    s.expire();
+    assert_eq!(shares(&s, 4_001 - user), [false, true], "it was sent there last");
+    assert_eq!(s.resend_over(1), [1]);
+    assert_eq!(shares(&s, 4_001 - user), [true, false]);
+    s.ack(3, &[]);
+    assert_eq!(shares(&s, 9_000), [true, true]);
+}
+
+/// A path that is not active leaves its part to the others; without the switch there are no parts.
+#[test]
+fn paths_that_fail_have_no_part() {
+    let mut s = sender(CmtConfig { split_buffer: true, ..CmtConfig::ON });
+    (0..4).for_each(|_| s.push_over(0, &[FULL]));
+    assert!(!s.recovery.has_share(0, 984, 5_000));
+    (0..=2).for_each(|_| _ = s.recovery.on_path_error(1, 2));
+    assert!(s.recovery.has_share(0, 984, 5_000));
+    let mut s = sender(CmtConfig::ON);
+    (0..4).for_each(|_| s.push_over(0, &[FULL]));
+    assert!(s.recovery.has_share(0, 984, 0));
+}
+
+/// What is given up is of no path; what the peer no longer holds is of its own again.
+#[test]
+fn what_is_given_up_or_taken_back_changes_the_parts() {
+    let mut s = sender(CmtConfig { split_buffer: true, ..CmtConfig::ON });
+    (0..4).for_each(|_| s.push_over(0, &[FULL]));
+    let under_way = |s: &Sender| {
+        8_000 - (0..).take_while(|&bytes| s.recovery.has_share(0, bytes, 16_000)).count() + 1
+    };
+    assert_eq!(under_way(&s), 4 * 984);
+    s.abandon(1);
+    assert_eq!(under_way(&s), 3 * 984);
+    s.ack(1, &[(3, 4)]);
+    assert_eq!(under_way(&s), 984);
+    // 2 has arrived, and what was above it is gone.
+    s.ack(2, &[]);
+    assert_eq!(under_way(&s), 2 * 984);
+    s.check();
+}

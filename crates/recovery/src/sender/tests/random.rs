@@ -75,7 +75,13 @@ impl Sender {
         let awaiting = self.recovery.units.iter().filter(awaits).count() as u64;
         assert_eq!(path.is_awaiting(), awaiting > 0);
         if let Some(known) = &path.concurrent {
-            assert_eq!(known.awaiting, awaiting);
+            let is_under_way = |unit: &&super::super::Unit<()>| {
+                let is_it = matches!(unit.state, UnitState::Lost(_) | UnitState::InFlight);
+                is_it && unit.sent_over == index
+            };
+            let under_way = self.recovery.units.iter().filter(is_under_way);
+            let user_bytes: u64 = under_way.map(|unit| u64::from(unit.user_bytes)).sum();
+            assert_eq!((known.awaiting, known.user_bytes), (awaiting, user_bytes));
         }
         assert!(earliest.is_none_or(|earliest| earliest == path.earliest), "{path:?}");
         assert!(!path.may_resend_now || !lost.is_empty(), "nothing waits to pass the window");
@@ -111,6 +117,7 @@ fn run(seed: u64, paths: u8) {
                 split_fast_retransmit: rng.chance(0.5),
                 cwnd_update: rng.chance(0.5),
                 delayed_ack: rng.chance(0.5),
+                split_buffer: rng.chance(0.5),
             };
         }
     });
