@@ -73,8 +73,7 @@ impl<P> LossRecovery<P> {
 
     /// Both copies of `unit` have arrived: its first acknowledgement was no ambiguous one.
     fn sample_first_copy(&mut self, now: Instant, unit: u64, tracer: &mut Tracer<'_>) {
-        let known =
-            self.log.as_mut().and_then(|log| log.first_copies.on_duplicate_report(now, unit));
+        let known = self.log.as_mut().and_then(|log| log.first_copies.on_duplicate_report(unit));
         if let Some((path, rtt)) = known {
             self.on_rtt_sample(now, path, rtt, tracer);
         }

@@ -1,8 +1,9 @@
 //! Round trips of what left twice (Karn's algorithm, RFC 9260 §6.3.1 C5).
 //!
 //! An acknowledgement of something that left twice tells no round trip, for nobody knows which copy it
-//! answers. If the receiver then reports a duplicate, both have arrived, so that the acknowledgement
-//! answered the first. A thin stream needs these samples: where a receiver delays acknowledgements
+//! answers. If the receiver reports a duplicate later, both have arrived, so that the acknowledgement
+//! answered the first. (One that comes with the report may answer the second, that of the first being
+//! lost.) A thin stream needs these samples: where a receiver delays acknowledgements
 //! for longer than the timeout waits, every timeout is spurious, everything leaves twice, and no
 //! acknowledgement is left that could make the timeout longer.
 
@@ -52,14 +53,10 @@ impl FirstCopies {
     }
 
     /// The receiver has `unit` twice: the path of the first copy, and the time from when it left to
-    /// the acknowledgement, if that was of the first.
-    pub(crate) fn on_duplicate_report(
-        &mut self,
-        now: Instant,
-        unit: u64,
-    ) -> Option<(u8, Duration)> {
+    /// its acknowledgement, if that is known to be of the first.
+    pub(crate) fn on_duplicate_report(&mut self, unit: u64) -> Option<(u8, Duration)> {
         let FirstCopy { path, sent_at, acked_at, is_followed_once } = self.0.remove(&unit)?;
-        is_followed_once.then(|| (path, acked_at.unwrap_or(now) - sent_at))
+        acked_at.filter(|_| is_followed_once).map(|at| (path, at - sent_at))
     }
 }
 
@@ -74,16 +71,18 @@ mod tests {
         let mut copies = FirstCopies::default();
         copies.on_first_lost(5, 1, AT(100));
         copies.on_acked(AT(424), 5);
-        assert_eq!(copies.on_duplicate_report(AT(428), 4), None);
-        assert_eq!(copies.on_duplicate_report(AT(428), 5), Some((1, Duration::from_millis(324))));
-        assert_eq!(copies.on_duplicate_report(AT(429), 5), None, "told once");
+        assert_eq!(copies.on_duplicate_report(4), None);
+        assert_eq!(copies.on_duplicate_report(5), Some((1, Duration::from_millis(324))));
+        assert_eq!(copies.on_duplicate_report(5), None, "told once");
     }
 
     #[test]
-    fn one_report_may_tell_both() {
+    fn an_acknowledgement_that_comes_with_the_report_may_be_of_either() {
         let mut copies = FirstCopies::default();
         copies.on_first_lost(5, 1, AT(100));
-        assert_eq!(copies.on_duplicate_report(AT(430), 5), Some((1, Duration::from_millis(330))));
+        assert_eq!(copies.on_duplicate_report(5), None);
+        copies.on_acked(AT(430), 5);
+        assert_eq!(copies.on_duplicate_report(5), None);
     }
 
     #[test]
@@ -92,14 +91,15 @@ mod tests {
         copies.on_first_lost(5, 1, AT(100));
         copies.on_later_lost(5);
         copies.on_acked(AT(424), 5);
-        assert_eq!(copies.on_duplicate_report(AT(428), 5), None);
+        assert_eq!(copies.on_duplicate_report(5), None);
     }
 
     #[test]
     fn memory_is_bounded() {
         let mut copies = FirstCopies::default();
         (1..=1000).for_each(|unit| copies.on_first_lost(unit, 0, AT(unit)));
+        (1..=1000).for_each(|unit| copies.on_acked(AT(1001), unit));
         assert_eq!(copies.0.len(), MAX_UNITS);
-        assert_eq!(copies.on_duplicate_report(AT(1001), 1000), Some((0, Duration::from_millis(1))));
+        assert_eq!(copies.on_duplicate_report(1000), Some((0, Duration::from_millis(1))));
     }
 }

@@ -93,3 +93,14 @@ fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
         assert_eq!(s.statistics().paths[0].rto.as_micros(), rto_us);
     }
 }
+
+/// The first SACK is lost: the one that reports the duplicate answers the second copy, or may.
+#[test]
+fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
+    let mut s = Script::thin(ThinConfig { duplicate_samples: true, ..m1() });
+    s.at(200).send_alone(1);
+    s.at(450);
+    assert_eq!(s.take_data(), [1]);
+    s.at(550).peer_sacks(tsn(1), &[], &[tsn(1)]);
+    assert_eq!(s.statistics().paths[0].rto.as_millis(), 500);
+}
