@@ -168,6 +168,7 @@ impl<'a, S: Stack> Exchange<'a, S> {
             sent: self.sent,
             counts: self.verifier.counts(),
             is_graceful: self.ending.has_shutdown_complete && !self.ending.has_abort,
+            own: Vec::new(),
             elapsed,
             error,
         }
