@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rexmit::recovery::RecoveryConfig;
+use rexmit::recovery::{RecoveryConfig, RecoveryStatistics};
 use rexmit::{Association, AssociationConfig, CloseReason, Endpoint, EndpointConfig};
 use rexmit::{OutboundMessage, SendError};
 use tokio::time::timeout;
@@ -25,6 +25,7 @@ async fn main() {
         verifier: Verifier::new(options.incoming()),
         sent: 0,
         end: None,
+        counted: RecoveryStatistics::default(),
     };
     let started = Instant::now();
     let outcome = timeout(options.timeout, exchange.run(&options, &endpoint)).await;
@@ -34,6 +35,7 @@ async fn main() {
         sent: exchange.sent,
         counts: exchange.verifier.counts(),
         is_graceful: exchange.end == Some(CloseReason::Shutdown),
+        own: own_counts(&exchange.counted),
         elapsed: started.elapsed(),
         error: outcome.unwrap_or_else(|_| Err("timeout".into())).err(),
     };
@@ -65,6 +67,16 @@ fn config(options: &Options) -> Result<EndpointConfig, String> {
     })
 }
 
+fn own_counts(counted: &RecoveryStatistics) -> Vec<(&'static str, u64)> {
+    let spurious = &counted.spurious_events;
+    vec![
+        ("fast_recoveries", counted.fast_recoveries),
+        ("timeouts", counted.timeouts),
+        ("spurious_by_duplicates", spurious.by_duplicates.into()),
+        ("spurious_undone", spurious.undone.into()),
+    ]
+}
+
 /// Ends the process when its standard input ends.
 fn leave_with_the_input(code: i32) {
     std::thread::spawn(move || {
@@ -79,6 +91,8 @@ struct Exchange {
     sent: u32,
     /// How the association ended, once it has.
     end: Option<CloseReason>,
+    /// What the sender counted, once it has.
+    counted: RecoveryStatistics,
 }
 
 impl Exchange {
@@ -87,7 +101,7 @@ impl Exchange {
             Some(remote) => endpoint.connect(remote, options.sctp_port).await.map_err(words)?,
             None => endpoint.accept().await.ok_or("the endpoint accepts nothing")?,
         };
-        let Self { sender, verifier, sent, end } = self;
+        let Self { sender, verifier, sent, end, counted } = self;
         let (sending, receiving) = tokio::join!(
             send(sender, sent, &association, options.every),
             receive(verifier, &association, options.role)
@@ -99,7 +113,8 @@ impl Exchange {
             }
             _ => association.closed().await,
         });
-        check_mechanisms(options, &association)?;
+        *counted = association.statistics().recovery;
+        check_mechanisms(options, counted)?;
         match end {
             Some(CloseReason::Shutdown) => sending.map_err(words).and(receiving),
             end => Err(format!("the association ended: {end:?}")),
@@ -108,11 +123,10 @@ impl Exchange {
 }
 
 /// A run in which the mechanisms never acted says nothing of them.
-fn check_mechanisms(options: &Options, association: &Association) -> Result<(), String> {
+fn check_mechanisms(options: &Options, counted: &RecoveryStatistics) -> Result<(), String> {
     let Some(recovery) = options.profile.as_deref().and_then(RecoveryConfig::profile) else {
         return Ok(());
     };
-    let counted = association.statistics().recovery;
     let has_copied = counted.retransmitted.redundant > 0;
     if has_copied != (recovery.thin.max_bundle_packets > 0) {
         return Err(format!("{} copies left on purpose", counted.retransmitted.redundant));

@@ -124,11 +124,12 @@ impl<'a, S: Stack> Exchange<'a, S> {
         let due =
             self.stack.poll_timeout().map_or(PATIENCE, |at| at.saturating_duration_since(now));
         let mut received = self.udp.wait(due.min(PATIENCE))?;
-        for _ in 0..INPUT_BATCH {
-            let Some((from, packet)) = received else { break };
+        let mut room = INPUT_BATCH;
+        while let Some((from, packet)) = received {
             self.ending.on_packet(packet);
             self.stack.handle_input(Instant::now(), from, packet);
-            received = self.udp.take()?;
+            room -= 1;
+            received = if room > 0 { self.udp.take()? } else { None };
         }
         let now = Instant::now();
         if self.stack.poll_timeout().is_some_and(|at| at <= now) {
@@ -167,6 +168,7 @@ impl<'a, S: Stack> Exchange<'a, S> {
             sent: self.sent,
             counts: self.verifier.counts(),
             is_graceful: self.ending.has_shutdown_complete && !self.ending.has_abort,
+            own: Vec::new(),
             elapsed,
             error,
         }

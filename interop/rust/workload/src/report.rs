@@ -18,6 +18,8 @@ pub struct Report {
     pub counts: Counts,
     /// Whether the association ended by the shutdown procedure (RFC 9260 §9.2) on this side.
     pub is_graceful: bool,
+    /// Counts that this implementation alone has, with their names.
+    pub own: Vec<(&'static str, u64)>,
     /// From the start of the handshake to the end of the association.
     pub elapsed: Duration,
     /// Why the run failed; `None` if nothing but the counts says so.
@@ -56,6 +58,9 @@ impl fmt::Display for Report {
         ] {
             write!(f, r#","{name}":{value}"#)?;
         }
+        for (name, value) in &self.own {
+            write!(f, r#","{name}":{value}"#)?;
+        }
         let (graceful, seconds) = (self.is_graceful, self.elapsed.as_secs_f64());
         write!(f, r#","graceful_shutdown":{graceful},"seconds":{seconds:.3}"#)?;
         if let Some(error) = &self.error {
@@ -78,12 +83,13 @@ mod tests {
             sent: 1,
             counts: Counts { lost: 2, ..Counts::default() },
             is_graceful: false,
+            own: vec![("y", 3)],
             elapsed: Duration::from_millis(1500),
             error: Some("\"no\nway\"".into()),
         };
         let expected = concat!(
             r#"{"implementation":"x","role":"server","sent":1,"received":0,"lost":2,"#,
-            r#""duplicated":0,"out_of_order":0,"corrupted":0,"graceful_shutdown":false,"#,
+            r#""duplicated":0,"out_of_order":0,"corrupted":0,"y":3,"graceful_shutdown":false,"#,
             r#""seconds":1.500,"error":"'no way'"}"#
         );
         assert_eq!(report.to_string(), expected);
