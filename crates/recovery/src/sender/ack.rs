@@ -82,6 +82,7 @@ impl<P> LossRecovery<P> {
         self.take_cumulative(now, &mut progress, tracer, on_delivered);
         self.take_blocks(now, &mut progress, blocks.clone(), tracer);
         self.check_reneging(&mut progress, blocks);
+        self.note_first_copy(now, &progress);
         self.sample_copied();
         self.sample_round_trips(now, &mut progress, tracer);
         self.grow_windows(now, &progress, tracer);
@@ -215,10 +216,7 @@ impl<P> LossRecovery<P> {
         progress.outcome.paths |= 1 << sent_over;
         progress.outcome.certain_paths |= u64::from(!is_on_several) << sent_over;
         let sent_at = self.ledger.packet(packet).map(|packet| packet.sent_at);
-        if !is_first_copy {
-            progress.outcome.has_acked_resent = true;
-            self.log.iter_mut().for_each(|log| log.first_copies.on_acked(now, unit));
-        }
+        progress.outcome.has_acked_resent |= !is_first_copy;
         if is_copied {
             let is_first = is_first_copy && state == UnitState::InFlight;
             self.copies

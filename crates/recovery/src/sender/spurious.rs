@@ -71,6 +71,16 @@ impl<P> LossRecovery<P> {
         self.tell_threshold(path, tracer);
     }
 
+    /// A unit that left again is acknowledged: at once, if no later one is with it. The time of one
+    /// that is may be longer, for its own acknowledgement may have been lost.
+    pub(super) fn note_first_copy(&mut self, now: Instant, progress: &Progress) {
+        if let (true, Some(log), Some(unit)) =
+            (progress.outcome.has_acked_resent, &mut self.log, progress.highest_newly_acked)
+        {
+            log.first_copies.on_acked(now, unit);
+        }
+    }
+
     /// Both copies of `unit` have arrived: its first acknowledgement was no ambiguous one.
     fn sample_first_copy(&mut self, now: Instant, unit: u64, tracer: &mut Tracer<'_>) {
         let known = self.log.as_mut().and_then(|log| log.first_copies.on_duplicate_report(unit));

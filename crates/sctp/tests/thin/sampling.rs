@@ -104,3 +104,17 @@ fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
     s.at(550).peer_sacks(tsn(1), &[], &[tsn(1)]);
     assert_eq!(s.statistics().paths[0].rto.as_millis(), 500);
 }
+
+/// Nor is what is acknowledged with something later: its own SACK may have been lost.
+#[test]
+fn what_is_acknowledged_with_a_later_chunk_measures_nothing() {
+    let mut s = Script::thin(ThinConfig { duplicate_samples: true, ..m1() });
+    s.at(200).send_alone(1);
+    s.at(440).send_alone(2);
+    s.at(450);
+    assert_eq!(s.take_data(), [1, 2]);
+    s.at(540).peer_acknowledges(tsn(2));
+    let rto = s.statistics().paths[0].rto;
+    s.at(550).peer_sacks(tsn(2), &[], &[tsn(1)]);
+    assert_eq!(s.statistics().paths[0].rto, rto);
+}
