@@ -84,8 +84,10 @@ fn text<P: std::borrow::Borrow<Profile>>(profiles: &[P]) -> String {
     for profile in profiles {
         let Profile { name, about, fields, .. } = profile.borrow();
         let _ = writeln!(text, "{name}: {about}");
+        let names = width(fields.iter().map(|field| field.name));
+        let values = width(fields.iter().map(|field| &*field.value));
         for Field { name, value, meaning } in fields {
-            let _ = writeln!(text, "  {name:<28}{value:<20}{meaning}");
+            let _ = writeln!(text, "  {name:<names$}{value:<values$}{meaning}");
         }
         text.push('\n');
     }
@@ -113,10 +115,18 @@ impl Comparison {
         if self.differences.is_empty() {
             return format!("{first} and {second} are the same\n");
         }
-        let mut text = format!("{:<30}{first:<20}{second}\n", "");
+        let names = width(self.differences.iter().map(|difference| difference.name));
+        let values = self.differences.iter().flat_map(|difference| &difference.values);
+        let values = width(values.map(String::as_str).chain(self.profiles));
+        let mut text = format!("{:<names$}{first:<values$}{second}\n", "");
         for Difference { name, values: [a, b], meaning } in &self.differences {
-            let _ = writeln!(text, "{name:<30}{a:<20}{b:<20}{meaning}");
+            let _ = writeln!(text, "{name:<names$}{a:<values$}{b:<values$}{meaning}");
         }
         text
     }
+}
+
+/// Columns for the longest of `texts`, and two between it and what follows.
+fn width<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
+    texts.into_iter().map(str::len).max().unwrap_or(0) + 2
 }

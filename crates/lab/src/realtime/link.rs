@@ -79,10 +79,20 @@ impl Link {
     }
 }
 
-/// `100 ms RTT with 5 % loss`.
+/// `100 ms RTT with 5 % loss`, and what is not as by default.
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} RTT with {} loss", words(self.rtt), percent(self.loss))
+        write!(f, "{} RTT with {} loss", words(self.rtt), percent(self.loss))?;
+        if let Some(burst) = self.burst {
+            write!(f, " in bursts of {burst} packets")?;
+        }
+        if !self.jitter.is_zero() {
+            write!(f, ", {} jitter", words(self.jitter))?;
+        }
+        if self.reorder > 0.0 {
+            write!(f, ", {} of the packets overtaken", percent(self.reorder))?;
+        }
+        Ok(())
     }
 }
 

@@ -248,7 +248,10 @@ pub(super) fn choice(fields: &mut Fields<'_, '_>, axes: &[Axis]) -> Choice {
 pub(super) fn axis_index(notes: &Notes, axes: &[Axis], name: &str, at: usize) -> Option<usize> {
     let index = axes.iter().position(|axis| axis.name == name);
     if index.is_none() {
-        let other = alternatives(name, axes.iter().map(|axis| axis.name.as_str()));
+        let other = match axes {
+            [] => "the study has no axes".into(),
+            _ => alternatives(name, axes.iter().map(|axis| axis.name.as_str())),
+        };
         notes.add(at, format!("there is no axis `{name}`; {other}"));
     }
     index

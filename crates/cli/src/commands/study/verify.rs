@@ -14,7 +14,7 @@ use crate::output::{self, Format};
 ///
 /// Without a NAME all studies that come with rexmit. A claim holds if the 95 % confidence interval
 /// says so, wherever it is made; it is undecided if the interval allows either. The exit code is 0
-/// whatever the verdicts are.
+/// whatever the verdicts are. Reports are written, too, as by `run`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit study verify

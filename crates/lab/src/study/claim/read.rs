@@ -421,12 +421,13 @@ pub(super) fn listed(names: &[Located<String>]) -> String {
     names.iter().map(|name| name.value.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// ` at system "thin"`: the points that are chosen.
+/// ` at system "thin"`: the points that are chosen, several of an axis as `"50 ms" or "100 ms"`.
 fn fixed_words(axes: &[Axis], chosen: &Choice) -> String {
     let mut fixed = Vec::new();
     for (axis, chosen) in axes.iter().zip(chosen) {
-        for &index in chosen.iter().flatten() {
-            let label = axis.points[index].label.clone();
+        let labels = chosen.iter().flatten().map(|&index| axis.points[index].label.as_str());
+        let label = labels.collect::<Vec<_>>().join("\" or \"");
+        if !label.is_empty() {
             fixed.push(Coordinate { axis: axis.name.clone(), label });
         }
     }

@@ -86,7 +86,7 @@ fn numbers_are_right_sides_and_points_may_be_several() {
     let verdict = judged(text);
     assert_eq!(
         verdict.means,
-        "game.rtx1.mean at system \"thin\", interarrival \"50 ms\", interarrival \"150 ms\" is at most 400 ms"
+        "game.rtx1.mean at system \"thin\", interarrival \"50 ms\" or \"150 ms\" is at most 400 ms"
     );
     let (kind, each) = verdicts(text);
     assert_eq!((kind, each), (DoesNotHold, vec![DoesNotHold, Holds]));
