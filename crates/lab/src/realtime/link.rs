@@ -114,6 +114,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_title_names_what_is_not_as_by_default() {
+        assert_eq!(Link::default().to_string(), "100 ms RTT with 5 % loss");
+        let jitter = Duration::from_millis(5);
+        let link = Link { burst: Some(3.0), jitter, reorder: 0.01, ..Link::default() };
+        let words = "100 ms RTT with 5 % loss in bursts of 3 packets, 5 ms jitter, \
+                     1 % of the packets overtaken";
+        assert_eq!(link.to_string(), words);
+    }
+
+    #[test]
     fn both_directions_share_the_round_trip_and_losses_come_as_asked_for() {
         let link = Link { jitter: Duration::from_millis(5), reorder: 0.01, ..Link::default() };
         let path = link.path();
