@@ -14,9 +14,10 @@ test: setup ## all tests: units, scripts, random operations, fuzz, real peers (s
 	$(CARGO) test --quiet
 	scripts/interop --messages 500
 
-test-long: setup ## the same at full length: thousands of seeds, 10,000 messages with every peer
+test-long: setup ## the same at full length, thousands of seeds; and CMT compared with ns-2
 	REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release
 	scripts/interop --messages 10000
+	scripts/ns2
 
 bench: setup ## ratios against rivals and limits, measured in one run
 	@bench/run

@@ -5,6 +5,7 @@
 //! depends on a time.
 
 pub mod bulk;
+pub mod cmt;
 pub mod cost;
 pub mod dumbbell;
 pub mod idle;

@@ -3,24 +3,26 @@
 use std::process::{Command, ExitCode};
 
 use rexmit_bench::report::{Row, in_words};
-use rexmit_bench::{REPETITIONS, bulk, cost, dumbbell, idle, loopback, simulation, tcp, web};
+use rexmit_bench::{REPETITIONS, bulk, cmt, cost, dumbbell, idle, loopback, simulation, tcp, web};
 
 const USAGE: &str = "\
-usage: rexmit-bench [--json] [PART]...
+usage: rexmit-bench [--json] [--strict] [PART]...
        rexmit-bench bulk-of STACK MESSAGES BYTES   one run, for a profiler
        rexmit-bench tcp-of TCP_STACK MEGABYTES     one run, for a profiler
        rexmit-bench cost-of PROFILE on|off MEGABYTES   one run, for a profiler
        rexmit-bench simulation-of RUNS             some runs, for a profiler
        rexmit-bench web-of RUNS                    some runs, for a profiler
        rexmit-bench dumbbell-of FLOWS SECONDS      one run, for a profiler
-parts: bulk tcp cost loopback simulation web dumbbell idle; all of them if none is named
+       rexmit-bench cmt-of RUNS                    some runs, for a profiler
+--strict: fails if what has to come to the same does not; how fast that is never fails
+parts: bulk tcp cost loopback simulation web dumbbell cmt idle; all of them if none is named
 stacks: rexmit dcsctp sctp-proto; for TCP rexmit smoltcp
 
 example: rexmit-bench bulk simulation";
 
 type Part = (&'static str, fn() -> Vec<Row>);
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("bulk", || bulk::measure(REPETITIONS)),
     ("tcp", || tcp::measure(REPETITIONS)),
     ("cost", || cost::measure(REPETITIONS)),
@@ -28,6 +30,7 @@ const PARTS: [Part; 8] = [
     ("simulation", || simulation::measure(REPETITIONS)),
     ("web", || web::measure(REPETITIONS)),
     ("dumbbell", || dumbbell::measure(REPETITIONS)),
+    ("cmt", || cmt::measure(REPETITIONS)),
     ("idle", idle),
 ];
 
@@ -73,10 +76,16 @@ fn main() -> ExitCode {
             println!("{:?}", dumbbell::run(flows, seconds, 1));
             return ExitCode::SUCCESS;
         }
+        ["cmt-of", runs] => {
+            let Ok(runs) = runs.parse() else { return refuse() };
+            (0..runs).for_each(|seed| println!("{:?}", cmt::run(256, seed)));
+            return ExitCode::SUCCESS;
+        }
         _ => {}
     }
-    let is_json = words.contains(&"--json");
-    let wanted: Vec<&str> = words.into_iter().filter(|&word| word != "--json").collect();
+    const FLAGS: [&str; 2] = ["--json", "--strict"];
+    let [is_json, is_strict] = FLAGS.map(|flag| words.contains(&flag));
+    let wanted: Vec<&str> = words.into_iter().filter(|word| !FLAGS.contains(word)).collect();
     if wanted.iter().any(|word| PARTS.iter().all(|(name, _)| name != word)) {
         return refuse();
     }
@@ -92,7 +101,7 @@ fn main() -> ExitCode {
     } else {
         println!("{}", in_words(&rows));
     }
-    ExitCode::SUCCESS
+    if is_strict && rows.iter().any(Row::is_wrong) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 fn refuse() -> ExitCode {

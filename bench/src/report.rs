@@ -12,6 +12,8 @@ pub enum Target {
     AtLeast(f64),
     /// This much, or less.
     AtMost(f64),
+    /// Within this share of 1: both are to come to the same.
+    Within(f64),
     /// It is only told.
     None,
 }
@@ -56,6 +58,7 @@ impl Row {
         match (self.ratio?, self.target) {
             (ratio, Target::AtLeast(least)) => Some(ratio >= least),
             (ratio, Target::AtMost(most)) => Some(ratio <= most),
+            (ratio, Target::Within(share)) => Some((ratio - 1.0).abs() <= share),
             (_, Target::None) => None,
         }
     }
@@ -72,8 +75,15 @@ impl Row {
         match self.target {
             Target::AtLeast(least) => format!("≥ {least}"),
             Target::AtMost(most) => format!("≤ {most}"),
+            Target::Within(share) => format!("1 ± {share}"),
             Target::None => "-".into(),
         }
+    }
+
+    /// Whether both were to come to the same and did not: that is wrong, and not only slow.
+    #[must_use]
+    pub fn is_wrong(&self) -> bool {
+        matches!(self.target, Target::Within(_)) && self.is_met() == Some(false)
     }
 }
 

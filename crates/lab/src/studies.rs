@@ -48,6 +48,9 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "rr-sctp-fig10",
     "rr-sctp-fig11",
     "rr-sctp-detection",
+    "rtx-csi-fig2-9",
+    "rtx-csi-fig11",
+    "rtx-csi-fig12",
 ];
 
 #[cfg(test)]

@@ -100,6 +100,10 @@ fn what_real_sockets_cannot_do_is_refused() {
     assert_eq!(refused(path, &changes), ["network.changes"]);
     let edge = format!(r#"{path},"edge":"delay 1ms""#);
     assert_eq!(refused(path, &edge), ["network.edge"]);
+    let edge = format!(r#"{path},"receiver_edge":"delay 1ms""#);
+    assert_eq!(refused(path, &edge), ["network.receiver_edge"]);
+    let second = r#""second_network":{"forward":"delay 10ms"},"thin":{"#;
+    assert_eq!(refused(r#""thin":{"#, second)[0], "second_network");
     let flows = r#""bulk":{"greedy":{}},"thin":{"#;
     assert_eq!(refused(r#""thin":{"#, flows), ["bulk"]);
     let second = r#""thin":{"chat":{"traffic":"every 1s size 10"},"#;

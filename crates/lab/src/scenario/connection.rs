@@ -1,7 +1,7 @@
 //! The endpoints of a flow, from its words.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rexmit_core::Seed;
 use rexmit_sctp::recovery::{LossDetection, PROFILES, RecoveryConfig, TCP_PROFILES};
@@ -74,8 +74,7 @@ impl BulkFlow {
 
 impl WebFlow {
     pub(super) fn connection(&self) -> Connection<'_> {
-        const RECEIVER: &ReceiverSpec =
-            &ReceiverSpec { profile: None, ack_delay: None, receive_buffer: None };
+        static RECEIVER: LazyLock<ReceiverSpec> = LazyLock::new(ReceiverSpec::default);
         Connection {
             transport: TransportKind::Tcp,
             profile: self.profile.as_deref(),
@@ -83,7 +82,7 @@ impl WebFlow {
             mtu: None,
             send_buffer: None,
             nagle: false,
-            receiver: RECEIVER,
+            receiver: &RECEIVER,
         }
     }
 }
@@ -104,13 +103,16 @@ impl Connection<'_> {
     /// The recovery of the sender.
     fn recovery(&self, problems: &mut Problems) -> RecoveryConfig {
         let profile = profile(self.transport, self.profile, "profile", problems);
-        match self.recovery.apply(&profile) {
-            Ok(config) => config,
-            Err(what) => {
-                problems.add("recovery", what);
-                profile
-            }
-        }
+        changed(profile, self.recovery, "recovery", problems)
+    }
+
+    /// That of the receiver.
+    fn receiver_recovery(&self, problems: &mut Problems) -> RecoveryConfig {
+        let profile = match self.receiver.profile.as_deref() {
+            Some(name) => profile(self.transport, Some(name), "receiver.profile", problems),
+            None => profile(self.transport, self.profile, "profile", problems),
+        };
+        changed(profile, &self.receiver.recovery, "receiver.recovery", problems)
     }
 
     pub(super) fn sctp(&self, problems: &mut Problems) -> Ends<AssociationConfig> {
@@ -120,10 +122,7 @@ impl Connection<'_> {
         }
         let mut sender = AssociationConfig { recovery: self.recovery(problems), ..both.clone() };
         set(&mut sender.send_buffer_bytes, self.send_buffer);
-        let recovery = match self.receiver.profile.as_deref() {
-            Some(name) => profile(self.transport, Some(name), "receiver.profile", problems),
-            None => profile(self.transport, self.profile, "profile", problems),
-        };
+        let recovery = self.receiver_recovery(problems);
         let mut receiver = AssociationConfig { recovery, ..both };
         set(&mut receiver.receive_buffer_bytes, self.receiver.receive_buffer.as_ref());
         receiver.max_message_bytes = receiver.max_message_bytes.min(receiver.receive_buffer_bytes);
@@ -142,10 +141,7 @@ impl Connection<'_> {
         let mut sender = ConnectionConfig { recovery: self.recovery(problems), ..both.clone() };
         sender.sack = sender.recovery.loss_detection != LossDetection::DuplicateAcks;
         set(&mut sender.send_buffer_bytes, self.send_buffer);
-        let recovery = match self.receiver.profile.as_deref() {
-            Some(name) => profile(self.transport, Some(name), "receiver.profile", problems),
-            None => profile(self.transport, self.profile, "profile", problems),
-        };
+        let recovery = self.receiver_recovery(problems);
         let mut receiver = ConnectionConfig { recovery, ..both };
         set(&mut receiver.receive_buffer_bytes, self.receiver.receive_buffer.as_ref());
         if let Some(delay) = &self.receiver.ack_delay {
@@ -160,6 +156,19 @@ fn set(bytes: &mut usize, size: Option<&Words<Size>>) {
     if let Some(Size(size)) = size.map(|size| **size) {
         *bytes = size;
     }
+}
+
+/// `profile` with what `field` has different.
+fn changed(
+    profile: RecoveryConfig,
+    overrides: &Overrides,
+    field: &str,
+    problems: &mut Problems,
+) -> RecoveryConfig {
+    overrides.apply(&profile).unwrap_or_else(|what| {
+        problems.add(field, what);
+        profile
+    })
 }
 
 /// The profile called `name`, or the standard one.

@@ -1,18 +1,17 @@
-//! The flows of a scenario: their machines before a run, and what these know after it.
+//! The flows of a scenario: their machines, and how they are watched. What these know after a run is told
+//! in [`tell`](super::tell).
 
 use std::net::{IpAddr, SocketAddr};
 
 use rexmit_core::{Instant, Route, Seed};
 use rexmit_netsim::network::Network;
 use rexmit_netsim::path::PathConfig;
-use rexmit_netsim::source::{UdpSender, UdpSink, WebClient, WebClientSource};
+use rexmit_netsim::source::{UdpSender, UdpSink, WebClient};
 use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
 use super::connection::{Connection, PORT, sctp, tcp};
-use super::meter::{MessageMeter, PathTally, Probe, RateMeter, SharedMeter, TrafficMeter};
-use super::report;
-use super::sheet::Sheet;
+use super::meter::{MessageMeter, Probe, RateMeter, SharedMeter};
 use super::spec::{
     BulkFlow, NetworkSpec, Over, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow,
 };
@@ -24,26 +23,27 @@ use crate::hosts::{
     Bulk, BulkSender, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport, Unordered,
     WebClients, WebLoad, WebServer,
 };
-use crate::measure::CopyStatistics;
 
 /// A flow of a run, or one connection of several that are measured together and have one name.
 pub(super) struct Flow {
     pub(super) name: String,
     /// Its machines, until they are on the network.
     pub(super) station: Option<Station>,
-    kind: Kind,
+    pub(super) kind: Kind,
 }
 
-enum Kind {
+/// What a flow is, with what it is measured by.
+pub(super) enum Kind {
     Thin(Carrier, ThinPlan, Probe),
-    Bulk(Carrier, Probe),
+    /// Without a probe only its goodput is measured.
+    Bulk(Carrier, Option<Probe>),
     Web,
     Udp,
 }
 
 /// What carries messages.
 #[derive(Clone, Copy)]
-enum Carrier {
+pub(super) enum Carrier {
     Sctp,
     UnorderedSctp,
     Tcp,
@@ -241,7 +241,7 @@ impl Part<'_> {
                 (sender, receiver, probe)
             }
         };
-        Ok((sender, receiver, Kind::Bulk(carrier, probe)))
+        Ok((sender, receiver, Kind::Bulk(carrier, (!flow.background).then_some(probe))))
     }
 
     /// Both ends of an SCTP flow; the probe looks at the sender.
@@ -341,13 +341,22 @@ fn starts(start: Option<&Words<Time>>) -> Instant {
 }
 
 /// The programs of the hosts are those that were put there.
-const PUT_THERE: &str = "the program was put there";
+pub(super) const PUT_THERE: &str = "the program was put there";
 
 impl Flow {
     /// Measures the flow on its network, from now on.
     pub(super) fn watch(&self, network: &mut Network<Host>, pair: Pair) {
-        if let Kind::Thin(_, _, probe) | Kind::Bulk(_, probe) = &self.kind {
+        if let Some(probe) = self.probe() {
             probe.watch(network, pair.sender);
+        }
+    }
+
+    /// What its sender is measured by, if it is.
+    pub(super) const fn probe(&self) -> Option<&Probe> {
+        match &self.kind {
+            Kind::Thin(_, _, probe) => Some(probe),
+            Kind::Bulk(_, probe) => probe.as_ref(),
+            Kind::Web | Kind::Udp => None,
         }
     }
 
@@ -362,83 +371,12 @@ impl Flow {
     }
 
     /// What a thin flow is to send.
-    fn plan(&self) -> Option<&ThinPlan> {
+    pub(super) fn plan(&self) -> Option<&ThinPlan> {
         match &self.kind {
             Kind::Thin(_, plan, _) => Some(plan),
             Kind::Bulk(..) | Kind::Web | Kind::Udp => None,
         }
     }
-}
-
-/// Connections that are measured together, where they are.
-pub(super) type Together<'a> = [(&'a Flow, Pair)];
-
-/// Tells what was measured of a flow, of all of its connections.
-pub(super) fn report(
-    together: &Together<'_>,
-    network: &Network<Host>,
-    scenario: &Scenario,
-    sheet: &mut Sheet,
-) {
-    let Some((flow, pair)) = together.first() else { return };
-    sheet.set_flow(&flow.name);
-    let receiver = network.machine(pair.receiver);
-    let seconds = (scenario.end() - Instant::ZERO).as_secs_f64();
-    match &flow.kind {
-        Kind::Thin(carrier, ..) => {
-            let meter = match carrier {
-                Carrier::Sctp => messages::<Sctp>(together, network),
-                Carrier::UnorderedSctp => messages::<Unordered>(together, network),
-                Carrier::Tcp => messages::<Tcp>(together, network),
-            };
-            let plans = together.iter().filter_map(|(flow, _)| flow.plan());
-            let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
-            let planned = TrafficMeter::of(plans.cloned().map(messages));
-            report::thin(sheet, &meter, &planned, &sender(together, network));
-        }
-        Kind::Bulk(carrier, _) => {
-            let mut meter = match carrier {
-                Carrier::Sctp => received::<Sctp>(receiver),
-                Carrier::UnorderedSctp => received::<Unordered>(receiver),
-                Carrier::Tcp => received::<Tcp>(receiver),
-            };
-            meter.finish();
-            report::bulk(sheet, &meter, &sender(together, network));
-        }
-        Kind::Web => {
-            let clients = receiver.program::<WebClients<Tcp, WebClientSource>>();
-            report::web(sheet, clients.expect(PUT_THERE).stats(), seconds);
-        }
-        Kind::Udp => {
-            let sent = network.machine(pair.sender).program::<UdpSender<TimedSource>>();
-            let stats = receiver.program::<UdpSink>().expect(PUT_THERE).stats();
-            report::udp(sheet, stats, sent.expect(PUT_THERE).packets(), seconds);
-        }
-    }
-}
-
-/// What was measured of the senders.
-fn sender(together: &Together<'_>, network: &Network<Host>) -> report::Sender {
-    let mut sum = report::Sender::default();
-    let mut copies = Box::<CopyStatistics>::default();
-    for (flow, pair) in together {
-        if let Kind::Thin(_, _, probe) | Kind::Bulk(_, probe) = &flow.kind {
-            sum.tally.merge(&probe.tally());
-            copies.merge(&probe.copies());
-            sum.paths = merged(sum.paths, probe.paths());
-        }
-        let wire = network.host_stats(pair.sender);
-        sum.wire.packets_out += wire.packets_out;
-        sum.wire.bytes_out += wire.bytes_out;
-    }
-    report::Sender { copies: report::Copies::Followed(copies), ..sum }
-}
-
-/// Each of two paths, over connections.
-fn merged(sum: Option<[PathTally; 2]>, more: Option<[PathTally; 2]>) -> Option<[PathTally; 2]> {
-    let (Some(mut sum), Some(more)) = (sum.clone(), more.clone()) else { return sum.or(more) };
-    sum.iter_mut().zip(&more).for_each(|(sum, more)| sum.merge(more));
-    Some(sum)
 }
 
 fn is_through<T: Transport>(network: &Network<Host>, pair: Pair) -> bool {
@@ -448,21 +386,9 @@ fn is_through<T: Transport>(network: &Network<Host>, pair: Pair) -> bool {
     has_ended || sender.has_sent_all() && receiver.delivered() >= sender.sent()
 }
 
-fn thin_receiver<T: Transport>(
+pub(super) fn thin_receiver<T: Transport>(
     network: &Network<Host>,
     pair: Pair,
 ) -> &ThinReceiver<T, SharedMeter> {
     network.machine(pair.receiver).program().expect(PUT_THERE)
-}
-
-fn messages<T: Transport>(together: &Together<'_>, network: &Network<Host>) -> MessageMeter {
-    let receivers = || together.iter().map(|(_, pair)| thin_receiver::<T>(network, *pair));
-    let shared = receivers().next().expect("a flow has a connection").gauge();
-    let mut meter = shared.meter();
-    meter.finish(receivers().flat_map(ThinReceiver::undelivered));
-    meter
-}
-
-fn received<T: Transport>(host: &Host) -> RateMeter {
-    host.program::<Sink<T, RateMeter>>().expect(PUT_THERE).goodput().clone()
 }

@@ -25,6 +25,7 @@
 //! | | `rtt`, `rto`, `cwnd`, `missing_reports` | series; the last where it follows the path |
 //! | | `units`; `sequence` | data units that left; each as it left, from 1: a series |
 //! | | `loss_share` | data packets that the network lost, of those sent |
+//! | | `delay` (D) | from the first sending of a data unit to its arrival, whichever copy brought it |
 //! | | `retransmissions.CAUSE`, `spurious.CAUSE` | data units sent again; the needless ones; `all` is a cause, too |
 //! | | `retransmitted_share`, `spurious_share` | of all data units sent: again; again and needless |
 //! | | `rtxK` (D) | from the first sending of a data unit to its arrival, if its K-th retransmission brought it; K is 0, 1, 2, 3, `4plus` |
@@ -39,6 +40,7 @@
 //! | | `wire_bytes_per_payload_byte` | what the sender's host sent, IP headers included |
 //! | | `pathN.packets`, `.retransmissions`, `.timeouts`, `.rtt` (D) | of a flow over both networks: on the first (N is 1) and the second |
 //! | | `pathN.rtt`, `pathN.cwnd` | series; those without a path are of the first |
+//! | bulk, `background` | `goodput`; `goodput_bins`; `goodput` over time | nothing else |
 //! | web | `asked`, `files`, `failed`, `file_time` (D), `goodput` | |
 //! | udp | `packets`, `loss_share`, `goodput`, `delay.mean` | |
 //! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too; `second_network`, too |
@@ -68,6 +70,7 @@ mod report;
 mod run;
 mod sheet;
 mod spec;
+mod tell;
 mod topology;
 mod traffic;
 mod words;

@@ -42,6 +42,7 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     let network = &scenario.network;
     let edge = "real sockets have the shared path alone between them";
     refuse("network.edge", network.edge.is_some(), edge);
+    refuse("network.receiver_edge", network.receiver_edge.is_some(), edge);
     refuse("second_network", scenario.second_network.is_some(), "real sockets have one path");
     let changes = "the path between real sockets does not change";
     refuse("network.changes", !network.changes.is_empty(), changes);

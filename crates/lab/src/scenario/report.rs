@@ -143,6 +143,8 @@ fn copies(sheet: &mut Sheet, copies: &Copies) {
     let about = "needless ones of all data units sent, first or again";
     sheet.share("spurious_share", about, all(&spurious), sent.total());
     if let Copies::Followed(followed) = copies {
+        let about = "from first sending to arrival, of all data units that arrived";
+        sheet.latency("delay", about, &followed.latency());
         for (k, number) in followed.by_retransmission.iter().enumerate() {
             retransmission(sheet, k, number);
         }
@@ -326,10 +328,11 @@ pub(super) fn thin(
     }));
 }
 
-/// A bulk flow.
-pub(super) fn bulk(sheet: &mut Sheet, meter: &RateMeter, sender: &Sender) {
+/// A bulk flow; of one in the background nothing is known of its sender.
+pub(super) fn bulk(sheet: &mut Sheet, meter: &RateMeter, sender: Option<&Sender>) {
     let received_bytes = meter.total_bytes();
     goodput(sheet, meter);
+    let Some(sender) = sender else { return };
     sender.report(sheet);
     let ratio = (received_bytes > 0).then(|| sender.wire_bytes() as f64 / received_bytes as f64);
     sheet.quantity(

@@ -5,12 +5,13 @@ use std::time::Duration;
 use rexmit_core::Seed;
 use rexmit_netsim::network::{Direction, Network};
 
-use super::flows::{self, Flow, flows};
+use super::flows::{Flow, flows};
 use super::meter::MessageMeter;
 use super::outcome::RunOutcome;
 use super::report;
 use super::sheet::Sheet;
 use super::spec::{Over, Scenario};
+use super::tell;
 use super::topology::Topology;
 use super::{Catalogue, ExecuteError, Problem, Problems};
 use crate::hosts::{Host, WebStats};
@@ -55,7 +56,7 @@ fn tell(scenario: &Scenario, flows: &[Flow], topology: &Topology) -> RunOutcome 
     let mut sheet = Sheet::default();
     let placed: Vec<_> = flows.iter().zip(topology.pairs.iter().copied()).collect();
     for together in placed.chunk_by(|(one, _), (next, _)| one.name == next.name) {
-        flows::report(together, &topology.network, scenario, &mut sheet);
+        tell::report(together, &topology.network, scenario, &mut sheet);
     }
     for ((name, _), &link) in scenario.networks().zip(&topology.shared) {
         let stats = [Direction::Forward, Direction::Backward]
@@ -76,8 +77,8 @@ pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
     }
     for (name, flow) in &scenario.bulk {
         sheet.set_flow(name);
-        let sender = nothing_sent(flow.over(scenario));
-        report::bulk(&mut sheet, &scenario.rate_meter(None), &sender);
+        let sender = (!flow.background).then(|| nothing_sent(flow.over(scenario)));
+        report::bulk(&mut sheet, &scenario.rate_meter(None), sender.as_ref());
     }
     for name in scenario.web.keys() {
         sheet.set_flow(name);

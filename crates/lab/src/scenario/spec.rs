@@ -66,7 +66,7 @@ pub enum Clock {
 
 /// The network of a scenario: one path in each direction, shared by all flows.
 ///
-/// A single flow without an `edge` runs between two hosts at the ends of this path. Several flows
+/// A single flow without an edge runs between two hosts at the ends of this path. Several flows
 /// have two hosts each, on both sides of two routers, and the path lies between the routers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,9 +77,12 @@ pub struct NetworkSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<Words<PathConfig>>,
     /// Both ways between the sender of a flow and its router, if the flow does not say otherwise;
-    /// perfect if nobody does. The receivers are always next to theirs.
+    /// perfect if nobody does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
+    /// Both ways between the receiver of every flow and its router; perfect if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver_edge: Option<Words<PathConfig>>,
     /// How the shared path is from some time on; one that dies loses everything: `loss 100%`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
@@ -151,6 +154,9 @@ pub struct ReceiverSpec {
     /// Its receive buffer. Default 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<Words<Size>>,
+    /// What is different from the profile: `cmt.delayed_ack` is a matter of both ends.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub recovery: Overrides,
 }
 
 /// A stream of messages over one connection, or over several alike.
@@ -225,6 +231,9 @@ pub struct BulkFlow {
     /// Whether messages, each a packet, need not wait for earlier ones (SCTP). Default not.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unordered: bool,
+    /// Whether only its goodput is measured, which makes runs with many flows faster. Default not.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub background: bool,
     /// The other end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub receiver: ReceiverSpec,

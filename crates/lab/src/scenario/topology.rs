@@ -59,7 +59,9 @@ impl Scenario {
         let edges = edges.chain(self.bulk.values().map(|flow| &flow.edge));
         let edges = edges.chain(self.web.values().map(|flow| &flow.edge));
         let mut edges = edges.chain(self.udp.values().map(|flow| &flow.edge));
-        let has_edge = self.networks().any(|(_, network)| network.edge.is_some());
+        let has_edge =
+            |network: &NetworkSpec| network.edge.is_some() || network.receiver_edge.is_some();
+        let has_edge = self.networks().any(|(_, network)| has_edge(network));
         self.flows() == 1 && !has_edge && edges.all(Option::is_none)
     }
 
@@ -161,6 +163,7 @@ fn dumbbells(
 ) -> Result<(Vec<Pair>, Vec<LinkId>), BuildError> {
     let mut routers = Vec::new();
     let mut shared = Vec::new();
+    let mut receiver_edges = Vec::new();
     for (name, spec) in scenario.networks() {
         let name = name.trim_end_matches(NETWORK).replace('_', " ");
         let sides =
@@ -169,6 +172,8 @@ fn dumbbells(
         let [forward, backward] = spec.paths();
         shared.push(network.add_link(left, right, forward, backward)?);
         routers.push([left, right]);
+        let edge = spec.receiver_edge.as_ref();
+        receiver_edges.push(edge.map_or_else(PathConfig::default, |edge| (**edge).clone()));
     }
     let mut pairs = Vec::new();
     for (flow, station) in stations.into_iter().enumerate() {
@@ -179,7 +184,7 @@ fn dumbbells(
             if over.is_on(n) {
                 let [from, to] = scenario.addresses(flow, n);
                 attach(network, sender, *left, from, edge)?;
-                attach(network, receiver, *right, to, &PathConfig::default())?;
+                attach(network, receiver, *right, to, &receiver_edges[n])?;
             }
         }
         pairs.push(Pair { sender, receiver });

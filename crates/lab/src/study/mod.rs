@@ -8,6 +8,7 @@ mod estimate;
 mod fields;
 mod figure;
 mod file;
+mod gather;
 mod merge;
 mod mistake;
 mod names;

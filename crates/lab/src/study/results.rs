@@ -72,10 +72,6 @@ impl Results {
         values.cloned().unwrap_or_else(|| vec![f64::NAN; self.seeds.len()])
     }
 
-    pub(super) fn estimate(&self, term: &Term) -> Option<Estimate> {
-        Estimate::of(self.values(term))
-    }
-
     /// Everything that was measured in a cell.
     pub(super) fn estimates(&self, cell: usize) -> BTreeMap<String, Estimate> {
         let all = self.quantities[cell].iter();

@@ -97,3 +97,30 @@ fn each_network_has_its_own_bottleneck() {
     assert!(rtt.iter().all(|&rtt| rtt >= 100.0), "{rtt:?}");
     assert_eq!(outcome.quantities["game.undelivered"], 0.0);
 }
+
+/// 45 ms between the routers, 5 ms to the sender and another 5 ms to the receiver, both ways; the flow in
+/// the background tells nothing but its goodput.
+#[test]
+fn receivers_may_have_an_edge_and_background_tells_its_goodput_alone() {
+    let network = |receiver: &str| {
+        let path = "delay 45ms rate 10mbit limit 50";
+        json!({ "forward": path, "edge": "delay 5ms", "receiver_edge": receiver })
+    };
+    let scenario = json!({
+        "duration": "5s",
+        "network": network("delay 5ms"),
+        "second_network": network("delay 15ms"),
+        "thin": { "game": {
+            "traffic": "every 240ms size 100",
+            "receiver": { "ack_delay": "0ms" },
+        } },
+        "bulk": { "back": { "transport": "tcp", "over": "second", "background": true } },
+    });
+    let outcome = run(scenario, 1);
+    let rtt = outcome.quantities["game.path1.rtt.p50"];
+    assert!((110.0..111.0).contains(&rtt), "{rtt}");
+    let of_background: Vec<_> =
+        outcome.quantities.keys().filter(|name| name.starts_with("back.")).collect();
+    assert_eq!(of_background, ["back.goodput"]);
+    assert!(outcome.quantities["back.goodput"] > 5e6);
+}

@@ -147,6 +147,14 @@ impl CopyStatistics {
         self.by_retransmission.iter().map(|number| number.latency.count()).sum()
     }
 
+    /// From the first transmission of a unit to its arrival, of all that have arrived.
+    #[must_use]
+    pub fn latency(&self) -> LatencyDistribution {
+        let mut all = LatencyDistribution::default();
+        self.by_retransmission.iter().for_each(|number| all.merge(&number.latency));
+        all
+    }
+
     /// Copies that left, by cause: the first, retransmissions, and copies on purpose.
     #[must_use]
     pub fn sent(&self) -> PerCause<u64> {
@@ -232,6 +240,7 @@ mod tests {
         let number = &sum.by_retransmission[2];
         let mean = Some(Duration::from_micros(5500));
         assert_eq!((number.latency.mean(), sum.delivered()), (mean, 2));
+        assert_eq!((sum.latency().mean(), sum.latency().count()), (mean, 2));
         assert_eq!(number.delivered[SendCause::Early], 44);
         assert_eq!((sum.sent()[SendCause::Early], sum.spurious()[SendCause::Early]), (55, 66));
         assert_eq!(sum.latency_by_cause[SendCause::Early].mean(), mean);

@@ -91,3 +91,41 @@ impl TraceSink for PathsTrace {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rexmit_core::trace::SentRun;
+
+    use super::*;
+
+    /// What is measured of a path that sent `packets`, of which the first was sent again, and whose round
+    /// trips took `rtts` milliseconds.
+    fn tally(packets: u64, rtts: &[u64]) -> PathTally {
+        let mut tally = PathTally::default();
+        let mut on = |ms: u64, event: &TraceEvent| tally.on_event(Instant::from_millis(ms), event);
+        for n in 0..packets {
+            let cause = if n == 0 { SendCause::Timeout } else { SendCause::New };
+            let runs = vec![SentRun { lowest: n, highest: n, cause }];
+            on(n, &TraceEvent::PacketSent { packet: n, path: 0, units: 1, bytes: 100, runs });
+        }
+        for &ms in rtts {
+            let [rtt, srtt, rto] = [ms, ms, 1000].map(Duration::from_millis);
+            on(ms, &TraceEvent::RttSample { path: 0, rtt, srtt, rto });
+        }
+        tally
+    }
+
+    #[test]
+    fn connections_add_up_and_series_are_of_the_first_that_has_one() {
+        let mut sum = PathTally::default();
+        for one in [tally(3, &[]), tally(5, &[40, 60]), tally(0, &[500])] {
+            sum.merge(&one);
+        }
+        assert_eq!((sum.packets, sum.retransmissions, sum.timeouts), (8, 2, 0));
+        assert_eq!(sum.rtt_samples.count(), 3);
+        assert_eq!(sum.rtt_samples.mean(), Some(Duration::from_millis(200)));
+        assert_eq!(sum.rtt.series().values, [40.0, 60.0]);
+    }
+}

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::gather::Operand;
 use super::{Claim, Comparison, Relation, Right, words};
 use crate::scenario::{Distribution, Unit};
 use crate::study::agreement::{Pairing, agreement, rounded};
+use crate::study::gather::Operand;
 use crate::study::report::{Estimate, Instance, Verdict, VerdictKind};
 use crate::study::results::Results;
 

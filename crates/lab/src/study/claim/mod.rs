@@ -32,7 +32,9 @@
 //! runs to show any difference, it is undecided.
 //!
 //! With `averaged` or `largest`, the points of some axes are taken together: each side is then, for
-//! every seed, the mean or the largest of the values at all of them, and nothing if one has none.
+//! every seed, the mean or the largest of the values at all of them, and nothing if one has none. With
+//! `gain_over` or `loss_against` each side is, for every seed, by what share that is more or less than
+//! the same at another point.
 //!
 //! # The verdict
 //! A claim holds if every comparison does, does not hold if one of them does not, else it is
@@ -41,7 +43,6 @@
 //! does not hold, one is enough: of a hundred true comparisons two or three are expected on the
 //! wrong side if they are close. The verdict is of every single one for the reader to see.
 
-mod gather;
 mod judge;
 mod read;
 mod trend;
@@ -50,9 +51,9 @@ mod words;
 pub(super) use read::read;
 
 use super::document::Coordinate;
+use super::gather::Operand;
 use super::sweep::Term;
 use crate::scenario::Unit;
-use gather::Operand;
 
 /// Comparisons that one claim may stand for.
 pub const MAX_COMPARISONS: usize = 10_000;

@@ -1,12 +1,12 @@
 //! Reads a claim, and refuses what could not be judged.
 
-use super::gather::Gathered;
 use super::trend;
 use super::{Claim, Comparison, MAX_COMPARISONS, Relation, Right, words};
 use crate::scenario::Unit;
 use crate::study::axis::{Axis, Choice, choice};
 use crate::study::document::Coordinate;
 use crate::study::fields::{Fields, Located, Value, number};
+use crate::study::gather::{Gathered, OWN_FIELDS};
 use crate::study::mistake::Notes;
 use crate::study::names::{self, Sort};
 use crate::study::sweep::{Sweep, place};
@@ -88,6 +88,9 @@ pub(in crate::study) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>
     gathered.check(&fields, sweep, &chosen);
     let left = Left { names, chosen: gathered.stand_in(chosen), gathered };
     fields.turn_into(kind.name(), kind.fields());
+    if kind != Kind::Like {
+        fields.turn_into(kind.name(), &OWN_FIELDS);
+    }
     fields.finish();
     let (drafts, means) = match kind {
         Kind::Rising | Kind::Falling | Kind::NotRising | Kind::NotFalling | Kind::Level => {
@@ -122,13 +125,11 @@ impl Kind {
     /// What a claim of this kind has beside what all have.
     fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::Below | Self::Above => &["than", "by", "averaged", "largest"],
-            Self::AtMost | Self::AtLeast | Self::Within => {
-                &["than", "tolerance", "averaged", "largest"]
-            }
+            Self::Below | Self::Above => &["than", "by"],
+            Self::AtMost | Self::AtLeast | Self::Within => &["than", "tolerance"],
             Self::Like => &["than", "distance", "grain"],
             Self::Rising | Self::Falling | Self::NotRising | Self::NotFalling | Self::Level => {
-                &["along", "over", "tolerance", "averaged", "largest"]
+                &["along", "over", "tolerance"]
             }
         }
     }
@@ -394,7 +395,7 @@ fn unit(
             Target::Number(_) => None,
         };
         for (name, point) in [Some((&draft.left.0, &draft.left.1)), right].into_iter().flatten() {
-            let points = gathered.points(sweep, point);
+            let points = gathered.all_points(sweep, point);
             match uses.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, known)) => known.extend(points),
                 None => uses.push((name, points)),
@@ -414,7 +415,7 @@ fn unit(
             _ => first = Some((name, unit)),
         }
     }
-    first.map(|(_, unit)| unit)
+    first.map(|(_, unit)| gathered.unit(unit))
 }
 
 pub(super) fn listed(names: &[Located<String>]) -> String {

@@ -2,6 +2,7 @@
 
 use super::curve::{Side, over_time, shares};
 use super::{Figure, Group, Source};
+use crate::study::gather::Operand;
 use crate::study::report::{DrawnFigure, DrawnGroup, DrawnPoint, FigureKind};
 use crate::study::results::Results;
 
@@ -28,12 +29,12 @@ impl Figure {
 impl Group {
     fn points(&self, results: &Results, side: Side) -> Vec<DrawnPoint> {
         match &self.source {
-            Source::Estimates(terms) => {
-                let point = |(x, term): &(f64, _)| {
-                    let estimate = results.estimate(term)?;
+            Source::Estimates(points) => {
+                let point = |(x, operand): &(f64, Operand)| {
+                    let estimate = operand.estimate(results)?;
                     Some(DrawnPoint { x: *x, y: estimate.mean, interval: estimate.interval })
                 };
-                terms.iter().filter_map(point).collect()
+                points.iter().filter_map(point).collect()
             }
             Source::Runs { x, y } => {
                 let runs = results.values(x).into_iter().zip(results.values(y));

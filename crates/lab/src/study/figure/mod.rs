@@ -9,7 +9,8 @@
 //! | `cdf`, `ccdf` | a distribution, pooled over the seeds | shares | the cells |
 //! | `series` | seconds | values over time, of one seed | the cells |
 //!
-//! Axes that are neither across nor bound by `at` are told apart in the legend.
+//! Axes that are neither across nor bound by `at` are told apart in the legend. In lines and bars some
+//! may be taken together, and values be told as gains over those at another point, as in claims.
 
 mod curve;
 mod draw;
@@ -19,6 +20,7 @@ mod sheet;
 pub(super) use read::read;
 
 use super::document::Coordinate;
+use super::gather::Operand;
 use super::report::{DrawnAxis, FigureKind};
 use super::results::Wanted;
 use super::sweep::Term;
@@ -49,7 +51,7 @@ struct Group {
 #[derive(Clone, PartialEq, Debug)]
 enum Source {
     /// The estimate of a quantity for each x.
-    Estimates(Vec<(f64, Term)>),
+    Estimates(Vec<(f64, Operand)>),
     /// A point per run: two quantities of a cell.
     Runs { x: Term, y: Term },
     /// A distribution over all seeds of a cell.
@@ -83,7 +85,10 @@ impl Figure {
 impl Group {
     fn quantities(&self) -> Vec<&str> {
         match &self.source {
-            Source::Estimates(terms) => terms.iter().map(|(_, term)| term.name.as_str()).collect(),
+            Source::Estimates(points) => {
+                let terms = points.iter().flat_map(|(_, operand)| &operand.terms);
+                terms.map(|term| term.name.as_str()).collect()
+            }
             Source::Runs { x, y } => vec![&x.name, &y.name],
             Source::Distribution(_) | Source::Series(..) => Vec::new(),
         }

@@ -8,6 +8,7 @@ use crate::scenario::Unit;
 use crate::study::axis::{Choice, axis_index, choice};
 use crate::study::document::Coordinate;
 use crate::study::fields::{Fields, Located, Value, number, text};
+use crate::study::gather::Gathered;
 use crate::study::mistake::Notes;
 use crate::study::names::{self, Sort};
 use crate::study::report::{DrawnAxis, FigureKind};
@@ -43,6 +44,7 @@ pub(super) struct Draft<'a> {
     notes: &'a Notes,
     pub(super) sweep: &'a Sweep<'a>,
     pub(super) chosen: Choice,
+    pub(super) gathered: Gathered,
     at: usize,
 }
 
@@ -66,8 +68,15 @@ pub(in crate::study) fn read(
     let chosen = choice(&mut fields, sweep.axes);
     let kind = fields.word("kind", &KINDS)?.value;
     fields.turn_into(name(kind), own_fields(kind));
+    let gathered = if is_of_estimates(kind) {
+        Gathered::read(&mut fields, sweep)
+    } else {
+        Gathered::default()
+    };
+    gathered.check(&fields, sweep, &chosen);
     fields.finish();
-    let draft = Draft { notes, sweep, chosen, at: fields.at };
+    let chosen = gathered.stand_in(chosen);
+    let draft = Draft { notes, sweep, chosen, gathered, at: fields.at };
     let parts = match kind {
         FigureKind::Scatter => draft.scatter(&mut fields),
         FigureKind::Cdf => draft.distributions(&mut fields, "share that is at most so much"),
@@ -88,6 +97,10 @@ pub(in crate::study) fn read(
         (axis.log, axis.range) = (log, range);
     }
     Some(Figure { title: title?.value, about, kind, x, y, groups })
+}
+
+const fn is_of_estimates(kind: FigureKind) -> bool {
+    matches!(kind, FigureKind::Lines | FigureKind::Bars | FigureKind::StackedBars)
 }
 
 /// What messages call a figure of this kind.
@@ -147,6 +160,13 @@ impl Draft<'_> {
         let across = self.across(fields);
         let rows = fields.require("y").and_then(|y| self.rows(fields, y, across.as_ref()));
         let (across, rows) = (across?, rows?);
+        if let Across::Axis(axis) = across
+            && self.gathered.has(axis)
+        {
+            let name = &self.sweep.axes[axis].name;
+            self.notes.add(self.at, format!("the points of `{name}` are across, not together"));
+            return None;
+        }
         let names: Vec<_> = rows.iter().flat_map(|row| row.names.clone()).collect();
         let y = self.axis_of(Sort::Quantity, &names)?;
         let axis = match across {
@@ -312,7 +332,9 @@ impl Draft<'_> {
 
     /// The axis for the values of `names`, which must all be measured and of one unit.
     fn axis_of(&self, sort: Sort, names: &[Located<String>]) -> Option<DrawnAxis> {
-        let points = self.sweep.points(&self.chosen);
+        let points = self.sweep.points(&self.chosen).into_iter();
+        let points: Vec<_> =
+            points.flat_map(|point| self.gathered.all_points(self.sweep, &point)).collect();
         let mut unit = None;
         for name in names {
             let own = self.sweep.unit(self.notes, &points, sort, name)?;
@@ -326,9 +348,10 @@ impl Draft<'_> {
             [name] => self.sweep.described(&points, sort, &name.value)?.about.clone(),
             _ => String::new(),
         };
+        let label = label + &self.gathered.words(self.sweep.axes);
         Some(DrawnAxis {
             label,
-            unit: unit?,
+            unit: self.gathered.unit(unit?),
             log: false,
             range: None,
             categories: Vec::new(),

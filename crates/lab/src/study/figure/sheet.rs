@@ -4,8 +4,8 @@ use super::read::{Across, Draft, Other, Row, joined};
 use super::{Group, Source};
 use crate::scenario::Unit;
 use crate::study::document::Coordinate;
+use crate::study::gather::Operand;
 use crate::study::report::{AxisPlace, DrawnAxis, FigureKind};
-use crate::study::sweep::Term;
 
 /// What lines and bars are made of.
 pub(super) struct Sheet<'a> {
@@ -62,8 +62,7 @@ impl Sheet<'_> {
         if kind == FigureKind::StackedBars {
             for (at, (place, other)) in self.bars().enumerate() {
                 x.categories.push(joined([&places[place].1, &other.label], ""));
-                let is_told = |axis: usize| !self.is_across(axis);
-                let mut point = self.draft.sweep.told(&other.point, is_told);
+                let mut point = self.draft.sweep.told(&other.point, |axis| self.is_told(axis));
                 point.extend(self.coordinate(place));
                 x.places.push(AxisPlace { at: at as f64, point });
             }
@@ -105,16 +104,21 @@ impl Sheet<'_> {
     }
 
     /// The quantity of `row` at the `place`-th place across, in the cell at `point` of the others.
-    fn term(&self, row: &Row, place: usize, point: &[usize]) -> Term {
-        let (name, cell) = match &self.across {
-            Across::Categories(_) => (&row.names[place], self.draft.sweep.cell(point)),
+    fn operand(&self, row: &Row, place: usize, point: &[usize]) -> Operand {
+        let mut point = point.to_vec();
+        let name = match &self.across {
+            Across::Categories(_) => &row.names[place],
             Across::Axis(axis) => {
-                let mut point = point.to_vec();
                 point[*axis] = self.indices(*axis)[place];
-                (&row.names[0], self.draft.sweep.cell(&point))
+                &row.names[0]
             }
         };
-        Term { cell, name: name.value.clone() }
+        self.draft.gathered.operand(self.draft.sweep, &name.value, &point)
+    }
+
+    /// Whether the place on `axis` is one of a group, or of a bar.
+    fn is_told(&self, axis: usize) -> bool {
+        !self.is_across(axis) && !self.draft.gathered.has(axis)
     }
 
     pub(super) fn groups(&self, kind: FigureKind) -> Vec<Group> {
@@ -122,12 +126,13 @@ impl Sheet<'_> {
         let mut groups = Vec::new();
         for Other { label, point } in &self.others {
             for row in &self.rows {
-                let term =
-                    |(place, (x, _)): (usize, &(f64, String))| (*x, self.term(row, place, point));
-                let mut terms: Vec<(f64, Term)> = places.iter().enumerate().map(term).collect();
-                terms.sort_by(|a, b| a.0.total_cmp(&b.0));
-                let point = self.draft.sweep.told(point, |axis| !self.is_across(axis));
-                let source = Source::Estimates(terms);
+                let operand = |(place, (x, _)): (usize, &(f64, String))| {
+                    (*x, self.operand(row, place, point))
+                };
+                let mut points: Vec<_> = places.iter().enumerate().map(operand).collect();
+                points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                let point = self.draft.sweep.told(point, |axis| self.is_told(axis));
+                let source = Source::Estimates(points);
                 groups.push(Group { label: row.legend(label), point, source });
             }
         }
@@ -137,12 +142,12 @@ impl Sheet<'_> {
     /// One group per row; every place has a bar for each point of the other axes.
     pub(super) fn stacked(&self) -> Vec<Group> {
         let group = |row: &Row| {
-            let terms = self.bars().enumerate();
-            let terms =
-                terms.map(|(x, (place, other))| (x as f64, self.term(row, place, &other.point)));
-            let source = Source::Estimates(terms.collect());
+            let bars = self.bars().enumerate();
+            let operands =
+                bars.map(|(x, (place, other))| (x as f64, self.operand(row, place, &other.point)));
+            let source = Source::Estimates(operands.collect());
             // The bars have in common where only one point of an axis is drawn.
-            let is_told = |axis: usize| self.draft.is_single(axis) && !self.is_across(axis);
+            let is_told = |axis: usize| self.draft.is_single(axis) && self.is_told(axis);
             let point =
                 self.others.first().map(|other| self.draft.sweep.told(&other.point, is_told));
             Group { label: row.legend(""), point: point.unwrap_or_default(), source }

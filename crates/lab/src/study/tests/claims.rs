@@ -3,7 +3,7 @@
 use VerdictKind::{DoesNotHold, Holds, Undecided};
 
 use super::kit::{TWO_AXES, report, with};
-use crate::study::{StudyReport, Verdict, VerdictKind, verdict_table};
+use crate::study::{Estimate, StudyReport, Verdict, VerdictKind, verdict_table};
 
 /// A study with the claim `text`, whose values are:
 /// - `rtx1.mean`: 1000 for lksctp and 500 for thin, minus the interarrival time, plus the seed;
@@ -220,6 +220,54 @@ fn both_sides_and_all_steps_take_the_same_points_together() {
         verdict.instances[0].finding,
         "25 ± 0 ms against 25 ± 0 ms, difference 0 ± 0 ms, paired over 4 seeds"
     );
+}
+
+#[test]
+fn values_are_told_as_gains_over_another_point() {
+    let shares = |text: &str| -> Vec<Vec<f64>> {
+        let verdict =
+            judged(&format!("quantity = \"game.rtx1.mean\"\nat.system = \"thin\"\n{text}"));
+        let ends = |left: Estimate| vec![left.range.0, left.range.1];
+        verdict.instances.iter().filter_map(|one| one.left.map(ends)).collect()
+    };
+    // 450 and the seed, which is 1 to 4, against 950 and the seed; then 400 against 900, 350 against 850.
+    let than = "is = \"above\"\nthan = 0.55";
+    let less = shares(&format!("loss_against.at.system = \"lksctp\"\n{than}"));
+    let of = |base: f64| vec![500.0 / (base + 4.0), 500.0 / (base + 1.0)];
+    assert_eq!(less, [of(950.0), of(900.0), of(850.0)]);
+    let more = shares(&format!("gain_over.at.system = \"lksctp\"\n{than}"));
+    let negative = |ends: Vec<f64>| vec![-ends[1], -ends[0]];
+    assert_eq!(more, less.into_iter().map(negative).collect::<Vec<_>>());
+    // Of the means, and not the mean of the shares.
+    let all = format!("averaged = \"interarrival\"\nloss_against.at.system = \"lksctp\"\n{than}");
+    assert_eq!(shares(&all), [of(900.0)]);
+}
+
+#[test]
+fn a_gain_is_a_share_whatever_it_is_of_and_both_sides_have_it() {
+    let verdict = judged(
+        "quantity = \"game.rtx1.mean\"\nat = { system = \"thin\", interarrival = 50 }\n\
+         loss_against.at.system = \"lksctp\"\nis = \"below\"\nthan.at.interarrival = 150",
+    );
+    assert_eq!(
+        verdict.means,
+        "game.rtx1.mean at system \"thin\", interarrival \"50 ms\" (loss against system \"lksctp\") is \
+         below the same at interarrival \"150 ms\" (loss against system \"lksctp\")"
+    );
+    assert_eq!(verdict.verdict, Holds);
+    let finding = &verdict.instances[0].finding;
+    assert!(finding.starts_with("52.49 ± 0.1132 % against 58.65 ± "), "{finding}");
+}
+
+/// A share of nothing is none.
+#[test]
+fn without_a_base_there_is_no_gain() {
+    let verdict = judged(
+        "quantity = \"game.loss_share\"\nat.system = \"thin\"\n\
+         gain_over.at.system = \"lksctp\"\nis = \"at most\"\nthan = 0",
+    );
+    assert_eq!(verdict.instances[0].left.map(|left| (left.seeds, left.mean)), Some((1, 0.0)));
+    assert_eq!(verdict.verdict, Undecided);
 }
 
 #[test]

@@ -52,6 +52,23 @@ fn lines_are_over_the_numbers_of_an_axis() {
 }
 
 #[test]
+fn lines_may_take_an_axis_together_or_be_gains() {
+    let text = "kind = \"lines\"\nx = \"interarrival\"\ny = \"game.rtx1.mean\"\n";
+    let all = drawn(&format!("{text}averaged = \"system\""));
+    let points = vec![(50.0, 552.5), (100.0, 602.5), (150.0, 652.5)];
+    assert_eq!(groups(&all), [("game.rtx1.mean", points)]);
+    assert_eq!(all.y.label, "what game.rtx1.mean is (mean over system)");
+    assert_eq!(all.groups[0].point, [], "they have no place on the axis that is taken together");
+    let text = format!("{text}at.system = \"lksctp\"\ngain_over.at.interarrival = 100");
+    let gain = drawn(&text);
+    assert_eq!((gain.y.unit, gain.x.unit), (Unit::Share, Unit::Milliseconds));
+    let ends: Vec<f64> = gain.groups[0].points.iter().map(|point| point.y).collect();
+    // 1050 and the seed against 1100 and the seed: the mean over the seeds 1 to 4.
+    let less: f64 = (1..=4).map(|seed| -50.0 / (1100.0 + f64::from(seed))).sum();
+    assert!((ends[0] - less / 4.0).abs() < 1e-12 && ends[1] == 0.0 && ends[2] == -ends[0]);
+}
+
+#[test]
 fn an_axis_without_numbers_gives_categories() {
     let figure = drawn(
         "kind = \"lines\"\nx = \"system\"\ny = \"game.rtx1.{mean,p99}\"\nat.interarrival = 50",

@@ -106,7 +106,8 @@ fn claims_that_cannot_be_judged_are_refused() {
         (
             format!("{head}is = \"below\"\nthan = 1\ntolerance = 0.1"),
             &["9:1: a claim with `below` or `above` has no `tolerance`; known: `at`, \
-               `averaged`, `by`, `is`, `largest`, `paper`, `quantity`, `says`, `than`"],
+               `averaged`, `by`, `gain_over`, `is`, `largest`, `loss_against`, `paper`, `quantity`, \
+               `says`, `than`"],
         ),
         (
             format!("{head}at.sytem = \"thin\"\nis = \"above\"\nthan.at.system = \"thinn\""),
@@ -157,6 +158,18 @@ fn claims_that_cannot_be_judged_are_refused() {
         (
             format!("{head}is = \"above\"\nthan = 1\naveraged = \"system\"\nlargest = \"system\""),
             &["4:1: `averaged` and `largest` exclude each other"],
+        ),
+        (
+            format!("{head}is = \"above\"\nthan = 1\ngain_over.at.interarrival = [50, 100]"),
+            &["9:1: `gain_over` chooses one point: `at`, with a label per axis"],
+        ),
+        (
+            format!("{head}is = \"above\"\nthan = 1\nloss_against = {{}}"),
+            &["9:16: `loss_against` chooses one point: `at`, with a label per axis"],
+        ),
+        (
+            format!("{head}is = \"above\"\nthan = 1\naveraged = \"system\"\ngain_over.at.system = \"thin\""),
+            &["10:1: all points of `system` are taken together: `at` chooses none"],
         ),
         (
             format!("{head}at.system = \"thin\"\nis = \"above\"\nthan = 1\nlargest = [\"system\"]"),

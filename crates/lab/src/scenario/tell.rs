@@ -1,0 +1,101 @@
+//! What a run knows of its flows when it is over.
+
+use rexmit_core::Instant;
+use rexmit_netsim::network::Network;
+use rexmit_netsim::source::{UdpSender, UdpSink, WebClientSource};
+use rexmit_sctp::Endpoint as Sctp;
+use rexmit_tcp::Endpoint as Tcp;
+
+use super::flows::{Carrier, Flow, Kind, PUT_THERE, thin_receiver};
+use super::meter::{MessageMeter, PathTally, RateMeter, TrafficMeter};
+use super::report;
+use super::sheet::Sheet;
+use super::spec::Scenario;
+use super::topology::Pair;
+use super::traffic::TimedSource;
+use crate::hosts::{Host, Sink, ThinPlan, ThinReceiver, Transport, Unordered, WebClients};
+use crate::measure::CopyStatistics;
+
+/// Connections that are measured together, where they are.
+pub(super) type Together<'a> = [(&'a Flow, Pair)];
+
+/// Tells what was measured of a flow, of all of its connections.
+pub(super) fn report(
+    together: &Together<'_>,
+    network: &Network<Host>,
+    scenario: &Scenario,
+    sheet: &mut Sheet,
+) {
+    let Some((flow, pair)) = together.first() else { return };
+    sheet.set_flow(&flow.name);
+    let receiver = network.machine(pair.receiver);
+    let seconds = (scenario.end() - Instant::ZERO).as_secs_f64();
+    match &flow.kind {
+        Kind::Thin(carrier, ..) => {
+            let meter = match carrier {
+                Carrier::Sctp => messages::<Sctp>(together, network),
+                Carrier::UnorderedSctp => messages::<Unordered>(together, network),
+                Carrier::Tcp => messages::<Tcp>(together, network),
+            };
+            let plans = together.iter().filter_map(|(flow, _)| flow.plan());
+            let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
+            let planned = TrafficMeter::of(plans.cloned().map(messages));
+            report::thin(sheet, &meter, &planned, &sender(together, network));
+        }
+        Kind::Bulk(carrier, _) => {
+            let mut meter = match carrier {
+                Carrier::Sctp => received::<Sctp>(receiver),
+                Carrier::UnorderedSctp => received::<Unordered>(receiver),
+                Carrier::Tcp => received::<Tcp>(receiver),
+            };
+            meter.finish();
+            let sender = flow.probe().map(|_| sender(together, network));
+            report::bulk(sheet, &meter, sender.as_ref());
+        }
+        Kind::Web => {
+            let clients = receiver.program::<WebClients<Tcp, WebClientSource>>();
+            report::web(sheet, clients.expect(PUT_THERE).stats(), seconds);
+        }
+        Kind::Udp => {
+            let sent = network.machine(pair.sender).program::<UdpSender<TimedSource>>();
+            let stats = receiver.program::<UdpSink>().expect(PUT_THERE).stats();
+            report::udp(sheet, stats, sent.expect(PUT_THERE).packets(), seconds);
+        }
+    }
+}
+
+/// What was measured of the senders.
+fn sender(together: &Together<'_>, network: &Network<Host>) -> report::Sender {
+    let mut sum = report::Sender::default();
+    let mut copies = Box::<CopyStatistics>::default();
+    for (flow, pair) in together {
+        if let Some(probe) = flow.probe() {
+            sum.tally.merge(&probe.tally());
+            copies.merge(&probe.copies());
+            sum.paths = merged(sum.paths, probe.paths());
+        }
+        let wire = network.host_stats(pair.sender);
+        sum.wire.packets_out += wire.packets_out;
+        sum.wire.bytes_out += wire.bytes_out;
+    }
+    report::Sender { copies: report::Copies::Followed(copies), ..sum }
+}
+
+/// Each of two paths, over connections.
+fn merged(sum: Option<[PathTally; 2]>, more: Option<[PathTally; 2]>) -> Option<[PathTally; 2]> {
+    let (Some(mut sum), Some(more)) = (sum.clone(), more.clone()) else { return sum.or(more) };
+    sum.iter_mut().zip(&more).for_each(|(sum, more)| sum.merge(more));
+    Some(sum)
+}
+
+fn messages<T: Transport>(together: &Together<'_>, network: &Network<Host>) -> MessageMeter {
+    let receivers = || together.iter().map(|(_, pair)| thin_receiver::<T>(network, *pair));
+    let shared = receivers().next().expect("a flow has a connection").gauge();
+    let mut meter = shared.meter();
+    meter.finish(receivers().flat_map(ThinReceiver::undelivered));
+    meter
+}
+
+fn received<T: Transport>(host: &Host) -> RateMeter {
+    host.program::<Sink<T, RateMeter>>().expect(PUT_THERE).goodput().clone()
+}
