@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bolero::{TypeGenerator, produce};
 use rexmit_core::{Instant, Machine, Route, Seed};
-use rexmit_sctp::recovery::{ThinConfig, ThinTest};
+use rexmit_sctp::recovery::{CopyBudget, RecoveryTimer, SpacedCopies, ThinConfig, ThinTest};
 use rexmit_sctp::wire::{Chunk, Header, Packet, kind, write_checksum};
 use rexmit_sctp::{
     AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, OutboundMessage, Reliability,
@@ -120,6 +120,13 @@ fn thin(switches: u8) -> ThinConfig {
         heartbeat_samples: is_on(7),
         duplicate_samples: is_on(6),
         no_delay: false, // TCP's alone.
+        recovery_timer: if is_on(2) { RecoveryTimer::ON } else { RecoveryTimer::OFF },
+        spaced_copies: SpacedCopies {
+            of_retransmissions: u8::from(is_on(4)),
+            of_last_after: is_on(7).then_some(Duration::from_millis(4)),
+            ..SpacedCopies::OFF
+        },
+        copy_budget: CopyBudget { packets_percent: u16::from(switches), bytes_percent: 0 },
     }
 }
 

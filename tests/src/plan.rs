@@ -10,7 +10,8 @@ use rexmit_sctp::recovery::RetransmissionDestination::{
     Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh,
 };
 use rexmit_sctp::recovery::{
-    CmtConfig, PROFILES, RecoveryConfig, Reordering, ThinConfig, ThinTest,
+    CmtConfig, CopyBudget, PROFILES, RecoveryConfig, RecoveryTimer, Reordering, SpacedCopies,
+    ThinConfig, ThinTest,
 };
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
 
@@ -264,7 +265,7 @@ fn thin_steps(rng: &mut Rng, pairs: usize, duration_ms: u64) -> Vec<Step> {
 fn draw_thin(rng: &mut Rng) -> ThinConfig {
     let ms = Duration::from_millis;
     ThinConfig {
-        test: pick(rng, &[ThinTest::PacketsInFlight, ThinTest::PacketsInFlight, ThinTest::Linux]),
+        test: pick(rng, &[ThinTest::PacketsInFlight, ThinTest::Packets(16), ThinTest::Linux]),
         // A millisecond that never doubles brings out what is late.
         rto_min: pick(rng, &[None, Some(ms(200)), Some(ms(50)), Some(ms(1))]),
         restart_by_age: rng.chance(0.5),
@@ -277,6 +278,21 @@ fn draw_thin(rng: &mut Rng) -> ThinConfig {
         heartbeat_samples: rng.chance(0.5),
         duplicate_samples: rng.chance(0.5),
         no_delay: false, // TCP's alone.
+        recovery_timer: RecoveryTimer {
+            is_on: rng.chance(0.5),
+            min_margin: pick(rng, &[Duration::ZERO, Duration::from_micros(1500), ms(100)]),
+            late_per_mille: pick(rng, &[0, 10, 999]),
+            silence: pick(rng, &[Duration::ZERO, ms(1000), ms(60_000)]),
+        },
+        spaced_copies: SpacedCopies {
+            of_retransmissions: pick(rng, &[0, 1, 3]),
+            interval: pick(rng, &[Duration::ZERO, ms(1), ms(50)]),
+            of_last_after: pick(rng, &[None, Some(Duration::ZERO), Some(ms(10))]),
+        },
+        copy_budget: CopyBudget {
+            packets_percent: pick(rng, &[0, 1, 20]),
+            bytes_percent: pick(rng, &[0, 1, 150]),
+        },
     }
 }
 

@@ -58,9 +58,11 @@ pub enum SendCause {
     WindowProbe,
     /// Not acknowledged soon enough, though the window was not used up (Early Fast Retransmit).
     Early,
-    /// A copy of what is in flight, sent on purpose with new data; as the cause of a loss: one that
+    /// A copy of what is in flight, sent on purpose, with new data or alone; as the cause of a loss: one that
     /// such a copy repaired.
     Redundant,
+    /// Not acknowledged by the time that the recovery timer of a thin stream allows.
+    Overdue,
 }
 
 /// Data units in a packet whose sequence numbers follow each other and that were sent for the same

@@ -12,8 +12,11 @@ const PRICE: [&str; 2] = ["spurious", "wire B/B"];
 
 /// What has a column only if it happened.
 type Rare = (&'static str, fn(&RunResult) -> u64);
-const RARE: [Rare; 2] =
-    [("early", |run| run.retransmissions.early), ("copies", |run| run.retransmissions.redundant)];
+const RARE: [Rare; 3] = [
+    ("early", |run| run.retransmissions.early),
+    ("overdue", |run| run.retransmissions.overdue),
+    ("copies", |run| run.retransmissions.redundant),
+];
 
 /// The table: a row per profile with latencies in milliseconds and the costs beside them, and below
 /// it what the columns mean. Ends with a newline; the same on every terminal.

@@ -51,6 +51,13 @@ pub struct SentPacket {
     groups: u32,
 }
 
+impl SentPacket {
+    /// The groups of its units, a bit each.
+    pub(crate) const fn groups(&self) -> u32 {
+        self.groups
+    }
+}
+
 /// What is in flight on a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flight {

@@ -16,7 +16,10 @@
 //! | `loss::rack` | the reordering window of RACK: loss by time (RFC 8985) |
 //! | `loss::duplicates` | duplicate acknowledgements of a peer without SACK (RFC 6582) |
 //! | `loss::early` | Early Fast Retransmit of FreeBSD |
+//! | `recovery_timer` | how long the answer to a packet of a thin stream is waited for |
 //! | `redundancy` | copies sent on purpose with new data, and the losses that they repair |
+//! | `spaced_copies` | copies sent on purpose in packets of their own |
+//! | `budget` | what copies on purpose may cost |
 //! | `thin` | whether a stream is thin, and what is done while it is |
 //! | `congestion` | the window of a path: what its algorithms share |
 //! | `congestion::{rfc9260, newreno, cubic}` | one algorithm each |
@@ -26,20 +29,24 @@
 //! | `sender` | the three entry points that put these together: sent, acknowledged, timed out |
 //! | `config` | the mechanisms as values, and the named profiles |
 
+mod budget;
 mod config;
 mod congestion;
 mod destination;
 mod ledger;
 mod loss;
+mod recovery_timer;
 mod redundancy;
 mod rto_timer;
 mod rtt;
 mod sender;
+mod spaced_copies;
 mod spurious;
 mod statistics;
 mod thin;
 mod undo;
 
+pub use budget::CopyBudget;
 pub use config::{Field, InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig, TCP_PROFILES};
 pub use congestion::{Acked, CongestionControl, CongestionWindow, TimedOut};
 pub use destination::{
@@ -48,12 +55,14 @@ pub use destination::{
 pub use ledger::{EndedUnit, Fate, Flight, Ledger, PacketNumber, SentPacket};
 pub use loss::threshold::MissingReports;
 pub use loss::{LossDetection, Reordering};
+pub use recovery_timer::RecoveryTimer;
 pub use rto_timer::{RtoTimer, TimerRestart};
 pub use rtt::RttEstimator;
 pub use sender::{
     AckError, AckOutcome, BundleRoom, GroupLimit, LossRecovery, MAX_GROUPS, TimeoutKind, Unit,
     UnitState,
 };
+pub use spaced_copies::SpacedCopies;
 pub use spurious::{DISTRUST_UNITS, LOG_CAPACITY, SpuriousConfig};
 pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
 pub use thin::{ThinConfig, ThinInputs, ThinTest, Thinness};

@@ -35,6 +35,8 @@ struct Known {
 struct FirstCopy {
     /// The packet of the first copy.
     packet: PacketNumber,
+    /// When the latest left.
+    latest: Instant,
     /// The receiver has reported the unit as a duplicate.
     is_reported: bool,
 }
@@ -72,10 +74,11 @@ impl Copies {
     }
 
     /// The packet being built leaves as `packet`: the units copied into it, in order.
-    pub(crate) fn take_open(&mut self, packet: PacketNumber) -> Vec<u64> {
+    pub(crate) fn take_open(&mut self, now: Instant, packet: PacketNumber) -> Vec<u64> {
         let Some(Known { known, open, .. }) = self.0.as_deref_mut() else { return Vec::new() };
         for &unit in &*open {
-            known.entry(unit).or_insert(FirstCopy { packet, is_reported: false });
+            let first = FirstCopy { packet, latest: now, is_reported: false };
+            known.entry(unit).or_insert(first).latest = now;
         }
         std::mem::take(open)
     }
@@ -101,6 +104,11 @@ impl Copies {
         }
     }
 
+    /// When the latest copy of `unit` left.
+    pub(crate) fn latest(&self, unit: u64) -> Option<Instant> {
+        Some(self.0.as_ref()?.known.get(&unit)?.latest)
+    }
+
     /// `unit` is given up.
     pub(crate) fn forget(&mut self, unit: u64) {
         if let Some(known) = &mut self.0 {
@@ -112,7 +120,7 @@ impl Copies {
     pub(crate) fn on_acked(&mut self, unit: u64, first: Option<FirstSent>) {
         let Some(Known { known, acked, .. }) = self.0.as_deref_mut() else { return };
         let copy = known.remove(&unit);
-        if let (Some(first), Some(FirstCopy { packet: copy, is_reported })) = (first, copy) {
+        if let (Some(first), Some(FirstCopy { packet: copy, is_reported, .. })) = (first, copy) {
             acked.push(AckedCopied { unit, first, copy, is_reported });
         }
     }
@@ -143,7 +151,7 @@ mod tests {
         let mut copies = Copies::default();
         for packet in [2, 3] {
             copies.add(7);
-            assert_eq!(copies.take_open(PacketNumber(packet)), [7]);
+            assert_eq!(copies.take_open(Instant::ZERO, PacketNumber(packet)), [7]);
         }
         copies.on_acked(7, Some(first(1)));
         assert_eq!(copies.acked().len(), 1);
@@ -161,7 +169,7 @@ mod tests {
         let mut copies = Copies::default();
         copies.add(7);
         copies.drop_open();
-        assert_eq!(copies.take_open(PacketNumber(2)), []);
+        assert_eq!(copies.take_open(Instant::ZERO, PacketNumber(2)), []);
         copies.on_acked(7, Some(first(1)));
         assert!(copies.acked().is_empty());
     }

@@ -19,16 +19,20 @@ pub struct ByCause {
     /// Early Fast Retransmit.
     #[serde(default)]
     pub early: u64,
-    /// Copies sent on purpose beside new data: no retransmissions.
+    /// Copies sent on purpose, beside new data or alone: no retransmissions.
     #[serde(default)]
     pub redundant: u64,
+    /// The recovery timer of a thin stream.
+    #[serde(default)]
+    pub overdue: u64,
 }
 
 impl ByCause {
     /// All retransmissions together; copies sent on purpose are none.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.timeout + self.fast_retransmit + self.bundled + self.window_probe + self.early
+        let by_time = self.timeout + self.early + self.overdue;
+        by_time + self.fast_retransmit + self.bundled + self.window_probe
     }
 
     /// Adds one unit that was sent because of `cause`; new data are no repetition.
@@ -41,6 +45,7 @@ impl ByCause {
             SendCause::WindowProbe => self.window_probe += 1,
             SendCause::Early => self.early += 1,
             SendCause::Redundant => self.redundant += 1,
+            SendCause::Overdue => self.overdue += 1,
         }
     }
 }
@@ -53,6 +58,7 @@ impl AddAssign for ByCause {
         self.window_probe += other.window_probe;
         self.early += other.early;
         self.redundant += other.redundant;
+        self.overdue += other.overdue;
     }
 }
 
@@ -167,6 +173,13 @@ pub struct RecoveryStatistics {
     pub fast_recoveries: u64,
     /// Bytes of units that were copied on purpose.
     pub redundant_bytes: u64,
+    /// Of the units copied on purpose, those in packets of their own.
+    pub spaced_copies: u64,
+    /// Copies that the budget did not allow.
+    pub copies_denied: u64,
+    /// Needless retransmissions by the recovery timer whose packet had arrived in time, as far as
+    /// can be told: its acknowledgement was lost.
+    pub acks_missed: u64,
     /// Packets whose loss such a copy repaired.
     pub packets_repaired: u64,
     /// How often a stream with thin mechanisms went from thin to thick or back.
@@ -189,7 +202,9 @@ mod tests {
 
     #[test]
     fn each_cause_has_its_own_count_and_new_data_has_none() {
-        use SendCause::{Bundled, Early, FastRetransmit, New, Redundant, Timeout, WindowProbe};
+        use SendCause::{
+            Bundled, Early, FastRetransmit, New, Overdue, Redundant, Timeout, WindowProbe,
+        };
         let mut counts = ByCause::default();
         let sent = [
             (New, 100),
@@ -199,6 +214,7 @@ mod tests {
             (WindowProbe, 11),
             (Early, 13),
             (Redundant, 200),
+            (Overdue, 17),
         ];
         for (cause, times) in sent {
             (0..times).for_each(|_| counts.count(cause));
@@ -210,8 +226,9 @@ mod tests {
             window_probe: 11,
             early: 13,
             redundant: 200,
+            overdue: 17,
         };
         assert_eq!(counts, expected);
-        assert_eq!(counts.total(), 39, "copies on purpose are no retransmissions");
+        assert_eq!(counts.total(), 56, "copies on purpose are no retransmissions");
     }
 }

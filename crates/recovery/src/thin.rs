@@ -6,6 +6,8 @@ use std::time::Duration;
 use rexmit_core::words;
 use serde::{Deserialize, Serialize};
 
+use crate::{CopyBudget, RecoveryTimer, SpacedCopies};
+
 /// How a thin stream is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -16,6 +18,8 @@ pub enum ThinTest {
     /// Fewer than four packets in flight, but not in the slow start that a connection begins with:
     /// the test of Linux (`tcp_stream_is_thin`).
     Linux,
+    /// So many packets in flight at most: for a sender that does not rely on what later packets tell.
+    Packets(u8),
 }
 
 /// What a sender does about loss while a stream is thin: each field is a mechanism of its own, and
@@ -56,6 +60,12 @@ pub struct ThinConfig {
     /// When a report of a duplicate shows that both copies of what left twice have arrived, measure
     /// the round trip of the first (Karn's algorithm forbids what is ambiguous, and this is not).
     pub duplicate_samples: bool,
+    /// What is not acknowledged when it should be leaves again.
+    pub recovery_timer: RecoveryTimer,
+    /// Copies on purpose in packets of their own.
+    pub spaced_copies: SpacedCopies,
+    /// What copies on purpose may cost, those beside new data included.
+    pub copy_budget: CopyBudget,
 }
 
 impl ThinConfig {
@@ -73,6 +83,9 @@ impl ThinConfig {
         sack_immediately: false,
         heartbeat_samples: false,
         duplicate_samples: false,
+        recovery_timer: RecoveryTimer::OFF,
+        spaced_copies: SpacedCopies::OFF,
+        copy_budget: CopyBudget::UNLIMITED,
     };
 
     /// M1 to M4 with the values of the papers and of Linux; and the round trips that duplicates tell,
@@ -86,10 +99,35 @@ impl ThinConfig {
         ..Self::OFF
     };
 
+    /// The recovery timer, for up to 16 packets in flight, with the round trips kept clean that it
+    /// waits for; and M1 and M2 for T3-rtx, which only comes after it.
+    pub const INTERACTIVE: Self = Self {
+        test: ThinTest::Packets(16),
+        rto_min: Some(Duration::from_millis(200)),
+        restart_by_age: true,
+        no_delay: true,
+        sack_immediately: true,
+        heartbeat_samples: true,
+        duplicate_samples: true,
+        recovery_timer: RecoveryTimer::ON,
+        ..Self::OFF
+    };
+
+    /// The same with copies: of all that is in flight and fits beside new data, and one of each
+    /// retransmission. The budget allows for losses of a tenth each way, and for copies of as much
+    /// again as is new, and half of that.
+    pub(crate) const fn redundant(self) -> Self {
+        let copies = SpacedCopies { of_retransmissions: 1, ..SpacedCopies::OFF };
+        let copy_budget = CopyBudget { packets_percent: 20, bytes_percent: 150 };
+        Self { max_bundle_packets: u8::MAX, spaced_copies: copies, copy_budget, ..self }
+    }
+
     /// Whether the values make sense.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.rto_min.is_none_or(|min| !min.is_zero() && min <= Duration::from_secs(60))
+        let is_rto_min_valid =
+            self.rto_min.is_none_or(|min| !min.is_zero() && min <= Duration::from_secs(60));
+        is_rto_min_valid && self.recovery_timer.is_valid()
     }
 
     /// Whether any mechanism is on.
@@ -104,6 +142,8 @@ impl ThinConfig {
             || self.sack_immediately
             || self.heartbeat_samples
             || self.duplicate_samples
+            || self.recovery_timer.is_on
+            || self.spaced_copies.is_any()
     }
 }
 
@@ -150,11 +190,12 @@ impl ThinTest {
                 u128::from(inputs.in_flight) * arrived <= bound
             }
             Self::Linux => inputs.in_flight < 4 && !inputs.is_initial_slow_start,
+            Self::Packets(most) => inputs.in_flight <= u32::from(most),
         }
     }
 
-    /// No test calls a stream with more packets in flight thin, until a further packet is judged
-    /// lost: what is sent until then only lowers the loss rate.
+    /// Neither of the first two tests calls a stream with more packets in flight thin, until a further
+    /// packet is judged lost: what is sent until then only lowers the loss rate.
     #[must_use]
     pub fn most_when_thin(pttfr: u8, (sent, lost): (u64, u64)) -> u32 {
         const LINUX: u64 = 3;
@@ -175,6 +216,7 @@ impl ThinTest {
             Self::PacketsInFlight => (f64::from(inputs.pttfr) + 1.0) / (1.0 - loss_rate),
             Self::Linux if inputs.is_initial_slow_start => 0.0,
             Self::Linux => 3.0,
+            Self::Packets(most) => most.into(),
         };
         Thinness { is_thin: self.is_thin(inputs), in_flight: inputs.in_flight, loss_rate, bound }
     }

@@ -105,7 +105,11 @@ impl Sent {
             ("sent again: bundled", again.bundled.to_string()),
             ("sent again: window probe", again.window_probe.to_string()),
         ]);
-        let rare = [("sent again: early", again.early), ("of these spurious", spurious.total())];
+        let rare = [
+            ("sent again: early", again.early),
+            ("sent again: overdue", again.overdue),
+            ("of these spurious", spurious.total()),
+        ];
         rows.extend(
             rare.iter()
                 .filter(|(name, count)| *count > 0 || name.starts_with("of"))

@@ -66,6 +66,7 @@ mod tests {
             window_probe: n + 3,
             early: n + 4,
             redundant: n + 5,
+            overdue: n + 6,
         };
         let counters = |n| Counters {
             retransmissions: by_cause(n),
@@ -82,6 +83,7 @@ mod tests {
             window_probe: n + 6,
             early: n + 8,
             redundant: n + 10,
+            overdue: n + 12,
         };
         let expected = Counters {
             retransmissions: double(30),

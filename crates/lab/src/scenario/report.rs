@@ -112,11 +112,12 @@ fn one_path(sheet: &mut Sheet, number: u8, path: &PathTally) {
 }
 
 /// Causes of sending something again, with their names and in words.
-const CAUSES: [(SendCause, &str, &str); 6] = [
+const CAUSES: [(SendCause, &str, &str); 7] = [
     (SendCause::Timeout, "timeout", "after a timeout"),
     (SendCause::FastRetransmit, "fast_retransmit", "by fast retransmit"),
     (SendCause::Bundled, "bundled", "taken along by another retransmission"),
-    (SendCause::Redundant, "redundant", "on purpose with new data"),
+    (SendCause::Overdue, "overdue", "by the recovery timer of thin streams"),
+    (SendCause::Redundant, "redundant", "on purpose"),
     (SendCause::Early, "early", "by Early Fast Retransmit"),
     (SendCause::WindowProbe, "probe", "as a probe of a closed window"),
 ];

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
-    CmtConfig, CongestionControl, LossDetection, Reordering, RetransmissionDestination,
-    SpuriousConfig, ThinConfig, ThinTest, TimerRestart,
+    CmtConfig, CongestionControl, CopyBudget, LossDetection, RecoveryTimer, Reordering,
+    RetransmissionDestination, SpacedCopies, SpuriousConfig, ThinConfig, ThinTest, TimerRestart,
 };
 
 /// One field of a [`RecoveryConfig`].
@@ -188,8 +188,11 @@ impl ThinConfig {
             sack_immediately,
             heartbeat_samples,
             duplicate_samples,
+            recovery_timer,
+            spaced_copies,
+            copy_budget,
         } = self;
-        vec![
+        let mut fields = vec![
             field("thin.test", *test, "how a thin stream is told"),
             field("thin.rto_min", *rto_min, "M1: RTO.Min while thin"),
             field(
@@ -234,6 +237,79 @@ impl ThinConfig {
                 *duplicate_samples,
                 "a duplicate report tells the round trip of what left twice",
             ),
+        ];
+        fields.extend(recovery_timer.fields());
+        fields.extend(spaced_copies.fields());
+        fields.extend(copy_budget.fields());
+        fields
+    }
+}
+
+impl RecoveryTimer {
+    fn fields(&self) -> Vec<Field> {
+        let Self { is_on, min_margin, late_per_mille, silence } = self;
+        vec![
+            field(
+                "thin.recovery_timer.is_on",
+                *is_on,
+                "what is not acknowledged as soon as answers take leaves again, each copy of it, too; \
+                 a lost acknowledgement may cost a needless copy",
+            ),
+            field(
+                "thin.recovery_timer.min_margin",
+                *min_margin,
+                "least time beyond that of answers: less finds losses sooner, and some that are none",
+            ),
+            field(
+                "thin.recovery_timer.late_per_mille",
+                u32::from(*late_per_mille),
+                "answers in a thousand that may be too late, for a needless copy each; \
+                 with fewer every loss waits longer where there is jitter",
+            ),
+            field(
+                "thin.recovery_timer.silence",
+                *silence,
+                "after so long without an acknowledgement only T3-rtx repeats, and backs off",
+            ),
+        ]
+    }
+}
+
+impl SpacedCopies {
+    fn fields(&self) -> Vec<Field> {
+        let Self { of_retransmissions, interval, of_last_after } = self;
+        vec![
+            field(
+                "thin.spaced_copies.of_retransmissions",
+                *of_retransmissions,
+                "copies that follow each retransmission: a second loss costs no round trip, each \
+                 retransmission a packet more",
+            ),
+            field("thin.spaced_copies.interval", *interval, "time between these"),
+            field(
+                "thin.spaced_copies.of_last_after",
+                OrOff(*of_last_after),
+                "what nothing new follows for so long leaves twice: its loss costs no round trip, \
+                 each such message a packet more",
+            ),
+        ]
+    }
+}
+
+impl CopyBudget {
+    fn fields(&self) -> Vec<Field> {
+        let Self { packets_percent, bytes_percent } = self;
+        vec![
+            field(
+                "thin.copy_budget.packets_percent",
+                Limit((*packets_percent).into()),
+                "packets of nothing but copies on purpose, in percent of those with new data",
+            ),
+            field(
+                "thin.copy_budget.bytes_percent",
+                Limit((*bytes_percent).into()),
+                "bytes copied on purpose, in percent of new ones",
+            ),
         ]
     }
 }
@@ -245,6 +321,15 @@ trait Words {
 
 /// Zero is no limit.
 struct Limit(u64);
+
+/// Nothing is off.
+struct OrOff(Option<Duration>);
+
+impl Words for OrOff {
+    fn words(self) -> String {
+        self.0.map_or_else(|| "off".into(), Words::words)
+    }
+}
 
 impl Words for Limit {
     fn words(self) -> String {
@@ -351,6 +436,7 @@ impl Words for ThinTest {
         match self {
             Self::PacketsInFlight => "packets in flight",
             Self::Linux => "as Linux",
+            Self::Packets(most) => return format!("up to {most} packets in flight"),
         }
         .into()
     }

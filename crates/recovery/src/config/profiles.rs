@@ -22,6 +22,14 @@ pub const PROFILES: &[(&str, &str)] = &[
     ("rr", "rfc9260, robust to reordering and to sudden delays (RR-SCTP)"),
     ("thin-rr", "thin, and robust as rr"),
     ("f-rto", "rfc9260 with F-RTO: a spurious timeout is detected, and undone (RFC 5682)"),
+    (
+        "interactive",
+        "thin streams repeat what is not acknowledged after a round trip and the jitter measured",
+    ),
+    (
+        "interactive-redundant",
+        "interactive; copies beside new data, and of what is sent again, within a budget",
+    ),
     ("rack", "rfc9260 with the reordering window of RACK: loss is told by time (RFC 8985)"),
 ];
 
@@ -73,6 +81,11 @@ impl RecoveryConfig {
                 undo: true,
                 ..Self::default()
             }),
+            "interactive" => Some(Self::interactive()),
+            "interactive-redundant" => {
+                let interactive = Self::interactive();
+                Some(Self { thin: interactive.thin.redundant(), ..interactive })
+            }
             "rack" => Some(Self { reordering: Reordering::Rack, ..Self::default() }),
             _ => None,
         }
@@ -140,6 +153,19 @@ impl RecoveryConfig {
             spurious: SpuriousConfig::OFF,
             undo: false,
             thin: ThinConfig::OFF,
+        }
+    }
+
+    /// The profile `interactive`: beyond thin streams, and for those with more in flight, RACK tells
+    /// what is lost, and what proves needless is undone.
+    fn interactive() -> Self {
+        Self {
+            reordering: Reordering::Rack,
+            spurious: SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF },
+            undo: true,
+            single_packet_after_timeout: false,
+            thin: ThinConfig::INTERACTIVE,
+            ..Self::default()
         }
     }
 

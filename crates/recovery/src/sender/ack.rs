@@ -4,6 +4,7 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, Tracer};
 
 use super::adaptive::{Arrival, LateUnit};
+use super::overdue::Answered;
 use super::path::{Path, PathAck};
 use super::{LossRecovery, Unit, UnitState};
 use crate::ledger::{EndedUnit, Fate};
@@ -84,6 +85,7 @@ impl<P> LossRecovery<P> {
         self.check_reneging(&mut progress, blocks);
         self.note_first_copy(now, &progress);
         self.sample_copied();
+        self.learn_answers(now);
         self.sample_round_trips(now, &mut progress, tracer);
         self.grow_windows(now, &progress, tracer);
         self.leave_fast_recovery(&progress);
@@ -99,6 +101,7 @@ impl<P> LossRecovery<P> {
         self.settle_resending();
         self.ledger.forget_ended();
         self.arm_all_early();
+        (0..self.paths.len() as u8).for_each(|path| self.renew_overdue(path));
         self.watch_thinness(tracer);
         Ok(progress.outcome)
     }
@@ -222,6 +225,12 @@ impl<P> LossRecovery<P> {
             self.copies
                 .on_acked(unit, is_first.then_some(FirstSent { packet, sent_at, path, group }));
         }
+        if self.groups.timed() != 0 {
+            let path = sent_over;
+            let answered =
+                Answered { unit, group, path, packet, sent_at, is_first_copy, is_copied };
+            self.note_answer(now, answered);
+        }
         let is_late = reports.is_some() || unit < progress.highest_before;
         let tells = match self.config.reordering {
             Reordering::Fixed => false,
@@ -299,7 +308,7 @@ impl<P> LossRecovery<P> {
         for path in 0..self.paths.len() as u8 {
             let p = self.path(path);
             if let Some(sent_at) = p.ack.sample_sent_at.filter(|&at| p.may_sample(at)) {
-                self.on_rtt_sample(now, path, now - sent_at, tracer);
+                self.take_round_trip(now, path, now - sent_at, tracer);
                 progress.outcome.has_sampled = true;
             }
         }

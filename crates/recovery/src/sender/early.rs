@@ -9,11 +9,15 @@ use crate::PacketNumber;
 use crate::loss::early::patience;
 
 impl<P> LossRecovery<P> {
-    /// Sees to the timers of Early Fast Retransmit, or of RACK, that are due; without
-    /// [`early_retransmit`](crate::RecoveryConfig::early_retransmit) and
-    /// [`Reordering::Rack`](crate::Reordering::Rack) there are none.
+    /// Sees to the timers of Early Fast Retransmit, of RACK, or of thin streams, that are due; without
+    /// [`early_retransmit`](crate::RecoveryConfig::early_retransmit),
+    /// [`Reordering::Rack`](crate::Reordering::Rack), a [`RecoveryTimer`](crate::RecoveryTimer) and
+    /// [`SpacedCopies`](crate::SpacedCopies) there are none.
     pub fn on_early_timers(&mut self, now: Instant, tracer: &mut Tracer<'_>) {
         for path in 0..self.paths.len() as u8 {
+            if self.path(path).watch.as_ref().is_some_and(|watch| watch.deadline <= now) {
+                self.on_watch_timer(now, path, tracer);
+            }
             if self.path(path).early > now {
                 continue;
             }

@@ -131,7 +131,7 @@ impl<P> LossRecovery<P> {
     fn take_reports(&mut self, bound: u64) -> Vec<u64> {
         let early = self.first_indication_groups();
         let is_adaptive = self.is_adaptive();
-        if early == 0 && !is_adaptive {
+        if early == 0 && !is_adaptive && self.groups.timed() == 0 {
             let threshold = u16::from(self.config.missing_reports);
             let mut lost = Vec::new(); // Allocates only when something is lost.
             self.missing.on_report(bound, |_| threshold, |unit| lost.push(unit));
@@ -140,6 +140,9 @@ impl<P> LossRecovery<P> {
         let is_last = is_adaptive && self.is_last_report();
         self.take_reports_by(bound, |sender, unit| {
             let path = sender.unit(unit).map_or(0, |unit| unit.path);
+            if sender.is_timed(unit) {
+                return Some((1, u16::MAX)); // The recovery timer sees to it.
+            }
             Some((1, sender.threshold_of(path, sender.is_of(unit, early), is_last)))
         })
     }

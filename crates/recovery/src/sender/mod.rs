@@ -4,7 +4,8 @@
 //! rest, `duplicates` what a peer without SACK says, `timeout` what the timer says. `thin` tells whether
 //! a stream is, and `t3` when the timer expires. `destination` is which path is taken, `cmt` what an
 //! acknowledgement says of each. `spurious` knows the retransmission events, `f_rto` examines timeouts,
-//! and `undo` takes back what an event did; `adaptive` and `rack` are how much reordering is borne.
+//! and `undo` takes back what an event did; `overdue` is the recovery timer of thin streams, `spaced` are
+//! copies in packets of their own; `adaptive` and `rack` are how much reordering is borne.
 
 mod ack;
 mod adaptive;
@@ -15,11 +16,13 @@ mod early;
 mod f_rto;
 mod losses;
 mod outstanding;
+mod overdue;
 mod path;
 mod rack;
 mod redundancy;
 mod rescue;
 mod send;
+mod spaced;
 mod spurious;
 mod t3;
 mod thin;
@@ -41,6 +44,7 @@ use thin::Groups;
 pub use thin::{GroupLimit, MAX_GROUPS};
 pub use timeout::TimeoutKind;
 
+use crate::budget::Spending;
 use crate::ledger::{Flight, Ledger};
 use crate::loss::duplicates::DuplicateAcks;
 use crate::loss::scoreboard::Scoreboard;
@@ -153,6 +157,8 @@ pub struct LossRecovery<P> {
     /// What the detectors of spurious events keep, if there is any.
     doubts: Option<Box<Doubts>>,
     copies: Copies,
+    /// What copies on purpose have cost.
+    spending: Spending,
     user_bytes_in_flight: u64,
     /// Those of units that wait to be sent again.
     user_bytes_lost: u64,
@@ -193,6 +199,7 @@ impl<P> LossRecovery<P> {
             log: None,
             doubts,
             copies: Copies::default(),
+            spending: Spending::default(),
             user_bytes_in_flight: 0,
             user_bytes_lost: 0,
             open: None,
@@ -224,6 +231,7 @@ impl<P> LossRecovery<P> {
     fn push_path(&mut self, pmdcs: u32, reach: Reach) {
         self.ledger.add_path();
         let mut path = Path::new(&self.config, pmdcs, reach);
+        path.watch = (self.groups.timed() != 0).then(Box::default);
         if !self.paths.is_empty() {
             path.concurrent = Some(Box::default());
         }
@@ -357,6 +365,7 @@ impl<P> LossRecovery<P> {
             self.ledger.add_path();
             path.t3 = None;
             path.early = Instant::FAR_FUTURE;
+            path.watch.iter_mut().for_each(|watch| watch.clear());
             path.lost.clear();
             path.concurrent
                 .iter_mut()
@@ -391,6 +400,14 @@ impl<P> LossRecovery<P> {
         rtt: Duration,
         tracer: &mut Tracer<'_>,
     ) {
+        if let Some(watch) = &mut self.path_mut(path).watch {
+            watch.answers.on_answer(rtt);
+        }
+        self.take_round_trip(now, path, rtt, tracer);
+        self.renew_overdue(path);
+    }
+
+    fn take_round_trip(&mut self, now: Instant, path: u8, rtt: Duration, tracer: &mut Tracer<'_>) {
         let config = Arc::clone(&self.config);
         self.path_mut(path).on_sample(now, rtt, &config);
         let timer = &self.path(path).timer;

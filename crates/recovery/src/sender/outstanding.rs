@@ -29,6 +29,7 @@ impl<P> LossRecovery<P> {
         self.missing.forget(unit);
         self.copies.forget(unit);
         self.arm_early(path);
+        self.renew_overdue(path);
         self.leave_path(unit, path);
         self.settle_resending();
     }
@@ -86,7 +87,9 @@ impl<P> LossRecovery<P> {
         }
         let (path, group) = (u.sent_over, u.group);
         let sent_at = self.ledger.packet(u.packet).map(|packet| packet.sent_at);
-        let is_wanted = self.groups.of(group).thin.duplicate_samples && self.is_thin(group);
+        let thin = &self.groups.of(group).thin;
+        let is_on = thin.duplicate_samples || thin.recovery_timer.is_on;
+        let is_wanted = is_on && self.is_thin(group);
         if let Some(sent_at) = sent_at.filter(|_| is_wanted) {
             let log = self.log.get_or_insert_default();
             log.first_copies.on_first_lost(unit, path, sent_at);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
+use super::overdue::Watch;
 use super::t3::T3;
 use crate::loss::adaptive::Evidence;
 use crate::loss::rack::Rack;
@@ -24,6 +25,8 @@ pub(super) struct Path {
     /// When Early Fast Retransmit, or RACK, looks at what is in flight; [`Instant::FAR_FUTURE`] if
     /// neither does.
     pub(super) early: Instant,
+    /// What the recovery timer of thin streams keeps, once there is one.
+    pub(super) watch: Option<Box<Watch>>,
     /// Whether it works.
     pub(super) reach: Reach,
     /// Units judged lost that wait to be sent again over this path.
@@ -128,6 +131,7 @@ impl Path {
             window: CongestionWindow::new(config, pmdcs),
             t3: None,
             early: Instant::FAR_FUTURE,
+            watch: None,
             reach,
             lost: BTreeSet::new(),
             outstanding: 0,

@@ -1,5 +1,6 @@
 //! Copies of what is in flight beside new data: which, and what their acknowledgement tells.
 
+use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::ack::Progress;
@@ -51,6 +52,8 @@ impl<P> LossRecovery<P> {
             0 => bundle.room,
             most => bundle.room.min(most.saturating_sub(bundle.new_bytes)),
         };
+        let allowed = self.spending.bytes_left(thin.copy_budget);
+        let limit = limit.min(u32::try_from(allowed).unwrap_or(u32::MAX));
         let (mut lowest, mut bytes, mut packets) = (None, 0, 0);
         let mut packet = None;
         for number in (self.first..self.next_unit()).rev().take(MAX_LOOK_BACK as usize) {
@@ -93,23 +96,25 @@ impl<P> LossRecovery<P> {
 
     /// The packet that was built leaves with its copies.
     #[inline]
-    pub(super) fn count_copies(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+    pub(super) fn count_copies(&mut self, now: Instant, path: u8, tracer: &mut Tracer<'_>) {
         if !self.copies.is_open_empty() {
-            self.count_open_copies(path, tracer);
+            self.count_open_copies(now, path, tracer);
         }
     }
 
-    fn count_open_copies(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+    fn count_open_copies(&mut self, now: Instant, path: u8, tracer: &mut Tracer<'_>) {
         let number = PacketNumber(self.ledger.next_number().0 - 1);
-        let units = self.copies.take_open(number);
+        let units = self.copies.take_open(now, number);
         for &unit in &units {
             let dropped = self.log.get_or_insert_default().on_copied(unit, number);
             self.on_copy_forgotten(dropped);
             self.statistics.retransmitted.count(SendCause::Redundant);
             if let Some(u) = self.unit_mut(unit) {
                 u.is_copied = true;
-                let bytes = u64::from(u.bytes);
-                self.statistics.redundant_bytes += bytes;
+                let bytes = u.bytes;
+                self.statistics.redundant_bytes += u64::from(bytes);
+                self.spending.on_copied(bytes);
+                self.watch_again(now, unit);
             }
         }
         tracer.emit(|| TraceEvent::CopiesSent { packet: number.0, path, runs: runs_of(&units) });
@@ -130,6 +135,7 @@ impl<P> LossRecovery<P> {
             if !self.has_copy_arrived(&acked) {
                 let sample = &mut self.path_mut(acked.first.path).ack.sample_sent_at;
                 *sample = (*sample).max(acked.first.sent_at);
+                self.note_answer_of_copied(acked.first.path, acked.first.sent_at);
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::ledger::Fate;
 use crate::{PacketNumber, TimerRestart};
 
 /// The packet being built.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OpenPacket {
     path: u8,
     /// The group of new units.
@@ -19,6 +19,13 @@ pub(super) struct OpenPacket {
     /// Repeats the earliest outstanding unit of its path, so that T3-rtx restarts.
     repeats_earliest: bool,
     repeats: bool,
+    /// The new units, and their bytes.
+    new: Option<(u64, u64)>,
+    new_bytes: u32,
+    /// Something in it is neither new nor a copy on purpose.
+    is_needed: bool,
+    /// The recovery timer is why something is in it.
+    is_overdue: bool,
 }
 
 impl<P> LossRecovery<P> {
@@ -99,8 +106,7 @@ impl<P> LossRecovery<P> {
 
     /// A packet over `path` is about to be built.
     pub fn begin_packet(&mut self, path: u8) {
-        self.open =
-            Some(OpenPacket { path, group: 0, units: 0, repeats_earliest: false, repeats: false });
+        self.open = Some(OpenPacket { path, ..OpenPacket::default() });
     }
 
     /// New units that go into the packet being built are of `group` from here on (0 before); see
@@ -118,6 +124,10 @@ impl<P> LossRecovery<P> {
         let (path, group) = self.open.map_or((0, 0), |open| (open.path, open.group));
         let packet = self.put(now, SendCause::New, (unit, bytes), group);
         self.count_outstanding(path, bytes);
+        if let Some(open) = &mut self.open {
+            open.new = Some((open.new.map_or(unit, |(first, _)| first), unit));
+            open.new_bytes += bytes;
+        }
         self.units.push_back(Unit {
             payload,
             bytes,
@@ -138,6 +148,7 @@ impl<P> LossRecovery<P> {
         let p = self.path_mut(path);
         if p.outstanding == 0 {
             p.earliest = unit;
+            p.watch.iter_mut().for_each(|watch| watch.begin(now));
         }
         p.outstanding += 1;
         p.enter_share(user_bytes);
@@ -175,7 +186,11 @@ impl<P> LossRecovery<P> {
         if self.is_in_fast_recovery() && cause == SendCause::FastRetransmit {
             self.scoreboard.on_resent(unit);
         }
-        self.resend_as(now, unit, cause)
+        self.resend_as(now, unit, cause)?;
+        if self.groups.has_copies() {
+            self.plan_copies(now, unit, cause);
+        }
+        self.unit(unit).map(|unit| &unit.payload)
     }
 
     pub(super) fn resend_as(&mut self, now: Instant, unit: u64, cause: SendCause) -> Option<&P> {
@@ -199,6 +214,10 @@ impl<P> LossRecovery<P> {
         self.user_bytes_in_flight += u64::from(user_bytes);
         let path = self.open.map_or(old_path, |open| open.path);
         self.repeat(unit, (old_path, sent_over), path);
+        if let Some(open) = &mut self.open {
+            open.is_needed |= cause != SendCause::Redundant;
+            open.is_overdue |= cause == SendCause::Overdue;
+        }
         self.path_mut(sent_over).leave_share(user_bytes);
         self.path_mut(path).enter_share(user_bytes);
         let is_overtaken =
@@ -210,7 +229,8 @@ impl<P> LossRecovery<P> {
         u.sent_over = path;
         u.state = UnitState::InFlight;
         u.transmissions = u.transmissions.saturating_add(1);
-        u.fast_retransmitted |= cause == SendCause::FastRetransmit;
+        // The recovery timer sees to its copies as well.
+        u.fast_retransmitted |= matches!(cause, SendCause::FastRetransmit | SendCause::Overdue);
         if is_overtaken && !u.fast_retransmitted {
             self.missing.watch(unit, 0);
         }
@@ -277,8 +297,8 @@ impl<P> LossRecovery<P> {
         } else if let Some(scrutiny) = &mut p.scrutiny {
             scrutiny.f_rto.on_sent_new();
         }
-        let is_restarted =
-            open.repeats_earliest && self.config.timer_restart == TimerRestart::OnResend;
+        let may_restart = open.is_overdue || self.config.timer_restart == TimerRestart::OnResend;
+        let is_restarted = open.repeats_earliest && may_restart;
         if self.path(open.path).t3.is_none() || is_restarted {
             self.arm_t3(now, open.path);
         }
@@ -293,10 +313,29 @@ impl<P> LossRecovery<P> {
                 runs: self.runs_in(number, packet.lowest..=packet.highest),
             }
         });
-        self.count_copies(open.path, tracer);
+        self.count_copies(now, open.path, tracer);
+        self.count_first_sent(now, &open);
         self.arm_early(open.path);
+        self.renew_overdue(open.path);
         self.watch_thinness(tracer);
         true
+    }
+
+    /// The packet that was built is watched, and what is new in it allows for copies.
+    fn count_first_sent(&mut self, now: Instant, open: &OpenPacket) {
+        if !self.groups.is_any_on() {
+            return;
+        }
+        match open.new {
+            Some(new) => {
+                self.spending.on_first_sent(open.new_bytes);
+                self.plan_last(now, open.path, new);
+            }
+            None if !open.is_needed => self.spending.on_packet_of_copies(),
+            None => {}
+        }
+        let number = PacketNumber(self.ledger.next_number().0 - 1);
+        self.watch_packet(now, open.path, number);
     }
 
     /// The units of a packet that has just been built, as runs of consecutive numbers and one cause.

@@ -57,6 +57,9 @@ impl<P> LossRecovery<P> {
             return;
         }
         self.statistics.spurious.count(told.cause);
+        if told.cause == SendCause::Overdue {
+            self.note_needless(now, unit);
+        }
         self.sample_first_copy(now, unit, tracer);
         tracer.emit(|| TraceEvent::PacketSpurious { packet: told.packet.0 });
         let Some(EventId { path, number }) = told.event else { return };
@@ -85,7 +88,7 @@ impl<P> LossRecovery<P> {
     fn sample_first_copy(&mut self, now: Instant, unit: u64, tracer: &mut Tracer<'_>) {
         let known = self.log.as_mut().and_then(|log| log.first_copies.on_duplicate_report(unit));
         if let Some((path, rtt)) = known {
-            self.on_rtt_sample(now, path, rtt, tracer);
+            self.take_round_trip(now, path, rtt, tracer);
         }
     }
 
@@ -137,11 +140,13 @@ impl<P> LossRecovery<P> {
         path: u8,
         cause: SendCause,
     ) {
-        let is_judged = matches!(cause, SendCause::Timeout | SendCause::FastRetransmit);
+        let is_judged =
+            matches!(cause, SendCause::Timeout | SendCause::FastRetransmit | SendCause::Overdue);
         let events = self.path_mut(path).events().filter(|_| is_judged);
         let number = events.and_then(|events| events.on_resent(now));
         let event = number.map(|number| EventId { path, number });
         let log = self.log.get_or_insert_default();
+        log.first_copies.on_repeated(now, unit);
         let dropped = log.on_retransmitted((unit, packet), cause, event);
         self.on_copy_forgotten(dropped);
     }

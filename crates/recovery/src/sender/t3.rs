@@ -75,6 +75,8 @@ impl<P> LossRecovery<P> {
         }
         let config = &self.config.rto;
         let rto = self.path(path).timer.rto_within(thin.rto_min.unwrap_or(config.min), config);
+        let group = self.group_of_earliest(path);
+        let rto = self.patience_of_t3(path, group).map_or(rto, |least| rto.max(least));
         let oldest = self.oldest_in_flight(path).filter(|_| thin.restart_by_age);
         Some(oldest.unwrap_or(start) + rto)
     }

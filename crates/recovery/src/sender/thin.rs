@@ -30,6 +30,8 @@ pub(super) struct Groups {
     others: Vec<Group>,
     /// Some group has a mechanism.
     is_any_on: bool,
+    /// The groups that have a recovery timer, a bit each.
+    timed: u32,
     /// No group with more packets in flight is thin: spares bulk the exact test.
     most_when_thin: u32,
 }
@@ -37,8 +39,47 @@ pub(super) struct Groups {
 impl Groups {
     pub(super) fn new(thin: ThinConfig, pttfr: u8) -> Self {
         let base = Group { thin, was_thin: None };
-        let most_when_thin = ThinTest::most_when_thin(pttfr, (0, 0));
-        Self { base, others: Vec::new(), is_any_on: thin.is_any(), most_when_thin }
+        let mut groups =
+            Self { base, others: Vec::new(), is_any_on: false, timed: 0, most_when_thin: 0 };
+        groups.renew(pttfr, (0, 0));
+        groups
+    }
+
+    /// The mechanisms have changed, or the loss rate has risen.
+    fn renew(&mut self, pttfr: u8, packets: (u64, u64)) {
+        let all = std::iter::once(&self.base).chain(&self.others);
+        self.is_any_on = all.clone().any(|group| group.thin.is_any());
+        let timed = all.clone().zip(0..).filter(|(group, _)| group.thin.recovery_timer.is_on);
+        self.timed = timed.fold(0, |groups, (_, index)| groups | 1 << index);
+        let most_stated = all.map(|group| match group.thin.test {
+            ThinTest::Packets(most) => most.into(),
+            ThinTest::PacketsInFlight | ThinTest::Linux => 0,
+        });
+        let most = ThinTest::most_when_thin(pttfr, packets);
+        self.most_when_thin = most_stated.max().unwrap_or(0).max(most);
+    }
+
+    /// The groups that have a recovery timer, a bit each.
+    #[inline]
+    pub(super) const fn timed(&self) -> u32 {
+        self.timed
+    }
+
+    /// Some group has a mechanism.
+    #[inline]
+    pub(super) const fn is_any_on(&self) -> bool {
+        self.is_any_on
+    }
+
+    /// Whether any group has copies in packets of their own.
+    pub(super) fn has_copies(&self) -> bool {
+        let has_copies = |group: &Group| group.thin.spaced_copies.is_any();
+        self.is_any_on && (has_copies(&self.base) || self.others.iter().any(has_copies))
+    }
+
+    /// Whether there is only one.
+    pub(super) const fn is_one(&self) -> bool {
+        self.others.is_empty()
     }
 
     #[inline]
@@ -73,7 +114,7 @@ impl<P> LossRecovery<P> {
             return Err(GroupLimit);
         }
         self.groups.others.push(Group { thin, was_thin: None });
-        self.groups.is_any_on |= thin.is_any();
+        self.on_mechanisms_changed();
         Ok(group)
     }
 
@@ -83,9 +124,17 @@ impl<P> LossRecovery<P> {
     /// If there is no such group.
     pub fn set_thin(&mut self, group: u8, thin: ThinConfig) {
         *self.groups.of_mut(group) = Group { thin, was_thin: None };
-        let is_on = |group| self.groups.of(group).thin.is_any();
-        self.groups.is_any_on = (0..self.groups.len()).any(is_on);
+        self.on_mechanisms_changed();
         self.renew_thin_deadlines();
+        (0..self.paths.len() as u8).for_each(|path| self.renew_overdue(path));
+    }
+
+    fn on_mechanisms_changed(&mut self) {
+        let packets = (self.statistics.packets, self.statistics.packets_lost);
+        self.groups.renew(self.config.missing_reports, packets);
+        if self.groups.timed() != 0 {
+            self.paths.iter_mut().for_each(|path| _ = path.watch.get_or_insert_default());
+        }
     }
 
     /// What is done about loss in `group` while it is thin.
@@ -179,7 +228,7 @@ impl<P> LossRecovery<P> {
     pub(super) fn count_lost_packet(&mut self) {
         self.statistics.packets_lost += 1;
         let packets = (self.statistics.packets, self.statistics.packets_lost);
-        self.groups.most_when_thin = ThinTest::most_when_thin(self.config.missing_reports, packets);
+        self.groups.renew(self.config.missing_reports, packets);
     }
 
     /// Tells of the groups that became thin or thick.

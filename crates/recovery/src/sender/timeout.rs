@@ -21,13 +21,16 @@ pub enum TimeoutKind {
 }
 
 impl<P> LossRecovery<P> {
-    /// When the earliest T3-rtx, or timer of Early Fast Retransmit, expires.
+    /// When the earliest T3-rtx, or timer of Early Fast Retransmit, of RACK or of thin streams, expires.
     #[must_use]
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
         let mut next = Instant::FAR_FUTURE;
         for (path, index) in self.paths.iter().zip(0..) {
             next = next.min(path.early);
+            if let Some(watch) = &path.watch {
+                next = next.min(watch.deadline);
+            }
             if let Some(t3) = &path.t3 {
                 let is_standard = t3.only().is_some() || self.is_surely_thick();
                 let expires = if is_standard { Some(t3.standard) } else { self.t3_deadline(index) };
@@ -104,6 +107,7 @@ impl<P> LossRecovery<P> {
         self.leave_elsewhere(path);
         self.trace_window(path, tracer);
         self.arm_early(path);
+        self.renew_overdue(path);
         self.watch_thinness(tracer);
         !is_linear
     }

@@ -19,11 +19,16 @@ const MAX_UNITS: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FirstCopies(BTreeMap<u64, FirstCopy>);
 
+/// The first copy of a unit.
 #[derive(Clone, Copy, Debug)]
-struct FirstCopy {
-    path: u8,
-    sent_at: Instant,
-    acked_at: Option<Instant>,
+pub(crate) struct FirstCopy {
+    pub(crate) path: u8,
+    pub(crate) sent_at: Instant,
+    /// When it left again.
+    repeated_at: Option<Instant>,
+    pub(crate) acked_at: Option<Instant>,
+    /// It was acknowledged before the copy can have been.
+    pub(crate) is_answered: bool,
     /// It was judged lost once, and left again once at most.
     is_followed_once: bool,
 }
@@ -34,8 +39,40 @@ impl FirstCopies {
         if self.0.len() == MAX_UNITS {
             self.0.pop_first();
         }
-        let first = FirstCopy { path, sent_at, acked_at: None, is_followed_once: true };
+        let first = FirstCopy {
+            path,
+            sent_at,
+            repeated_at: None,
+            acked_at: None,
+            is_answered: false,
+            is_followed_once: true,
+        };
         self.0.insert(unit, first);
+    }
+
+    /// What is known of the first copy of `unit`.
+    pub(crate) fn of(&self, unit: u64) -> Option<FirstCopy> {
+        self.0.get(&unit).copied()
+    }
+
+    /// `unit` left again.
+    pub(crate) fn on_repeated(&mut self, now: Instant, unit: u64) {
+        if let Some(known) = self.0.get_mut(&unit) {
+            known.repeated_at.get_or_insert(now);
+        }
+    }
+
+    /// `unit` is acknowledged, and answers take `shortest` at least. When the first copy left, if it
+    /// must have been that which was answered.
+    pub(crate) fn answered_before_repeat(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        shortest: Duration,
+    ) -> Option<Instant> {
+        let known = self.0.get_mut(&unit)?;
+        known.is_answered = now - known.repeated_at? < shortest;
+        known.is_answered.then_some(known.sent_at)
     }
 
     /// A later copy of `unit` is judged lost.
@@ -55,7 +92,7 @@ impl FirstCopies {
     /// The receiver has `unit` twice: the path of the first copy, and the time from when it left to
     /// its acknowledgement, if that is known to be of the first.
     pub(crate) fn on_duplicate_report(&mut self, unit: u64) -> Option<(u8, Duration)> {
-        let FirstCopy { path, sent_at, acked_at, is_followed_once } = self.0.remove(&unit)?;
+        let FirstCopy { path, sent_at, acked_at, is_followed_once, .. } = self.0.remove(&unit)?;
         acked_at.filter(|_| is_followed_once).map(|at| (path, at - sent_at))
     }
 }

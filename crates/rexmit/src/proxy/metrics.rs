@@ -79,12 +79,14 @@ fn recovery(text: &mut Text, statistics: &ProxyStatistics) {
 }
 
 /// Names every cause, so that none is forgotten. Copies sent on purpose are no retransmissions.
-fn by_cause(counts: &ByCause) -> [(&'static str, &'static str, u64); 5] {
-    let ByCause { timeout, fast_retransmit, early, bundled, window_probe, redundant: _ } = *counts;
+fn by_cause(counts: &ByCause) -> [(&'static str, &'static str, u64); 6] {
+    let ByCause { timeout, fast_retransmit, early, bundled, window_probe, overdue, redundant: _ } =
+        *counts;
     [
         ("cause", "timeout", timeout),
         ("cause", "fast_retransmit", fast_retransmit),
         ("cause", "early", early),
+        ("cause", "overdue", overdue),
         ("cause", "bundled", bundled),
         ("cause", "window_probe", window_probe),
     ]

@@ -202,6 +202,9 @@ fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
         timeouts,
         fast_recoveries,
         redundant_bytes,
+        spaced_copies,
+        copies_denied,
+        acks_missed,
         packets_repaired,
         thin_changes,
         spurious_events,
@@ -215,6 +218,9 @@ fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
     total.timeouts += timeouts;
     total.fast_recoveries += fast_recoveries;
     total.redundant_bytes += redundant_bytes;
+    total.spaced_copies += spaced_copies;
+    total.copies_denied += copies_denied;
+    total.acks_missed += acks_missed;
     total.packets_repaired += packets_repaired;
     total.thin_changes += thin_changes;
     total.spurious_events += spurious_events;

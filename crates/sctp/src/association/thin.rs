@@ -156,6 +156,23 @@ impl Association {
         }
     }
 
+    /// Writes the copies that are due without new DATA.
+    pub(super) fn write_spaced_copies(
+        &mut self,
+        now: Instant,
+        path: u8,
+        writer: &mut PacketWriter<'_>,
+    ) {
+        while let Some(tsn) = self.out.recovery.next_copy(path)
+            && let Some(unit) = self.out.recovery.unit(tsn)
+            && padded(DATA_HEADER_LEN + unit.payload.payload.len()) <= writer.room()
+        {
+            let wants_ack = self.out.recovery.wants_immediate_ack(unit.group());
+            let Some(fragment) = self.out.recovery.send_copy(now, tsn) else { break };
+            writer.data(&data_chunk(tsn, fragment, wants_ack));
+        }
+    }
+
     /// What could have been acknowledged by now leaves again, if the profile does that.
     pub(super) fn on_early_retransmissions(&mut self, cx: &mut Context<'_>) {
         if !self.state.is_setting_up() && !self.state.is_closed() {

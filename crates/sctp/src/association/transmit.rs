@@ -310,6 +310,7 @@ impl Association {
         let recovery = &self.out.recovery;
         self.state.may_send_data()
             && (recovery.next_to_resend(path).is_some()
+                || recovery.next_copy(path).is_some()
                 || (recovery.takes_new(path) && self.out.next_new_len_over(path).is_some()))
     }
 
@@ -332,6 +333,7 @@ impl Association {
         if let Some(tsn) = self.out.recovery.next_to_resend(path) {
             self.resend_lost(cx, writer, tsn);
         }
+        self.write_spaced_copies(cx.now, path, writer);
         let first_new = self.out.recovery.next_unit();
         if self.out.recovery.takes_new(path) {
             self.write_copies(cx.now, writer);

@@ -47,6 +47,7 @@ impl TraceSink for Copies {
                 SendCause::Timeout => "timeout",
                 SendCause::FastRetransmit => "fast",
                 SendCause::Early => "early",
+                SendCause::Overdue => "overdue",
                 SendCause::WindowProbe => "probe",
             };
             let chunk = tsn - (1 << 32) - u64::from(FIRST_TSN) + 1;

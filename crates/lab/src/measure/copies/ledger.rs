@@ -83,8 +83,14 @@ impl Ledger {
             self.statistics.units += 1;
         }
         let Some(unit) = unit_of(&mut self.units, self.first, number) else { return };
-        let is_judged = matches!(cause, SendCause::Timeout | SendCause::FastRetransmit);
-        let event = if is_judged { self.events.on_copy(unit.path(), cause) } else { None };
+        let event = match cause {
+            SendCause::Timeout | SendCause::FastRetransmit => {
+                self.events.on_copy(unit.path(), cause)
+            }
+            // The window answers it as a fast retransmit.
+            SendCause::Overdue => self.events.on_copy(unit.path(), SendCause::FastRetransmit),
+            _ => None,
+        };
         let copy = unit.on_written(now, packet, cause, event);
         self.statistics.of_number(&copy).sent[cause] += 1;
         self.judge(number);

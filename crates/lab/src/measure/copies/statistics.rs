@@ -13,7 +13,7 @@ use crate::measure::LatencyDistribution;
 pub struct PerCause<T>([T; CAUSES.len()]);
 
 /// In the order of their declaration.
-const CAUSES: [SendCause; 7] = [
+const CAUSES: [SendCause; 8] = [
     SendCause::New,
     SendCause::Timeout,
     SendCause::FastRetransmit,
@@ -21,6 +21,7 @@ const CAUSES: [SendCause; 7] = [
     SendCause::WindowProbe,
     SendCause::Early,
     SendCause::Redundant,
+    SendCause::Overdue,
 ];
 
 impl<T> PerCause<T> {
@@ -48,6 +49,7 @@ impl From<&ByCause> for PerCause<u64> {
         counts[SendCause::WindowProbe] = counted.window_probe;
         counts[SendCause::Early] = counted.early;
         counts[SendCause::Redundant] = counted.redundant;
+        counts[SendCause::Overdue] = counted.overdue;
         counts
     }
 }

@@ -33,6 +33,7 @@ fn counts_agree(copies: &CopyStatistics, sender: &RecoveryStatistics) {
         (SendCause::WindowProbe, again.window_probe),
         (SendCause::Early, again.early),
         (SendCause::Redundant, again.redundant),
+        (SendCause::Overdue, again.overdue),
     ]);
     assert_eq!(sent, expected);
 }

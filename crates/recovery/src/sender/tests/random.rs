@@ -30,7 +30,8 @@ impl Sender {
         assert_eq!(self.recovery.is_thin(0), thinness.is_thin, "{thinness:?}");
         let deadline = |(path, index): (&super::super::Path, u8)| {
             let t3 = self.recovery.t3_deadline(index).unwrap_or(Instant::FAR_FUTURE);
-            t3.min(path.early)
+            let watch = path.watch.as_ref().map(|watch| watch.deadline);
+            t3.min(path.early).min(watch.unwrap_or(Instant::FAR_FUTURE))
         };
         let deadlines = self.recovery.paths.iter().zip(0..).map(deadline);
         let next = self.recovery.next_timeout().unwrap_or(Instant::FAR_FUTURE);
@@ -187,10 +188,9 @@ fn run(seed: u64, paths: u8) {
         }
         s.recovery.on_early_timers(s.now, &mut rexmit_core::trace::Tracer::off());
         if rng.chance(0.05) {
-            s.recovery.set_thin(
-                0,
-                crate::ThinConfig { max_bundle_packets: 3, ..crate::ThinConfig::M1_TO_M4 },
-            );
+            let any = [crate::ThinConfig::M1_TO_M4, crate::ThinConfig::INTERACTIVE];
+            let thin = any[rng.below(2) as usize];
+            s.recovery.set_thin(0, crate::ThinConfig { max_bundle_packets: 3, ..thin });
         }
         s.check();
         if rng.chance(0.8) {

@@ -5,7 +5,9 @@ mod crossing;
 mod early;
 mod first_indication;
 mod linear;
+mod recovery_timer;
 mod redundancy;
+mod spaced;
 mod timer;
 
 use std::time::Duration;

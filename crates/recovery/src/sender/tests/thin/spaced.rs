@@ -1,0 +1,167 @@
+//! Copies on purpose in packets of their own: when they leave, and when they do not.
+
+use rexmit_core::trace::Tracer;
+
+use super::*;
+use crate::sender::tests::BASE;
+use crate::{CopyBudget, RecoveryTimer, SpacedCopies};
+
+const DOUBLED: ThinConfig = ThinConfig {
+    recovery_timer: RecoveryTimer::ON,
+    spaced_copies: SpacedCopies { of_retransmissions: 1, ..SpacedCopies::OFF },
+    ..ThinConfig::OFF
+};
+
+impl Sender {
+    /// The copies that leave over the first path now, in one packet.
+    fn copy_ready(&mut self) -> Vec<u64> {
+        let mut copied = Vec::new();
+        self.recovery.begin_packet(0);
+        while let Some(unit) = self.recovery.next_copy(0) {
+            assert!(self.recovery.send_copy(self.now, unit).is_some());
+            copied.push(unit - BASE - 40);
+        }
+        self.recovery.end_packet(self.now, &mut Tracer::off());
+        copied
+    }
+
+    fn timers(&mut self) -> &mut Self {
+        self.recovery.on_early_timers(self.now, &mut Tracer::off());
+        self
+    }
+}
+
+/// A unit that was sent again 101.5 ms after it left.
+fn repeated(thin: ThinConfig) -> Sender {
+    let mut s = Sender::warm(|config| config.thin = thin);
+    s.push(&[SMALL]);
+    assert_eq!(s.repeat_next(), (101_500, vec![1]));
+    s
+}
+
+#[test]
+fn a_retransmission_has_a_copy_a_millisecond_later() {
+    let mut s = repeated(DOUBLED);
+    assert_eq!(s.next_us(), Some(102_500));
+    assert_eq!(s.after_us(102_500).timers().copy_ready(), [1]);
+    let counted = *s.recovery.statistics();
+    assert_eq!((counted.retransmitted.overdue, counted.retransmitted.redundant), (1, 1));
+    assert_eq!((counted.spaced_copies, counted.retransmitted.total()), (1, 1));
+    assert_eq!(s.flight(), (1, 100), "one of them is in flight for the books");
+    // The pair is overdue when its second is, and leaves again as a pair.
+    assert_eq!(s.repeat_next(), (204_000, vec![1]));
+    assert_eq!(s.after_us(205_000).timers().copy_ready(), [1]);
+    assert_eq!(s.recovery.statistics().fast_recoveries, 1);
+}
+
+#[test]
+fn copies_follow_each_other() {
+    let spaced_copies = SpacedCopies { of_retransmissions: 2, ..DOUBLED.spaced_copies };
+    let mut s = repeated(ThinConfig { spaced_copies, ..DOUBLED });
+    for us in [102_500, 103_500] {
+        assert_eq!(s.next_us(), Some(us));
+        assert_eq!(s.after_us(us).timers().copy_ready(), [1]);
+    }
+    assert_eq!(s.next_us(), Some(205_000));
+}
+
+#[test]
+fn what_is_acknowledged_first_has_no_copy() {
+    let mut s = repeated(DOUBLED);
+    s.after_us(102_000).ack_after_warm(1, &[]);
+    assert_eq!(s.after_us(102_500).timers().copy_ready(), []);
+}
+
+#[test]
+fn without_the_switch_there_is_none() {
+    let mut s = repeated(ThinConfig { spaced_copies: SpacedCopies::OFF, ..DOUBLED });
+    assert_eq!(s.after_us(110_000).timers().copy_ready(), []);
+}
+
+/// The copy that was in the network first is known as ours: it is neither spurious nor the network's.
+#[test]
+fn the_reports_of_both_are_explained() {
+    let mut s = repeated(DOUBLED);
+    assert_eq!(s.after_us(102_500).timers().copy_ready(), [1]);
+    s.after_us(201_500).ack_after_warm(1, &[]);
+    s.after_us(202_500).report_duplicate(41);
+    let counted = *s.recovery.statistics();
+    assert_eq!((counted.spurious.total(), counted.spurious_events.unexplained_duplicates), (0, 0));
+    assert_eq!(counted.acks_missed, 0);
+    // A second one: the first sending had arrived, and its acknowledgement was lost.
+    s.report_duplicate(41);
+    let counted = *s.recovery.statistics();
+    assert_eq!((counted.spurious.overdue, counted.acks_missed), (1, 1));
+    s.report_duplicate(41);
+    assert_eq!(s.recovery.statistics().spurious_events.unexplained_duplicates, 1);
+}
+
+/// The 40 units before allow for (40 + 1 + 16) · 2 % of packets.
+#[test]
+fn a_budget_that_is_spent_denies_copies() {
+    let copy_budget = CopyBudget { packets_percent: 2, bytes_percent: 0 };
+    let mut s = repeated(ThinConfig { copy_budget, ..DOUBLED });
+    assert_eq!(s.after_us(102_500).timers().copy_ready(), [1]);
+    assert_eq!(s.repeat_next(), (204_000, vec![1]));
+    assert_eq!(s.after_us(205_000).timers().copy_ready(), []);
+    assert_eq!(s.recovery.statistics().copies_denied, 1);
+}
+
+#[test]
+fn a_budget_of_bytes_bounds_what_is_copied_beside_new_data() {
+    let copies = |bytes_percent| {
+        let copy_budget = CopyBudget { packets_percent: 0, bytes_percent };
+        let mut s =
+            Sender::thin(ThinConfig { max_bundle_packets: 9, copy_budget, ..ThinConfig::OFF });
+        s.push(&[SMALL]);
+        (1..500).for_each(|n| {
+            s.at(10 * n);
+            s.push_with_copies(false);
+            s.ack(n.saturating_sub(2), &[]);
+        });
+        s.recovery.statistics().redundant_bytes
+    };
+    assert!(copies(0) > 140_000, "three of each");
+    assert!((20_000..30_000).contains(&copies(50)), "{}", copies(50));
+}
+
+#[test]
+fn a_thick_stream_and_a_full_window_have_no_copies() {
+    let mut s = repeated(DOUBLED);
+    (0..4).for_each(|_| s.push(&[SMALL]));
+    assert_eq!(s.after_us(102_500).timers().copy_ready(), []);
+    let mut s = repeated(DOUBLED);
+    (0..3).for_each(|_| s.push(&[2 * FULL]));
+    assert!(s.is_thin());
+    assert_eq!(s.after_us(102_500).timers().copy_ready(), []);
+}
+
+/// Half the window in flight and round trips that have grown: the queue is our own.
+#[test]
+fn a_queue_of_our_own_has_no_copies() {
+    for (grown, want) in [(120, vec![1]), (130, vec![])] {
+        let mut s = repeated(DOUBLED);
+        s.push(&[2 * FULL]);
+        let rtt = Duration::from_millis(grown);
+        for _ in 0..100 {
+            s.recovery.on_rtt_sample(s.now, 0, rtt, &mut Tracer::off());
+        }
+        assert_eq!(s.after_us(102_500).timers().copy_ready(), want, "{grown} ms");
+    }
+}
+
+/// 10 ms after the last message, and of no other.
+#[test]
+fn what_nothing_follows_has_a_copy() {
+    let after = Some(Duration::from_millis(10));
+    let spaced_copies = SpacedCopies { of_last_after: after, ..SpacedCopies::OFF };
+    let mut s = Sender::warm(|config| config.thin = ThinConfig { spaced_copies, ..DOUBLED });
+    s.push(&[SMALL]);
+    s.after_us(9_000).push(&[SMALL / 2, SMALL / 2]);
+    assert_eq!(s.next_us(), Some(19_000));
+    assert_eq!(s.after_us(19_000).timers().copy_ready(), [2, 3]);
+    assert_eq!(s.recovery.statistics().spaced_copies, 2);
+    s.after_us(20_000).push(&[SMALL]);
+    s.after_us(29_000).ack_after_warm(4, &[]);
+    assert_eq!(s.after_us(30_000).timers().copy_ready(), []);
+}
