@@ -7,7 +7,8 @@
 //! What a [`study`] has found is written by [`study_report`]: an HTML file per study, and an index.
 //!
 //! Nothing there knows how a run was made. [`realtime`] makes runs on real sockets, [`load`] makes
-//! load between two programs, [`hosts`] are what runs in a simulated network.
+//! load between two programs, [`hosts`] are what runs in a simulated network, [`rivals`] what others
+//! would use there instead.
 
 pub mod finding;
 pub mod hosts;
@@ -17,6 +18,7 @@ mod page;
 pub mod realtime;
 pub mod report;
 pub mod results;
+pub mod rivals;
 pub mod runner;
 pub mod scenario;
 pub mod store;

@@ -78,7 +78,7 @@ pub use web_client::{Fetch, WebClients, WebLoad, WebStats};
 pub use web_server::WebServer;
 
 /// UDP's IP protocol number.
-const UDP: u8 = 17;
+pub(crate) const UDP: u8 = 17;
 
 /// A machine that can be a [`Host`].
 pub trait Station: Machine<Event = Infallible> + Send {

@@ -106,6 +106,6 @@ impl<T: Transport, P: Program<T>> Station for Running<T, P> {
     }
 
     fn ip_protocol(&self) -> u8 {
-        T::IP_PROTOCOL
+        self.transport.ip_protocol()
     }
 }

@@ -59,6 +59,11 @@ pub trait Transport: Machine + Send + 'static {
     /// How much a bulk sender gives at once, unless it is told otherwise.
     const WRITE_BYTES: usize;
 
+    /// That of its packets, where it depends on how the transport is set.
+    fn ip_protocol(&self) -> u8 {
+        Self::IP_PROTOCOL
+    }
+
     /// Begins a connection; ports are the protocol's, that of `local` may be 0 where the protocol
     /// chooses. `None` if there can be none.
     fn begin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Option<Self::Id>;

@@ -171,7 +171,7 @@ fn changed(
     })
 }
 
-/// The profile called `name`, or the standard one.
+/// The profile of SCTP or TCP called `name`, or the standard one.
 fn profile(
     transport: TransportKind,
     name: Option<&str>,
@@ -179,12 +179,12 @@ fn profile(
     problems: &mut Problems,
 ) -> RecoveryConfig {
     let (known, standard) = match transport {
-        TransportKind::Sctp => (PROFILES, "rfc9260"),
         TransportKind::Tcp => (TCP_PROFILES, "tcp-sack"),
+        _ => (PROFILES, "rfc9260"),
     };
     let find = |name: &str| match transport {
-        TransportKind::Sctp => RecoveryConfig::profile(name),
         TransportKind::Tcp => RecoveryConfig::tcp_profile(name),
+        _ => RecoveryConfig::profile(name),
     };
     let name = name.unwrap_or(standard);
     find(name).unwrap_or_else(|| {

@@ -12,6 +12,7 @@ use rexmit_tcp::Endpoint as Tcp;
 
 use super::connection::{Connection, PORT, sctp, tcp};
 use super::meter::{MessageMeter, Probe, RateMeter, SharedMeter};
+use super::rival;
 use super::spec::{
     BulkFlow, NetworkSpec, Over, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow,
 };
@@ -23,6 +24,7 @@ use crate::hosts::{
     Bulk, BulkSender, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport, Unordered,
     WebClients, WebLoad, WebServer,
 };
+use crate::rivals::{ARE_BUILT, RivalEndpoint, Role};
 
 /// A flow of a run, or one connection of several that are measured together and have one name.
 pub(super) struct Flow {
@@ -47,6 +49,7 @@ pub(super) enum Carrier {
     Sctp,
     UnorderedSctp,
     Tcp,
+    Rival,
 }
 
 impl Carrier {
@@ -55,6 +58,7 @@ impl Carrier {
             TransportKind::Sctp if is_unordered => Self::UnorderedSctp,
             TransportKind::Sctp => Self::Sctp,
             TransportKind::Tcp => Self::Tcp,
+            _ => Self::Rival,
         }
     }
 }
@@ -64,6 +68,10 @@ pub(super) fn flows(scenario: &Scenario, seed: &Seed, problems: &mut Problems) -
     let mut maker = Maker { scenario, seed, flows: Vec::new(), problems };
     for (name, flow) in &scenario.thin {
         let way = Way::new(flow.over(scenario), flow.edge.as_ref());
+        maker.problems.set_place(format!("thin.{name}"));
+        if flow.is_of_rival(maker.problems) && !ARE_BUILT {
+            continue;
+        }
         let meter = SharedMeter::new(MessageMeter::new(scenario, flow));
         for n in 0..flow.connections() {
             let seed = connection_seed(seed, name, n);
@@ -213,11 +221,17 @@ impl Part<'_> {
                 let hosts = thin_hosts([sender, receiver], thin, plan, meter);
                 (hosts.0, hosts.1, probe)
             }
+            Carrier::Rival => {
+                let hosts = thin_hosts(self.rival(flow)?, thin, plan, meter);
+                // It tells nothing.
+                (hosts.0, hosts.1, Probe::new(0))
+            }
         };
         Ok((sender, receiver, Kind::Thin(carrier, all, probe)))
     }
 
     fn bulk(&mut self, flow: &BulkFlow) -> Made {
+        rival::not_of_rivals(flow.transport)?;
         let bulk = Bulk {
             start: starts(flow.start.as_ref()),
             ..Bulk::new(at(self.place.sender, 0), at(self.place.receiver, PORT))
@@ -235,7 +249,7 @@ impl Part<'_> {
                 };
                 (sender, receiver, probe)
             }
-            Carrier::Tcp => {
+            Carrier::Tcp | Carrier::Rival => {
                 let (sender, receiver, probe) = self.tcp(&flow.connection())?;
                 let (sender, receiver) = bulk_hosts([sender, receiver], bulk, meter);
                 (sender, receiver, probe)
@@ -267,6 +281,17 @@ impl Part<'_> {
         let mut sender = tcp(ends.sender, &self.seed.split("sender"))?;
         sender.set_trace(Some(probe.sink()));
         Ok((sender, tcp(ends.receiver, &self.seed.split("receiver"))?, probe))
+    }
+
+    /// Both ends of a flow over a rival.
+    fn rival(&mut self, flow: &ThinFlow) -> Result<[RivalEndpoint; 2], Problem> {
+        self.has_one_network();
+        let rival = flow.rival().ok_or_else(|| Problem::of("profile", "there is none such"))?;
+        let end = |role, name| {
+            RivalEndpoint::new(rival, role, flow.unordered, &self.seed.split(name))
+                .map_err(|error| Problem::of("", error))
+        };
+        Ok([end(Role::Connects, "sender")?, end(Role::Accepts, "receiver")?])
     }
 
     /// TCP and UDP have one address.
@@ -366,6 +391,7 @@ impl Flow {
             Kind::Thin(Carrier::Sctp, ..) => is_through::<Sctp>(network, pair),
             Kind::Thin(Carrier::UnorderedSctp, ..) => is_through::<Unordered>(network, pair),
             Kind::Thin(Carrier::Tcp, ..) => is_through::<Tcp>(network, pair),
+            Kind::Thin(Carrier::Rival, ..) => is_through::<RivalEndpoint>(network, pair),
             Kind::Bulk(..) | Kind::Web | Kind::Udp => true,
         }
     }

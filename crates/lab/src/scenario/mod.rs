@@ -54,6 +54,9 @@
 //! | thin | `send_lateness` (D) | by which messages were given to the transport too late |
 //! | `network` | `lateness.p50`, `.p99`, `.p999`, `.max` | by which packets left the emulator too late |
 //!
+//! Of [rivals](crate::rivals) nobody has a trace: of their thin flows there are the quantities down to
+//! `goodput`, `packets_per_message` and `wire_bytes_per_payload_byte` alone.
+//!
 //! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `redundant`, `early` or `probe`. Copies on
 //! purpose (`redundant`) are no retransmissions: they count with the last one before them. A data
 //! unit is a DATA chunk of SCTP, or what left as one segment of TCP at first. A retransmission event
@@ -67,6 +70,7 @@ mod overrides;
 mod problem;
 mod real;
 mod report;
+mod rival;
 mod run;
 mod sheet;
 mod spec;
@@ -100,16 +104,20 @@ pub enum ExecuteError {
     /// The machine does not grant what real sockets need.
     #[error("real sockets are not to be had for this run: {0}")]
     NotPermitted(String),
+    /// This program was built without what it needs.
+    #[error("{0}")]
+    NotBuilt(&'static str),
     /// It failed while it ran.
     #[error("the run failed: {0}")]
     Failed(String),
 }
 
 impl ExecuteError {
-    /// Whether nothing is wrong with the run, and only this machine does not grant what it needs.
+    /// Whether nothing is wrong with the run, and only this machine does not grant what it needs, or
+    /// this program does not have it.
     #[must_use]
     pub const fn is_not_permitted(&self) -> bool {
-        matches!(self, Self::NotPermitted(_))
+        matches!(self, Self::NotPermitted(_) | Self::NotBuilt(_))
     }
 }
 
@@ -140,6 +148,7 @@ pub fn execute(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteErro
     if let Some(problem) = problem::find(scenario).err().and_then(|all| all.into_iter().next()) {
         return Err(problem.into());
     }
+    rival::find_built(scenario)?;
     let run = || match scenario.clock {
         Clock::Virtual => run::run(scenario, seed),
         Clock::Real => real::run(scenario, seed).map(|sheet| sheet.outcome),

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use super::flows::{connection_seed, thin_plan};
 use super::meter::{MessageMeter, SenderTally, SenderTrace, TrafficMeter};
 use super::report::{self, Copies};
+use super::rival;
 use super::run::DRAIN;
 use super::sheet::Sheet;
 use super::spec::{NETWORK, Scenario, ThinFlow, TransportKind};
@@ -48,6 +49,8 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     refuse("network.changes", !network.changes.is_empty(), changes);
     for (name, flow) in &scenario.thin {
         refuse(&format!("thin.{name}.edge"), flow.edge.is_some(), edge);
+        let is_rival = flow.transport.rival().is_some();
+        refuse(&format!("thin.{name}.transport"), is_rival, "rivals run in virtual time alone");
     }
     if let Some((name, flow)) = scenario.thin.first_key_value() {
         let planned = planned(scenario, (name, flow), &Seed::from_u64(0));
@@ -94,7 +97,8 @@ pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally
             ..HostStats::default()
         };
         let copies = Copies::Counted(counted(&measured.recovery));
-        let sender = report::Sender { tally: tally.clone(), copies, wire, paths: None };
+        let sender =
+            report::Sender { tally: tally.clone(), copies, wire, ..report::Sender::default() };
         report::thin(&mut sheet, &meter(scenario, flow, measured), &traffic(measured), &sender);
         let about = "how late messages were given to the transport";
         sheet.latency("send_lateness", about, &measured.sending);
@@ -112,7 +116,7 @@ fn connections(
     problems: &mut Problems,
 ) -> Result<(Connections, usize), Problem> {
     let flows = planned(scenario, (name, flow), seed)?;
-    let (ends, packet_bytes) = ends(flow, problems);
+    let (ends, packet_bytes) = ends(flow, problems)?;
     let [forward, backward] = scenario.network.paths();
     let drain = scenario.drain.as_ref().map_or(DRAIN, |drain| ***drain);
     let patience = Duration::from_secs(1) + (scenario.end() - Instant::ZERO) + drain;
@@ -144,20 +148,17 @@ fn planned(
     planned.map_err(|problem| Problem::of(&format!("thin.{name}.{}", problem.path), problem.what))
 }
 
-fn ends(flow: &ThinFlow, problems: &mut Problems) -> (Ends, usize) {
-    match flow.transport {
-        TransportKind::Sctp => {
-            let ends = flow.connection().sctp(problems);
-            let packet_bytes = ends.sender.max_packet_bytes;
-            let (sender, receiver) = (ends.sender, ends.receiver);
-            (Ends::Sctp { sender, receiver, unordered: flow.unordered }, packet_bytes)
-        }
-        TransportKind::Tcp => {
-            let ends = flow.connection().tcp(problems);
-            let packet_bytes = ends.sender.mss.into();
-            (Ends::Tcp { sender: ends.sender, receiver: ends.receiver }, packet_bytes)
-        }
+fn ends(flow: &ThinFlow, problems: &mut Problems) -> Result<(Ends, usize), Problem> {
+    rival::not_of_rivals(flow.transport)?;
+    if flow.transport == TransportKind::Tcp {
+        let ends = flow.connection().tcp(problems);
+        let packet_bytes = ends.sender.mss.into();
+        return Ok((Ends::Tcp { sender: ends.sender, receiver: ends.receiver }, packet_bytes));
     }
+    let ends = flow.connection().sctp(problems);
+    let packet_bytes = ends.sender.max_packet_bytes;
+    let (sender, receiver) = (ends.sender, ends.receiver);
+    Ok((Ends::Sctp { sender, receiver, unordered: flow.unordered }, packet_bytes))
 }
 
 /// What all senders counted.

@@ -26,6 +26,8 @@ pub(super) struct Sender {
     pub(super) wire: HostStats,
     /// Each of two paths, if there are two.
     pub(super) paths: Option<[PathTally; 2]>,
+    /// Whether nothing is known of it but its packets.
+    pub(super) has_no_trace: bool,
 }
 
 /// What is known of the copies that left.
@@ -67,6 +69,13 @@ impl Sender {
     }
 
     fn report(&self, sheet: &mut Sheet) {
+        sheet.set_is_unknown(self.has_no_trace);
+        self.report_trace(sheet);
+        sheet.set_is_unknown(false);
+    }
+
+    /// What the trace tells.
+    fn report_trace(&self, sheet: &mut Sheet) {
         let tally = &self.tally;
         sheet.count("timeouts", "expiries of the retransmission timer", tally.timeouts);
         sheet.count("reductions", "times the congestion window was reduced", tally.reductions);

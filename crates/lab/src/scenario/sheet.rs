@@ -12,12 +12,19 @@ pub(super) struct Sheet {
     /// What was measured.
     pub(super) outcome: RunOutcome,
     flow: String,
+    /// Whether what is told now has names, but no values.
+    is_unknown: bool,
 }
 
 impl Sheet {
     /// From now on names are of `flow`.
     pub(super) fn set_flow(&mut self, flow: &str) {
         flow.clone_into(&mut self.flow);
+    }
+
+    /// From now on values are not known, or are again.
+    pub(super) fn set_is_unknown(&mut self, is_unknown: bool) {
+        self.is_unknown = is_unknown;
     }
 
     /// The flow of which names are.
@@ -32,7 +39,7 @@ impl Sheet {
     /// A number; nothing if there was nothing to measure.
     pub(super) fn quantity(&mut self, name: &str, unit: Unit, about: &str, value: Option<f64>) {
         let described = self.described(name, unit, about);
-        if let Some(value) = value.filter(|value| value.is_finite()) {
+        if let Some(value) = value.filter(|value| value.is_finite() && !self.is_unknown) {
             self.outcome.quantities.insert(described.name.clone(), value);
         }
         self.catalogue.quantities.push(described);
@@ -81,7 +88,7 @@ impl Sheet {
         distribution: Distribution,
     ) {
         let described = self.described(name, unit, about);
-        if !distribution.values.is_empty() {
+        if !distribution.values.is_empty() && !self.is_unknown {
             self.outcome.distributions.insert(described.name.clone(), distribution);
         }
         self.catalogue.distributions.push(described);
@@ -90,7 +97,7 @@ impl Sheet {
     /// Values over time; nothing if there are none.
     pub(super) fn series(&mut self, name: &str, unit: Unit, about: &str, series: Series) {
         let described = self.described(name, unit, about);
-        if !series.values.is_empty() {
+        if !series.values.is_empty() && !self.is_unknown {
             self.outcome.series.insert(described.name.clone(), series);
         }
         self.catalogue.series.push(described);

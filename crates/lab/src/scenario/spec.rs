@@ -137,6 +137,16 @@ pub enum TransportKind {
     Sctp,
     /// TCP over IP.
     Tcp,
+    /// A [rival](crate::rivals).
+    #[serde(rename = "dcsctp")]
+    DcSctp,
+    /// A rival.
+    #[serde(rename = "sctp-proto")]
+    SctpProto,
+    /// A rival, over UDP.
+    Kcp,
+    /// A rival, over UDP.
+    Quinn,
 }
 
 /// The other end of a flow.
@@ -173,6 +183,7 @@ pub struct ThinFlow {
     #[serde(default, skip_serializing_if = "is_default")]
     pub transport: TransportKind,
     /// The recovery profile of the sender. Default that of the standard: `rfc9260` or `tcp-sack`.
+    /// Of a rival: the profile of both ends, `default` or `turbo` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// What is different from the profile.

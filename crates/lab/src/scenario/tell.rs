@@ -13,8 +13,12 @@ use super::sheet::Sheet;
 use super::spec::Scenario;
 use super::topology::Pair;
 use super::traffic::TimedSource;
-use crate::hosts::{Host, Sink, ThinPlan, ThinReceiver, Transport, Unordered, WebClients};
+use crate::hosts::{Host, Sink, ThinPlan, ThinReceiver, Transport, UDP, Unordered, WebClients};
 use crate::measure::CopyStatistics;
+use crate::rivals::RivalEndpoint;
+
+/// Of a packet.
+const UDP_HEADER_BYTES: u64 = 8;
 
 /// Connections that are measured together, where they are.
 pub(super) type Together<'a> = [(&'a Flow, Pair)];
@@ -36,6 +40,7 @@ pub(super) fn report(
                 Carrier::Sctp => messages::<Sctp>(together, network),
                 Carrier::UnorderedSctp => messages::<Unordered>(together, network),
                 Carrier::Tcp => messages::<Tcp>(together, network),
+                Carrier::Rival => messages::<RivalEndpoint>(together, network),
             };
             let plans = together.iter().filter_map(|(flow, _)| flow.plan());
             let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
@@ -46,7 +51,7 @@ pub(super) fn report(
             let mut meter = match carrier {
                 Carrier::Sctp => received::<Sctp>(receiver),
                 Carrier::UnorderedSctp => received::<Unordered>(receiver),
-                Carrier::Tcp => received::<Tcp>(receiver),
+                Carrier::Tcp | Carrier::Rival => received::<Tcp>(receiver),
             };
             meter.finish();
             let sender = flow.probe().map(|_| sender(together, network));
@@ -77,6 +82,12 @@ fn sender(together: &Together<'_>, network: &Network<Host>) -> report::Sender {
         let wire = network.host_stats(pair.sender);
         sum.wire.packets_out += wire.packets_out;
         sum.wire.bytes_out += wire.bytes_out;
+        if let Kind::Thin(Carrier::Rival, ..) = &flow.kind {
+            sum.has_no_trace = true;
+            // Elsewhere the packets of hosts begin with the header of the transport.
+            let is_udp = network.machine(pair.sender).ip_protocol() == UDP;
+            sum.wire.bytes_out += u64::from(is_udp) * UDP_HEADER_BYTES * wire.packets_out;
+        }
     }
     report::Sender { copies: report::Copies::Followed(copies), ..sum }
 }

@@ -5,5 +5,6 @@ mod bulk;
 mod captures;
 mod copies;
 mod kit;
+mod rivals;
 mod thin;
 mod web;

@@ -4,6 +4,7 @@ mod exact;
 mod laws;
 mod memory;
 mod refused;
+mod rivals;
 mod two_networks;
 
 use rexmit_lab::scenario::{RunOutcome, Scenario, execute};

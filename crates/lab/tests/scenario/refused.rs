@@ -34,7 +34,11 @@ fn what_is_no_scenario_is_refused_as_it_is_read() {
         json!("trace quake"),
         "expected bzflag-tcp, crossfire, ssh or vnc",
     );
-    refused("thin.game.transport", json!("udp"), "unknown variant `udp`, expected `sctp` or `tcp`");
+    refused(
+        "thin.game.transport",
+        json!("udp"),
+        "unknown variant `udp`, expected one of `sctp`, `tcp`",
+    );
     refused("thin.game.sack", json!(1), "unknown field `sack`, expected one of `traffic`");
     let linear = json!({ "thin": { "linear": 6 } });
     refused("thin.game.recovery", linear, "unknown field `linear`, expected one of `test`");
@@ -118,4 +122,31 @@ fn what_is_said_of_two_networks_has_to_fit() {
     let both = "thin.game.over: `both` is for SCTP: choose `first` or `second`";
     assert_eq!(problems(true, "both", "tcp"), [changes, both]);
     assert_eq!(problems(true, "both", "sctp"), [changes]);
+}
+
+#[test]
+fn rivals_are_refused_what_they_do_not_have() {
+    let problems = scenario(json!({
+        "duration": "1min",
+        "network": { "forward": "delay 50ms" },
+        "thin": {
+            "game": {
+                "traffic": "every 250ms size 100",
+                "transport": "kcp",
+                "profile": "thin",
+                "unordered": true,
+                "mtu": "1000b",
+            },
+        },
+        "bulk": { "greedy": { "transport": "quinn" } },
+    }));
+    let problems = problems.validate().unwrap_err();
+    let found = |path: &str, what: &str| {
+        let mut known = problems.iter();
+        assert!(known.any(|p| p.path == path && p.what.contains(what)), "{path}: {problems:?}");
+    };
+    found("thin.game.profile", "no profile `thin`: choose turbo");
+    found("thin.game.unordered", "it delivers in order only");
+    found("thin.game.mtu", "not for rivals");
+    found("bulk.greedy.transport", "rivals carry thin flows alone");
 }

@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         ExecuteError::Scenario(problem) => {
             Failure::new(Kind::File, format!("{name}: scenario.{problem}"))
         }
-        ExecuteError::Failed(_) | ExecuteError::NotPermitted(_) => {
+        ExecuteError::Failed(_) | ExecuteError::NotPermitted(_) | ExecuteError::NotBuilt(_) => {
             Failure::new(Kind::Failed, error)
         }
     })?;

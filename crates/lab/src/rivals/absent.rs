@@ -1,0 +1,80 @@
+//! What stands for rivals where they are not built.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use rexmit_core::{Instant, Machine, Route, Seed};
+
+use super::{HOW_TO_BUILD, Rival, Role};
+use crate::hosts::{FragmentWatch, Given, News, Taken, Transport};
+
+/// There is none.
+#[derive(Debug)]
+pub struct RivalEndpoint(Infallible);
+
+impl RivalEndpoint {
+    /// Tells how to have it.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn new(_: Rival, _: Role, _: bool, _: &Seed) -> Result<Self, String> {
+        Err(HOW_TO_BUILD.to_owned())
+    }
+}
+
+impl Machine for RivalEndpoint {
+    type Event = News;
+
+    fn handle_input(&mut self, _: Instant, _: Route, _: &[u8]) {
+        match self.0 {}
+    }
+
+    fn handle_timeout(&mut self, _: Instant) {
+        match self.0 {}
+    }
+
+    fn poll_transmit(&mut self, _: Instant, _: &mut Vec<u8>) -> Option<Route> {
+        match self.0 {}
+    }
+
+    fn poll_event(&mut self) -> Option<News> {
+        match self.0 {}
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self.0 {}
+    }
+}
+
+impl Transport for RivalEndpoint {
+    type Id = ();
+    type Watch = FragmentWatch;
+    const IP_PROTOCOL: u8 = crate::hosts::UDP;
+    const KEEPS_BOUNDARIES: bool = true;
+    const WRITE_BYTES: usize = 1024;
+
+    fn begin(&mut self, _: Instant, _: SocketAddr, _: SocketAddr) -> Option<()> {
+        match self.0 {}
+    }
+
+    fn news(event: &News) -> Option<((), News)> {
+        Some(((), *event))
+    }
+
+    fn give(&mut self, _: Instant, (): (), _: &mut Bytes) -> Given {
+        match self.0 {}
+    }
+
+    fn take(&mut self, _: Instant, (): (), _: &mut dyn FnMut(&[u8])) -> Taken {
+        match self.0 {}
+    }
+
+    fn finish(&mut self, _: Instant, (): ()) {
+        match self.0 {}
+    }
+
+    fn abort(&mut self, _: Instant, (): ()) {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,141 @@
+//! dcsctp, the SCTP of WebRTC's data channels.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use dcsctp::api::{
+    DcSctpSocket, Message, Options, PpId, SendError, SendOptions, SocketEvent, SocketTime, StreamId,
+};
+use rexmit_core::{Instant, Route, Seed};
+
+use super::endpoint::Stack;
+use crate::hosts::{Given, News};
+
+/// Settings are its defaults, but for what `tuned` names.
+const RTO_MIN: Duration = Duration::from_millis(120);
+const DELAYED_SACK: Duration = Duration::from_millis(10);
+/// Its floor of the deviation must not be what decides then.
+const MIN_RTT_VARIANCE: Duration = Duration::from_millis(10);
+
+pub(super) struct DcSctp {
+    socket: Box<dyn DcSctpSocket>,
+    is_unordered: bool,
+    incoming: bool,
+    packets: VecDeque<Vec<u8>>,
+    messages: VecDeque<Vec<u8>>,
+    news: VecDeque<News>,
+}
+
+impl DcSctp {
+    pub(super) fn new(is_tuned: bool, is_unordered: bool, seed: &Seed) -> Self {
+        // Tags and the first TSN come from the generator of the thread.
+        fastrand::seed(seed.rng().u64());
+        let default = Options::default();
+        let options = if is_tuned {
+            Options {
+                rto_min: RTO_MIN,
+                min_rtt_variance: MIN_RTT_VARIANCE,
+                delayed_ack_max_timeout: DELAYED_SACK,
+                ..default
+            }
+        } else {
+            default
+        };
+        Self {
+            socket: dcsctp::new_socket("rival", &options),
+            is_unordered,
+            incoming: true,
+            packets: VecDeque::new(),
+            messages: VecDeque::new(),
+            news: VecDeque::new(),
+        }
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.socket.advance_time(SocketTime::zero() + Duration::from_nanos(now.as_nanos()));
+    }
+
+    fn sort_events(&mut self) {
+        while let Some(event) = self.socket.poll_event() {
+            match event {
+                SocketEvent::SendPacket(packet) => self.packets.push_back(packet),
+                SocketEvent::OnConnected() => {
+                    self.news.push_back(News::Connected { incoming: self.incoming });
+                }
+                SocketEvent::OnClosed() => self.news.push_back(News::Closed { is_orderly: true }),
+                SocketEvent::OnAborted(..) => {
+                    self.news.push_back(News::Closed { is_orderly: false });
+                }
+                SocketEvent::OnTotalBufferedAmountLow() | SocketEvent::OnBufferedAmountLow(_) => {
+                    self.news.push_back(News::Writable);
+                }
+                _ => {}
+            }
+        }
+        let had_messages = !self.messages.is_empty();
+        while let Some(message) = self.socket.get_next_message() {
+            self.messages.push_back(message.payload);
+        }
+        if !had_messages && !self.messages.is_empty() {
+            self.news.push_back(News::Readable);
+        }
+    }
+}
+
+impl Stack for DcSctp {
+    fn connect(&mut self, now: Instant, _: SocketAddr) {
+        self.incoming = false;
+        self.advance(now);
+        self.socket.connect();
+    }
+
+    fn handle_input(&mut self, now: Instant, _: Route, packet: &[u8]) {
+        self.advance(now);
+        self.socket.handle_input(packet);
+        self.sort_events();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+        self.sort_events();
+    }
+
+    fn poll_transmit(&mut self, _: Instant, packet: &mut Vec<u8>) -> bool {
+        if self.packets.is_empty() {
+            self.sort_events();
+        }
+        let next = self.packets.pop_front();
+        next.map(|next| *packet = next).is_some()
+    }
+
+    fn poll_news(&mut self) -> Option<News> {
+        self.news.pop_front()
+    }
+
+    fn poll_timeout(&mut self, _: Instant) -> Option<Instant> {
+        let due = self.socket.poll_timeout();
+        (due != SocketTime::infinite_future()).then(|| Instant::ZERO + (due - SocketTime::zero()))
+    }
+
+    fn give(&mut self, now: Instant, message: &Bytes) -> Given {
+        self.advance(now);
+        let message = Message::new(StreamId(0), PpId(0), message.to_vec());
+        let how = SendOptions { unordered: self.is_unordered, ..SendOptions::default() };
+        match self.socket.send(message, &how) {
+            Ok(()) => Given::All,
+            Err(SendError::ResourceExhaustion) => Given::Full,
+            Err(_) => Given::Ended,
+        }
+    }
+
+    fn hand_over(&mut self, each: &mut dyn FnMut(&[u8])) {
+        self.messages.drain(..).for_each(|message| each(&message));
+    }
+
+    fn finish(&mut self, now: Instant) {
+        self.advance(now);
+        self.socket.shutdown();
+    }
+}

@@ -1,0 +1,153 @@
+//! A rival as a transport of simulated hosts.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use rexmit_core::{Instant, Machine, Route, Seed};
+use send_wrapper::SendWrapper;
+
+use super::dcsctp::DcSctp;
+use super::kcp::KcpStack;
+use super::quinn::Quinn;
+use super::sctp_proto::SctpProto;
+use super::{Rival, Role};
+use crate::hosts::{FragmentWatch, Given, News, Taken, Transport, UDP};
+
+/// One connection of a rival, without input and output.
+pub(super) trait Stack {
+    /// Makes the connection.
+    fn connect(&mut self, now: Instant, remote: SocketAddr);
+    /// Takes a packet.
+    fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]);
+    /// Lets what is due happen.
+    fn handle_timeout(&mut self, now: Instant);
+    /// Writes the next packet into `packet`, if there is one.
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool;
+    /// What happened next.
+    fn poll_news(&mut self) -> Option<News>;
+    /// When [`handle_timeout`](Self::handle_timeout) is due.
+    fn poll_timeout(&mut self, now: Instant) -> Option<Instant>;
+    /// Takes a message to send, whole or not at all.
+    fn give(&mut self, now: Instant, message: &Bytes) -> Given;
+    /// Hands over what has arrived.
+    fn hand_over(&mut self, each: &mut dyn FnMut(&[u8]));
+    /// Ends the connection once everything has arrived, where the rival can do that.
+    fn finish(&mut self, now: Instant);
+}
+
+/// One host's end of the only connection of a rival.
+///
+/// It stays on the thread that made it: dcsctp shares parts of itself without locks.
+pub struct RivalEndpoint {
+    rival: Rival,
+    stack: SendWrapper<Box<dyn Stack>>,
+    route: Option<Route>,
+    due: Option<Instant>,
+}
+
+impl RivalEndpoint {
+    /// An end whose randomness comes from `seed`.
+    ///
+    /// # Errors
+    /// If the rival refuses its settings.
+    pub fn new(rival: Rival, role: Role, is_unordered: bool, seed: &Seed) -> Result<Self, String> {
+        let stack: Box<dyn Stack> = match rival {
+            Rival::DcSctp { is_tuned } => Box::new(DcSctp::new(is_tuned, is_unordered, seed)),
+            Rival::SctpProto => Box::new(SctpProto::new(role, is_unordered)),
+            Rival::Kcp => Box::new(KcpStack::new(role)?),
+            Rival::Quinn => Box::new(Quinn::new(role, is_unordered, seed)),
+        };
+        Ok(Self { rival, stack: SendWrapper::new(stack), route: None, due: None })
+    }
+
+    fn look_at_the_time(&mut self, now: Instant) {
+        self.due = self.stack.poll_timeout(now);
+    }
+}
+
+impl fmt::Debug for RivalEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RivalEndpoint").field("rival", &self.rival).finish_non_exhaustive()
+    }
+}
+
+impl Machine for RivalEndpoint {
+    type Event = News;
+
+    fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        self.route.get_or_insert(route);
+        self.stack.handle_input(now, route, packet);
+        self.look_at_the_time(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.stack.handle_timeout(now);
+        self.look_at_the_time(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        packet.clear();
+        let has_packet = self.stack.poll_transmit(now, packet);
+        self.look_at_the_time(now);
+        self.route.filter(|_| has_packet)
+    }
+
+    fn poll_event(&mut self) -> Option<News> {
+        self.stack.poll_news()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+impl Transport for RivalEndpoint {
+    type Id = ();
+    /// Finds nothing in packets that are not those of SCTP: what they bring has arrived when it is
+    /// delivered.
+    type Watch = FragmentWatch;
+    const IP_PROTOCOL: u8 = UDP;
+    const KEEPS_BOUNDARIES: bool = true;
+    const WRITE_BYTES: usize = 1024;
+
+    fn ip_protocol(&self) -> u8 {
+        if self.rival.is_over_udp() { UDP } else { rexmit_sctp::Endpoint::IP_PROTOCOL }
+    }
+
+    fn begin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Option<()> {
+        let port = if self.rival.is_over_udp() { remote.port() } else { 0 };
+        let [local, remote] = [local, remote].map(|end| SocketAddr::new(end.ip(), port));
+        self.route = Some(Route { local, remote });
+        self.stack.connect(now, remote);
+        self.look_at_the_time(now);
+        Some(())
+    }
+
+    fn news(event: &News) -> Option<((), News)> {
+        Some(((), *event))
+    }
+
+    fn give(&mut self, now: Instant, (): (), bytes: &mut Bytes) -> Given {
+        let given = self.stack.give(now, bytes);
+        if given == Given::All {
+            bytes.clear();
+        }
+        self.look_at_the_time(now);
+        given
+    }
+
+    fn take(&mut self, _: Instant, (): (), each: &mut dyn FnMut(&[u8])) -> Taken {
+        self.stack.hand_over(each);
+        Taken::Open
+    }
+
+    fn finish(&mut self, now: Instant, (): ()) {
+        self.stack.finish(now);
+    }
+
+    /// As [`finish`](Self::finish): no program of ours breaks off what a rival carries.
+    fn abort(&mut self, now: Instant, (): ()) {
+        self.stack.finish(now);
+    }
+}

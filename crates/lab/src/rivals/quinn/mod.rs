@@ -1,0 +1,195 @@
+//! QUIC, as quinn has it.
+//!
+//! An ordered flow is one stream, on which the length of a message stands before it; an unordered
+//! flow has a stream for each message. Datagrams would not be reliable.
+
+mod keys;
+mod messages;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
+    Endpoint, EndpointConfig, Event, ServerConfig, StreamEvent,
+};
+use rexmit_core::{Instant, Rng, Route, Seed};
+
+use self::keys::Open;
+use self::messages::Messages;
+use super::Role;
+use super::endpoint::Stack;
+use crate::hosts::{Given, News};
+
+pub(super) struct Quinn {
+    /// What stands for the origin of virtual time.
+    epoch: std::time::Instant,
+    endpoint: Endpoint,
+    client: ClientConfig,
+    connection: Option<(ConnectionHandle, Connection)>,
+    incoming: bool,
+    messages: Messages,
+    /// A packet of the endpoint itself.
+    packets: VecDeque<Vec<u8>>,
+    news: VecDeque<News>,
+}
+
+impl Quinn {
+    pub(super) fn new(role: Role, is_unordered: bool, seed: &Seed) -> Self {
+        let mut config = EndpointConfig::new(Arc::new(Open));
+        let mut rng = seed.split("endpoint").rng();
+        let mut bytes = [0; 32];
+        rng.fill(&mut bytes);
+        let ids = seed.split("connection ids");
+        config.rng_seed(Some(bytes)).cid_generator(move || Box::new(Ids(ids.rng())));
+        let server = ServerConfig::new(Arc::new(Open), Arc::new(Open));
+        let server = (role == Role::Accepts).then(|| Arc::new(server));
+        let mut client = ClientConfig::new(Arc::new(Open));
+        let first_id = Ids(seed.split("first connection id").rng()).generate_cid();
+        client.initial_dst_cid_provider(Arc::new(move || first_id));
+        Self {
+            epoch: epoch(),
+            // Its search for larger packets would be packets without messages.
+            endpoint: Endpoint::new(Arc::new(config), server, false, None),
+            client,
+            connection: None,
+            incoming: role == Role::Accepts,
+            messages: Messages::new(is_unordered),
+            packets: VecDeque::new(),
+            news: VecDeque::new(),
+        }
+    }
+
+    fn at(&self, now: Instant) -> std::time::Instant {
+        self.epoch + Duration::from_nanos(now.as_nanos())
+    }
+
+    /// What the endpoint and the connection have to tell each other and us.
+    fn sort_events(&mut self) {
+        let Self { endpoint, connection: Some((handle, connection)), news, messages, .. } = self
+        else {
+            return;
+        };
+        while let Some(event) = connection.poll_endpoint_events() {
+            if let Some(event) = endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
+            }
+        }
+        while let Some(event) = connection.poll() {
+            match event {
+                Event::Connected => news.push_back(News::Connected { incoming: self.incoming }),
+                Event::ConnectionLost { .. } => {
+                    news.push_back(News::Closed { is_orderly: false });
+                }
+                Event::Stream(StreamEvent::Opened { .. }) => messages.accept(connection),
+                Event::Stream(StreamEvent::Readable { id }) => messages.read(connection, id),
+                Event::Stream(StreamEvent::Available { .. } | StreamEvent::Writable { .. }) => {
+                    news.push_back(News::Writable);
+                }
+                _ => {}
+            }
+        }
+        if messages.are_waiting() {
+            news.push_back(News::Readable);
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "its time is the standard library's")]
+fn epoch() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+/// Connection IDs from the seed of the run, as long as those of quinn.
+struct Ids(Rng);
+
+impl ConnectionIdGenerator for Ids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        ConnectionId::new(&self.0.u64().to_be_bytes())
+    }
+
+    fn cid_len(&self) -> usize {
+        8
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+impl Stack for Quinn {
+    fn connect(&mut self, now: Instant, remote: SocketAddr) {
+        let at = self.at(now);
+        match self.endpoint.connect(at, self.client.clone(), remote, "rival") {
+            Ok(connection) => self.connection = Some(connection),
+            Err(_) => self.news.push_back(News::Closed { is_orderly: false }),
+        }
+    }
+
+    fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        let at = self.at(now);
+        let mut answer = Vec::new();
+        let packet = BytesMut::from(packet);
+        match self.endpoint.handle(at, route.remote, None, None, packet, &mut answer) {
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                if let Ok(new) = self.endpoint.accept(incoming, at, &mut answer, None) {
+                    self.connection.get_or_insert(new);
+                }
+            }
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some((known, connection)) = &mut self.connection
+                    && *known == handle
+                {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::Response(_)) => self.packets.push_back(answer),
+            None => {}
+        }
+        self.sort_events();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let at = self.at(now);
+        if let Some((_, connection)) = &mut self.connection {
+            connection.handle_timeout(at);
+        }
+        self.sort_events();
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        if let Some(own) = self.packets.pop_front() {
+            *packet = own;
+            return true;
+        }
+        let at = self.at(now);
+        let Some((_, connection)) = &mut self.connection else { return false };
+        let has_packet = connection.poll_transmit(at, 1, packet).is_some();
+        self.sort_events();
+        has_packet
+    }
+
+    fn poll_news(&mut self) -> Option<News> {
+        self.news.pop_front()
+    }
+
+    fn poll_timeout(&mut self, now: Instant) -> Option<Instant> {
+        let at = self.connection.as_mut()?.1.poll_timeout()?;
+        Some(now + at.saturating_duration_since(self.at(now)))
+    }
+
+    fn give(&mut self, _: Instant, message: &Bytes) -> Given {
+        let Some((_, connection)) = &mut self.connection else { return Given::Ended };
+        self.messages.write(connection, message)
+    }
+
+    fn hand_over(&mut self, each: &mut dyn FnMut(&[u8])) {
+        self.messages.take(each);
+    }
+
+    /// It stays: closing at once would lose what is under way.
+    fn finish(&mut self, _: Instant) {}
+}
