@@ -1,5 +1,5 @@
-/* usrsctp as a peer: its own UDP encapsulation sockets (RFC 6951), one association, the workload of
- * interop/README.md. One thread sends, one receives, one watches the time. */
+/* usrsctp as a peer: its own sockets for UDP encapsulation (RFC 6951) or raw IP, one association, the
+ * workload of interop/README.md. One thread sends, one receives, one watches the time. */
 #include "workload.h"
 
 #include <arpa/inet.h>
@@ -16,16 +16,19 @@
 #define SEND_BUFFER (128 * 1024)
 #define RECEIVE_BUFFER (1024 * 1024)
 #define SECOND 1000000000ll
+#define MILLISECOND 1000000ll
+#define MOST_ADDRESSES 8
 
 struct options {
 	bool is_client;
-	struct sockaddr_in local, remote;
-	bool has_role, has_local, has_remote;
+	struct sockaddr_in locals[MOST_ADDRESSES], remote;
+	int local_count;
+	bool has_role, has_remote, over_ip;
 	uint32_t messages;
 	uint64_t seed;
 	bool sends, receives;
 	uint16_t sctp_port, streams;
-	unsigned timeout, linger;
+	unsigned timeout, linger, every_ms, rto_min_ms, path_max_retrans;
 };
 
 static struct options options = {
@@ -42,6 +45,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static uint32_t sent;
 static bool all_sent, is_graceful, is_over;
+static int peer_addresses;
+static int64_t last_delivery, longest_gap;
 static const char *failure;
 
 static int64_t now(void)
@@ -57,9 +62,10 @@ static int report(void)
 	bool is_clean = c->lost + c->duplicated + c->out_of_order + c->corrupted == 0;
 	printf("{\"implementation\":\"usrsctp\",\"role\":\"%s\",\"sent\":%u,\"received\":%u,"
 	       "\"lost\":%u,\"duplicated\":%u,\"out_of_order\":%u,\"corrupted\":%u,"
-	       "\"graceful_shutdown\":%s,\"seconds\":%.3f",
+	       "\"paths\":%d,\"longest_gap_ms\":%lld,\"graceful_shutdown\":%s,\"seconds\":%.3f",
 	       options.is_client ? "client" : "server", sent, c->received, c->lost, c->duplicated,
-	       c->out_of_order, c->corrupted, is_graceful ? "true" : "false",
+	       c->out_of_order, c->corrupted, peer_addresses,
+	       (long long)(longest_gap / MILLISECOND), is_graceful ? "true" : "false",
 	       (double)(now() - started) / SECOND);
 	if (failure != NULL)
 		printf(",\"error\":\"%s\"", failure);
@@ -92,6 +98,8 @@ static void *watch_time(void *unused)
 static void *send_all(void *unused)
 {
 	static uint8_t payload[LARGEST_MESSAGE];
+	const struct timespec every = { .tv_sec = options.every_ms / 1000,
+		                        .tv_nsec = options.every_ms % 1000 * MILLISECOND };
 	(void)unused;
 	for (uint32_t number = 0; number < outgoing.count; number++) {
 		const struct message *message = &outgoing.messages[number];
@@ -101,6 +109,7 @@ static void *send_all(void *unused)
 			.snd_ppid = htonl(PPID),
 		};
 		plan_write_payload(&outgoing, number, payload);
+		nanosleep(&every, NULL);
 		if (usrsctp_sendv(association, payload, message->size, NULL, 0, &info,
 		                  sizeof info, SCTP_SENDV_SNDINFO, 0) != (ssize_t)message->size)
 			fail("usrsctp_sendv refused a message");
@@ -151,6 +160,15 @@ static void on_notification(const union sctp_notification *notification)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Under the lock. */
+static void note_delivery(void)
+{
+	int64_t at = now();
+	if (last_delivery != 0 && at - last_delivery > longest_gap)
+		longest_gap = at - last_delivery;
+	last_delivery = at;
+}
+
 static void receive_until_end(void)
 {
 	static uint8_t buffer[2 * LARGEST_MESSAGE];
@@ -177,6 +195,7 @@ static void receive_until_end(void)
 		} else {
 			pthread_mutex_lock(&lock);
 			verifier_on_delivery(&verifier, info.rcv_sid, buffer, filled);
+			note_delivery();
 			pthread_cond_signal(&changed);
 			pthread_mutex_unlock(&lock);
 		}
@@ -195,6 +214,25 @@ static void require(bool is_done, const char *what)
 	}
 }
 
+/* Those of its defaults that were asked to be others. */
+static void set_timers(struct socket *sock)
+{
+	struct sctp_rtoinfo rto = { .srto_assoc_id = SCTP_FUTURE_ASSOC,
+		                    .srto_initial = options.rto_min_ms,
+		                    .srto_min = options.rto_min_ms,
+		                    .srto_max = 4 * options.rto_min_ms };
+	struct sctp_paddrparams path = { .spp_assoc_id = SCTP_FUTURE_ASSOC,
+		                         .spp_pathmaxrxt = (uint16_t)options.path_max_retrans };
+	path.spp_address.ss_family = AF_INET;
+	if (options.rto_min_ms != 0)
+		require(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_RTOINFO, &rto, sizeof rto) == 0,
+		        "SCTP_RTOINFO");
+	if (options.path_max_retrans != 0)
+		require(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_PEER_ADDR_PARAMS, &path,
+		                           sizeof path) == 0,
+		        "SCTP_PEER_ADDR_PARAMS");
+}
+
 static struct socket *open_socket(void)
 {
 	struct socket *sock =
@@ -203,8 +241,7 @@ static struct socket *open_socket(void)
 		                     .sinit_max_instreams = options.streams };
 	struct sctp_event event = { .se_assoc_id = SCTP_FUTURE_ASSOC, .se_on = 1,
 		                    .se_type = SCTP_ASSOC_CHANGE };
-	struct sockaddr_in local = { .sin_family = AF_INET, .sin_port = htons(options.sctp_port),
-		                     .sin_addr = options.local.sin_addr };
+	struct sockaddr_in locals[MOST_ADDRESSES];
 	int send_buffer = SEND_BUFFER, receive_buffer = RECEIVE_BUFFER, on = 1;
 
 	require(sock != NULL, "usrsctp_socket");
@@ -218,8 +255,15 @@ static struct socket *open_socket(void)
 	        "SO_SNDBUF");
 	require(usrsctp_setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(int)) == 0,
 	        "SO_RCVBUF");
-	/* One address, so that nothing goes around the path under test. */
-	require(usrsctp_bind(sock, (struct sockaddr *)&local, sizeof local) == 0, "usrsctp_bind");
+	set_timers(sock);
+	/* No other addresses, so that nothing goes around the paths under test. */
+	for (int i = 0; i < options.local_count; i++) {
+		locals[i] = options.locals[i];
+		locals[i].sin_port = htons(options.sctp_port);
+	}
+	require(usrsctp_bindx(sock, (struct sockaddr *)locals, options.local_count,
+	                      SCTP_BINDX_ADD_ADDR) == 0,
+	        "usrsctp_bindx");
 	return sock;
 }
 
@@ -231,8 +275,8 @@ static struct socket *connect_to_server(void)
 	struct sockaddr_in remote = { .sin_family = AF_INET, .sin_port = htons(options.sctp_port),
 		                      .sin_addr = options.remote.sin_addr };
 	encapsulation.sue_address.ss_family = AF_INET;
-	require(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, &encapsulation,
-	                           sizeof encapsulation) == 0,
+	require(options.over_ip || usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT,
+	                                              &encapsulation, sizeof encapsulation) == 0,
 	        "SCTP_REMOTE_UDP_ENCAPS_PORT");
 	if (usrsctp_connect(sock, (struct sockaddr *)&remote, sizeof remote) != 0)
 		fail("usrsctp_connect");
@@ -247,6 +291,15 @@ static struct socket *accept_client(void)
 	accepted = usrsctp_accept(listener, NULL, NULL);
 	require(accepted != NULL, "usrsctp_accept");
 	return accepted;
+}
+
+/* How many addresses the peer has told. */
+static void count_peer_addresses(void)
+{
+	struct sockaddr *addresses = NULL;
+	peer_addresses = usrsctp_getpaddrs(association, 0, &addresses);
+	if (peer_addresses > 0)
+		usrsctp_freepaddrs(addresses);
 }
 
 /* The stack answers what arrives late for as long as the process lives (RFC 9260 section 8.4). */
@@ -270,8 +323,10 @@ static void usage(const char *wrong)
 {
 	fprintf(stderr,
 	        "%s\nusage: peer-usrsctp --role client|server --local ADDRESS:PORT "
-	        "[--remote ADDRESS:PORT]\n  [--messages N] [--seed S] [--mode both|send|recv] "
-	        "[--streams K] [--sctp-port P]\n  [--timeout SEC] [--linger SEC]\n"
+	        "[--local ADDRESS:PORT ...]\n  [--remote ADDRESS:PORT] [--messages N] [--seed S] "
+	        "[--mode both|send|recv] [--streams K]\n  [--sctp-port P] [--timeout SEC] "
+	        "[--linger SEC] [--every MS] [--over udp|ip]\n  [--rto-min MS] "
+	        "[--path-max-retrans N]\n"
 	        "--local's port is bound on all addresses: usrsctp has it so.\n",
 	        wrong);
 	exit(2);
@@ -306,8 +361,9 @@ static void set_option(const char *name, const char *value)
 		options.is_client = strcmp(value, "client") == 0;
 		options.has_role = options.is_client || strcmp(value, "server") == 0;
 	} else if (strcmp(name, "--local") == 0) {
-		options.local = address_in(value);
-		options.has_local = true;
+		if (options.local_count == MOST_ADDRESSES)
+			usage("too many addresses");
+		options.locals[options.local_count++] = address_in(value);
 	} else if (strcmp(name, "--remote") == 0) {
 		options.remote = address_in(value);
 		options.has_remote = true;
@@ -328,6 +384,16 @@ static void set_option(const char *name, const char *value)
 		options.timeout = (unsigned)number_in(value, 1, 1000000);
 	} else if (strcmp(name, "--linger") == 0) {
 		options.linger = (unsigned)number_in(value, 0, 1000000);
+	} else if (strcmp(name, "--every") == 0) {
+		options.every_ms = (unsigned)number_in(value, 0, 1000000);
+	} else if (strcmp(name, "--rto-min") == 0) {
+		options.rto_min_ms = (unsigned)number_in(value, 1, 15000);
+	} else if (strcmp(name, "--path-max-retrans") == 0) {
+		options.path_max_retrans = (unsigned)number_in(value, 1, 10);
+	} else if (strcmp(name, "--over") == 0) {
+		options.over_ip = strcmp(value, "ip") == 0;
+		if (!options.over_ip && strcmp(value, "udp") != 0)
+			usage("--over is udp or ip");
 	} else {
 		usage("an option is not known");
 	}
@@ -339,7 +405,7 @@ static void parse(int count, char **arguments)
 		usage("every option has a value");
 	for (int i = 1; i < count; i += 2)
 		set_option(arguments[i], arguments[i + 1]);
-	if (!options.has_role || !options.has_local)
+	if (!options.has_role || options.local_count == 0)
 		usage("--role and --local are needed");
 	if (options.is_client && !options.has_remote)
 		usage("a client needs --remote");
@@ -355,7 +421,7 @@ static void prepare(void)
 	          options.streams);
 	verifier_init(&verifier, incoming, options.streams);
 
-	usrsctp_init(ntohs(options.local.sin_port), NULL, NULL);
+	usrsctp_init(options.over_ip ? 0 : ntohs(options.locals[0].sin_port), NULL, NULL);
 	usrsctp_sysctl_set_sctp_no_csum_on_loopback(0); /* CRC32c here as everywhere */
 }
 
@@ -369,6 +435,7 @@ int main(int count, char **arguments)
 	started = now();
 	pthread_create(&thread, NULL, watch_time, NULL);
 	association = options.is_client ? connect_to_server() : accept_client();
+	count_peer_addresses();
 	pthread_create(&thread, NULL, send_all, NULL);
 	if (options.is_client)
 		pthread_create(&thread, NULL, shut_down_when_done, NULL);

@@ -30,7 +30,9 @@ impl State {
         let ways = self.sctp.ways_to(remotes, socket.local_addr());
         let id = self.sctp.connect_over(now, &ways, port, config)?;
         let cell = self.insert(id, None);
-        // What the system says against the first packet is said now rather than after minutes.
+        // What the system says against the first packet is said now rather than after minutes; what
+        // it said against others before does not count.
+        self.forget_failure();
         self.transmit(now);
         if let &[remote] = remotes
             && let Some(source) = self.take_failure(remote)

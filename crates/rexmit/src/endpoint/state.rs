@@ -155,7 +155,12 @@ impl State {
         false
     }
 
-    /// Why the last packet to `remote` in this turn could not be sent, if so.
+    /// The failures from here on are those of [`take_failure`](Self::take_failure).
+    pub(super) fn forget_failure(&mut self) {
+        self.last_failure = None;
+    }
+
+    /// Why a packet to `remote` could not be sent, if the last failure was that.
     pub(super) fn take_failure(&mut self, remote: SocketAddr) -> Option<io::Error> {
         let failure = self.last_failure.take()?;
         (failure.remote == remote).then_some(failure.error)

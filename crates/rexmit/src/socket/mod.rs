@@ -8,6 +8,7 @@ mod outbox;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use quinn_udp::{Transmit, UdpSocketState};
@@ -42,6 +43,9 @@ enum Kind {
 pub(crate) struct Socket {
     io: AsyncFd<socket2::Socket>,
     state: UdpSocketState,
+    /// Packets of a batch at most, as long as the system cuts batches. The state's own number falls
+    /// to one for good with an error that an IPv6 address that is gone brings, too.
+    max_segments: AtomicUsize,
     kind: Kind,
     local: SocketAddr,
 }
@@ -85,7 +89,8 @@ impl Socket {
         // SAFETY: the socket owns its descriptor, which is open and is neither replaced nor closed
         // before the socket is dropped.
         let io = unsafe { AsyncFd::register(socket) }?;
-        Ok(Self { io, state, kind, local })
+        let max_segments = state.max_gso_segments().into();
+        Ok(Self { io, state, max_segments, kind, local })
     }
 
     /// The address and UDP port it is bound to; port 0 for a raw socket.
@@ -99,7 +104,7 @@ impl Socket {
 
     /// Packets to one destination that one call may send.
     fn max_segments(&self) -> usize {
-        self.state.max_gso_segments()
+        self.max_segments.load(Ordering::Relaxed)
     }
 
     /// Sends packets of `segment_bytes` each, the last one possibly shorter, or none of them.
@@ -118,7 +123,16 @@ impl Socket {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.io.try_io(Interest::WRITABLE, send)
             }
-            result => result,
+            Err(error) => {
+                if contents.len() > segment_bytes
+                    && matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
+                    && transmit.src_ip.is_none_or(is_ours)
+                {
+                    self.max_segments.store(1, Ordering::Relaxed);
+                }
+                Err(error)
+            }
+            Ok(()) => Ok(()),
         }
     }
 
@@ -185,6 +199,11 @@ impl Socket {
     }
 }
 
+/// Whether this machine has the address.
+fn is_ours(address: IpAddr) -> bool {
+    std::net::UdpSocket::bind((address, 0)).is_ok()
+}
+
 /// A raw socket receives every SCTP packet of its host, those for other ports included: answering
 /// them with an ABORT would end the associations of others.
 fn for_port(packet: &[u8], sctp_port: u16) -> Option<&[u8]> {
@@ -194,6 +213,27 @@ fn for_port(packet: &[u8], sctp_port: u16) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn an_address_that_is_gone_does_not_end_batches() {
+        let socket = Socket::bind_udp("[::]:0".parse().unwrap()).unwrap();
+        let most = socket.max_segments();
+        assert!(most > 1, "this kernel does not cut batches, so nothing is tested");
+        let receiver = std::net::UdpSocket::bind("[::1]:0").unwrap();
+        let route = |local: &str| Route {
+            local: local.parse().unwrap(),
+            remote: receiver.local_addr().unwrap(),
+        };
+        let gone = socket.try_send(route("[2001:db8::1]:0"), &[0; 200], 100);
+        assert_eq!(gone.unwrap_err().raw_os_error(), Some(libc::EINVAL));
+        assert_eq!(socket.max_segments(), most);
+        socket.try_send(route("[::1]:0"), &[0; 200], 100).unwrap();
+        let mut packet = [0; 300];
+        assert_eq!([(); 2].map(|()| receiver.recv(&mut packet).unwrap()), [100; 2]);
+        // More segments than a batch may have: the system cannot cut them.
+        assert!(socket.try_send(route("[::1]:0"), &vec![0; 10_000], 1).is_err());
+        assert_eq!(socket.max_segments(), 1);
+    }
 
     #[tokio::test]
     async fn a_raw_packet_is_stripped_of_its_header_and_taken_only_for_its_port() {

@@ -52,20 +52,26 @@ pub(crate) fn tun_to_kernel() -> Option<(NetNamespace, Tun)> {
 /// Two namespaces with a cable (veth) between them, called `cable` at both ends, with these
 /// addresses (`10.0.0.1/24`).
 pub(crate) fn cabled(addresses: [&[&str]; 2]) -> Option<[NetNamespace; 2]> {
+    cabled_by(&[("cable", addresses)])
+}
+
+/// Two namespaces with several cables, each by the name that it has at both ends.
+pub(crate) fn cabled_by(cables: &[(&str, [&[&str]; 2])]) -> Option<[NetNamespace; 2]> {
     let ends = [namespace()?, namespace()?];
     if Command::new("ip").arg("-V").output().is_err() {
         println!("not run: `ip` is not installed (package iproute2)");
         return None;
     }
-    let other = ends[1].path();
-    let cable = "link add cable type veth peer name cable netns";
-    ip(&ends[0], &format!("{cable} {other}"));
-    for (end, addresses) in ends.iter().zip(addresses) {
-        for address in addresses {
-            let nodad = if address.contains(':') { "nodad" } else { "" };
-            ip(end, &format!("address add {address} dev cable {nodad}"));
+    for (cable, addresses) in cables {
+        let other = ends[1].path();
+        ip(&ends[0], &format!("link add {cable} type veth peer name {cable} netns {other}"));
+        for (end, addresses) in ends.iter().zip(addresses) {
+            for address in *addresses {
+                let nodad = if address.contains(':') { "nodad" } else { "" };
+                ip(end, &format!("address add {address} dev {cable} {nodad}"));
+            }
+            ip(end, &format!("link set {cable} up"));
         }
-        ip(end, "link set cable up");
     }
     Some(ends)
 }

@@ -1,14 +1,17 @@
-//! rexmit as a peer: one association over its async API and UDP sockets.
+//! rexmit as a peer: one association over its async API.
 
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rexmit::recovery::{RecoveryConfig, RecoveryStatistics};
-use rexmit::{Association, AssociationConfig, CloseReason, Endpoint, EndpointConfig};
-use rexmit::{OutboundMessage, SendError};
+use rexmit::recovery::{CmtConfig, RecoveryConfig};
+use rexmit::{
+    Association, AssociationConfig, AssociationStatistics, BindError, CloseReason, Endpoint,
+    EndpointConfig, OutboundMessage, SendError,
+};
 use tokio::time::timeout;
-use workload::{LARGEST_MESSAGE, Options, PPID, Report, Role, Sender, Verifier};
+use workload::{LARGEST_MESSAGE, Options, PPID, Paths, Report, Role, Sender, Verifier};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
@@ -18,14 +21,14 @@ async fn main() {
         std::process::exit(2);
     };
     let config = config(&options).unwrap_or_else(|error| refuse(error));
-    let endpoint =
-        Endpoint::bind(options.local, config).unwrap_or_else(|error| refuse(error.to_string()));
+    let endpoint = bind(&options, config).unwrap_or_else(|error| refuse(error.to_string()));
     let mut exchange = Exchange {
         sender: Sender::new(options.outgoing(), options.fault),
         verifier: Verifier::new(options.incoming()),
         sent: 0,
         end: None,
-        counted: RecoveryStatistics::default(),
+        gaps: Gaps::default(),
+        counted: AssociationStatistics::default(),
     };
     let started = Instant::now();
     let outcome = timeout(options.timeout, exchange.run(&options, &endpoint)).await;
@@ -35,7 +38,7 @@ async fn main() {
         sent: exchange.sent,
         counts: exchange.verifier.counts(),
         is_graceful: exchange.end == Some(CloseReason::Shutdown),
-        own: own_counts(&exchange.counted),
+        own: own_counts(&exchange.counted, &exchange.gaps),
         elapsed: started.elapsed(),
         error: outcome.unwrap_or_else(|_| Err("timeout".into())).err(),
     };
@@ -53,27 +56,63 @@ fn config(options: &Options) -> Result<EndpointConfig, String> {
         None => RecoveryConfig::default(),
         Some(name) => RecoveryConfig::profile(name).ok_or(format!("no profile {name}"))?,
     };
-    let association = AssociationConfig {
+    let mut association = AssociationConfig {
         outbound_streams: options.streams,
         max_message_bytes: LARGEST_MESSAGE,
         recovery,
         ..AssociationConfig::default()
     };
+    change(&mut association, options);
+    let own = std::iter::once(options.local.ip()).chain(options.more_locals.iter().copied());
     Ok(EndpointConfig {
         port: options.sctp_port,
         accept: options.role == Role::Server,
+        addresses: if options.more_locals.is_empty() { Vec::new() } else { own.collect() },
         association: Arc::new(association),
         ..EndpointConfig::default()
     })
 }
 
-fn own_counts(counted: &RecoveryStatistics) -> Vec<(&'static str, u64)> {
-    let spurious = &counted.spurious_events;
+/// What was asked to be other than in the profile.
+fn change(association: &mut AssociationConfig, options: &Options) {
+    let recovery = &mut association.recovery;
+    if let Some(least) = options.rto_min {
+        (recovery.rto.initial, recovery.rto.min, recovery.rto.max) = (least, least, 4 * least);
+    }
+    if let Some(most) = options.path_max_retrans {
+        association.path_max_retrans = most;
+    }
+    match options.paths {
+        Paths::Standard => {}
+        Paths::PotentiallyFailed => recovery.potentially_failed_max_retrans = Some(0),
+        Paths::Concurrent => recovery.cmt = CmtConfig::ON,
+    }
+}
+
+/// Several addresses share a socket.
+fn bind(options: &Options, config: EndpointConfig) -> Result<Endpoint, BindError> {
+    let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
+    let ip = if options.more_locals.is_empty() { options.local.ip() } else { any };
+    if options.is_over_ip {
+        Endpoint::bind_raw(ip, config)
+    } else {
+        Endpoint::bind(SocketAddr::new(ip, options.local.port()), config)
+    }
+}
+
+fn own_counts(counted: &AssociationStatistics, gaps: &Gaps) -> Vec<(&'static str, u64)> {
+    let recovery = &counted.recovery;
+    let spurious = &recovery.spurious_events;
+    let packets = |path: usize| counted.paths.get(path).map_or(0, |path| path.counters.packets);
     vec![
-        ("fast_recoveries", counted.fast_recoveries),
-        ("timeouts", counted.timeouts),
+        ("fast_recoveries", recovery.fast_recoveries),
+        ("timeouts", recovery.timeouts),
         ("spurious_by_duplicates", spurious.by_duplicates.into()),
         ("spurious_undone", spurious.undone.into()),
+        ("paths", counted.paths.len() as u64),
+        ("packets_first_path", packets(0)),
+        ("packets_second_path", packets(1)),
+        ("longest_gap_ms", gaps.longest.as_millis() as u64),
     ]
 }
 
@@ -91,8 +130,24 @@ struct Exchange {
     sent: u32,
     /// How the association ended, once it has.
     end: Option<CloseReason>,
-    /// What the sender counted, once it has.
-    counted: RecoveryStatistics,
+    gaps: Gaps,
+    /// What was counted, once it has.
+    counted: AssociationStatistics,
+}
+
+/// The times between deliveries.
+#[derive(Default)]
+struct Gaps {
+    last: Option<Instant>,
+    longest: Duration,
+}
+
+impl Gaps {
+    fn on_delivery(&mut self) {
+        let now = Instant::now();
+        self.longest = self.longest.max(self.last.map_or(Duration::ZERO, |last| now - last));
+        self.last = Some(now);
+    }
 }
 
 impl Exchange {
@@ -101,10 +156,10 @@ impl Exchange {
             Some(remote) => endpoint.connect(remote, options.sctp_port).await.map_err(words)?,
             None => endpoint.accept().await.ok_or("the endpoint accepts nothing")?,
         };
-        let Self { sender, verifier, sent, end, counted } = self;
+        let Self { sender, verifier, sent, end, gaps, counted } = self;
         let (sending, receiving) = tokio::join!(
             send(sender, sent, &association, options.every),
-            receive(verifier, &association, options.role)
+            receive((verifier, gaps), &association, options.role)
         );
         *end = Some(match options.role {
             Role::Client if association.close_reason().is_none() => {
@@ -113,7 +168,7 @@ impl Exchange {
             }
             _ => association.closed().await,
         });
-        *counted = association.statistics().recovery;
+        *counted = association.statistics();
         check_mechanisms(options, counted)?;
         match end {
             Some(CloseReason::Shutdown) => sending.map_err(words).and(receiving),
@@ -123,13 +178,14 @@ impl Exchange {
 }
 
 /// A run in which the mechanisms never acted says nothing of them.
-fn check_mechanisms(options: &Options, counted: &RecoveryStatistics) -> Result<(), String> {
+fn check_mechanisms(options: &Options, counted: &AssociationStatistics) -> Result<(), String> {
     let Some(recovery) = options.profile.as_deref().and_then(RecoveryConfig::profile) else {
         return Ok(());
     };
-    let has_copied = counted.retransmitted.redundant > 0;
+    let copies = counted.recovery.retransmitted.redundant;
+    let has_copied = copies > 0;
     if has_copied != (recovery.thin.max_bundle_packets > 0) {
-        return Err(format!("{} copies left on purpose", counted.retransmitted.redundant));
+        return Err(format!("{copies} copies left on purpose"));
     }
     Ok(())
 }
@@ -157,13 +213,16 @@ async fn send(
 
 /// A client receives until it has all, a server until the association has ended.
 async fn receive(
-    verifier: &mut Verifier,
+    (verifier, gaps): (&mut Verifier, &mut Gaps),
     association: &Association,
     role: Role,
 ) -> Result<(), String> {
     while role == Role::Server || !verifier.is_complete() {
         match association.recv().await {
-            Some(message) => verifier.on_delivery(message.stream, &message.payload),
+            Some(message) => {
+                gaps.on_delivery();
+                verifier.on_delivery(message.stream, &message.payload);
+            }
             None if role == Role::Server => return Ok(()),
             None => return Err("the association ended before everything had arrived".into()),
         }

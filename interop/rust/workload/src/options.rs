@@ -1,6 +1,6 @@
 //! The command line that all peers share.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::{Direction, Fault, Plan};
@@ -32,6 +32,8 @@ pub struct Options {
     pub role: Role,
     /// The UDP address to bind.
     pub local: SocketAddr,
+    /// Further addresses of this peer, at the same port; rexmit and usrsctp alone take them.
+    pub more_locals: Vec<IpAddr>,
     /// The UDP address to send to; a server answers to where packets come from instead.
     pub remote: Option<SocketAddr>,
     /// Messages in each direction that carries any.
@@ -53,13 +55,32 @@ pub struct Options {
     pub fault: Option<Fault>,
     /// What is done about loss, by name; rexmit alone knows profiles.
     pub profile: Option<String>,
-    /// The time between two messages; rexmit alone takes it.
+    /// The time between two messages; rexmit and usrsctp alone take it.
     pub every: Duration,
+    /// SCTP directly over IP; rexmit and usrsctp alone can.
+    pub is_over_ip: bool,
+    /// RTO.Min and RTO.Initial, RTO.Max being four times as much; rexmit and usrsctp alone take it.
+    pub rto_min: Option<Duration>,
+    /// Path.Max.Retrans; rexmit and usrsctp alone take it.
+    pub path_max_retrans: Option<u32>,
+    /// What is done with several paths; rexmit alone takes it.
+    pub paths: Paths,
+}
+
+/// What is done with several paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paths {
+    /// One at a time, another when it is inactive (RFC 9260 §8.2).
+    Standard,
+    /// One at a time, another when it may have failed (RFC 7829).
+    PotentiallyFailed,
+    /// All at once.
+    Concurrent,
 }
 
 /// The command line in words.
 pub const USAGE: &str =
-    "usage: PEER --role client|server --local ADDRESS:PORT [--remote ADDRESS:PORT]
+    "usage: PEER --role client|server --local ADDRESS:PORT... [--remote ADDRESS:PORT]
   --remote        UDP address to send to (client); a server answers to where packets come from
   --messages N    messages in each direction (500)
   --seed S        what they are made from (1)
@@ -70,7 +91,11 @@ pub const USAGE: &str =
   --linger SEC    a client stays this long to answer late packets, or until its input ends (5)
   --fault F       send with a fault: lose:N, duplicate:N, swap:N, corrupt:N, misplace:N
   --profile P     what is done about loss (rexmit alone)
-  --every MS      between two messages (rexmit alone) (0)
+  --every MS      between two messages (rexmit and usrsctp alone, as --local more than once) (0)
+  --over O        udp, or ip (rexmit and usrsctp alone) (udp)
+  --rto-min MS    RTO.Min and RTO.Initial, RTO.Max four times as much (the same)
+  --path-max-retrans N  Path.Max.Retrans (the same)
+  --paths P       standard, pf (RFC 7829) or cmt: what is done with several (rexmit alone)
 exit: 0 all arrived intact and the association was shut down; 1 not so; 2 wrong arguments";
 
 impl Options {
@@ -84,6 +109,7 @@ impl Options {
         let mut options = Self {
             role: Role::Client,
             local: SocketAddr::from(([127, 0, 0, 1], 0)),
+            more_locals: Vec::new(),
             remote: None,
             messages: 500,
             seed: 1,
@@ -95,11 +121,18 @@ impl Options {
             fault: None,
             profile: None,
             every: Duration::ZERO,
+            is_over_ip: false,
+            rto_min: None,
+            path_max_retrans: None,
+            paths: Paths::Standard,
         };
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
             match name.as_str() {
                 "--role" => role = Some(parse_role(&value)?),
+                "--local" if local.is_some() => {
+                    options.more_locals.push(number::<SocketAddr>(&name, &value)?.ip());
+                }
                 "--local" => local = Some(number(&name, &value)?),
                 "--remote" => options.remote = Some(number(&name, &value)?),
                 "--messages" => options.messages = number(&name, &value)?,
@@ -112,6 +145,12 @@ impl Options {
                 "--fault" => options.fault = Some(value.parse()?),
                 "--profile" => options.profile = Some(value),
                 "--every" => options.every = Duration::from_millis(number(&name, &value)?),
+                "--over" => options.is_over_ip = parse_over(&value)?,
+                "--rto-min" => {
+                    options.rto_min = Some(Duration::from_millis(number(&name, &value)?));
+                }
+                "--path-max-retrans" => options.path_max_retrans = Some(number(&name, &value)?),
+                "--paths" => options.paths = parse_paths(&value)?,
                 _ => return Err(format!("{name} is not known")),
             }
         }
@@ -183,6 +222,23 @@ fn parse_mode(value: &str) -> Result<Mode, String> {
     }
 }
 
+fn parse_over(value: &str) -> Result<bool, String> {
+    match value {
+        "ip" => Ok(true),
+        "udp" => Ok(false),
+        _ => Err(format!("--over is udp or ip, not '{value}'")),
+    }
+}
+
+fn parse_paths(value: &str) -> Result<Paths, String> {
+    match value {
+        "standard" => Ok(Paths::Standard),
+        "pf" => Ok(Paths::PotentiallyFailed),
+        "cmt" => Ok(Paths::Concurrent),
+        _ => Err(format!("--paths is standard, pf or cmt, not '{value}'")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +257,15 @@ mod tests {
     }
 
     #[test]
+    fn further_addresses_share_the_port() {
+        let options =
+            parse("--role server --local 10.0.0.1:9 --local 10.0.1.1:9 --paths cmt").unwrap();
+        assert_eq!(options.local, "10.0.0.1:9".parse().unwrap());
+        assert_eq!(options.more_locals, ["10.0.1.1".parse::<IpAddr>().unwrap()]);
+        assert_eq!(options.paths, Paths::Concurrent);
+    }
+
+    #[test]
     fn says_what_is_wrong() {
         for (line, word) in [
             ("", "--role is missing"),
@@ -209,6 +274,8 @@ mod tests {
             ("--role server --local here", "cannot be 'here'"),
             ("--role server --local 127.0.0.1:1 --streams 0", "out of range"),
             ("--role server --local 127.0.0.1:1 --fault x:1", "no fault"),
+            ("--role server --local 127.0.0.1:1 --over air", "udp or ip"),
+            ("--role server --local 127.0.0.1:1 --paths all", "standard, pf or cmt"),
             ("--colour red", "not known"),
         ] {
             assert!(parse(line).unwrap_err().contains(word), "{line}");
