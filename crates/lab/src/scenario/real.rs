@@ -96,7 +96,7 @@ pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally
             bytes_out: forward.offered_bytes.saturating_sub(headers),
             ..HostStats::default()
         };
-        let copies = Copies::Counted(counted(&measured.recovery));
+        let copies = Copies::Counted(Box::new(counted(&measured.recovery)));
         let sender =
             report::Sender { tally: tally.clone(), copies, wire, ..report::Sender::default() };
         report::thin(&mut sheet, &meter(scenario, flow, measured), &traffic(measured), &sender);

@@ -36,7 +36,7 @@ pub(super) enum Copies {
     /// The fate of each, as the simulator knows it.
     Followed(Box<CopyStatistics>),
     /// What the senders counted; nobody saw the packets arrive.
-    Counted(RecoveryStatistics),
+    Counted(Box<RecoveryStatistics>),
 }
 
 impl Default for Copies {
