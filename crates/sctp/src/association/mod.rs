@@ -254,7 +254,12 @@ impl Association {
             Chunk::ReConfig(request) if self.supports_re_config => self.on_re_config(cx, &request),
             // The endpoint has dealt with these before.
             Chunk::Init(_) | Chunk::CookieEcho(_) => {}
-            Chunk::ForwardTsn(_) | Chunk::ReConfig(_) | Chunk::Unknown => {
+            Chunk::Auth(_)
+            | Chunk::Asconf(_)
+            | Chunk::AsconfAck(_)
+            | Chunk::ForwardTsn(_)
+            | Chunk::ReConfig(_)
+            | Chunk::Unknown => {
                 return self.on_unknown_chunk(raw);
             }
         }
@@ -433,6 +438,7 @@ const fn malformed(error: ChunkError) -> &'static str {
         ChunkError::Framing => "a chunk's length does not fit the packet",
         ChunkError::Length { .. } => "a chunk's length does not fit its layout",
         ChunkError::NoHeartbeatInfo => "a heartbeat without Heartbeat Info",
+        ChunkError::NoAddress => "an ASCONF without an address parameter",
         ChunkError::NoUserData { .. } => "DATA without user data",
     }
 }

@@ -96,6 +96,9 @@ pub(crate) fn read_init<'a>(
             }
             Param::SupportedAddressTypes(_)
             | Param::EcnCapable
+            | Param::Random(_)
+            | Param::Chunks(_)
+            | Param::HmacAlgo(_)
             | Param::UnrecognizedParameter(_)
             | Param::HeartbeatInfo(_) => {}
             Param::Unknown => {

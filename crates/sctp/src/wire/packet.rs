@@ -106,6 +106,14 @@ pub struct Chunks<'a> {
     rest: &'a [u8],
 }
 
+impl<'a> Chunks<'a> {
+    /// What has not been iterated over: with the chunk before it, what an AUTH covers.
+    #[must_use]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
 impl<'a> Iterator for Chunks<'a> {
     type Item = Result<RawChunk<'a>, ChunkError>;
 
