@@ -313,7 +313,10 @@ impl Association {
             let is_known = |local| own.contains(&local) || adding.contains(&local);
             self.leave_locals(cx, |local| !local.is_unspecified() && !is_known(local));
         }
-        self.paths.settle_locals(&own);
+        // Until then not even a packet to an old address says where this host is.
+        if adding.is_empty() {
+            self.paths.settle_locals(&own);
+        }
         self.begin_paths_from_own(cx);
         // The answer has come this way, so it works.
         if let Some(path) = self.paths.on_packet(route)
