@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use rexmit_sctp::{self as sctp, CloseReason, FailReason, MessageId, OutboundMessage, PathState};
+use rexmit_sctp::{
+    self as sctp, AddressChange, CloseReason, FailReason, MessageId, OutboundMessage, PathState,
+};
 
 /// Events other than failures that wait to be read, per association. More are [`Event::Missed`].
 pub const MAX_EVENTS: usize = 1024;
@@ -63,6 +65,27 @@ pub enum Event {
         /// The peer's address.
         address: SocketAddr,
     },
+    /// The peer has another address.
+    PeerAddressAdded {
+        /// The number of its path.
+        path: u8,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The peer has an address no more.
+    PeerAddressDeleted {
+        /// The number of its path, or of the first of them.
+        path: u8,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The peer has answered a change of our addresses.
+    AddressChanged {
+        /// The change.
+        change: AddressChange,
+        /// The cause for which it was refused, if it was: a code of RFC 5061 §4.3 or RFC 9260 §3.3.10.
+        refused: Option<u16>,
+    },
     /// The peer reported an error: its cause code of RFC 9260 §3.3.10.
     PeerError(u16),
     /// Events that were not read in time, as numbers.
@@ -106,6 +129,15 @@ impl Event {
             }
             sctp::Event::DataPathChanged { path, address } => {
                 Self::DataPathChanged { path, address }
+            }
+            sctp::Event::PeerAddressAdded { path, address } => {
+                Self::PeerAddressAdded { path, address }
+            }
+            sctp::Event::PeerAddressDeleted { path, address } => {
+                Self::PeerAddressDeleted { path, address }
+            }
+            sctp::Event::AddressChanged { change, refused } => {
+                Self::AddressChanged { change, refused }
             }
             sctp::Event::PeerError(cause) => Self::PeerError(cause),
             sctp::Event::Closed(reason) => Self::Closed(reason),

@@ -100,7 +100,8 @@ pub use rexmit_core::{Instant, trace};
 pub use rexmit_netsim::path;
 pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
-    AssociationConfig, AssociationStatistics, CloseReason, ConfigError, EndpointConfig, FailReason,
-    InboundMessage, MessageId, OutboundMessage, PathState, PathStatistics, PrimaryError,
-    Reliability, ResetError, Scheduling, SendError, ThinError, Traffic, recovery,
+    AddressChange, AddressError, AssociationConfig, AssociationStatistics, CloseReason,
+    ConfigError, EndpointConfig, FailReason, InboundMessage, MessageId, OutboundMessage, PathState,
+    PathStatistics, PrimaryError, Reliability, ResetError, Scheduling, SendError, SharedKey,
+    ThinError, Traffic, recovery,
 };

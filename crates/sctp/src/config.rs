@@ -8,6 +8,7 @@ use rexmit_recovery::{InvalidRecovery, RecoveryConfig};
 use serde::Serialize;
 
 use crate::Scheduling;
+use crate::association::{MAX_SHARED_KEYS, SharedKey, may_be_asked_for};
 use crate::wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN};
 
 /// The smallest packet limit: every IPv4 host takes 576 bytes, less IP and UDP headers.
@@ -20,6 +21,9 @@ pub const MIN_RECEIVE_BUFFER_BYTES: usize = 4096;
 pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
 /// Most addresses told to a peer, and taken from one.
 pub const MAX_ADDRESSES: usize = 8;
+
+/// Most types of chunks that a peer can be asked to authenticate.
+pub const MAX_AUTHENTICATED_CHUNKS: usize = 32;
 
 /// One SCTP endpoint: a local port and everything that is served on it.
 #[derive(Clone, Debug)]
@@ -98,6 +102,17 @@ pub struct AssociationConfig {
     pub partial_reliability: bool,
     /// Offer stream reset (RFC 6525).
     pub stream_reset: bool,
+    /// Offer that either side's addresses may come and go (RFC 5061), with the authentication that this
+    /// needs (RFC 4895). It costs 64 bytes of INIT, and nothing else until addresses change.
+    pub dynamic_addresses: bool,
+    /// Types of chunks that are taken from a peer only if they are authenticated (RFC 4895 §3.2), beside
+    /// ASCONF and ASCONF-ACK; also from peers that do not speak RFC 4895. INIT, INIT ACK, SHUTDOWN
+    /// COMPLETE and AUTH cannot be.
+    pub authenticated_chunks: Vec<u8>,
+    /// Keys that only the peers know, the one first that is used to begin with. Without any, what
+    /// authenticates is what both said in the setup. Never shown nor stored.
+    #[serde(skip)]
+    pub shared_keys: Vec<SharedKey>,
     /// Report each message whose last chunk has left.
     pub report_sent: bool,
     /// Report each message that the peer has acknowledged.
@@ -144,6 +159,9 @@ impl Default for AssociationConfig {
             scheduling: Scheduling::default(),
             partial_reliability: true,
             stream_reset: true,
+            dynamic_addresses: true,
+            authenticated_chunks: Vec::new(),
+            shared_keys: Vec::new(),
             report_sent: false,
             report_acknowledged: false,
         }
@@ -168,6 +186,9 @@ pub enum ConfigError {
         /// The most it may be.
         max: usize,
     },
+    /// A chunk of this type cannot be authenticated (RFC 4895 §3.2).
+    #[error("chunks of type {0} cannot be authenticated")]
+    AuthenticatedChunk(u8),
     /// Primary.Switchover.Max.Retrans must not be below the errors that make data leave a path.
     #[error("primary_switchover_max_retrans is below the errors that make data leave a path")]
     Switchover,
@@ -235,6 +256,17 @@ impl AssociationConfig {
         bound("max_gap_ranges", self.max_gap_ranges, 1, 16_384)?;
         bound("sack_every", self.sack_every.into(), 1, 255)?;
         bound("heartbeat_max_burst", self.heartbeat_max_burst.into(), 1, 255)?;
+        bound(
+            "authenticated_chunks",
+            self.authenticated_chunks.len(),
+            0,
+            MAX_AUTHENTICATED_CHUNKS,
+        )?;
+        bound("shared_keys", self.shared_keys.len(), 0, MAX_SHARED_KEYS)?;
+        let is_wrong = |chunk: &&u8| !may_be_asked_for(**chunk);
+        if let Some(&chunk) = self.authenticated_chunks.iter().find(is_wrong) {
+            return Err(ConfigError::AuthenticatedChunk(chunk));
+        }
         let limit = self.path_max_retrans;
         let leaves_at = self.recovery.potentially_failed_max_retrans.unwrap_or(limit).min(limit);
         if self.primary_switchover_max_retrans.is_some_and(|most| most < leaves_at) {
@@ -244,6 +276,11 @@ impl AssociationConfig {
             return Err(ConfigError::SackDelay);
         }
         Ok(self.recovery.validate()?)
+    }
+
+    /// Whether authentication is offered (RFC 4895).
+    pub(crate) const fn offers_authentication(&self) -> bool {
+        self.dynamic_addresses || !self.authenticated_chunks.is_empty()
     }
 
     /// PMDCS: the largest DATA chunk of a packet, header included.
@@ -302,6 +339,9 @@ mod tests {
         assert!(refused(|c| c.sack_delay = Duration::from_millis(501)));
         assert!(refused(|c| c.heartbeat_max_burst = 0));
         assert!(refused(|c| c.primary_switchover_max_retrans = Some(4)));
+        assert!(refused(|c| c.authenticated_chunks = vec![1]));
+        assert!(refused(|c| c.authenticated_chunks = vec![0; 33]));
+        assert!(refused(|c| c.shared_keys = vec![SharedKey::new(1, b""); 9]));
         assert!(refused(|c| c.recovery.missing_reports = 0));
         assert!(EndpointConfig { port: 0, ..EndpointConfig::default() }.validate().is_err());
     }

@@ -67,6 +67,67 @@ pub enum PrimaryError {
     Unconfirmed,
 }
 
+/// Why an address of ours is not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// The id names no association (any more).
+    #[error("there is no such association")]
+    UnknownAssociation,
+    /// The association is not established (any more).
+    #[error("addresses are changed only in an established association")]
+    NotEstablished,
+    /// The peer, or the own configuration, does not know dynamic addresses.
+    #[error("the peer or the own configuration does not support dynamic addresses")]
+    NotSupported,
+    /// It means something else to the peer, or is that of no single host.
+    #[error("the address is none that the peer could use")]
+    OutOfScope,
+    /// The peer knows it, or is being told.
+    #[error("the association has this address")]
+    AlreadyThere,
+    /// It is none of ours.
+    #[error("the association has no such address")]
+    NoSuchAddress,
+    /// Without it there would be none.
+    #[error("the last address cannot be deleted; add another one before, or move")]
+    LastAddress,
+    /// There are as many as may be.
+    #[error("an association has at most {limit} addresses")]
+    TooManyAddresses {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// Too much waits for the peer to answer.
+    #[error("at most {limit} changes can wait for the answer to the one before")]
+    TooManyChanges {
+        /// How many can.
+        limit: usize,
+    },
+}
+
+/// Why a shared key is not set, used or forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The id names no association (any more).
+    #[error("there is no such association")]
+    UnknownAssociation,
+    /// The peer, or the own configuration, does not authenticate.
+    #[error("the peer or the own configuration does not support authentication")]
+    NotSupported,
+    /// There is none of this number.
+    #[error("there is no key of this number")]
+    NoSuchKey,
+    /// It authenticates what is sent.
+    #[error("the key is in use")]
+    InUse,
+    /// There are as many as may be.
+    #[error("an association has at most {limit} keys")]
+    TooMany {
+        /// How many there may be.
+        limit: usize,
+    },
+}
+
 /// Why the mechanisms for thin streams do not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThinError {

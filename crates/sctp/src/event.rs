@@ -1,6 +1,6 @@
 //! What an endpoint tells its application (RFC 9260 §11.2).
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
 use rexmit_recovery::PathState;
@@ -73,11 +73,43 @@ pub enum Event {
         /// The peer's address.
         address: SocketAddr,
     },
+    /// The peer has another address (RFC 5061), over which nothing leaves until it has answered there.
+    PeerAddressAdded {
+        /// The number of its path.
+        path: u8,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The peer has an address no more (RFC 5061): its paths are gone, and their numbers free.
+    PeerAddressDeleted {
+        /// The number of the first of them.
+        path: u8,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The peer has answered a change of our addresses (RFC 5061).
+    AddressChanged {
+        /// The change.
+        change: AddressChange,
+        /// The cause for which it was refused, if it was: a code of RFC 5061 §4.3 or RFC 9260 §3.3.10.
+        refused: Option<u16>,
+    },
     /// The peer reported an error (COMMUNICATION ERROR): its cause code of RFC 9260 §3.3.10.
     PeerError(u16),
     /// The last event. Messages that had arrived can still be received; after the last one, or
     /// with the next call of `poll_event` if there is none, the id is gone.
     Closed(CloseReason),
+}
+
+/// A change of our addresses, as the peer is asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressChange {
+    /// We have this address, too; unspecified: the one that the packet came from.
+    Added(IpAddr),
+    /// We have it no more; unspecified: all but the one that the packet came from.
+    Deleted(IpAddr),
+    /// The peer is to send there.
+    Preferred(IpAddr),
 }
 
 /// Why a message failed.

@@ -14,8 +14,8 @@
 //!   [`EndpointConfig`].
 //! - Each address of the peer whose scope fits, with the local one that is nearest, is a path; it gets
 //!   data once it has answered a HEARTBEAT (RFC 9260 §5.4), or if the application has named it.
-//! - Beside RFC 9260 it speaks partial reliability (RFC 3758, RFC 7496) and stream reset
-//!   (RFC 6525), each of which can be switched off.
+//! - Beside RFC 9260 it speaks partial reliability (RFC 3758, RFC 7496), stream reset (RFC 6525), and
+//!   dynamic addresses (RFC 5061) with authenticated chunks (RFC 4895), each of which can be switched off.
 //!
 //! # Where it departs from a SHOULD of RFC 9260
 //! - §6.2: data that was acknowledged is never dropped again; a full receiver takes what closes a
@@ -36,13 +36,16 @@ mod statistics;
 mod streams;
 pub mod wire;
 
+pub use association::{MAX_SHARED_KEYS, SharedKey};
 pub use config::{
-    AssociationConfig, ConfigError, EndpointConfig, MAX_ADDRESSES, MAX_PACKET_BYTES,
-    MAX_SACK_DELAY, MIN_PACKET_BYTES, MIN_RECEIVE_BUFFER_BYTES,
+    AssociationConfig, ConfigError, EndpointConfig, MAX_ADDRESSES, MAX_AUTHENTICATED_CHUNKS,
+    MAX_PACKET_BYTES, MAX_SACK_DELAY, MIN_PACKET_BYTES, MIN_RECEIVE_BUFFER_BYTES,
 };
 pub use endpoint::{AssociationId, Endpoint};
-pub use error::{ConnectError, PrimaryError, ResetError, SendError, ThinError};
-pub use event::{CloseReason, Event, FailReason};
+pub use error::{
+    AddressError, ConnectError, KeyError, PrimaryError, ResetError, SendError, ThinError,
+};
+pub use event::{AddressChange, CloseReason, Event, FailReason};
 pub use message::{InboundMessage, MessageId, OutboundMessage, Reliability};
 pub use rexmit_recovery as recovery;
 pub use rexmit_recovery::PathState;

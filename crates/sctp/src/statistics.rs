@@ -105,7 +105,12 @@ pub struct EndpointStatistics {
     pub cookies_refused: u64,
     /// Associations refused because of `max_associations`.
     pub refused_for_limit: u64,
-    /// Addresses in INIT and INIT ACK that were not taken: of no single host, out of scope, told
-    /// twice, or more than [`MAX_ADDRESSES`](crate::MAX_ADDRESSES).
+    /// Addresses in INIT, INIT ACK and ASCONF that were not taken: of no single host, out of scope, told
+    /// twice, or more than [`MAX_ADDRESSES`](crate::MAX_ADDRESSES); and other requests of an ASCONF that
+    /// were refused.
     pub addresses_refused: u64,
+    /// Chunks dropped because they were not authenticated, and AUTH chunks that were wrong.
+    pub unauthenticated: u64,
+    /// ASCONFs dropped because of their serial number, or malformed.
+    pub asconfs_refused: u64,
 }

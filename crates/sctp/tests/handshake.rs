@@ -10,15 +10,24 @@ use rexmit_sctp::{CloseReason, Event, FailReason, OutboundMessage, SendError};
 /// When what T1 guards leaves again, with RTO.Initial 1 s and RTO.Max 60 s.
 const T1_EXPIRIES_MS: [u64; 8] = [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000];
 
-/// RFC 9260 §5.1 A, §3.3.2, §8.5.1 A; RFC 5061 §4.2.7: INIT has the tag 0 in front and a tag of
-/// ours inside, and names the extensions, nothing else.
+/// RFC 9260 §5.1 A, §3.3.2, §8.5.1 A; RFC 5061 §4.2.7; RFC 4895 §6.1: INIT has the tag 0 in front and a
+/// tag of ours inside, and names the extensions with what authenticates them, nothing else.
 #[test]
 fn init_tells_what_the_configuration_says() {
     let mut s = Script::client();
     expect_packet!(s, tag 0, [Init(init)] if {
         let params: Vec<_> = init.params().flatten().map(|param| param.decode().unwrap()).collect();
-        let kinds = [wire::kind::RE_CONFIG, wire::kind::FORWARD_TSN];
-        assert_eq!(params, [Param::ForwardTsnSupported, Param::SupportedExtensions(&kinds)]);
+        use wire::kind::{ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, RE_CONFIG};
+        let kinds = [RE_CONFIG, FORWARD_TSN, AUTH, ASCONF, ASCONF_ACK];
+        let [Param::ForwardTsnSupported, Param::SupportedExtensions(listed), auth @ ..] = &params[..]
+        else {
+            panic!("{params:?}")
+        };
+        let [Param::Random(random), Param::Chunks(chunks), Param::HmacAlgo(hmacs)] = auth else {
+            panic!("{auth:?}")
+        };
+        assert_eq!((*listed, *chunks), (&kinds[..], &[ASCONF_ACK, ASCONF][..]));
+        assert_eq!((random.len(), hmacs.iter().collect::<Vec<_>>()), (32, vec![3, 1]));
         init.initiate_tag != 0
             && init.a_rwnd == 1 << 20
             && (init.outbound_streams, init.inbound_streams) == (16, 2048)

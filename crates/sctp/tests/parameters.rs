@@ -308,7 +308,7 @@ fn init_with_a_broken_parameter_is_discarded() {
     s.expect_silence();
 }
 
-/// RFC 3758 §3.3, RFC 6525 §5.1.1: what is switched off is not offered.
+/// RFC 3758 §3.3, RFC 6525 §5.1.1, RFC 5061 §4.2.7: what is switched off is not offered.
 #[test]
 fn extensions_that_are_switched_off_are_not_offered() {
     let kinds = |init: &wire::Init<'_>| -> Vec<u16> {
@@ -317,6 +317,7 @@ fn extensions_that_are_switched_off_are_not_offered() {
     let mut s = Script::client_with(|_, association| {
         association.partial_reliability = false;
         association.stream_reset = false;
+        association.dynamic_addresses = false;
     });
     expect_packet!(s, tag 0, [Init(init)] if kinds(&init).is_empty());
 }

@@ -76,7 +76,7 @@ fn distance_from(path: u8, paths: usize) -> impl Fn(u8) -> usize {
     move |other| (usize::from(other) + paths - usize::from(path)) % paths
 }
 
-/// Confirmed before unconfirmed, active before potentially failed before inactive; fewest errors
+/// Confirmed before unconfirmed before removed, active before potentially failed before inactive; fewest errors
 /// first among those that are not active; then by `preference`, lowest first.
 fn best<K: Ord>(reaches: impl Iterator<Item = Reach>, preference: impl Fn(u8) -> K) -> u8 {
     let rank = |(path, reach): &(u8, Reach)| {
@@ -85,6 +85,7 @@ fn best<K: Ord>(reaches: impl Iterator<Item = Reach>, preference: impl Fn(u8) ->
             PathState::PotentiallyFailed => (1, reach.errors()),
             PathState::Inactive => (2, reach.errors()),
             PathState::Unconfirmed => (3, 0),
+            PathState::Removed => (4, 0),
         };
         (rank, errors, preference(*path))
     };

@@ -14,6 +14,8 @@ pub enum PathState {
     PotentiallyFailed,
     /// It does not work (RFC 9260 §8.2).
     Inactive,
+    /// It is no more: one of its addresses was deleted (RFC 5061). Its number may be given to another.
+    Removed,
 }
 
 /// How many errors in a row make a path fail.
@@ -46,6 +48,7 @@ enum Failure {
     None,
     Potential,
     Certain,
+    Removed,
 }
 
 impl Reach {
@@ -54,15 +57,24 @@ impl Reach {
     /// A path that works.
     pub const ACTIVE: Self = Self { is_confirmed: true, ..Self::UNCONFIRMED };
 
+    /// A path that is no more.
+    pub(crate) const REMOVED: Self = Self { failure: Failure::Removed, ..Self::UNCONFIRMED };
+
     /// Its state.
     #[must_use]
     pub const fn state(self) -> PathState {
         match (self.is_confirmed, self.failure) {
+            (_, Failure::Removed) => PathState::Removed,
             (false, _) => PathState::Unconfirmed,
             (true, Failure::None) => PathState::Active,
             (true, Failure::Potential) => PathState::PotentiallyFailed,
             (true, Failure::Certain) => PathState::Inactive,
         }
+    }
+
+    /// Whether the peer has proved to be there, whatever happened since.
+    pub(crate) const fn is_confirmed(self) -> bool {
+        self.is_confirmed
     }
 
     /// Timeouts and unanswered probes in a row.
@@ -79,6 +91,9 @@ impl Reach {
 
     /// Something that was sent over it was not answered in time.
     pub(crate) fn on_error(&mut self, limits: FailureLimits) {
+        if self.failure == Failure::Removed {
+            return;
+        }
         self.errors = (self.errors + 1).min(limits.most());
         if self.errors > limits.inactive {
             self.failure = Failure::Certain;
@@ -92,14 +107,17 @@ impl Reach {
     /// Something was answered that was sent over this path, and if it `is_certain`, over no other
     /// (RFC 7829 §3.2 rules 9 and 10).
     pub(crate) fn on_answer(&mut self, is_certain: bool) {
-        if is_certain || self.failure == Failure::None {
+        let is_revived = is_certain && self.failure != Failure::Removed;
+        if is_revived || self.failure == Failure::None {
             *self = Self { is_confirmed: self.is_confirmed, ..Self::UNCONFIRMED };
         }
     }
 
     /// A probe with a random number in it was answered: the peer is there (RFC 9260 §5.4).
     pub(crate) fn on_probe_answered(&mut self) {
-        *self = Self::ACTIVE;
+        if self.failure != Failure::Removed {
+            *self = Self::ACTIVE;
+        }
     }
 
     #[cfg(test)]
@@ -108,6 +126,7 @@ impl Reach {
             PathState::Unconfirmed | PathState::Active => Failure::None,
             PathState::PotentiallyFailed => Failure::Potential,
             PathState::Inactive => Failure::Certain,
+            PathState::Removed => Failure::Removed,
         };
         Self { is_confirmed: state != PathState::Unconfirmed, failure, errors }
     }
@@ -159,6 +178,15 @@ mod tests {
             reach.on_answer(is_certain);
             assert_eq!(reach.errors(), left);
         }
+    }
+
+    #[test]
+    fn a_removed_path_does_not_come_back() {
+        let mut reach = Reach::REMOVED;
+        reach.on_answer(true);
+        reach.on_probe_answered();
+        (0..20).for_each(|_| reach.on_error(LIMITS));
+        assert_eq!((reach, reach.has_failed()), (Reach::REMOVED, false));
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl<P> LossRecovery<P> {
     }
 
     /// A path has changed: new data and what waits to be sent again take the best one.
-    fn choose_paths(&mut self) {
+    pub(super) fn choose_paths(&mut self) {
         if self.paths.len() == 1 {
             return;
         }

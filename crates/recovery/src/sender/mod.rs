@@ -3,9 +3,10 @@
 //! `outstanding` where each unit belongs, `ack` what was acknowledged, `losses` what that says of the
 //! rest, `duplicates` what a peer without SACK says, `timeout` what the timer says. `thin` tells whether
 //! a stream is, and `t3` when the timer expires. `destination` is which path is taken, `cmt` what an
-//! acknowledgement says of each. `spurious` knows the retransmission events, `f_rto` examines timeouts,
-//! and `undo` takes back what an event did; `overdue` is the recovery timer of thin streams, `spaced` are
-//! copies in packets of their own; `adaptive` and `rack` are how much reordering is borne.
+//! acknowledgement says of each, and `moves` what becomes of it as its addresses come and go. `spurious`
+//! knows the retransmission events, `f_rto` examines timeouts, and `undo` takes back what an event did;
+//! `overdue` is the recovery timer of thin streams, `spaced` are copies in packets of their own;
+//! `adaptive` and `rack` are how much reordering is borne.
 
 mod ack;
 mod adaptive;
@@ -15,6 +16,7 @@ mod duplicates;
 mod early;
 mod f_rto;
 mod losses;
+mod moves;
 mod outstanding;
 mod overdue;
 mod path;

@@ -151,6 +151,19 @@ impl Path {
         path
     }
 
+    /// It leads another way from now on: nothing is known of that. What waits for it stays.
+    pub(super) fn renew(&mut self, now: Instant, config: &RecoveryConfig, pmdcs: u32) {
+        self.timer = RtoTimer::new(&config.rto);
+        self.window = CongestionWindow::new(config, pmdcs);
+        self.early = Instant::FAR_FUTURE;
+        self.is_after_timeout = false;
+        // What left before took another way and makes no sample.
+        (self.last_sample, self.last_retransmission) = (None, Some(now));
+        (self.timed_out, self.linear_timeouts) = (u64::MAX, 0);
+        self.scrutiny = Scrutiny::of(config);
+        self.renew_burst(config);
+    }
+
     pub(super) fn renew_burst(&mut self, config: &RecoveryConfig) {
         self.burst_left = match config.max_burst {
             0 => u32::MAX,

@@ -172,7 +172,7 @@ impl<P> LossRecovery<P> {
 
     /// Judges everything in flight on `path` lost. Passes over what is not cumulatively
     /// acknowledged once.
-    fn lose_flight(&mut self, path: u8, cause: SendCause, tracer: &mut Tracer<'_>) {
+    pub(super) fn lose_flight(&mut self, path: u8, cause: SendCause, tracer: &mut Tracer<'_>) {
         for unit in self.first..self.next_unit() {
             let is_in_flight =
                 |u: &super::Unit<P>| u.path == path && u.state == UnitState::InFlight;

@@ -84,6 +84,20 @@ fn nearest(
     best.map(|(choice, _)| choice)
 }
 
+/// The unspecified address of the family of `address`.
+pub(super) const fn unspecified_like(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    }
+}
+
+/// Of `choices`, the address that is nearest to `remote`, beside the other `routes`; see [`nearest`].
+pub(super) fn nearest_of(remote: IpAddr, choices: &[IpAddr], routes: &[Route]) -> Option<IpAddr> {
+    let uses = |own| routes.iter().filter(|route| route.local.ip() == own).count();
+    nearest(remote, choices.iter().copied(), uses)
+}
+
 /// The local address from which `remote` is reached, beside `routes`, the first of which is the
 /// primary one. `None` if there is none of its family.
 ///
@@ -94,10 +108,7 @@ pub(super) fn local_for(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Opt
     let port = primary.local.port();
     if own.is_empty() {
         let local = primary.local.ip();
-        let any: IpAddr = match remote {
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
+        let any = unspecified_like(remote);
         let is_same_family = local.is_ipv4() == remote.is_ipv4();
         return Some(SocketAddr::new(if is_same_family { local } else { any }, port));
     }

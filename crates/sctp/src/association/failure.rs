@@ -36,6 +36,7 @@ impl Association {
     pub(super) fn on_path_probed(&mut self, cx: &mut Context<'_>, path: u8) {
         self.error_count = 0;
         self.change_path(cx, path, |recovery| recovery.on_path_probed(path));
+        self.grant_wished_primary(cx);
     }
 
     /// One more sign that a path does not work (RFC 9260 §8.2).
@@ -67,7 +68,7 @@ impl Association {
         cx: &mut Context<'_>,
         path: u8,
     ) -> Result<(), PrimaryError> {
-        if path >= self.paths.len() {
+        if path >= self.paths.len() || self.paths.get(path).is_removed() {
             return Err(PrimaryError::NoSuchPath);
         } else if self.out.recovery.reach(path).state() == PathState::Unconfirmed {
             return Err(PrimaryError::Unconfirmed);
@@ -106,7 +107,7 @@ impl Association {
 
     /// New data took the path `before`: if they take another now, so does what belongs to no path in
     /// particular, and the application is told.
-    fn follow_data_path(&mut self, cx: &mut Context<'_>, before: u8) {
+    pub(super) fn follow_data_path(&mut self, cx: &mut Context<'_>, before: u8) {
         let path = self.out.recovery.data_path();
         if path != before {
             self.control_path = path;

@@ -11,8 +11,8 @@ use rexmit_core::{Instant, Route};
 use super::state::{EchoedCookie, Setup};
 use super::transmit::Owed;
 use super::{
-    AbortCause, Association, Context, Farewell, Identity, Inbound, InitError, Outbound, Paths,
-    PeerParameters, State, StreamReset, Timer, read_init,
+    AbortCause, Association, Auth, Context, Farewell, Identity, Inbound, InitError, Outbound,
+    Paths, PeerParameters, State, StreamReset, Timer, read_init,
 };
 use crate::config::AssociationConfig;
 use crate::event::{CloseReason, Event, FailReason};
@@ -65,6 +65,12 @@ impl Association {
         self.inbound.on_peer_known(peer.initial_tsn, inbound);
         self.reset.on_peer_known(peer.initial_tsn);
         self.note_addresses(cx, &peer.addresses);
+        let offer = peer.auth.as_ref().filter(|_| self.config.offers_authentication());
+        self.auth = offer.map(|offer| Auth::new(&self.config, offer));
+        self.supports_asconf =
+            self.config.dynamic_addresses && peer.supports_asconf && self.auth.is_some();
+        self.asconf = None;
+        self.out.max_fragment = self.out.max_fragment.min(self.max_fragment());
     }
 
     /// The peer can also be reached at `addresses`, once they are confirmed.
@@ -135,6 +141,7 @@ impl Association {
             InitError::TagZero | InitError::NoStreams | InitError::Malformed => {
                 AbortCause::InvalidMandatoryParameter
             }
+            InitError::Random => AbortCause::Violation("RANDOM has not 32 bytes"),
             // It changes no state (RFC 9260 §3.3.3), so another INIT ACK may still come.
             InitError::WindowTooSmall => return,
         };

@@ -90,7 +90,7 @@ impl Association {
 
     /// Addresses that wait to be probed get their turn, those first that failed to answer least
     /// often, up to HB.Max.Burst at a time (RFC 9260 §5.4).
-    fn probe_next(&mut self) {
+    pub(super) fn probe_next(&mut self) {
         if self.paths.len() == 1 || !self.state.may_heartbeat() {
             return;
         }
@@ -176,7 +176,7 @@ impl Association {
         }
     }
 
-    fn rest(&mut self, cx: &mut Context<'_>, path: u8, unanswered: Option<u64>) {
+    pub(super) fn rest(&mut self, cx: &mut Context<'_>, path: u8, unanswered: Option<u64>) {
         let (now, period) = (cx.now, self.heartbeat_period(cx, path));
         let resting =
             |(least, jitter)| Heartbeat::Resting { until: now + least + jitter, unanswered };

@@ -2,6 +2,8 @@
 //! have a file each.
 
 mod addresses;
+mod asconf;
+mod auth;
 mod context;
 mod data_in;
 mod data_out;
@@ -28,10 +30,14 @@ use rexmit_core::{Instant, Route, TimerTable};
 use rexmit_recovery::PathState;
 
 pub(crate) use addresses::ways_to;
+pub(crate) use asconf::begins_with;
+pub(crate) use auth::{Auth, AuthOffer, Ours, RANDOM_LEN, may_be_asked_for, push_offer};
+pub use auth::{MAX_SHARED_KEYS, SharedKey};
 pub(crate) use context::{Context, Surroundings};
 pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
 pub(crate) use transmit::{push_addresses, push_extensions};
 
+use asconf::AddressChanges;
 use data_in::Inbound;
 use data_out::Outbound;
 use paths::Paths;
@@ -43,7 +49,7 @@ use transmit::Owed;
 use crate::config::AssociationConfig;
 use crate::event::{CloseReason, Event, FailReason};
 use crate::statistics::{AssociationStatistics, PathStatistics, Traffic};
-use crate::wire::{Cause, Chunk, ChunkError, Header, Packet, RawChunk};
+use crate::wire::{Cause, Chunk, ChunkError, Header, Packet, RawChunk, kind};
 
 /// The first unwrapped TSN of an association whose initial TSN is `tsn`.
 pub(crate) const fn unwrapped_initial_tsn(tsn: u32) -> u64 {
@@ -59,6 +65,8 @@ pub(crate) struct Identity {
     pub(crate) local_initial_tsn: u32,
     /// Random numbers that stand for the two tags in a cookie (RFC 9260 §5.2.2).
     pub(crate) tie_tags: (u32, u32),
+    /// What our INIT or INIT ACK has in RANDOM (RFC 4895 §3.1).
+    pub(crate) random: [u8; RANDOM_LEN],
 }
 
 /// The state of one association (the TCB).
@@ -74,6 +82,7 @@ pub(crate) struct Association {
     newest_cookie: Instant,
     supports_forward_tsn: bool,
     supports_re_config: bool,
+    supports_asconf: bool,
     state: State,
     paths: Paths,
     /// The path of what belongs to none in particular: the setup, the shutdown, RE-CONFIG,
@@ -86,6 +95,10 @@ pub(crate) struct Association {
     out: Outbound,
     inbound: Inbound,
     reset: StreamReset,
+    /// If both sides speak RFC 4895.
+    auth: Option<Box<Auth>>,
+    /// Once an address has changed (RFC 5061).
+    asconf: Option<Box<AddressChanges>>,
     /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
     error_count: u32,
     traffic: Traffic,
@@ -112,6 +125,7 @@ impl Association {
             newest_cookie: Instant::ZERO,
             supports_forward_tsn: false,
             supports_re_config: false,
+            supports_asconf: false,
             state,
             paths,
             control_path: 0,
@@ -121,6 +135,8 @@ impl Association {
             out,
             inbound: Inbound::new(&config),
             reset: StreamReset::new(identity.local_initial_tsn),
+            auth: None,
+            asconf: None,
             error_count: 0,
             traffic: Traffic::default(),
             config,
@@ -146,7 +162,7 @@ impl Association {
 
     /// The peer's address on each path.
     pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
-        self.paths.iter().map(|path| path.route.remote.ip())
+        self.paths.live().map(|(_, path)| path.route.remote.ip())
     }
 
     pub(crate) const fn is_setting_up(&self) -> bool {
@@ -174,7 +190,11 @@ impl Association {
 
     /// Whether nothing is outstanding, queued, or owed to the peer.
     pub(crate) fn is_idle(&self) -> bool {
-        self.out.is_empty() && !self.owed.is_any() && !self.timers.is_armed(Timer::Sack)
+        let is_changing = self.asconf.as_ref().is_some_and(|changes| changes.is_busy());
+        !is_changing
+            && self.out.is_empty()
+            && !self.owed.is_any()
+            && !self.timers.is_armed(Timer::Sack)
     }
 
     /// A packet whose tag was found right.
@@ -187,16 +207,33 @@ impl Association {
         (route, reflected): (Route, bool),
         packet: &Packet<'_>,
     ) {
-        let Some(path) = self.paths.on_packet(route) else { return };
-        let is_confirmed = self.out.recovery.reach(path).state() != PathState::Unconfirmed;
-        self.inbound.reply_path = if is_confirmed { path } else { self.out.recovery.data_path() };
+        let path = self.paths.on_packet(route);
+        if path.is_none() && !self.may_be_from_elsewhere(packet) {
+            return;
+        }
+        let is_confirmed =
+            |path: &u8| self.out.recovery.reach(*path).state() != PathState::Unconfirmed;
+        let data_path = self.out.recovery.data_path();
+        self.inbound.reply_path = path.filter(is_confirmed).unwrap_or(data_path);
+        if let Some(changes) = &mut self.asconf {
+            changes.begin_packet();
+        }
         self.hear_of_peer_while_shutdown_sent(cx);
         self.out.begin_opportunity();
         self.inbound.begin_packet();
-        for raw in packet.chunks() {
-            // A chunk that is cut short is dropped, and nothing behind it can be found.
-            let Ok(raw) = raw else { break };
-            if self.on_chunk(cx, (route, reflected), &raw) == Next::Stop || self.state.is_closed() {
+        let mut is_authentic = false;
+        let mut chunks = packet.chunks();
+        // A chunk that is cut short is dropped, and nothing behind it can be found.
+        while let Some(Ok(raw)) = chunks.next() {
+            let next = if raw.kind == kind::AUTH && !is_authentic {
+                is_authentic = true;
+                self.on_auth(cx, &raw, chunks.rest())
+            } else if !is_authentic && self.must_be_authentic(raw.kind) {
+                self.on_unauthenticated(cx, raw.kind)
+            } else {
+                self.on_chunk(cx, (route, reflected), &raw)
+            };
+            if next == Next::Stop || self.state.is_closed() {
                 break;
             }
         }
@@ -229,7 +266,11 @@ impl Association {
             }
         };
         match chunk {
-            Chunk::Abort { t_bit, causes } if t_bit == reflected => self.on_abort(cx, causes),
+            Chunk::Abort { t_bit, causes } if t_bit == reflected => {
+                if !self.is_abort_ignored(route) {
+                    self.on_abort(cx, causes);
+                }
+            }
             Chunk::ShutdownComplete { t_bit } if t_bit == reflected => {
                 self.on_shutdown_complete(cx);
             }
@@ -254,7 +295,16 @@ impl Association {
             Chunk::ReConfig(request) if self.supports_re_config => self.on_re_config(cx, &request),
             // The endpoint has dealt with these before.
             Chunk::Init(_) | Chunk::CookieEcho(_) => {}
-            Chunk::ForwardTsn(_) | Chunk::ReConfig(_) | Chunk::Unknown => {
+            Chunk::Asconf(asconf) if self.supports_asconf => self.on_asconf(cx, route, &asconf),
+            Chunk::AsconfAck(ack) if self.supports_asconf => self.on_asconf_ack(cx, route, &ack),
+            // One is enough; it covered this one.
+            Chunk::Auth(_) if self.auth.is_some() => {}
+            Chunk::Auth(_)
+            | Chunk::Asconf(_)
+            | Chunk::AsconfAck(_)
+            | Chunk::ForwardTsn(_)
+            | Chunk::ReConfig(_)
+            | Chunk::Unknown => {
                 return self.on_unknown_chunk(raw);
             }
         }
@@ -286,6 +336,7 @@ impl Association {
         self.out.release_memory();
         self.inbound.reassembly.release_memory();
         self.owed.release_memory();
+        self.release_keys();
     }
 
     /// Every timer that is due.
@@ -299,6 +350,7 @@ impl Association {
                 Timer::Sack => self.owed.sack = true,
                 Timer::WindowProbe => self.out.probe_is_due = true,
                 Timer::ReConfig => self.on_re_config_timeout(cx),
+                Timer::T4 => self.on_t4(cx),
             }
         }
         self.on_early_retransmissions(cx);
@@ -381,6 +433,10 @@ impl Association {
         for cause in causes.flatten() {
             match cause {
                 Cause::StaleCookie { .. } => self.on_stale_cookie(cx),
+                Cause::UnrecognizedChunkType(chunk) if self.asconf.is_some() => {
+                    self.on_unrecognized_chunk(cx, chunk);
+                    cx.event(Event::PeerError(cause.code()));
+                }
                 other if !self.state.is_setting_up() => cx.event(Event::PeerError(other.code())),
                 _ => {}
             }
@@ -433,6 +489,7 @@ const fn malformed(error: ChunkError) -> &'static str {
         ChunkError::Framing => "a chunk's length does not fit the packet",
         ChunkError::Length { .. } => "a chunk's length does not fit its layout",
         ChunkError::NoHeartbeatInfo => "a heartbeat without Heartbeat Info",
+        ChunkError::NoAddress => "an ASCONF without an address parameter",
         ChunkError::NoUserData { .. } => "DATA without user data",
     }
 }

@@ -9,11 +9,11 @@
 //! What is known of each, whether it works and which of them data take, is kept in loss recovery,
 //! under the same index.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use rexmit_core::{Instant, Route};
 
-use super::addresses::{local_for, unused_locals};
+use super::addresses::{local_for, nearest_of, unspecified_like, unused_locals};
 use super::heartbeat::Heartbeat;
 use super::thin::Sampling;
 use crate::config::MAX_ADDRESSES;
@@ -24,6 +24,8 @@ pub(super) struct PathEntry {
     pub(super) route: Route,
     /// The local address was chosen among our own, and is not the driver's to change.
     is_local_chosen: bool,
+    /// One of its addresses was deleted. Its place, which is its number, may be taken by another.
+    is_removed: bool,
     pub(super) heartbeat: Heartbeat,
     pub(super) sampling: Sampling,
     /// When something that measures the path was last sent over it (RFC 9260 §8.3, "idle").
@@ -35,10 +37,15 @@ impl PathEntry {
         Self {
             route,
             is_local_chosen: own.contains(&route.local.ip()),
+            is_removed: false,
             heartbeat: Heartbeat::Off,
             sampling: Sampling::default(),
             last_used: Instant::ZERO,
         }
+    }
+
+    pub(super) const fn is_removed(&self) -> bool {
+        self.is_removed
     }
 
     /// Whether a HEARTBEAT is to leave now, to see whether the peer is there or how far away.
@@ -73,21 +80,96 @@ impl Paths {
     pub(super) fn add(&mut self, remotes: &[IpAddr], own: &[IpAddr]) -> usize {
         let before = self.entries.len();
         for &remote in remotes {
-            let routes = self.routes();
-            if self.find(remote).is_some() || self.address_count() > MAX_ADDRESSES {
-                continue;
+            if self.find(remote).is_none() && self.address_count() <= MAX_ADDRESSES {
+                let port = self.entries[0].route.remote.port();
+                self.add_remote(SocketAddr::new(remote, port), own);
             }
-            let Some(local) = local_for(remote, own, &routes) else { continue };
-            let remote = std::net::SocketAddr::new(remote, routes[0].remote.port());
-            self.entries.push(PathEntry::new(Route { local, remote }, own));
         }
-        let ways = unused_locals(own, &self.routes());
-        self.entries.extend(ways.into_iter().map(|route| PathEntry::new(route, own)));
+        self.add_unused_locals(own);
         self.entries.len() - before
     }
 
+    /// The peer can also be reached at `remote`. Returns the path; `None` if there is no address of
+    /// ours from which it could be.
+    pub(super) fn add_remote(&mut self, remote: SocketAddr, own: &[IpAddr]) -> Option<u8> {
+        let local = local_for(remote.ip(), own, &self.routes())?;
+        Some(self.enter(PathEntry::new(Route { local, remote }, own)))
+    }
+
+    /// The paths of addresses of our own that had none.
+    pub(super) fn add_unused_locals(&mut self, own: &[IpAddr]) -> Vec<u8> {
+        let ways = unused_locals(own, &self.routes());
+        ways.into_iter().map(|route| self.enter(PathEntry::new(route, own))).collect()
+    }
+
+    /// Takes the place of a path that was removed, if there is one.
+    fn enter(&mut self, entry: PathEntry) -> u8 {
+        let index = self.entries.iter().position(|path| path.is_removed);
+        match index {
+            Some(index) => self.entries[index] = entry,
+            None => self.entries.push(entry),
+        }
+        index.unwrap_or(self.entries.len() - 1) as u8
+    }
+
+    /// The path is no more.
+    pub(super) fn remove(&mut self, path: u8) {
+        let entry = self.get_mut(path);
+        (entry.is_removed, entry.heartbeat) = (true, Heartbeat::Off);
+        entry.sampling = Sampling::default();
+        let first = self.live().next().map(|(path, _)| usize::from(path));
+        self.latest = first.unwrap_or_default();
+    }
+
+    /// The path begins at `local` from now on.
+    pub(super) fn redirect(&mut self, path: u8, local: SocketAddr) {
+        let entry = self.get_mut(path);
+        (entry.route.local, entry.is_local_chosen) = (local, true);
+        entry.sampling = Sampling::default();
+    }
+
+    /// The local addresses that are in use are settled: those that are not `own` are the driver's.
+    pub(super) fn settle_locals(&mut self, own: &[IpAddr]) {
+        for entry in &mut self.entries {
+            entry.is_local_chosen = own.contains(&entry.route.local.ip());
+        }
+    }
+
+    /// Our own addresses from which paths begin, each once.
+    pub(super) fn own_locals(&self) -> Vec<IpAddr> {
+        let mut own = Vec::new();
+        for (_, path) in self.live().filter(|(_, path)| path.is_local_chosen) {
+            if !own.contains(&path.route.local.ip()) {
+                own.push(path.route.local.ip());
+            }
+        }
+        own
+    }
+
+    /// Of `choices`, the address from which `path` is to begin instead of its own; one that the driver
+    /// chooses, if there is none of its family.
+    pub(super) fn local_instead(&self, path: u8, choices: &[IpAddr]) -> SocketAddr {
+        let Route { local, remote } = self.get(path).route;
+        let others: Vec<Route> =
+            self.live().filter(|&(other, _)| other != path).map(|(_, it)| it.route).collect();
+        let chosen = nearest_of(remote.ip(), choices, &others);
+        SocketAddr::new(chosen.unwrap_or(unspecified_like(remote.ip())), local.port())
+    }
+
+    /// Whether a path other than `path` leads from `local` to `remote`.
+    pub(super) fn has_other(&self, path: u8, local: IpAddr, remote: IpAddr) -> bool {
+        self.live().any(|(other, entry)| {
+            other != path && entry.route.local.ip() == local && entry.route.remote.ip() == remote
+        })
+    }
+
+    /// The paths that were not removed.
+    pub(super) fn live(&self) -> impl Iterator<Item = (u8, &PathEntry)> {
+        (0..).zip(&self.entries).filter(|(_, path)| !path.is_removed)
+    }
+
     fn routes(&self) -> Vec<Route> {
-        self.entries.iter().map(|path| path.route).collect()
+        self.live().map(|(_, path)| path.route).collect()
     }
 
     pub(super) const fn len(&self) -> u8 {
@@ -99,14 +181,16 @@ impl Paths {
     }
 
     /// How many addresses of the peer there are.
-    fn address_count(&self) -> usize {
-        let is_first =
-            |&(index, path): &(usize, &PathEntry)| self.find(path.route.remote.ip()) == Some(index);
-        self.entries.iter().enumerate().filter(is_first).count()
+    pub(super) fn address_count(&self) -> usize {
+        let is_first = |(index, path): &(u8, &PathEntry)| {
+            self.find(path.route.remote.ip()) == Some(usize::from(*index))
+        };
+        self.live().filter(is_first).count()
     }
 
     fn find(&self, address: IpAddr) -> Option<usize> {
-        self.entries.iter().position(|path| path.route.remote.ip() == address)
+        let is_it = |path: &PathEntry| path.route.remote.ip() == address && !path.is_removed;
+        self.entries.iter().position(is_it)
     }
 
     pub(super) fn get(&self, path: u8) -> &PathEntry {
@@ -126,7 +210,7 @@ impl Paths {
     /// reached from now on (RFC 6951 §5.4), and a local address that was not chosen here is where
     /// it is reached from. Returns its path; `None` if the address is none of the peer's.
     pub(super) fn on_packet(&mut self, route: Route) -> Option<u8> {
-        if self.entries[self.latest].route != route {
+        if self.entries[self.latest].route != route || self.entries[self.latest].is_removed {
             self.latest = self.learn(route)?;
         }
         Some(self.latest as u8)
@@ -135,7 +219,7 @@ impl Paths {
     fn learn(&mut self, route: Route) -> Option<usize> {
         let is_exact = |path: &PathEntry| {
             let ips = |route: Route| (route.local.ip(), route.remote.ip());
-            ips(path.route) == ips(route)
+            ips(path.route) == ips(route) && !path.is_removed
         };
         let exact = self.entries.iter().position(is_exact);
         let index = exact.or_else(|| self.find(route.remote.ip()))?;

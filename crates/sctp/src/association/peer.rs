@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::addresses::is_in_scope;
+use super::auth::{AuthOffer, OfferReader};
 use crate::config::MAX_ADDRESSES;
 use crate::wire::{Init, Param, kind};
 
@@ -23,6 +24,9 @@ pub(crate) struct PeerParameters {
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) supports_forward_tsn: bool,
     pub(crate) supports_re_config: bool,
+    /// It lists ASCONF and ASCONF-ACK. That counts only with `auth` (RFC 5061 §4.2.7).
+    pub(crate) supports_asconf: bool,
+    pub(crate) auth: Option<AuthOffer>,
 }
 
 /// What else INIT or INIT ACK brought.
@@ -49,6 +53,8 @@ pub(crate) enum InitError {
     WindowTooSmall,
     /// A host name; whole parameter (RFC 9260 §5.1.2 B).
     HostName(Vec<u8>),
+    /// A random number of a length that it must not have (RFC 4895 §6.1).
+    Random,
     /// A parameter's length does not fit.
     Malformed,
 }
@@ -78,12 +84,16 @@ pub(crate) fn read_init<'a>(
         addresses: Vec::new(),
         supports_forward_tsn: false,
         supports_re_config: false,
+        supports_asconf: false,
+        auth: None,
     };
+    let mut offer = OfferReader::default();
     let mut extras = Extras::default();
     let mut addresses = Addresses { source, taken: Vec::new(), refused: 0 };
     for param in init.params {
         let param = param.map_err(|_| InitError::Malformed)?;
-        match param.decode().map_err(|_| InitError::Malformed)? {
+        let decoded = param.decode().map_err(|_| InitError::Malformed)?;
+        match decoded {
             Param::Ipv4(address) => addresses.note(address.into()),
             Param::Ipv6(address) => addresses.note(address.into()),
             Param::HostName(_) => return Err(InitError::HostName(param.bytes.to_vec())),
@@ -93,6 +103,11 @@ pub(crate) fn read_init<'a>(
             Param::SupportedExtensions(kinds) => {
                 peer.supports_re_config |= kinds.contains(&kind::RE_CONFIG);
                 peer.supports_forward_tsn |= kinds.contains(&kind::FORWARD_TSN);
+                peer.supports_asconf |=
+                    kinds.contains(&kind::ASCONF) && kinds.contains(&kind::ASCONF_ACK);
+            }
+            Param::Random(_) | Param::Chunks(_) | Param::HmacAlgo(_) => {
+                offer.note(param, &decoded);
             }
             Param::SupportedAddressTypes(_)
             | Param::EcnCapable
@@ -113,6 +128,10 @@ pub(crate) fn read_init<'a>(
             }
         }
     }
+    if offer.is_violated() {
+        return Err(InitError::Random);
+    }
+    peer.auth = offer.finish();
     peer.addresses = addresses.taken;
     extras.refused_addresses = addresses.refused;
     Ok((peer, extras))

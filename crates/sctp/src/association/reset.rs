@@ -20,7 +20,7 @@ pub(super) struct StreamReset {
     next_request: u32,
     /// The sequence number of the peer's next request.
     next_of_peer: Serial<u32>,
-    ours: Option<OwnRequest>,
+    ours: Option<Box<OwnRequest>>,
     /// Our answers to the requests of the peer's last RE-CONFIG: given again if it is repeated.
     answers: Vec<Answer>,
     /// Answers that have not left, at most [`MAX_OWED_ANSWERS`].
@@ -28,7 +28,7 @@ pub(super) struct StreamReset {
     /// The last request of the peer that became a request of ours, which answers it.
     taken_up: Option<u32>,
     /// The peer's request that waits for DATA still on the way.
-    deferred: Option<Deferred>,
+    deferred: Option<Box<Deferred>>,
 }
 
 /// The sequence number of a request, and what became of it.
@@ -147,14 +147,14 @@ impl Association {
         }
         let sequence = self.reset.next_request;
         self.reset.next_request = sequence.wrapping_add(1);
-        self.reset.ours = Some(OwnRequest {
+        self.reset.ours = Some(Box::new(OwnRequest {
             sequence,
             response_sequence,
             streams,
             is_owed: true,
             is_in_progress: false,
             last_assigned_tsn: None,
-        });
+        }));
     }
 
     /// Whether a message of a stream to be reset has left in part: its rest goes first.
@@ -306,7 +306,7 @@ impl Association {
             return (sequence, ReConfigResult::WrongSsn);
         }
         if last_tsn > cumulative {
-            self.reset.deferred = Some(Deferred { sequence, last_tsn, streams });
+            self.reset.deferred = Some(Box::new(Deferred { sequence, last_tsn, streams }));
             return (sequence, ReConfigResult::InProgress);
         }
         self.reset.deferred = None;
@@ -323,7 +323,7 @@ impl Association {
     /// The DATA that a reset waited for may have arrived.
     pub(super) fn perform_deferred_reset(&mut self, cx: &mut Context<'_>) {
         let cumulative = self.inbound.received.cumulative();
-        let is_due = |deferred: &mut Deferred| deferred.last_tsn <= cumulative;
+        let is_due = |deferred: &mut Box<Deferred>| deferred.last_tsn <= cumulative;
         if let Some(deferred) = self.reset.deferred.take_if(is_due) {
             let answer = (deferred.sequence, ReConfigResult::Performed);
             self.reset.answers.retain(|&(sequence, _)| sequence != deferred.sequence);
@@ -361,7 +361,7 @@ impl Association {
 
     /// The same request again: ours that answers it is lost, or waits, or has been performed.
     fn on_request_to_reset_again(&mut self, sequence: u32) -> Option<Answer> {
-        let is_answer = |ours: &&mut OwnRequest| ours.response_sequence == Some(sequence);
+        let is_answer = |ours: &&mut Box<OwnRequest>| ours.response_sequence == Some(sequence);
         match self.reset.ours.as_mut().filter(is_answer) {
             None => Some((sequence, ReConfigResult::NothingToDo)),
             Some(ours) if ours.last_assigned_tsn.is_none() => {
@@ -376,7 +376,7 @@ impl Association {
 
     /// What became of our request.
     fn on_reset_answer(&mut self, cx: &mut Context<'_>, sequence: u32, result: ReConfigResult) {
-        let is_ours = |request: &mut OwnRequest| request.sequence == sequence;
+        let is_ours = |request: &mut Box<OwnRequest>| request.sequence == sequence;
         let Some(mut request) = self.reset.ours.take_if(is_ours) else { return };
         if result == ReConfigResult::InProgress {
             request.is_in_progress = true;

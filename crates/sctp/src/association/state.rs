@@ -54,6 +54,7 @@ pub(super) enum AbortCause {
     MissingStateCookie,
     InvalidMandatoryParameter,
     UnresolvableAddress(Vec<u8>),
+    IllegalAsconfAck,
 }
 
 impl AbortCause {
@@ -67,6 +68,7 @@ impl AbortCause {
             Self::InvalidMandatoryParameter => {
                 Bytes::from_static(b"a mandatory parameter of INIT ACK was invalid")
             }
+            Self::IllegalAsconfAck => Bytes::from_static(b"an ASCONF-ACK for what was never asked"),
             Self::UnresolvableAddress(_) => {
                 Bytes::from_static(b"INIT ACK had a host name, which RFC 9260 forbids")
             }
@@ -130,6 +132,14 @@ impl State {
     /// Whether HEARTBEATs are sent (RFC 9260 §8.3).
     pub(super) const fn may_heartbeat(&self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
+    }
+
+    /// Whether ASCONF and ASCONF-ACK are exchanged (RFC 5061 §5.1.1 C4).
+    pub(super) const fn may_change_addresses(&self) -> bool {
+        matches!(
+            self,
+            Self::Established | Self::ShutdownPending | Self::ShutdownSent | Self::ShutdownReceived
+        )
     }
 
     pub(super) const fn is_setting_up(&self) -> bool {

@@ -18,10 +18,12 @@ pub(super) enum Timer {
     WindowProbe,
     /// The answer to a RE-CONFIG request.
     ReConfig,
+    /// T-4: the answer to an ASCONF.
+    T4,
 }
 
 /// How many there are.
-pub(super) const TIMERS: usize = 6;
+pub(super) const TIMERS: usize = 7;
 
 impl TimerKey for Timer {
     const ALL: &'static [Self] = &[
@@ -31,6 +33,7 @@ impl TimerKey for Timer {
         Self::Sack,
         Self::WindowProbe,
         Self::ReConfig,
+        Self::T4,
     ];
 
     fn index(self) -> usize {

@@ -8,7 +8,7 @@ use rexmit_core::{Instant, Route};
 
 use super::addresses::is_in_scope;
 use super::state::AbortCause;
-use super::{Association, Context, Farewell, State};
+use super::{Association, Context, Farewell, State, push_offer};
 use crate::streams::Fragment;
 use crate::wire::{
     Cause, CausesWriter, DATA_HEADER_LEN, Data, DataFlags, Header, Init, PacketWriter, Param,
@@ -43,6 +43,7 @@ pub(super) enum OwedError {
     InvalidStream(u16),
     UnrecognizedChunk(Box<[u8]>),
     CookieReceivedWhileShuttingDown,
+    UnsupportedHmac(u16),
 }
 
 impl Owed {
@@ -60,6 +61,11 @@ impl Owed {
         if value.len() <= MAX_ECHOED_BYTES && self.heartbeat_acks.len() < MAX_HEARTBEAT_ACKS {
             self.heartbeat_acks.push_back((route, value.into()));
         }
+    }
+
+    /// What was to go to an address that the peer has given up goes nowhere.
+    pub(super) fn forget_replies_to(&mut self, address: IpAddr) {
+        self.heartbeat_acks.retain(|(route, _)| route.remote.ip() != address);
     }
 
     /// Gives back memory that is not in use.
@@ -94,22 +100,37 @@ impl Association {
             State::Closed(_) => self.write_farewell(packet),
             State::CookieWait(_) => self.write_init(cx, packet),
             State::CookieEchoed(..) => self.write_cookie_echo(cx, packet),
-            _ => self.write_heartbeat_ack(packet).or_else(|| self.write_established(cx, packet)),
+            _ => self
+                .write_heartbeat_ack(packet)
+                .or_else(|| self.write_address_changes(cx, packet))
+                .or_else(|| self.write_established(cx, packet)),
         }?;
         self.traffic.packets_sent += 1;
         self.traffic.bytes_sent += packet.len() as u64;
         Some(route)
     }
 
-    fn writer<'b>(&self, packet: &'b mut Vec<u8>) -> PacketWriter<'b> {
+    /// ASCONF-ACK and ASCONF have packets of their own: they may go where nothing else may.
+    fn write_address_changes(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: &mut Vec<u8>,
+    ) -> Option<Route> {
+        self.asconf.as_ref()?;
+        self.write_asconf_ack(packet).or_else(|| self.write_asconf(cx, packet))
+    }
+
+    pub(super) fn writer<'b>(&self, packet: &'b mut Vec<u8>) -> PacketWriter<'b> {
         PacketWriter::new(packet, self.config.max_packet_bytes, self.header())
     }
 
     /// ABORT or SHUTDOWN COMPLETE, which stand alone.
     fn write_farewell(&mut self, packet: &mut Vec<u8>) -> Option<Route> {
-        let mut writer = self.writer(packet);
         let State::Closed(farewell) = &mut self.state else { return None };
-        match farewell.take()? {
+        let farewell = farewell.take()?;
+        let mut writer = self.writer(packet);
+        self.begin_authentic(&mut writer);
+        match farewell {
             Farewell::ShutdownComplete => {
                 writer.shutdown_complete(false);
             }
@@ -117,7 +138,7 @@ impl Association {
                 writer.abort(t_bit, |causes| push_abort_cause(causes, &cause));
             }
         }
-        writer.finish();
+        self.finish_packet(writer);
         Some(self.route_of(self.control_path))
     }
 
@@ -132,6 +153,7 @@ impl Association {
         let route = self.route_of(self.control_path);
         writer.init(&self.init_chunk(), |params| {
             push_extensions(params, &self.config);
+            push_offer(params, &self.config, &self.identity.random);
             if let Some(life) = preservative {
                 let ms = u32::try_from(life.as_millis()).unwrap_or(u32::MAX);
                 params.push(&Param::CookiePreservative(ms));
@@ -160,12 +182,14 @@ impl Association {
             return None;
         }
         let mut writer = self.writer(packet);
+        self.begin_authentic(&mut writer);
         let State::CookieEchoed(_, echoed) = &self.state else { return None };
         if !writer.cookie_echo(&echoed.cookie) {
             // A cookie beyond our packet size goes out alone, and IP fragments it.
             drop(writer);
             let limit = self.config.max_packet_bytes + padded(echoed.cookie.len());
             writer = PacketWriter::new(packet, limit, self.header());
+            self.begin_authentic(&mut writer);
             writer.cookie_echo(&echoed.cookie);
         } else {
             if !echoed.unrecognized.is_empty() {
@@ -175,7 +199,7 @@ impl Association {
             }
             self.write_data(cx, self.control_path, &mut writer);
         }
-        writer.finish();
+        self.finish_packet(writer);
         self.on_setup_sent(cx);
         Some(self.route_of(self.control_path))
     }
@@ -184,8 +208,9 @@ impl Association {
     fn write_heartbeat_ack(&mut self, packet: &mut Vec<u8>) -> Option<Route> {
         while let Some((route, value)) = self.owed.heartbeat_acks.pop_front() {
             let mut writer = self.writer(packet);
+            self.begin_authentic(&mut writer);
             if writer.plain(kind::HEARTBEAT_ACK, 0, &value) {
-                writer.finish();
+                self.finish_packet(writer);
                 return Some(route);
             }
         }
@@ -201,15 +226,23 @@ impl Association {
         self.abandon_next(cx);
         let data = self.path_with_data();
         let heartbeat = self.paths.with_heartbeat_due();
+        let heartbeat = heartbeat.filter(|&path| !self.is_silent(path));
         let path = self.path_of_control(heartbeat).or(data)?;
         let sends_data = data == Some(path) || (data.is_some() && self.may_send_data_over(path));
         let mut writer = self.writer(packet);
-        if std::mem::take(&mut self.owed.cookie_ack) {
-            writer.cookie_ack();
+        self.begin_authentic(&mut writer);
+        let is_held = self.is_held(path);
+        if !is_held {
+            if std::mem::take(&mut self.owed.cookie_ack) {
+                writer.cookie_ack();
+            }
+            self.write_errors(&mut writer);
         }
-        self.write_errors(&mut writer);
         if heartbeat.is_some() {
             self.write_heartbeats(cx, path, &mut writer);
+        }
+        if is_held {
+            return self.finish_established(path, writer);
         }
         if path == self.control_path && self.owes_re_config() {
             self.write_re_config(cx, &mut writer);
@@ -226,22 +259,26 @@ impl Association {
         if sends_data {
             self.write_data(cx, path, &mut writer);
         }
-        if writer.is_empty() {
+        self.finish_established(path, writer)
+    }
+
+    fn finish_established(&mut self, path: u8, writer: PacketWriter<'_>) -> Option<Route> {
+        if writer.is_only_auth() {
             return None;
         }
-        writer.finish();
+        self.finish_packet(writer);
         Some(self.route_of(path))
     }
 
     /// The path of the next packet, if there is something else than DATA to send. Replies go to where
     /// they were asked for (RFC 9260 §6.4) and come first; a HEARTBEAT is of its own path.
     fn path_of_control(&self, heartbeat: Option<u8>) -> Option<u8> {
-        if self.owed.is_reply() {
+        if self.owed.is_reply() && !self.is_held(self.inbound.reply_path) {
             return Some(self.inbound.reply_path);
         }
         heartbeat.or_else(|| {
             let is_owed = self.owed.is_control() || self.owes_re_config();
-            is_owed.then_some(self.control_path)
+            (is_owed && !self.is_held(self.control_path)).then_some(self.control_path)
         })
     }
 
@@ -271,12 +308,13 @@ impl Association {
                     OwedError::UnrecognizedChunk(bytes) => {
                         causes.push(&Cause::UnrecognizedChunkType(bytes))
                     }
+                    OwedError::UnsupportedHmac(id) => causes.push(&Cause::UnsupportedHmac(*id)),
                     OwedError::CookieReceivedWhileShuttingDown => {
                         causes.push(&Cause::CookieReceivedWhileShuttingDown)
                     }
                 };
             });
-            if !is_written && !writer.is_empty() {
+            if !is_written && !writer.is_only_auth() {
                 self.owed.errors.push_front(error);
                 return;
             }
@@ -309,6 +347,7 @@ impl Association {
     fn may_send_data_over(&self, path: u8) -> bool {
         let recovery = &self.out.recovery;
         self.state.may_send_data()
+            && !self.is_held(path)
             && (recovery.next_to_resend(path).is_some()
                 || recovery.next_copy(path).is_some()
                 || (recovery.takes_new(path) && self.out.next_new_len_over(path).is_some()))
@@ -428,6 +467,7 @@ fn push_abort_cause(causes: &mut CausesWriter<'_, '_>, cause: &AbortCause) {
             causes.push(&Cause::MissingMandatoryParameter(U16List::from(state_cookie.as_slice())))
         }
         AbortCause::InvalidMandatoryParameter => causes.push(&Cause::InvalidMandatoryParameter),
+        AbortCause::IllegalAsconfAck => causes.push(&Cause::IllegalAsconfAck),
         AbortCause::UnresolvableAddress(param) => causes.push(&Cause::UnresolvableAddress(param)),
     };
 }
@@ -440,13 +480,16 @@ pub(crate) fn push_extensions(
     if config.partial_reliability {
         params.push(&Param::ForwardTsnSupported);
     }
-    let kinds: &[u8] = match (config.stream_reset, config.partial_reliability) {
-        (true, true) => &[kind::RE_CONFIG, kind::FORWARD_TSN],
-        (true, false) => &[kind::RE_CONFIG],
-        (false, true) => &[kind::FORWARD_TSN],
-        (false, false) => return,
-    };
-    params.push(&Param::SupportedExtensions(kinds));
+    let mut kinds = Vec::with_capacity(5);
+    kinds.extend(config.stream_reset.then_some(kind::RE_CONFIG));
+    kinds.extend(config.partial_reliability.then_some(kind::FORWARD_TSN));
+    kinds.extend(config.offers_authentication().then_some(kind::AUTH));
+    if config.dynamic_addresses {
+        kinds.extend([kind::ASCONF, kind::ASCONF_ACK]);
+    }
+    if !kinds.is_empty() {
+        params.push(&Param::SupportedExtensions(&kinds));
+    }
 }
 
 /// Tells a peer that is at `peer` our addresses, those that mean the same to it.

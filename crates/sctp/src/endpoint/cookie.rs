@@ -1,14 +1,14 @@
 //! The state cookie: everything the responder would have to remember between INIT and COOKIE ECHO,
 //! signed and given to the peer to keep (RFC 9260 §5.1.3, §5.1.5).
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use rexmit_core::{Instant, Seed};
 use sha2::Sha256;
 
-use crate::association::{Identity, PeerParameters};
+use crate::association::{AuthOffer, Identity, PeerParameters, RANDOM_LEN};
 use crate::config::MAX_ADDRESSES;
 
 const MAC_LEN: usize = 32;
@@ -112,14 +112,30 @@ impl StateCookie {
         {
             bytes.extend_from_slice(&number.to_be_bytes());
         }
-        bytes.push(u8::from(peer.supports_forward_tsn) | u8::from(peer.supports_re_config) << 1);
+        bytes.push(
+            u8::from(peer.supports_forward_tsn)
+                | u8::from(peer.supports_re_config) << 1
+                | u8::from(peer.supports_asconf) << 2
+                | u8::from(peer.auth.is_some()) << 3,
+        );
+        if let Some(offer) = &peer.auth {
+            bytes.extend_from_slice(&identity.random);
+            bytes.push(offer.to_bits());
+            // Its length is bounded where it is read.
+            bytes.push(offer.vector().len() as u8);
+            bytes.extend_from_slice(offer.vector());
+        }
         for address in std::iter::once(self.address).chain(peer.addresses.iter().copied()) {
-            let (kind, octets) = match address {
-                IpAddr::V4(address) => (4, address.to_ipv6_mapped().octets()),
-                IpAddr::V6(address) => (6, address.octets()),
-            };
-            bytes.push(kind);
-            bytes.extend_from_slice(&octets);
+            match address {
+                IpAddr::V4(address) => {
+                    bytes.push(4);
+                    bytes.extend_from_slice(&address.octets());
+                }
+                IpAddr::V6(address) => {
+                    bytes.push(6);
+                    bytes.extend_from_slice(&address.octets());
+                }
+            }
         }
         bytes
     }
@@ -136,6 +152,15 @@ impl StateCookie {
             *number = u16::from_be_bytes(take(&mut rest)?);
         }
         let [flags] = take(&mut rest)?;
+        let mut random = [0; RANDOM_LEN];
+        let mut auth = None;
+        if flags & 8 != 0 {
+            random = take(&mut rest)?;
+            let [bits, len] = take(&mut rest)?;
+            let (vector, tail) = rest.split_at_checked(len.into())?;
+            auth = Some(AuthOffer::from_bits(bits, vector));
+            rest = tail;
+        }
         let address = take_address(&mut rest)?;
         let mut addresses = Vec::new();
         while !rest.is_empty() && addresses.len() < MAX_ADDRESSES {
@@ -144,12 +169,19 @@ impl StateCookie {
         let [lifetime_ms, local_tag, local_initial_tsn, tie_local, tie_peer, tag, a_rwnd, tsn] =
             u32s;
         let [local_port, remote_port, outbound_streams, inbound_streams] = u16s;
-        let tie_tags = (tie_local, tie_peer);
+        let identity = Identity {
+            local_port,
+            remote_port,
+            local_tag,
+            local_initial_tsn,
+            tie_tags: (tie_local, tie_peer),
+            random,
+        };
         Some(Self {
             created,
             lifetime: Duration::from_millis(lifetime_ms.into()),
             address,
-            identity: Identity { local_port, remote_port, local_tag, local_initial_tsn, tie_tags },
+            identity,
             peer: PeerParameters {
                 tag,
                 a_rwnd,
@@ -159,6 +191,8 @@ impl StateCookie {
                 addresses,
                 supports_forward_tsn: flags & 1 != 0,
                 supports_re_config: flags & 2 != 0,
+                supports_asconf: flags & 4 != 0,
+                auth,
             },
         })
     }
@@ -172,10 +206,9 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 
 fn take_address(rest: &mut &[u8]) -> Option<IpAddr> {
     let [kind] = take(rest)?;
-    let address = Ipv6Addr::from(take::<16>(rest)?);
     match kind {
-        4 => address.to_ipv4_mapped().map(IpAddr::V4),
-        6 => Some(IpAddr::V6(address)),
+        4 => Some(Ipv4Addr::from(take::<4>(rest)?).into()),
+        6 => Some(Ipv6Addr::from(take::<16>(rest)?).into()),
         _ => None,
     }
 }
@@ -195,6 +228,7 @@ mod tests {
                 local_tag: 1,
                 local_initial_tsn: 2,
                 tie_tags: (3, 4),
+                random: [10; RANDOM_LEN],
             },
             peer: PeerParameters {
                 tag: 5,
@@ -205,6 +239,8 @@ mod tests {
                 addresses: vec![IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1])],
                 supports_forward_tsn: true,
                 supports_re_config: false,
+                supports_asconf: true,
+                auth: Some(AuthOffer::from_bits(3, &[11; 99])),
             },
         }
     }
@@ -219,6 +255,7 @@ mod tests {
         let signed = signer().sign(&cookie(created));
         let read = signer().verify(created, &signed).expect("our own cookie");
         assert_eq!(format!("{read:?}"), format!("{:?}", cookie(created)));
+        assert_eq!(read.peer, cookie(created).peer);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! An endpoint: one local SCTP port, all associations on it, and the way of a packet to the one it
 //! is for (RFC 9260 §8.5).
 
+mod addresses;
 mod cookie;
 mod paths;
 mod retired;
@@ -13,10 +14,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use rexmit_core::trace::TraceSink;
-use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_core::{Instant, Machine, Rng, Route, Seed};
 use rexmit_recovery::ThinConfig;
 
-use crate::association::{Association, Context, Identity, Surroundings};
+use crate::association::{Association, Context, Identity, RANDOM_LEN, Surroundings, begins_with};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::error::{ConnectError, ResetError, SendError, ThinError};
 use crate::event::Event;
@@ -76,6 +77,8 @@ pub struct Endpoint {
     signer: CookieSigner,
     around: Surroundings,
     replies: VecDeque<(Route, Vec<u8>)>,
+    /// What RANDOM has in our INITs; of its own, so that it changes nothing else.
+    randoms: Rng,
     /// The association whose last event was taken just now: its statistics can still be asked for.
     told: Option<u32>,
 }
@@ -109,6 +112,7 @@ impl Endpoint {
                 sink: None,
             },
             replies: VecDeque::new(),
+            randoms: seed.split("authentication").rng(),
             told: None,
             config,
         })
@@ -147,6 +151,8 @@ impl Endpoint {
 
     fn new_identity(&mut self, remote_port: u16) -> Identity {
         let local_tag = self.new_tag();
+        let mut random = [0; RANDOM_LEN];
+        self.randoms.fill(&mut random);
         // Drawn in any case, so that fixing the TSN changes nothing else.
         let random_tsn = self.around.rng.u32();
         Identity {
@@ -155,6 +161,7 @@ impl Endpoint {
             local_tag,
             local_initial_tsn: self.config.initial_tsn.unwrap_or(random_tsn),
             tie_tags: (self.around.rng.u32() | 1, self.around.rng.u32() | 1),
+            random,
         }
     }
 
@@ -318,7 +325,8 @@ impl Endpoint {
             let slot = self.table.slot(index);
             slot.is_some_and(|slot| {
                 slot.association.identity().remote_port == header.source_port
-                    && slot.association.peer_addresses().any(|ip| ip == route.remote.ip())
+                    && (slot.association.peer_addresses().any(|ip| ip == route.remote.ip())
+                        || slot.association.may_be_from_elsewhere(packet))
             })
         });
         let is_setting_up =
@@ -393,6 +401,12 @@ impl Machine for Endpoint {
             }
             Some(Ok(raw)) if raw.kind == kind::INIT => self.on_init(now, route, &packet),
             Some(Ok(raw)) if raw.kind == kind::COOKIE_ECHO => {
+                self.on_cookie_echo(now, route, &packet, bytes.len());
+            }
+            Some(Ok(raw))
+                if raw.kind == kind::AUTH
+                    && begins_with(&packet, [kind::AUTH, kind::COOKIE_ECHO]) =>
+            {
                 self.on_cookie_echo(now, route, &packet, bytes.len());
             }
             Some(Ok(raw)) if raw.kind == kind::INIT_ACK => {

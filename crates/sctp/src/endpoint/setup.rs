@@ -10,10 +10,12 @@ use rexmit_core::{Instant, Route};
 use super::cookie::StateCookie;
 use super::{AssociationId, Endpoint};
 use crate::association::{
-    Association, Context, Extras, Identity, InitError, PeerParameters, push_addresses,
-    push_extensions, read_init,
+    Association, Auth, Context, Extras, Identity, InitError, Ours, PeerParameters, push_addresses,
+    push_extensions, push_offer, read_init,
 };
-use crate::wire::{Cause, CausesWriter, Chunk, Header, Init, Packet, PacketWriter, Param, Params};
+use crate::wire::{
+    Cause, CausesWriter, Chunk, Header, Init, Packet, PacketWriter, Param, Params, RawChunk, kind,
+};
 
 /// The most that a cookie's life is extended at the peer's wish (RFC 9260 §3.3.2.1.3).
 pub(super) const MAX_COOKIE_EXTENSION: Duration = Duration::from_secs(10);
@@ -42,11 +44,13 @@ impl Endpoint {
             self.around.statistics.misdirected += 1;
             return;
         }
-        let (peer, extras) = match read_init(&init, route.remote.ip()) {
+        let (mut peer, extras) = match read_init(&init, route.remote.ip()) {
             Ok(read) => read,
             Err(error) => return self.refuse_init(route, packet, init.initiate_tag, error),
         };
         self.around.statistics.addresses_refused += extras.refused_addresses;
+        // What is not taken up need not be remembered.
+        peer.auth.take_if(|_| !self.config.association.offers_authentication());
         let index = self.find_existing(route, packet.header.source_port, &peer);
         match index {
             Some(index) => self.on_init_again(now, (route, index), packet, (&peer, &extras)),
@@ -145,6 +149,9 @@ impl Endpoint {
         writer.init_ack(&init_ack, |params| {
             params.push(&Param::StateCookie(&cookie));
             push_extensions(params, &config);
+            if peer.auth.is_some() {
+                push_offer(params, &config, &identity.random);
+            }
             push_addresses(params, &self.around.addresses, route.remote.ip());
             for param in Params::new(&extras.unrecognized).flatten() {
                 params.push(&Param::UnrecognizedParameter(param.bytes));
@@ -194,6 +201,9 @@ impl Endpoint {
         self.around.statistics.malformed += 1;
         match error {
             InitError::TagZero | InitError::Malformed => {}
+            InitError::Random => self.send_abort(route, packet, tag, |causes| {
+                causes.push(&Cause::ProtocolViolation(b"RANDOM has not 32 bytes"));
+            }),
             InitError::NoStreams | InitError::WindowTooSmall => {
                 self.send_abort(route, packet, tag, |causes| {
                     causes.push(&Cause::InvalidMandatoryParameter);
@@ -230,7 +240,12 @@ impl Endpoint {
         packet: &Packet<'_>,
         bytes: usize,
     ) {
-        let Some(Ok(raw)) = packet.chunks().next() else { return };
+        let mut chunks = packet.chunks();
+        let Some(Ok(first)) = chunks.next() else { return };
+        let covered = chunks.rest();
+        let auth = Some(first).filter(|first| first.kind == kind::AUTH);
+        let raw = if auth.is_some() { chunks.next().and_then(Result::ok) } else { Some(first) };
+        let Some(raw) = raw else { return };
         let Some(cookie) = self.signer.verify(now, raw.value) else {
             self.around.statistics.cookies_refused += 1;
             return;
@@ -245,6 +260,10 @@ impl Endpoint {
             return;
         }
         let existing = self.find_existing(route, header.source_port, &cookie.peer);
+        if !self.is_authentic(existing, &cookie, auth.map(|auth| (auth, covered))) {
+            self.around.statistics.unauthenticated += 1;
+            return;
+        }
         let is_present = existing.is_some_and(|index| self.has_tags_of(index, &cookie));
         if let Some(late) = cookie.staleness(now).filter(|_| !is_present) {
             self.around.statistics.cookies_refused += 1;
@@ -270,6 +289,29 @@ impl Endpoint {
                 association.count_received(bytes);
                 association.on_packet(cx, (route, false), packet);
             });
+        }
+    }
+
+    /// Whether COOKIE ECHO stands under an AUTH that is right for the association that exists, or for
+    /// the one that the cookie would begin; or under none, where none is asked for (RFC 4895 §6.3).
+    fn is_authentic(
+        &mut self,
+        existing: Option<u32>,
+        cookie: &StateCookie,
+        auth: Option<(RawChunk<'_>, &[u8])>,
+    ) -> bool {
+        let config = &self.config.association;
+        let Some((auth, covered)) = auth else {
+            return !config.authenticated_chunks.contains(&kind::COOKIE_ECHO);
+        };
+        match existing.and_then(|index| self.table.slot_mut(index)) {
+            Some(slot) if !slot.association.is_setting_up() => {
+                slot.association.is_authentic(&auth, covered)
+            }
+            _ => cookie.peer.auth.as_ref().is_some_and(|offer| {
+                let ours = Ours { config, random: &cookie.identity.random };
+                Auth::new(config, offer).verify(ours, (&auth, covered)).is_ok()
+            }),
         }
     }
 

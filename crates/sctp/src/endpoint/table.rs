@@ -53,6 +53,7 @@ impl Slot {
         self.tag == self.association.identity().local_tag
             && self.peer_tag == self.association.peer_tag()
             && self.addresses == self.addresses_to_enter()
+            && !self.association.has_departed()
     }
 }
 
@@ -203,8 +204,13 @@ impl Table {
             self.retired.retire_peer(now, slot.peer_tag);
             slot.peer_tag = peer_tag;
         }
-        if count == slot.addresses {
+        if count == slot.addresses && !slot.association.has_departed() {
             return;
+        }
+        for address in slot.association.take_departed() {
+            if self.by_address.get(&(address, port)) == Some(&index) {
+                self.by_address.remove(&(address, port));
+            }
         }
         if is_closed {
             self.by_tag.remove(&tag);

@@ -1,4 +1,4 @@
-//! Error causes of ERROR and ABORT (RFC 9260 §3.3.10).
+//! Error causes of ERROR, ABORT and ASCONF-ACK (RFC 9260 §3.3.10, RFC 4895 §4, RFC 5061 §4.3).
 
 use std::net::IpAddr;
 
@@ -23,6 +23,12 @@ mod code {
     pub(super) const RESTART_WITH_NEW_ADDRESSES: u16 = 11;
     pub(super) const USER_INITIATED_ABORT: u16 = 12;
     pub(super) const PROTOCOL_VIOLATION: u16 = 13;
+    pub(super) const DELETE_LAST_ADDRESS: u16 = 0xA0;
+    pub(super) const RESOURCE_SHORTAGE: u16 = 0xA1;
+    pub(super) const DELETE_SOURCE_ADDRESS: u16 = 0xA2;
+    pub(super) const ILLEGAL_ASCONF_ACK: u16 = 0xA3;
+    pub(super) const NOT_AUTHORIZED: u16 = 0xA4;
+    pub(super) const UNSUPPORTED_HMAC: u16 = 0x105;
 }
 
 /// One error cause (RFC 9260 §3.3.10).
@@ -62,6 +68,18 @@ pub enum Cause<'a> {
     UserInitiatedAbort(&'a [u8]),
     /// A violation that no other cause names, with what the sender has to say (§3.3.10.13).
     ProtocolViolation(&'a [u8]),
+    /// The request, whole, would delete the last address (RFC 5061 §4.3.1).
+    DeleteLastAddress(&'a [u8]),
+    /// The sender lacks a resource for the request, whole (RFC 5061 §4.3.2).
+    ResourceShortage(&'a [u8]),
+    /// The request, whole, would delete the address that it came from (RFC 5061 §4.3.3).
+    DeleteSourceAddress(&'a [u8]),
+    /// An ASCONF-ACK for what was never asked (RFC 5061 §4.3.4).
+    IllegalAsconfAck,
+    /// The request, whole, is refused by policy (RFC 5061 §4.3.5).
+    NotAuthorized(&'a [u8]),
+    /// AUTH has this HMAC identifier, which was not offered (RFC 4895 §4).
+    UnsupportedHmac(u16),
     /// A cause that is not known here.
     Unknown {
         /// Its cause code.
@@ -91,6 +109,12 @@ impl<'a> Cause<'a> {
             code::RESTART_WITH_NEW_ADDRESSES => Some(Self::RestartWithNewAddresses(value)),
             code::USER_INITIATED_ABORT => Some(Self::UserInitiatedAbort(value)),
             code::PROTOCOL_VIOLATION => Some(Self::ProtocolViolation(value)),
+            code::DELETE_LAST_ADDRESS => Some(Self::DeleteLastAddress(value)),
+            code::RESOURCE_SHORTAGE => Some(Self::ResourceShortage(value)),
+            code::DELETE_SOURCE_ADDRESS => Some(Self::DeleteSourceAddress(value)),
+            code::ILLEGAL_ASCONF_ACK => empty(value, Self::IllegalAsconfAck),
+            code::NOT_AUTHORIZED => Some(Self::NotAuthorized(value)),
+            code::UNSUPPORTED_HMAC => exactly_u16(value).map(Self::UnsupportedHmac),
             code => Some(Self::Unknown { code, value }),
         };
         cause.ok_or(TlvError::Value)
@@ -113,6 +137,12 @@ impl<'a> Cause<'a> {
             Self::RestartWithNewAddresses(_) => code::RESTART_WITH_NEW_ADDRESSES,
             Self::UserInitiatedAbort(_) => code::USER_INITIATED_ABORT,
             Self::ProtocolViolation(_) => code::PROTOCOL_VIOLATION,
+            Self::DeleteLastAddress(_) => code::DELETE_LAST_ADDRESS,
+            Self::ResourceShortage(_) => code::RESOURCE_SHORTAGE,
+            Self::DeleteSourceAddress(_) => code::DELETE_SOURCE_ADDRESS,
+            Self::IllegalAsconfAck => code::ILLEGAL_ASCONF_ACK,
+            Self::NotAuthorized(_) => code::NOT_AUTHORIZED,
+            Self::UnsupportedHmac(_) => code::UNSUPPORTED_HMAC,
             Self::Unknown { code, .. } => code,
         }
     }
@@ -134,13 +164,19 @@ impl<'a> Cause<'a> {
             }
             Self::OutOfResource
             | Self::InvalidMandatoryParameter
-            | Self::CookieReceivedWhileShuttingDown => {}
+            | Self::CookieReceivedWhileShuttingDown
+            | Self::IllegalAsconfAck => {}
+            Self::UnsupportedHmac(hmac_id) => sink.put_u16(hmac_id),
             Self::UnresolvableAddress(value)
             | Self::UnrecognizedChunkType(value)
             | Self::UnrecognizedParameters(value)
             | Self::RestartWithNewAddresses(value)
             | Self::UserInitiatedAbort(value)
             | Self::ProtocolViolation(value)
+            | Self::DeleteLastAddress(value)
+            | Self::ResourceShortage(value)
+            | Self::DeleteSourceAddress(value)
+            | Self::NotAuthorized(value)
             | Self::Unknown { value, .. } => sink.put(value),
         });
     }
@@ -165,6 +201,12 @@ fn exactly_u32(value: &[u8]) -> Option<u32> {
     let mut cursor = Cursor(value);
     let word = cursor.u32()?;
     cursor.end().map(|()| word)
+}
+
+fn exactly_u16(value: &[u8]) -> Option<u16> {
+    let mut cursor = Cursor(value);
+    let number = cursor.u16()?;
+    cursor.end().map(|()| number)
 }
 
 fn empty<'a>(value: &[u8], cause: Cause<'a>) -> Option<Cause<'a>> {

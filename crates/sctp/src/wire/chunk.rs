@@ -2,9 +2,11 @@
 
 use super::cursor::Cursor;
 use super::heartbeat::decode_heartbeat_info;
-use super::{CHUNK_HEADER_LEN, Causes, Data, ForwardTsn, Init, ReConfig, Sack};
+use super::{
+    Asconf, AsconfAck, Auth, CHUNK_HEADER_LEN, Causes, Data, ForwardTsn, Init, ReConfig, Sack,
+};
 
-/// Chunk types (RFC 9260 §3.2, RFC 3758 §3.2, RFC 6525 §3.1).
+/// Chunk types (RFC 9260 §3.2, RFC 3758 §3.2, RFC 6525 §3.1, RFC 4895 §4.1, RFC 5061 §4.1).
 pub mod kind {
     /// Payload Data.
     pub const DATA: u8 = 0;
@@ -36,10 +38,16 @@ pub mod kind {
     pub const CWR: u8 = 13;
     /// Shutdown Complete.
     pub const SHUTDOWN_COMPLETE: u8 = 14;
+    /// Authentication.
+    pub const AUTH: u8 = 15;
+    /// Address Configuration Acknowledgment.
+    pub const ASCONF_ACK: u8 = 128;
     /// Re-configuration.
     pub const RE_CONFIG: u8 = 130;
     /// Forward Cumulative TSN.
     pub const FORWARD_TSN: u8 = 192;
+    /// Address Configuration Change.
+    pub const ASCONF: u8 = 193;
 }
 
 /// The T bit of ABORT and SHUTDOWN COMPLETE: the verification tag is reflected (RFC 9260 §3.3.7).
@@ -60,6 +68,9 @@ pub enum ChunkError {
     /// A HEARTBEAT or HEARTBEAT ACK does not begin with its mandatory parameter (RFC 9260 §3.3.5).
     #[error("a heartbeat without Heartbeat Info")]
     NoHeartbeatInfo,
+    /// An ASCONF does not begin with its mandatory address parameter (RFC 5061 §4.1.1).
+    #[error("an ASCONF without an address parameter")]
+    NoAddress,
     /// A DATA chunk without user data, to be answered with an ABORT (RFC 9260 §6.2).
     #[error("DATA with TSN {tsn} has no user data")]
     NoUserData {
@@ -112,7 +123,7 @@ impl<'a> RawChunk<'a> {
     ///
     /// # Errors
     /// [`ChunkError::Length`] if it is shorter than its layout, or longer by more than padding;
-    /// [`ChunkError::NoUserData`], [`ChunkError::NoHeartbeatInfo`].
+    /// [`ChunkError::NoUserData`], [`ChunkError::NoHeartbeatInfo`], [`ChunkError::NoAddress`].
     pub fn decode(&self) -> Result<Chunk<'a>, ChunkError> {
         let t_bit = self.flags & T_BIT != 0;
         let value = self.value;
@@ -133,6 +144,9 @@ impl<'a> RawChunk<'a> {
                 Cursor(value).end_of_chunk().map(|()| Chunk::ShutdownComplete { t_bit })
             }
             kind::RE_CONFIG => Some(Chunk::ReConfig(ReConfig::new(value))),
+            kind::AUTH => Auth::decode(value).map(Chunk::Auth),
+            kind::ASCONF => return Asconf::decode(value).map(Chunk::Asconf),
+            kind::ASCONF_ACK => AsconfAck::decode(value).map(Chunk::AsconfAck),
             kind::FORWARD_TSN => ForwardTsn::decode(value).map(Chunk::ForwardTsn),
             _ => Some(Chunk::Unknown),
         };
@@ -197,6 +211,12 @@ pub enum Chunk<'a> {
     ForwardTsn(ForwardTsn<'a>),
     /// Requests and responses about streams (RFC 6525 §3.1).
     ReConfig(ReConfig<'a>),
+    /// What follows is authentic (RFC 4895 §4.1).
+    Auth(Auth<'a>),
+    /// Requests about the sender's addresses (RFC 5061 §4.1.1).
+    Asconf(Asconf<'a>),
+    /// Answers to them (RFC 5061 §4.1.2).
+    AsconfAck(AsconfAck<'a>),
     /// A type not known here; see [`RawChunk::unknown_action`].
     Unknown,
 }

@@ -1,5 +1,6 @@
 //! The wire format of SCTP: packets, chunks, parameters and error causes (RFC 9260 §3), FORWARD-TSN
-//! (RFC 3758), RE-CONFIG (RFC 6525) and the Supported Extensions parameter (RFC 5061 §4.2.7).
+//! (RFC 3758), RE-CONFIG (RFC 6525), AUTH (RFC 4895), and ASCONF with the Supported Extensions
+//! parameter (RFC 5061).
 //!
 //! Reading borrows: [`Packet::parse`] checks the checksum, and [`Packet::chunks`], [`Params`] and
 //! [`Causes`] are views over the caller's bytes that allocate nothing. Writing appends: a
@@ -14,6 +15,8 @@
 //! its length (RFC 9260 §3.2): up to three surplus bytes behind what a chunk's layout explains are
 //! ignored. More is [`ChunkError::Length`]. Reserved bits and padding bytes are not looked at.
 
+mod asconf;
+mod auth;
 mod cause;
 mod chunk;
 mod cursor;
@@ -32,6 +35,11 @@ mod tlv;
 mod u16_list;
 mod writer;
 
+pub use asconf::{
+    AnswersWriter, Asconf, AsconfAck, AsconfAnswer, AsconfAnswers, AsconfChange, AsconfRequest,
+    AsconfRequests,
+};
+pub use auth::{AUTH_HEADER_LEN, Auth};
 pub use cause::{Cause, Causes, CausesWriter};
 pub use chunk::{Chunk, ChunkError, RawChunk, UnknownAction, kind};
 pub use data::{DATA_HEADER_LEN, Data, DataFlags};

@@ -67,7 +67,7 @@ impl<'a> Packet<'a> {
     /// Its chunks in order. After a framing error there are no more.
     #[must_use]
     pub const fn chunks(&self) -> Chunks<'a> {
-        Chunks { rest: self.body }
+        Chunks::new(self.body)
     }
 }
 
@@ -104,6 +104,19 @@ pub fn write_checksum(packet: &mut [u8]) {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunks<'a> {
     rest: &'a [u8],
+}
+
+impl<'a> Chunks<'a> {
+    /// The chunks that `body` holds: what follows a common header.
+    pub(crate) const fn new(body: &'a [u8]) -> Self {
+        Self { rest: body }
+    }
+
+    /// What has not been iterated over: with the chunk before it, what an AUTH covers.
+    #[must_use]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
 }
 
 impl<'a> Iterator for Chunks<'a> {

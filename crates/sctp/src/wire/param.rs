@@ -1,5 +1,6 @@
 //! Parameters of INIT, INIT ACK and the heartbeats (RFC 9260 §3.2.1, §3.3.2.1, §3.3.3.1, §3.3.5;
-//! RFC 3758 §3.1; RFC 5061 §4.2.7). Those of RE-CONFIG are [`super::ReConfigParam`].
+//! RFC 3758 §3.1; RFC 4895 §3; RFC 5061 §4.2.7). Those of RE-CONFIG are [`super::ReConfigParam`], those
+//! of ASCONF [`super::AsconfRequest`] and [`super::AsconfAnswer`].
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -41,10 +42,26 @@ pub mod param_kind {
     pub const ADD_INCOMING_STREAMS_REQUEST: u16 = 18;
     /// Reserved for ECN Capable (RFC 9260 §3.3.2).
     pub const ECN_CAPABLE: u16 = 0x8000;
+    /// Random (RFC 4895 §3.1).
+    pub const RANDOM: u16 = 0x8002;
+    /// Chunk List (RFC 4895 §3.2).
+    pub const CHUNKS: u16 = 0x8003;
+    /// Requested HMAC Algorithm (RFC 4895 §3.3).
+    pub const HMAC_ALGO: u16 = 0x8004;
     /// Supported Extensions (RFC 5061 §4.2.7).
     pub const SUPPORTED_EXTENSIONS: u16 = 0x8008;
     /// Forward-TSN-Supported (RFC 3758 §3.1).
     pub const FORWARD_TSN_SUPPORTED: u16 = 0xC000;
+    /// Add IP Address (RFC 5061 §4.2.1).
+    pub const ADD_IP_ADDRESS: u16 = 0xC001;
+    /// Delete IP Address (RFC 5061 §4.2.2).
+    pub const DELETE_IP_ADDRESS: u16 = 0xC002;
+    /// Error Cause Indication (RFC 5061 §4.2.3).
+    pub const ERROR_CAUSE_INDICATION: u16 = 0xC003;
+    /// Set Primary IP Address (RFC 5061 §4.2.4).
+    pub const SET_PRIMARY_ADDRESS: u16 = 0xC004;
+    /// Success Indication (RFC 5061 §4.2.5).
+    pub const SUCCESS_INDICATION: u16 = 0xC005;
 }
 
 /// A parameter as found in a chunk, not looked into yet.
@@ -79,6 +96,9 @@ impl<'a> RawParam<'a> {
                 U16List::from_wire(value).map(Param::SupportedAddressTypes)
             }
             param_kind::ECN_CAPABLE => exactly(value).map(|[]: [u8; 0]| Param::EcnCapable),
+            param_kind::RANDOM => Some(Param::Random(value)),
+            param_kind::CHUNKS => Some(Param::Chunks(value)),
+            param_kind::HMAC_ALGO => U16List::from_wire(value).map(Param::HmacAlgo),
             param_kind::SUPPORTED_EXTENSIONS => Some(Param::SupportedExtensions(value)),
             param_kind::FORWARD_TSN_SUPPORTED => {
                 exactly(value).map(|[]: [u8; 0]| Param::ForwardTsnSupported)
@@ -125,6 +145,12 @@ pub enum Param<'a> {
     SupportedAddressTypes(U16List<'a>),
     /// Reserved for ECN (RFC 9260 §3.3.2).
     EcnCapable,
+    /// The sender's random number: 32 bytes (RFC 4895 §3.1).
+    Random(&'a [u8]),
+    /// Types of the chunks that the sender takes only if they are authenticated (RFC 4895 §3.2).
+    Chunks(&'a [u8]),
+    /// HMAC identifiers that the sender takes, the one that it likes best first (RFC 4895 §3.3).
+    HmacAlgo(U16List<'a>),
     /// Types of the chunks of the extensions that the sender supports (RFC 5061 §4.2.7).
     SupportedExtensions(&'a [u8]),
     /// The sender supports FORWARD-TSN (RFC 3758 §3.1).
@@ -161,6 +187,9 @@ impl Param<'_> {
                 sink.tlv(param_kind::SUPPORTED_ADDRESS_TYPES, |sink| types.encode(sink));
             }
             Self::EcnCapable => put(sink, param_kind::ECN_CAPABLE, &[]),
+            Self::Random(value) => put(sink, param_kind::RANDOM, value),
+            Self::Chunks(value) => put(sink, param_kind::CHUNKS, value),
+            Self::HmacAlgo(ids) => sink.tlv(param_kind::HMAC_ALGO, |sink| ids.encode(sink)),
             Self::SupportedExtensions(value) => put(sink, param_kind::SUPPORTED_EXTENSIONS, value),
             Self::ForwardTsnSupported => put(sink, param_kind::FORWARD_TSN_SUPPORTED, &[]),
             Self::Unknown => {}

@@ -64,6 +64,11 @@ impl<'b> Sink<'b> {
         !std::mem::take(&mut self.overflowed)
     }
 
+    /// Takes back what the scope of [`Sink::whole`] has written.
+    pub(super) const fn give_up(&mut self) {
+        self.overflowed = true;
+    }
+
     /// Appends one type-length-value field (a parameter or an error cause, RFC 9260 §3.2.1),
     /// after the padding of the one before it. Its own padding is left to whatever follows it.
     pub(super) fn tlv(&mut self, kind: u16, value: impl FnOnce(&mut Self)) {

@@ -1,5 +1,9 @@
 //! Builds packets (RFC 9260 §3, §6.8, §6.10).
 
+use std::net::IpAddr;
+
+use super::asconf::{AnswersWriter, AsconfRequest, encode_asconf, encode_asconf_ack};
+use super::auth::{AUTH_HEADER_LEN, Auth};
 use super::cause::CausesWriter;
 use super::chunk::{T_BIT, kind};
 use super::forward_tsn::encode_forward_tsn;
@@ -12,6 +16,9 @@ use super::sink::Sink;
 use super::{
     CHUNK_HEADER_LEN, COMMON_HEADER_LEN, Chunk, Data, Header, Init, ReConfigParam, padded,
 };
+
+/// The longest MAC that can be written: that of SHA-256.
+const MAX_MAC_LEN: usize = 32;
 
 /// Builds one packet in the caller's buffer, never beyond a limit.
 ///
@@ -37,6 +44,8 @@ use super::{
 pub struct PacketWriter<'b> {
     buffer: &'b mut Vec<u8>,
     limit: usize,
+    /// Where AUTH begins, and the length of its MAC.
+    auth: Option<(usize, usize)>,
 }
 
 impl<'b> PacketWriter<'b> {
@@ -50,7 +59,7 @@ impl<'b> PacketWriter<'b> {
         buffer.extend_from_slice(&header.destination_port.to_be_bytes());
         buffer.extend_from_slice(&header.verification_tag.to_be_bytes());
         buffer.extend_from_slice(&[0; 4]);
-        Self { buffer, limit: limit & !3 }
+        Self { buffer, limit: limit & !3, auth: None }
     }
 
     /// Bytes that another chunk may take, its own padding included. A multiple of four.
@@ -198,6 +207,55 @@ impl<'b> PacketWriter<'b> {
         self.append(|sink| encode_re_config(sink, params))
     }
 
+    /// Appends AUTH (RFC 4895 §4.1) with room for a MAC of `mac_len` bytes, a multiple of four, which
+    /// [`PacketWriter::finish_authenticated`] fills in: over this chunk and all that follow.
+    pub fn auth(&mut self, key_id: u16, hmac_id: u16, mac_len: usize) -> bool {
+        let zeros = [0; MAX_MAC_LEN];
+        let start = self.buffer.len();
+        let Some(mac) = zeros.get(..mac_len) else { return false };
+        let is_written = self.append(|sink| Auth { key_id, hmac_id, mac }.encode(sink));
+        if is_written {
+            self.auth = Some((start, mac_len));
+        }
+        is_written
+    }
+
+    /// Whether there is nothing behind an AUTH that the packet begins with, or nothing at all.
+    #[must_use]
+    pub fn is_only_auth(&self) -> bool {
+        let auth = self.auth.map_or(0, |(_, mac_len)| AUTH_HEADER_LEN + padded(mac_len));
+        self.buffer.len() <= COMMON_HEADER_LEN + auth
+    }
+
+    /// As [`PacketWriter::finish`], with the MAC that `mac` makes of the AUTH chunk, in which zeros
+    /// stand for it, and what follows. Without an AUTH chunk it is not called.
+    pub fn finish_authenticated<M: AsRef<[u8]>>(self, mac: impl FnOnce(&[u8]) -> M) -> usize {
+        if let Some((start, mac_len)) = self.auth {
+            let mac = mac(&self.buffer[start..]);
+            let place = &mut self.buffer[start + AUTH_HEADER_LEN..][..mac_len];
+            place.copy_from_slice(&mac.as_ref()[..mac_len]);
+        }
+        self.finish()
+    }
+
+    /// Appends ASCONF (RFC 5061 §4.1.1) with its Sequence Number and Address Parameter.
+    pub fn asconf<'p>(
+        &mut self,
+        serial_and_address: (u32, IpAddr),
+        requests: impl IntoIterator<Item = AsconfRequest<'p>>,
+    ) -> bool {
+        self.append(|sink| encode_asconf(sink, serial_and_address, requests))
+    }
+
+    /// Appends ASCONF-ACK (RFC 5061 §4.1.2) with the answers that `answers` adds, which may be none.
+    pub fn asconf_ack(
+        &mut self,
+        serial: u32,
+        answers: impl FnOnce(&mut AnswersWriter<'_, '_>),
+    ) -> bool {
+        self.append(|sink| encode_asconf_ack(sink, serial, answers))
+    }
+
     /// Appends a chunk as it was decoded: parameters and causes that cannot be read are left out,
     /// and [`Chunk::Unknown`], which does not hold its content, is not written.
     pub fn chunk(&mut self, chunk: &Chunk<'_>) -> bool {
@@ -223,6 +281,13 @@ impl<'b> PacketWriter<'b> {
                 self.forward_tsn(forward.new_cumulative_tsn, forward.skipped())
             }
             Chunk::ReConfig(re_config) => self.re_config(re_config.params().flatten()),
+            Chunk::Auth(auth) => self.append(|sink| auth.encode(sink)),
+            Chunk::Asconf(asconf) => {
+                self.asconf((asconf.serial, asconf.address), asconf.requests().flatten())
+            }
+            Chunk::AsconfAck(ack) => self.asconf_ack(ack.serial, |writer| {
+                ack.answers().flatten().for_each(|answer| _ = writer.push(&answer));
+            }),
             Chunk::Unknown => false,
         }
     }

@@ -11,6 +11,7 @@ mod destination;
 mod fast_recovery;
 mod ledger;
 mod missing;
+mod moves;
 mod random;
 mod reneging;
 mod round_trips;

@@ -90,8 +90,12 @@ fn the_init_says_what_usrsctp_supports() {
     let extensions = [0xC0, 0x0F, 0xC1, 0x80, 0x82];
     assert_eq!(params[0], Param::ForwardTsnSupported);
     assert_eq!(params[1], Param::SupportedExtensions(&extensions));
-    // RANDOM, HMAC-ALGO and CHUNKS of RFC 4895 are to be skipped silently.
-    assert_eq!(params[2..], [Param::Unknown; 3]);
+    let [Param::Random(random), Param::HmacAlgo(hmacs), Param::Chunks(chunks)] = params[2..] else {
+        panic!("RFC 4895 in another order: {params:?}")
+    };
+    assert_eq!((random.len(), random[0], random[31]), (32, 0x0F, 0xFA));
+    assert_eq!((hmacs.iter().collect::<Vec<_>>(), chunks), (vec![1], &[0x80, 0xC1][..]));
+    // Who does not speak it skips them silently.
     assert!(init.params().skip(2).all(|param| {
         let action = param.unwrap().unknown_action();
         !action.stop && !action.report

@@ -33,7 +33,7 @@ fn causes_have_the_layouts_of_rfc_9260_3_3_10() {
         ),
         ("000C 0007 627965 00", Cause::UserInitiatedAbort(b"bye")),
         ("000D 0005 21 000000", Cause::ProtocolViolation(b"!")),
-        ("00A0 0006 0102 0000", Cause::Unknown { code: 160, value: &[1, 2] }),
+        ("00A5 0006 0102 0000", Cause::Unknown { code: 165, value: &[1, 2] }),
     ];
     for (text, cause) in table {
         let bytes = hex(text);
@@ -42,6 +42,26 @@ fn causes_have_the_layouts_of_rfc_9260_3_3_10() {
         assert_eq!(cause_bytes(&packet), bytes, "{text}");
         assert_eq!(decode_one(&packet), Chunk::Error { causes: Causes::new(&bytes) });
         assert_eq!(cause.code(), u16::from_be_bytes([bytes[0], bytes[1]]));
+    }
+}
+
+#[test]
+fn causes_have_the_layouts_of_rfc_4895_4_and_rfc_5061_4_3() {
+    let request = b"\xC0\x02\0\x10\x01\x02\x34\x76\0\x05\0\x08\xC0\0\x02\x01";
+    let quoted = "0014 C002 0010 01023476 0005 0008 C0000201";
+    let table = [
+        (format!("00A0 {quoted}"), Cause::DeleteLastAddress(request)),
+        (format!("00A1 {quoted}"), Cause::ResourceShortage(request)),
+        (format!("00A2 {quoted}"), Cause::DeleteSourceAddress(request)),
+        ("00A3 0004".to_owned(), Cause::IllegalAsconfAck),
+        (format!("00A4 {quoted}"), Cause::NotAuthorized(request)),
+        ("0105 0006 0004 0000".to_owned(), Cause::UnsupportedHmac(4)),
+    ];
+    for (text, cause) in table {
+        let bytes = hex(&text);
+        assert_eq!(Causes::new(&bytes).collect::<Vec<_>>(), [Ok(cause)], "{text}");
+        let packet = error_with(|causes| assert!(causes.push(&cause)));
+        assert_eq!(cause_bytes(&packet), bytes, "{text}");
     }
 }
 
@@ -59,6 +79,9 @@ fn causes_of_a_wrong_length_are_errors_of_their_own_alone() {
         "0007 0008 00000000",
         "0009 000C 00000001 00000002",
         "000A 0006 0000 0000",
+        "00A3 0005 00 000000",
+        "0105 0008 0004 0001",
+        "0105 0005 04 000000",
     ];
     for text in wrong {
         let bytes = hex(&format!("{text} 0004 0004"));

@@ -215,7 +215,7 @@ fn unknown_chunks_say_what_to_do_with_them() {
         (0x3F, UnknownAction { stop: true, report: false }),
         (0x7F, UnknownAction { stop: true, report: true }),
         (0x84, UnknownAction { stop: false, report: false }),
-        (0xC1, UnknownAction { stop: false, report: true }),
+        (0xC7, UnknownAction { stop: false, report: true }),
     ];
     for (kind, action) in table {
         let bytes = [kind, 0x55, 0, 6, 1, 2];

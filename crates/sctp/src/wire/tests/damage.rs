@@ -5,8 +5,8 @@ use rexmit_core::Seed;
 
 use super::{captured, written_below};
 use crate::wire::{
-    Cause, Chunk, Data, DataFlags, Init, Packet, PacketWriter, Param, Params, ReConfigParam,
-    ReConfigResult, U16List, write_checksum,
+    AsconfChange, AsconfRequest, Cause, Chunk, Data, DataFlags, Init, Packet, PacketWriter, Param,
+    Params, ReConfigParam, ReConfigResult, U16List, write_checksum,
 };
 
 /// Packets that together hold every chunk, parameter and error cause.
@@ -21,6 +21,9 @@ fn one_of_everything() -> Vec<Vec<u8>> {
         Param::HostName(b"a\0"),
         Param::SupportedAddressTypes(U16List::from(&[5, 6, 11][..])),
         Param::EcnCapable,
+        Param::Random(&[3; 32]),
+        Param::Chunks(&[0xC1, 0x80, 0]),
+        Param::HmacAlgo(U16List::from(&[3, 1][..])),
         Param::SupportedExtensions(&[0xC0, 0x82, 1]),
         Param::ForwardTsnSupported,
     ];
@@ -38,6 +41,12 @@ fn one_of_everything() -> Vec<Vec<u8>> {
         Cause::RestartWithNewAddresses(&[0, 5, 0, 8, 1, 2, 3, 4]),
         Cause::UserInitiatedAbort(b"bye"),
         Cause::ProtocolViolation(b"no"),
+        Cause::DeleteLastAddress(&[0xC0, 2, 0, 4]),
+        Cause::ResourceShortage(&[0xC0, 1, 0, 4]),
+        Cause::DeleteSourceAddress(&[0xC0, 2, 0, 4]),
+        Cause::IllegalAsconfAck,
+        Cause::NotAuthorized(&[0xC0, 4, 0, 4]),
+        Cause::UnsupportedHmac(4),
         Cause::Unknown { code: 99, value: &[1] },
     ];
     let init = Init {
@@ -85,6 +94,12 @@ fn one_of_everything() -> Vec<Vec<u8>> {
     packets
 }
 
+fn asconf_requests() -> [AsconfRequest<'static>; 3] {
+    let address = [7; 16].into();
+    [AsconfChange::Add(address), AsconfChange::Delete(address), AsconfChange::SetPrimary(address)]
+        .map(|change| AsconfRequest { correlation: 1, change, bytes: &[] })
+}
+
 fn small_chunks(writer: &mut PacketWriter<'_>) -> bool {
     let flags = DataFlags::from_bits(3);
     writer.cookie_echo(&[1; 7])
@@ -97,7 +112,13 @@ fn small_chunks(writer: &mut PacketWriter<'_>) -> bool {
         && writer.shutdown_ack()
         && writer.cookie_ack()
         && writer.shutdown_complete(true)
-        && writer.plain(0xC1, 7, &[1, 2, 3])
+        && writer.auth(1, 3, 32)
+        && writer.asconf((1, [192, 0, 2, 1].into()), asconf_requests())
+        && writer.asconf_ack(1, |answers| {
+            assert!(answers.refused(1, &Cause::DeleteLastAddress(&[0xC0, 2, 0, 4])));
+            assert!(answers.done(2));
+        })
+        && writer.plain(0xC7, 7, &[1, 2, 3])
 }
 
 /// Reads all of `packet`, whose checksum it first makes right, and returns how much there was.
@@ -115,6 +136,8 @@ fn read_everything(packet: &mut [u8]) -> usize {
             Ok(Chunk::Abort { causes, .. } | Chunk::Error { causes }) => causes.flatten().count(),
             Ok(Chunk::Sack(sack)) => sack.gap_ack_blocks().count() + sack.duplicate_tsns().count(),
             Ok(Chunk::ForwardTsn(forward)) => forward.skipped().count(),
+            Ok(Chunk::Asconf(asconf)) => asconf.requests().flatten().count(),
+            Ok(Chunk::AsconfAck(ack)) => ack.answers().flatten().count(),
             Ok(Chunk::ReConfig(re_config)) => re_config.params().flatten().count(),
             Ok(_) => 1,
             Err(_) => 0,

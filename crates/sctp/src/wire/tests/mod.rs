@@ -1,6 +1,7 @@
 //! Tests of the wire format as a whole. Expected bytes are written from the RFCs' diagrams or
 //! captured from another implementation, never taken from our own encoder.
 
+mod address_changes;
 mod captured;
 mod causes;
 mod chunks;

@@ -1,0 +1,21 @@
+//! Authenticated chunks (RFC 4895), and addresses that come and go (RFC 5061). The endpoint is at
+//! 192.0.2.1, the peer at 192.0.2.2.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod answers;
+mod authentication;
+mod bad_input;
+mod peer;
+mod requests;
+
+use std::net::IpAddr;
+
+use kit::*;
+
+fn ip(host: u8) -> IpAddr {
+    address(host, 0).ip()
+}
+
+const ANY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
