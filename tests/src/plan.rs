@@ -377,6 +377,7 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
             cwnd_update: rng.chance(0.8),
             delayed_ack: rng.chance(0.5),
             split_buffer: rng.chance(0.3),
+            avoid_blocking: rng.chance(0.3),
         };
     }
     config.recovery.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);

@@ -122,8 +122,14 @@ impl RtoConfig {
 
 impl CmtConfig {
     fn fields(&self) -> Vec<Field> {
-        let Self { all_paths, split_fast_retransmit, cwnd_update, delayed_ack, split_buffer } =
-            self;
+        let Self {
+            all_paths,
+            split_fast_retransmit,
+            cwnd_update,
+            delayed_ack,
+            split_buffer,
+            avoid_blocking,
+        } = self;
         vec![
             field("cmt.all_paths", *all_paths, "new data over every active path at once"),
             field(
@@ -145,6 +151,11 @@ impl CmtConfig {
                 "cmt.split_buffer",
                 *split_buffer,
                 "no path takes more than its part of the peer's buffer",
+            ),
+            field(
+                "cmt.avoid_blocking",
+                *avoid_blocking,
+                "no slower path takes what keeps faster ones waiting for the peer's buffer",
             ),
         ]
     }

@@ -23,6 +23,10 @@ pub struct CmtConfig {
     /// window, so that a slow path with a long queue does not take it all (Dreibholz, Becke, Rathgeb
     /// and Tüxen 2010). What has arrived and waits for others is of no path.
     pub split_buffer: bool,
+    /// Blocking estimation: nothing new leaves over a slower path that would keep faster ones waiting for
+    /// the peer's window, since what they send in the meantime cannot be delivered before it (BLEST:
+    /// Ferlin, Alay, Mehani and Boreli 2016).
+    pub avoid_blocking: bool,
 }
 
 impl CmtConfig {
@@ -33,5 +37,6 @@ impl CmtConfig {
         cwnd_update: true,
         delayed_ack: true,
         split_buffer: false,
+        avoid_blocking: false,
     };
 }

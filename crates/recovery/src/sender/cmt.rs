@@ -45,6 +45,27 @@ impl<P> LossRecovery<P> {
         own == 0 || own + user_bytes <= a_rwnd / parts
     }
 
+    /// Whether new user bytes over `path` could keep faster paths waiting, where the peer's buffer holds
+    /// `buffer` bytes: what those send while these are under way has to find room beside them, as it cannot
+    /// be delivered before. Over a path on which nothing is something may always leave.
+    #[must_use]
+    pub fn may_block(&self, path: u8, user_bytes: u64, buffer: u64) -> bool {
+        if !self.uses_all_paths() || !self.config.cmt.avoid_blocking {
+            return false;
+        }
+        let own = self.path(path).concurrent.as_ref().map_or(0, |known| known.user_bytes);
+        let round_trip = |path: &Path| path.timer.rtt().srtt().unwrap_or_default().as_nanos();
+        let slow = round_trip(self.path(path));
+        let is_faster = |other: &&Path| {
+            let is_measured = round_trip(other) > 0;
+            other.reach.state() == PathState::Active && is_measured && round_trip(other) < slow
+        };
+        let meanwhile = |other: &Path| u128::from(other.window.cwnd()) * slow / round_trip(other);
+        let meanwhile: u128 = self.paths.iter().filter(is_faster).map(meanwhile).sum();
+        let under_way = u128::from(own + user_bytes);
+        own > 0 && meanwhile > 0 && under_way + meanwhile > u128::from(buffer)
+    }
+
     /// Whether missing reports are counted by path.
     pub(super) fn splits_fast_retransmit(&self) -> bool {
         self.paths.len() > 1 && self.config.cmt.split_fast_retransmit

@@ -39,6 +39,8 @@ pub(super) struct Outbound {
     streams: u16,
     /// The window that the peer offered last.
     pub(super) peer_a_rwnd: u64,
+    /// The largest that it ever was: what the peer's buffer holds.
+    peer_buffer: u64,
     /// The largest payload of a chunk: what fits a packet, and a window that was never used.
     pub(super) max_fragment: usize,
     /// Payload bytes in `recovery`.
@@ -69,6 +71,7 @@ impl Outbound {
             next_message: 0,
             streams: config.outbound_streams,
             peer_a_rwnd: 0,
+            peer_buffer: 0,
             max_fragment: config.max_fragment(),
             outstanding_bytes: 0,
             is_writer_waiting: false,
@@ -90,8 +93,13 @@ impl Outbound {
 
     pub(super) fn on_peer_known(&mut self, streams: u16, a_rwnd: u32) {
         self.streams = streams;
-        self.peer_a_rwnd = a_rwnd.into();
+        self.set_peer_a_rwnd(a_rwnd);
         self.max_fragment = self.max_fragment.min(a_rwnd as usize);
+    }
+
+    fn set_peer_a_rwnd(&mut self, a_rwnd: u32) {
+        self.peer_a_rwnd = a_rwnd.into();
+        self.peer_buffer = self.peer_buffer.max(self.peer_a_rwnd);
     }
 
     pub(super) const fn streams(&self) -> u16 {
@@ -137,8 +145,12 @@ impl Outbound {
 
     /// The same for a packet over `path`, which may have to leave its part of the window to others.
     pub(super) fn next_new_len_over(&self, path: u8) -> Option<usize> {
-        let has_share = |len: &usize| self.recovery.has_share(path, *len as u64, self.peer_a_rwnd);
-        self.next_new_len().filter(has_share)
+        let may_leave = |len: &usize| {
+            let bytes = *len as u64;
+            self.recovery.has_share(path, bytes, self.peer_a_rwnd)
+                && !self.recovery.may_block(path, bytes, self.peer_buffer)
+        };
+        self.next_new_len().filter(may_leave)
     }
 
     /// The rest of the message `id`, if it is begun, will never leave. One TSN is spent on it, so
@@ -227,7 +239,7 @@ impl Association {
         self.out.recovery.set_packets_answered(sack.packets);
         let Some(outcome) = self.take_ack(cx, cumulative, blocks) else { return };
         if !outcome.is_stale {
-            self.out.peer_a_rwnd = sack.a_rwnd.into();
+            self.out.set_peer_a_rwnd(sack.a_rwnd);
             self.check_probe(cx);
         }
         if outcome.has_acked_resent && !outcome.has_sampled {

@@ -221,3 +221,31 @@ fn what_is_given_up_or_taken_back_changes_the_parts() {
     assert_eq!(under_way(&s), 2 * 984);
     s.check();
 }
+
+/// Round trips of 100 and 300 ms: what leaves over the second path now is under way while the first sends
+/// three windows.
+#[test]
+fn a_slower_path_takes_nothing_that_keeps_faster_ones_waiting() {
+    let measured = |avoid_blocking| {
+        let mut s = sender(CmtConfig { avoid_blocking, ..CmtConfig::ON });
+        s.push_over(0, &[FULL]); // 1
+        s.push_over(1, &[FULL]); // 2
+        s.at(100).ack(1, &[]);
+        s.at(300).ack(2, &[]);
+        s
+    };
+    let mut s = measured(true);
+    let meanwhile = 3 * cwnds(&s)[0];
+    assert!(!s.recovery.may_block(1, 984, 0), "nothing is on it");
+    s.push_over(1, &[FULL]); // 3
+    let may_block = |s: &Sender, path, buffer| s.recovery.may_block(path, 984, buffer);
+    assert!(!may_block(&s, 1, meanwhile + 2 * 984), "to the byte");
+    assert!(may_block(&s, 1, meanwhile + 2 * 984 - 1));
+    s.push_over(0, &[FULL]); // 4
+    assert!(!may_block(&s, 0, 0), "there is no faster one");
+    (0..=5).for_each(|_| _ = s.recovery.on_path_error(0, 5));
+    assert!(!may_block(&s, 1, 0), "the faster one has failed");
+    let mut s = measured(false);
+    s.push_over(1, &[FULL]);
+    assert!(!may_block(&s, 1, 0));
+}

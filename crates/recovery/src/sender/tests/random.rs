@@ -119,6 +119,7 @@ fn run(seed: u64, paths: u8) {
                 cwnd_update: rng.chance(0.5),
                 delayed_ack: rng.chance(0.5),
                 split_buffer: rng.chance(0.5),
+                avoid_blocking: rng.chance(0.5),
             };
         }
     });
