@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
-    CmtConfig, CongestionControl, CopyBudget, LossDetection, RecoveryTimer, Reordering,
+    CmtConfig, CongestionControl, CopyBudget, Coupling, LossDetection, RecoveryTimer, Reordering,
     RetransmissionDestination, SpacedCopies, SpuriousConfig, ThinConfig, ThinTest, TimerRestart,
 };
 
@@ -122,8 +122,14 @@ impl RtoConfig {
 
 impl CmtConfig {
     fn fields(&self) -> Vec<Field> {
-        let Self { all_paths, split_fast_retransmit, cwnd_update, delayed_ack, split_buffer } =
-            self;
+        let Self {
+            all_paths,
+            split_fast_retransmit,
+            cwnd_update,
+            delayed_ack,
+            split_buffer,
+            coupling,
+        } = self;
         vec![
             field("cmt.all_paths", *all_paths, "new data over every active path at once"),
             field(
@@ -145,6 +151,11 @@ impl CmtConfig {
                 "cmt.split_buffer",
                 *split_buffer,
                 "no path takes more than its part of the peer's buffer",
+            ),
+            field(
+                "cmt.coupling",
+                *coupling,
+                "whether the windows of all paths together are as aggressive as one",
             ),
         ]
     }
@@ -426,6 +437,16 @@ impl Words for CongestionControl {
             Self::Rfc9260 => "rfc9260",
             Self::NewReno => "newreno",
             Self::Cubic => "cubic",
+        }
+        .into()
+    }
+}
+
+impl Words for Coupling {
+    fn words(self) -> String {
+        match self {
+            Self::None => "none",
+            Self::ResourcePoolingV2 => "resource pooling v2",
         }
         .into()
     }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Coupling;
+
 /// What a sender does to use all paths at once. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -23,6 +25,9 @@ pub struct CmtConfig {
     /// window, so that a slow path with a long queue does not take it all (Dreibholz, Becke, Rathgeb
     /// and Tüxen 2010). What has arrived and waits for others is of no path.
     pub split_buffer: bool,
+    /// What the windows of the paths have to do with each other. Takes [`all_paths`](Self::all_paths)
+    /// and the windows of RFC 9260.
+    pub coupling: Coupling,
 }
 
 impl CmtConfig {
@@ -33,5 +38,6 @@ impl CmtConfig {
         cwnd_update: true,
         delayed_ack: true,
         split_buffer: false,
+        coupling: Coupling::None,
     };
 }
