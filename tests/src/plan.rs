@@ -10,8 +10,8 @@ use rexmit_sctp::recovery::RetransmissionDestination::{
     Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh,
 };
 use rexmit_sctp::recovery::{
-    CmtConfig, CopyBudget, PROFILES, RecoveryConfig, RecoveryTimer, Reordering, SpacedCopies,
-    ThinConfig, ThinTest,
+    CmtConfig, CopyBudget, Coupling, PROFILES, RecoveryConfig, RecoveryTimer, Reordering,
+    SpacedCopies, ThinConfig, ThinTest,
 };
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
 
@@ -378,6 +378,7 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
             delayed_ack: rng.chance(0.5),
             split_buffer: rng.chance(0.3),
             avoid_blocking: rng.chance(0.3),
+            coupling: pick(rng, &[Coupling::None, Coupling::ResourcePoolingV2]),
         };
     }
     config.recovery.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);

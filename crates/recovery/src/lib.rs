@@ -48,7 +48,7 @@ mod undo;
 
 pub use budget::CopyBudget;
 pub use config::{Field, InvalidRecovery, PROFILES, RecoveryConfig, RtoConfig, TCP_PROFILES};
-pub use congestion::{Acked, CongestionControl, CongestionWindow, TimedOut};
+pub use congestion::{Acked, CongestionControl, CongestionWindow, Coupling, TimedOut};
 pub use destination::{
     CmtConfig, FailureLimits, PathState, Reach, RetransmissionDestination, TIMEOUT_MEMORY,
 };

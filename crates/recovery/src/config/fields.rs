@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
-    CmtConfig, CongestionControl, CopyBudget, LossDetection, RecoveryTimer, Reordering,
+    CmtConfig, CongestionControl, CopyBudget, Coupling, LossDetection, RecoveryTimer, Reordering,
     RetransmissionDestination, SpacedCopies, SpuriousConfig, ThinConfig, ThinTest, TimerRestart,
 };
 
@@ -129,6 +129,7 @@ impl CmtConfig {
             delayed_ack,
             split_buffer,
             avoid_blocking,
+            coupling,
         } = self;
         vec![
             field("cmt.all_paths", *all_paths, "new data over every active path at once"),
@@ -156,6 +157,11 @@ impl CmtConfig {
                 "cmt.avoid_blocking",
                 *avoid_blocking,
                 "no slower path takes what keeps faster ones waiting for the peer's buffer",
+            ),
+            field(
+                "cmt.coupling",
+                *coupling,
+                "whether the windows of all paths together are as aggressive as one",
             ),
         ]
     }
@@ -437,6 +443,16 @@ impl Words for CongestionControl {
             Self::Rfc9260 => "rfc9260",
             Self::NewReno => "newreno",
             Self::Cubic => "cubic",
+        }
+        .into()
+    }
+}
+
+impl Words for Coupling {
+    fn words(self) -> String {
+        match self {
+            Self::None => "none",
+            Self::ResourcePoolingV2 => "resource pooling v2",
         }
         .into()
     }

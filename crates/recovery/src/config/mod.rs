@@ -10,7 +10,7 @@ use rexmit_core::words;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CmtConfig, CongestionControl, LossDetection, Reordering, RetransmissionDestination,
+    CmtConfig, CongestionControl, Coupling, LossDetection, Reordering, RetransmissionDestination,
     SpuriousConfig, ThinConfig, TimerRestart,
 };
 pub use fields::Field;
@@ -168,6 +168,7 @@ impl RecoveryConfig {
         let is_rack = self.reordering == Reordering::Rack;
         let is_beyond_all =
             matches!(self.reordering, Reordering::Adaptive { percentile } if percentile > 100);
+        let is_coupled = self.cmt.coupling != Coupling::None;
         let checks = [
             (rto.min > rto.max, "RTO.Min is above RTO.Max"),
             (rto.initial > rto.max, "RTO.Initial is above RTO.Max"),
@@ -180,6 +181,11 @@ impl RecoveryConfig {
             (rto.min_variation > rto.max, "the variation's lower bound is above RTO.Max"),
             (is_beyond_all, "the percentile of reordering is above 100"),
             (is_rack && self.early_retransmit, "RACK and Early Fast Retransmit share a timer"),
+            (is_coupled && !self.cmt.all_paths, "windows of paths not used at once are coupled"),
+            (
+                is_coupled && self.congestion != CongestionControl::Rfc9260,
+                "only windows of RFC 9260 can be coupled",
+            ),
             (!self.thin.is_valid(), "RTO.Min of thin streams is zero or above a minute"),
         ];
         match checks.iter().find(|(bad, _)| *bad) {

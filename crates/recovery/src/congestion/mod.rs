@@ -1,6 +1,7 @@
 //! The congestion window of one path: what every algorithm shares, and the one place that knows
 //! which of them is at work.
 
+mod coupling;
 mod cubic;
 mod newreno;
 mod rfc9260;
@@ -12,6 +13,8 @@ use rexmit_core::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::RecoveryConfig;
+pub use coupling::Coupling;
+pub(crate) use coupling::{RateShare, rate};
 use cubic::Cubic;
 use newreno::NewReno;
 use rfc9260::Rfc9260;
@@ -76,6 +79,8 @@ struct Window {
     packet: u64,
     /// IW.
     initial: u64,
+    /// What part of the association's rate the path has, if the windows of its paths are coupled.
+    share: Option<RateShare>,
     last_sent: Option<Instant>,
 }
 
@@ -121,6 +126,7 @@ impl CongestionWindow {
                 ssthresh: u64::from(u32::MAX),
                 packet,
                 initial: cwnd,
+                share: None,
                 last_sent: None,
             },
             control: match config.congestion {
@@ -212,6 +218,12 @@ impl CongestionWindow {
         algorithm.on_undone(&before.control);
     }
 
+    /// What part of the association's rate the path has from now on, if its window is coupled to the
+    /// others.
+    pub(crate) const fn set_share(&mut self, share: Option<RateShare>) {
+        self.window.share = share;
+    }
+
     /// IW, in bytes.
     pub(crate) const fn initial(&self) -> u64 {
         self.window.initial
@@ -247,6 +259,11 @@ impl CongestionWindow {
 impl Window {
     const fn has_room_for_packet(&self, flight: u64) -> bool {
         flight + self.packet <= self.cwnd
+    }
+
+    /// What is left of growth by `bytes` if the window is coupled to others.
+    fn coupled(&self, bytes: u64) -> u64 {
+        self.share.map_or(bytes, |share| share.increase(bytes))
     }
 
     /// After an RTO without sending a TCP begins again with the restart window

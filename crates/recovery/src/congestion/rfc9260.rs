@@ -31,7 +31,7 @@ impl Algorithm for Rfc9260 {
         let fully_used = acked.flight_before >= window.cwnd;
         if window.cwnd <= window.ssthresh {
             if fully_used && !acked.in_fast_recovery {
-                window.cwnd += acked.bytes.min(window.packet);
+                window.cwnd += window.coupled(acked.bytes.min(window.packet));
             }
         } else {
             self.partial_bytes_acked += acked.bytes;
@@ -39,7 +39,7 @@ impl Algorithm for Rfc9260 {
                 if fully_used {
                     self.partial_bytes_acked -= window.cwnd;
                     if !acked.in_fast_recovery {
-                        window.cwnd += window.packet;
+                        window.cwnd += window.coupled(window.packet);
                     }
                 } else {
                     self.partial_bytes_acked = window.cwnd;
@@ -53,19 +53,27 @@ impl Algorithm for Rfc9260 {
 
     /// RFC 9260 §7.2.3.
     fn on_loss(&mut self, window: &mut Window, _flight_size: u64) {
-        window.ssthresh = (window.cwnd / 2).max(floor(window));
+        window.ssthresh = after_loss(window);
         window.cwnd = window.ssthresh;
         self.partial_bytes_acked = 0;
     }
 
     /// RFC 9260 §7.2.3.
     fn on_timeout(&mut self, window: &mut Window, _timed_out: TimedOut) {
-        window.ssthresh = (window.cwnd / 2).max(floor(window));
+        window.ssthresh = after_loss(window);
         window.cwnd = window.packet;
         self.partial_bytes_acked = 0;
     }
 
     fn on_undone(&mut self, _before: &Control) {}
+}
+
+/// RFC 9260 §7.2.3, or what coupling makes of it.
+fn after_loss(window: &Window) -> u64 {
+    match window.share {
+        None => (window.cwnd / 2).max(floor(window)),
+        Some(share) => share.after_loss(window.cwnd, window.packet),
+    }
 }
 
 const fn floor(window: &Window) -> u64 {
@@ -143,6 +151,20 @@ mod tests {
         assert_eq!(w.cwnd(), 10_001);
         w.on_acked(acked(&w, 1000));
         assert_eq!(w.cwnd(), 11_001);
+    }
+
+    /// Resource pooling v2: ⌈î · MTU⌉ for each window acknowledged.
+    #[test]
+    fn congestion_avoidance_of_a_coupled_window_adds_its_part_of_a_packet() {
+        let mut w = window();
+        w.window.ssthresh = 3000;
+        w.set_share(Some(crate::congestion::RateShare::of(3.0, 8.0)));
+        for _ in 0..3 {
+            w.on_acked(acked(&w, 1000));
+        }
+        assert_eq!(w.cwnd(), 4000);
+        w.on_acked(acked(&w, 1000));
+        assert_eq!(w.cwnd(), 4375);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Coupling;
+
 /// What a sender does to use all paths at once. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -27,6 +29,9 @@ pub struct CmtConfig {
     /// the peer's window, since what they send in the meantime cannot be delivered before it (BLEST:
     /// Ferlin, Alay, Mehani and Boreli 2016).
     pub avoid_blocking: bool,
+    /// What the windows of the paths have to do with each other. Takes [`all_paths`](Self::all_paths)
+    /// and the windows of RFC 9260.
+    pub coupling: Coupling,
 }
 
 impl CmtConfig {
@@ -38,5 +43,6 @@ impl CmtConfig {
         delayed_ack: true,
         split_buffer: false,
         avoid_blocking: false,
+        coupling: Coupling::None,
     };
 }

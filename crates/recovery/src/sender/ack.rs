@@ -315,6 +315,7 @@ impl<P> LossRecovery<P> {
     }
 
     fn grow_windows(&mut self, now: Instant, progress: &Progress, tracer: &mut Tracer<'_>) {
+        self.couple_windows();
         for path in 0..self.paths.len() as u8 {
             let flight_after = self.ledger.flight(path).bytes;
             let p = self.path_mut(path);

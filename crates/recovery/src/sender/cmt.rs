@@ -5,8 +5,9 @@ use rexmit_core::trace::{SendCause, Tracer};
 use super::ack::Progress;
 use super::path::Path;
 use super::{LossRecovery, Unit, UnitState};
-use crate::PathState;
+use crate::congestion::{RateShare, rate};
 use crate::loss::rack::Rack;
+use crate::{Coupling, PathState};
 
 impl<P> LossRecovery<P> {
     /// Whether new units leave over several paths at once.
@@ -64,6 +65,23 @@ impl<P> LossRecovery<P> {
         let meanwhile: u128 = self.paths.iter().filter(is_faster).map(meanwhile).sum();
         let under_way = u128::from(own + user_bytes);
         own > 0 && meanwhile > 0 && under_way + meanwhile > u128::from(buffer)
+    }
+
+    /// Tells the window of every path its part of the rate of all that are in use, as they are now.
+    pub(super) fn couple_windows(&mut self) {
+        if self.config.cmt.coupling == Coupling::None || !self.uses_all_paths() {
+            return;
+        }
+        let rate_of = |path: &Path| {
+            let srtt = path.timer.rtt().srtt()?;
+            let is_active = path.reach.state() == PathState::Active;
+            is_active.then(|| rate(path.window.cwnd(), srtt))
+        };
+        let total = self.paths.iter().filter_map(rate_of).sum();
+        for path in &mut self.paths {
+            let share = rate_of(path).map(|rate| RateShare::of(rate, total));
+            path.window.set_share(share);
+        }
     }
 
     /// Whether missing reports are counted by path.

@@ -201,6 +201,7 @@ impl<P> LossRecovery<P> {
     /// Something on `path` was lost.
     pub(super) fn reduce_window_for(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         let flight_size = self.outstanding_bytes - self.beyond_window;
+        self.couple_windows();
         let p = self.path_mut(path);
         p.window.on_fast_retransmit(flight_size);
         self.resend_now(path);

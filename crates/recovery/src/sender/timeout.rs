@@ -82,6 +82,7 @@ impl<P> LossRecovery<P> {
         }
         let is_linear = kind == TimeoutKind::Loss && self.takes_linear_timeout(path);
         self.remember_timeout(path);
+        self.couple_windows();
         let p = self.path_mut(path);
         if let Some(known) = &mut p.concurrent {
             known.counters.timeouts += 1;

@@ -7,6 +7,7 @@ mod abandon;
 mod bundling;
 mod cmt;
 mod costs;
+mod coupling;
 mod destination;
 mod fast_recovery;
 mod ledger;

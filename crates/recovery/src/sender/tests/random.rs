@@ -4,6 +4,7 @@
 use rexmit_core::{Instant, Seed};
 
 use super::{BASE, FULL, Sender, TimeoutKind, UnitState};
+use crate::Coupling;
 use crate::RetransmissionDestination::{
     Alternate, Asap, Csi, Cwnd, Elsewhere, LossRate, Same, Ssthresh,
 };
@@ -120,6 +121,7 @@ fn run(seed: u64, paths: u8) {
                 delayed_ack: rng.chance(0.5),
                 split_buffer: rng.chance(0.5),
                 avoid_blocking: rng.chance(0.5),
+                coupling: [Coupling::None, Coupling::ResourcePoolingV2][rng.below(2) as usize],
             };
         }
     });
