@@ -31,7 +31,8 @@ impl Association {
     ) -> Self {
         let state = State::CookieWait(Setup::default());
         let paths = Paths::new(routes, &cx.around.addresses);
-        let mut association = Self::new(config, identity, paths, state);
+        let recovery = cx.around.recovery_of(&config);
+        let mut association = Self::new((config, recovery), identity, paths, state);
         association.owed.setup = true;
         association.set_state(cx, State::CookieWait(Setup::default()));
         association
@@ -46,7 +47,8 @@ impl Association {
         (route, peer): (Route, &PeerParameters),
     ) -> Self {
         let paths = Paths::new(&[route], &cx.around.addresses);
-        let mut association = Self::new(config, identity, paths, State::Established);
+        let recovery = cx.around.recovery_of(&config);
+        let mut association = Self::new((config, recovery), identity, paths, State::Established);
         association.adopt(cx, peer);
         association.owed.cookie_ack = true;
         association.establish(cx, true);
@@ -262,7 +264,9 @@ impl Association {
         self.owed = Owed::default();
         self.paths = Paths::new(&[route], &cx.around.addresses);
         self.control_path = 0;
-        self.out = Outbound::new(&self.config, identity.local_initial_tsn).continuing(&self.out);
+        let recovery = cx.around.recovery_of(&self.config);
+        let out = Outbound::new(&self.config, recovery, identity.local_initial_tsn);
+        self.out = out.continuing(&self.out);
         self.inbound = Inbound::new(&self.config).continuing(&mut self.inbound);
         self.reset = StreamReset::new(identity.local_initial_tsn);
         self.adopt(cx, peer);

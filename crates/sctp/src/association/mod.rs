@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Instant, Route, TimerTable};
-use rexmit_recovery::PathState;
+use rexmit_recovery::{PathState, RecoveryConfig};
 
 pub(crate) use addresses::ways_to;
 pub(crate) use context::{Context, Surroundings};
@@ -99,8 +99,13 @@ enum Next {
 }
 
 impl Association {
-    fn new(config: Arc<AssociationConfig>, identity: Identity, paths: Paths, state: State) -> Self {
-        let mut out = Outbound::new(&config, identity.local_initial_tsn);
+    fn new(
+        (config, recovery): (Arc<AssociationConfig>, Arc<RecoveryConfig>),
+        identity: Identity,
+        paths: Paths,
+        state: State,
+    ) -> Self {
+        let mut out = Outbound::new(&config, recovery, identity.local_initial_tsn);
         for path in 1..paths.len() {
             // The application has named it (RFC 9260 §5.4 rule 1).
             out.recovery.add_path(config.pmdcs());

@@ -102,6 +102,10 @@ impl Endpoint {
             table: Table::new(config.cookie_lifetime + setup::MAX_COOKIE_EXTENSION),
             around: Surroundings {
                 addresses: config.addresses.clone(),
+                association: (
+                    Arc::clone(&config.association),
+                    Arc::new(config.association.recovery.clone()),
+                ),
                 rng: seed.split("endpoint").rng(),
                 arena: PayloadArena::new(),
                 events: VecDeque::new(),
