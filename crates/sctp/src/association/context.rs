@@ -9,7 +9,7 @@ use rexmit_core::{Instant, Rng};
 use rexmit_recovery::RecoveryConfig;
 
 use crate::config::AssociationConfig;
-use crate::endpoint::AssociationId;
+use crate::endpoint::{AssociationId, RoundTrips};
 use crate::event::Event;
 use crate::statistics::EndpointStatistics;
 use crate::streams::PayloadArena;
@@ -20,6 +20,7 @@ pub(crate) struct Surroundings {
     pub(crate) addresses: Vec<IpAddr>,
     /// The configuration of associations, with what loss recovery reads of it.
     pub(crate) association: (Arc<AssociationConfig>, Arc<RecoveryConfig>),
+    pub(crate) round_trips: RoundTrips,
     pub(crate) rng: Rng,
     pub(crate) arena: PayloadArena,
     pub(crate) events: VecDeque<(AssociationId, Event)>,

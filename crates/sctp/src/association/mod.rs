@@ -361,6 +361,7 @@ impl Association {
 
     /// Ends the association: what was not acknowledged has failed.
     fn close(&mut self, cx: &mut Context<'_>, farewell: Option<Farewell>, reason: CloseReason) {
+        self.note_round_trip(cx);
         self.set_state(cx, State::Closed(farewell));
         self.timers.stop_all();
         self.owed = Owed::default();

@@ -4,6 +4,7 @@
 mod cookie;
 mod paths;
 mod retired;
+mod round_trips;
 mod setup;
 mod stray;
 mod table;
@@ -26,6 +27,7 @@ use crate::streams::PayloadArena;
 use crate::wire::{Chunk, Packet, kind};
 
 use cookie::CookieSigner;
+pub(crate) use round_trips::RoundTrips;
 pub use table::AssociationId;
 use table::Table;
 
@@ -106,6 +108,7 @@ impl Endpoint {
                     Arc::clone(&config.association),
                     Arc::new(config.association.recovery.clone()),
                 ),
+                round_trips: RoundTrips::default(),
                 rng: seed.split("endpoint").rng(),
                 arena: PayloadArena::new(),
                 events: VecDeque::new(),
