@@ -114,11 +114,11 @@ impl ThinConfig {
     };
 
     /// The same with copies: of all that is in flight and fits beside new data, and one of each
-    /// retransmission. The budget allows for losses of a tenth each way, and for copies of as much
-    /// again as is new, and half of that.
+    /// retransmission. The budget allows for losses of a tenth each way, and for two copies
+    /// of all that is new.
     pub(crate) const fn redundant(self) -> Self {
         let copies = SpacedCopies { of_retransmissions: 1, ..SpacedCopies::OFF };
-        let copy_budget = CopyBudget { packets_percent: 20, bytes_percent: 150 };
+        let copy_budget = CopyBudget { packets_percent: 20, bytes_percent: 200 };
         Self { max_bundle_packets: u8::MAX, spaced_copies: copies, copy_budget, ..self }
     }
 

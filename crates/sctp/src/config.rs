@@ -94,6 +94,9 @@ pub struct AssociationConfig {
     pub report_potentially_failed: bool,
     /// Max.Init.Retransmits (8).
     pub max_init_retransmits: u32,
+    /// The round-trip time to the peer, where it is known: the setup goes by it as with
+    /// [`setup_by_rtt`](RecoveryConfig::setup_by_rtt), before an earlier association told one.
+    pub initial_rtt: Option<Duration>,
     /// T5-shutdown-guard; `None` takes five times RTO.Max (RFC 9260 §9.2).
     pub shutdown_guard: Option<Duration>,
     /// In what order the messages of different streams leave.
@@ -155,6 +158,7 @@ impl Default for AssociationConfig {
             primary_switchover_max_retrans: None,
             report_potentially_failed: true,
             max_init_retransmits: 8,
+            initial_rtt: None,
             shutdown_guard: None,
             scheduling: Scheduling::default(),
             partial_reliability: true,

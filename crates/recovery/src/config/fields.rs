@@ -49,6 +49,7 @@ impl RecoveryConfig {
             cmt,
             spurious,
             undo,
+            setup_by_rtt,
             thin,
         } = self;
         let mut fields = rto.fields();
@@ -99,6 +100,11 @@ impl RecoveryConfig {
         fields.extend(cmt.fields());
         fields.extend(spurious.fields());
         fields.push(field("undo", *undo, "the window goes back after a spurious event"));
+        fields.push(field(
+            "setup_by_rtt",
+            *setup_by_rtt,
+            "INIT and COOKIE ECHO are repeated after one and a half round trips, if known (SCTP)",
+        ));
         fields.extend(thin.fields());
         fields
     }

@@ -152,6 +152,7 @@ impl RecoveryConfig {
             cmt: CmtConfig::default(),
             spurious: SpuriousConfig::OFF,
             undo: false,
+            setup_by_rtt: false,
             thin: ThinConfig::OFF,
         }
     }
@@ -164,6 +165,7 @@ impl RecoveryConfig {
             spurious: SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF },
             undo: true,
             single_packet_after_timeout: false,
+            setup_by_rtt: true,
             thin: ThinConfig::INTERACTIVE,
             ..Self::default()
         }

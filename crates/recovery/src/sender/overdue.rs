@@ -6,6 +6,7 @@
 //! too, and has later packets to go by. What the timer watches nothing else judges but T3-rtx.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 use rexmit_core::Instant;
@@ -41,7 +42,7 @@ pub(super) struct Watch {
     /// Copies that may leave now.
     pub(super) ready: VecDeque<Planned>,
     /// The copies of the last new units, if nothing new follows.
-    pub(super) last: Option<(Instant, (u64, u64))>,
+    pub(super) last: Option<(Instant, Range<u64>)>,
 }
 
 /// What the acknowledgement being processed answers of a path.
@@ -132,10 +133,10 @@ impl<P> LossRecovery<P> {
         self.path(path).window.has_room(self.ledger.flight(path).bytes)
     }
 
-    /// How long T3-rtx waits at least, so that it is what comes last.
-    pub(super) fn patience_of_t3(&self, path: u8, group: u8) -> Option<Duration> {
+    /// How long T3-rtx waits at least for what the timer is for, so that it is what comes last.
+    pub(super) fn patience_of_t3(&self, path: u8) -> Option<Duration> {
         let watch = self.path(path).watch.as_ref()?;
-        let timer = &self.groups.of(group).thin.recovery_timer;
+        let timer = &self.groups.of(self.group_of_earliest(path)).thin.recovery_timer;
         timer.is_on.then(|| watch.answers.patience(timer).map(|patience| 2 * patience))?
     }
 
@@ -173,10 +174,24 @@ impl<P> LossRecovery<P> {
         let Some((path, packet)) = self.unit(unit).map(|unit| (unit.path, unit.packet)) else {
             return;
         };
-        let Some(watch) = &mut self.path_mut(path).watch else { return };
+        let silence = self.silence();
+        let p = self.path_mut(path);
+        let is_earliest = p.earliest == unit;
+        let Some(watch) = &mut p.watch else { return };
         if watch.queue.back() != Some(&(now, packet)) {
             watch.watch(now, packet);
         }
+        // As if it left again, but not for ever on a dead path.
+        if is_earliest && silence.is_some_and(|silence| now - watch.heard_at <= silence) {
+            self.arm_t3(now, path);
+        }
+    }
+
+    /// The shortest silence that a timer bears.
+    fn silence(&self) -> Option<Duration> {
+        let timed = self.groups.timed();
+        let groups = (0..u32::BITS as u8).filter(|group| timed & (1 << group) != 0);
+        groups.map(|group| self.groups.of(group).thin.recovery_timer.silence).min()
     }
 
     fn is_in_flight(&self, path: u8, packet: PacketNumber) -> Option<u32> {
@@ -240,12 +255,8 @@ impl<P> LossRecovery<P> {
 
     /// Nothing was heard for too long: no further packet is sent again by this timer.
     fn rest_if_silent(&mut self, now: Instant, path: u8) {
-        let silence = |group: u8| self.groups.of(group).thin.recovery_timer.silence;
-        let timed = self.groups.timed();
-        let least =
-            (0..32).filter(|group| timed & (1 << group) != 0).map(|g| silence(g as u8)).min();
-        if let (Some(least), Some(watch)) = (least, &mut self.path_mut(path).watch) {
-            watch.is_resting |= now - watch.heard_at > least;
+        if let (Some(silence), Some(watch)) = (self.silence(), &mut self.path_mut(path).watch) {
+            watch.is_resting |= now - watch.heard_at > silence;
         }
     }
 

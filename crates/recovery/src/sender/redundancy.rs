@@ -34,6 +34,12 @@ impl<P> LossRecovery<P> {
         self.groups.of(group).thin.max_bundle_packets > 0 && self.is_thin(group)
     }
 
+    /// Whether a retransmission may take along what is in flight of `group`.
+    pub(super) fn may_bundle(&self, group: u8) -> bool {
+        let budget = self.groups.of(group).thin.copy_budget;
+        self.may_copy(group) && self.spending.bytes_left(budget) > 0
+    }
+
     /// The lowest unit that a packet with a new unit of `group` is to carry a copy of; the others
     /// follow by [`next_to_copy`](Self::next_to_copy), and together they fit. The newest come
     /// first: what is beyond a limit is left out with all that is older.

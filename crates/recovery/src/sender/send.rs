@@ -19,8 +19,8 @@ pub(super) struct OpenPacket {
     /// Repeats the earliest outstanding unit of its path, so that T3-rtx restarts.
     repeats_earliest: bool,
     repeats: bool,
-    /// The new units, and their bytes.
-    new: Option<(u64, u64)>,
+    /// The new units, which are the last of all, and their bytes.
+    new: u16,
     new_bytes: u32,
     /// Something in it is neither new nor a copy on purpose.
     is_needed: bool,
@@ -75,7 +75,7 @@ impl<P> LossRecovery<P> {
     /// such units along in a retransmission, or copies what is in flight of a thin stream.
     #[must_use]
     pub fn next_to_bundle(&self, unit: u64) -> Option<u64> {
-        if !self.config.bundle_outstanding && !self.may_copy(self.unit(unit)?.group) {
+        if !self.config.bundle_outstanding && !self.may_bundle(self.unit(unit)?.group) {
             return None;
         }
         let skipped = usize::try_from((unit + 1).checked_sub(self.first)?).ok()?;
@@ -125,7 +125,7 @@ impl<P> LossRecovery<P> {
         let packet = self.put(now, SendCause::New, (unit, bytes), group);
         self.count_outstanding(path, bytes);
         if let Some(open) = &mut self.open {
-            open.new = Some((open.new.map_or(unit, |(first, _)| first), unit));
+            open.new += 1;
             open.new_bytes += bytes;
         }
         self.units.push_back(Unit {
@@ -189,6 +189,9 @@ impl<P> LossRecovery<P> {
         self.resend_as(now, unit, cause)?;
         if self.groups.has_copies() {
             self.plan_copies(now, unit, cause);
+        }
+        if cause == SendCause::Bundled && !self.config.bundle_outstanding {
+            self.spending.on_copied(self.unit(unit)?.bytes);
         }
         self.unit(unit).map(|unit| &unit.payload)
     }
@@ -321,18 +324,25 @@ impl<P> LossRecovery<P> {
         true
     }
 
+    /// Whether the budget left no room for copies beside what is new.
+    fn count_denied(&mut self, open: &OpenPacket) {
+        let budget = self.groups.of(open.group).thin.copy_budget;
+        let is_spent = self.spending.bytes_left(budget) < u64::from(open.new_bytes);
+        self.statistics.copies_denied += u64::from(is_spent && self.may_copy(open.group));
+    }
+
     /// The packet that was built is watched, and what is new in it allows for copies.
     fn count_first_sent(&mut self, now: Instant, open: &OpenPacket) {
         if !self.groups.is_any_on() {
             return;
         }
-        match open.new {
-            Some(new) => {
-                self.spending.on_first_sent(open.new_bytes);
-                self.plan_last(now, open.path, new);
-            }
-            None if !open.is_needed => self.spending.on_packet_of_copies(),
-            None => {}
+        if open.new > 0 {
+            self.count_denied(open);
+            self.spending.on_first_sent(open.new_bytes);
+            let next = self.next_unit();
+            self.plan_last(now, open.path, next - u64::from(open.new)..next);
+        } else if !open.is_needed {
+            self.spending.on_packet_of_copies();
         }
         let number = PacketNumber(self.ledger.next_number().0 - 1);
         self.watch_packet(now, open.path, number);

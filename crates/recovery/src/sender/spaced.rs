@@ -1,5 +1,7 @@
 //! Copies on purpose in packets of their own. See [`crate::SpacedCopies`].
 
+use std::ops::Range;
+
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
 
@@ -46,14 +48,14 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// A packet left over `path` with the new units `first` to `last`.
-    pub(super) fn plan_last(&mut self, now: Instant, path: u8, (first, last): (u64, u64)) {
-        let group = self.unit(first).map_or(0, |unit| unit.group);
+    /// A packet left over `path` with these new units.
+    pub(super) fn plan_last(&mut self, now: Instant, path: u8, units: Range<u64>) {
+        let group = self.unit(units.start).map_or(0, |unit| unit.group);
         let after = self.groups.of(group).thin.spaced_copies.of_last_after;
         let is_wanted = after.is_some() && self.is_thin(group);
         if is_wanted || self.path(path).watch.as_ref().is_some_and(|watch| watch.last.is_some()) {
             let watch = self.path_mut(path).watch.get_or_insert_default();
-            watch.last = after.filter(|_| is_wanted).map(|after| (now + after, (first, last)));
+            watch.last = after.filter(|_| is_wanted).map(|after| (now + after, units));
         }
     }
 
@@ -61,15 +63,15 @@ impl<P> LossRecovery<P> {
     pub(super) fn next_planned(&self, path: u8) -> Instant {
         let Some(watch) = &self.path(path).watch else { return Instant::FAR_FUTURE };
         let planned = watch.planned.front().map_or(Instant::FAR_FUTURE, |planned| planned.at);
-        watch.last.map_or(planned, |(at, _)| planned.min(at))
+        watch.last.as_ref().map_or(planned, |(at, _)| planned.min(*at))
     }
 
     /// Copies that are due may leave, if they still make sense.
     pub(super) fn ready_copies(&mut self, now: Instant, path: u8) {
         let Some(watch) = &mut self.path_mut(path).watch else { return };
         watch.ready.clear();
-        if let Some((at, (first, last))) = watch.last.take_if(|(at, _)| *at <= now) {
-            for unit in first..=last {
+        if let Some((at, units)) = watch.last.take_if(|(at, _)| *at <= now) {
+            for unit in units {
                 let packet = self.unit(unit).map_or(PacketNumber(0), |unit| unit.packet);
                 self.ready_copy(path, Planned { at, unit, packet, left: 0 });
             }

@@ -75,8 +75,10 @@ impl<P> LossRecovery<P> {
         }
         let config = &self.config.rto;
         let rto = self.path(path).timer.rto_within(thin.rto_min.unwrap_or(config.min), config);
-        let group = self.group_of_earliest(path);
-        let rto = self.patience_of_t3(path, group).map_or(rto, |least| rto.max(least));
+        // The recovery timer knows the age of each packet; this one waits until it has failed.
+        if let Some(least) = self.patience_of_t3(path) {
+            return Some(start + rto.max(least));
+        }
         let oldest = self.oldest_in_flight(path).filter(|_| thin.restart_by_age);
         Some(oldest.unwrap_or(start) + rto)
     }

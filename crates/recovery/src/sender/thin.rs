@@ -180,10 +180,17 @@ impl<P> LossRecovery<P> {
     }
 
     /// Whether the round-trip time is to be measured by other means where an acknowledgement is
-    /// ambiguous.
+    /// ambiguous. The recovery timer learns from those that are not, and needs more only before the
+    /// first, or when nothing but a sample ends the backoff of T3-rtx.
     #[must_use]
     pub fn wants_other_samples(&self) -> bool {
-        let wants = |group| self.groups.of(group).thin.heartbeat_samples && self.is_thin(group);
+        let timer = &self.path(self.data_path).timer;
+        let is_short_of = timer.rtt().srtt().is_none() || timer.backoffs() > 0;
+        let wants = |group| {
+            let thin = &self.groups.of(group).thin;
+            let is_short_of = is_short_of || !thin.recovery_timer.is_on;
+            thin.heartbeat_samples && is_short_of && self.is_thin(group)
+        };
         self.groups.is_any_on && (0..self.groups.len()).any(wants)
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
 use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
-use rexmit_recovery::{AckOutcome, LossRecovery, TimeoutKind, Unit, UnitState};
+use rexmit_recovery::{AckOutcome, LossRecovery, RecoveryConfig, TimeoutKind, Unit, UnitState};
 
 use super::partial::ForwardState;
 use super::thin::ThinStreams;
@@ -60,12 +60,15 @@ struct Divided {
 }
 
 impl Outbound {
-    pub(super) fn new(config: &AssociationConfig, initial_tsn: u32) -> Self {
-        let recovery_config = Arc::new(config.recovery.clone());
+    pub(super) fn new(
+        config: &AssociationConfig,
+        recovery: Arc<RecoveryConfig>,
+        initial_tsn: u32,
+    ) -> Self {
         let first = unwrapped_initial_tsn(initial_tsn);
         Self {
             queue: SendQueue::new(config.scheduling),
-            recovery: LossRecovery::new(recovery_config, first, config.pmdcs()),
+            recovery: LossRecovery::new(recovery, first, config.pmdcs()),
             thin_streams: ThinStreams::default(),
             divided: VecDeque::new(),
             next_message: 0,

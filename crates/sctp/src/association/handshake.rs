@@ -31,9 +31,11 @@ impl Association {
     ) -> Self {
         let state = State::CookieWait(Setup::default());
         let paths = Paths::new(routes, &cx.around.addresses);
-        let mut association = Self::new(config, identity, paths, state);
+        let recovery = cx.around.recovery_of(&config);
+        let mut association = Self::new((config, recovery), identity, paths, state);
         association.owed.setup = true;
-        association.set_state(cx, State::CookieWait(Setup::default()));
+        let setup = Setup { rtt: association.known_rtt(cx), ..Setup::default() };
+        association.set_state(cx, State::CookieWait(setup));
         association
     }
 
@@ -46,11 +48,36 @@ impl Association {
         (route, peer): (Route, &PeerParameters),
     ) -> Self {
         let paths = Paths::new(&[route], &cx.around.addresses);
-        let mut association = Self::new(config, identity, paths, State::Established);
+        let recovery = cx.around.recovery_of(&config);
+        let mut association = Self::new((config, recovery), identity, paths, State::Established);
         association.adopt(cx, peer);
         association.owed.cookie_ack = true;
         association.establish(cx, true);
+        if let Some(rtt) = association.known_rtt(cx) {
+            association.out.recovery.on_rtt_sample(cx.now, 0, rtt, &mut cx.tracer());
+        } else {
+            association.ask_for_first_round_trip();
+        }
         association
+    }
+
+    /// The round-trip time to the peer, from the application or from an association before, if the
+    /// setup is to go by it.
+    fn known_rtt(&self, cx: &Context<'_>) -> Option<Duration> {
+        let peer = self.primary_route().remote.ip();
+        let remembered = || cx.around.round_trips.of(peer);
+        self.config
+            .initial_rtt
+            .or_else(|| if self.config.recovery.setup_by_rtt { remembered() } else { None })
+    }
+
+    /// Remembers how far away the peer is.
+    pub(super) fn note_round_trip(&self, cx: &mut Context<'_>) {
+        let path = self.out.recovery.primary_path();
+        let srtt = self.out.recovery.timer(path).rtt().srtt();
+        if let Some(srtt) = srtt.filter(|_| self.config.recovery.setup_by_rtt) {
+            cx.around.round_trips.note(self.route_of(path).remote.ip(), srtt);
+        }
     }
 
     /// Takes over what the peer said of itself.
@@ -88,6 +115,7 @@ impl Association {
         // The path over which the peer answered.
         self.out.recovery.set_primary_path(self.control_path);
         self.start_heartbeats(cx);
+        self.note_round_trip(cx);
         cx.event(Event::Connected {
             incoming,
             peer: self.primary_route().remote,
@@ -103,7 +131,8 @@ impl Association {
         };
         setup.sent_at.get_or_insert(cx.now);
         self.owed.setup = false;
-        self.timers.arm(Timer::T1, cx.now + self.out.recovery.timer(self.control_path).rto());
+        let timeout = setup.timeout(self.out.recovery.timer(self.control_path).rto());
+        self.timers.arm(Timer::T1, cx.now + timeout);
     }
 
     /// INIT ACK (RFC 9260 §5.1 C, §5.2.3).
@@ -129,7 +158,10 @@ impl Association {
         // Now, and not when it is established: messages travel with the COOKIE ECHO.
         self.fail_messages_to_missing_streams(cx);
         let echoed = EchoedCookie { cookie: cookie.to_vec(), unrecognized: extras.unrecognized };
-        let setup = Setup { attempts: 0, sent_at: None, ..setup };
+        let measured = self.out.recovery.timer(self.control_path).rtt().srtt();
+        let by_rtt = self.config.recovery.setup_by_rtt || setup.rtt.is_some();
+        let rtt = measured.filter(|_| by_rtt).or(setup.rtt);
+        let setup = Setup { attempts: 0, sent_at: None, rtt, ..setup };
         self.timers.stop(Timer::T1);
         self.owed.setup = true;
         self.set_state(cx, State::CookieEchoed(setup, Box::new(echoed)));
@@ -152,10 +184,12 @@ impl Association {
         self.close(cx, Some(Farewell::Abort { t_bit, cause }), reason);
     }
 
-    /// A round trip of a chunk that was sent once measures the path.
+    /// A round trip of a chunk that was sent once measures the path; after another, what was known
+    /// before holds, and the backoff of the setup is over.
     fn sample_setup(&mut self, cx: &mut Context<'_>, setup: Setup) {
-        if let (0, Some(sent_at)) = (setup.attempts, setup.sent_at) {
-            let rtt = cx.now - sent_at;
+        let measured =
+            setup.sent_at.filter(|_| setup.attempts == 0).map(|sent_at| cx.now - sent_at);
+        if let Some(rtt) = measured.or(setup.rtt) {
             let path = self.control_path;
             self.out.recovery.on_rtt_sample(cx.now, path, rtt, &mut cx.tracer());
         }
@@ -202,7 +236,8 @@ impl Association {
         self.out.recovery.on_setup_again(self.control_path, &mut cx.tracer());
         self.timers.stop(Timer::T1);
         self.owed.setup = true;
-        self.set_state(cx, State::CookieWait(Setup { stale_cookies, ..Setup::default() }));
+        let setup = Setup { stale_cookies, rtt: setup.rtt, ..Setup::default() };
+        self.set_state(cx, State::CookieWait(setup));
     }
 
     /// The life to ask for in INIT beyond the usual, after a stale cookie.
@@ -269,7 +304,9 @@ impl Association {
         self.owed = Owed::default();
         self.paths = Paths::new(&[route], &cx.around.addresses);
         self.control_path = 0;
-        self.out = Outbound::new(&self.config, identity.local_initial_tsn).continuing(&self.out);
+        let recovery = cx.around.recovery_of(&self.config);
+        let out = Outbound::new(&self.config, recovery, identity.local_initial_tsn);
+        self.out = out.continuing(&self.out);
         self.inbound = Inbound::new(&self.config).continuing(&mut self.inbound);
         self.reset = StreamReset::new(identity.local_initial_tsn);
         self.adopt(cx, peer);

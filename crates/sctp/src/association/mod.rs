@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Instant, Route, TimerTable};
-use rexmit_recovery::PathState;
+use rexmit_recovery::{PathState, RecoveryConfig};
 
 pub(crate) use addresses::ways_to;
 pub(crate) use asconf::begins_with;
@@ -112,8 +112,13 @@ enum Next {
 }
 
 impl Association {
-    fn new(config: Arc<AssociationConfig>, identity: Identity, paths: Paths, state: State) -> Self {
-        let mut out = Outbound::new(&config, identity.local_initial_tsn);
+    fn new(
+        (config, recovery): (Arc<AssociationConfig>, Arc<RecoveryConfig>),
+        identity: Identity,
+        paths: Paths,
+        state: State,
+    ) -> Self {
+        let mut out = Outbound::new(&config, recovery, identity.local_initial_tsn);
         for path in 1..paths.len() {
             // The application has named it (RFC 9260 §5.4 rule 1).
             out.recovery.add_path(config.pmdcs());
@@ -408,6 +413,7 @@ impl Association {
 
     /// Ends the association: what was not acknowledged has failed.
     fn close(&mut self, cx: &mut Context<'_>, farewell: Option<Farewell>, reason: CloseReason) {
+        self.note_round_trip(cx);
         self.set_state(cx, State::Closed(farewell));
         self.timers.stop_all();
         self.owed = Owed::default();

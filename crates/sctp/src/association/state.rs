@@ -1,7 +1,12 @@
 //! The states of RFC 9260 §4, each with what only it has.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use rexmit_core::Instant;
+
+/// The least that INIT and COOKIE ECHO wait for their answer.
+const MIN_SETUP_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// Where an association stands.
 #[derive(Debug)]
@@ -26,8 +31,18 @@ pub(super) struct Setup {
     pub(super) attempts: u32,
     /// When it was first sent, for a round-trip sample.
     pub(super) sent_at: Option<Instant>,
+    /// The round-trip time, where the setup goes by it.
+    pub(super) rtt: Option<Duration>,
     /// Attempts with a new INIT after a stale cookie.
     pub(super) stale_cookies: u32,
+}
+
+impl Setup {
+    /// T1: `rto`, or half as much again as the round trip takes where that is known; either doubles.
+    pub(super) fn timeout(&self, rto: Duration) -> Duration {
+        let doubled = |rtt: Duration| (rtt + rtt / 2).saturating_mul(1 << self.attempts.min(31));
+        self.rtt.map_or(rto, |rtt| rto.min(doubled(rtt).max(MIN_SETUP_TIMEOUT)))
+    }
 }
 
 #[derive(Debug)]

@@ -62,6 +62,10 @@ impl Sampling {
         self.is_due
     }
 
+    pub(super) const fn ask(&mut self) {
+        self.is_due = true;
+    }
+
     pub(super) const fn on_sent(&mut self, nonce: u64, now: Instant) {
         *self = Self { is_due: false, awaited: Some(nonce), last_sent: Some(now) };
     }
@@ -177,6 +181,16 @@ impl Association {
     pub(super) fn on_early_retransmissions(&mut self, cx: &mut Context<'_>) {
         if !self.state.is_setting_up() && !self.state.is_closed() {
             self.out.recovery.on_early_timers(cx.now, &mut cx.tracer());
+        }
+    }
+
+    /// The peer set the association up, so that nothing was measured: where a HEARTBEAT may measure what
+    /// acknowledgements cannot, one leaves with the end of the setup.
+    pub(super) fn ask_for_first_round_trip(&mut self) {
+        let recovery = &self.out.recovery;
+        if recovery.wants_other_samples() {
+            let path = recovery.data_path();
+            self.paths.get_mut(path).sampling.ask();
         }
     }
 

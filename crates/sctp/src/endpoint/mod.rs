@@ -5,6 +5,7 @@ mod addresses;
 mod cookie;
 mod paths;
 mod retired;
+mod round_trips;
 mod setup;
 mod stray;
 mod table;
@@ -27,6 +28,7 @@ use crate::streams::PayloadArena;
 use crate::wire::{Chunk, Packet, kind};
 
 use cookie::CookieSigner;
+pub(crate) use round_trips::RoundTrips;
 pub use table::AssociationId;
 use table::Table;
 
@@ -105,6 +107,11 @@ impl Endpoint {
             table: Table::new(config.cookie_lifetime + setup::MAX_COOKIE_EXTENSION),
             around: Surroundings {
                 addresses: config.addresses.clone(),
+                association: (
+                    Arc::clone(&config.association),
+                    Arc::new(config.association.recovery.clone()),
+                ),
+                round_trips: RoundTrips::default(),
                 rng: seed.split("endpoint").rng(),
                 arena: PayloadArena::new(),
                 events: VecDeque::new(),

@@ -6,9 +6,11 @@
 mod kit;
 
 mod copies;
+mod interactive;
 mod mechanisms;
 mod pattern;
 mod sampling;
+mod setup;
 mod streams;
 
 use std::time::Duration;

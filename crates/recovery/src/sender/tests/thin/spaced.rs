@@ -119,7 +119,9 @@ fn a_budget_of_bytes_bounds_what_is_copied_beside_new_data() {
             s.push_with_copies(false);
             s.ack(n.saturating_sub(2), &[]);
         });
-        s.recovery.statistics().redundant_bytes
+        let counted = s.recovery.statistics();
+        assert_eq!(counted.copies_denied > 100, bytes_percent > 0, "{counted:?}");
+        counted.redundant_bytes
     };
     assert!(copies(0) > 140_000, "three of each");
     assert!((20_000..30_000).contains(&copies(50)), "{}", copies(50));

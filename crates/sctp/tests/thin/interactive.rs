@@ -1,0 +1,88 @@
+//! The profiles `interactive` and `interactive-redundant`, packet by packet.
+
+use rexmit_sctp::recovery::RecoveryConfig;
+
+use super::*;
+
+impl Script {
+    /// The two answers of the setup took 100 ms, so that the margin is 25 ms at first.
+    fn with_profile(name: &str) -> Self {
+        Self::measured(|association| {
+            association.recovery = RecoveryConfig::profile(name).expect("it exists");
+        })
+    }
+}
+
+#[test]
+fn a_lost_chunk_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
+    let mut s = Script::with_profile("interactive");
+    s.at(300).send(b"payload");
+    assert_eq!(s.take_flagged_data(), (vec![1], vec![true]), "with the I bit");
+    for ms in [425, 550, 675] {
+        let again = s.wait_for_packet();
+        assert_eq!((again.at_ms(), again.chunks().len()), (ms, 1));
+    }
+    s.at(775).peer_acknowledges(tsn(1));
+    s.expect_silence_until(3_000);
+    let counted = s.statistics().recovery;
+    assert_eq!((counted.retransmitted.overdue, counted.retransmitted.total()), (3, 3));
+    assert_eq!((counted.timeouts, counted.fast_recoveries), (0, 1));
+}
+
+/// Each repetition is two packets a millisecond apart.
+#[test]
+fn a_redundant_repetition_leaves_twice() {
+    let mut s = Script::with_profile("interactive-redundant");
+    s.at(300).send_alone(1);
+    let sent: Vec<_> = (0..4).map(|_| s.wait_for_packet().at_ms()).collect();
+    assert_eq!(sent, [425, 426, 551, 552]);
+    s.at(652).peer_acknowledges(tsn(1));
+    s.expect_silence_until(3_000);
+    let counted = s.statistics().recovery;
+    assert_eq!((counted.retransmitted.overdue, counted.spaced_copies), (2, 2));
+    assert_eq!(counted.timeouts, 0);
+}
+
+/// What is in flight travels with what is new, and is repeated only when the latest packet with it is
+/// overdue.
+#[test]
+fn what_newer_packets_carry_waits_for_these() {
+    let mut s = Script::with_profile("interactive-redundant");
+    s.at(300).send_alone(1);
+    s.at(350).send(b"2");
+    assert_eq!(s.take_data(), [1, 2]);
+    s.at(399).send(b"3");
+    assert_eq!(s.take_data(), [1, 2, 3]);
+    assert_eq!(s.wait_for_packet().at_ms(), 399 + 125);
+}
+
+/// What leaves with a copy that is due shares its packet.
+#[test]
+fn new_data_take_a_copy_that_is_due_along() {
+    let mut s = Script::with_profile("interactive-redundant");
+    s.at(300).send_alone(1);
+    s.at(425);
+    assert_eq!(s.take_data(), [1]);
+    s.send(b"2");
+    assert_eq!(s.take_data(), [1, 2], "as data in flight");
+    s.at(426);
+    assert_eq!(s.take_data(), [1], "and as a copy of what was repeated");
+}
+
+/// After a second without an answer T3-rtx takes over, doubles, and ends the association in time.
+#[test]
+fn a_dead_peer_is_given_up() {
+    let mut s = Script::with_profile("interactive");
+    s.at(300).send_alone(1);
+    let mut repeats = Vec::new();
+    while !s.events().iter().any(|event| matches!(event, rexmit_sctp::Event::Closed(_))) {
+        match s.poll_packet() {
+            Some(sent) => repeats.push(sent.at_ms()),
+            None => _ = s.at(s.now_ms() + 1),
+        }
+    }
+    let in_silence = repeats.iter().filter(|at| **at > 1_350).count();
+    assert_eq!(repeats.len() - in_silence, 8, "{repeats:?}");
+    assert!((8..=12).contains(&in_silence), "{repeats:?}");
+    assert!(s.now_ms() < 300_000);
+}
