@@ -10,6 +10,7 @@
 //! load between two programs, [`hosts`] are what runs in a simulated network, [`rivals`] what others
 //! would use there instead.
 
+pub mod bound;
 pub mod finding;
 pub mod hosts;
 pub mod load;

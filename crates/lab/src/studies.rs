@@ -51,6 +51,11 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "rtx-csi-fig2-9",
     "rtx-csi-fig11",
     "rtx-csi-fig12",
+    "limit",
+    "limit-pace",
+    "limit-full-unordered",
+    "limit-full-ordered",
+    "fairness",
 ];
 
 #[cfg(test)]

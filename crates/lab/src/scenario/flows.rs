@@ -196,6 +196,7 @@ impl Maker<'_> {
 
 impl Part<'_> {
     fn thin(&mut self, flow: &ThinFlow, n: u32, meter: SharedMeter) -> Made {
+        flow.check_bounds(self.scenario, self.problems);
         let plan = thin_plan(self.scenario, flow, n, &self.seed)?;
         let all = plan.clone();
         let thin = Thin {

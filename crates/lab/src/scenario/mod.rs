@@ -5,7 +5,7 @@
 //!
 //! Names of what is measured are `FLOW.WHAT`. Latency counts from when the application meant to send.
 //! Where there is `D`, it stands for a distribution `D` and the quantities `D.mean`, `D.p50`, `D.p90`,
-//! `D.p99`, `D.p999` and `D.max`.
+//! `D.p99`, `D.p999`, `D.p9999` and `D.max`.
 //!
 //! | of | what | |
 //! |---|---|---|
@@ -19,6 +19,8 @@
 //! | | `late_share.TIME`, `transport_late_share.TIME` | share that took longer, for each `late` |
 //! | | `had_late.TIME` | 1 if any message took longer to the application, else 0: its mean is a share of runs |
 //! | | `packets_per_message` | packets of the sender's host |
+//! | | `bound.KIND` (D without mean and maximum), `bound.KIND.extra_packets` | what is possible at best, for each of `bounds`: `reactive`, `doubled`, `bundled` |
+//! | | `over_bound.KIND` (the same) | the quantiles of `latency` over those |
 //! | thin, bulk | `goodput`; `goodput_bins`; `goodput` over time | mean; distribution over bins; series |
 //! | | `timeouts`, `reductions`, `collapses` | of the timer; of the window; of it to one packet |
 //! | | `rtt` (D), `rto` (D) | what the sender measured; the timeouts made from it |
@@ -62,6 +64,7 @@
 //! unit is a DATA chunk of SCTP, or what left as one segment of TCP at first. A retransmission event
 //! is an expiry of the timer, or a fast retransmit with all that follow it until the next event.
 
+mod bounds;
 mod connection;
 mod flows;
 mod meter;
@@ -84,6 +87,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use thiserror::Error;
 
+pub use bounds::BoundKind;
 pub use outcome::{Catalogue, Described, Distribution, MessageRow, RunOutcome, Series, Unit};
 pub use overrides::Overrides;
 pub use problem::Problem;

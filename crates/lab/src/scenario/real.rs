@@ -15,6 +15,7 @@ use rexmit_netsim::traffic::trace::Message;
 use rexmit_sctp::recovery::RecoveryStatistics;
 use rustix::io::Errno;
 
+use super::bounds;
 use super::flows::{connection_seed, thin_plan};
 use super::meter::{MessageMeter, SenderTally, SenderTrace, TrafficMeter};
 use super::report::{self, Copies};
@@ -99,7 +100,9 @@ pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally
         let copies = Copies::Counted(Box::new(counted(&measured.recovery)));
         let sender =
             report::Sender { tally: tally.clone(), copies, wire, ..report::Sender::default() };
-        report::thin(&mut sheet, &meter(scenario, flow, measured), &traffic(measured), &sender);
+        let meter = meter(scenario, flow, measured);
+        report::thin(&mut sheet, &meter, &traffic(measured), &sender);
+        bounds::report(&mut sheet, scenario, flow, &meter.latency);
         let about = "how late messages were given to the transport";
         sheet.latency("send_lateness", about, &measured.sending);
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rexmit_core::Seed;
 use rexmit_netsim::network::{Direction, Network};
 
+use super::bounds;
 use super::flows::{Flow, flows};
 use super::meter::MessageMeter;
 use super::outcome::RunOutcome;
@@ -74,6 +75,7 @@ pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
         let meter = MessageMeter::new(scenario, flow);
         let sender = nothing_sent(flow.over(scenario));
         report::thin(&mut sheet, &meter, &Default::default(), &sender);
+        bounds::report(&mut sheet, scenario, flow, &meter.latency);
     }
     for (name, flow) in &scenario.bulk {
         sheet.set_flow(name);

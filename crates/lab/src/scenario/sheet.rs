@@ -4,6 +4,15 @@ use crate::measure::LatencyDistribution;
 
 use super::outcome::{Catalogue, Described, Distribution, RunOutcome, Series, Unit};
 
+/// The quantiles of latencies, with their names and in words.
+pub(super) const QUANTILES: [(&str, f64, &str); 5] = [
+    ("p50", 0.5, "median"),
+    ("p90", 0.9, "90th percentile"),
+    ("p99", 0.99, "99th percentile"),
+    ("p999", 0.999, "99.9th percentile"),
+    ("p9999", 0.9999, "99.99th percentile"),
+];
+
 /// Collects what is measured of one flow after the other.
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
@@ -58,19 +67,14 @@ impl Sheet {
 
     /// A distribution of times, with its mean, quantiles and maximum.
     pub(super) fn latency(&mut self, name: &str, about: &str, latency: &LatencyDistribution) {
+        let quantiles = QUANTILES.map(|(part, at, words)| {
+            (part, words, (latency.count() > 0).then(|| latency.quantile(at)))
+        });
         let summary = latency.summary();
-        let figures = summary.map(|s| [s.mean, s.p50, s.p90, s.p99, s.p999, s.max]);
-        let names = ["mean", "p50", "p90", "p99", "p999", "max"];
-        let words = [
-            "mean",
-            "median",
-            "90th percentile",
-            "99th percentile",
-            "99.9th percentile",
-            "maximum",
-        ];
-        for (n, (part, words)) in names.into_iter().zip(words).enumerate() {
-            let value = figures.map(|figures| figures[n].as_nanos() as f64 / 1e6);
+        let mean = ("mean", "mean", summary.map(|summary| summary.mean));
+        let max = ("max", "maximum", summary.map(|summary| summary.max));
+        for (part, words, value) in std::iter::once(mean).chain(quantiles).chain([max]) {
+            let value = value.map(|value| value.as_nanos() as f64 / 1e6);
             let about = format!("{about}: {words}");
             self.quantity(&format!("{name}.{part}"), Unit::Milliseconds, &about, value);
         }

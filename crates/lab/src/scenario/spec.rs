@@ -7,6 +7,7 @@ use rexmit_core::Instant;
 use rexmit_netsim::path::PathConfig;
 use serde::{Deserialize, Serialize};
 
+use super::bounds::BoundKind;
 use super::meter::RateMeter;
 use super::overrides::Overrides;
 use super::traffic::Traffic;
@@ -215,6 +216,9 @@ pub struct ThinFlow {
     /// Its edge, if not that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
+    /// What is possible at best, to be measured beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<BoundKind>,
     /// Latencies of which the share of later messages is measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<Words<Time>>,

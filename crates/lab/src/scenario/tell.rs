@@ -6,6 +6,7 @@ use rexmit_netsim::source::{UdpSender, UdpSink, WebClientSource};
 use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
+use super::bounds;
 use super::flows::{Carrier, Flow, Kind, PUT_THERE, thin_receiver};
 use super::meter::{MessageMeter, PathTally, RateMeter, TrafficMeter};
 use super::report;
@@ -46,6 +47,9 @@ pub(super) fn report(
             let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
             let planned = TrafficMeter::of(plans.cloned().map(messages));
             report::thin(sheet, &meter, &planned, &sender(together, network));
+            if let Some(spec) = scenario.thin.get(&flow.name) {
+                bounds::report(sheet, scenario, spec, &meter.latency);
+            }
         }
         Kind::Bulk(carrier, _) => {
             let mut meter = match carrier {

@@ -204,3 +204,32 @@ fn a_greedy_flow_fills_what_the_others_leave() {
     let bins = &outcome.distributions["greedy.goodput_bins"];
     assert_eq!(bins.counts.iter().sum::<u64>(), 1200);
 }
+
+#[test]
+fn bounds_stand_beside_what_was_measured() {
+    let outcome = run(
+        json!({
+            "duration": "10min",
+            "network": { "forward": "delay 50ms loss 5%", "backward": "delay 50ms" },
+            "thin": { "game": {
+                "traffic": "every 50ms size 100",
+                "profile": "thin",
+                "unordered": true,
+                "bounds": ["reactive", "doubled", "bundled"],
+            } },
+        }),
+        1,
+    );
+    let of = |name: &str| outcome.quantities[&format!("game.{name}")];
+    let quantiles =
+        |name: &str| ["p50", "p99", "p999", "p9999"].map(|part| of(&format!("{name}.{part}")));
+    assert_eq!(quantiles("bound.reactive"), [50.0, 150.0, 250.0, 350.0]);
+    assert_eq!(quantiles("bound.doubled"), [50.0, 150.0, 150.0, 250.0]);
+    assert_eq!(quantiles("bound.bundled"), [50.0, 100.0, 150.0, 200.0]);
+    let [measured, over] = ["latency", "over_bound.reactive"].map(quantiles);
+    assert_eq!(over, [0, 1, 2, 3].map(|n| measured[n] - [50.0, 150.0, 250.0, 350.0][n]));
+    assert!(over[1] > 0.0, "nobody knows of a loss after one round trip: {over:?}");
+    let drawn = &outcome.distributions["game.bound.reactive"];
+    assert_eq!(drawn.values[..3], [50.0, 150.0, 250.0]);
+    assert_eq!(drawn.counts[..3], [950_000_000, 47_500_000, 2_375_000]);
+}

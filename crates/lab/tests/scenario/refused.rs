@@ -150,3 +150,21 @@ fn rivals_are_refused_what_they_do_not_have() {
     found("thin.game.mtu", "not for rivals");
     found("bulk.greedy.transport", "rivals carry thin flows alone");
 }
+
+#[test]
+fn a_bound_that_is_not_known_is_refused() {
+    let problems = |forward: &str, traffic: &str, bound: &str| {
+        let scenario = scenario(json!({
+            "duration": "1min",
+            "network": { "forward": forward },
+            "thin": { "game": { "traffic": traffic, "bounds": [bound] } },
+        }));
+        scenario.validate().err().map(|problems| problems[0].to_string())
+    };
+    let even = "every 50ms size 100";
+    assert_eq!(problems("delay 50ms loss burst 5% 30ms", even, "bundled"), None);
+    let refused = problems("delay 50ms loss gemodel 1% 10%", even, "reactive").unwrap();
+    assert!(refused.contains("thin.game.bounds: they are known of uniform loss"), "{refused}");
+    let refused = problems("delay 50ms", "poisson 50ms size 100", "bundled").unwrap();
+    assert!(refused.contains("even intervals"), "{refused}");
+}

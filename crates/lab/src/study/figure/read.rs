@@ -118,7 +118,7 @@ fn name(kind: FigureKind) -> &'static str {
 /// What a figure of this kind has beside what all have.
 fn own_fields(kind: FigureKind) -> &'static [&'static str] {
     match kind {
-        FigureKind::Cdf | FigureKind::Ccdf => &["x", "x_axis", "y_axis"],
+        FigureKind::Cdf | FigureKind::Ccdf => &["x", "beside", "x_axis", "y_axis"],
         FigureKind::Series => &["y", "seed", "x_axis", "y_axis"],
         _ => &["x", "y", "x_axis", "y_axis"],
     }
@@ -282,9 +282,35 @@ impl Draft<'_> {
 
     /// Pooled distributions; `share` says which.
     fn distributions(&self, fields: &mut Fields<'_, '_>, share: &str) -> Option<Parts> {
-        let (x, groups) = self.each(fields, "x", Sort::Distribution, Source::Distribution)?;
+        let beside = fields.tables("beside");
+        let beside: Vec<_> = beside.into_iter().map(|value| self.beside(value)).collect();
+        let (x, mut groups) = self.each(fields, "x", Sort::Distribution, Source::Distribution)?;
+        for group in beside {
+            groups.push(group?);
+        }
         let y = DrawnAxis { label: share.into(), unit: Unit::Share, ..x.clone() };
         Some(Parts { x, y, groups })
+    }
+
+    /// `{ label = "…", quantity = "…", at.AXIS = "…" }`: another distribution, of a single cell.
+    fn beside(&self, value: &Value<'_>) -> Option<Group> {
+        let mut fields = Fields::of(self.notes, "an item of `beside`", value)?;
+        let (label, name) = (fields.required_text("label"), fields.required_text("quantity"));
+        let own = choice(&mut fields, self.sweep.axes);
+        fields.finish();
+        let (label, name) = (label?.value, name?);
+        let chosen: Choice =
+            own.into_iter().zip(&self.chosen).map(|(own, all)| own.or(all.clone())).collect();
+        let points = self.sweep.points(&chosen);
+        let [point] = &points[..] else {
+            let what = format!("{} cells: `at` chooses the one that is drawn", points.len());
+            self.notes.add(value.span().start, what);
+            return None;
+        };
+        self.sweep.unit(self.notes, &points, Sort::Distribution, &name)?;
+        let term = Term { cell: self.sweep.cell(point), name: name.value };
+        let source = Source::Distribution(term);
+        Some(Group { label, point: self.sweep.told(point, |_| true), source })
     }
 
     /// Values over time.

@@ -221,3 +221,20 @@ fn what_is_claimed_and_drawn_is_the_gain() {
     assert_eq!(report.study.seeds, [1, 2, 3, 4]);
     assert!(report.study.file.contains("[[claim]]"));
 }
+
+#[test]
+fn another_distribution_stands_beside_those_of_all_cells() {
+    let figure = drawn(
+        "kind = \"ccdf\"\nx = \"game.latency\"\nat.interarrival = 50\nat.system = \"lksctp\"\n\
+         beside = [{ label = \"ideal\", quantity = \"game.latency\", at.system = \"thin\" }]",
+    );
+    let first = |n: usize| figure.groups[n].points[0].x;
+    assert_eq!(figure.groups[1].label, "ideal");
+    assert_eq!([first(0), first(1)], [101.0, 1.0]);
+    let all = format!(
+        "{TWO_AXES}\n[[figure]]\ntitle = \"A figure\"\nkind = \"ccdf\"\nx = \"game.latency\"\n\
+         beside = [{{ label = \"ideal\", quantity = \"game.latency\" }}]"
+    );
+    let refused = with(&all).unwrap_err().to_string();
+    assert!(refused.contains("6 cells: `at` chooses the one that is drawn"), "{refused}");
+}

@@ -1,0 +1,124 @@
+//! How far the messages of a flow are from what is possible.
+
+use rexmit_netsim::path::BurstLoss;
+use serde::{Deserialize, Serialize};
+
+use super::outcome::{Distribution, Unit};
+use super::sheet::{QUANTILES, Sheet};
+use super::spec::{Scenario, ThinFlow};
+use super::traffic::Traffic;
+use super::{Problem, Problems};
+use crate::bound::{Bound, LossModel, Strategy};
+use crate::measure::LatencyDistribution;
+
+/// A [bound](crate::bound) that a flow is compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoundKind {
+    /// Of [`Strategy::Reactive`].
+    Reactive,
+    /// Of [`Strategy::Doubled`].
+    Doubled,
+    /// Of [`Strategy::Bundled`], for messages at even intervals.
+    Bundled,
+}
+
+impl BoundKind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Reactive => "reactive",
+            Self::Doubled => "doubled",
+            Self::Bundled => "bundled",
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Reactive => "a copy whenever the one before must have been lost",
+            Self::Doubled => "two copies whenever those before must have been lost",
+            Self::Bundled => "copies in all later messages, too",
+        }
+    }
+}
+
+impl ThinFlow {
+    /// Finds bounds that are not known.
+    pub(super) fn check_bounds(&self, scenario: &Scenario, problems: &mut Problems) {
+        for &kind in &self.bounds {
+            if let Err(problem) = self.bound(scenario, kind) {
+                problems.push(problem);
+            }
+        }
+    }
+
+    /// Of the shared path forward as it is at first, and as if the way back lost nothing, delays did
+    /// not vary and nothing waited.
+    fn bound(&self, scenario: &Scenario, kind: BoundKind) -> Result<Bound, Problem> {
+        let [forward, _] = scenario.network.paths();
+        let refuse = |what: &str| Problem::of("bounds", what);
+        let loss = match (forward.loss.uniform, forward.loss.burst) {
+            (share, None) => LossModel::Uniform(share),
+            (0.0, Some(BurstLoss::Time { mean_loss, mean_bad })) => {
+                LossModel::Bursts { share: mean_loss, mean_bad }
+            }
+            _ => return Err(refuse("they are known of uniform loss, or of `loss burst` in time")),
+        };
+        let strategy = match (kind, &*self.traffic) {
+            (BoundKind::Reactive, _) => Strategy::Reactive,
+            (BoundKind::Doubled, _) => Strategy::Doubled,
+            (BoundKind::Bundled, Traffic::Intervals(messages)) if !messages.is_random => {
+                Strategy::Bundled { interval: messages.interval }
+            }
+            (BoundKind::Bundled, _) => {
+                return Err(refuse("`bundled` is known of messages at even intervals: `every`"));
+            }
+        };
+        Ok(Bound::new(strategy, forward.delay.mean, loss))
+    }
+}
+
+/// Tells the bounds that `flow` asks for, and how far beyond them its messages are.
+pub(super) fn report(
+    sheet: &mut Sheet,
+    scenario: &Scenario,
+    flow: &ThinFlow,
+    latency: &LatencyDistribution,
+) {
+    for &kind in &flow.bounds {
+        let Ok(bound) = flow.bound(scenario, kind) else { continue };
+        let (name, words) = (kind.name(), kind.words());
+        let about = format!("the least that is possible: {words}");
+        for (part, quantile, part_words) in QUANTILES {
+            let least = bound.quantile(quantile).as_nanos() as f64 / 1e6;
+            let about = format!("{about}: {part_words}");
+            let unit = Unit::Milliseconds;
+            sheet.quantity(&format!("bound.{name}.{part}"), unit, &about, Some(least));
+            let about = format!("over the least that is possible ({words}): {part_words}");
+            let measured = latency.quantile(quantile).as_nanos() as f64 / 1e6;
+            let over = (latency.count() > 0).then_some(measured - least);
+            sheet.quantity(&format!("over_bound.{name}.{part}"), unit, &about, over);
+        }
+        let about_packets = format!("packets over one a message: {words}");
+        let packets = Some(bound.extra_packets);
+        let name = format!("bound.{name}");
+        sheet.quantity(&format!("{name}.extra_packets"), Unit::Ratio, &about_packets, packets);
+        sheet.distribution(&name, Unit::Milliseconds, &about, distribution(&bound));
+    }
+}
+
+/// Messages that a distribution of a bound is of: the shares of its tail are whole numbers of them.
+const MESSAGES: f64 = 1e9;
+
+fn distribution(bound: &Bound) -> Distribution {
+    let mut distribution = Distribution::default();
+    let mut before = 1.0;
+    for step in &bound.steps {
+        let count = ((before - step.beyond) * MESSAGES).round() as u64;
+        if count > 0 {
+            distribution.values.push(step.latency.as_nanos() as f64 / 1e6);
+            distribution.counts.push(count);
+            before = step.beyond;
+        }
+    }
+    distribution
+}
