@@ -502,6 +502,9 @@ impl Applications<'_> {
             // "Cookie received while shutting down".
             Event::PeerError(code) => assert_eq!(code, 10, "the peer reports an error: {known:?}"),
             Event::PeerShutdown | Event::PeerResetStreams(_) => {}
+            Event::PeerAddressAdded { .. }
+            | Event::PeerAddressDeleted { .. }
+            | Event::AddressChanged { .. } => panic!("nobody moved: {event:?}, {known:?}"),
             Event::Closed(reason) => self.on_closed(now, machine, index, reason),
         }
     }

@@ -161,6 +161,10 @@ impl Path {
         (self.last_sample, self.last_retransmission) = (None, Some(now));
         (self.timed_out, self.linear_timeouts) = (u64::MAX, 0);
         self.scrutiny = Scrutiny::of(config);
+        if let Some(watch) = &mut self.watch {
+            **watch = Watch::default();
+            watch.begin(now);
+        }
         self.renew_burst(config);
     }
 
