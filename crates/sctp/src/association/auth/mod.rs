@@ -56,8 +56,8 @@ impl Auth {
 
     /// The keyed hash of `key_id`; without shared keys there is one under 0 (RFC 4895 §6.1, §6.3).
     fn keyed(&mut self, ours: Ours<'_>, key_id: u16, kind: HmacKind) -> Option<&Keyed> {
-        let is_ready = |ready: &Box<(u16, Keyed)>| ready.0 == key_id && ready.1.kind() == kind;
-        if !self.ready.as_ref().is_some_and(is_ready) {
+        let is_ready = |ready: &(u16, Keyed)| ready.0 == key_id && ready.1.kind() == kind;
+        if !self.ready.as_deref().is_some_and(is_ready) {
             let shared = match &self.shared {
                 Some(ring) => ring.find(key_id)?.bytes(),
                 None if key_id == 0 => &[],
