@@ -28,6 +28,8 @@ struct Host {
     plugged: BTreeSet<IpAddr>,
     /// The addresses that it wants the peer to know.
     wanted: BTreeSet<IpAddr>,
+    /// Where it has moved to so far.
+    moved: BTreeSet<IpAddr>,
     sent: u32,
     received: u32,
 }
@@ -68,6 +70,7 @@ impl World {
                 is_connected: false,
                 plugged: home.clone(),
                 wanted: home,
+                moved: BTreeSet::new(),
                 sent: 0,
                 received: 0,
             }
@@ -126,10 +129,14 @@ impl World {
             Event::AddressChanged { change, refused } => {
                 // What a move has overtaken may be refused, for it comes from elsewhere; whether anything
                 // else was, the end tells.
-                // Where the peer knows it, the plug may be pulled.
-                if let (AddressChange::Deleted(_), None) = (change, refused) {
-                    let wanted = host.wanted.clone();
-                    host.plugged.retain(|address| wanted.contains(address));
+                // Where the peer knows it, the plug may be pulled. What a move went to is kept: the next
+                // move may have overtaken the news of it.
+                let (wanted, moved) = (host.wanted.clone(), host.moved.clone());
+                if let (AddressChange::Deleted(deleted), None) = (change, refused) {
+                    host.plugged.retain(|plugged| {
+                        let is_deleted = deleted.is_unspecified() || *plugged == deleted;
+                        !is_deleted || wanted.contains(plugged) || moved.contains(plugged)
+                    });
                 }
             }
             // The reason comes with the end.
@@ -165,6 +172,7 @@ impl World {
                 if host.endpoint.move_to(now, id, fresh).is_ok() {
                     host.plugged.insert(fresh);
                     host.wanted = BTreeSet::from([fresh]);
+                    host.moved.insert(fresh);
                     if is_abrupt {
                         host.plugged = BTreeSet::from([fresh]);
                     }

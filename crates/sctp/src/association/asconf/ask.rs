@@ -293,9 +293,10 @@ impl Association {
         let Some(changes) = &mut self.asconf else { return };
         match change {
             AddressChange::Added(address) => {
-                // It may have been given up again since; or the same words say something new.
-                let is_wanted = changes.adding.contains(&address);
-                if !changes.asking.waiting.contains(&change) {
+                // It may have been given up since; and if it is to be told again, it counts only then.
+                let is_told_again = changes.asking.waiting.contains(&change);
+                let is_wanted = changes.adding.contains(&address) && !is_told_again;
+                if !is_told_again {
                     changes.adding.retain(|adding| *adding != address);
                 }
                 if is_wanted && refused.is_none() && !address.is_unspecified() {
