@@ -90,9 +90,10 @@ impl Association {
     pub(super) fn has_left(&self, route: Route) -> bool {
         let local = route.local.ip();
         self.asconf.as_ref().is_some_and(|changes| {
-            let is_ours = changes.own.contains(&local) || changes.adding.contains(&local);
+            let mut ours = changes.own.iter().chain(&changes.adding);
             // Without addresses of our own choice, wherever packets arrive is ours.
-            changes.leaving.contains(&local) || (!is_ours && !changes.own.is_empty())
+            let is_chosen = ours.clone().any(|own| !own.is_unspecified());
+            changes.leaving.contains(&local) || (is_chosen && !ours.any(|own| *own == local))
         })
     }
 
