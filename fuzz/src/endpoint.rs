@@ -2,15 +2,18 @@
 //! likes: drops, repeats, alters and invents packets, while both applications act.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bolero::{TypeGenerator, produce};
+use hmac::{Hmac, KeyInit, Mac};
 use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_sctp::recovery::{CopyBudget, RecoveryTimer, SpacedCopies, ThinConfig, ThinTest};
-use rexmit_sctp::wire::{Chunk, Header, Packet, kind, write_checksum};
+use rexmit_sctp::wire::{Chunk, Header, Packet, Params, kind, param_kind, write_checksum};
 use rexmit_sctp::{
-    AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, OutboundMessage, Reliability,
+    AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, MAX_ADDRESSES,
+    OutboundMessage, Reliability,
 };
 
 use crate::PacketDraft;
@@ -49,6 +52,8 @@ pub enum Act {
     Abort(bool),
     /// The application of one side begins a new one.
     Connect(bool),
+    /// The host of one side gets, loses or prefers an address, or moves.
+    Address(bool, u8, u8),
     /// The application of one side changes the mechanisms for thin streams, of a stream or of the
     /// association.
     Thin(bool, u8, u8),
@@ -63,6 +68,10 @@ pub struct Aim {
     pub tag: u8,
     /// Whether its sequence numbers are moved near to the real ones.
     pub is_near: bool,
+    /// Selects where it comes from: the peer's address more often than not.
+    pub source: u8,
+    /// Whether what stands under an AUTH is authentic.
+    pub is_signed: bool,
 }
 
 /// A message to be sent.
@@ -89,8 +98,10 @@ struct Side {
     endpoint: Endpoint,
     route: Route,
     associations: Vec<AssociationId>,
-    /// Packets on the way to it.
-    inbox: VecDeque<Vec<u8>>,
+    /// Packets on the way to it, and the way.
+    inbox: VecDeque<(Route, Vec<u8>)>,
+    /// RANDOM, CHUNKS and HMAC-ALGO of its last INIT or INIT ACK.
+    vector: Vec<u8>,
     /// What its INIT or INIT ACK said last.
     tag: u32,
     /// The TSN it sent last, or the one before its first.
@@ -152,7 +163,7 @@ impl Side {
         let address = |index: u8| ([10, 0, 0, index], 0).into();
         let route = Route { local: address(index), remote: address(1 - index) };
         let (associations, inbox) = (Vec::new(), VecDeque::new());
-        Self { endpoint, route, associations, inbox, tag: 0, tsn: 0 }
+        Self { endpoint, route, associations, inbox, vector: Vec::new(), tag: 0, tsn: 0 }
     }
 
     fn newest(&self) -> Option<AssociationId> {
@@ -174,6 +185,7 @@ impl Side {
                 Chunk::Init(init) | Chunk::InitAck(init) => {
                     self.tag = init.initiate_tag;
                     self.tsn = init.initial_tsn.wrapping_sub(1);
+                    self.vector = vector(init.params());
                 }
                 Chunk::Data(data) => self.tsn = data.tsn,
                 _ => {}
@@ -187,6 +199,7 @@ impl Side {
             let Some(statistics) = self.endpoint.statistics(id) else { continue };
             assert!(statistics.receive_buffered_bytes <= 2 * RECEIVE_BUFFER);
             assert!(statistics.send_buffered_bytes <= 32_768 + RECEIVE_BUFFER);
+            assert!(statistics.paths.len() <= 2 * MAX_ADDRESSES + 2, "{statistics:?}");
             for path in &statistics.paths {
                 assert!(path.packets_in_flight > 0 || path.bytes_in_flight == 0, "{statistics:?}");
             }
@@ -238,7 +251,7 @@ impl Exchange {
             Act::Invent(draft, aim) => self.invent(draft, *aim),
             Act::Repeat(which, to) => {
                 let packet = self.pick(*which);
-                self.input((*to).into(), &packet);
+                self.input((*to).into(), None, &packet);
             }
             Act::Alter(which, at, byte, to) => {
                 let mut packet = self.pick(*which);
@@ -248,7 +261,7 @@ impl Exchange {
                     *place = *byte;
                     write_checksum(&mut packet);
                 }
-                self.input((*to).into(), &packet);
+                self.input((*to).into(), None, &packet);
             }
             Act::Deliver(count) => {
                 for _ in 0..*count {
@@ -293,6 +306,18 @@ impl Exchange {
                         endpoint.set_stream_thin(now, id, stream, Some(thin(*switches)))
                     }
                     200.. => endpoint.set_stream_thin(now, id, u16::from(which % 4), None),
+                };
+            }),
+            Act::Address(side, what, host) => self.with_newest(*side, |endpoint, id| {
+                let address = match host % 8 {
+                    0 => IpAddr::from([0, 0, 0, 0]),
+                    host => IpAddr::from([10, 0, 0, host + u8::from(*side) * 8]),
+                };
+                let _ = match what % 4 {
+                    0 => endpoint.add_address(now, id, address),
+                    1 => endpoint.delete_address(now, id, address),
+                    2 => endpoint.set_peer_primary(now, id, address),
+                    _ => endpoint.move_to(now, id, address),
                 };
             }),
             Act::Connect(side) => self.sides[usize::from(*side)].connect(now),
@@ -355,20 +380,27 @@ impl Exchange {
         if aim.is_near {
             move_near(&mut packet, from.tsn, to.tsn);
         }
-        self.input(aim.side.into(), &packet);
+        if aim.is_signed {
+            sign(&mut packet, &from.vector, &to.vector);
+        }
+        let mut route = to.route;
+        if aim.source % 4 == 0 {
+            route.remote.set_ip(IpAddr::from([10, 0, 0, aim.source / 4 % 16]));
+        }
+        self.input(aim.side.into(), Some(route), &packet);
     }
 
     fn deliver(&mut self, side: usize, count: usize) {
         for _ in 0..count {
-            if let Some(packet) = self.sides[side].inbox.pop_front() {
-                self.input(side, &packet);
+            if let Some((route, packet)) = self.sides[side].inbox.pop_front() {
+                self.input(side, Some(route), &packet);
             }
         }
     }
 
-    fn input(&mut self, side: usize, packet: &[u8]) {
+    fn input(&mut self, side: usize, route: Option<Route>, packet: &[u8]) {
         let to = &mut self.sides[side];
-        to.endpoint.handle_input(self.now, to.route, packet);
+        to.endpoint.handle_input(self.now, route.unwrap_or(to.route), packet);
         self.settle(side);
     }
 
@@ -399,13 +431,17 @@ impl Exchange {
         let mut packet = Vec::new();
         let other = 1 - side;
         for _ in 0..MOST_OUTPUTS {
-            if self.sides[side].endpoint.poll_transmit(self.now, &mut packet).is_some() {
+            let way = self.sides[side].endpoint.poll_transmit(self.now, &mut packet);
+            if let Some(mut way) = way {
+                if way.local.ip().is_unspecified() {
+                    way.local = self.sides[side].route.local;
+                }
                 self.sides[side].note(&packet);
                 if self.captured.len() == MOST_CAPTURED {
                     self.captured.pop_front();
                 }
                 self.captured.push_back(packet.clone());
-                self.sides[other].inbox.push_back(packet.clone());
+                self.sides[other].inbox.push_back((way.reversed(), packet.clone()));
             } else if let Some((id, event)) = self.sides[side].endpoint.poll_event() {
                 let associations = &mut self.sides[side].associations;
                 if matches!(event, Event::Connected { .. }) && !associations.contains(&id) {
@@ -419,6 +455,32 @@ impl Exchange {
     }
 }
 
+/// The key vector of who says this (RFC 4895 §6.1).
+fn vector(params: Params<'_>) -> Vec<u8> {
+    let wanted = [param_kind::RANDOM, param_kind::CHUNKS, param_kind::HMAC_ALGO];
+    let of = |kind| params.flatten().find(move |param| param.kind == kind);
+    wanted.into_iter().filter_map(of).flat_map(|param| param.bytes.to_vec()).collect()
+}
+
+/// Makes the first AUTH right, as who knows both vectors can.
+fn sign(packet: &mut [u8], a: &[u8], b: &[u8]) {
+    let mut at = 12;
+    while at + 8 <= packet.len() {
+        let len = usize::from(u16::from_be_bytes([packet[at + 2], packet[at + 3]]));
+        if packet[at] == kind::AUTH && len == 40 && at + 40 <= packet.len() {
+            let (small, large) = if (a.len(), a) < (b.len(), b) { (a, b) } else { (b, a) };
+            let key = [small, large].concat();
+            packet[at + 8..at + 40].fill(0);
+            let mac = Hmac::<sha2::Sha256>::new_from_slice(&key).expect("of any length");
+            let mac = mac.chain_update(&packet[at..]).finalize().into_bytes();
+            packet[at + 8..at + 40].copy_from_slice(&mac);
+            break;
+        }
+        at += len.max(4).next_multiple_of(4);
+    }
+    write_checksum(packet);
+}
+
 /// Moves the sequence numbers of chunks near to the real ones: those of the sender's own TSNs, and
 /// those that it acknowledges.
 fn move_near(packet: &mut [u8], own: u32, acknowledged: u32) {
@@ -430,6 +492,8 @@ fn move_near(packet: &mut [u8], own: u32, acknowledged: u32) {
             kind::DATA | kind::FORWARD_TSN => Some((at + 4, own)),
             kind::SACK | kind::SHUTDOWN => Some((at + 4, acknowledged)),
             kind::RE_CONFIG => Some((at + 8, own)),
+            kind::ASCONF => Some((at + 4, own)),
+            kind::ASCONF_ACK => Some((at + 4, acknowledged)),
             _ => None,
         };
         if let Some((place, base)) = place

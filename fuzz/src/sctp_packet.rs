@@ -4,7 +4,7 @@ use bolero::{TypeGenerator, produce};
 use rexmit_sctp::wire::{Header, kind, write_checksum};
 
 /// The chunk types that a draft prefers.
-const KINDS: [u8; 17] = [
+const KINDS: [u8; 20] = [
     kind::DATA,
     kind::INIT,
     kind::INIT_ACK,
@@ -22,6 +22,9 @@ const KINDS: [u8; 17] = [
     kind::SHUTDOWN_COMPLETE,
     kind::RE_CONFIG,
     kind::FORWARD_TSN,
+    kind::AUTH,
+    kind::ASCONF,
+    kind::ASCONF_ACK,
 ];
 
 /// A packet to be, with a right checksum.
@@ -86,7 +89,7 @@ impl PacketDraft {
 
 impl ChunkDraft {
     fn append_to(&self, packet: &mut Vec<u8>) {
-        let kind = *KINDS.get(usize::from(self.kind % 20)).unwrap_or(&self.kind);
+        let kind = *KINDS.get(usize::from(self.kind % 24)).unwrap_or(&self.kind);
         let mut value = Vec::new();
         match kind {
             kind::INIT | kind::INIT_ACK => {
@@ -109,6 +112,21 @@ impl ChunkDraft {
                 value.extend(&self.fixed[..12]);
                 value.extend(&self.tail);
             }
+            kind::ASCONF => {
+                value.extend(&self.fixed[..4]);
+                value.extend([0, 5, 0, 8]);
+                value.extend(&self.fixed[4..8]);
+                self.append_fields_to(&mut value);
+            }
+            kind::ASCONF_ACK => {
+                value.extend(&self.fixed[..4]);
+                self.append_fields_to(&mut value);
+            }
+            kind::AUTH => {
+                value.extend([0, self.fixed[0] & 1, 0, 3 - (self.fixed[1] & 2)]);
+                value.extend([0; 32]);
+                value.truncate(if self.fixed[1] & 2 == 0 { 36 } else { 24 });
+            }
             kind::SHUTDOWN | kind::FORWARD_TSN => {
                 value.extend(&self.fixed[..4]);
                 if kind == kind::FORWARD_TSN {
@@ -124,12 +142,17 @@ impl ChunkDraft {
 
     fn append_fields_to(&self, value: &mut Vec<u8>) {
         for field in &self.fields {
-            // Types up to 18, the three with high bits that are known, and any other.
-            let kind = match field.kind % 24 {
+            // Types up to 18, those with high bits that are known, and any other.
+            let kind = match field.kind % 32 {
                 19 => 0x8000,
                 20 => 0x8008,
                 21 => 0xC000,
                 22 => field.kind,
+                23..26 => 0x8002 + (field.kind % 32 - 23),
+                26.. => {
+                    self.append_change_to(value, field);
+                    continue;
+                }
                 known => known,
             };
             value.extend(kind.to_be_bytes());
@@ -138,6 +161,20 @@ impl ChunkDraft {
             let len = if field.lie % 2 == 0 { len } else { len - len % 4 };
             append_length_and_value(value, &field.value[..len], field.lie);
         }
+    }
+}
+
+impl ChunkDraft {
+    /// A request or an answer about addresses, near to those that there are.
+    fn append_change_to(&self, value: &mut Vec<u8>, field: &FieldDraft) {
+        let host = field.value.first().map_or(0, |byte| byte % 16);
+        let address = match field.lie % 4 {
+            0 => [0; 4],
+            _ => [10, 0, 0, host],
+        };
+        let body = [&[0, 0, 0, host, 0, 5, 0, 8][..], &address].concat();
+        value.extend((0xC001 + field.kind % 5).to_be_bytes());
+        append_length_and_value(value, &body, field.lie.saturating_add(12));
     }
 }
 

@@ -4,7 +4,8 @@
 use bolero::check;
 use rexmit_fuzz::PacketDraft;
 use rexmit_sctp::wire::{
-    Chunk, Header, Init, Packet, PacketWriter, Param, Params, RawChunk, write_checksum,
+    AsconfAnswer, AsconfChange, AsconfRequest, Chunk, Header, Init, Packet, PacketWriter, Param,
+    Params, RawChunk, write_checksum,
 };
 
 const HEADER: Header =
@@ -103,6 +104,27 @@ fn assert_same(chunk: &Chunk<'_>, again: &Chunk<'_>) {
         (Chunk::ReConfig(a), Chunk::ReConfig(b)) => {
             // Padding stands in `bytes` of no parameter, so that unknown ones compare as well.
             assert!(a.params().flatten().eq(b.params().map(Result::unwrap)));
+        }
+        (Chunk::Asconf(a), Chunk::Asconf(b)) => {
+            assert_eq!((a.serial, a.address), (b.serial, b.address));
+            let known = |it: &AsconfRequest<'_>| !matches!(it.change, AsconfChange::Unknown(_));
+            let kept = a.requests().flatten().filter(known);
+            let of = |it: AsconfRequest<'_>| format!("{:?}", (it.correlation, it.change));
+            assert!(kept.map(of).eq(b.requests().map(Result::unwrap).map(of)));
+        }
+        (Chunk::AsconfAck(a), Chunk::AsconfAck(b)) => {
+            assert_eq!(a.serial, b.serial);
+            // A refusal without a cause that can be read is left out, and so is one of another.
+            let answer = |it: AsconfAnswer<'_>| match it {
+                AsconfAnswer::Refused { correlation, causes } => {
+                    let causes: Vec<_> = causes.flatten().collect();
+                    (!causes.is_empty()).then(|| format!("{correlation}: {causes:?}"))
+                }
+                AsconfAnswer::Done { correlation } => Some(format!("{correlation}")),
+                AsconfAnswer::Unknown(_) => None,
+            };
+            let again = b.answers().map(Result::unwrap).filter_map(answer);
+            assert!(a.answers().flatten().filter_map(answer).eq(again));
         }
         (a, b) => assert_eq!(a, b),
     }

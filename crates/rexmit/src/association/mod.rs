@@ -3,13 +3,13 @@
 mod cell;
 mod stream;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use rexmit_sctp::recovery::ThinConfig;
 use rexmit_sctp::{
-    AssociationStatistics, CloseReason, InboundMessage, MessageId, OutboundMessage, PrimaryError,
-    ResetError, SendError, ThinError,
+    AddressError, AssociationStatistics, CloseReason, InboundMessage, MessageId, OutboundMessage,
+    PrimaryError, ResetError, SendError, ThinError,
 };
 
 use crate::endpoint::{Established, Received, Shared};
@@ -198,6 +198,46 @@ impl Association {
     pub fn set_primary(&self, path: u8) -> Result<(), PrimaryError> {
         let id = self.cell().id;
         self.handle.shared.with(|state, now| state.sctp.set_primary(now, id, path))
+    }
+
+    /// This host has `address`, too (RFC 5061). An [`Event::AddressChanged`] tells when the peer knows,
+    /// which is when it is sent from. The endpoint must be bound to a wildcard address.
+    ///
+    /// # Errors
+    /// See [`AddressError`].
+    pub fn add_address(&self, address: IpAddr) -> Result<(), AddressError> {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.add_address(now, id, address))
+    }
+
+    /// This host has `address` no more: nothing leaves from it from now on, and what was under way leaves
+    /// from another at once. An [`Event::AddressChanged`] tells when the peer knows.
+    ///
+    /// # Errors
+    /// See [`AddressError`].
+    pub fn delete_address(&self, address: IpAddr) -> Result<(), AddressError> {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.delete_address(now, id, address))
+    }
+
+    /// Asks the peer to send to `address` of ours while it can.
+    ///
+    /// # Errors
+    /// See [`AddressError`].
+    pub fn set_peer_primary(&self, address: IpAddr) -> Result<(), AddressError> {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.set_peer_primary(now, id, address))
+    }
+
+    /// This host is at `address` from now on, and nowhere else: it has changed its network; unspecified:
+    /// wherever the system sends from. Everything is held back until the peer knows, and then goes on. An
+    /// endpoint that is bound to one address changes that by [`Endpoint::rebind`](crate::Endpoint::rebind).
+    ///
+    /// # Errors
+    /// See [`AddressError`].
+    pub fn move_to(&self, address: IpAddr) -> Result<(), AddressError> {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.move_to(now, id, address))
     }
 
     /// Asks the peer to reset outgoing streams (RFC 6525), all of them if `streams` is empty. An

@@ -77,7 +77,6 @@ pub const ACCEPT_BACKLOG: usize = 1024;
 /// ```
 pub struct Endpoint {
     shared: Arc<Shared>,
-    local_addr: SocketAddr,
     port: u16,
     is_raw: bool,
     association: Arc<AssociationConfig>,
@@ -152,16 +151,34 @@ impl Endpoint {
         let association = Arc::clone(&config.association);
         let sctp = sctp::Endpoint::new(config, &Seed::from_bytes(entropy))
             .map_err(std::io::Error::other)?;
-        let (local_addr, is_raw) = (socket.local_addr(), socket.is_raw());
+        let is_raw = socket.is_raw();
         let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
         tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::new()).run());
-        Ok(Self { shared, local_addr, port, is_raw, association })
+        Ok(Self { shared, port, is_raw, association })
     }
 
     /// The address and UDP port it is bound to; port 0 for an endpoint directly over IP.
     #[must_use]
-    pub const fn local_addr(&self) -> SocketAddr {
-        self.local_addr
+    pub fn local_addr(&self) -> SocketAddr {
+        self.shared.lock().local_addr
+    }
+
+    /// Binds another UDP socket, to `address`, in place of the one there is: this host has changed its
+    /// network. Every association tells its peer (RFC 5061) and goes on from there; those whose peer does
+    /// not support that go on as the peer finds them. A wildcard address stands for wherever the system
+    /// sends from.
+    ///
+    /// # Errors
+    /// When the address cannot be had, or the endpoint has several addresses, or speaks SCTP directly over
+    /// IP.
+    pub fn rebind(&self, address: SocketAddr) -> Result<(), BindError> {
+        let refused = |error| BindError::new(address, error);
+        if self.is_raw {
+            return Err(refused(std::io::ErrorKind::Unsupported.into()));
+        }
+        let socket = Socket::bind_udp(address).map_err(refused)?;
+        self.shared.with(|state, now| state.rebind(now, socket));
+        Ok(())
     }
 
     /// The local SCTP port.
@@ -335,7 +352,7 @@ impl Drop for Endpoint {
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint").field("local_addr", &self.local_addr).finish_non_exhaustive()
+        f.debug_struct("Endpoint").field("port", &self.port).finish_non_exhaustive()
     }
 }
 

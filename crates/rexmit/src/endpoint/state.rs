@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub(crate) sctp: sctp::Endpoint,
     /// Gone once the endpoint has ended.
     pub(super) socket: Option<Arc<Socket>>,
+    /// Where that is, or was.
+    pub(super) local_addr: SocketAddr,
     pub(super) outbox: Outbox,
     /// The packet being built.
     packet: Vec<u8>,
@@ -75,6 +77,7 @@ impl State {
         Self {
             config_accepts: accepts,
             sctp,
+            local_addr: socket.local_addr(),
             socket: Some(Arc::new(socket)),
             outbox: Outbox::default(),
             packet: Vec::new(),
@@ -122,6 +125,23 @@ impl State {
             self.leave_to_driver()
         };
         (result, wakes)
+    }
+
+    /// Another socket takes the place of the one there is, and every association goes on from there.
+    pub(super) fn rebind(&mut self, now: Instant, socket: Socket) {
+        if self.socket.is_none() {
+            return; // It has ended.
+        }
+        self.local_addr = socket.local_addr();
+        self.socket = Some(Arc::new(socket));
+        self.outbox.resume();
+        let mut open: Vec<_> = self.associations.keys().copied().collect();
+        open.sort_unstable();
+        for id in open {
+            // Whose peer does not support it, or who is not established, goes on as it is.
+            let _ = self.sctp.move_to(now, id, self.local_addr.ip());
+        }
+        self.driver.note_work(); // It waits for the one before.
     }
 
     /// Gathers what the protocol has to send, and sends it.

@@ -213,7 +213,7 @@ impl Association {
 
     /// HEARTBEAT: answered to where it came from, with all that is in it.
     pub(super) fn on_heartbeat(&mut self, route: Route, value: &[u8]) {
-        if self.state.may_answer_heartbeat() {
+        if self.state.may_answer_heartbeat() && !self.has_left(route) {
             self.owed.heartbeat_ack(route, value);
         }
     }

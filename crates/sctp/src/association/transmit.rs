@@ -63,9 +63,9 @@ impl Owed {
         }
     }
 
-    /// What was to go to an address that the peer has given up goes nowhere.
-    pub(super) fn forget_replies_to(&mut self, address: IpAddr) {
-        self.heartbeat_acks.retain(|(route, _)| route.remote.ip() != address);
+    /// What was to go from or to an address that was given up goes nowhere.
+    pub(super) fn forget_replies_over(&mut self, is_gone: impl Fn(&Route) -> bool) {
+        self.heartbeat_acks.retain(|(route, _)| !is_gone(route));
     }
 
     /// Gives back memory that is not in use.

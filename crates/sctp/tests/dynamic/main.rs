@@ -8,6 +8,7 @@ mod answers;
 mod authentication;
 mod bad_input;
 mod peer;
+mod random;
 mod requests;
 
 use std::net::IpAddr;

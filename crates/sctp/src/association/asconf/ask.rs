@@ -57,6 +57,12 @@ impl Asking {
         self.outstanding.is_some() || !self.waiting.is_empty()
     }
 
+    /// Whether the peer is being told of `address`.
+    fn is_adding(&self, address: IpAddr) -> bool {
+        let is_it = |(_, change): &(u32, AddressChange)| *change == AddressChange::Added(address);
+        self.outstanding.as_ref().is_some_and(|it| it.changes.iter().any(is_it))
+    }
+
     /// Makes an ASCONF of what waits, if none is under way.
     fn begin(&mut self, address: IpAddr) {
         if self.outstanding.is_some() || self.waiting.is_empty() {
@@ -124,6 +130,7 @@ impl Association {
         changes.leaving.push(address);
         changes.asking.waiting.push(AddressChange::Deleted(address));
         self.out.begin_opportunity();
+        self.owed.forget_replies_over(|route| route.local.ip() == address);
         self.leave_locals(cx, |local| local == address);
         Ok(())
     }
@@ -143,37 +150,42 @@ impl Association {
     }
 
     /// This host is at `address` now, and nowhere else; unspecified: wherever the packet will come from.
+    /// Changes that wait are overtaken.
     pub(crate) fn move_to(
         &mut self,
         cx: &mut Context<'_>,
         address: IpAddr,
     ) -> Result<(), AddressError> {
         let remote = self.primary_route().remote.ip();
-        let changes = self.may_ask(3)?;
+        let changes = self.may_ask(0)?;
         if !address.is_unspecified() && !is_in_scope(address, remote) {
             return Err(AddressError::OutOfScope);
         }
-        // As a host without an address of its own choice moves on before its last move is acknowledged,
-        // the same words say something new.
-        let is_adding = changes.adding.contains(&address) && !address.is_unspecified();
-        let is_known = is_adding || changes.own.contains(&address);
-        if is_known {
-            changes.own.retain(|&own| own == address);
-        } else {
-            changes.asking.waiting.push(AddressChange::Added(address));
+        // What waits is overtaken: the peer knows an address whose deletion it has not been told of.
+        let overtaken = std::mem::take(&mut changes.asking.waiting);
+        let is_known = changes.own.contains(&address)
+            || overtaken.contains(&AddressChange::Deleted(address)) && !address.is_unspecified();
+        let given_up = changes.own.drain(..).chain(changes.adding.drain(..));
+        for other in given_up.filter(|other| *other != address) {
+            if !changes.leaving.contains(&other) {
+                changes.leaving.push(other);
+            }
         }
-        let kept = |other: &IpAddr| *other != address;
-        let before = std::mem::take(&mut changes.own);
-        changes.leaving.extend(before.iter().copied().filter(kept));
-        changes.own.extend(before.into_iter().filter(|own| *own == address));
-        changes.adding.retain(|other| *other == address);
-        if !is_known && !changes.adding.contains(&address) {
+        changes.leaving.retain(|leaving| *leaving != address);
+        if is_known {
+            changes.own.push(address);
+        } else {
             changes.adding.push(address);
+            // An unspecified address says something new each time.
+            if address.is_unspecified() || !changes.asking.is_adding(address) {
+                changes.asking.waiting.push(AddressChange::Added(address));
+            }
         }
         changes.asking.waiting.push(AddressChange::Preferred(address));
         let others = unspecified_like(if address.is_unspecified() { remote } else { address });
         changes.asking.waiting.push(AddressChange::Deleted(others));
         self.out.begin_opportunity();
+        self.owed.forget_replies_over(|route| route.local.ip() != address);
         self.leave_locals(cx, |local| local != address || local.is_unspecified());
         Ok(())
     }
@@ -281,9 +293,10 @@ impl Association {
         let Some(changes) = &mut self.asconf else { return };
         match change {
             AddressChange::Added(address) => {
-                // It may have been given up again since; or the same words say something new.
-                let is_wanted = changes.adding.contains(&address);
-                if !changes.asking.waiting.contains(&change) {
+                // It may have been given up since; and if it is to be told again, it counts only then.
+                let is_told_again = changes.asking.waiting.contains(&change);
+                let is_wanted = changes.adding.contains(&address) && !is_told_again;
+                if !is_told_again {
                     changes.adding.retain(|adding| *adding != address);
                 }
                 if is_wanted && refused.is_none() && !address.is_unspecified() {

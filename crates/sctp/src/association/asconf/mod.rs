@@ -29,7 +29,7 @@ pub(super) struct AddressChanges {
     own: Vec<IpAddr>,
     /// Ours that the peer has not acknowledged: nothing but ASCONF leaves from them.
     adding: Vec<IpAddr>,
-    /// Ours that we have given up and the peer may not know it. ABORTs to them are ignored.
+    /// Ours that we have given up and the peer may not know it.
     leaving: Vec<IpAddr>,
     /// The peer's that are no more, for the endpoint to forget.
     departed: Vec<IpAddr>,
@@ -84,11 +84,17 @@ impl Association {
         self.asconf.as_ref().is_some_and(|changes| changes.is_adding(local))
     }
 
-    /// Whether an ABORT that came over `route` was on its way when the address at its end was given up
-    /// (RFC 5061 §5.3.1).
-    pub(super) fn is_abort_ignored(&self, route: Route) -> bool {
-        let changes = self.asconf.as_ref();
-        changes.is_some_and(|changes| changes.leaving.contains(&route.local.ip()))
+    /// Whether a packet that came over `route` was on its way when the address at its end was given up:
+    /// nothing leaves from there any more, and an ABORT is the answer to what left before
+    /// (RFC 5061 §5.3 F4, §5.3.1).
+    pub(super) fn has_left(&self, route: Route) -> bool {
+        let local = route.local.ip();
+        self.asconf.as_ref().is_some_and(|changes| {
+            let mut ours = changes.own.iter().chain(&changes.adding);
+            // Without addresses of our own choice, wherever packets arrive is ours.
+            let is_chosen = ours.clone().any(|own| !own.is_unspecified());
+            changes.leaving.contains(&local) || (is_chosen && !ours.any(|own| *own == local))
+        })
     }
 
     /// Whether `packet`, with our tag and from an address that is not known, may be from the peer: it

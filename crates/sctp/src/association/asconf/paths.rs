@@ -19,28 +19,33 @@ impl Association {
     pub(super) fn begin_path_to(&mut self, cx: &mut Context<'_>, remote: SocketAddr) -> Option<u8> {
         let own = &self.asconf.as_ref()?.own;
         let path = self.paths.add_remote(remote, own)?;
-        self.begin_path(cx, path);
+        if self.is_silent(path) {
+            // It begins where we are about to be, wherever packets arrive until then.
+            let local = self.paths.get(path).route.local;
+            self.paths.redirect(path, local);
+        }
+        self.begin_paths(cx, &[path]);
         Some(path)
     }
 
     /// Every address of ours has a path (see [`super::super::paths`]).
     pub(super) fn begin_paths_from_own(&mut self, cx: &mut Context<'_>) {
         let Some(changes) = &self.asconf else { return };
-        for path in self.paths.add_unused_locals(&changes.own) {
-            self.begin_path(cx, path);
-        }
+        let begun = self.paths.add_unused_locals(&changes.own);
+        self.begin_paths(cx, &begun);
     }
 
-    /// `path` was entered: it is probed from now on.
-    fn begin_path(&mut self, cx: &mut Context<'_>, path: u8) {
+    /// Paths were entered: they are probed from now on.
+    fn begin_paths(&mut self, cx: &mut Context<'_>, begun: &[u8]) {
         let pmdcs = self.config.pmdcs();
-        let recovery = &mut self.out.recovery;
-        if path < recovery.path_count() {
-            recovery.replace_path(cx.now, path, pmdcs);
-        } else {
-            recovery.add_path(pmdcs);
+        for &path in begun {
+            if path < self.out.recovery.path_count() {
+                self.out.recovery.replace_path(cx.now, path, pmdcs);
+            } else {
+                self.out.recovery.add_path(pmdcs);
+            }
         }
-        self.watch_path(cx, path);
+        begun.iter().for_each(|&path| self.watch_path(cx, path));
         self.probe_next();
     }
 
@@ -57,7 +62,7 @@ impl Association {
         let Some(&path) = ended.first() else { return };
         let at = self.paths.get(path).route.remote;
         ended.into_iter().for_each(|path| self.end_path(cx, path));
-        self.owed.forget_replies_to(address);
+        self.owed.forget_replies_over(|route| route.remote.ip() == address);
         cx.event(Event::PeerAddressDeleted { path, address: at });
         self.begin_paths_from_own(cx);
     }
