@@ -6,12 +6,14 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::measure::{Comparison, RunResult};
 
-const LATENCIES: [&str; 7] = ["profile", "messages", "p50", "p90", "p99", "p99.9", "max"];
+const MESSAGES: [&str; 2] = ["profile", "messages"];
+const LATENCIES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 const AGAIN: [&str; 4] = ["timeout", "fast", "bundled", "probe"];
 const PRICE: [&str; 2] = ["spurious", "wire B/B"];
 
 /// What has a column only if it happened.
 type Rare = (&'static str, fn(&RunResult) -> u64);
+const UNDELIVERED: Rare = ("undelivered", |run| run.undelivered);
 const RARE: [Rare; 3] = [
     ("early", |run| run.retransmissions.early),
     ("overdue", |run| run.retransmissions.overdue),
@@ -24,12 +26,15 @@ const RARE: [Rare; 3] = [
 pub fn render(comparison: &Comparison) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
+    let has = |rare: &Rare| comparison.runs.iter().any(|run| rare.1(run) > 0);
+    let undelivered = Some(UNDELIVERED).filter(has);
     let mut rare = RARE.to_vec();
-    rare.retain(|(_, count)| comparison.runs.iter().any(|run| count(run) > 0));
+    rare.retain(has);
+    let messages = MESSAGES.into_iter().chain(undelivered.map(|(name, _)| name));
     let names = rare.iter().map(|(name, _)| *name);
-    table.set_header(LATENCIES.into_iter().chain(AGAIN).chain(names).chain(PRICE));
+    table.set_header(messages.chain(LATENCIES).chain(AGAIN).chain(names).chain(PRICE));
     for run in &comparison.runs {
-        table.add_row(row(run, &rare));
+        table.add_row(row(run, undelivered, &rare));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -41,15 +46,15 @@ pub fn render(comparison: &Comparison) -> String {
     format!("{lines}{}", legend(comparison))
 }
 
-fn row(run: &RunResult, rare: &[Rare]) -> Vec<String> {
+fn row(run: &RunResult, undelivered: Option<Rare>, rare: &[Rare]) -> Vec<String> {
     let latency = |pick: fn(&crate::measure::LatencySummary) -> Duration| {
         run.latency.as_ref().map_or_else(|| "–".into(), |summary| millis(pick(summary)))
     };
     let again = run.retransmissions;
     let price = run.wire_bytes_per_payload_byte;
-    let mut row = vec![
-        run.profile.clone(),
-        run.messages.to_string(),
+    let mut row = vec![run.profile.clone(), run.messages.to_string()];
+    row.extend(undelivered.map(|(_, count)| count(run).to_string()));
+    row.extend([
         latency(|l| l.p50),
         latency(|l| l.p90),
         latency(|l| l.p99),
@@ -59,7 +64,7 @@ fn row(run: &RunResult, rare: &[Rare]) -> Vec<String> {
         again.fast_retransmit.to_string(),
         again.bundled.to_string(),
         again.window_probe.to_string(),
-    ];
+    ]);
     row.extend(rare.iter().map(|(_, count)| count(run).to_string()));
     row.push(run.spurious.total().to_string());
     row.push(price.map_or_else(|| "–".into(), |price| format!("{price:.2}")));
@@ -125,13 +130,18 @@ mod tests {
         assert_eq!(
             words,
             [
-                "rfc9260", "2", "50.0", "1050.0", "1050.0", "1050.0", "1050.0", "3", "0", "0", "0",
-                "1", "2.56"
+                "rfc9260", "2", "0", "50.0", "1050.0", "1050.0", "1050.0", "1050.0", "3", "0", "0",
+                "0", "1", "2.56"
             ]
         );
         let ends: Vec<usize> = lines[..3].iter().map(|line| line.chars().count()).collect();
         assert!(ends.iter().all(|&end| end == ends[0]), "{text}");
         assert!(text.contains("thin: 2 of 2 messages were not delivered"), "{text}");
         assert!(!text.contains("rfc9260: "), "{text}");
+        let thin: Vec<&str> = lines[2].split_whitespace().take(4).collect();
+        assert_eq!(thin, ["thin", "2", "2", "–"]);
+        assert!(lines[0].contains("messages  undelivered"), "{text}");
+        let delivered = Comparison::new("t", 1).with_run(&run("rfc9260", [Some(50), Some(50)]));
+        assert!(!render(&delivered).contains("undelivered"));
     }
 }

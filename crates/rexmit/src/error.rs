@@ -17,7 +17,7 @@ pub enum BindError {
         address: SocketAddr,
     },
     /// No interface of this machine has it.
-    #[error("{address} is not an address of this machine: `ip address` lists those that are")]
+    #[error("{} is not an address of this machine: `ip address` lists those that are", address.ip())]
     NotLocal {
         /// The address that was asked for.
         address: SocketAddr,

@@ -86,6 +86,16 @@ async fn another_address_of_the_peer_is_tried() {
 }
 
 #[tokio::test]
+async fn an_address_of_another_machine_is_refused_by_name() {
+    for addresses in [["127.0.1.1", "192.0.2.1"], ["192.0.2.1", "127.0.1.1"]] {
+        let error = Endpoint::bind(ANY.parse().unwrap(), with(addresses, client_config()));
+        let error = error.unwrap_err();
+        assert!(matches!(error, BindError::NotLocal { .. }), "{error}");
+        assert!(error.to_string().starts_with("192.0.2.1 is not an address of this machine"));
+    }
+}
+
+#[tokio::test]
 async fn several_addresses_take_a_wildcard_socket() {
     let config = with(["127.0.1.1", "127.0.2.1"], client_config());
     let error = Endpoint::bind("127.0.1.1:0".parse().unwrap(), config).unwrap_err();

@@ -31,6 +31,10 @@ fn addresses_that_cannot_be_had() {
     let said = format!("{address} is in use: choose another port");
     run(&format!("emulate --to 127.0.0.1:1 --listen {address}")).assert_failed(3, &said);
     run("listen 192.0.2.1:0").assert_failed(3, "is not an address of this machine");
+    let said = "192.0.2.1 is not an address of this machine";
+    run("listen 0.0.0.0:0 --local 192.0.2.1").assert_failed(3, said);
+    run("connect 127.0.0.1:9 --local 127.0.0.1 --local 192.0.2.1").assert_failed(3, said);
+    run("perf send --to 127.0.0.1:9 --local 192.0.2.1").assert_failed(3, said);
 }
 
 #[test]

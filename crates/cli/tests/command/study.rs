@@ -302,10 +302,28 @@ fn studies_are_listed_and_shown() {
 }
 
 #[test]
+fn several_studies_say_first_how_much_they_are() {
+    let place = Place::new("several", STUDY);
+    let short = STUDY.replace("10min", "1min").replace("A small study", "A smaller one");
+    std::fs::write(place.0.join("smaller.toml"), short).unwrap();
+    let folder = place.0.display();
+    let ended = run(&format!("study run {folder} --cache {folder}/cache --out {folder}/out"));
+    assert!(ended.stderr.starts_with("2 studies, 16 runs: small (8), smaller (8)\n"), "{ended:?}");
+    assert!(!place.run("run", "").stderr.contains("studies"));
+}
+
+#[test]
 fn what_cannot_be_run_is_told_before_anything_runs() {
     run("study run").assert_failed(2, "which study? Name one, or say --all");
-    run("study run fig99").assert_failed(2, "there is no study `fig99`: there are petlund2009");
-    run("study run no/such.toml").assert_failed(5, "no/such.toml: No such file");
+    run("study run fig99")
+        .assert_failed(2, "there is no study `fig99`: the nearest: petlund2009-fig9");
+    run("study run nonsense").assert_failed(2, "study `nonsense`: `rexmit study list` tells all");
+    let missing = run("study run no/such.toml");
+    missing.assert_failed(5, "no/such.toml cannot be read: No such file");
+    missing.assert_failed(5, "name a study of `rexmit study list`");
+    let unwritable = run("study run petlund2009-fig5 --cache /proc/no --out /proc/no");
+    unwritable.assert_failed(5, "results of runs cannot be kept: /proc/no");
+    unwritable.assert_failed(5, "choose another place by --cache, a directory");
     let place = Place::new("wrong", &STUDY.replace("[[axis.point]]", "[[axis.pointt]]"));
     place.run("run", "").assert_failed(5, "small.toml:17:8: an axis has no `pointt`");
     let place = Place::new("wrong-claim", &STUDY.replacen("latency.mean", "latency.men", 1));

@@ -18,7 +18,7 @@ const FEW: usize = 12;
 #[derive(Debug, Error)]
 pub enum StudyError {
     /// The file cannot be read.
-    #[error("{file}: {error}")]
+    #[error("{file} cannot be read: {error}")]
     Unreadable {
         /// Its path.
         file: String,

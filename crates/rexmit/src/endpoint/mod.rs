@@ -37,7 +37,7 @@ use serde::Serialize;
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
-use crate::socket::{Inbox, Socket};
+use crate::socket::{Inbox, Socket, is_foreign};
 use crate::turns::{self, Driver};
 use crate::{BindError, ConnectError};
 pub(crate) use entry::Established;
@@ -326,6 +326,9 @@ impl Endpoint {
 fn prepare(config: &mut EndpointConfig, address: IpAddr) -> Result<(), BindError> {
     if !address.is_unspecified() && config.addresses.iter().any(|&own| own != address) {
         return Err(BindError::NotWildcard { address });
+    }
+    if let Some(&foreign) = config.addresses.iter().find(|&&own| is_foreign(own)) {
+        return Err(BindError::NotLocal { address: (foreign, 0).into() });
     }
     const DYNAMIC_PORTS: u16 = 49_152;
     if config.port == 0 {

@@ -126,7 +126,7 @@ impl Socket {
             Err(error) => {
                 if contents.len() > segment_bytes
                     && matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
-                    && transmit.src_ip.is_none_or(is_ours)
+                    && transmit.src_ip.is_none_or(|source| !is_foreign(source))
                 {
                     self.max_segments.store(1, Ordering::Relaxed);
                 }
@@ -199,9 +199,10 @@ impl Socket {
     }
 }
 
-/// Whether this machine has the address.
-fn is_ours(address: IpAddr) -> bool {
-    std::net::UdpSocket::bind((address, 0)).is_ok()
+/// Whether this machine does not have the address.
+pub(crate) fn is_foreign(address: IpAddr) -> bool {
+    let bound = std::net::UdpSocket::bind((address, 0));
+    bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable)
 }
 
 /// A raw socket receives every SCTP packet of its host, those for other ports included: answering

@@ -1,6 +1,7 @@
 //! Which studies are meant.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -9,6 +10,9 @@ use rexmit_lab::studies::{BUILT_IN, BuiltIn};
 use rexmit_lab::study::{MAX_SEEDS, Study, StudyError};
 
 use crate::failure::{Failure, Kind};
+
+/// So many names are offered for one that is not known.
+const NEAREST: usize = 4;
 
 /// Studies by name.
 #[derive(Debug, Args)]
@@ -73,7 +77,7 @@ impl Selection {
         for source in self.sources()? {
             match read(source) {
                 Ok(study) => chosen.push(study),
-                Err(error) => wrong.push(error.to_string()),
+                Err(error) => wrong.push(in_words(&error)),
             }
         }
         let failure = || Failure::new(Kind::File, wrong.join("\n"));
@@ -132,13 +136,40 @@ fn built_in(known: &[BuiltIn], name: &str, all_of_it: bool) -> Result<Vec<BuiltI
 }
 
 fn unknown(name: &str) -> Failure {
-    let names: Vec<_> = BUILT_IN.iter().map(|study| study.name).collect();
-    let known = match names.is_empty() {
-        true => "none comes with this rexmit".into(),
-        false => format!("there are {}", names.join(", ")),
+    let nearest = match nearest(BUILT_IN, name).as_slice() {
+        [] => String::new(),
+        names => format!("the nearest: {}; ", names.join(", ")),
     };
-    let message = format!("there is no study `{name}`: {known}; for a file say `./{name}.toml`");
+    let message = format!(
+        "there is no study `{name}`: {nearest}`rexmit study list` tells all {}; for a file say \
+         `./{name}.toml`",
+        BUILT_IN.len()
+    );
     Failure::new(Kind::Usage, message)
+}
+
+/// Those that may have been meant, most likely first. Who is off by more than half of the letters, of
+/// the whole name or of what follows its source, meant none.
+fn nearest(known: &[BuiltIn], name: &str) -> Vec<&'static str> {
+    let distance = |known: &str| {
+        let figure = known.rsplit('-').next().unwrap_or(known);
+        strsim::osa_distance(known, name).min(strsim::osa_distance(figure, name))
+    };
+    let limit = name.chars().count() / 2;
+    let near = known.iter().map(|study| (distance(study.name), study.name));
+    let mut near: Vec<_> = near.filter(|(distance, _)| *distance <= limit).collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    near.into_iter().take(NEAREST).map(|(_, name)| name).collect()
+}
+
+/// Why a study is not there, and what to do.
+fn in_words(error: &StudyError) -> String {
+    match error {
+        StudyError::Unreadable { error: cause, .. } if cause.kind() == io::ErrorKind::NotFound => {
+            format!("{error}; check the path, or name a study of `rexmit study list`")
+        }
+        error => error.to_string(),
+    }
 }
 
 fn in_folder(folder: &Path) -> Result<Vec<Source>, Failure> {
@@ -215,5 +246,15 @@ mod tests {
         assert_eq!(found("*fig[18]*", false), names[..3]);
         assert!(found("fig", false).is_empty());
         assert!(built_in(&known, "a[", false).is_err());
+    }
+
+    #[test]
+    fn the_nearest_names_are_offered_for_one_that_is_not_known() {
+        let names = ["petlund2009-fig1", "petlund2009-fig10", "petlund2009-fig8a", "rr-sctp-fig5"];
+        let known = names.map(|name| BuiltIn { name, text: "" });
+        assert_eq!(nearest(&known, "rr-scpt-fig5"), names[3..]);
+        assert_eq!(nearest(&known, "fig11"), names);
+        assert_eq!(nearest(&known, "petlund2009-fig8b")[0], names[2]);
+        assert!(nearest(&known, "nonsense").is_empty());
     }
 }

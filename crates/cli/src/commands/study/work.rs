@@ -71,7 +71,13 @@ impl Cache {
                 "there is no home directory to keep results in: choose a place by --cache";
             Failure::new(Kind::File, message)
         })?;
-        Ok(Store::open(&place, Program::running()?)?)
+        Store::open(&place, Program::running()?).map_err(|error| {
+            let message = format!(
+                "results of runs cannot be kept: {error}; choose another place by --cache, a directory \
+                 that can be written to"
+            );
+            Failure::new(Kind::File, message)
+        })
     }
 }
 
@@ -82,6 +88,10 @@ pub(super) fn run(chosen: &[Chosen], options: &Options, is_quiet: bool) -> Resul
     let places = chosen.iter().map(|chosen| Results::new(&options.out, &chosen.study.name));
     let places = places.collect::<Result<Vec<_>, _>>()?;
     let plans: Vec<Vec<RunDocument>> = chosen.iter().map(|chosen| chosen.study.plan()).collect();
+    if let [_, _, ..] = chosen {
+        let runs: usize = plans.iter().map(Vec::len).sum();
+        eprintln!("{} studies, {runs} runs: {}", chosen.len(), sizes(chosen, &plans));
+    }
     let finished = run_missing(&plans.concat(), options, &store, is_quiet)?;
     let mut studies = Vec::new();
     for ((chosen, documents), results) in chosen.iter().zip(&plans).zip(&places) {
@@ -89,6 +99,14 @@ pub(super) fn run(chosen: &[Chosen], options: &Options, is_quiet: bool) -> Resul
     }
     let index = write_index(&options.out)?;
     Ok(Done { studies, finished, index })
+}
+
+/// Each study with its runs, so that whoever meant less can say so before hours of them.
+fn sizes(chosen: &[Chosen], plans: &[Vec<RunDocument>]) -> String {
+    let size = |(chosen, plan): (&Chosen, &Vec<RunDocument>)| {
+        format!("{} ({})", chosen.study.name, plan.len())
+    };
+    chosen.iter().zip(plans).map(size).collect::<Vec<_>>().join(", ")
 }
 
 fn run_missing(
