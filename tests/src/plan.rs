@@ -278,9 +278,20 @@ fn draw_thin(rng: &mut Rng) -> ThinConfig {
         heartbeat_samples: rng.chance(0.5),
         duplicate_samples: rng.chance(0.5),
         no_delay: false, // TCP's alone.
+        ..draw_timer_and_copies(&mut rng.clone())
+    }
+}
+
+/// Those that later seeds brought, by themselves, so that the plans of the others stay what they were.
+fn draw_timer_and_copies(rng: &mut Rng) -> ThinConfig {
+    let ms = Duration::from_millis;
+    ThinConfig {
         recovery_timer: RecoveryTimer {
             is_on: rng.chance(0.5),
-            min_margin: pick(rng, &[Duration::ZERO, Duration::from_micros(1500), ms(100)]),
+            min_margin: pick(
+                rng,
+                &[Duration::from_micros(100), Duration::from_micros(1500), ms(100)],
+            ),
             late_per_mille: pick(rng, &[0, 10, 999]),
             silence: pick(rng, &[Duration::ZERO, ms(1000), ms(60_000)]),
         },
@@ -293,6 +304,7 @@ fn draw_thin(rng: &mut Rng) -> ThinConfig {
             packets_percent: pick(rng, &[0, 1, 20]),
             bytes_percent: pick(rng, &[0, 1, 150]),
         },
+        ..ThinConfig::OFF
     }
 }
 
@@ -412,12 +424,15 @@ fn draw_association(rng: &mut Rng) -> AssociationConfig {
         recovery.thin = draw_thin(rng);
         recovery.early_retransmit = rng.chance(0.3) && recovery.reordering != Reordering::Rack;
     }
+    let mut later = rng.clone();
+    recovery.setup_by_rtt |= later.chance(0.2);
     AssociationConfig {
         recovery,
         outbound_streams: pick(rng, &[1, 4, 16, 65_535]),
         max_inbound_streams: pick(rng, &[1, 4, 2048]),
         max_packet_bytes: pick(rng, &[512, 1232, 1232, 1473, 9000]),
         receive_buffer_bytes: pick(rng, &[4096, 16_384, 131_072, 1 << 20]),
+        initial_rtt: pick(&mut later, &[None, None, Some(ms(0)), Some(ms(50))]),
         send_buffer_bytes: pick(rng, &[1, 20_000, 1 << 20, 1 << 20]),
         max_held_chunks: pick(rng, &[64, 16_384, 16_384]),
         max_gap_ranges: pick(rng, &[64, 1024, 1024]),

@@ -16,11 +16,13 @@ struct Pair {
 }
 
 impl Pair {
-    fn established() -> Self {
+    fn established(profile: &str) -> Self {
+        let association = AssociationConfig::profile(profile).expect("it exists");
+        let association = Arc::new(association);
         let end = |accept, seed, route| {
             let config = EndpointConfig {
                 accept,
-                association: Arc::new(AssociationConfig::default()),
+                association: Arc::clone(&association),
                 ..EndpointConfig::default()
             };
             (Endpoint::new(config, &Seed::from_u64(seed)).expect("it is valid"), route, None)
@@ -75,8 +77,8 @@ impl Pair {
 }
 
 /// Allocations per packet of `run`, after a first round that is not counted.
-fn allocations_per_packet(mut run: impl FnMut(&mut Pair)) -> f64 {
-    let mut pair = Pair::established();
+fn allocations_per_packet(profile: &str, mut run: impl FnMut(&mut Pair)) -> f64 {
+    let mut pair = Pair::established(profile);
     run(&mut pair);
     let before = pair.packets;
     let allocations = allocation_counter::measure(|| run(&mut pair)).count_total;
@@ -88,22 +90,24 @@ fn allocations_per_packet(mut run: impl FnMut(&mut Pair)) -> f64 {
 #[test]
 fn a_thin_ping_pong_allocates_next_to_nothing() {
     let payload = Bytes::from_static(&[7; 100]);
-    let each = allocations_per_packet(|pair| {
-        for _ in 0..1000 {
-            pair.send(0, &payload);
-            pair.wait_ms(100);
-            pair.send(1, &payload);
-            pair.wait_ms(250);
-        }
-    });
-    eprintln!("{each:.3} allocations per packet, thin");
-    assert!(each < 0.1, "{each} allocations per packet");
+    for profile in ["rfc9260", "interactive-redundant"] {
+        let each = allocations_per_packet(profile, |pair| {
+            for _ in 0..1000 {
+                pair.send(0, &payload);
+                pair.wait_ms(100);
+                pair.send(1, &payload);
+                pair.wait_ms(250);
+            }
+        });
+        eprintln!("{each:.3} allocations per packet, thin, {profile}");
+        assert!(each < 0.1, "{each} allocations per packet, {profile}");
+    }
 }
 
 #[test]
 fn bulk_allocates_next_to_nothing() {
     let payload = Bytes::from_static(&[7; 1024]);
-    let each = allocations_per_packet(|pair| {
+    let each = allocations_per_packet("rfc9260", |pair| {
         for _ in 0..100 {
             for _ in 0..50 {
                 pair.send(0, &payload);

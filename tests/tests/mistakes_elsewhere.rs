@@ -5,14 +5,19 @@ use std::time::Duration;
 use rexmit_core::{Instant, Machine, Seed};
 use rexmit_netsim::network::PointToPoint;
 use rexmit_netsim::path::{Delay, Loss, PathConfig};
+use rexmit_sctp::recovery::RecoveryConfig;
 use rexmit_sctp::wire::{kind, write_checksum};
 use rexmit_sctp::{AssociationStatistics, Endpoint, EndpointConfig, Reliability};
 use rexmit_tests::plan::{Burst, Op, Plan, Step};
 use rexmit_tests::{Outcome, run};
 
 fn sender(outcome: &Outcome) -> &AssociationStatistics {
+    statistics_of(outcome, 0)
+}
+
+fn statistics_of(outcome: &Outcome, host: usize) -> &AssociationStatistics {
     let (_, statistics) =
-        outcome.statistics.iter().find(|(host, _)| *host == 0).expect("still open");
+        outcome.statistics.iter().find(|(of, _)| *of == host).expect("still open");
     statistics
 }
 
@@ -91,6 +96,28 @@ fn delayed_acknowledgements_cause_no_retransmission() {
     let recovery = &sender(&outcome).recovery;
     assert_eq!((recovery.packets_lost, recovery.timeouts), (0, 0));
     assert_eq!(recovery.packets, 100);
+}
+
+/// The same with the recovery timer, which waits for no more than the round trip, against a peer that
+/// does not heed the I bit: it learns what the peer does.
+#[test]
+fn a_timer_of_a_round_trip_learns_that_acknowledgements_are_delayed() {
+    for (interval, sack_every) in [(700, 2), (250, 2), (50, 2), (100, 10)] {
+        let mut steps = vec![Step::new(0, 0, Op::Connect)];
+        let message = |n: u64| Step::new(1000 + interval * n, 0, Op::Send(Burst::new(0, 1, 100)));
+        steps.extend((0..1000u64).map(message));
+        let mut plan = Plan::by_hand(steps);
+        let sender = plan.association_mut(0);
+        sender.recovery = RecoveryConfig::profile("interactive").expect("it exists");
+        sender.recovery.thin.sack_immediately = false; // As if the peer did not know the bit.
+        plan.association_mut(1).sack_delay = Duration::from_millis(500);
+        plan.association_mut(1).sack_every = sack_every;
+        plan.calm_at = Instant::from_millis(2000 + interval * 1000);
+        let outcome = run(&plan, false, false);
+        let needless = statistics_of(&outcome, 1).traffic.duplicates_received;
+        assert!((1..30).contains(&needless), "{needless} of 1000 every {interval} ms");
+        assert_eq!(statistics_of(&outcome, 0).recovery.timeouts, 0);
+    }
 }
 
 /// Round-trip times kept in whole milliseconds.

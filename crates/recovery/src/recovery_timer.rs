@@ -24,6 +24,10 @@ const REMEMBERED: usize = 256;
 const DELAYED_SHARE: u32 = 65_536 * 35 / 100;
 /// The weight of the old mean against a new answer is at most all but one part in so many.
 const WEIGHT: u32 = 16;
+/// The same of the mean deviation while it falls, so that it outlasts a while without late answers.
+const FALLING_WEIGHT: u32 = 32;
+/// A margin below this would repeat more often than anything can be answered.
+const LEAST_MARGIN: Duration = Duration::from_micros(100);
 /// The margin is at most so many mean deviations, for the time after a few very late answers.
 const MOST_DEVIATIONS: u32 = 8;
 
@@ -34,7 +38,7 @@ pub struct RecoveryTimer {
     /// Whether it runs. It finds every loss, of a repeated packet, too, within a round trip and the
     /// margin; a lost acknowledgement that no later one makes up for costs a needless copy.
     pub is_on: bool,
-    /// The least time beyond that of answers. Less finds losses sooner, and takes what the measured
+    /// The least time beyond that of answers, 0.1 ms at least. Less finds losses sooner, and takes what the measured
     /// times do not show for a loss.
     #[serde(with = "words::duration")]
     pub min_margin: Duration,
@@ -61,7 +65,8 @@ impl RecoveryTimer {
 
     /// Whether the values make sense.
     pub(crate) fn is_valid(&self) -> bool {
-        self.late_per_mille < 1000 && self.min_margin <= Duration::from_secs(60)
+        let margins = LEAST_MARGIN..=Duration::from_secs(60);
+        self.late_per_mille < 1000 && margins.contains(&self.min_margin)
     }
 }
 
@@ -103,12 +108,14 @@ impl AnswerTimes {
         }
         self.sorted.insert(self.sorted.partition_point(|&known| known < micros), micros);
         self.count = self.count.saturating_add(1);
-        let weight = self.count.min(WEIGHT);
+        let weight = |most| self.count.min(most);
         if self.count == 1 {
             (self.mean, self.deviation) = (time, time / 2);
         }
-        self.deviation = blend(self.deviation, self.mean.abs_diff(time), weight);
-        self.mean = blend(self.mean, time, weight);
+        let deviation = self.mean.abs_diff(time);
+        let falling = weight(if deviation < self.deviation { FALLING_WEIGHT } else { WEIGHT });
+        self.deviation = blend(self.deviation, deviation, falling);
+        self.mean = blend(self.mean, time, weight(WEIGHT));
     }
 
     /// Whether the answer to a packet came by itself.
@@ -204,8 +211,24 @@ mod tests {
             times.on_answer(MS(400));
         }
         assert!(patience(&times) > MS(390));
-        (0..90).for_each(|_| times.on_answer(MS(100)));
+        (0..150).for_each(|_| times.on_answer(MS(100)));
         assert!(patience(&times) < MS(120), "{:?}", patience(&times));
+    }
+
+    /// One packet in ten takes another way, which is 30 ms longer.
+    #[test]
+    fn answers_that_are_late_now_and_then_are_waited_for() {
+        let mut rng = Seed::from_u64(2).rng();
+        let mut times = AnswerTimes::default();
+        let late = (0..10_000)
+            .filter(|&n| {
+                let time = if rng.chance(0.1) { MS(130) } else { MS(100) };
+                let is_late = n > 100 && time > patience(&times);
+                times.on_answer(time);
+                is_late
+            })
+            .count();
+        assert!(late < 60, "{late} of 10,000");
     }
 
     #[test]

@@ -147,7 +147,7 @@ pub enum ThinError {
         limit: usize,
     },
     /// The values make no sense.
-    #[error("RTO.Min of thin streams is zero or above a minute")]
+    #[error("a bound of the timers of thin streams is out of range")]
     Invalid,
 }
 

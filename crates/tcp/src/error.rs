@@ -53,7 +53,7 @@ pub enum ThinError {
     #[error("there is no such connection")]
     UnknownConnection,
     /// The values make no sense.
-    #[error("RTO.Min of thin streams is zero or above a minute")]
+    #[error("a bound of the timers of thin streams is out of range")]
     Invalid,
 }
 

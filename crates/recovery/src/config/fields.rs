@@ -501,6 +501,42 @@ mod tests {
     }
 
     #[test]
+    fn the_interactive_profiles_are_what_they_are() {
+        let differing = |from, to| {
+            let [from, to] =
+                [from, to].map(|name| RecoveryConfig::profile(name).expect("a profile").fields());
+            let differing = from.into_iter().zip(to).filter(|(a, b)| a != b);
+            differing.map(|(_, b)| (b.name, b.value)).collect::<Vec<_>>()
+        };
+        let want = |fields: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
+            fields.iter().map(|&(name, value)| (name, value.to_owned())).collect()
+        };
+        let interactive = [
+            ("reordering", "RACK: by time"),
+            ("single_packet_after_timeout", "off"),
+            ("spurious.duplicates", "on"),
+            ("undo", "on"),
+            ("setup_by_rtt", "on"),
+            ("thin.test", "up to 16 packets in flight"),
+            ("thin.rto_min", "200 ms"),
+            ("thin.restart_by_age", "on"),
+            ("thin.no_delay", "on"),
+            ("thin.sack_immediately", "on"),
+            ("thin.heartbeat_samples", "on"),
+            ("thin.duplicate_samples", "on"),
+            ("thin.recovery_timer.is_on", "on"),
+        ];
+        assert_eq!(differing("rfc9260", "interactive"), want(&interactive));
+        let redundant = [
+            ("thin.max_bundle_packets", "255"),
+            ("thin.spaced_copies.of_retransmissions", "1"),
+            ("thin.copy_budget.packets_percent", "20"),
+            ("thin.copy_budget.bytes_percent", "200"),
+        ];
+        assert_eq!(differing("interactive", "interactive-redundant"), want(&redundant));
+    }
+
+    #[test]
     fn names_are_unique() {
         let mut names: Vec<_> =
             RecoveryConfig::default().fields().iter().map(|field| field.name).collect();

@@ -191,7 +191,7 @@ impl RecoveryConfig {
                 is_coupled && self.congestion != CongestionControl::Rfc9260,
                 "only windows of RFC 9260 can be coupled",
             ),
-            (!self.thin.is_valid(), "RTO.Min of thin streams is zero or above a minute"),
+            (!self.thin.is_valid(), "a bound of the timers of thin streams is out of range"),
         ];
         match checks.iter().find(|(bad, _)| *bad) {
             Some((_, why)) => Err(InvalidRecovery(why)),

@@ -43,6 +43,10 @@ pub const TCP_PROFILES: &[(&str, &str)] = &[
         "tcp-rr",
         "tcp-sack, robust to reordering and to sudden delays (RR-TCP), with Eifel detection",
     ),
+    (
+        "tcp-interactive",
+        "tcp-cubic; thin streams repeat what is not acknowledged when it should be; RACK beyond",
+    ),
     ("tcp-thin-rdb", "tcp-thin with Redundant Data Bundling: the packet before goes with the next"),
 ];
 
@@ -121,6 +125,16 @@ impl RecoveryConfig {
                 thin: ThinConfig { no_delay: true, ..ThinConfig::M1_TO_M4 },
                 ..Self::tcp_profile("tcp-cubic")?
             }),
+            "tcp-interactive" => {
+                // TCP has no bit that asks for acknowledgements, and no HEARTBEAT.
+                let thin = ThinConfig {
+                    sack_immediately: false,
+                    heartbeat_samples: false,
+                    ..ThinConfig::INTERACTIVE
+                };
+                let tcp_thin = Self::tcp_profile("tcp-thin")?;
+                Some(Self { thin, ..tcp_thin.by_time() })
+            }
             "tcp-thin-rdb" => {
                 let tcp_thin = Self::tcp_profile("tcp-thin")?;
                 let thin = ThinConfig { max_bundle_packets: 1, ..tcp_thin.thin };
@@ -161,14 +175,17 @@ impl RecoveryConfig {
     /// what is lost, and what proves needless is undone.
     fn interactive() -> Self {
         Self {
-            reordering: Reordering::Rack,
-            spurious: SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF },
-            undo: true,
             single_packet_after_timeout: false,
             setup_by_rtt: true,
             thin: ThinConfig::INTERACTIVE,
-            ..Self::default()
+            ..Self::default().by_time()
         }
+    }
+
+    /// The same where RACK tells losses, and what proves needless is undone.
+    fn by_time(self) -> Self {
+        let spurious = SpuriousConfig { duplicates: true, ..self.spurious };
+        Self { reordering: Reordering::Rack, spurious, undo: true, ..self }
     }
 
     /// The same with the three parts of RR-SCTP (§4): duplicate reports detect spurious events, which
