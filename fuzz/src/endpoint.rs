@@ -384,7 +384,7 @@ impl Exchange {
             sign(&mut packet, &from.vector, &to.vector);
         }
         let mut route = to.route;
-        if aim.source % 4 == 0 {
+        if aim.source.is_multiple_of(4) {
             route.remote.set_ip(IpAddr::from([10, 0, 0, aim.source / 4 % 16]));
         }
         self.input(aim.side.into(), Some(route), &packet);

@@ -272,7 +272,7 @@ impl Association {
         };
         match chunk {
             Chunk::Abort { t_bit, causes } if t_bit == reflected => {
-                if !self.has_left(route) {
+                if !self.is_abort_ignored(route) {
                     self.on_abort(cx, causes);
                 }
             }

@@ -97,7 +97,7 @@ impl World {
                 self.send(index, route, &packet);
             }
             while let Some((id, event)) = self.hosts[index].endpoint.poll_event() {
-                self.on_event(index, id, event);
+                self.on_event(index, id, &event);
             }
         }
     }
@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    fn on_event(&mut self, index: usize, id: AssociationId, event: Event) {
+    fn on_event(&mut self, index: usize, id: AssociationId, event: &Event) {
         let now = self.now;
         let host = &mut self.hosts[index];
         match event {
@@ -132,7 +132,7 @@ impl World {
                 // Where the peer knows it, the plug may be pulled. What a move went to is kept: the next
                 // move may have overtaken the news of it.
                 let (wanted, moved) = (host.wanted.clone(), host.moved.clone());
-                if let (AddressChange::Deleted(deleted), None) = (change, refused) {
+                if let (AddressChange::Deleted(deleted), None) = (*change, *refused) {
                     host.plugged.retain(|plugged| {
                         let is_deleted = deleted.is_unspecified() || *plugged == deleted;
                         !is_deleted || wanted.contains(plugged) || moved.contains(plugged)
@@ -220,9 +220,9 @@ impl World {
             if self.now >= next {
                 next = self.now + Duration::from_millis(1 + self.rng.below(300));
                 if self.rng.chance(0.2) {
-                    self.change()
+                    self.change();
                 } else {
-                    self.say_something()
+                    self.say_something();
                 }
                 self.settle();
             }

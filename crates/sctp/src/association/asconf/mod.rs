@@ -85,8 +85,7 @@ impl Association {
     }
 
     /// Whether a packet that came over `route` was on its way when the address at its end was given up:
-    /// nothing leaves from there any more, and an ABORT is the answer to what left before
-    /// (RFC 5061 §5.3 F4, §5.3.1).
+    /// nothing leaves from there any more (RFC 5061 §5.3 F4).
     pub(super) fn has_left(&self, route: Route) -> bool {
         let local = route.local.ip();
         self.asconf.as_ref().is_some_and(|changes| {
@@ -95,6 +94,15 @@ impl Association {
             let is_chosen = ours.clone().any(|own| !own.is_unspecified());
             changes.leaving.contains(&local) || (is_chosen && !ours.any(|own| *own == local))
         })
+    }
+
+    /// Whether an ABORT over `route` is not about the association as it is: it came to an address that was
+    /// given up, or that is only being added, from which nothing leaves yet (RFC 5061 §5.3.1).
+    pub(super) fn is_abort_ignored(&self, route: Route) -> bool {
+        let is_early = |changes: &AddressChanges| {
+            !changes.own.is_empty() && changes.is_adding(route.local.ip())
+        };
+        self.has_left(route) || self.asconf.as_deref().is_some_and(is_early)
     }
 
     /// Whether `packet`, with our tag and from an address that is not known, may be from the peer: it
