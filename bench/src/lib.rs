@@ -9,6 +9,7 @@ pub mod cmt;
 pub mod cost;
 pub mod dumbbell;
 pub mod idle;
+pub mod latency;
 pub mod loopback;
 pub mod report;
 pub mod sample;

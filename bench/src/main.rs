@@ -3,7 +3,9 @@
 use std::process::{Command, ExitCode};
 
 use rexmit_bench::report::{Row, in_words};
-use rexmit_bench::{REPETITIONS, bulk, cmt, cost, dumbbell, idle, loopback, simulation, tcp, web};
+use rexmit_bench::{
+    REPETITIONS, bulk, cmt, cost, dumbbell, idle, latency, loopback, simulation, tcp, web,
+};
 
 const USAGE: &str = "\
 usage: rexmit-bench [--json] [--strict] [PART]...
@@ -15,18 +17,19 @@ usage: rexmit-bench [--json] [--strict] [PART]...
        rexmit-bench dumbbell-of FLOWS SECONDS      one run, for a profiler
        rexmit-bench cmt-of RUNS                    some runs, for a profiler
 --strict: fails if what has to come to the same does not; how fast that is never fails
-parts: bulk tcp cost loopback simulation web dumbbell cmt idle; all of them if none is named
+parts: bulk tcp cost loopback latency simulation web dumbbell cmt idle; all of them if none is named
 stacks: rexmit dcsctp sctp-proto; for TCP rexmit smoltcp
 
 example: rexmit-bench bulk simulation";
 
 type Part = (&'static str, fn() -> Vec<Row>);
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     ("bulk", || bulk::measure(REPETITIONS)),
     ("tcp", || tcp::measure(REPETITIONS)),
     ("cost", || cost::measure(REPETITIONS)),
     ("loopback", || loopback::measure(REPETITIONS)),
+    ("latency", latency::measure),
     ("simulation", || simulation::measure(REPETITIONS)),
     ("web", || web::measure(REPETITIONS)),
     ("dumbbell", || dumbbell::measure(REPETITIONS)),

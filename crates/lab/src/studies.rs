@@ -53,8 +53,6 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "rtx-csi-fig12",
     "limit",
     "limit-pace",
-    "limit-full-unordered",
-    "limit-full-ordered",
     "fairness",
 ];
 

@@ -64,9 +64,9 @@ pub(crate) struct Arguments {
     /// Let so many packets take a quarter of the round-trip time longer, so that others pass them.
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = values::probability)]
     reorder: f64,
-    /// Recovery profiles to compare [default: rfc9260, lksctp, thin, thin-bundling; with --reorder
-    /// rfc9260, thin, rr, thin-rr; with --tcp tcp-newreno, tcp-sack, tcp-thin, and tcp-thin-rdb or,
-    /// with --reorder, tcp-rr] (see `rexmit profiles`).
+    /// Recovery profiles to compare [default: rfc9260, lksctp, thin, thin-bundling, interactive,
+    /// interactive-redundant; with --reorder rfc9260, thin, rr, thin-rr; with --tcp tcp-newreno,
+    /// tcp-sack, tcp-thin, and tcp-thin-rdb or, with --reorder, tcp-rr] (see `rexmit profiles`).
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     profile: Vec<String>,
     /// What to replay: bzflag-tcp, crossfire, ssh, vnc, or a file (CSV trace, pcap or pcapng).
@@ -143,7 +143,7 @@ fn replay(arguments: Arguments) -> Result<Replay, Failure> {
     let loss = arguments.loss.unwrap_or(0.05);
     let transport = if arguments.tcp { Transport::Tcp } else { Transport::Sctp };
     let link = Link { rtt, loss, burst, jitter, reorder };
-    let standard = || transport.compared(&link).map(String::from).to_vec();
+    let standard = || transport.compared(&link).iter().copied().map(String::from).collect();
     let profiles = if arguments.profile.is_empty() { standard() } else { arguments.profile };
     Ok(Replay {
         load: Load::open(&arguments.trace, arguments.duration.unwrap_or(Duration::from_secs(30)))?,

@@ -143,12 +143,13 @@ impl Outcome {
 }
 
 /// The profiles that are compared if nobody names others: the standard, what Linux does, and what is
-/// done for thin streams.
-pub const COMPARED: [&str; 4] = ["rfc9260", "lksctp", "thin", "thin-bundling"];
+/// done for thin streams, by the papers and by us.
+pub const COMPARED: &[&str] =
+    &["rfc9260", "lksctp", "thin", "thin-bundling", "interactive", "interactive-redundant"];
 
 /// The same over a link that reorders: with and without what is done for thin streams, and with and
 /// without what is done about reordering.
-pub const COMPARED_REORDERED: [&str; 4] = ["rfc9260", "thin", "rr", "thin-rr"];
+pub const COMPARED_REORDERED: &[&str] = &["rfc9260", "thin", "rr", "thin-rr"];
 
 impl Replay {
     /// Sets up the lanes, replays the messages in real time and measures.

@@ -29,12 +29,12 @@ impl Transport {
     /// RFCs of today say, and what is done for thin streams; over a `link` that reorders, the standard
     /// and that for thin streams, and what is done about reordering.
     #[must_use]
-    pub fn compared(self, link: &Link) -> [&'static str; 4] {
+    pub fn compared(self, link: &Link) -> &'static [&'static str] {
         match (self, link.reorder > 0.0) {
             (Self::Sctp, false) => super::COMPARED,
             (Self::Sctp, true) => super::COMPARED_REORDERED,
-            (Self::Tcp, false) => ["tcp-newreno", "tcp-sack", "tcp-thin", "tcp-thin-rdb"],
-            (Self::Tcp, true) => ["tcp-newreno", "tcp-sack", "tcp-thin", "tcp-rr"],
+            (Self::Tcp, false) => &["tcp-newreno", "tcp-sack", "tcp-thin", "tcp-thin-rdb"],
+            (Self::Tcp, true) => &["tcp-newreno", "tcp-sack", "tcp-thin", "tcp-rr"],
         }
     }
 
