@@ -93,6 +93,8 @@ pub struct Unit<P> {
     fast_retransmitted: bool,
     /// A copy of it left on purpose.
     is_copied: bool,
+    /// It probes a closed window: only T3-rtx repeats it.
+    is_probe: bool,
     state: UnitState,
 }
 

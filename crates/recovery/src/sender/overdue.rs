@@ -94,6 +94,12 @@ impl Watch {
         self.is_resting = false;
     }
 
+    /// The path leads another way, of which nothing is known. What is in flight is watched on.
+    pub(super) fn renew(&mut self, now: Instant) {
+        *self = Self { queue: std::mem::take(&mut self.queue), ..Self::default() };
+        self.begin(now);
+    }
+
     /// The packet, or copies of what is in it, left.
     pub(super) fn watch(&mut self, now: Instant, packet: PacketNumber) {
         self.queue.push_back((now, packet));
@@ -215,9 +221,9 @@ impl<P> LossRecovery<P> {
         }
         let mut deadline = self.next_planned(path);
         for &(at, packet) in self.queue_of(path).iter().take(MAX_LOOK_AHEAD) {
-            let groups = self.is_in_flight(path, packet).unwrap_or(0);
-            let Some(patience) = self.patience_with(path, groups) else { continue };
-            deadline = deadline.min(at + patience);
+            let Some(groups) = self.is_in_flight(path, packet) else { continue };
+            let patience = self.patience_with(path, groups);
+            deadline = patience.map_or(deadline, |patience| deadline.min(at + patience));
             if self.groups.is_one() {
                 break; // The same holds for all, so that the first is the earliest.
             }
@@ -274,7 +280,7 @@ impl<P> LossRecovery<P> {
             } else if patience.is_some_and(|patience| at + patience <= now) {
                 self.queue_mut(path).remove(index);
                 due.push((at, packet));
-            } else if patience.is_some() && self.groups.is_one() {
+            } else if self.groups.is_one() {
                 break;
             } else {
                 index += 1;
@@ -293,7 +299,7 @@ impl<P> LossRecovery<P> {
         for number in lowest..=highest {
             let is_overdue = self.unit(number).is_some_and(|unit| {
                 let is_in_it = unit.packet == packet && unit.state == UnitState::InFlight;
-                let is_timed = self.groups.timed() & (1 << unit.group) != 0;
+                let is_timed = self.groups.timed() & (1 << unit.group) != 0 && !unit.is_probe;
                 let latest = if unit.is_copied { self.copies.latest(number) } else { None };
                 is_in_it && is_timed && latest.is_none_or(|latest| latest <= at)
             });

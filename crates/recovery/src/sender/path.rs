@@ -162,8 +162,7 @@ impl Path {
         (self.timed_out, self.linear_timeouts) = (u64::MAX, 0);
         self.scrutiny = Scrutiny::of(config);
         if let Some(watch) = &mut self.watch {
-            **watch = Watch::default();
-            watch.begin(now);
+            watch.renew(now);
         }
         self.renew_burst(config);
     }

@@ -141,6 +141,7 @@ impl<P> LossRecovery<P> {
             transmissions: 1,
             fast_retransmitted: false,
             is_copied: false,
+            is_probe: false,
             state: UnitState::InFlight,
         });
         self.user_bytes_in_flight += u64::from(user_bytes);
@@ -171,6 +172,7 @@ impl<P> LossRecovery<P> {
             transmissions: 0,
             fast_retransmitted: false,
             is_copied: false,
+            is_probe: false,
             state: UnitState::Abandoned,
         });
         unit

@@ -89,7 +89,11 @@ impl<P> LossRecovery<P> {
             return;
         };
         let (group, bytes) = (unit.group, u64::from(unit.bytes));
-        if !self.is_thin(group) || !self.has_window_for(path) || self.is_queueing(path) {
+        if unit.is_probe
+            || !self.is_thin(group)
+            || !self.has_window_for(path)
+            || self.is_queueing(path)
+        {
             return;
         }
         let budget = self.groups.of(group).thin.copy_budget;

@@ -161,9 +161,18 @@ impl<P> LossRecovery<P> {
         self.stop_timer(path);
     }
 
+    /// `unit` has just left though the peer's window is closed: that it is not acknowledged tells
+    /// nothing, so that it is left to T3-rtx ([`TimeoutKind::WindowProbe`]).
+    pub fn on_probe_sent(&mut self, unit: u64) {
+        if let Some(unit) = self.unit_mut(unit) {
+            unit.is_probe = true;
+        }
+    }
+
     /// Judges `unit` lost because the window that refused it is open again.
     pub fn on_probe_refused(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
-        let Some(u) = self.unit(unit) else { return };
+        let Some(u) = self.unit_mut(unit) else { return };
+        u.is_probe = false;
         if u.state == UnitState::InFlight {
             self.mark_lost(unit, SendCause::WindowProbe, tracer);
             let path = self.unit(unit).map_or(0, |u| u.path);

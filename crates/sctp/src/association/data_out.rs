@@ -183,6 +183,7 @@ impl Outbound {
         if user_bytes as u64 > rwnd {
             self.probe_is_due = false;
             self.probe = Some(Probe::new(tsn, user_bytes as u64, now));
+            self.recovery.on_probe_sent(tsn);
         }
         Some(tsn)
     }

@@ -86,3 +86,18 @@ fn a_dead_peer_is_given_up() {
     assert!((8..=12).contains(&in_silence), "{repeats:?}");
     assert!(s.now_ms() < 300_000);
 }
+
+/// The chunk that probes a closed window is repeated by T3-rtx alone, which backs off.
+#[test]
+fn a_closed_window_is_probed_with_backoff() {
+    let mut s = Script::with_profile("interactive");
+    s.at(300).send_alone(1);
+    s.at(400).peer_writes(|p| {
+        p.sack(tsn(1), 0, std::iter::empty::<(u16, u16)>(), std::iter::empty::<u32>())
+    });
+    s.send(b"2");
+    let sent: Vec<_> = (0..6).map(|_| s.wait_for_packet().at_ms()).collect();
+    let gaps: Vec<_> = sent.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let is_doubled = |pair: &[u64]| pair[1] >= 2 * pair[0] - 1;
+    assert!(gaps[0] >= 200 && gaps[1..].windows(2).all(is_doubled), "{gaps:?}");
+}

@@ -88,5 +88,6 @@ impl Outbound {
         self.probe_is_due = false;
         self.is_closed_window_confirmed = false;
         self.probe = Some(Probe { unit, sent_at: now, is_refused: false });
+        self.recovery.on_probe_sent(unit);
     }
 }

@@ -192,6 +192,16 @@ fn a_unit_is_due_when_the_latest_packet_with_it_is() {
     assert_eq!(s.repeat_next(), (181_500, vec![1, 2, 3]));
 }
 
+/// A closed window is no sign of loss.
+#[test]
+fn a_probe_of_a_closed_window_is_left_to_t3() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    s.recovery.on_probe_sent(crate::sender::tests::BASE + WARM + 1);
+    assert_eq!(s.repeat_next(), (101_500, vec![]));
+    assert_eq!(s.next_us(), Some(1_000_000));
+}
+
 #[test]
 fn what_was_given_up_is_not_due() {
     let mut s = Sender::timed();
