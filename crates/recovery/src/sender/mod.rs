@@ -179,7 +179,7 @@ impl<P> LossRecovery<P> {
     /// `pmdcs` bytes (header and padding included).
     #[must_use]
     pub fn new(config: Arc<RecoveryConfig>, first: u64, pmdcs: u32) -> Self {
-        let groups = Groups::new(config.thin, config.missing_reports);
+        let groups = Groups::new(Arc::clone(&config));
         let doubts = config.follows_events().then(Box::default);
         let mut recovery = Self {
             config,

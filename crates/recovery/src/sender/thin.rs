@@ -3,10 +3,13 @@
 //!
 //! Group 0 is the whole association but for the streams that the application singled out.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use rexmit_core::trace::{TraceEvent, Tracer};
 
 use super::LossRecovery;
-use crate::{ThinConfig, ThinInputs, ThinTest, Thinness};
+use crate::{RecoveryConfig, ThinConfig, ThinInputs, ThinTest, Thinness};
 
 /// Groups of one association at most.
 pub const MAX_GROUPS: usize = 32;
@@ -18,9 +21,35 @@ pub struct GroupLimit;
 /// What is kept for a group.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    pub(super) thin: ThinConfig,
+    pub(super) thin: Mechanisms,
     /// As it was told last.
     was_thin: Option<bool>,
+}
+
+/// What is done about loss in a group.
+#[derive(Clone, Debug)]
+pub(super) enum Mechanisms {
+    /// What the configuration says, which many associations share.
+    Configured(Arc<RecoveryConfig>),
+    /// Something else.
+    Own(Box<ThinConfig>),
+}
+
+impl Deref for Mechanisms {
+    type Target = ThinConfig;
+
+    fn deref(&self) -> &ThinConfig {
+        match self {
+            Self::Configured(config) => &config.thin,
+            Self::Own(thin) => thin,
+        }
+    }
+}
+
+impl Group {
+    fn of_its_own(thin: ThinConfig) -> Self {
+        Self { thin: Mechanisms::Own(Box::new(thin)), was_thin: None }
+    }
 }
 
 /// All groups; group 0 without an allocation.
@@ -37,8 +66,9 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    pub(super) fn new(thin: ThinConfig, pttfr: u8) -> Self {
-        let base = Group { thin, was_thin: None };
+    pub(super) fn new(config: Arc<RecoveryConfig>) -> Self {
+        let pttfr = config.missing_reports;
+        let base = Group { thin: Mechanisms::Configured(config), was_thin: None };
         let mut groups =
             Self { base, others: Vec::new(), is_any_on: false, timed: 0, most_when_thin: 0 };
         groups.renew(pttfr, (0, 0));
@@ -113,7 +143,7 @@ impl<P> LossRecovery<P> {
         if usize::from(group) >= MAX_GROUPS {
             return Err(GroupLimit);
         }
-        self.groups.others.push(Group { thin, was_thin: None });
+        self.groups.others.push(Group::of_its_own(thin));
         self.on_mechanisms_changed();
         Ok(group)
     }
@@ -123,7 +153,7 @@ impl<P> LossRecovery<P> {
     /// # Panics
     /// If there is no such group.
     pub fn set_thin(&mut self, group: u8, thin: ThinConfig) {
-        *self.groups.of_mut(group) = Group { thin, was_thin: None };
+        *self.groups.of_mut(group) = Group::of_its_own(thin);
         self.on_mechanisms_changed();
         self.renew_thin_deadlines();
         (0..self.paths.len() as u8).for_each(|path| self.renew_overdue(path));

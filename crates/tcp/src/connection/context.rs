@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use rexmit_core::trace::{TraceSink, Tracer};
 use rexmit_core::{Instant, Rng};
+use rexmit_recovery::RecoveryConfig;
 
 use super::ChallengeLimit;
+use crate::config::ConnectionConfig;
 use crate::endpoint::ConnectionId;
 use crate::event::Event;
 use crate::statistics::EndpointStatistics;
@@ -14,6 +17,8 @@ use crate::statistics::EndpointStatistics;
 /// What all connections of an endpoint share.
 pub(crate) struct Surroundings {
     pub(crate) rng: Rng,
+    /// The configuration of the last connection, with what loss recovery reads of it.
+    pub(crate) recovery: Option<(Arc<ConnectionConfig>, Arc<RecoveryConfig>)>,
     /// RFC 5961 §7.
     pub(crate) challenges: ChallengeLimit,
     pub(crate) events: VecDeque<(ConnectionId, Event)>,
@@ -27,6 +32,20 @@ pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
     pub(crate) id: ConnectionId,
     pub(crate) around: &'a mut Surroundings,
+}
+
+impl Surroundings {
+    /// What loss recovery reads of `config`: one for all connections in a row that share it.
+    pub(crate) fn recovery_of(&mut self, config: &Arc<ConnectionConfig>) -> Arc<RecoveryConfig> {
+        match &self.recovery {
+            Some((shared, recovery)) if Arc::ptr_eq(shared, config) => Arc::clone(recovery),
+            _ => {
+                let recovery = Arc::new(config.recovery.clone());
+                self.recovery = Some((Arc::clone(config), Arc::clone(&recovery)));
+                recovery
+            }
+        }
+    }
 }
 
 impl Context<'_> {

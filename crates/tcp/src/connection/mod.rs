@@ -122,11 +122,12 @@ impl Arrival<'_> {
 
 impl Connection {
     fn new(
-        cx: &Context<'_>,
+        cx: &mut Context<'_>,
         config: Arc<ConnectionConfig>,
         identity: Identity,
         state: State,
     ) -> Self {
+        let recovery = cx.around.recovery_of(&config);
         Self {
             addresses: between(&identity.local.ip(), &identity.remote.ip()),
             identity,
@@ -141,7 +142,7 @@ impl Connection {
             challenges: ChallengeLimit::new(CHALLENGES_PER_SECOND),
             timers: TimerTable::default(),
             owed: Owed::default(),
-            out: Outbound::new(&config, identity.iss),
+            out: Outbound::new(&config, recovery, identity.iss),
             inbound: Inbound::default(),
             traffic: Traffic::default(),
             config,

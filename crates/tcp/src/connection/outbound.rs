@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
-use rexmit_recovery::{Flight, LossRecovery, UnitState};
+use rexmit_recovery::{Flight, LossRecovery, RecoveryConfig, UnitState};
 
 use super::context::Negotiated;
 use super::sent_again::SentAgain;
@@ -99,12 +99,12 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    pub(super) fn new(config: &ConnectionConfig, iss: u32) -> Self {
+    pub(super) fn new(config: &ConnectionConfig, recovery: Arc<RecoveryConfig>, iss: u32) -> Self {
         let iss = (1 << 32) + u64::from(iss);
         let mss = u32::from(config.mss);
         Self {
             buffer: SendBuffer::new(iss + 1),
-            recovery: LossRecovery::new(Arc::new(config.recovery.clone()), FIRST_UNIT, mss),
+            recovery: LossRecovery::new(recovery, FIRST_UNIT, mss),
             snd_una: iss,
             snd_nxt: iss + 1,
             window_end: iss + 1,

@@ -128,6 +128,7 @@ impl Endpoint {
             resets: ChallengeLimit::new(config.stray_answers_per_second),
             time_wait_answers: ChallengeLimit::new(config.stray_answers_per_second),
             around: Surroundings {
+                recovery: None,
                 rng: seed.split("endpoint").rng(),
                 events: VecDeque::new(),
                 sink: None,

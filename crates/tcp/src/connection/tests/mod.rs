@@ -41,6 +41,7 @@ fn config() -> ConnectionConfig {
 
 fn surroundings(seed: u64) -> Surroundings {
     Surroundings {
+        recovery: None,
         rng: Seed::from_u64(seed).rng(),
         challenges: ChallengeLimit::new(1000),
         events: VecDeque::new(),
