@@ -54,6 +54,8 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "limit",
     "limit-pace",
     "fairness",
+    "rtx-csi-thin",
+    "rtx-csi-speed",
 ];
 
 #[cfg(test)]

@@ -83,6 +83,16 @@ impl Gathered {
         gathered
     }
 
+    /// The same, but for what `than` says itself that its values are gains over. Values that are gains are
+    /// compared with gains.
+    pub(super) fn with_base_of(&self, than: &mut Fields<'_, '_>, sweep: &Sweep<'_>) -> Self {
+        let own = self.read_against(than, sweep);
+        if own.is_some() && self.against.is_none() {
+            than.notes().add(than.at, "only the right side is a gain");
+        }
+        Self { against: own.or_else(|| self.against.clone()), ..self.clone() }
+    }
+
     /// `gain_over = { at.AXIS = LABEL }`.
     fn read_against(&self, fields: &mut Fields<'_, '_>, sweep: &Sweep<'_>) -> Option<Against> {
         let notes = fields.notes();

@@ -55,6 +55,8 @@ struct Side {
     /// As many as on the left; `None` if they are the same.
     names: Option<Vec<Located<String>>>,
     chosen: Choice,
+    /// As on the left, but for what it is the gain over if it says so itself.
+    gathered: Gathered,
     at: usize,
 }
 
@@ -68,7 +70,7 @@ pub(super) struct Draft {
 
 pub(super) enum Target {
     Number(f64),
-    Measured(Located<String>, Vec<usize>),
+    Measured(Located<String>, Vec<usize>, Gathered),
 }
 
 /// Reads one claim; `None` after noting what is wrong with it.
@@ -169,10 +171,14 @@ fn comparison(
         if kind != Kind::Like {
             times = positive(&mut inner, "times").unwrap_or(1.0);
         }
-        left.gathered.check(&inner, sweep, &chosen);
+        let gathered = match kind {
+            Kind::Like => Gathered::default(),
+            _ => left.gathered.with_base_of(&mut inner, sweep),
+        };
+        gathered.check(&inner, sweep, &chosen);
         let at = inner.at;
         inner.finish();
-        side = Some(Side { names, chosen, at });
+        side = Some(Side { names, chosen, gathered, at });
     } else if kind == Kind::Like
         && let Some(value) = than
     {
@@ -204,9 +210,9 @@ fn comparison(
     let names = listed(&left.names);
     let right = match &side {
         None => None,
-        Some(Side { names: others, chosen, .. }) => {
+        Some(Side { names: others, chosen, gathered, .. }) => {
             let others = others.as_ref().map_or_else(String::new, |others| listed(others));
-            let words = fixed_words(sweep.axes, chosen) + &left.gathered.words(sweep.axes);
+            let words = fixed_words(sweep.axes, chosen) + &gathered.words(sweep.axes);
             Some(if others.is_empty() {
                 format!("the same{words}")
             } else {
@@ -234,7 +240,7 @@ impl Side {
                     let mut coordinates = left.coordinates(sweep, name, &point);
                     coordinates.extend(self.coordinates(&target, sweep));
                     let left = (name.clone(), point.clone());
-                    let right = Target::Measured(other.clone(), target);
+                    let right = Target::Measured(other.clone(), target, self.gathered.clone());
                     drafts.push(Draft { coordinates, left, relation, right });
                 }
                 if drafts.len() > MAX_COMPARISONS {
@@ -348,15 +354,16 @@ impl Left {
 
 impl Draft {
     fn comparison(self, gathered: &Gathered, sweep: &Sweep<'_>) -> Comparison {
-        let operand =
-            |name: &Located<String>, point: &[usize]| gathered.operand(sweep, &name.value, point);
+        let (name, point) = &self.left;
         Comparison {
             point: self.coordinates,
-            left: operand(&self.left.0, &self.left.1),
+            left: gathered.operand(sweep, &name.value, point),
             relation: self.relation,
             right: match self.right {
                 Target::Number(number) => Right::Number(number),
-                Target::Measured(name, point) => Right::Measured(operand(&name, &point)),
+                Target::Measured(name, point, gathered) => {
+                    Right::Measured(gathered.operand(sweep, &name.value, &point))
+                }
             },
         }
     }
@@ -371,8 +378,9 @@ fn compares_others(
     at: usize,
 ) {
     for draft in drafts {
-        if let Target::Measured(name, point) = &draft.right
+        if let Target::Measured(name, point, other) = &draft.right
             && (&name.value, point) == (&draft.left.0.value, &draft.left.1)
+            && other == gathered
         {
             let place = place(&sweep.told(point, |axis| !gathered.has(axis)));
             notes.add(at, format!("`{}`{place} is compared with itself", name.value));
@@ -391,10 +399,11 @@ fn unit(
     let mut uses: Vec<(&Located<String>, Vec<Vec<usize>>)> = Vec::new();
     for draft in drafts {
         let right = match &draft.right {
-            Target::Measured(name, point) => Some((name, point)),
+            Target::Measured(name, point, gathered) => Some((name, point, gathered)),
             Target::Number(_) => None,
         };
-        for (name, point) in [Some((&draft.left.0, &draft.left.1)), right].into_iter().flatten() {
+        let left = Some((&draft.left.0, &draft.left.1, gathered));
+        for (name, point, gathered) in [left, right].into_iter().flatten() {
             let points = gathered.all_points(sweep, point);
             match uses.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, known)) => known.extend(points),

@@ -61,7 +61,7 @@ pub(super) fn read(
             let label = |index: usize| &sweep.axes[axis].points[index].label;
             let step = format!("{} → {}", label(from), label(to));
             coordinates.push(Coordinate { axis: along.value.clone(), label: step });
-            let right = Target::Measured(name.clone(), at(from));
+            let right = Target::Measured(name.clone(), at(from), left.gathered.clone());
             Draft { coordinates, left: (name.clone(), at(to)), relation, right }
         }));
     }

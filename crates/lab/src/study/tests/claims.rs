@@ -259,6 +259,25 @@ fn a_gain_is_a_share_whatever_it_is_of_and_both_sides_have_it() {
     assert!(finding.starts_with("52.49 ± 0.1132 % against 58.65 ± "), "{finding}");
 }
 
+/// From 50 to 100 ms 500 of a value becomes 450, from 100 to 150 ms 400.
+#[test]
+fn steps_may_be_compared_with_steps() {
+    let verdict = judged(
+        "quantity = \"game.rtx1.mean\"\nat = { system = \"thin\", interarrival = 150 }\n\
+         loss_against.at.interarrival = 100\nis = \"above\"\n\
+         than = { at.interarrival = 100, loss_against.at.interarrival = 50 }",
+    );
+    let one = &verdict.instances[0];
+    let mean = |of: &dyn Fn(f64) -> f64| (1..=4).map(|seed| of(f64::from(seed))).sum::<f64>() / 4.0;
+    let expected = [mean(&|seed| 50.0 / (400.0 + seed)), mean(&|seed| 50.0 / (450.0 + seed))];
+    for (side, expected) in [one.left, one.right].into_iter().zip(expected) {
+        assert!((side.unwrap().mean - expected).abs() < 1e-12);
+    }
+    assert_eq!(verdict.verdict, Holds);
+    let right = "the same at interarrival \"100 ms\" (loss against interarrival \"50 ms\")";
+    assert!(verdict.means.ends_with(right), "{}", verdict.means);
+}
+
 /// A share of nothing is none.
 #[test]
 fn without_a_base_there_is_no_gain() {

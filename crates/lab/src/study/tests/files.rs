@@ -164,6 +164,10 @@ fn claims_that_cannot_be_judged_are_refused() {
             &["9:1: `gain_over` chooses one point: `at`, with a label per axis"],
         ),
         (
+            format!("{head}at.system = \"thin\"\nis = \"above\"\nthan.gain_over.at.system = \"lksctp\"\nthan.times = 2"),
+            &["9:1: only the right side is a gain"],
+        ),
+        (
             format!("{head}is = \"above\"\nthan = 1\nloss_against = {{}}"),
             &["9:16: `loss_against` chooses one point: `at`, with a label per axis"],
         ),
