@@ -51,11 +51,11 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "rtx-csi-fig2-9",
     "rtx-csi-fig11",
     "rtx-csi-fig12",
+    "rtx-csi-thin",
+    "rtx-csi-speed",
     "limit",
     "limit-pace",
     "fairness",
-    "rtx-csi-thin",
-    "rtx-csi-speed",
 ];
 
 #[cfg(test)]
