@@ -211,8 +211,8 @@ mod tests {
             assert_eq!(counts[cause], 0);
             counts[cause] = n;
         }
-        assert!(counts.iter().eq(CAUSES.into_iter().zip(&[1, 2, 3, 4, 5, 6, 7])));
-        assert_eq!(counts.total(), 28);
+        assert!(counts.iter().eq(CAUSES.into_iter().zip(&[1, 2, 3, 4, 5, 6, 7, 8])));
+        assert_eq!(counts.total(), 36);
     }
 
     #[test]
