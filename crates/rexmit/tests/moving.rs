@@ -61,6 +61,16 @@ async fn a_transfer_survives_another_socket_at_another_address() {
 }
 
 #[tokio::test]
+async fn an_endpoint_with_several_addresses_stays_where_it_is() {
+    let addresses = ["127.0.0.1", "127.0.0.2"].map(|address| address.parse().unwrap()).into();
+    let config = EndpointConfig { addresses, ..client_config() };
+    let endpoint = Endpoint::bind("0.0.0.0:0".parse().unwrap(), config).unwrap();
+    let before = endpoint.local_addr();
+    assert!(endpoint.rebind("127.0.0.3:0".parse().unwrap()).is_err());
+    assert_eq!(endpoint.local_addr(), before);
+}
+
+#[tokio::test]
 async fn a_transfer_survives_the_deletion_of_the_first_address() {
     let server = Endpoint::bind("127.0.0.9:0".parse().unwrap(), server_config()).unwrap();
     let home = "127.0.0.1".parse().unwrap();

@@ -79,6 +79,8 @@ pub struct Endpoint {
     shared: Arc<Shared>,
     port: u16,
     is_raw: bool,
+    /// How many addresses were configured.
+    told_addresses: usize,
     association: Arc<AssociationConfig>,
 }
 
@@ -147,14 +149,14 @@ impl Endpoint {
     fn with_socket(socket: Socket, config: EndpointConfig) -> std::io::Result<Self> {
         let mut entropy = [0; 32];
         getrandom::fill(&mut entropy)?;
-        let (accepts, port) = (config.accept, config.port);
+        let (accepts, port, told_addresses) = (config.accept, config.port, config.addresses.len());
         let association = Arc::clone(&config.association);
         let sctp = sctp::Endpoint::new(config, &Seed::from_bytes(entropy))
             .map_err(std::io::Error::other)?;
         let is_raw = socket.is_raw();
         let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
         tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::new()).run());
-        Ok(Self { shared, port, is_raw, association })
+        Ok(Self { shared, port, is_raw, told_addresses, association })
     }
 
     /// The address and UDP port it is bound to; port 0 for an endpoint directly over IP.
@@ -173,11 +175,12 @@ impl Endpoint {
     /// IP.
     pub fn rebind(&self, address: SocketAddr) -> Result<(), BindError> {
         let refused = |error| BindError::new(address, error);
-        if self.is_raw {
+        if self.is_raw || self.told_addresses > 1 {
             return Err(refused(std::io::ErrorKind::Unsupported.into()));
         }
         let socket = Socket::bind_udp(address).map_err(refused)?;
-        self.shared.with(|state, now| state.rebind(now, socket));
+        let is_told = self.told_addresses > 0;
+        self.shared.with(|state, now| state.rebind(now, socket, is_told));
         Ok(())
     }
 

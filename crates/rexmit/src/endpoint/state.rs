@@ -127,19 +127,26 @@ impl State {
         (result, wakes)
     }
 
-    /// Another socket takes the place of the one there is, and every association goes on from there.
-    pub(super) fn rebind(&mut self, now: Instant, socket: Socket) {
+    /// Another socket takes the place of the one there is, and every association goes on from there. Peers
+    /// to come are told its address if they are told any.
+    pub(super) fn rebind(&mut self, now: Instant, socket: Socket, is_told: bool) {
         if self.socket.is_none() {
             return; // It has ended.
         }
         self.local_addr = socket.local_addr();
         self.socket = Some(Arc::new(socket));
         self.outbox.resume();
+        let here = self.local_addr.ip();
+        if is_told {
+            let told = (!here.is_unspecified()).then_some(here);
+            // One is not too many.
+            let _ = self.sctp.set_addresses(told.into_iter().collect());
+        }
         let mut open: Vec<_> = self.associations.keys().copied().collect();
         open.sort_unstable();
         for id in open {
             // Whose peer does not support it, or who is not established, goes on as it is.
-            let _ = self.sctp.move_to(now, id, self.local_addr.ip());
+            let _ = self.sctp.move_to(now, id, here);
         }
         self.driver.note_work(); // It waits for the one before.
     }
