@@ -35,6 +35,7 @@ struct Host {
 }
 
 struct World {
+    seed: u64,
     now: Instant,
     rng: Rng,
     hosts: [Host; 2],
@@ -76,6 +77,7 @@ impl World {
             }
         };
         Self {
+            seed,
             now: Instant::from_millis(1),
             rng: Seed::from_u64(seed).split("world").rng(),
             hosts: [host(0), host(1)],
@@ -142,7 +144,7 @@ impl World {
             // The reason comes with the end.
             Event::MessageFailed { .. } => {}
             Event::Closed(_) | Event::PeerRestarted => {
-                panic!("{index} at {:?}: {event:?}", self.now)
+                panic!("seed {}, {index} at {:?}: {event:?}", self.seed, self.now)
             }
             _ => {}
         }

@@ -57,10 +57,16 @@ impl Asking {
         self.outstanding.is_some() || !self.waiting.is_empty()
     }
 
-    /// Whether the peer is being told of `address`.
+    /// Whether the peer is being told of `address`, and will know it for certain. After the deletion of
+    /// all other addresses it knows the one from which the request came, and that may be any of them: the
+    /// request is repeated from where this host is then.
     fn is_adding(&self, address: IpAddr) -> bool {
         let is_it = |(_, change): &(u32, AddressChange)| *change == AddressChange::Added(address);
-        self.outstanding.as_ref().is_some_and(|it| it.changes.iter().any(is_it))
+        let deletes_others = |(_, change): &(u32, AddressChange)| matches!(change, AddressChange::Deleted(others) if others.is_unspecified());
+        let outstanding = self.outstanding.as_ref();
+        outstanding.is_some_and(|it| {
+            it.changes.iter().any(is_it) && !it.changes.iter().any(deletes_others)
+        })
     }
 
     /// Makes an ASCONF of what waits, if none is under way.
