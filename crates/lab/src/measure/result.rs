@@ -154,11 +154,11 @@ pub struct Parameter {
 ///         },
 ///         "retransmissions": {
 ///             "timeout": 0, "fast_retransmit": 0, "early": 0, "bundled": 0, "window_probe": 0,
-///             "redundant": 0,
+///             "redundant": 0, "overdue": 0,
 ///         },
 ///         "spurious": {
 ///             "timeout": 0, "fast_retransmit": 0, "early": 0, "bundled": 0, "window_probe": 0,
-///             "redundant": 0,
+///             "redundant": 0, "overdue": 0,
 ///         },
 ///         "packets": 2,
 ///         "wire_bytes": 240,
