@@ -38,15 +38,15 @@ pub struct RecoveryTimer {
     /// Whether it runs. It finds every loss, of a repeated packet, too, within a round trip and the
     /// margin; a lost acknowledgement that no later one makes up for costs a needless copy.
     pub is_on: bool,
-    /// The least time beyond that of answers, 0.1 ms at least. Less finds losses sooner, and takes what the measured
-    /// times do not show for a loss.
+    /// The least time beyond that of answers, 0.1 ms at least. Less finds losses sooner, and takes what
+    /// the measured times do not show for a loss.
     #[serde(with = "words::duration")]
     pub min_margin: Duration,
     /// Of a thousand answers, how many may come too late, each at the cost of a needless copy: the
     /// margin is what the others keep within. Zero waits for the slowest one remembered.
     pub late_per_mille: u16,
-    /// When nothing was acknowledged for so long, the timer rests until something is, and leaves
-    /// the path to T3-rtx, which backs off.
+    /// When nothing was acknowledged for so long, or the timer has repeated something 32 times since,
+    /// it rests until something is, and leaves the path to T3-rtx, which backs off.
     #[serde(with = "words::duration")]
     pub silence: Duration,
 }

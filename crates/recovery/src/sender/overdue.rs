@@ -21,6 +21,8 @@ use crate::recovery_timer::AnswerTimes;
 /// Packets looked at to find the earliest that the timer is for, at most: of those before it some may
 /// be of streams that are not thin.
 const MAX_LOOK_AHEAD: usize = 64;
+/// Expiries over losses in a row without an answer, at most, however short the round trip is.
+const MAX_UNHEARD: u32 = 32;
 /// Packets that one acknowledgement shows to have missed theirs, at most.
 const MAX_MISSED: u32 = 8;
 
@@ -34,7 +36,9 @@ pub(super) struct Watch {
     pub(super) deadline: Instant,
     /// When something was last acknowledged; with nothing in flight, when something left.
     heard_at: Instant,
-    /// That is too long ago.
+    /// Expiries over losses since then.
+    unheard: u32,
+    /// That is too long ago, or these are too many.
     is_resting: bool,
     heard: Heard,
     /// Copies that are to leave, by when.
@@ -78,6 +82,7 @@ impl Default for Watch {
             queue: VecDeque::new(),
             deadline: Instant::FAR_FUTURE,
             heard_at: Instant::ZERO,
+            unheard: 0,
             is_resting: false,
             heard: Heard::default(),
             planned: VecDeque::new(),
@@ -91,6 +96,7 @@ impl Watch {
     /// Something leaves, and nothing was outstanding.
     pub(super) const fn begin(&mut self, now: Instant) {
         self.heard_at = now;
+        self.unheard = 0;
         self.is_resting = false;
     }
 
@@ -251,6 +257,7 @@ impl<P> LossRecovery<P> {
             lost += self.lose_overdue(packet, at, tracer);
         }
         if lost > 0 {
+            self.path_mut(path).watch.iter_mut().for_each(|watch| watch.unheard += 1);
             self.ledger.forget_ended();
             self.recover_from_overdue(path, tracer);
             self.settle_resending();
@@ -262,7 +269,7 @@ impl<P> LossRecovery<P> {
     /// Nothing was heard for too long: no further packet is sent again by this timer.
     fn rest_if_silent(&mut self, now: Instant, path: u8) {
         if let (Some(silence), Some(watch)) = (self.silence(), &mut self.path_mut(path).watch) {
-            watch.is_resting |= now - watch.heard_at > silence;
+            watch.is_resting |= now - watch.heard_at > silence || watch.unheard >= MAX_UNHEARD;
         }
     }
 

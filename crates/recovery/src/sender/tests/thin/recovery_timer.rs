@@ -170,6 +170,25 @@ fn after_a_silence_only_t3_repeats_until_something_is_heard() {
     assert_eq!(s.repeat_next(), (2_201_500, vec![2]));
 }
 
+/// A round trip of 5 ms: a second would hold more than 150 repetitions.
+#[test]
+fn after_many_repetitions_only_t3_repeats() {
+    let mut s = Sender::with(|config| config.thin = TIMED);
+    for unit in 1..=WARM {
+        s.at(200 * unit).push(&[SMALL]);
+        s.at(200 * unit + 5).ack(unit, &[]);
+    }
+    s.at(BEGIN).push(&[SMALL]);
+    for n in 1..=32 {
+        assert_eq!(s.repeat_next(), (n * 6_500, vec![1]));
+    }
+    assert_eq!(s.repeat_next(), (33 * 6_500, vec![]), "32 are enough");
+    assert_eq!(s.next_us(), Some(32 * 6_500 + 1_000_000));
+    s.after_us(300_000).ack_after_warm(1, &[]);
+    s.push(&[SMALL]);
+    assert_eq!(s.repeat_next().1, [2]);
+}
+
 /// Time without anything in flight is no silence.
 #[test]
 fn an_idle_stream_was_not_silent() {
