@@ -45,8 +45,9 @@ pub struct RecoveryTimer {
     /// Of a thousand answers, how many may come too late, each at the cost of a needless copy: the
     /// margin is what the others keep within. Zero waits for the slowest one remembered.
     pub late_per_mille: u16,
-    /// When nothing was acknowledged for so long, or the timer has repeated something 32 times since,
-    /// it rests until something is, and leaves the path to T3-rtx, which backs off.
+    /// When nothing was acknowledged for so long, the timer rests until something is, and leaves
+    /// the path to T3-rtx, which backs off. After eight repetitions without an answer its own time
+    /// doubles with each.
     #[serde(with = "words::duration")]
     pub silence: Duration,
 }

@@ -292,7 +292,7 @@ impl RecoveryTimer {
             field(
                 "thin.recovery_timer.silence",
                 *silence,
-                "after so long without an acknowledgement, or 32 repetitions, only T3-rtx repeats, and backs off",
+                "after so long without an acknowledgement only T3-rtx repeats, and backs off",
             ),
         ]
     }

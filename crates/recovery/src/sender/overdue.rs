@@ -21,8 +21,9 @@ use crate::recovery_timer::AnswerTimes;
 /// Packets looked at to find the earliest that the timer is for, at most: of those before it some may
 /// be of streams that are not thin.
 const MAX_LOOK_AHEAD: usize = 64;
-/// Expiries over losses in a row without an answer, at most, however short the round trip is.
-const MAX_UNHEARD: u32 = 32;
+/// Expiries over losses in a row without an answer before each doubles the patience: where the round trip
+/// is short, a silence that is borne would else hold hundreds of repetitions.
+const STEADY_REPEATS: u32 = 8;
 /// Packets that one acknowledgement shows to have missed theirs, at most.
 const MAX_MISSED: u32 = 8;
 
@@ -38,7 +39,7 @@ pub(super) struct Watch {
     heard_at: Instant,
     /// Expiries over losses since then.
     unheard: u32,
-    /// That is too long ago, or these are too many.
+    /// That is too long ago.
     is_resting: bool,
     heard: Heard,
     /// Copies that are to leave, by when.
@@ -137,7 +138,8 @@ impl<P> LossRecovery<P> {
         let watch = self.path(path).watch.as_ref().filter(|watch| !watch.is_resting)?;
         let timer = &self.groups.of(group).thin.recovery_timer;
         let is_for_it = timer.is_on && self.is_thin(group) && self.has_window_for(path);
-        is_for_it.then(|| watch.answers.patience(timer))?
+        let doublings = watch.unheard.saturating_sub(STEADY_REPEATS).min(16);
+        is_for_it.then(|| Some(watch.answers.patience(timer)? * (1 << doublings)))?
     }
 
     /// Whether the window of `path` holds more than what is in flight.
@@ -269,7 +271,7 @@ impl<P> LossRecovery<P> {
     /// Nothing was heard for too long: no further packet is sent again by this timer.
     fn rest_if_silent(&mut self, now: Instant, path: u8) {
         if let (Some(silence), Some(watch)) = (self.silence(), &mut self.path_mut(path).watch) {
-            watch.is_resting |= now - watch.heard_at > silence || watch.unheard >= MAX_UNHEARD;
+            watch.is_resting |= now - watch.heard_at > silence;
         }
     }
 

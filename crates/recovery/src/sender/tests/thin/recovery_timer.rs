@@ -158,9 +158,9 @@ fn after_a_silence_only_t3_repeats_until_something_is_heard() {
     s.push(&[SMALL]);
     let repeats: Vec<_> = (0..9).map(|_| s.repeat_next().0).collect();
     assert_eq!(repeats.last(), Some(&913_500));
-    // At 1015 ms nothing has been heard for more than a second.
+    // The ninth without an answer waits twice as long; then nothing was heard for more than a second.
     let (us, repeated) = s.repeat_next();
-    assert_eq!((us, repeated), (1_015_000, vec![]));
+    assert_eq!((us, repeated), (1_116_500, vec![]));
     assert_eq!(s.next_us(), Some(1_913_500));
     s.after_us(1_913_500).recovery.on_timeout(0, TimeoutKind::Loss, &mut Tracer::off());
     assert_eq!(s.resend(), [WARM + 1]);
@@ -170,23 +170,25 @@ fn after_a_silence_only_t3_repeats_until_something_is_heard() {
     assert_eq!(s.repeat_next(), (2_201_500, vec![2]));
 }
 
-/// A round trip of 5 ms: a second would hold more than 150 repetitions.
+/// A round trip of 5 ms: the second of silence would hold more than 150 repetitions.
 #[test]
-fn after_many_repetitions_only_t3_repeats() {
+fn after_eight_repetitions_each_waits_twice_as_long() {
     let mut s = Sender::with(|config| config.thin = TIMED);
     for unit in 1..=WARM {
         s.at(200 * unit).push(&[SMALL]);
         s.at(200 * unit + 5).ack(unit, &[]);
     }
     s.at(BEGIN).push(&[SMALL]);
-    for n in 1..=32 {
-        assert_eq!(s.repeat_next(), (n * 6_500, vec![1]));
+    let mut at = 0;
+    for patience in [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64] {
+        at += 6_500 * patience;
+        assert_eq!(s.repeat_next(), (at, vec![1]));
     }
-    assert_eq!(s.repeat_next(), (33 * 6_500, vec![]), "32 are enough");
-    assert_eq!(s.next_us(), Some(32 * 6_500 + 1_000_000));
-    s.after_us(300_000).ack_after_warm(1, &[]);
+    assert_eq!(s.repeat_next(), (at + 128 * 6_500, vec![]), "a second has passed");
+    s.ack_after_warm(1, &[]);
+    let heard = at + 128 * 6_500;
     s.push(&[SMALL]);
-    assert_eq!(s.repeat_next().1, [2]);
+    assert_eq!(s.repeat_next(), (heard + 6_500, vec![2]), "as before");
 }
 
 /// Time without anything in flight is no silence.
