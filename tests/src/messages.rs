@@ -180,15 +180,15 @@ impl Messages {
         self.sent.get(ppid.wrapping_sub(FIRST_PPID) as usize).map(|sent| sent.from)
     }
 
-    /// The application at `to` has read `message`. `is_established` says whether its sender knows
-    /// that the association is.
+    /// The application at `to` has read `message`. `is_established` says whether its sender knew,
+    /// before it ended, that the association is.
     pub fn on_delivered(&mut self, to: Side, message: &InboundMessage, is_established: bool) {
         let number = message.ppid.wrapping_sub(FIRST_PPID) as usize;
         let sent = self.sent.get_mut(number).expect("a message that was never sent");
         // A receiver that began anew knows nothing of what it had; nor does a sender that was still
         // setting up know that it sends to another association.
         let is_first = sent.delivered_to.is_none_or(|(before, was_established)| {
-            before.life < to.life || (before != to && !was_established)
+            before.life < to.life || (before != to && !(was_established && is_established))
         });
         assert!(is_first, "delivered twice, now to {to:?}: {sent:?}");
         assert_eq!(sent.from.host, 1 - to.host, "delivered to its own host");

@@ -61,6 +61,8 @@ struct Known {
     waits_for_room: bool,
     waits_for_reset: bool,
     was_restarted: bool,
+    /// It ended while nobody on the other side knew of any association.
+    has_ended_unknown: bool,
     /// As it was told.
     path_states: BTreeMap<u8, PathState>,
 }
@@ -78,6 +80,7 @@ impl Known {
             waits_for_room: false,
             waits_for_reset: false,
             was_restarted: false,
+            has_ended_unknown: false,
             path_states: BTreeMap::from([(0, PathState::Active)]),
         }
     }
@@ -435,12 +438,15 @@ impl Applications<'_> {
     }
 
     fn read(&mut self, now: Instant, machine: &mut Watched, index: usize) {
-        let Known { side, is_reading: true, .. } = self.known[index] else { return };
+        let Known { side, is_reading: true, has_ended_unknown, .. } = self.known[index] else {
+            return;
+        };
         while let Some(message) = machine.endpoint.receive(now, side.id) {
             let sender = self.messages.sender(message.ppid);
             let is_sender = |known: &&Known| Some(known.side) == sender;
             let sender = self.known.iter().find(is_sender);
-            let is_established = sender.is_none_or(|known| known.is_connected);
+            let is_connected = sender.is_none_or(|known| known.is_connected);
+            let is_established = is_connected && !has_ended_unknown;
             self.messages.on_delivered(side, &message, is_established);
         }
     }
@@ -516,8 +522,16 @@ impl Applications<'_> {
         index: usize,
         reason: CloseReason,
     ) {
+        let Known { side, pair, .. } = self.known[index];
+        let is_known = self.known.iter().any(|other| {
+            other.side.host != side.host
+                && other.pair == pair
+                && other.is_connected
+                && !other.is_closed
+        });
         let known = &mut self.known[index];
         known.is_closed = true;
+        known.has_ended_unknown = !is_known;
         known.waits_for_room = false;
         known.waits_for_reset = false;
         let failed = self.messages.on_closed(known.side);
