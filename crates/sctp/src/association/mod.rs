@@ -7,6 +7,7 @@ mod auth;
 mod context;
 mod data_in;
 mod data_out;
+mod ending;
 mod failure;
 mod handshake;
 mod heartbeat;
@@ -17,6 +18,7 @@ mod received;
 mod reset;
 mod shutdown;
 mod state;
+mod statistics;
 mod thin;
 mod timers;
 mod transmit;
@@ -47,9 +49,8 @@ use timers::{TIMERS, Timer};
 use transmit::Owed;
 
 use crate::config::AssociationConfig;
-use crate::event::{CloseReason, Event, FailReason};
-use crate::statistics::{AssociationStatistics, PathStatistics, Traffic};
-use crate::wire::{Cause, Chunk, ChunkError, Header, Packet, RawChunk, kind};
+use crate::statistics::Traffic;
+use crate::wire::{Chunk, ChunkError, Header, Packet, RawChunk, kind};
 
 /// The first unwrapped TSN of an association whose initial TSN is `tsn`.
 pub(crate) const fn unwrapped_initial_tsn(tsn: u32) -> u64 {
@@ -394,99 +395,6 @@ impl Association {
             destination_port: self.identity.remote_port,
             verification_tag: self.peer_tag,
         }
-    }
-
-    /// Ends the association by an ABORT.
-    fn abort(&mut self, cx: &mut Context<'_>, cause: AbortCause) {
-        let reason = CloseReason::Aborted { reason: cause.words() };
-        // Without the peer's tag there is nobody to tell (RFC 9260 §8.5.1 B).
-        let farewell = (self.peer_tag != 0).then_some(Farewell::Abort { t_bit: false, cause });
-        self.close(cx, farewell, reason);
-    }
-
-    /// The application aborts.
-    pub(crate) fn abort_by_user(&mut self, cx: &mut Context<'_>, reason: &[u8]) {
-        if !self.state.is_closed() {
-            self.abort(cx, AbortCause::User(bytes::Bytes::copy_from_slice(reason)));
-        }
-    }
-
-    /// Ends the association: what was not acknowledged has failed.
-    fn close(&mut self, cx: &mut Context<'_>, farewell: Option<Farewell>, reason: CloseReason) {
-        self.note_round_trip(cx);
-        self.set_state(cx, State::Closed(farewell));
-        self.timers.stop_all();
-        self.owed = Owed::default();
-        self.fail_everything(cx, FailReason::AssociationEnded);
-        cx.event(Event::Closed(reason));
-    }
-
-    /// ABORT (RFC 9260 §9.1); the endpoint has checked its tag.
-    fn on_abort(&mut self, cx: &mut Context<'_>, causes: crate::wire::Causes<'_>) {
-        let first = causes.flatten().next();
-        let (cause, words): (u16, &[u8]) = match &first {
-            None => (0, &[]),
-            Some(Cause::UserInitiatedAbort(words)) => (12, words),
-            Some(Cause::ProtocolViolation(words)) => (13, words),
-            Some(other) => (other.code(), &[]),
-        };
-        let reason = bytes::Bytes::copy_from_slice(words);
-        self.close(cx, None, CloseReason::AbortedByPeer { cause, reason });
-    }
-
-    /// ERROR (RFC 9260 §3.3.10).
-    fn on_error(&mut self, cx: &mut Context<'_>, causes: crate::wire::Causes<'_>) {
-        for cause in causes.flatten() {
-            match cause {
-                Cause::StaleCookie { .. } => self.on_stale_cookie(cx),
-                Cause::UnrecognizedChunkType(chunk) if self.asconf.is_some() => {
-                    self.on_unrecognized_chunk(cx, chunk);
-                    cx.event(Event::PeerError(cause.code()));
-                }
-                other if !self.state.is_setting_up() => cx.event(Event::PeerError(other.code())),
-                _ => {}
-            }
-            if self.state.is_closed() {
-                return;
-            }
-        }
-    }
-
-    pub(crate) fn statistics(&self) -> AssociationStatistics {
-        let recovery = &self.out.recovery;
-        AssociationStatistics {
-            traffic: self.traffic,
-            recovery: *recovery.statistics(),
-            thin: recovery.thinness(0),
-            thin_streams: self.out.thin_streams.thinness(recovery),
-            send_buffered_bytes: self.out.buffered_bytes(),
-            receive_buffered_bytes: self.inbound.held_bytes(),
-            paths: self.path_statistics(),
-        }
-    }
-
-    pub(crate) fn path_statistics(&self) -> Vec<PathStatistics> {
-        let recovery = &self.out.recovery;
-        let of = |(path, entry): (u8, &paths::PathEntry)| {
-            let (timer, window) = (recovery.timer(path), recovery.window(path));
-            let (flight, reach) = (recovery.flight(path), recovery.reach(path));
-            PathStatistics {
-                local: entry.route.local,
-                remote: entry.route.remote,
-                state: reach.state(),
-                is_primary: path == recovery.primary_path(),
-                errors: reach.errors(),
-                srtt: timer.rtt().srtt(),
-                rto: recovery.rto(path),
-                cwnd: window.cwnd(),
-                ssthresh: window.ssthresh(),
-                reordering: recovery.reordering(path),
-                packets_in_flight: flight.packets,
-                bytes_in_flight: flight.bytes,
-                counters: recovery.path_counters(path),
-            }
-        };
-        (0..).zip(self.paths.iter()).map(of).collect()
     }
 }
 

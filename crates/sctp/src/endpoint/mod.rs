@@ -3,6 +3,7 @@
 
 mod addresses;
 mod cookie;
+mod machine;
 mod paths;
 mod retired;
 mod round_trips;
@@ -15,27 +16,25 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use rexmit_core::trace::TraceSink;
-use rexmit_core::{Instant, Machine, Rng, Route, Seed};
+use rexmit_core::{Instant, Rng, Route, Seed};
 use rexmit_recovery::ThinConfig;
 
-use crate::association::{Association, Context, Identity, RANDOM_LEN, Surroundings, begins_with};
+use crate::association::{Association, Context, Identity, RANDOM_LEN, Surroundings};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::error::{ConnectError, ResetError, SendError, ThinError};
-use crate::event::Event;
 use crate::message::{InboundMessage, MessageId, OutboundMessage};
 use crate::statistics::{AssociationStatistics, EndpointStatistics};
 use crate::streams::PayloadArena;
-use crate::wire::{Chunk, Packet, kind};
 
 use cookie::CookieSigner;
 pub(crate) use round_trips::RoundTrips;
 pub use table::AssociationId;
 use table::Table;
 
-/// Answers that wait for [`Machine::poll_transmit`]; more are dropped, as a network would.
+/// Answers that wait to be transmitted; more are dropped, as a network would.
 const MAX_REPLIES: usize = 64;
 
-/// An SCTP endpoint: a [`Machine`] with the calls of an application.
+/// An SCTP endpoint: a [`Machine`](rexmit_core::Machine) with the calls of an application.
 ///
 /// ```
 /// use rexmit_core::{Instant, Machine, Route, Seed};
@@ -126,7 +125,8 @@ impl Endpoint {
     }
 
     /// Begins an association with the peer at the far end of `route`, with the endpoint's
-    /// configuration of associations. [`Event::Connected`] or [`Event::Closed`] tells the outcome.
+    /// configuration of associations. [`Event::Connected`](crate::Event::Connected) or
+    /// [`Event::Closed`](crate::Event::Closed) tells the outcome.
     ///
     /// Messages can be sent at once; they leave with the last packet of the setup.
     ///
@@ -225,7 +225,7 @@ impl Endpoint {
     }
 
     /// Resets outgoing streams to sequence number 0 (RFC 6525); none means all.
-    /// [`Event::StreamsReset`] tells the outcome.
+    /// [`Event::StreamsReset`](crate::Event::StreamsReset) tells the outcome.
     ///
     /// # Errors
     /// See [`ResetError`].
@@ -276,7 +276,7 @@ impl Endpoint {
     }
 
     /// Counters of the association, while its id is good; the final ones right after
-    /// [`Event::Closed`] was taken.
+    /// [`Event::Closed`](crate::Event::Closed) was taken.
     #[must_use]
     pub fn statistics(&self, id: AssociationId) -> Option<AssociationStatistics> {
         self.table.find(id).map(|slot| slot.association.statistics())
@@ -323,42 +323,6 @@ impl Endpoint {
         self.table.find(id).map(|slot| slot.id.index())
     }
 
-    /// Hands a packet to the association that its tag names (RFC 9260 §8.5), or finds out what a
-    /// packet that belongs to none is about.
-    fn deliver(&mut self, now: Instant, route: Route, packet: &Packet<'_>, bytes: usize) {
-        let header = packet.header;
-        let by_address = self.table.by_address(route.remote.ip(), header.source_port);
-        let by_tag = self.table.by_tag(header.verification_tag).filter(|&index| {
-            let slot = self.table.slot(index);
-            slot.is_some_and(|slot| {
-                slot.association.identity().remote_port == header.source_port
-                    && (slot.association.peer_addresses().any(|ip| ip == route.remote.ip())
-                        || slot.association.may_be_from_elsewhere(packet))
-            })
-        });
-        let is_setting_up =
-            |index| self.table.slot(index).is_some_and(|slot| slot.association.is_setting_up());
-        if by_address.is_some_and(is_setting_up) && has_shutdown_ack(packet) {
-            // It ends an association before the one being set up (RFC 9260 §8.5.1 E).
-            return self.on_stray(route, packet);
-        }
-        let found = by_tag.map(|index| (index, false)).or_else(|| {
-            let index = by_address.filter(|_| bears_reflected_tag(packet))?;
-            let slot = self.table.slot(index)?;
-            (slot.association.peer_tag() == header.verification_tag).then_some((index, true))
-        });
-        match (found, by_address) {
-            (Some((index, reflected)), _) => {
-                self.call(now, index, |association, cx| {
-                    association.count_received(bytes);
-                    association.on_packet(cx, (route, reflected), packet);
-                });
-            }
-            (None, Some(_)) => self.around.statistics.misdirected += 1,
-            (None, None) => self.on_stray(route, packet),
-        }
-    }
-
     fn reply(&mut self, route: Route, packet: Vec<u8>) {
         if self.replies.len() < MAX_REPLIES {
             self.replies.push_back((route, packet));
@@ -370,105 +334,4 @@ impl Endpoint {
 /// cannot be told from others.
 fn may_be_one_host(address: IpAddr) -> bool {
     !address.is_multicast() && address != IpAddr::V4(Ipv4Addr::BROADCAST)
-}
-
-fn has_shutdown_ack(packet: &Packet<'_>) -> bool {
-    packet.chunks().flatten().any(|raw| raw.kind == kind::SHUTDOWN_ACK)
-}
-
-/// Whether the packet is an ABORT or SHUTDOWN COMPLETE with the T bit.
-fn bears_reflected_tag(packet: &Packet<'_>) -> bool {
-    let first = packet.chunks().next().and_then(Result::ok).map(|raw| raw.decode());
-    matches!(
-        first,
-        Some(Ok(Chunk::Abort { t_bit: true, .. } | Chunk::ShutdownComplete { t_bit: true }))
-    )
-}
-
-impl Machine for Endpoint {
-    type Event = (AssociationId, Event);
-
-    fn handle_input(&mut self, now: Instant, route: Route, bytes: &[u8]) {
-        let Ok(packet) = Packet::parse(bytes) else {
-            self.around.statistics.malformed += 1;
-            return;
-        };
-        // An unspecified local address only says that the driver does not know it.
-        let is_unicast = may_be_one_host(route.remote.ip())
-            && !route.remote.ip().is_unspecified()
-            && may_be_one_host(route.local.ip());
-        if packet.header.destination_port != self.config.port || !is_unicast {
-            self.around.statistics.misdirected += 1;
-            return;
-        }
-        match packet.chunks().next() {
-            Some(Ok(raw)) if packet.header.verification_tag == 0 && raw.kind != kind::INIT => {
-                // Only INIT may bear it (RFC 9260 §8.5.1 A); above all it is nobody's own tag.
-                self.around.statistics.misdirected += 1;
-            }
-            Some(Ok(raw)) if raw.kind == kind::INIT => self.on_init(now, route, &packet),
-            Some(Ok(raw)) if raw.kind == kind::COOKIE_ECHO => {
-                self.on_cookie_echo(now, route, &packet, bytes.len());
-            }
-            Some(Ok(raw))
-                if raw.kind == kind::AUTH
-                    && begins_with(&packet, [kind::AUTH, kind::COOKIE_ECHO]) =>
-            {
-                self.on_cookie_echo(now, route, &packet, bytes.len());
-            }
-            Some(Ok(raw)) if raw.kind == kind::INIT_ACK => {
-                self.on_init_ack(now, route, &packet, bytes.len());
-            }
-            Some(Ok(_)) => self.deliver(now, route, &packet, bytes.len()),
-            Some(Err(_)) | None => self.around.statistics.malformed += 1,
-        }
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        while let Some(index) = self.table.pop_due(now) {
-            self.call(now, index, |association, cx| {
-                if association.next_timeout().is_some_and(|at| at <= now) {
-                    association.on_timeout(cx);
-                }
-            });
-        }
-    }
-
-    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
-        if let Some((route, reply)) = self.replies.pop_front() {
-            packet.clear();
-            packet.extend_from_slice(&reply);
-            return Some(route);
-        }
-        while let Some(index) = self.table.first_ready() {
-            let route =
-                self.call(now, index, |association, cx| association.poll_transmit(cx, packet));
-            if let Some(Some(route)) = route {
-                self.table.rotate_ready();
-                return Some(route);
-            }
-            self.table.has_nothing_to_send();
-            self.table.remove_if_over(index);
-        }
-        packet.clear();
-        None
-    }
-
-    fn poll_event(&mut self) -> Option<Self::Event> {
-        if let Some(told) = self.told.take() {
-            self.table.remove_if_over(told);
-        }
-        let (id, event) = self.around.events.pop_front()?;
-        if matches!(event, Event::Closed(_))
-            && let Some(slot) = self.table.slot_mut(id.index()).filter(|slot| slot.id == id)
-        {
-            slot.is_closed_told = true;
-            self.told = Some(id.index());
-        }
-        Some((id, event))
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.table.next_deadline()
-    }
 }
