@@ -281,12 +281,12 @@ impl RecoveryTimer {
             field(
                 "thin.recovery_timer.min_margin",
                 *min_margin,
-                "least time beyond that of answers: less finds losses sooner, and some that are none",
+                "least time beyond the mean of answers: less finds losses sooner, and some that are none",
             ),
             field(
                 "thin.recovery_timer.late_per_mille",
                 u32::from(*late_per_mille),
-                "answers in a thousand that may be too late, for a needless copy each; \
+                "packets in a thousand that may be repeated though their answer is under way; \
                  with fewer every loss waits longer where there is jitter",
             ),
             field(

@@ -4,7 +4,7 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, Tracer};
 
 use super::adaptive::{Arrival, LateUnit};
-use super::overdue::Answered;
+use super::answers::Answered;
 use super::path::{Path, PathAck};
 use super::{LossRecovery, Unit, UnitState};
 use crate::ledger::{EndedUnit, Fate};

@@ -25,7 +25,7 @@ impl Sender {
         copied
     }
 
-    fn timers(&mut self) -> &mut Self {
+    pub(super) fn timers(&mut self) -> &mut Self {
         self.recovery.on_early_timers(self.now, &mut Tracer::off());
         self
     }
