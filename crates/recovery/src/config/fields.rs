@@ -305,8 +305,8 @@ impl SpacedCopies {
             field(
                 "thin.spaced_copies.of_retransmissions",
                 *of_retransmissions,
-                "copies that follow each retransmission: a second loss costs no round trip, each \
-                 retransmission a packet more",
+                "copies that follow each retransmission, less those that left with new data since: a second \
+                 loss costs no round trip, each retransmission a packet more",
             ),
             field("thin.spaced_copies.interval", *interval, "time between these"),
             field(
@@ -331,7 +331,8 @@ impl CopyBudget {
             field(
                 "thin.copy_budget.bytes_percent",
                 Limit((*bytes_percent).into()),
-                "bytes copied on purpose, in percent of new ones",
+                "bytes copied on purpose, in percent of new ones; what no answer can have come to is left \
+                 out first",
             ),
         ]
     }

@@ -293,24 +293,26 @@ impl<P> LossRecovery<P> {
         due
     }
 
-    /// What is in flight with `packet`, and of which no copy left after `at`, is lost.
+    /// What is in flight with `packet`, which left at `at`, is lost, unless enough copies left since.
     fn lose_overdue(&mut self, packet: PacketNumber, at: Instant, tracer: &mut Tracer<'_>) -> u64 {
         let Some((lowest, highest)) = self.ledger.packet(packet).map(|p| (p.lowest, p.highest))
         else {
             return 0;
         };
-        let mut lost = 0;
+        let (mut lost, mut is_beside) = (0, false);
         for number in lowest..=highest {
             let is_overdue = self.unit(number).is_some_and(|unit| {
                 let is_in_it = unit.packet == packet && unit.state == UnitState::InFlight;
-                let is_timed = self.groups.timed() & (1 << unit.group) != 0 && !unit.is_probe;
-                let latest = if unit.is_copied { self.copies.latest(number) } else { None };
-                is_in_it && is_timed && latest.is_none_or(|latest| latest <= at)
+                is_in_it && self.groups.timed() & (1 << unit.group) != 0 && !unit.is_probe
             });
-            if is_overdue {
+            if is_overdue && self.lacks_copies(number, at) {
+                is_beside |= self.copies.since(number).is_some_and(|(copies, _)| copies > 0);
                 self.mark_lost(number, SendCause::Overdue, tracer);
                 lost += 1;
             }
+        }
+        if is_beside {
+            self.spending.on_packet_of_copies();
         }
         lost
     }
