@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 const WINDOW: u32 = 256;
 /// What counts as sent before the first packet, so that the first losses find something to spend.
 const HEAD_START: Amount = Amount { packets: 16, bytes: 4096 };
+/// Of the bytes allowed, one part in so many is kept for what had no answer for a round trip.
+const KEPT_BYTES: u64 = 16;
 
 /// What the copies that a stream sends on purpose may cost, over a window of some hundred packets. The
 /// window is the association's: streams with budgets of their own draw on the same.
@@ -14,7 +16,8 @@ const HEAD_START: Amount = Amount { packets: 16, bytes: 4096 };
 pub struct CopyBudget {
     /// Packets that carry nothing but copies, in percent of those with new data; zero is no limit.
     pub packets_percent: u16,
-    /// Bytes of units copied, in percent of those of new units; zero is no limit.
+    /// Bytes of units copied, in percent of those of new units; zero is no limit. The last sixteenth is
+    /// for what had no answer for a round trip.
     pub bytes_percent: u16,
 }
 
@@ -76,8 +79,18 @@ impl Spending {
         if budget.bytes_percent == 0 {
             return u64::MAX;
         }
-        let allowed = self.first.bytes * u64::from(budget.bytes_percent) / 100;
-        allowed.saturating_sub(self.copied.bytes)
+        self.bytes_allowed(budget).saturating_sub(self.copied.bytes)
+    }
+
+    /// How many of what left so lately that no answer can have come: it probably arrived, so that it is
+    /// left out first.
+    pub(crate) fn bytes_left_for_recent(&self, budget: CopyBudget) -> u64 {
+        let kept = self.bytes_allowed(budget) / KEPT_BYTES;
+        self.bytes_left(budget).saturating_sub(kept)
+    }
+
+    fn bytes_allowed(&self, budget: CopyBudget) -> u64 {
+        self.first.bytes * u64::from(budget.bytes_percent) / 100
     }
 }
 
@@ -134,11 +147,15 @@ mod tests {
         let mut spending = Spending::default();
         spending.on_first_sent(100);
         assert_eq!(spending.bytes_left(BUDGET), (100 + HEAD_START.bytes) / 2);
-        spending.on_copied(2000);
+        spending.on_copied(1900);
+        assert_eq!(spending.bytes_left_for_recent(BUDGET), 198 - (100 + HEAD_START.bytes) / 32);
+        spending.on_copied(100);
+        assert_eq!(spending.bytes_left_for_recent(BUDGET), 0);
         assert_eq!(spending.bytes_left(BUDGET), 98);
         spending.on_copied(1_000_000);
         assert_eq!(spending.bytes_left(BUDGET), 0);
         assert_eq!(spending.bytes_left(CopyBudget::UNLIMITED), u64::MAX);
+        assert_eq!(spending.bytes_left_for_recent(CopyBudget::UNLIMITED), u64::MAX);
         assert!(spending.has_packet(CopyBudget::UNLIMITED));
     }
 }

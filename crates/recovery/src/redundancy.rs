@@ -8,6 +8,9 @@
 //! If it does not bring the new part, the copy has not arrived, and the unit's own packet has: its
 //! round-trip time is not ambiguous.
 //!
+//! A copy of the last unit leaves with nothing new. It has brought the unit if no answer came before one
+//! to the copy can have come, and no report of a duplicate with it.
+//!
 //! Where acknowledgements are lost or delayed, two packets may be acknowledged at once though both
 //! arrived, and the report of the duplicate was lost with an acknowledgement between: that is taken
 //! for a loss, too.
@@ -27,6 +30,8 @@ struct Known {
     known: BTreeMap<u64, FirstCopy>,
     /// The units copied into the packet being built.
     open: Vec<u64>,
+    /// What the packet being built may carry copies of, descending.
+    chosen: Vec<u64>,
     /// The copied units that the acknowledgement being processed brought.
     acked: Vec<AckedCopied>,
 }
@@ -37,6 +42,10 @@ struct FirstCopy {
     packet: PacketNumber,
     /// When the latest left.
     latest: Instant,
+    /// Copies beside new data since the unit last left in a packet of its own.
+    since: u8,
+    /// Of a copy that left in a packet of its own, where the unit was before.
+    alone: Option<FirstSent>,
     /// The receiver has reported the unit as a duplicate.
     is_reported: bool,
 }
@@ -57,7 +66,15 @@ pub(crate) struct AckedCopied {
     pub(crate) first: FirstSent,
     /// The packet of its first copy.
     pub(crate) copy: PacketNumber,
+    /// Nothing new is in that.
+    pub(crate) is_alone: bool,
     pub(crate) is_reported: bool,
+}
+
+impl FirstCopy {
+    const fn new(now: Instant, packet: PacketNumber) -> Self {
+        Self { packet, latest: now, since: 0, alone: None, is_reported: false }
+    }
 }
 
 impl Copies {
@@ -77,10 +94,56 @@ impl Copies {
     pub(crate) fn take_open(&mut self, now: Instant, packet: PacketNumber) -> Vec<u64> {
         let Some(Known { known, open, .. }) = self.0.as_deref_mut() else { return Vec::new() };
         for &unit in &*open {
-            let first = FirstCopy { packet, latest: now, is_reported: false };
-            known.entry(unit).or_insert(first).latest = now;
+            let copy = known.entry(unit).or_insert(FirstCopy::new(now, packet));
+            copy.latest = now;
+            copy.since = copy.since.saturating_add(1);
         }
         std::mem::take(open)
+    }
+
+    /// `unit`, which left once so far, left again on purpose: in `packet`, with nothing new.
+    pub(crate) fn on_left_alone(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        first: FirstSent,
+        packet: PacketNumber,
+    ) {
+        let copy = FirstCopy { alone: Some(first), ..FirstCopy::new(now, packet) };
+        self.0.get_or_insert_default().known.insert(unit, copy);
+    }
+
+    /// `unit` leaves again in a packet of its own, or all its copies are overdue.
+    pub(crate) fn restart(&mut self, unit: u64) {
+        if let Some(copy) = self.0.as_mut().and_then(|known| known.known.get_mut(&unit)) {
+            (copy.since, copy.alone) = (0, None);
+        }
+    }
+
+    /// Copies of `unit` beside new data since it last left in a packet of its own, and when the latest
+    /// left.
+    pub(crate) fn since(&self, unit: u64) -> Option<(u8, Instant)> {
+        self.0.as_ref()?.known.get(&unit).map(|copy| (copy.since, copy.latest))
+    }
+
+    /// The memory for [`choose`](Self::choose), which is empty.
+    pub(crate) fn take_chosen(&mut self) -> Vec<u64> {
+        let mut chosen =
+            self.0.as_mut().map(|known| std::mem::take(&mut known.chosen)).unwrap_or_default();
+        chosen.clear();
+        chosen
+    }
+
+    /// The packet being built is to carry copies of these, in descending order.
+    pub(crate) fn choose(&mut self, units: Vec<u64>) {
+        if units.capacity() > 0 {
+            self.0.get_or_insert_default().chosen = units;
+        }
+    }
+
+    /// What the packet being built is to carry copies of, in order.
+    pub(crate) fn chosen(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().flat_map(|known| known.chosen.iter().rev().copied())
     }
 
     /// Gives back the memory of [`take_open`](Self::take_open).
@@ -104,11 +167,6 @@ impl Copies {
         }
     }
 
-    /// When the latest copy of `unit` left.
-    pub(crate) fn latest(&self, unit: u64) -> Option<Instant> {
-        Some(self.0.as_ref()?.known.get(&unit)?.latest)
-    }
-
     /// `unit` is given up.
     pub(crate) fn forget(&mut self, unit: u64) {
         if let Some(known) = &mut self.0 {
@@ -116,12 +174,14 @@ impl Copies {
         }
     }
 
-    /// `unit` is acknowledged; `first` says where it was, if it left only once but for copies.
-    pub(crate) fn on_acked(&mut self, unit: u64, first: Option<FirstSent>) {
+    /// `unit` is acknowledged, and was in flight or not; `first` says where it was, if it left only once
+    /// but for copies.
+    pub(crate) fn on_acked(&mut self, unit: u64, was_in_flight: bool, first: Option<FirstSent>) {
         let Some(Known { known, acked, .. }) = self.0.as_deref_mut() else { return };
-        let copy = known.remove(&unit);
-        if let (Some(first), Some(FirstCopy { packet: copy, is_reported, .. })) = (first, copy) {
-            acked.push(AckedCopied { unit, first, copy, is_reported });
+        let Some(copy) = known.remove(&unit).filter(|_| was_in_flight) else { return };
+        if let Some(first) = first.or(copy.alone) {
+            let (is_alone, is_reported) = (copy.alone.is_some(), copy.is_reported);
+            acked.push(AckedCopied { unit, first, copy: copy.packet, is_alone, is_reported });
         }
     }
 
@@ -153,14 +213,14 @@ mod tests {
             copies.add(7);
             assert_eq!(copies.take_open(Instant::ZERO, PacketNumber(packet)), [7]);
         }
-        copies.on_acked(7, Some(first(1)));
+        copies.on_acked(7, true, Some(first(1)));
         assert_eq!(copies.acked().len(), 1);
         assert_eq!(
             (copies.acked()[0].copy, copies.acked()[0].is_reported),
             (PacketNumber(2), false)
         );
         copies.clear_acked();
-        copies.on_acked(7, Some(first(1)));
+        copies.on_acked(7, true, Some(first(1)));
         assert!(copies.acked().is_empty(), "it is not known any more");
     }
 
@@ -170,7 +230,7 @@ mod tests {
         copies.add(7);
         copies.drop_open();
         assert_eq!(copies.take_open(Instant::ZERO, PacketNumber(2)), []);
-        copies.on_acked(7, Some(first(1)));
+        copies.on_acked(7, true, Some(first(1)));
         assert!(copies.acked().is_empty());
     }
 }

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct SpacedCopies {
     /// Copies that follow each unit sent again, unless T3-rtx did it. One makes a second loss cost a
-    /// round trip only if a third follows, for as many packets more as there are losses.
+    /// round trip only if a third follows, for as many packets more as there are losses. Copies beside new
+    /// data that left since the original did count: when its answer is overdue, only what they lack of
+    /// the retransmission and its copies leaves.
     pub of_retransmissions: u8,
     /// The time between a retransmission and its copy, and between two copies: what is lost at once,
     /// by a full queue, is not lost together.

@@ -281,12 +281,12 @@ impl RecoveryTimer {
             field(
                 "thin.recovery_timer.min_margin",
                 *min_margin,
-                "least time beyond that of answers: less finds losses sooner, and some that are none",
+                "least time beyond the mean of answers: less finds losses sooner, and some that are none",
             ),
             field(
                 "thin.recovery_timer.late_per_mille",
                 u32::from(*late_per_mille),
-                "answers in a thousand that may be too late, for a needless copy each; \
+                "packets in a thousand that may be repeated though their answer is under way; \
                  with fewer every loss waits longer where there is jitter",
             ),
             field(
@@ -305,8 +305,8 @@ impl SpacedCopies {
             field(
                 "thin.spaced_copies.of_retransmissions",
                 *of_retransmissions,
-                "copies that follow each retransmission: a second loss costs no round trip, each \
-                 retransmission a packet more",
+                "copies that follow each retransmission, less those that left with new data since: a second \
+                 loss costs no round trip, each retransmission a packet more",
             ),
             field("thin.spaced_copies.interval", *interval, "time between these"),
             field(
@@ -331,7 +331,8 @@ impl CopyBudget {
             field(
                 "thin.copy_budget.bytes_percent",
                 Limit((*bytes_percent).into()),
-                "bytes copied on purpose, in percent of new ones",
+                "bytes copied on purpose, in percent of new ones; what no answer can have come to is left \
+                 out first",
             ),
         ]
     }

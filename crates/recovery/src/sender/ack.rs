@@ -4,7 +4,7 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, Tracer};
 
 use super::adaptive::{Arrival, LateUnit};
-use super::overdue::Answered;
+use super::answers::Answered;
 use super::path::{Path, PathAck};
 use super::{LossRecovery, Unit, UnitState};
 use crate::ledger::{EndedUnit, Fate};
@@ -84,13 +84,13 @@ impl<P> LossRecovery<P> {
         self.take_blocks(now, &mut progress, blocks.clone(), tracer);
         self.check_reneging(&mut progress, blocks);
         self.note_first_copy(now, &progress);
-        self.sample_copied();
+        self.sample_copied(now);
         self.learn_answers(now);
         self.sample_round_trips(now, &mut progress, tracer);
         self.grow_windows(now, &progress, tracer);
         self.leave_fast_recovery(&progress);
         self.take_advance(&mut progress, tracer);
-        self.answer_repaired_losses(&progress, tracer);
+        self.answer_repaired_losses(now, &progress, tracer);
         self.detect_losses(now, &mut progress, tracer);
         if self.path(0).scrutiny.is_some() {
             self.age_evidence(progress.outcome.newly_acked, tracer);
@@ -221,9 +221,8 @@ impl<P> LossRecovery<P> {
         let sent_at = self.ledger.packet(packet).map(|packet| packet.sent_at);
         progress.outcome.has_acked_resent |= !is_first_copy;
         if is_copied {
-            let is_first = is_first_copy && state == UnitState::InFlight;
-            self.copies
-                .on_acked(unit, is_first.then_some(FirstSent { packet, sent_at, path, group }));
+            let first = is_first_copy.then_some(FirstSent { packet, sent_at, path, group });
+            self.copies.on_acked(unit, state == UnitState::InFlight, first);
         }
         if self.groups.timed() != 0 {
             let path = sent_over;

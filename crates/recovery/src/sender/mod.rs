@@ -5,11 +5,12 @@
 //! a stream is, and `t3` when the timer expires. `destination` is which path is taken, `cmt` what an
 //! acknowledgement says of each, and `moves` what becomes of it as its addresses come and go. `spurious`
 //! knows the retransmission events, `f_rto` examines timeouts, and `undo` takes back what an event did;
-//! `overdue` is the recovery timer of thin streams, `spaced` are copies in packets of their own;
+//! `overdue` is the recovery timer of thin streams, `answers` what it learns, `spaced` are copies in packets of their own;
 //! `adaptive` and `rack` are how much reordering is borne.
 
 mod ack;
 mod adaptive;
+mod answers;
 mod cmt;
 mod destination;
 mod duplicates;

@@ -46,7 +46,7 @@ impl<P> LossRecovery<P> {
         let mut due = Vec::new(); // Allocates only when something is lost.
         let older = self.ledger.in_flight(path).take_while(|(number, _)| *number < newest);
         for (number, packet) in older {
-            if self.patience_with(path, packet.groups()).is_some() {
+            if self.is_timed_with(path, packet.groups()) {
                 continue; // The recovery timer sees to it.
             }
             if packet.sent_at + age > now {

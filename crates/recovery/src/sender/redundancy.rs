@@ -7,6 +7,7 @@ use super::ack::Progress;
 use super::{LossRecovery, UnitState};
 use crate::PacketNumber;
 use crate::ledger::Fate;
+use crate::recovery_timer::AnswerTimes;
 use crate::redundancy::AckedCopied;
 
 /// Units looked at to find what to copy, at most: only the newest few can be of the packets before.
@@ -42,26 +43,42 @@ impl<P> LossRecovery<P> {
 
     /// The lowest unit that a packet with a new unit of `group` is to carry a copy of; the others
     /// follow by [`next_to_copy`](Self::next_to_copy), and together they fit. The newest come
-    /// first: what is beyond a limit is left out with all that is older.
+    /// first: what is beyond a limit is left out with all that is older. When the budget is nearly
+    /// spent, what had no answer for a round trip comes before what left since: it is more probably lost.
     ///
     /// # Panics
     /// If there is no such group.
     #[must_use]
-    pub fn first_to_copy(&self, group: u8, bundle: BundleRoom) -> Option<u64> {
-        let thin = &self.groups.of(group).thin;
+    pub fn first_to_copy(&mut self, now: Instant, group: u8, bundle: BundleRoom) -> Option<u64> {
         // What is sent again takes along what it may by itself.
         let is_begun = self.open.is_some_and(|open| open.units > 0);
         if self.units.is_empty() || is_begun || !self.may_copy(group) {
             return None;
         }
+        let mut chosen = self.copies.take_chosen();
+        let is_denied = self.choose_copies(now, group, bundle, &mut chosen);
+        self.statistics.copies_denied += u64::from(is_denied);
+        let lowest = chosen.last().copied();
+        self.copies.choose(chosen);
+        lowest
+    }
+
+    /// Returns whether the budget is why something was left out.
+    fn choose_copies(
+        &self,
+        now: Instant,
+        group: u8,
+        bundle: BundleRoom,
+        chosen: &mut Vec<u64>,
+    ) -> bool {
+        let thin = &self.groups.of(group).thin;
         let limit = match thin.max_bundle_bytes {
             0 => bundle.room,
             most => bundle.room.min(most.saturating_sub(bundle.new_bytes)),
         };
-        let allowed = self.spending.bytes_left(thin.copy_budget);
-        let limit = limit.min(u32::try_from(allowed).unwrap_or(u32::MAX));
-        let (mut lowest, mut bytes, mut packets) = (None, 0, 0);
-        let mut packet = None;
+        let left = self.spending.bytes_left(thin.copy_budget);
+        let left_for_recent = self.spending.bytes_left_for_recent(thin.copy_budget);
+        let (mut bytes, mut packets, mut packet, mut is_denied) = (0, 0, None, false);
         for number in (self.first..self.next_unit()).rev().take(MAX_LOOK_BACK as usize) {
             let Some(unit) = self.unit(number) else { break };
             if unit.state != UnitState::InFlight || unit.group != group {
@@ -71,22 +88,36 @@ impl<P> LossRecovery<P> {
                 continue;
             }
             packets += u8::from(packet.replace(unit.packet) != Some(unit.packet));
-            bytes += unit.bytes;
-            if packets > thin.max_bundle_packets || bytes > limit {
+            if packets > thin.max_bundle_packets || bytes + unit.bytes > limit {
                 break;
             }
-            lowest = Some(number);
+            // A run takes along all that is newer, so that nothing comes before it.
+            let is_recent = !bundle.is_contiguous && self.is_recent(now, unit);
+            if u64::from(bytes + unit.bytes) <= if is_recent { left_for_recent } else { left } {
+                bytes += unit.bytes;
+                chosen.push(number);
+                continue;
+            }
+            is_denied = true;
+            if bundle.is_contiguous {
+                break;
+            }
         }
-        lowest
+        is_denied
+    }
+
+    /// Whether `unit` left so lately that no answer can have come.
+    fn is_recent(&self, now: Instant, unit: &super::Unit<P>) -> bool {
+        let answers = self.path(unit.path).watch.as_ref().map(|watch| &watch.answers);
+        let shortest = answers.and_then(AnswerTimes::shortest);
+        let sent_at = self.ledger.packet(unit.packet).map(|packet| packet.sent_at);
+        shortest.zip(sent_at).is_some_and(|(shortest, sent_at)| now - sent_at < shortest)
     }
 
     /// The next unit to be copied after `unit`.
     #[must_use]
-    pub fn next_to_copy(&self, group: u8, unit: u64) -> Option<u64> {
-        let is_one = |&number: &u64| {
-            self.unit(number).is_some_and(|u| u.state == UnitState::InFlight && u.group == group)
-        };
-        (unit + 1..self.next_unit()).find(is_one)
+    pub fn next_to_copy(&self, unit: u64) -> Option<u64> {
+        self.copies.chosen().find(|&chosen| chosen > unit)
     }
 
     /// Puts a copy of `unit` into the packet being built, which a new unit has to follow, and returns
@@ -129,16 +160,16 @@ impl<P> LossRecovery<P> {
 
     /// What was copied makes a round-trip sample if no copy can have been what arrived.
     #[inline]
-    pub(super) fn sample_copied(&mut self) {
+    pub(super) fn sample_copied(&mut self, now: Instant) {
         if !self.copies.acked().is_empty() {
-            self.sample_acked_copied();
+            self.sample_acked_copied(now);
         }
     }
 
-    fn sample_acked_copied(&mut self) {
+    fn sample_acked_copied(&mut self, now: Instant) {
         for index in 0..self.copies.acked().len() {
             let acked = self.copies.acked()[index];
-            if !self.has_copy_arrived(&acked) {
+            if !self.may_copy_have_arrived(now, &acked) {
                 let sample = &mut self.path_mut(acked.first.path).ack.sample_sent_at;
                 *sample = (*sample).max(acked.first.sent_at);
                 self.note_answer_of_copied(acked.first.path, acked.first.sent_at);
@@ -149,18 +180,23 @@ impl<P> LossRecovery<P> {
     /// A packet whose units arrived only as copies was lost: congestion as any other loss, once per
     /// window, unless the stream hides it.
     #[inline]
-    pub(super) fn answer_repaired_losses(&mut self, progress: &Progress, tracer: &mut Tracer<'_>) {
+    pub(super) fn answer_repaired_losses(
+        &mut self,
+        now: Instant,
+        progress: &Progress,
+        tracer: &mut Tracer<'_>,
+    ) {
         if !self.copies.acked().is_empty() {
-            self.answer_repaired(progress, tracer);
+            self.answer_repaired(now, progress, tracer);
         }
     }
 
-    fn answer_repaired(&mut self, progress: &Progress, tracer: &mut Tracer<'_>) {
+    fn answer_repaired(&mut self, now: Instant, progress: &Progress, tracer: &mut Tracer<'_>) {
         let mut last = None;
         for index in 0..self.copies.acked().len() {
             let acked = self.copies.acked()[index];
             let packet = acked.first.packet;
-            let is_repaired = !acked.is_reported && self.has_copy_arrived(&acked);
+            let is_repaired = !acked.is_reported && self.may_copy_have_arrived(now, &acked);
             if is_repaired && last.replace(packet) != Some(packet) {
                 self.on_repaired(&acked, tracer);
             }
@@ -189,9 +225,13 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    fn has_copy_arrived(&self, acked: &AckedCopied) -> bool {
-        let is_acknowledged = |packet: &crate::SentPacket| packet.fate == Fate::Acknowledged;
-        self.ledger.packet(acked.copy).is_some_and(is_acknowledged)
+    fn may_copy_have_arrived(&self, now: Instant, acked: &AckedCopied) -> bool {
+        let Some(packet) = self.ledger.packet(acked.copy) else { return false };
+        let answers = self.path(acked.first.path).watch.as_ref().map(|watch| &watch.answers);
+        match answers.and_then(AnswerTimes::shortest).filter(|_| acked.is_alone) {
+            Some(shortest) => now - packet.sent_at >= shortest,
+            None => packet.fate == Fate::Acknowledged,
+        }
     }
 }
 

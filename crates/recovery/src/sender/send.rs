@@ -188,9 +188,10 @@ impl<P> LossRecovery<P> {
         if self.is_in_fast_recovery() && cause == SendCause::FastRetransmit {
             self.scoreboard.on_resent(unit);
         }
+        let standing = self.copies.since(unit).map_or(0, |(copies, _)| copies);
         self.resend_as(now, unit, cause)?;
         if self.groups.has_copies() {
-            self.plan_copies(now, unit, cause);
+            self.plan_copies(now, unit, cause, standing);
         }
         if cause == SendCause::Bundled && !self.config.bundle_outstanding {
             self.spending.on_copied(self.unit(unit)?.bytes);
@@ -213,6 +214,7 @@ impl<P> LossRecovery<P> {
             }
             UnitState::Acknowledged | UnitState::Abandoned => return None,
         }
+        self.copies.restart(unit);
         self.log_resent(now, (unit, old_packet), sent_over, cause);
         self.statistics.retransmitted.count(cause);
         let packet = self.put(now, cause, (unit, bytes), group);
@@ -326,20 +328,12 @@ impl<P> LossRecovery<P> {
         true
     }
 
-    /// Whether the budget left no room for copies beside what is new.
-    fn count_denied(&mut self, open: &OpenPacket) {
-        let budget = self.groups.of(open.group).thin.copy_budget;
-        let is_spent = self.spending.bytes_left(budget) < u64::from(open.new_bytes);
-        self.statistics.copies_denied += u64::from(is_spent && self.may_copy(open.group));
-    }
-
     /// The packet that was built is watched, and what is new in it allows for copies.
     fn count_first_sent(&mut self, now: Instant, open: &OpenPacket) {
         if !self.groups.is_any_on() {
             return;
         }
         if open.new > 0 {
-            self.count_denied(open);
             self.spending.on_first_sent(open.new_bytes);
             let next = self.next_unit();
             self.plan_last(now, open.path, next - u64::from(open.new)..next);

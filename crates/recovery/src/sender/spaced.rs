@@ -5,8 +5,9 @@ use std::ops::Range;
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
 
-use super::{LossRecovery, UnitState};
+use super::{LossRecovery, Unit, UnitState};
 use crate::PacketNumber;
+use crate::redundancy::FirstSent;
 
 /// Copies of a path that are planned, at most.
 const MAX_PLANNED: usize = 64;
@@ -23,13 +24,14 @@ pub(super) struct Planned {
 }
 
 impl<P> LossRecovery<P> {
-    /// `unit` was sent again because of `cause`.
-    pub(super) fn plan_copies(&mut self, now: Instant, unit: u64, cause: SendCause) {
+    /// `unit` was sent again because of `cause`; so many copies beside new data left before, and count.
+    pub(super) fn plan_copies(&mut self, now: Instant, unit: u64, cause: SendCause, standing: u8) {
         let is_lost = matches!(cause, SendCause::Overdue | SendCause::FastRetransmit);
         let Some(group) = self.unit(unit).map(|unit| unit.group).filter(|_| is_lost) else {
             return;
         };
         let copies = self.groups.of(group).thin.spaced_copies.of_retransmissions;
+        let copies = copies.saturating_sub(standing);
         if copies > 0 && self.is_thin(group) {
             self.plan_copy(now, unit, copies - 1);
         }
@@ -88,20 +90,47 @@ impl<P> LossRecovery<P> {
         let Some(unit) = self.unit(planned.unit).filter(|_| self.is_awaited(path, &planned)) else {
             return;
         };
-        let (group, bytes) = (unit.group, u64::from(unit.bytes));
-        if unit.is_probe
-            || !self.is_thin(group)
-            || !self.has_window_for(path)
-            || self.is_queueing(path)
+        let (group, bytes) = (unit.group, unit.bytes);
+        if !unit.is_probe
+            && self.may_copy_alone(path, group, bytes)
+            && let Some(watch) = &mut self.path_mut(path).watch
         {
-            return;
-        }
-        let budget = self.groups.of(group).thin.copy_budget;
-        if !self.spending.has_packet(budget) || self.spending.bytes_left(budget) < bytes {
-            self.statistics.copies_denied += 1;
-        } else if let Some(watch) = &mut self.path_mut(path).watch {
             watch.ready.push_back(planned);
         }
+    }
+
+    /// Whether a copy of so many bytes of `group` may leave over `path` in a packet of its own.
+    fn may_copy_alone(&mut self, path: u8, group: u8, bytes: u32) -> bool {
+        if !self.is_thin(group) || !self.has_window_for(path) || self.is_queueing(path) {
+            return false;
+        }
+        let budget = self.groups.of(group).thin.copy_budget;
+        let has_bytes = self.spending.bytes_left(budget) >= u64::from(bytes);
+        let may_leave = has_bytes && self.spending.has_packet(budget);
+        self.statistics.copies_denied += u64::from(!may_leave);
+        may_leave
+    }
+
+    /// Whether `unit` is to leave again, in a packet of its own, now that what left at `at` is overdue.
+    ///
+    /// Copies beside new data that left since are copies as good: as many as would leave then are
+    /// enough, and the latest of them is waited for. Where messages are about a round trip apart there
+    /// are fewer, and they left just now: what is missing leaves as a copy, if one may.
+    pub(super) fn lacks_copies(&mut self, unit: u64, at: Instant) -> bool {
+        let Some((copies, latest)) = self.copies.since(unit) else { return true };
+        if latest <= at {
+            self.copies.restart(unit);
+            return true;
+        }
+        let Some(u) = self.unit(unit) else { return false };
+        let (path, group, bytes) = (u.path, u.group, u.bytes);
+        let is_first = self.ledger.packet(u.packet).is_some_and(|packet| packet.sent_at == at);
+        let is_enough = copies > self.groups.of(group).thin.spaced_copies.of_retransmissions;
+        if is_enough || !is_first || !self.may_copy_alone(path, group, bytes) {
+            return false;
+        }
+        self.spending.on_copied(bytes);
+        true
     }
 
     /// Whether what the copy repeats is still in flight as it was.
@@ -136,11 +165,18 @@ impl<P> LossRecovery<P> {
     /// Puts a copy of `unit`, which [`next_copy`](Self::next_copy) named, into the packet being built,
     /// and returns what the protocol keeps with it. From here on the unit is in flight with it.
     pub fn send_copy(&mut self, now: Instant, unit: u64) -> Option<&P> {
-        let (path, bytes) = self.unit(unit).map(|unit| (unit.path, unit.bytes))?;
+        let &Unit { path, bytes, group, packet, transmissions, is_copied, .. } = self.unit(unit)?;
         let watch = self.path_mut(path).watch.as_mut()?;
         let place = watch.ready.iter().position(|planned| planned.unit == unit)?;
         let planned = watch.ready.remove(place)?;
+        let sent_at = self.ledger.packet(packet).map(|packet| packet.sent_at);
         self.resend_as(now, unit, SendCause::Redundant)?;
+        if transmissions == 1 && !is_copied {
+            let u = self.unit_mut(unit)?;
+            u.is_copied = true;
+            let copy = u.packet;
+            self.copies.on_left_alone(now, unit, FirstSent { packet, sent_at, path, group }, copy);
+        }
         self.statistics.redundant_bytes += u64::from(bytes);
         self.statistics.spaced_copies += 1;
         self.spending.on_copied(bytes);

@@ -148,7 +148,7 @@ impl Association {
         let bundle =
             BundleRoom { new_bytes: new_bytes as u32, room: room as u32, is_contiguous: false };
         let wants_ack = self.out.recovery.wants_immediate_ack(group);
-        let mut next = self.out.recovery.first_to_copy(group, bundle);
+        let mut next = self.out.recovery.first_to_copy(now, group, bundle);
         while let Some(tsn) = next {
             // What would be given up rather than sent again is not copied either.
             if self.reason_to_abandon(now, tsn).is_none()
@@ -156,7 +156,7 @@ impl Association {
             {
                 writer.data(&data_chunk(tsn, fragment, wants_ack));
             }
-            next = self.out.recovery.next_to_copy(group, tsn);
+            next = self.out.recovery.next_to_copy(tsn);
         }
     }
 

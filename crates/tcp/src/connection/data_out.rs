@@ -91,7 +91,7 @@ impl Outbound {
         let has_fin = is_last && (len == 0 || self.usable_window() > u64::from(len));
         let piece = Piece { start: self.snd_nxt, len, has_fin };
         self.recovery.begin_packet(PATH);
-        let start = self.copy_before(piece, room);
+        let start = self.copy_before(now, piece, room);
         self.send_piece(now, piece);
         self.recovery.end_packet(now, tracer);
         let len = (piece.start - start) as u32 + len;

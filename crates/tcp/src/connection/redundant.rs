@@ -1,6 +1,7 @@
 //! Redundant Data Bundling (Petlund 2008): while the connection is thin, what is outstanding goes
 //! along with what leaves anyway, as far as there is room in the segment.
 
+use rexmit_core::Instant;
 use rexmit_recovery::{BundleRoom, ThinConfig};
 
 use super::Connection;
@@ -11,19 +12,19 @@ impl Outbound {
     /// Copies what left before `new`, which is about to leave with `room` for payload, into the
     /// packet being built. Returns where the segment starts.
     #[inline]
-    pub(super) fn copy_before(&mut self, new: Piece, room: u32) -> u64 {
+    pub(super) fn copy_before(&mut self, now: Instant, new: Piece, room: u32) -> u64 {
         if !self.recovery.may_copy(GROUP) {
             return new.start;
         }
         let new_bytes = new.len + u32::from(new.has_fin);
         let bundle = BundleRoom { new_bytes, room: room - new.len, is_contiguous: true };
-        let mut next = self.recovery.first_to_copy(GROUP, bundle);
+        let mut next = self.recovery.first_to_copy(now, GROUP, bundle);
         let mut start = new.start;
         while let Some(unit) = next {
             let Some(&piece) = self.recovery.copy(unit) else { break };
             start = start.min(piece.start);
             self.note_sent_again(piece, unit);
-            next = self.recovery.next_to_copy(GROUP, unit);
+            next = self.recovery.next_to_copy(unit);
         }
         start
     }

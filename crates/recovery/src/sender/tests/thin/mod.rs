@@ -5,6 +5,7 @@ mod crossing;
 mod early;
 mod first_indication;
 mod linear;
+mod pace;
 mod recovery_timer;
 mod redundancy;
 mod spaced;

@@ -12,17 +12,22 @@ use crate::sender::{TimeoutKind, UnitState};
 /// A margin of 1.5 ms, and a second of silence.
 const TIMED: ThinConfig = ThinConfig { recovery_timer: RecoveryTimer::ON, ..ThinConfig::OFF };
 /// Units acknowledged before the scripts begin.
-const WARM: u64 = 40;
+pub(super) const WARM: u64 = 40;
 /// When the scripts begin, in milliseconds.
 const BEGIN: u64 = 8_200;
 
 impl Sender {
     /// At [`BEGIN`], with [`WARM`] units acknowledged after 100 ms each.
     pub(super) fn warm(change: impl FnOnce(&mut RecoveryConfig)) -> Self {
+        Self::warm_after(change, |_| 100)
+    }
+
+    /// The same, with answers after so many milliseconds each.
+    fn warm_after(change: impl FnOnce(&mut RecoveryConfig), answer: impl Fn(u64) -> u64) -> Self {
         let mut s = Self::with(change);
         for unit in 1..=WARM {
             s.at(200 * unit).push(&[SMALL]);
-            s.at(200 * unit + 100).ack(unit, &[]);
+            s.at(200 * unit + answer(unit)).ack(unit, &[]);
         }
         s.at(BEGIN);
         s
@@ -43,7 +48,7 @@ impl Sender {
 
     /// When anything is due next, in microseconds after [`BEGIN`].
     pub(super) fn next_us(&self) -> Option<u64> {
-        self.recovery.next_timeout().map(|at| at.as_nanos() / 1000 - BEGIN * 1000)
+        self.recovery.next_timeout().map(|at| at.as_nanos().div_ceil(1000) - BEGIN * 1000)
     }
 
     /// Goes to what is due next; returns when that was, in microseconds, and what left again.
@@ -91,6 +96,52 @@ fn a_lost_retransmission_is_found_as_any_loss_is() {
     assert!(!s.recovery.is_in_fast_recovery());
     assert_eq!(s.recovery.statistics().timeouts, 0);
     assert_eq!(s.next_us(), None);
+}
+
+/// Answers after 81 to 120 ms: all are waited for at first, and three quarters after a repetition.
+fn varying() -> Sender {
+    Sender::warm_after(|config| config.thin = TIMED, |unit| 80 + unit * 17 % 41)
+}
+
+#[test]
+fn a_repetition_is_waited_for_less_where_answers_vary() {
+    let mut s = varying();
+    s.push(&[SMALL]);
+    let (first, _) = s.repeat_next();
+    assert!((120_000..122_000).contains(&first), "{first}");
+    let (again, _) = s.repeat_next();
+    assert!((108_000..114_000).contains(&(again - first)), "{first} {again}");
+}
+
+/// What is new in a packet with a repetition waits as long as anything new.
+#[test]
+fn what_leaves_with_a_repetition_is_waited_for_as_at_first() {
+    let mut s = varying();
+    s.push(&[SMALL]);
+    let us = s.next_us().expect("the first is due");
+    s.after_us(us).timers();
+    s.recovery.begin_packet(0);
+    let unit = s.recovery.next_to_resend(0).expect("it is lost");
+    assert!(s.recovery.resend(s.now, unit).is_some());
+    s.recovery.send_new(s.now, SMALL, SMALL, ());
+    assert!(s.recovery.end_packet(s.now, &mut Tracer::off()));
+    let wait = s.next_us().expect("they are due") - us;
+    assert!((120_000..122_000).contains(&wait), "{wait}");
+}
+
+/// The answer to the first copy comes late, and long before the second is overdue.
+#[test]
+fn what_left_again_too_early_does_not_leave_once_more() {
+    let mut s = varying();
+    s.push(&[SMALL]);
+    let (us, _) = s.repeat_next();
+    s.after_us(us + 10_000).ack_after_warm(1, &[]);
+    assert_eq!(s.next_us(), None);
+    // The answer was that of the first copy, and the next is waited for as long.
+    s.push(&[SMALL]);
+    let begun = us + 10_000;
+    assert!(s.next_us().expect("it is due") - begun > us, "{us}");
+    assert_eq!(s.recovery.statistics().retransmitted.total(), 1);
 }
 
 #[test]

@@ -12,13 +12,13 @@ impl Sender {
     /// A packet with a new unit of [`SMALL`] and what is to be copied into it; which units.
     pub(in crate::sender::tests) fn push_with_copies(&mut self, is_contiguous: bool) -> Vec<u64> {
         let bundle = BundleRoom { new_bytes: SMALL, room: FULL - SMALL, is_contiguous };
-        let mut next = self.recovery.first_to_copy(0, bundle);
+        let mut next = self.recovery.first_to_copy(self.now, 0, bundle);
         let mut copies = Vec::new();
         self.recovery.begin_packet(0);
         while let Some(unit) = next {
             assert!(self.recovery.copy(unit).is_some());
             copies.push(unit - BASE);
-            next = self.recovery.next_to_copy(0, unit);
+            next = self.recovery.next_to_copy(unit);
         }
         self.recovery.send_new(self.now, SMALL, SMALL, ());
         assert!(self.recovery.end_packet(self.now, &mut Tracer::off()));

@@ -14,7 +14,7 @@ const DOUBLED: ThinConfig = ThinConfig {
 
 impl Sender {
     /// The copies that leave over the first path now, in one packet.
-    fn copy_ready(&mut self) -> Vec<u64> {
+    pub(super) fn copy_ready(&mut self) -> Vec<u64> {
         let mut copied = Vec::new();
         self.recovery.begin_packet(0);
         while let Some(unit) = self.recovery.next_copy(0) {
@@ -25,7 +25,7 @@ impl Sender {
         copied
     }
 
-    fn timers(&mut self) -> &mut Self {
+    pub(super) fn timers(&mut self) -> &mut Self {
         self.recovery.on_early_timers(self.now, &mut Tracer::off());
         self
     }
@@ -166,4 +166,52 @@ fn what_nothing_follows_has_a_copy() {
     s.after_us(20_000).push(&[SMALL]);
     s.after_us(29_000).ack_after_warm(4, &[]);
     assert_eq!(s.after_us(30_000).timers().copy_ready(), []);
+}
+
+/// A unit that left at once and 10 ms later, nothing having followed.
+fn last_copied(loss_hiding: bool) -> Sender {
+    let after = Some(Duration::from_millis(10));
+    let spaced_copies = SpacedCopies { of_last_after: after, ..SpacedCopies::OFF };
+    let mut s = Sender::warm(|config| {
+        config.thin = ThinConfig { spaced_copies, loss_hiding, ..DOUBLED };
+        config.initial_window_packets = 20;
+        config.initial_window_bytes = 20_000;
+    });
+    s.push(&[SMALL]);
+    assert_eq!(s.after_us(10_000).timers().copy_ready(), [1]);
+    s
+}
+
+/// The answer comes when one to the copy would: the original was lost.
+#[test]
+fn a_loss_that_the_copy_of_the_last_repaired_reduces_the_window() {
+    for (loss_hiding, window) in [(false, 10_000), (true, 20_000)] {
+        let mut s = last_copied(loss_hiding);
+        s.after_us(110_000).ack_after_warm(1, &[]);
+        assert_eq!((s.cwnd(), s.recovery.statistics().packets_repaired), (window, 1));
+    }
+}
+
+#[test]
+fn an_answer_before_that_to_the_copy_or_with_a_duplicate_shows_that_nothing_was_lost() {
+    let mut s = last_copied(false);
+    s.after_us(100_000).ack_after_warm(1, &[]);
+    s.after_us(110_000).report_duplicate(41);
+    assert_eq!((s.cwnd(), s.recovery.statistics().packets_repaired), (20_000, 0));
+    assert_eq!(s.recovery.statistics().spurious.total(), 0);
+    // The answer to the original was lost, and that to the copy tells of both.
+    let mut s = last_copied(false);
+    s.after_us(110_000).report_duplicate(41);
+    s.ack_after_warm(1, &[]);
+    assert_eq!((s.cwnd(), s.recovery.statistics().packets_repaired), (20_000, 0));
+}
+
+/// The window fell when the loss was found, and a late answer to the copy does not reduce it again.
+#[test]
+fn a_loss_is_answered_once_whoever_found_it() {
+    let mut s = last_copied(false);
+    assert_eq!(s.repeat_next(), (111_500, vec![1]));
+    assert_eq!(s.cwnd(), 10_000);
+    s.after_us(115_000).ack_after_warm(1, &[]);
+    assert_eq!((s.cwnd(), s.recovery.statistics().packets_repaired), (10_000, 0));
 }
