@@ -216,6 +216,15 @@ impl AnswerTimes {
         self.sorted.first().map(|&micros| Duration::from_micros(micros.into()))
     }
 
+    /// No answer takes so little. Of n repetitions one in n is answered in less than the shortest time
+    /// of n answers, and to take that for the answer to what left before would be far off: so it is as
+    /// much below the shortest as that is below the mean.
+    pub(crate) fn too_short(&self) -> Option<Duration> {
+        let shortest = self.shortest()?;
+        let below = self.mean.saturating_sub(shortest);
+        Some(shortest.saturating_sub(below).max(shortest / 2))
+    }
+
     /// The smoothed time.
     pub(crate) const fn mean(&self) -> Duration {
         self.mean

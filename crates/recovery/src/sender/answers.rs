@@ -53,7 +53,7 @@ impl<P> LossRecovery<P> {
             (true, false) => sent_at,
             (true, true) => None,
             // It was answered sooner than anything is: that was for the copy before.
-            (false, _) => watch.answers.shortest().and_then(|shortest| {
+            (false, _) => watch.answers.too_short().and_then(|shortest| {
                 let log = self.log.as_mut()?;
                 log.first_copies.answered_before_repeat(now, unit, shortest)
             }),

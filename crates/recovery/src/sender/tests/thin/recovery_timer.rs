@@ -144,6 +144,18 @@ fn what_left_again_too_early_does_not_leave_once_more() {
     assert_eq!(s.recovery.statistics().retransmitted.total(), 1);
 }
 
+/// Sooner than any before, but not by so much that it must be the answer to what left before.
+#[test]
+fn a_quick_answer_to_a_repetition_is_not_taken_for_a_slow_one() {
+    let mut s = varying();
+    s.push(&[SMALL]);
+    let (first, _) = s.repeat_next();
+    s.after_us(first + 75_000).ack_after_warm(1, &[]);
+    s.push(&[SMALL]);
+    let wait = s.next_us().expect("it is due") - (first + 75_000);
+    assert!((120_000..122_000).contains(&wait), "{wait}");
+}
+
 #[test]
 fn without_an_answer_so_far_t3_is_the_timer() {
     let mut s = Sender::thin(TIMED);
