@@ -76,9 +76,9 @@ pub struct RecoveryTimer {
     /// after they left once, half after they left again. Zero waits for the slowest answer of the 256
     /// remembered, which as many as one in 257 exceed.
     pub late_per_mille: u16,
-    /// When nothing was acknowledged for so long, the timer rests until something is, and leaves
-    /// the path to T3-rtx, which backs off. After eight repetitions without an answer its own time
-    /// doubles with each.
+    /// When nothing was acknowledged for so long, and for four times as long as an answer takes, the
+    /// timer rests until something is, and leaves the path to T3-rtx, which backs off. After eight
+    /// repetitions without an answer to what left once its own time doubles with each.
     #[serde(with = "words::duration")]
     pub silence: Duration,
 }

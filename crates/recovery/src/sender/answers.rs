@@ -127,7 +127,12 @@ impl Watch {
 
     fn learn(&mut self, now: Instant, has_heard: bool) {
         if has_heard {
-            self.begin(now);
+            self.heard_at = now;
+            self.is_resting = false;
+        }
+        // Others may be answers to what was repeated too early, and tell nothing of how early.
+        if self.heard.certain.is_some() {
+            self.unheard = 0;
         }
         let Heard { packets, newest, certain, .. } = std::mem::take(&mut self.heard);
         if packets == 0 {

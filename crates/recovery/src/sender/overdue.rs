@@ -3,8 +3,9 @@
 //! A packet is watched from when it leaves; one whose units newer packets carry enough copies of, from
 //! when the latest of these left. The timer runs for the earliest of them, whatever leaves later, and only
 //! for streams that are thin while the window has room: a sender that fills its window fills queues,
-//! too, and has later packets to go by. What the timer watches nothing else judges but T3-rtx. What
-//! it learns of acknowledgements is in `answers`.
+//! too, and has later packets to go by. What the timer watches nothing else judges but T3-rtx, unless the
+//! receiver delays its answers: then later packets may tell sooner. What it learns of acknowledgements is in
+//! `answers`.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -26,6 +27,11 @@ const MAX_LOOK_AHEAD: usize = 64;
 /// Expiries over losses in a row without an answer before each doubles the patience: where the round trip
 /// is short, a silence that is borne would else hold hundreds of repetitions.
 const STEADY_REPEATS: u32 = 8;
+/// A unit that left so often is left to T3-rtx: others may arrive while it never will, as one that is
+/// too large for the path.
+const MOST_TRANSMISSIONS: u16 = 16;
+/// A silence is borne for as many answers as this, however long each takes.
+const MIN_SILENT_ANSWERS: u32 = 4;
 
 /// Packets in flight, and some that are not, by when they or copies of what is in them left.
 type Queue = VecDeque<(Instant, PacketNumber)>;
@@ -39,11 +45,11 @@ pub(super) struct Watch {
     /// When a packet is overdue, or a copy due; [`Instant::FAR_FUTURE`] if neither will be.
     pub(super) deadline: Instant,
     /// When something was last acknowledged; with nothing in flight, when something left.
-    heard_at: Instant,
-    /// Expiries over losses since then.
-    unheard: u32,
+    pub(super) heard_at: Instant,
+    /// Expiries over losses since an answer told how long answers take.
+    pub(super) unheard: u32,
     /// That is too long ago.
-    is_resting: bool,
+    pub(super) is_resting: bool,
     pub(super) heard: Heard,
     /// Copies that are to leave, by when.
     pub(super) planned: VecDeque<Planned>,
@@ -117,16 +123,18 @@ impl<P> LossRecovery<P> {
         timer.is_on.then(|| watch.answers.patience(timer, Round::First).map(|it| 2 * it))?
     }
 
-    /// Whether the timer, and nothing else, judges `unit` now.
+    /// Whether the timer, and nothing else but T3-rtx, judges `unit` now.
     pub(super) fn is_timed(&self, unit: u64) -> bool {
-        let is_timed =
-            |unit: &super::Unit<P>| self.patience(unit.path, unit.group, Round::First).is_some();
-        self.groups.timed() != 0 && self.unit(unit).is_some_and(is_timed)
+        self.groups.timed() != 0
+            && self.unit(unit).is_some_and(|unit| self.is_timed_with(unit.path, 1 << unit.group))
     }
 
-    /// The same of a packet over `path` with units of these groups.
+    /// The same of a packet over `path` with units of these groups. Where answers are delayed, what
+    /// later packets tell comes sooner.
     pub(super) fn is_timed_with(&self, path: u8, groups: u32) -> bool {
-        self.patience_with(path, groups, Round::First).is_some()
+        let watch = self.path(path).watch.as_ref();
+        watch.is_some_and(|watch| !watch.answers.are_delayed())
+            && self.patience_with(path, groups, Round::First).is_some()
     }
 
     fn patience_with(&self, path: u8, groups: u32, round: Round) -> Option<Duration> {
@@ -166,7 +174,8 @@ impl<P> LossRecovery<P> {
         let Some((path, packet)) = self.unit(unit).map(|unit| (unit.path, unit.packet)) else {
             return;
         };
-        let (silence, round) = (self.silence(), self.round_of(packet));
+        let (is_silent, round) = (self.is_silent(now, path), self.round_of(packet));
+        let is_watched = self.groups.timed() != 0;
         let p = self.path_mut(path);
         let is_earliest = p.earliest == unit;
         let Some(watch) = &mut p.watch else { return };
@@ -175,16 +184,22 @@ impl<P> LossRecovery<P> {
             queue.push_back((now, packet));
         }
         // As if it left again, but not for ever on a dead path.
-        if is_earliest && silence.is_some_and(|silence| now - watch.heard_at <= silence) {
+        if is_earliest && is_watched && !is_silent {
             self.arm_t3(now, path);
         }
     }
 
-    /// The shortest silence that a timer bears.
-    fn silence(&self) -> Option<Duration> {
+    /// Whether nothing was heard over `path` for longer than any timer bears.
+    fn is_silent(&self, now: Instant, path: u8) -> bool {
+        let Some(watch) = &self.path(path).watch else { return false };
         let timed = self.groups.timed();
         let groups = (0..u32::BITS as u8).filter(|group| timed & (1 << group) != 0);
-        groups.map(|group| self.groups.of(group).thin.recovery_timer.silence).min()
+        let silence = groups.map(|group| {
+            let timer = &self.groups.of(group).thin.recovery_timer;
+            let patience = watch.answers.patience(timer, Round::First).unwrap_or_default();
+            timer.silence.max(MIN_SILENT_ANSWERS * patience)
+        });
+        silence.min().is_some_and(|silence| now - watch.heard_at > silence)
     }
 
     fn is_in_flight(&self, path: u8, packet: PacketNumber) -> Option<u32> {
@@ -260,9 +275,8 @@ impl<P> LossRecovery<P> {
 
     /// Nothing was heard for too long: no further packet is sent again by this timer.
     fn rest_if_silent(&mut self, now: Instant, path: u8) {
-        if let (Some(silence), Some(watch)) = (self.silence(), &mut self.path_mut(path).watch) {
-            watch.is_resting |= now - watch.heard_at > silence;
-        }
+        let is_silent = self.is_silent(now, path);
+        self.path_mut(path).watch.iter_mut().for_each(|watch| watch.is_resting |= is_silent);
     }
 
     /// The entries of what is overdue now, which leave the queue.
@@ -303,7 +317,8 @@ impl<P> LossRecovery<P> {
         for number in lowest..=highest {
             let is_overdue = self.unit(number).is_some_and(|unit| {
                 let is_in_it = unit.packet == packet && unit.state == UnitState::InFlight;
-                is_in_it && self.groups.timed() & (1 << unit.group) != 0 && !unit.is_probe
+                let is_timed = self.groups.timed() & (1 << unit.group) != 0 && !unit.is_probe;
+                is_in_it && is_timed && unit.transmissions < MOST_TRANSMISSIONS
             });
             if is_overdue && self.lacks_copies(number, at) {
                 is_beside |= self.copies.since(number).is_some_and(|(copies, _)| copies > 0);

@@ -63,7 +63,10 @@ impl<P> LossRecovery<P> {
         self.sample_first_copy(now, unit, tracer);
         tracer.emit(|| TraceEvent::PacketSpurious { packet: told.packet.0 });
         let Some(EventId { path, number }) = told.event else { return };
-        self.widen_rack_window(path);
+        // The recovery timer was too early, and RACK had no part in that.
+        if told.cause != SendCause::Overdue {
+            self.widen_rack_window(path);
+        }
         let needed = if told.needed > 0 { told.needed } else { self.needed_so_far(unit) };
         let is_latest =
             self.path_mut(path).events().is_some_and(|events| events.on_reported(number));
