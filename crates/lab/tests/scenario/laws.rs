@@ -122,6 +122,24 @@ fn every_unit_is_delivered_by_one_of_its_copies() {
 }
 
 #[test]
+fn what_was_needless_is_told_apart_without_a_rest() {
+    const PARTS: [&str; 4] = ["impatient", "crossed", "unanswered", "on_purpose"];
+    let profiles = PROFILES.into_iter().chain(["interactive", "interactive-redundant"]);
+    let mut most = [0.0_f64; 4];
+    for (profile, seed) in profiles.flat_map(|profile| [(profile, 0), (profile, 1)]) {
+        let outcome = run(lossy(&json!({ "profile": profile })), seed);
+        let value = |name: &str| outcome.quantities[&format!("game.{name}")];
+        let parts = PARTS.map(|part| value(&format!("{part}_share")));
+        let sum: f64 = parts.iter().sum();
+        assert!((sum - value("spurious_share")).abs() < 1e-12, "{profile}, seed {seed}: {parts:?}");
+        let on_purpose = value("spurious.redundant") / value("spurious.all");
+        assert!((parts[3] - on_purpose * sum).abs() < 1e-12, "{profile}, seed {seed}: {parts:?}");
+        most.iter_mut().zip(parts).for_each(|(most, part)| *most = most.max(part));
+    }
+    assert!(most.iter().all(|&share| share > 0.003), "{most:?}");
+}
+
+#[test]
 fn what_is_measured_is_in_the_catalogue_and_the_other_way_round() {
     let everything = scenario(everything());
     let catalogue = everything.catalogue();
