@@ -21,6 +21,7 @@
 //! | | `packets_per_message` | packets of the sender's host |
 //! | | `bound.KIND` (D without mean and maximum), `bound.KIND.extra_packets` | what is possible at best, for each of `bounds`: `reactive`, `doubled`, `bundled` |
 //! | | `over_bound.KIND` (the same) | the quantiles of `latency` over those |
+//! | | `bound.packets_per_message.PART`, `over_bound.packets_per_message.PART` | with `bounds`: the [least](crate::bound::least_packets) that let the quantile `PART` (`p50` to `p9999`) take a round trip more than the delay; of messages further apart than a round trip; `packets_per_message` over it |
 //! | thin, bulk | `goodput`; `goodput_bins`; `goodput` over time | mean; distribution over bins; series |
 //! | | `timeouts`, `reductions`, `collapses` | of the timer; of the window; of it to one packet |
 //! | | `rtt` (D), `rto` (D) | what the sender measured; the timeouts made from it |

@@ -251,3 +251,35 @@ fn bounds_stand_beside_what_was_measured() {
     assert_eq!(drawn.values[..3], [50.0, 150.0, 250.0]);
     assert_eq!(drawn.counts[..3], [950_000_000, 47_500_000, 2_375_000]);
 }
+
+#[test]
+fn what_a_quantile_costs_at_least_stands_beside_what_was_sent() {
+    let outcome = |interval: &str| {
+        run(
+            json!({
+                "duration": "10min",
+                "network": { "forward": "delay 50ms loss 5%", "backward": "delay 50ms loss 5%" },
+                "thin": { "game": {
+                    "traffic": format!("{interval} size 100"),
+                    "profile": "interactive",
+                    "unordered": true,
+                    "bounds": ["reactive"],
+                } },
+            }),
+            1,
+        )
+    };
+    let apart = outcome("every 250ms");
+    let of = |name: &str| apart.quantities[&format!("game.{name}")];
+    let least = of("bound.packets_per_message.p999");
+    assert!((least - 1.163_608).abs() < 1e-6, "{least}");
+    // One repetition is enough for the 99th percentile: what is not answered leaves again.
+    assert!((of("bound.packets_per_message.p99") - 1.0 / 0.9025).abs() < 1e-9);
+    let over = of("over_bound.packets_per_message.p999");
+    assert!((over - (of("packets_per_message") - least)).abs() < 1e-12, "{over}");
+    // Here others tell of a message before its own time has come, and nobody knows the least.
+    for interval in ["every 50ms", "poisson 250ms"] {
+        let quantities = outcome(interval).quantities;
+        assert!(!quantities.keys().any(|name| name.contains("bound.packets_per_message")));
+    }
+}
