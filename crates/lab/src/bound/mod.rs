@@ -17,10 +17,18 @@
 //! No sender beats [`Reactive`](Strategy::Reactive) without packets that may turn out to be needless,
 //! or other packets to take copies along.
 
+//!
+//! [`least_packets`] is what acknowledgements that are lost, too, make of the least packets;
+//! [`Bound::in_order`] what delivery in order makes of the latency.
+
+mod order;
+mod packets;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
+
+pub use packets::least_packets;
 
 /// How packets are lost.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -14,7 +14,8 @@ mod result;
 
 pub use ccdf::Ccdf;
 pub use copies::{
-    CopyLedger, CopyStatistics, EventStatistics, KindStatistics, PerCause, RetransmissionStatistics,
+    CopyLedger, CopyStatistics, EventStatistics, KindStatistics, NeedlessStatistics, PerCause,
+    RetransmissionStatistics,
 };
 pub use counters::Counters;
 pub use latency::{LatencyDistribution, LatencySummary};

@@ -1,5 +1,7 @@
 //! How far the messages of a flow are from what is possible.
 
+use std::time::Duration;
+
 use rexmit_netsim::path::BurstLoss;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +10,7 @@ use super::sheet::{QUANTILES, Sheet};
 use super::spec::{Scenario, ThinFlow};
 use super::traffic::Traffic;
 use super::{Problem, Problems};
-use crate::bound::{Bound, LossModel, Strategy};
+use crate::bound::{Bound, LossModel, Strategy, least_packets};
 use crate::measure::LatencyDistribution;
 
 /// A [bound](crate::bound) that a flow is compared with.
@@ -75,6 +77,19 @@ impl ThinFlow {
         };
         Ok(Bound::new(strategy, forward.delay.mean, loss))
     }
+
+    /// The losses each way, if each message is acknowledged before the next leaves.
+    fn losses_alone(&self, scenario: &Scenario) -> Option<[f64; 2]> {
+        let paths = scenario.network.paths();
+        let rtt: Duration = paths.iter().map(|path| path.delay.mean).sum();
+        let is_alone = match &*self.traffic {
+            Traffic::Intervals(messages) => !messages.is_random && messages.interval > rtt,
+            _ => false,
+        };
+        let is_uniform =
+            paths.iter().all(|path| path.loss.burst.is_none() && path.loss.packets.is_empty());
+        (is_alone && is_uniform).then(|| paths.map(|path| path.loss.uniform))
+    }
 }
 
 /// Tells the bounds that `flow` asks for, and how far beyond them its messages are.
@@ -103,6 +118,27 @@ pub(super) fn report(
         let name = format!("bound.{name}");
         sheet.quantity(&format!("{name}.extra_packets"), Unit::Ratio, &about_packets, packets);
         sheet.distribution(&name, Unit::Milliseconds, &about, distribution(&bound));
+    }
+    if !flow.bounds.is_empty() {
+        packets(sheet, flow.losses_alone(scenario));
+    }
+}
+
+/// Tells how many packets a message takes at least for each quantile to be a round trip late at most,
+/// and how many more it took.
+fn packets(sheet: &mut Sheet, losses: Option<[f64; 2]>) {
+    const MEASURED: &str = "packets_per_message";
+    let measured = sheet.outcome.quantities.get(&format!("{}.{MEASURED}", sheet.flow())).copied();
+    for (part, quantile, words) in QUANTILES {
+        let least =
+            losses.and_then(|[forward, backward]| least_packets(forward, backward, 1.0 - quantile));
+        let about = format!(
+            "the least packets per message, acknowledged alone, if one repetition is to bring the {words}"
+        );
+        sheet.quantity(&format!("bound.{MEASURED}.{part}"), Unit::Ratio, &about, least);
+        let about = format!("packets per message over {about}");
+        let over = measured.zip(least).map(|(measured, least)| measured - least);
+        sheet.quantity(&format!("over_bound.{MEASURED}.{part}"), Unit::Ratio, &about, over);
     }
 }
 

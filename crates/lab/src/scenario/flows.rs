@@ -24,6 +24,7 @@ use crate::hosts::{
     Bulk, BulkSender, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport, Unordered,
     WebClients, WebLoad, WebServer,
 };
+use crate::measure::CopyLedger;
 use crate::rivals::{ARE_BUILT, RivalEndpoint, Role};
 
 /// A flow of a run, or one connection of several that are measured together and have one name.
@@ -225,7 +226,7 @@ impl Part<'_> {
             Carrier::Rival => {
                 let hosts = thin_hosts(self.rival(flow)?, thin, plan, meter);
                 // It tells nothing.
-                (hosts.0, hosts.1, Probe::new(0))
+                (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
             }
         };
         Ok((sender, receiver, Kind::Thin(carrier, all, probe)))
@@ -262,7 +263,7 @@ impl Part<'_> {
     /// Both ends of an SCTP flow; the probe looks at the sender.
     fn sctp(&mut self, connection: &Connection<'_>) -> Result<(Sctp, Sctp, Probe), Problem> {
         let ends = connection.sctp(self.problems);
-        let mut probe = Probe::new(ends.sender.max_packet_bytes);
+        let mut probe = Probe::new(ends.sender.max_packet_bytes, CopyLedger::of_sctp());
         let mut addresses = [Vec::new(), Vec::new()];
         if let Some([from, to]) = self.place.second {
             probe = probe.with_paths();
@@ -278,7 +279,7 @@ impl Part<'_> {
     fn tcp(&mut self, connection: &Connection<'_>) -> Result<(Tcp, Tcp, Probe), Problem> {
         self.has_one_network();
         let ends = connection.tcp(self.problems);
-        let probe = Probe::new(ends.sender.mss.into());
+        let probe = Probe::new(ends.sender.mss.into(), CopyLedger::default());
         let mut sender = tcp(ends.sender, &self.seed.split("sender"))?;
         sender.set_trace(Some(probe.sink()));
         Ok((sender, tcp(ends.receiver, &self.seed.split("receiver"))?, probe))

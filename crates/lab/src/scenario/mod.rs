@@ -21,6 +21,7 @@
 //! | | `packets_per_message` | packets of the sender's host |
 //! | | `bound.KIND` (D without mean and maximum), `bound.KIND.extra_packets` | what is possible at best, for each of `bounds`: `reactive`, `doubled`, `bundled` |
 //! | | `over_bound.KIND` (the same) | the quantiles of `latency` over those |
+//! | | `bound.packets_per_message.PART`, `over_bound.packets_per_message.PART` | with `bounds`: the [least](crate::bound::least_packets) that let the quantile `PART` (`p50` to `p9999`) take a round trip more than the delay; of messages further apart than a round trip; `packets_per_message` over it |
 //! | thin, bulk | `goodput`; `goodput_bins`; `goodput` over time | mean; distribution over bins; series |
 //! | | `timeouts`, `reductions`, `collapses` | of the timer; of the window; of it to one packet |
 //! | | `rtt` (D), `rto` (D) | what the sender measured; the timeouts made from it |
@@ -30,6 +31,7 @@
 //! | | `delay` (D) | from the first sending of a data unit to its arrival, whichever copy brought it |
 //! | | `retransmissions.CAUSE`, `spurious.CAUSE` | data units sent again; the needless ones; `all` is a cause, too |
 //! | | `retransmitted_share`, `spurious_share` | of all data units sent: again; again and needless |
+//! | | `impatient_share`, `crossed_share`, `unanswered_share`, `on_purpose_share` | the parts of `spurious_share`, see below |
 //! | | `rtxK` (D) | from the first sending of a data unit to its arrival, if its K-th retransmission brought it; K is 0, 1, 2, 3, `4plus` |
 //! | | `rtxK.count`, `rtxK.sent` | units brought so; K-th retransmissions sent |
 //! | | `rtxK.share.CAUSE` | of the K-th retransmissions sent, those of this cause |
@@ -48,8 +50,8 @@
 //! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too; `second_network`, too |
 //!
 //! On real sockets (`clock = "real"`) nobody sees the packets arrive: there is no `transport_latency`,
-//! `bytes_latency`, `transport_late_share`, `loss_share` of a flow and `rtxK`, and `spurious` is what
-//! the senders have learned. Instead there is what the machine added:
+//! `bytes_latency`, `transport_late_share`, `loss_share` of a flow, `rtxK` and parts of
+//! `spurious_share`, and `spurious` is what the senders have learned. Instead there is what the machine added:
 //!
 //! | of | what | |
 //! |---|---|---|
@@ -63,6 +65,13 @@
 //! purpose (`redundant`) are no retransmissions: they count with the last one before them. A data
 //! unit is a DATA chunk of SCTP, or what left as one segment of TCP at first. A retransmission event
 //! is an expiry of the timer, or a fast retransmit with all that follow it until the next event.
+//!
+//! What was sent again in vain is told apart by the answers of the receiver, which are all of its
+//! packets with an acknowledgement since the unit arrived. *Unanswered* is what left after all of them
+//! that had been sent were lost: no sender can tell that from a loss of the unit. *Crossed* is what
+//! left after the first of them was lost while a later one was under way that came: waiting for more
+//! than a round trip would have told. *Impatient* is the rest, whose first answer was not lost: it was
+//! still under way, or still to be sent, or had come. Copies on purpose are apart, whatever was known.
 
 mod bounds;
 mod connection;

@@ -15,7 +15,8 @@ use super::outcome::{MessageRow, Unit};
 use super::sheet::Sheet;
 use crate::hosts::WebStats;
 use crate::measure::{
-    CopyStatistics, EventStatistics, KindStatistics, PerCause, RetransmissionStatistics,
+    CopyStatistics, EventStatistics, KindStatistics, NeedlessStatistics, PerCause,
+    RetransmissionStatistics,
 };
 
 /// What was measured of the sending end of a connection.
@@ -153,11 +154,27 @@ fn copies(sheet: &mut Sheet, copies: &Copies) {
     let about = "needless ones of all data units sent, first or again";
     sheet.share("spurious_share", about, all(&spurious), sent.total());
     if let Copies::Followed(followed) = copies {
+        needless(sheet, followed);
         let about = "from first sending to arrival, of all data units that arrived";
         sheet.latency("delay", about, &followed.latency());
         for (k, number) in followed.by_retransmission.iter().enumerate() {
             retransmission(sheet, k, number);
         }
+    }
+}
+
+/// What the sender could have known of what it sent in vain: shares of all data units sent.
+fn needless(sheet: &mut Sheet, copies: &CopyStatistics) {
+    let NeedlessStatistics { impatient, crossed, unanswered } = copies.needless;
+    let shares = [
+        ("impatient_share", "by not waiting for the first answer, which was not lost", impatient),
+        ("crossed_share", "with the first answer lost and a later one under way", crossed),
+        ("unanswered_share", "with every answer lost that had been sent", unanswered),
+        ("on_purpose_share", "on purpose", copies.spurious()[SendCause::Redundant]),
+    ];
+    for (name, words, count) in shares {
+        let about = format!("data units sent again needlessly, {words}, of all sent");
+        sheet.share(name, &about, count, copies.sent().total());
     }
 }
 

@@ -122,6 +122,24 @@ fn every_unit_is_delivered_by_one_of_its_copies() {
 }
 
 #[test]
+fn what_was_needless_is_told_apart_without_a_rest() {
+    const PARTS: [&str; 4] = ["impatient", "crossed", "unanswered", "on_purpose"];
+    let profiles = PROFILES.into_iter().chain(["interactive", "interactive-redundant"]);
+    let mut most = [0.0_f64; 4];
+    for (profile, seed) in profiles.flat_map(|profile| [(profile, 0), (profile, 1)]) {
+        let outcome = run(lossy(&json!({ "profile": profile })), seed);
+        let value = |name: &str| outcome.quantities[&format!("game.{name}")];
+        let parts = PARTS.map(|part| value(&format!("{part}_share")));
+        let sum: f64 = parts.iter().sum();
+        assert!((sum - value("spurious_share")).abs() < 1e-12, "{profile}, seed {seed}: {parts:?}");
+        let on_purpose = value("spurious.redundant") / value("spurious.all");
+        assert!((parts[3] - on_purpose * sum).abs() < 1e-12, "{profile}, seed {seed}: {parts:?}");
+        most.iter_mut().zip(parts).for_each(|(most, part)| *most = most.max(part));
+    }
+    assert!(most.iter().all(|&share| share > 0.003), "{most:?}");
+}
+
+#[test]
 fn what_is_measured_is_in_the_catalogue_and_the_other_way_round() {
     let everything = scenario(everything());
     let catalogue = everything.catalogue();
@@ -232,4 +250,36 @@ fn bounds_stand_beside_what_was_measured() {
     let drawn = &outcome.distributions["game.bound.reactive"];
     assert_eq!(drawn.values[..3], [50.0, 150.0, 250.0]);
     assert_eq!(drawn.counts[..3], [950_000_000, 47_500_000, 2_375_000]);
+}
+
+#[test]
+fn what_a_quantile_costs_at_least_stands_beside_what_was_sent() {
+    let outcome = |interval: &str| {
+        run(
+            json!({
+                "duration": "10min",
+                "network": { "forward": "delay 50ms loss 5%", "backward": "delay 50ms loss 5%" },
+                "thin": { "game": {
+                    "traffic": format!("{interval} size 100"),
+                    "profile": "interactive",
+                    "unordered": true,
+                    "bounds": ["reactive"],
+                } },
+            }),
+            1,
+        )
+    };
+    let apart = outcome("every 250ms");
+    let of = |name: &str| apart.quantities[&format!("game.{name}")];
+    let least = of("bound.packets_per_message.p999");
+    assert!((least - 1.163_608).abs() < 1e-6, "{least}");
+    // One repetition is enough for the 99th percentile: what is not answered leaves again.
+    assert!((of("bound.packets_per_message.p99") - 1.0 / 0.9025).abs() < 1e-9);
+    let over = of("over_bound.packets_per_message.p999");
+    assert!((over - (of("packets_per_message") - least)).abs() < 1e-12, "{over}");
+    // Here others tell of a message before its own time has come, and nobody knows the least.
+    for interval in ["every 50ms", "poisson 250ms"] {
+        let quantities = outcome(interval).quantities;
+        assert!(!quantities.keys().any(|name| name.contains("bound.packets_per_message")));
+    }
 }

@@ -7,6 +7,7 @@ use rexmit_core::trace::{SendCause, SentRun};
 use rexmit_netsim::network::PacketId;
 use smallvec::SmallVec;
 
+use super::answers::{Answers, Told};
 use super::events::Events;
 use super::statistics::CopyStatistics;
 use super::unit::{Unit, UnitCopy};
@@ -22,6 +23,7 @@ pub(super) struct Ledger {
     units: VecDeque<Unit>,
     /// Every unit up to this one is acknowledged.
     acknowledged: u64,
+    answers: Answers,
     pub(super) events: Events,
     statistics: CopyStatistics,
 }
@@ -91,7 +93,11 @@ impl Ledger {
             SendCause::Overdue => self.events.on_copy(unit.path(), SendCause::FastRetransmit),
             _ => None,
         };
+        let first_answer = unit.first_answer;
         let copy = unit.on_written(now, packet, cause, event);
+        if copy.had_arrived && cause != SendCause::Redundant {
+            self.answers.on_repetition(first_answer);
+        }
         self.statistics.of_number(&copy).sent[cause] += 1;
         self.judge(number);
     }
@@ -106,24 +112,47 @@ impl Ledger {
 
     /// There is one more of a packet.
     pub(super) fn on_doubled(&mut self, id: PacketId) {
-        if let Some(place) = self.place(id) {
-            self.packets[place].instances += 1;
+        match self.place(id) {
+            Some(place) => self.packets[place].instances += 1,
+            None => self.answers.on_doubled(id),
         }
     }
 
-    /// A packet arrives undamaged.
-    pub(super) fn on_received(&mut self, now: Instant, id: PacketId) {
-        let Some(place) = self.place(id) else { return };
+    /// A packet arrives undamaged. Returns whether it is one with data.
+    pub(super) fn on_received(&mut self, now: Instant, id: PacketId) -> bool {
+        let Some(place) = self.place(id) else {
+            let told = self.answers.on_ended(id, true);
+            self.on_answer_told(told);
+            return false;
+        };
         if !std::mem::replace(&mut self.packets[place].has_arrived, true) {
             self.settle(place, Some(now));
         }
         self.leave(place);
+        true
     }
 
     /// A packet ends without that.
     pub(super) fn on_dropped(&mut self, id: PacketId) {
         if let Some(place) = self.place(id) {
-            self.leave(place);
+            return self.leave(place);
+        }
+        let told = self.answers.on_ended(id, false);
+        self.on_answer_told(told);
+    }
+
+    /// The receiver sends a packet with an acknowledgement.
+    pub(super) fn on_answer_sent(&mut self, id: PacketId) {
+        let told = self.answers.on_sent(id);
+        self.on_answer_told(Some(told));
+    }
+
+    fn on_answer_told(&mut self, told: Option<Told>) {
+        let Some(Told { units, first }) = told else { return };
+        for number in units {
+            if let Some(unit) = unit_of(&mut self.units, self.first, number) {
+                unit.first_answer = first;
+            }
         }
     }
 
@@ -141,12 +170,14 @@ impl Ledger {
                 book(&mut statistics, &mut events, copy, is_spurious);
             });
         }
+        statistics.needless += self.answers.statistics();
         statistics.events = events.statistics();
         statistics
     }
 
+    /// Packets (those back, too), and units.
     pub(super) fn kept(&self) -> (usize, usize) {
-        (self.packets.len(), self.units.len())
+        (self.packets.len() + self.answers.kept(), self.units.len())
     }
 
     /// Where a packet with data is: they are in the order of their numbers.
@@ -184,6 +215,7 @@ impl Ledger {
                 of_number.latency.record(latency);
                 of_number.delivered[copy.cause] += 1;
                 self.statistics.latency_by_cause[copy.cause].record(latency);
+                self.answers.on_unit_arrived(number);
             }
             self.judge(number);
         }
@@ -209,6 +241,9 @@ impl Ledger {
 /// Whether `copy` left in vain is known.
 fn book(statistics: &mut CopyStatistics, events: &mut Events, copy: &UnitCopy, is_spurious: bool) {
     statistics.of_number(copy).spurious[copy.cause] += u64::from(is_spurious);
+    // What had arrived is counted by its answers.
+    let is_unseen = is_spurious && !copy.had_arrived && copy.cause != SendCause::Redundant;
+    statistics.needless.impatient += u64::from(is_unseen);
     if let Some(event) = copy.event {
         events.on_judged(event, !is_spurious);
     }

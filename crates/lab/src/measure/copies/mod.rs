@@ -10,11 +10,14 @@
 //! retransmit and those that follow until the next event. It was spurious if every copy that left in
 //! it was needless.
 //!
+//! A needless repetition is told apart by the answers to what had arrived: see [`NeedlessStatistics`].
+//!
 //! A unit is what loss recovery counts: a DATA chunk of SCTP; of TCP what left as one segment at
 //! first, a FIN included. It *arrives* when the first undamaged packet with it reaches the receiving
 //! host, in order or not. What an endpoint does with it then is not seen: one that refuses a unit, for
 //! want of room in its window or as older than it seems (PAWS, RFC 7323 §5), has it all the same here.
 
+mod answers;
 mod events;
 mod ledger;
 mod statistics;
@@ -25,10 +28,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, TraceSink};
 use rexmit_netsim::network::{HostId, ObservedPacket, PacketObserver, PacketStep};
+use rexmit_sctp::wire::{Packet, kind};
 
 use ledger::Ledger;
 pub use statistics::{
-    CopyStatistics, EventStatistics, KindStatistics, PerCause, RetransmissionStatistics,
+    CopyStatistics, EventStatistics, KindStatistics, NeedlessStatistics, PerCause,
+    RetransmissionStatistics,
 };
 
 /// Measures the copies of one flow: the first association (or connection) of an endpoint from which
@@ -37,6 +42,9 @@ pub use statistics::{
 /// Its [`sink`](Self::sink) goes into the endpoint of the sender and its [`observer`](Self::observer)
 /// into the network, both before data leaves. What it keeps is what is under way, and the units since
 /// the oldest that is not acknowledged or has a copy under way: nothing grows with the length of a run.
+///
+/// What the host that receives the data sends is taken for answers to it, of which TCP's all are; of
+/// [SCTP's](Self::of_sctp) it is those with a SACK.
 ///
 /// ```
 /// use rexmit_core::{Instant, Seed};
@@ -67,32 +75,48 @@ pub use statistics::{
 /// assert_eq!(copies.by_retransmission[1].latency.count(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Default)]
-pub struct CopyLedger(Arc<Mutex<Ledger>>);
+#[derive(Debug)]
+pub struct CopyLedger {
+    ledger: Arc<Mutex<Ledger>>,
+    is_answer: fn(&[u8]) -> bool,
+}
+
+impl Default for CopyLedger {
+    fn default() -> Self {
+        Self { ledger: Arc::default(), is_answer: |_| true }
+    }
+}
 
 impl CopyLedger {
+    /// Of a flow over SCTP.
+    #[must_use]
+    pub fn of_sctp() -> Self {
+        Self { is_answer: has_sack, ..Self::default() }
+    }
+
     /// For the endpoint that sends. It may have other associations too; they are left out.
     #[must_use]
     pub fn sink(&self) -> Box<dyn TraceSink> {
-        Box::new(Sink { ledger: Arc::clone(&self.0), association: None })
+        Box::new(Sink { ledger: Arc::clone(&self.ledger), association: None })
     }
 
     /// For the network; `sender` is the host with the endpoint that has the sink.
     #[must_use]
     pub fn observer(&self, sender: HostId) -> impl PacketObserver + use<> {
-        Observer { ledger: Arc::clone(&self.0), sender }
+        let (ledger, is_answer) = (Arc::clone(&self.ledger), self.is_answer);
+        Observer { ledger, sender, receiver: None, is_answer }
     }
 
     /// What is known now. What is under way counts as not lost: a copy of it is spurious.
     #[must_use]
     pub fn statistics(&self) -> CopyStatistics {
-        lock(&self.0).statistics()
+        lock(&self.ledger).statistics()
     }
 
     /// Packets and units that it keeps now.
     #[must_use]
     pub fn kept(&self) -> (usize, usize) {
-        lock(&self.0).kept()
+        lock(&self.ledger).kept()
     }
 }
 
@@ -130,21 +154,39 @@ impl TraceSink for Sink {
 struct Observer {
     ledger: Arc<Mutex<Ledger>>,
     sender: HostId,
+    /// Where the data arrives, once it has.
+    receiver: Option<HostId>,
+    is_answer: fn(&[u8]) -> bool,
 }
 
 impl PacketObserver for Observer {
     fn observe(&mut self, now: Instant, packet: &ObservedPacket<'_>, step: PacketStep) {
-        if matches!(step, PacketStep::Sent { host } if host != self.sender) {
+        if let PacketStep::Sent { host } = step
+            && host != self.sender
+        {
+            if self.receiver == Some(host) && (self.is_answer)(packet.bytes) {
+                lock(&self.ledger).on_answer_sent(packet.id);
+            }
             return;
         }
         let mut ledger = lock(&self.ledger);
         match step {
             PacketStep::Sent { .. } => ledger.on_sent(packet.id),
             PacketStep::Doubled { .. } => ledger.on_doubled(packet.id),
-            PacketStep::Received { .. } if !packet.is_damaged => ledger.on_received(now, packet.id),
+            PacketStep::Received { host } if !packet.is_damaged => {
+                if ledger.on_received(now, packet.id) {
+                    self.receiver = Some(host);
+                }
+            }
             PacketStep::Received { .. } | PacketStep::Dropped(_) => ledger.on_dropped(packet.id),
         }
     }
+}
+
+/// Whether a packet of SCTP acknowledges something.
+fn has_sack(packet: &[u8]) -> bool {
+    let packet = Packet::parse(packet);
+    packet.is_ok_and(|packet| packet.chunks().flatten().any(|chunk| chunk.kind == kind::SACK))
 }
 
 fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {

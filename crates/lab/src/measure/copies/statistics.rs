@@ -112,6 +112,36 @@ impl AddAssign for KindStatistics {
     }
 }
 
+/// Needless repetitions, by what the sender could have known. What had arrived is answered by every
+/// packet with an acknowledgement that the receiver sends from then on. Copies on purpose
+/// ([`SendCause::Redundant`]) are in none of these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NeedlessStatistics {
+    /// The sender did not wait for the first answer, which had not been lost: the unit was still under
+    /// way, it had not been answered (as acknowledgements may be delayed), or the answer came.
+    pub impatient: u64,
+    /// The first answer was lost, and a later one under way that came: it told of a unit behind.
+    pub crossed: u64,
+    /// Every answer that had been sent was lost, as if the unit had been.
+    pub unanswered: u64,
+}
+
+impl NeedlessStatistics {
+    /// All of them.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.impatient + self.crossed + self.unanswered
+    }
+}
+
+impl AddAssign for NeedlessStatistics {
+    fn add_assign(&mut self, other: Self) {
+        self.impatient += other.impatient;
+        self.crossed += other.crossed;
+        self.unanswered += other.unanswered;
+    }
+}
+
 /// The retransmission events of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EventStatistics {
@@ -135,6 +165,8 @@ pub struct CopyStatistics {
     /// From the first transmission of a unit to its arrival, by the cause of the copy that arrived
     /// first.
     pub latency_by_cause: PerCause<LatencyDistribution>,
+    /// Needless copies but those on purpose, told apart.
+    pub needless: NeedlessStatistics,
     /// Retransmission events.
     pub events: EventStatistics,
 }
@@ -186,6 +218,7 @@ impl CopyStatistics {
             sum.sent += more.sent;
             sum.spurious += more.spurious;
         }
+        self.needless += other.needless;
         self.events.timeouts += other.events.timeouts;
         self.events.fast_retransmits += other.events.fast_retransmits;
         let causes = self.latency_by_cause.0.iter_mut().zip(&other.latency_by_cause.0);
@@ -219,6 +252,7 @@ mod tests {
     fn what_is_merged_adds_up() {
         let kind =
             |n| KindStatistics { events: n, spurious: 2 * n, detected: 3 * n, mistaken: 4 * n };
+        let needless = |n| NeedlessStatistics { impatient: n, crossed: 2 * n, unanswered: 3 * n };
         let of = |n: u64| {
             let mut statistics = CopyStatistics {
                 packets: n,
@@ -232,6 +266,7 @@ mod tests {
             number.sent[SendCause::Early] = 5 * n;
             number.spurious[SendCause::Early] = 6 * n;
             statistics.latency_by_cause[SendCause::Early].record(Duration::from_millis(n));
+            statistics.needless = needless(7 * n);
             statistics.events.timeouts = kind(7 * n);
             statistics.events.fast_retransmits = kind(8 * n);
             statistics
@@ -247,6 +282,7 @@ mod tests {
         assert_eq!((sum.sent()[SendCause::Early], sum.spurious()[SendCause::Early]), (55, 66));
         assert_eq!(sum.latency_by_cause[SendCause::Early].mean(), mean);
         assert_eq!(sum.latency_by_cause[SendCause::New].count(), 0);
+        assert_eq!((sum.needless, sum.needless.total()), (needless(77), 6 * 77));
         assert_eq!((sum.events.timeouts, sum.events.fast_retransmits), (kind(77), kind(88)));
     }
 }

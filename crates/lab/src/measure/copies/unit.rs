@@ -6,6 +6,8 @@ use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
 use smallvec::SmallVec;
 
+use super::answers::FirstAnswer;
+
 /// One copy that left: the first, a retransmission, or a copy on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct UnitCopy {
@@ -16,6 +18,8 @@ pub(super) struct UnitCopy {
     pub(super) cause: SendCause,
     /// The number of the retransmission event that it left in.
     pub(super) event: Option<u64>,
+    /// Whether the unit had arrived then.
+    pub(super) had_arrived: bool,
     pub(super) fate: Fate,
 }
 
@@ -37,6 +41,7 @@ pub(super) struct Unit {
     /// When it first left; `None` if it never did (it was given up before).
     first_sent: Option<Instant>,
     has_arrived: bool,
+    pub(super) first_answer: FirstAnswer,
     retransmissions: u32,
     /// Over which it left last, copies on purpose left out.
     path: u8,
@@ -67,7 +72,8 @@ impl Unit {
         if cause != SendCause::Redundant {
             self.path = path;
         }
-        let copy = UnitCopy { packet, retransmission, cause, event, fate: Fate::UnderWay };
+        let (had_arrived, fate) = (self.has_arrived, Fate::UnderWay);
+        let copy = UnitCopy { packet, retransmission, cause, event, had_arrived, fate };
         self.unjudged.push(copy);
         copy
     }

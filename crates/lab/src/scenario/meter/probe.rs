@@ -19,9 +19,8 @@ pub(in crate::scenario) struct Probe {
 
 impl Probe {
     /// Of a sender whose packets have at most so many bytes, headers of the transport included.
-    pub(in crate::scenario) fn new(packet_bytes: usize) -> Self {
-        let trace = SenderTrace::new(packet_bytes);
-        Self { trace, copies: CopyLedger::default(), paths: None }
+    pub(in crate::scenario) fn new(packet_bytes: usize, copies: CopyLedger) -> Self {
+        Self { trace: SenderTrace::new(packet_bytes), copies, paths: None }
     }
 
     /// Looks at two paths, too.

@@ -23,7 +23,7 @@ fn measured_with<T: Traced>(
 ) -> CopyStatistics {
     let source = (0..messages).map(|n| (Instant::from_millis(1000 + 80 * n), 100));
     let plan = ThinPlan::new(source, Instant::FAR_FUTURE);
-    let ledger = CopyLedger::default();
+    let ledger = T::ledger();
     let paths = [forward, "delay 50ms"];
     let mut flow = Flow::new::<T>(recovery, &plan, paths, &Seed::from_u64(1), ledger.sink());
     change(&mut flow);
@@ -202,7 +202,7 @@ fn what_arrives_damaged_has_not_arrived() {
 fn what_is_under_way_at_the_end_is_not_lost() {
     let source = (0..3).map(|n| (Instant::from_millis(1000 + 80 * n), 100));
     let plan = ThinPlan::new(source, Instant::FAR_FUTURE);
-    let ledger = CopyLedger::default();
+    let ledger = CopyLedger::of_sctp();
     let (recovery, seed) = (profile("rfc9260"), Seed::from_u64(1));
     let paths = ["delay 50ms", "delay 50ms"];
     let mut flow = Flow::new::<Sctp>(&recovery, &plan, paths, &seed, ledger.sink());

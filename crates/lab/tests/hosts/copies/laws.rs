@@ -48,7 +48,7 @@ const PATHS: [&str; 3] = [
 fn holds<T: Traced, L: Look>(recovery: &RecoveryConfig, interval_ms: u64) -> CopyStatistics {
     let mut all = CopyStatistics::default();
     for (number, path) in (1..).zip(PATHS) {
-        let (ledger, oracle) = (CopyLedger::default(), Oracle::default());
+        let (ledger, oracle) = (T::ledger(), Oracle::default());
         let sink = Box::new(Both(ledger.sink(), oracle.sink()));
         let (plan, seed) = (every(interval_ms, 2), Seed::from_u64(number));
         let mut flow = Flow::new::<T>(recovery, &plan, [path, path], &seed, sink);
@@ -67,6 +67,8 @@ fn holds<T: Traced, L: Look>(recovery: &RecoveryConfig, interval_ms: u64) -> Cop
         let copies = ledger.statistics();
         oracle.check::<L>(&copies);
         assert_eq!((ledger.kept(), copies.delivered()), ((0, 0), copies.units), "on {path}");
+        let on_purpose = copies.spurious()[SendCause::Redundant];
+        assert_eq!(copies.spurious().total(), copies.needless.total() + on_purpose);
         all.merge(&copies);
     }
     all
@@ -79,6 +81,8 @@ fn is_eventful(copies: &CopyStatistics, causes: &[SendCause]) {
         assert!(sent[cause] > 50 && spurious[cause] > 5, "{cause:?}: {sent:?}, {spurious:?}");
         assert!(copies.latency_by_cause[cause].count() > 5, "{cause:?}");
     }
+    let NeedlessStatistics { impatient, crossed, unanswered } = copies.needless;
+    assert!(impatient.min(crossed).min(unanswered) > 20, "{:?}", copies.needless);
     for (number, of_number) in copies.by_retransmission.iter().enumerate().skip(1) {
         assert!(of_number.latency.count() > 0, "number {number}");
         assert!(of_number.spurious.total() > 0, "number {number}, in vain");
@@ -109,7 +113,7 @@ fn the_ledger_of_tcp_says_what_follows_from_all_that_happened() {
 
 /// The most that a ledger keeps within the minutes of a run.
 fn most_kept(minutes: u64) -> Vec<(usize, usize)> {
-    let ledger = CopyLedger::default();
+    let ledger = CopyLedger::of_sctp();
     let recovery = RecoveryConfig::profile("thin-bundling").expect("a known profile");
     let (plan, path) = (every(100, minutes), "delay 50ms 20ms loss 5% duplicate 1%");
     let seed = Seed::from_u64(1);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rexmit_core::trace::{SendCause, TraceSink};
 use rexmit_core::{Instant, Seed};
 use rexmit_lab::hosts::{Host, Thin, ThinPlan, ThinReceiver, ThinSender, Transport};
-use rexmit_lab::measure::{CopyLedger, CopyStatistics, PerCause};
+use rexmit_lab::measure::{CopyLedger, CopyStatistics, NeedlessStatistics, PerCause};
 use rexmit_netsim::network::{Direction, HostId, LinkId, Network, PointToPoint};
 use rexmit_sctp::Endpoint as Sctp;
 use rexmit_sctp::recovery::{LossDetection, RecoveryConfig, RecoveryStatistics};
@@ -43,12 +43,17 @@ fn tcp(recovery: &RecoveryConfig, seed: &Seed) -> Tcp {
 
 /// Both protocols under one name.
 trait Traced: Transport + Sized {
+    fn ledger() -> CopyLedger;
     fn with(recovery: &RecoveryConfig, seed: &Seed) -> Self;
     fn set_sink(&mut self, sink: Box<dyn TraceSink>);
     fn recovery(&self, id: Self::Id) -> Option<RecoveryStatistics>;
 }
 
 impl Traced for Sctp {
+    fn ledger() -> CopyLedger {
+        CopyLedger::of_sctp()
+    }
+
     fn with(recovery: &RecoveryConfig, seed: &Seed) -> Self {
         sctp(recovery, seed)
     }
@@ -63,6 +68,10 @@ impl Traced for Sctp {
 }
 
 impl Traced for Tcp {
+    fn ledger() -> CopyLedger {
+        CopyLedger::default()
+    }
+
     fn with(recovery: &RecoveryConfig, seed: &Seed) -> Self {
         tcp(recovery, seed)
     }

@@ -20,8 +20,20 @@ pub(super) struct Oracle(Arc<Mutex<Vec<Told>>>);
 enum Told {
     Written(Instant, Vec<(u64, SendCause)>),
     Copied(Vec<(u64, SendCause)>),
-    Sent { id: u64, bytes: Vec<u8>, ends: [SocketAddr; 2] },
-    Arrived { id: u64, at: Instant },
+    Sent {
+        id: u64,
+        bytes: Vec<u8>,
+        ends: [SocketAddr; 2],
+    },
+    /// The other host sent something.
+    Back {
+        id: u64,
+        bytes: Vec<u8>,
+    },
+    Arrived {
+        id: u64,
+        at: Instant,
+    },
 }
 
 pub(super) struct OracleSink(Oracle);
@@ -66,6 +78,9 @@ impl PacketObserver for OracleObserver {
                 let ends = [packet.source, packet.destination];
                 self.0.tell(Told::Sent { id, bytes: packet.bytes.to_vec(), ends });
             }
+            PacketStep::Sent { .. } => {
+                self.0.tell(Told::Back { id, bytes: packet.bytes.to_vec() });
+            }
             PacketStep::Received { .. } if !packet.is_damaged => {
                 self.0.tell(Told::Arrived { id, at: now });
             }
@@ -78,6 +93,11 @@ impl PacketObserver for OracleObserver {
 pub(super) trait Look: Default {
     /// Whether the packet carries these units and no others.
     fn carries(&mut self, bytes: &[u8], ends: [SocketAddr; 2], units: &[(u64, SendCause)]) -> bool;
+
+    /// Whether a packet of the receiver acknowledges something.
+    fn acknowledges(_: &[u8]) -> bool {
+        true
+    }
 }
 
 #[derive(Default)]
@@ -93,6 +113,12 @@ impl Look for Chunks {
         found.sort_unstable();
         told.sort_unstable();
         found == told
+    }
+
+    fn acknowledges(bytes: &[u8]) -> bool {
+        let packet = Packet::parse(bytes).expect("our own packet");
+        let mut chunks = packet.chunks().map(|raw| raw.unwrap().decode().unwrap());
+        chunks.any(|chunk| matches!(chunk, Chunk::Sack(_)))
     }
 }
 
@@ -140,8 +166,9 @@ impl Look for Segments {
 struct Unit {
     first: Instant,
     retransmissions: usize,
-    /// Number of the retransmission, cause, and of what was told the place where it arrived.
-    copies: Vec<(usize, SendCause, Option<usize>)>,
+    /// Number of the retransmission, cause, and of what was told the places where it left and where
+    /// it arrived.
+    copies: Vec<(usize, SendCause, usize, Option<usize>)>,
 }
 
 impl Oracle {
@@ -158,14 +185,26 @@ impl Oracle {
         assert_eq!((copies.packets, copies.packets_lost), (packets, lost));
         let mut expected = vec![[PerCause::<u64>::default(); 3]; CopyStatistics::RETRANSMISSIONS];
         let mut waited = vec![Vec::new(); CopyStatistics::RETRANSMISSIONS];
+        let answers = answers_in::<L>(&told, &arrivals);
+        let mut needless = NeedlessStatistics::default();
         for unit in units.values() {
-            let brought = unit.copies.iter().filter_map(|copy| copy.2).min();
-            for (index, &(number, cause, arrived)) in unit.copies.iter().enumerate() {
+            let brought = unit.copies.iter().filter_map(|copy| copy.3).min();
+            for (index, &(number, cause, left, arrived)) in unit.copies.iter().enumerate() {
                 let number = number.min(CopyStatistics::RETRANSMISSIONS - 1);
                 let [sent, spurious, delivered] = &mut expected[number];
                 sent[cause] += 1;
-                let is_in_vain = unit.copies[..index].iter().any(|before| before.2.is_some());
+                let is_in_vain = unit.copies[..index].iter().any(|before| before.3.is_some());
                 spurious[cause] += u64::from(is_in_vain);
+                if is_in_vain && cause != SendCause::Redundant {
+                    let known = brought.filter(|&place| place < left).map_or(left, |place| place);
+                    let given = |&&(place, _): &&(usize, bool)| (known..left).contains(&place);
+                    let given: Vec<bool> = answers.iter().filter(given).map(|it| it.1).collect();
+                    match given[..] {
+                        [] | [true, ..] => needless.impatient += 1,
+                        _ if given.contains(&true) => needless.crossed += 1,
+                        _ => needless.unanswered += 1,
+                    }
+                }
                 if let Some(place) = arrived.filter(|_| arrived == brought)
                     && let Told::Arrived { at, .. } = told[place]
                 {
@@ -174,6 +213,7 @@ impl Oracle {
                 }
             }
         }
+        assert_eq!(copies.needless, needless);
         assert_eq!(copies.units, units.len() as u64);
         for (number, found) in copies.by_retransmission.iter().enumerate() {
             let all = [found.sent, found.spurious, found.delivered];
@@ -187,6 +227,20 @@ impl Oracle {
     }
 }
 
+/// Where each acknowledgement left, and whether it arrived.
+fn answers_in<L: Look>(
+    told: &[Told],
+    arrivals: &BTreeMap<u64, (usize, Instant)>,
+) -> Vec<(usize, bool)> {
+    let answer = |(place, told): (usize, &Told)| match told {
+        Told::Back { id, bytes } if L::acknowledges(bytes) => {
+            Some((place, arrivals.contains_key(id)))
+        }
+        _ => None,
+    };
+    told.iter().enumerate().filter_map(answer).collect()
+}
+
 /// All units, how many packets carried them, and how many of those were lost.
 fn units_in<L: Look>(
     told: &[Told],
@@ -195,7 +249,7 @@ fn units_in<L: Look>(
     let mut look = L::default();
     let (mut units, mut packets, mut lost) = (BTreeMap::<u64, Unit>::new(), 0, 0);
     let (mut written, mut now) = (Vec::new(), Instant::ZERO);
-    for told in told {
+    for (place, told) in told.iter().enumerate() {
         match told {
             Told::Written(at, carried) => {
                 assert!(written.is_empty(), "what was written has left");
@@ -215,10 +269,10 @@ fn units_in<L: Look>(
                         SendCause::Redundant => {}
                         _ => unit.retransmissions += 1,
                     }
-                    unit.copies.push((unit.retransmissions, cause, arrived));
+                    unit.copies.push((unit.retransmissions, cause, place, arrived));
                 }
             }
-            Told::Arrived { .. } => {}
+            Told::Back { .. } | Told::Arrived { .. } => {}
         }
     }
     (units, packets, lost)
