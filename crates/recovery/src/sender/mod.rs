@@ -412,6 +412,19 @@ impl<P> LossRecovery<P> {
         self.renew_overdue(path);
     }
 
+    /// The setup took a round trip over `path`. It is answered at once, which data are not if the receiver
+    /// delays acknowledgements and nothing asks it not to: what the recovery timer waits for is
+    /// learned from data alone.
+    pub fn on_setup_sample(
+        &mut self,
+        now: Instant,
+        path: u8,
+        rtt: Duration,
+        tracer: &mut Tracer<'_>,
+    ) {
+        self.take_round_trip(now, path, rtt, tracer);
+    }
+
     fn take_round_trip(&mut self, now: Instant, path: u8, rtt: Duration, tracer: &mut Tracer<'_>) {
         let config = Arc::clone(&self.config);
         self.path_mut(path).on_sample(now, rtt, &config);

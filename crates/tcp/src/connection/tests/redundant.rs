@@ -198,7 +198,7 @@ fn a_thick_stream_sends_again_only_what_is_lost() {
 }
 
 /// Lets everything happen until `end`.
-fn run_to(pair: &mut Pair, end: Instant, mut fate: impl FnMut(&mut Rng) -> Fate) {
+pub(super) fn run_to(pair: &mut Pair, end: Instant, mut fate: impl FnMut(&mut Rng) -> Fate) {
     loop {
         let Pair { now, a, b, rng } = pair;
         a.drain(*now, |_| fate(rng));
