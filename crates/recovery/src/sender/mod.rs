@@ -422,6 +422,21 @@ impl<P> LossRecovery<P> {
         rtt: Duration,
         tracer: &mut Tracer<'_>,
     ) {
+        if let Some(watch) = &mut self.path_mut(path).watch {
+            watch.at_once = Some(rtt);
+        }
+        self.take_round_trip(now, path, rtt, tracer);
+    }
+
+    /// A timestamp tells a round trip over `path`. What a lost acknowledgement was to tell came with a
+    /// later one then, perhaps, so that the retransmission timeout alone takes account of it.
+    pub fn on_echo_sample(
+        &mut self,
+        now: Instant,
+        path: u8,
+        rtt: Duration,
+        tracer: &mut Tracer<'_>,
+    ) {
         self.take_round_trip(now, path, rtt, tracer);
     }
 

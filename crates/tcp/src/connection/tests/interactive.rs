@@ -205,16 +205,35 @@ impl Delayed {
         self.pair.b.connection.config = Arc::new(Self::theirs(ack_delay_ms));
     }
 
-    /// What is repeated of `count` messages.
-    fn repeats_of(&mut self, count: u64) -> u64 {
-        let so_far = |pair: &Pair| pair.a.connection.statistics().recovery.retransmitted.total();
-        let before = so_far(&self.pair);
+    fn repeats(&self) -> u64 {
+        self.pair.a.connection.statistics().recovery.retransmitted.total()
+    }
+
+    fn send(&mut self, count: u64, mut fate: impl FnMut(&mut Rng, &[u8]) -> Fate) {
         for _ in 0..count {
             let next = self.pair.now + self.interval;
             self.pair.a.send(self.pair.now, &[0; 100]);
-            run_to(&mut self.pair, next, |_| Fate::Deliver);
+            run_to(&mut self.pair, next, &mut fate);
         }
-        so_far(&self.pair) - before
+    }
+
+    /// What is repeated of `count` messages.
+    fn repeats_of(&mut self, count: u64) -> u64 {
+        let before = self.repeats();
+        self.send(count, |_, _| Fate::Deliver);
+        self.repeats() - before
+    }
+
+    /// After how long, to a millisecond, a message that is lost leaves again.
+    fn time_to_repeat(&mut self) -> u64 {
+        let (before, sent_at) = (self.repeats(), self.pair.now);
+        self.pair.a.send(sent_at, &[0; 100]);
+        self.pair.a.drain(sent_at, |_| Fate::Lose);
+        while self.repeats() == before {
+            let next = self.pair.now + Duration::from_millis(1);
+            run_to(&mut self.pair, next, |_, _| Fate::Deliver);
+        }
+        (self.pair.now - sent_at).as_millis() as u64
     }
 }
 
@@ -251,5 +270,30 @@ fn a_peer_that_begins_to_delay_acknowledgements_is_known_soon() {
         let repeats = delayed.repeats_of(100);
         assert!((1..=20).contains(&repeats), "{repeats}");
         assert_eq!(delayed.repeats_of(1000), 0, "every {interval_ms} ms, {timestamps}");
+    }
+}
+
+/// One acknowledgement in ten is lost: what a later one, or the report of a duplicate, brings is no
+/// answer that took so long.
+#[test]
+fn lost_acknowledgements_are_not_waited_for() {
+    let is_ack = |packet: &[u8]| packet.len() < 100;
+    for (interval_ms, ack_delay_ms, timestamps, longest_ms) in [
+        (250, 0, true, 20),
+        (250, 0, false, 20),
+        (250, 40, true, 60),
+        (250, 40, false, 60),
+        // With every second segment, if no acknowledgement is lost.
+        (15, 40, true, 35),
+        (50, 200, true, 70),
+    ] {
+        let mut delayed = Delayed::new(interval_ms, ack_delay_ms, timestamps);
+        delayed.send(600, |rng, packet| {
+            if is_ack(packet) && rng.chance(0.1) { Fate::Lose } else { Fate::Deliver }
+        });
+        delayed.send(2, |_, _| Fate::Deliver);
+        let ms = delayed.time_to_repeat();
+        let case = format!("every {interval_ms} ms, {ack_delay_ms} ms late, {timestamps}");
+        assert!((longest_ms + 1..=longest_ms + 4).contains(&ms), "{ms} ms, {case}");
     }
 }
