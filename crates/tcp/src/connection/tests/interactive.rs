@@ -191,7 +191,11 @@ struct Delayed {
 
 impl Delayed {
     fn new(interval_ms: u64, ack_delay_ms: u64, timestamps: bool) -> Self {
-        let recovery = RecoveryConfig::tcp_profile("tcp-interactive").expect("it is listed");
+        Self::of("tcp-interactive", (interval_ms, ack_delay_ms), timestamps)
+    }
+
+    fn of(profile: &str, (interval_ms, ack_delay_ms): (u64, u64), timestamps: bool) -> Self {
+        let recovery = RecoveryConfig::tcp_profile(profile).expect("it is listed");
         let ours = ConnectionConfig { recovery, timestamps, ..config() };
         let pair = Pair::established(ours, Self::theirs(ack_delay_ms));
         Self { pair, interval: Duration::from_millis(interval_ms) }
@@ -295,5 +299,21 @@ fn lost_acknowledgements_are_not_waited_for() {
         let ms = delayed.time_to_repeat();
         let case = format!("every {interval_ms} ms, {ack_delay_ms} ms late, {timestamps}");
         assert!((longest_ms + 1..=longest_ms + 4).contains(&ms), "{ms} ms, {case}");
+    }
+}
+
+/// The second copy of a repetition is answered at once, sooner than anything before it was, and not in
+/// the place of the original.
+#[test]
+fn an_early_answer_to_a_repetition_is_not_taken_for_a_late_one_to_the_original() {
+    for timestamps in [false, true] {
+        let mut delayed = Delayed::of("tcp-interactive-redundant", (250, 40), timestamps);
+        delayed.send(20, |_, _| Fate::Deliver);
+        delayed.send(600, |rng, packet| {
+            if packet.len() > 100 && rng.chance(0.1) { Fate::Lose } else { Fate::Deliver }
+        });
+        delayed.send(2, |_, _| Fate::Deliver);
+        let ms = delayed.time_to_repeat();
+        assert!((61..=64).contains(&ms), "{ms} ms, {timestamps}");
     }
 }
