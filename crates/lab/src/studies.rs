@@ -55,6 +55,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "rtx-csi-speed",
     "limit",
     "limit-pace",
+    "limit-tcp",
     "fairness",
 ];
 

@@ -47,6 +47,10 @@ pub const TCP_PROFILES: &[(&str, &str)] = &[
         "tcp-interactive",
         "tcp-cubic; thin streams repeat what is not acknowledged when it should be; RACK beyond",
     ),
+    (
+        "tcp-interactive-redundant",
+        "tcp-interactive; copies beside new data, and of what is sent again, within a budget",
+    ),
     ("tcp-thin-rdb", "tcp-thin with Redundant Data Bundling: the packet before goes with the next"),
 ];
 
@@ -134,6 +138,10 @@ impl RecoveryConfig {
                 };
                 let tcp_thin = Self::tcp_profile("tcp-thin")?;
                 Some(Self { thin, ..tcp_thin.by_time() })
+            }
+            "tcp-interactive-redundant" => {
+                let interactive = Self::tcp_profile("tcp-interactive")?;
+                Some(Self { thin: interactive.thin.redundant(), ..interactive })
             }
             "tcp-thin-rdb" => {
                 let tcp_thin = Self::tcp_profile("tcp-thin")?;

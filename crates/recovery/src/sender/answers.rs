@@ -1,5 +1,7 @@
 //! What acknowledgements tell the recovery timer of the time that answers take.
 
+use std::time::Duration;
+
 use rexmit_core::Instant;
 
 use super::LossRecovery;
@@ -20,6 +22,8 @@ pub(super) struct Heard {
     newest: Option<Instant>,
     /// When the newest and the oldest left of those that nothing repeated before they were answered.
     certain: Option<(Instant, Instant)>,
+    /// When that left whose timestamp is echoed, give or take a tick.
+    pub(super) echo: Option<(Instant, Duration)>,
 }
 
 /// A unit that is acknowledged for the first time.
@@ -53,7 +57,7 @@ impl<P> LossRecovery<P> {
             (true, false) => sent_at,
             (true, true) => None,
             // It was answered sooner than anything is: that was for the copy before.
-            (false, _) => watch.answers.too_short().and_then(|shortest| {
+            (false, _) => watch.too_short().and_then(|shortest| {
                 let log = self.log.as_mut()?;
                 log.first_copies.answered_before_repeat(now, unit, shortest)
             }),
@@ -134,19 +138,41 @@ impl Watch {
         if self.heard.certain.is_some() {
             self.unheard = 0;
         }
-        let Heard { packets, newest, certain, .. } = std::mem::take(&mut self.heard);
-        if packets == 0 {
+        let heard = std::mem::take(&mut self.heard);
+        if heard.packets == 0 {
             return;
         }
         self.answers.on_judged(false);
-        (1..packets.min(MAX_MISSED)).for_each(|_| self.answers.on_judged(true));
-        let Some((newest_certain, oldest)) = certain else { return };
-        let is_by_itself = Some(newest_certain) == newest;
-        if is_by_itself {
-            self.answers.on_answer(now - newest_certain);
+        if heard.echo.is_none() {
+            (1..heard.packets.min(MAX_MISSED)).for_each(|_| self.answers.on_judged(true));
         }
-        if self.answers.are_delayed() && (oldest < newest_certain || !is_by_itself) {
+        let Some((newest, oldest)) = heard.certain else { return };
+        let is_by_itself = Some(newest) == heard.newest;
+        if is_by_itself {
+            self.answers.on_answer(now - newest);
+        }
+        let is_delayed = match heard.echo {
+            // What was sent again may be what was answered: the receiver answers a duplicate at once.
+            Some(_) => is_by_itself && heard.echoes(oldest),
+            None => self.answers.are_delayed(),
+        };
+        if is_delayed && (oldest < newest || !is_by_itself) {
             self.answers.on_answer(now - oldest);
         }
+    }
+
+    /// No answer is shorter: not much, if all that were measured may be delayed.
+    fn too_short(&self) -> Option<Duration> {
+        let at_once = self.at_once.map_or(Duration::MAX, |rtt| rtt - rtt / 4);
+        self.answers.too_short().map(|shortest| shortest.min(at_once))
+    }
+}
+
+impl Heard {
+    /// Whether the timestamp may be that of what left at `sent_at`: the earliest that the
+    /// acknowledgement is for (RFC 7323 §4.3). With a later one, that of `sent_at` was lost.
+    fn echoes(&self, sent_at: Instant) -> bool {
+        let is_near = |(echo, tick)| sent_at <= echo + tick && echo <= sent_at + tick;
+        self.echo.is_some_and(is_near)
     }
 }

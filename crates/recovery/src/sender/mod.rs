@@ -412,6 +412,34 @@ impl<P> LossRecovery<P> {
         self.renew_overdue(path);
     }
 
+    /// The setup took a round trip over `path`. It is answered at once, which data are not if the receiver
+    /// delays acknowledgements and nothing asks it not to: what the recovery timer waits for is
+    /// learned from data alone.
+    pub fn on_setup_sample(
+        &mut self,
+        now: Instant,
+        path: u8,
+        rtt: Duration,
+        tracer: &mut Tracer<'_>,
+    ) {
+        if let Some(watch) = &mut self.path_mut(path).watch {
+            watch.at_once = Some(rtt);
+        }
+        self.take_round_trip(now, path, rtt, tracer);
+    }
+
+    /// A timestamp tells a round trip over `path`. What a lost acknowledgement was to tell came with a
+    /// later one then, perhaps, so that the retransmission timeout alone takes account of it.
+    pub fn on_echo_sample(
+        &mut self,
+        now: Instant,
+        path: u8,
+        rtt: Duration,
+        tracer: &mut Tracer<'_>,
+    ) {
+        self.take_round_trip(now, path, rtt, tracer);
+    }
+
     fn take_round_trip(&mut self, now: Instant, path: u8, rtt: Duration, tracer: &mut Tracer<'_>) {
         let config = Arc::clone(&self.config);
         self.path_mut(path).on_sample(now, rtt, &config);

@@ -51,6 +51,8 @@ pub(super) struct Watch {
     /// That is too long ago.
     pub(super) is_resting: bool,
     pub(super) heard: Heard,
+    /// The round trip of the setup, where only that was answered at once for certain.
+    pub(super) at_once: Option<Duration>,
     /// Copies that are to leave, by when.
     pub(super) planned: VecDeque<Planned>,
     /// Copies that may leave now.
@@ -69,6 +71,7 @@ impl Default for Watch {
             unheard: 0,
             is_resting: false,
             heard: Heard::default(),
+            at_once: None,
             planned: VecDeque::new(),
             ready: VecDeque::new(),
             last: None,

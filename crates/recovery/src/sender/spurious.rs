@@ -108,17 +108,22 @@ impl<P> LossRecovery<P> {
     }
 
     /// The acknowledgement that is handed over next echoes the timestamp of what left at `sent_at`,
-    /// by a clock with this `tick`: for the Eifel detection (RFC 3522).
+    /// by a clock with this `tick`: for the Eifel detection (RFC 3522), and for the recovery timer.
     pub fn on_echo(&mut self, sent_at: Instant, tick: Duration) {
+        for watch in self.paths.iter_mut().filter_map(|path| path.watch.as_mut()) {
+            watch.heard.echo = Some((sent_at, tick));
+        }
         if let Some(doubts) = &mut self.doubts {
             doubts.beside.echo = Some((sent_at, tick));
         }
     }
 
-    /// Whether a retransmission event is open that a timestamp could decide.
+    /// Whether a retransmission event is open that a timestamp could decide, or the recovery timer
+    /// learns.
     #[must_use]
     pub fn asks_for_echo(&self) -> bool {
-        self.config.spurious.eifel && self.paths.iter().any(|path| path.open_event().is_some())
+        let is_open = |path: &super::Path| path.open_event().is_some();
+        self.groups.timed() != 0 || self.config.spurious.eifel && self.paths.iter().any(is_open)
     }
 
     /// The window of `path` is about to be reduced because of `kind`, with something judged lost.

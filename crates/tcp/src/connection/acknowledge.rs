@@ -78,7 +78,7 @@ impl Connection {
         let needs_echo =
             result.is_ok_and(|outcome| outcome.has_acked_resent && !outcome.has_sampled);
         if needs_echo && let Some(rtt) = self.round_trip_by_echo(cx, arrival) {
-            self.out.recovery.on_rtt_sample(cx.now, PATH, rtt, &mut cx.tracer());
+            self.out.recovery.on_echo_sample(cx.now, PATH, rtt, &mut cx.tracer());
         }
         self.tell_writable(cx);
     }

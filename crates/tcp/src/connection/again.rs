@@ -103,6 +103,36 @@ impl Outbound {
         Some(self.without_acknowledged(piece))
     }
 
+    /// The next segment of nothing but copies that are due: of units that follow each other as far as
+    /// there is `room`.
+    pub(super) fn cut_copy(
+        &mut self,
+        now: Instant,
+        room: u32,
+        tracer: &mut Tracer<'_>,
+    ) -> Option<Piece> {
+        let mut unit = self.recovery.next_copy(PATH)?;
+        if self.is_held_by_window(&self.recovery.unit(unit)?.payload) {
+            return None;
+        }
+        self.recovery.begin_packet(PATH);
+        let mut whole = *self.recovery.send_copy(now, unit)?;
+        self.note_sent_again(whole, unit);
+        while !whole.has_fin
+            && self.recovery.next_copy(PATH) == Some(unit + 1)
+            && let Some(next) = self.recovery.unit(unit + 1).map(|next| next.payload)
+            && whole.len + next.len <= room
+            && self.recovery.send_copy(now, unit + 1).is_some()
+        {
+            unit += 1;
+            self.note_sent_again(next, unit);
+            whole.len += next.len;
+            whole.has_fin = next.has_fin;
+        }
+        self.recovery.end_packet(now, tracer);
+        Some(self.without_acknowledged(whole))
+    }
+
     /// An acknowledgement may have ended within it.
     pub(super) fn without_acknowledged(&self, piece: Piece) -> Piece {
         let passed = self.snd_una.saturating_sub(piece.start).min(piece.len.into()) as u32;

@@ -194,7 +194,8 @@ impl Connection {
         let is_measured = !was_repeated && !is_cookie && !is_ambiguous;
         let by_clock = is_measured.then(|| cx.now - sent_at);
         if let Some(rtt) = by_clock.or_else(|| self.round_trip_by_echo(cx, arrival)) {
-            self.out.recovery.on_rtt_sample(cx.now, super::outbound::PATH, rtt, &mut cx.tracer());
+            let path = super::outbound::PATH;
+            self.out.recovery.on_setup_sample(cx.now, path, rtt, &mut cx.tracer());
         }
         self.out.on_established(was_repeated);
         self.set_state(cx, State::Established);

@@ -95,6 +95,7 @@ impl Connection {
         }
         let room = self.out.segment_bytes;
         let again = self.out.cut_again(cx.now, room, &mut cx.tracer());
+        let again = again.or_else(|| self.out.cut_copy(cx.now, room, &mut cx.tracer()));
         let piece = again.or_else(|| {
             let (room, from) = (room - self.report_len(), self.out.snd_nxt);
             let new = self.out.cut_new(cx.now, (self.nagles(), room), &mut cx.tracer());

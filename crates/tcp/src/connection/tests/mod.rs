@@ -7,6 +7,7 @@ mod closing;
 mod costs;
 mod handshake;
 mod hostile;
+mod interactive;
 mod keep_alive;
 mod loss;
 mod nagle;

@@ -198,11 +198,11 @@ fn a_thick_stream_sends_again_only_what_is_lost() {
 }
 
 /// Lets everything happen until `end`.
-fn run_to(pair: &mut Pair, end: Instant, mut fate: impl FnMut(&mut Rng) -> Fate) {
+pub(super) fn run_to(pair: &mut Pair, end: Instant, mut fate: impl FnMut(&mut Rng, &[u8]) -> Fate) {
     loop {
         let Pair { now, a, b, rng } = pair;
-        a.drain(*now, |_| fate(rng));
-        b.drain(*now, |_| fate(rng));
+        a.drain(*now, |packet| fate(rng, packet));
+        b.drain(*now, |packet| fate(rng, packet));
         let due = [
             a.outgoing.front().map(|(at, _)| *at),
             b.outgoing.front().map(|(at, _)| *at),
@@ -241,7 +241,7 @@ fn thin_streams_survive_loss_reordering_and_duplication_whatever_is_agreed_on() 
                 sent.extend(message);
             }
             let next = *now + Duration::from_millis(1 + rng.below(20));
-            run_to(&mut pair, next, |rng| match rng.below(100) {
+            run_to(&mut pair, next, |rng, _| match rng.below(100) {
                 0..5 => Fate::Lose,
                 5..8 => Fate::Duplicate,
                 8..16 => Fate::Delay(Duration::from_millis(rng.below(30))),
@@ -251,7 +251,7 @@ fn thin_streams_survive_loss_reordering_and_duplication_whatever_is_agreed_on() 
             pair.b.read(pair.now);
         }
         let end = pair.now + Duration::from_secs(120);
-        run_to(&mut pair, end, |_| Fate::Deliver);
+        run_to(&mut pair, end, |_, _| Fate::Deliver);
         pair.a.read(end);
         pair.b.read(end);
         assert!(pair.a.received == sent[1] && pair.b.received == sent[0], "{variant}");

@@ -1,0 +1,316 @@
+//! The profiles `tcp-interactive` and `tcp-interactive-redundant`, packet by packet: the recovery timer
+//! against peers that delay acknowledgements, and copies in segments of their own.
+
+use rexmit_recovery::{RecoveryStatistics, SpacedCopies, ThinConfig};
+
+use super::redundant::run_to;
+use super::script::*;
+use super::*;
+
+/// An answer took 100 ms, so that the margin is 50 ms at first. It is 200 ms.
+fn with_profile(name: &str) -> Script {
+    changed(name, |_| ())
+}
+
+fn changed(name: &str, change: impl FnOnce(&mut RecoveryConfig)) -> Script {
+    let mut recovery = RecoveryConfig::tcp_profile(name).expect("it is listed");
+    change(&mut recovery);
+    let mut s = Script::established_with(ConnectionConfig { recovery, ..plain() }, SYN);
+    s.send(100).expect("P. 1:101(100) ack 1");
+    s.at(100).peer(". 1:1(0) ack 101").at(200);
+    s
+}
+
+fn recovery(s: &Script) -> RecoveryStatistics {
+    s.end.connection.statistics().recovery
+}
+
+/// A segment leaves at 200 ms, again at 350 ms, and once more a millisecond later.
+fn lost_and_doubled() -> Script {
+    let mut s = with_profile("tcp-interactive-redundant");
+    s.send(100).expect("P. 101:201(100) ack 1");
+    s.at(350).expect("P. 101:201(100) ack 1");
+    s.at(351).expect("P. 101:201(100) ack 1");
+    s
+}
+
+#[test]
+fn a_lost_segment_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
+    let mut s = with_profile("tcp-interactive");
+    s.send(100).expect("P. 101:201(100) ack 1");
+    for ms in [350, 500, 650] {
+        s.at(ms).expect("P. 101:201(100) ack 1");
+    }
+    s.at(750).peer(". 1:1(0) ack 201").at(5000);
+    let told = recovery(&s);
+    assert_eq!((told.retransmitted.overdue, told.retransmitted.total()), (3, 3));
+    assert_eq!((told.timeouts, told.fast_recoveries, told.spaced_copies), (0, 1, 0));
+}
+
+#[test]
+fn a_redundant_repetition_leaves_twice_and_is_waited_for_from_the_second() {
+    let mut s = lost_and_doubled();
+    s.at(501).expect("P. 101:201(100) ack 1");
+    s.at(502).expect("P. 101:201(100) ack 1");
+    s.at(602).peer(". 1:1(0) ack 201").at(5000);
+    let told = recovery(&s);
+    assert_eq!((told.retransmitted.overdue, told.retransmitted.redundant), (2, 2));
+    assert_eq!((told.spaced_copies, told.redundant_bytes, told.timeouts), (2, 200, 0));
+}
+
+#[test]
+fn a_copy_does_not_leave_once_what_it_repeats_is_acknowledged() {
+    for (ack, copies) in [(". 1:1(0) ack 201", 0), (". 1:1(0) ack 101", 1)] {
+        let mut s = with_profile("tcp-interactive-redundant");
+        s.send(100).expect("P. 101:201(100) ack 1");
+        s.at(350).expect("P. 101:201(100) ack 1").peer(ack);
+        if copies > 0 {
+            s.at(351).expect("P. 101:201(100) ack 1");
+        }
+        s.at(400).peer(". 1:1(0) ack 201").at(5000);
+        assert_eq!(recovery(&s).spaced_copies, copies);
+    }
+}
+
+#[test]
+fn each_duplicate_report_is_told_from_the_others() {
+    // What left at 200 ms was lost, and both copies arrived.
+    let mut s = lost_and_doubled();
+    s.at(450).peer(". 1:1(0) ack 201").at(451).peer(". 1:1(0) ack 201 <sack 101:201>");
+    let told = recovery(&s);
+    assert_eq!((told.spurious.total(), told.spurious_events.unexplained_duplicates), (0, 0));
+    // It had arrived as well: the repetition was needless.
+    s.at(452).peer(". 1:1(0) ack 201 <sack 101:201>");
+    let told = recovery(&s);
+    assert_eq!((told.spurious.overdue, told.spurious.total()), (1, 1));
+    assert_eq!(told.spurious_events.unexplained_duplicates, 0);
+    // More than left: the network makes copies.
+    s.at(453).peer(". 1:1(0) ack 201 <sack 101:201>");
+    let told = recovery(&s);
+    assert_eq!((told.spurious.total(), told.spurious_events.unexplained_duplicates), (1, 1));
+}
+
+/// Two are lost of eight.
+fn two_lost(len: u64) -> Script {
+    let mut s = with_profile("tcp-interactive-redundant");
+    s.end.connection.set_thin(copies(SpacedCopies { of_retransmissions: 1, ..SPACED })).unwrap();
+    for n in 0..8 {
+        let (start, end) = (101 + n * len, 101 + (n + 1) * len);
+        s.send(len).expect(&format!("P. {start}:{end}({len}) ack 1"));
+    }
+    s.at(300).peer(&format!(". 1:1(0) ack 101 <sack {}:{}>", 101 + 2 * len, 101 + 8 * len));
+    s
+}
+
+#[test]
+fn copies_of_segments_that_follow_each_other_share_one_if_they_fit() {
+    let mut s = two_lost(500);
+    s.expect(". 101:1101(1000) ack 1").at(301).expect(". 101:1101(1000) ack 1");
+    s.at(401).peer(". 1:1(0) ack 4101");
+    assert_eq!((recovery(&s).spaced_copies, recovery(&s).packets), (2, 1 + 8 + 2));
+    let mut s = two_lost(501);
+    s.expect(". 101:602(501) ack 1").expect(". 602:1103(501) ack 1");
+    s.at(301).expect(". 101:602(501) ack 1").expect(". 602:1103(501) ack 1");
+    s.at(401).peer(". 1:1(0) ack 4109");
+    assert_eq!((recovery(&s).spaced_copies, recovery(&s).packets), (2, 1 + 8 + 4));
+}
+
+#[test]
+fn only_what_is_not_acknowledged_of_a_segment_is_copied() {
+    let mut s = with_profile("tcp-interactive-redundant");
+    s.send(100).expect("P. 101:201(100) ack 1");
+    s.at(350).expect("P. 101:201(100) ack 1").peer(". 1:1(0) ack 141");
+    s.at(351).expect("P. 141:201(60) ack 1");
+    s.at(450).peer(". 1:1(0) ack 201");
+    assert!(s.end.connection.out.is_empty());
+}
+
+#[test]
+fn the_end_of_the_stream_is_copied_with_the_last_data() {
+    let mut s = with_profile("tcp-interactive-redundant");
+    s.send(100).finish().expect("FP. 101:201(100) ack 1");
+    s.at(350).expect("FP. 101:201(100) ack 1");
+    s.at(351).expect("FP. 101:201(100) ack 1");
+    s.at(450).peer(". 1:1(0) ack 202");
+    assert_eq!(s.state(), State::FinWait2);
+}
+
+/// The peer takes its window back: what lies beyond it is for the probe.
+#[test]
+fn a_copy_beyond_the_window_waits_for_it() {
+    let mut s = with_profile("tcp-interactive-redundant");
+    s.send(100).expect("P. 101:201(100) ack 1");
+    s.at(350).expect("P. 101:201(100) ack 1").peer(". 1:1(0) ack 101 win 0");
+    s.at(360).peer(". 1:1(0) ack 101 win 1000").expect("P. 101:201(100) ack 1");
+    s.at(450).peer(". 1:1(0) ack 201");
+    assert_eq!(recovery(&s).spaced_copies, 1);
+}
+
+const SPACED: SpacedCopies = SpacedCopies::OFF;
+
+/// `tcp-interactive` with these copies and no others.
+fn copies(spaced_copies: SpacedCopies) -> ThinConfig {
+    let interactive = RecoveryConfig::tcp_profile("tcp-interactive").expect("it is listed").thin;
+    ThinConfig { spaced_copies, ..interactive }
+}
+
+#[test]
+fn the_last_segment_has_a_copy_if_none_follows_in_time() {
+    let mut s = with_profile("tcp-interactive");
+    let after = Duration::from_millis(30);
+    let last = SpacedCopies { of_last_after: Some(after), ..SPACED };
+    s.end.connection.set_thin(copies(last)).unwrap();
+    s.send(100).expect("P. 101:201(100) ack 1");
+    s.at(220).send(100).expect("P. 201:301(100) ack 1");
+    s.at(250).expect("P. 201:301(100) ack 1");
+    s.at(350).peer(". 1:1(0) ack 301 <sack 201:301>").at(5000);
+    let told = recovery(&s);
+    assert_eq!((told.spaced_copies, told.retransmitted.total(), told.spurious.total()), (1, 0, 0));
+}
+
+#[test]
+fn the_budget_limits_copies_in_segments_of_their_own() {
+    let mut s = changed("tcp-interactive-redundant", |recovery| {
+        recovery.thin.copy_budget.packets_percent = 1;
+    });
+    s.send(100).expect("P. 101:201(100) ack 1");
+    s.at(350).expect("P. 101:201(100) ack 1");
+    s.at(500).expect("P. 101:201(100) ack 1");
+    s.at(600).peer(". 1:1(0) ack 201");
+    assert_eq!((recovery(&s).spaced_copies, recovery(&s).copies_denied), (0, 2));
+}
+
+/// Messages at even intervals to a peer that holds acknowledgements back: all arrive, and so do these.
+struct Delayed {
+    pair: Pair,
+    interval: Duration,
+}
+
+impl Delayed {
+    fn new(interval_ms: u64, ack_delay_ms: u64, timestamps: bool) -> Self {
+        Self::of("tcp-interactive", (interval_ms, ack_delay_ms), timestamps)
+    }
+
+    fn of(profile: &str, (interval_ms, ack_delay_ms): (u64, u64), timestamps: bool) -> Self {
+        let recovery = RecoveryConfig::tcp_profile(profile).expect("it is listed");
+        let ours = ConnectionConfig { recovery, timestamps, ..config() };
+        let pair = Pair::established(ours, Self::theirs(ack_delay_ms));
+        Self { pair, interval: Duration::from_millis(interval_ms) }
+    }
+
+    fn theirs(ack_delay_ms: u64) -> ConnectionConfig {
+        ConnectionConfig { ack_delay: Duration::from_millis(ack_delay_ms), ..config() }
+    }
+
+    fn change_delay(&mut self, ack_delay_ms: u64) {
+        self.pair.b.connection.config = Arc::new(Self::theirs(ack_delay_ms));
+    }
+
+    fn repeats(&self) -> u64 {
+        self.pair.a.connection.statistics().recovery.retransmitted.total()
+    }
+
+    fn send(&mut self, count: u64, mut fate: impl FnMut(&mut Rng, &[u8]) -> Fate) {
+        for _ in 0..count {
+            let next = self.pair.now + self.interval;
+            self.pair.a.send(self.pair.now, &[0; 100]);
+            run_to(&mut self.pair, next, &mut fate);
+        }
+    }
+
+    /// What is repeated of `count` messages.
+    fn repeats_of(&mut self, count: u64) -> u64 {
+        let before = self.repeats();
+        self.send(count, |_, _| Fate::Deliver);
+        self.repeats() - before
+    }
+
+    /// After how long, to a millisecond, a message that is lost leaves again.
+    fn time_to_repeat(&mut self) -> u64 {
+        let (before, sent_at) = (self.repeats(), self.pair.now);
+        self.pair.a.send(sent_at, &[0; 100]);
+        self.pair.a.drain(sent_at, |_| Fate::Lose);
+        while self.repeats() == before {
+            let next = self.pair.now + Duration::from_millis(1);
+            run_to(&mut self.pair, next, |_, _| Fate::Deliver);
+        }
+        (self.pair.now - sent_at).as_millis() as u64
+    }
+}
+
+/// With 20 ms of round trip, and none of that in the answers to data.
+#[test]
+fn a_peer_that_delays_acknowledgements_is_known_soon_and_answers_before_the_timer_from_then_on() {
+    for (interval_ms, ack_delay_ms, most) in [
+        (250, 40, 0),
+        // M1: 200 ms are not enough.
+        (250, 200, 1),
+        (100, 200, 6),
+        (50, 200, 4),
+        (15, 40, 5),
+        (15, 200, 5),
+        (5, 200, 2),
+    ] {
+        for timestamps in [false, true] {
+            let mut delayed = Delayed::new(interval_ms, ack_delay_ms, timestamps);
+            let case = format!("every {interval_ms} ms, {ack_delay_ms} ms late, {timestamps}");
+            let repeats = delayed.repeats_of(100);
+            assert!(repeats <= most, "{repeats} at first, {case}");
+            assert_eq!(delayed.repeats_of(1000), 0, "{case}");
+        }
+    }
+}
+
+/// As the kernel of Linux does once the application answers.
+#[test]
+fn a_peer_that_begins_to_delay_acknowledgements_is_known_soon() {
+    for (interval_ms, timestamps) in [(250, false), (250, true), (50, false), (50, true)] {
+        let mut delayed = Delayed::new(interval_ms, 0, timestamps);
+        assert_eq!(delayed.repeats_of(300), 0);
+        delayed.change_delay(40);
+        let repeats = delayed.repeats_of(100);
+        assert!((1..=20).contains(&repeats), "{repeats}");
+        assert_eq!(delayed.repeats_of(1000), 0, "every {interval_ms} ms, {timestamps}");
+    }
+}
+
+/// One acknowledgement in ten is lost: what a later one, or the report of a duplicate, brings is no
+/// answer that took so long.
+#[test]
+fn lost_acknowledgements_are_not_waited_for() {
+    let is_ack = |packet: &[u8]| packet.len() < 100;
+    for (interval_ms, ack_delay_ms, timestamps, longest_ms) in [
+        (250, 0, true, 20),
+        (250, 0, false, 20),
+        (250, 40, true, 60),
+        (250, 40, false, 60),
+        // With every second segment, if no acknowledgement is lost.
+        (15, 40, true, 35),
+        (50, 200, true, 70),
+    ] {
+        let mut delayed = Delayed::new(interval_ms, ack_delay_ms, timestamps);
+        delayed.send(600, |rng, packet| {
+            if is_ack(packet) && rng.chance(0.1) { Fate::Lose } else { Fate::Deliver }
+        });
+        delayed.send(2, |_, _| Fate::Deliver);
+        let ms = delayed.time_to_repeat();
+        let case = format!("every {interval_ms} ms, {ack_delay_ms} ms late, {timestamps}");
+        assert!((longest_ms + 1..=longest_ms + 4).contains(&ms), "{ms} ms, {case}");
+    }
+}
+
+/// The second copy of a repetition is answered at once, sooner than anything before it was, and not in
+/// the place of the original.
+#[test]
+fn an_early_answer_to_a_repetition_is_not_taken_for_a_late_one_to_the_original() {
+    for timestamps in [false, true] {
+        let mut delayed = Delayed::of("tcp-interactive-redundant", (250, 40), timestamps);
+        delayed.send(20, |_, _| Fate::Deliver);
+        delayed.send(600, |rng, packet| {
+            if packet.len() > 100 && rng.chance(0.1) { Fate::Lose } else { Fate::Deliver }
+        });
+        delayed.send(2, |_, _| Fate::Deliver);
+        let ms = delayed.time_to_repeat();
+        assert!((61..=64).contains(&ms), "{ms} ms, {timestamps}");
+    }
+}
