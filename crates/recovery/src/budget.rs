@@ -1,5 +1,7 @@
 //! How much may leave on purpose beyond what is needed: a share of what leaves for the first time.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// Packets that leave for the first time after which what was counted before weighs half.
@@ -26,9 +28,41 @@ impl CopyBudget {
     pub const UNLIMITED: Self = Self { packets_percent: 0, bytes_percent: 0 };
 }
 
+/// How much of a budget there is beside a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share(u16);
+
+impl Share {
+    /// All of it.
+    pub(crate) const ALL: Self = Self(1024);
+    /// Nothing.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// All without a queue, nothing beside one that delays by `limit`, in between what is left to it; all
+    /// if the limit is zero.
+    pub(crate) fn beside(queueing: Duration, limit: Duration) -> Self {
+        let left = limit.saturating_sub(queueing).as_nanos() * u128::from(Self::ALL.0);
+        let share = left.checked_div(limit.as_nanos()).map(u16::try_from);
+        share.map_or(Self::ALL, |share| Self(share.unwrap_or(Self::ALL.0)))
+    }
+
+    /// Whether it is nothing.
+    pub(crate) const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    fn of(self, amount: u64) -> u64 {
+        amount * u64::from(self.0) / u64::from(Self::ALL.0)
+    }
+}
+
 /// What was spent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spending {
+    /// Packets that left for the first time.
+    first_packets: u32,
+    /// What budgets are a share of: all that left for the first time, or less of it beside a queue. Packets
+    /// count as many times as [`Share::ALL`] has parts.
     first: Amount,
     copied: Amount,
 }
@@ -41,20 +75,27 @@ struct Amount {
 
 impl Default for Spending {
     fn default() -> Self {
-        Self { first: HEAD_START, copied: Amount::default() }
+        let packets = HEAD_START.packets * u32::from(Share::ALL.0);
+        Self {
+            first_packets: HEAD_START.packets,
+            first: Amount { packets, ..HEAD_START },
+            copied: Amount::default(),
+        }
     }
 }
 
 impl Spending {
-    /// A packet left with so many bytes of new units.
-    pub(crate) fn on_first_sent(&mut self, bytes: u32) {
-        if self.first.packets >= WINDOW {
+    /// A packet left with so many bytes of new units, and so much of the budget beside it.
+    pub(crate) fn on_first_sent(&mut self, bytes: u32, share: Share) {
+        if self.first_packets >= WINDOW {
+            self.first_packets /= 2;
             for Amount { packets, bytes } in [&mut self.first, &mut self.copied] {
                 (*packets, *bytes) = (packets.div_ceil(2), bytes.div_ceil(2));
             }
         }
-        self.first.packets += 1;
-        self.first.bytes += u64::from(bytes);
+        self.first_packets += 1;
+        self.first.packets += u32::from(share.0);
+        self.first.bytes += share.of(bytes.into());
     }
 
     /// So many bytes of units left as copies.
@@ -69,7 +110,7 @@ impl Spending {
 
     /// Whether a packet of copies may leave.
     pub(crate) fn has_packet(&self, budget: CopyBudget) -> bool {
-        let wanted = (u64::from(self.copied.packets) + 1) * 100;
+        let wanted = (u64::from(self.copied.packets) + 1) * 100 * u64::from(Share::ALL.0);
         let percent = u64::from(budget.packets_percent);
         percent == 0 || wanted <= u64::from(self.first.packets) * percent
     }
@@ -104,7 +145,7 @@ mod tests {
     fn spend(packets: u32) -> (u64, u64) {
         let (mut spending, mut alone, mut bytes) = (Spending::default(), 0, 0);
         for _ in 0..packets {
-            spending.on_first_sent(100);
+            spending.on_first_sent(100, Share::ALL);
             let may_leave = spending.has_packet(BUDGET) && spending.bytes_left(BUDGET) >= 50;
             if may_leave {
                 spending.on_copied(50);
@@ -131,7 +172,7 @@ mod tests {
     #[test]
     fn what_was_saved_long_ago_is_not_spent_at_once() {
         let mut spending = Spending::default();
-        (0..1_000_000).for_each(|_| spending.on_first_sent(100));
+        (0..1_000_000).for_each(|_| spending.on_first_sent(100, Share::ALL));
         let copies = (0..1000)
             .take_while(|_| {
                 let may_leave = spending.has_packet(BUDGET);
@@ -145,7 +186,7 @@ mod tests {
     #[test]
     fn bytes_are_a_limit_of_their_own_and_zero_is_none() {
         let mut spending = Spending::default();
-        spending.on_first_sent(100);
+        spending.on_first_sent(100, Share::ALL);
         assert_eq!(spending.bytes_left(BUDGET), (100 + HEAD_START.bytes) / 2);
         spending.on_copied(1900);
         assert_eq!(spending.bytes_left_for_recent(BUDGET), 198 - (100 + HEAD_START.bytes) / 32);

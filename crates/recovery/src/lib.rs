@@ -20,6 +20,7 @@
 //! | `redundancy` | copies sent on purpose with new data, and the losses that they repair |
 //! | `spaced_copies` | copies sent on purpose in packets of their own |
 //! | `budget` | what copies on purpose may cost |
+//! | `queueing` | how much a queue on the path adds to the time that answers take |
 //! | `thin` | whether a stream is thin, and what is done while it is |
 //! | `congestion` | the window of a path: what its algorithms share |
 //! | `congestion::{rfc9260, newreno, cubic}` | one algorithm each |
@@ -35,6 +36,7 @@ mod congestion;
 mod destination;
 mod ledger;
 mod loss;
+mod queueing;
 mod recovery_timer;
 mod redundancy;
 mod rto_timer;

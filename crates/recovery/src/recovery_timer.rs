@@ -224,11 +224,6 @@ impl AnswerTimes {
         let below = self.mean.saturating_sub(shortest);
         Some(shortest.saturating_sub(below).max(shortest / 2))
     }
-
-    /// The smoothed time.
-    pub(crate) const fn mean(&self) -> Duration {
-        self.mean
-    }
 }
 
 /// `old · (1 − 1/n) + new / n`.

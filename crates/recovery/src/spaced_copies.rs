@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// What a thin stream sends once more though nothing says that it was lost. The default is nothing.
 ///
-/// A copy does not leave if what it repeats is acknowledged by then, if the window has no room, if the
-/// budget is spent, or if half the window is in flight while round trips are a quarter longer than the
-/// shortest: then the queue is the sender's own.
+/// A copy does not leave if what it repeats is acknowledged by then, if the window has no room, or if
+/// the budget is spent, which is less beside a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpacedCopies {

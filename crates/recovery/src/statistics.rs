@@ -175,8 +175,8 @@ pub struct RecoveryStatistics {
     pub redundant_bytes: u64,
     /// Of the units copied on purpose, those in packets of their own.
     pub spaced_copies: u64,
-    /// Copies in packets of their own that the budget did not allow, and packets with new data that
-    /// it left no copies for.
+    /// Copies in packets of their own that the budget, or a queue on the path, did not allow, and
+    /// packets with new data that it left no copies for.
     pub copies_denied: u64,
     /// Needless retransmissions by the recovery timer whose packet had arrived in time, as far as
     /// can be told: its acknowledgement was lost.

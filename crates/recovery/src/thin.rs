@@ -66,6 +66,13 @@ pub struct ThinConfig {
     pub spaced_copies: SpacedCopies,
     /// What copies on purpose may cost, those beside new data included.
     pub copy_budget: CopyBudget,
+    /// A queue that delays by so much, or a third of the packets lost, stops copies on purpose;
+    /// repetitions of the recovery timer wait twice as long from the first one in vain, and after each
+    /// what is new waits for the next acknowledgement and leaves together. Of less, copies take the
+    /// part of the budget that is left: half at half of it. More is faster beside greedy senders, at
+    /// their cost. Zero does not look at queues.
+    #[serde(with = "words::duration")]
+    pub yield_to_queue: Duration,
 }
 
 impl ThinConfig {
@@ -86,6 +93,7 @@ impl ThinConfig {
         recovery_timer: RecoveryTimer::OFF,
         spaced_copies: SpacedCopies::OFF,
         copy_budget: CopyBudget::UNLIMITED,
+        yield_to_queue: Duration::ZERO,
     };
 
     /// M1 to M4 with the values of the papers and of Linux; and the round trips that duplicates tell,
@@ -110,6 +118,7 @@ impl ThinConfig {
         heartbeat_samples: true,
         duplicate_samples: true,
         recovery_timer: RecoveryTimer::ON,
+        yield_to_queue: Duration::from_millis(25),
         ..Self::OFF
     };
 
@@ -127,7 +136,8 @@ impl ThinConfig {
     pub fn is_valid(&self) -> bool {
         let is_rto_min_valid =
             self.rto_min.is_none_or(|min| !min.is_zero() && min <= Duration::from_secs(60));
-        is_rto_min_valid && self.recovery_timer.is_valid()
+        let is_queue_valid = self.yield_to_queue <= Duration::from_secs(60);
+        is_rto_min_valid && is_queue_valid && self.recovery_timer.is_valid()
     }
 
     /// Whether any mechanism is on.
@@ -285,5 +295,14 @@ mod tests {
     fn the_default_has_no_mechanism() {
         assert_eq!(ThinConfig::default(), ThinConfig::OFF);
         assert!(!ThinConfig::OFF.is_any() && ThinConfig::M1_TO_M4.is_any());
+    }
+
+    #[test]
+    fn a_queue_of_more_than_a_minute_is_refused() {
+        let yielding = |seconds| ThinConfig {
+            yield_to_queue: Duration::from_secs(seconds),
+            ..ThinConfig::INTERACTIVE
+        };
+        assert!(yielding(60).is_valid() && !yielding(61).is_valid());
     }
 }

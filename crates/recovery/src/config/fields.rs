@@ -214,6 +214,7 @@ impl ThinConfig {
             recovery_timer,
             spaced_copies,
             copy_budget,
+            yield_to_queue,
         } = self;
         let mut fields = vec![
             field("thin.test", *test, "how a thin stream is told"),
@@ -264,6 +265,12 @@ impl ThinConfig {
         fields.extend(recovery_timer.fields());
         fields.extend(spaced_copies.fields());
         fields.extend(copy_budget.fields());
+        fields.push(field(
+            "thin.yield_to_queue",
+            OrOff(Some(*yield_to_queue).filter(|delay| !delay.is_zero())),
+            "a queue that delays by so much stops copies on purpose and lets repetitions back off, and what \
+             is new wait for the next acknowledgement after one; less takes its part of the budget",
+        ));
         fields
     }
 }
@@ -526,6 +533,7 @@ mod tests {
             ("thin.heartbeat_samples", "on"),
             ("thin.duplicate_samples", "on"),
             ("thin.recovery_timer.is_on", "on"),
+            ("thin.yield_to_queue", "25 ms"),
         ];
         assert_eq!(differing("rfc9260", "interactive"), want(&interactive));
         let redundant = [

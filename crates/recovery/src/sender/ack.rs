@@ -305,6 +305,9 @@ impl<P> LossRecovery<P> {
         tracer: &mut Tracer<'_>,
     ) {
         for path in 0..self.paths.len() as u8 {
+            if let Some(sent_at) = self.path(path).ack.sample_sent_at {
+                self.note_queueing(now, path, now - sent_at);
+            }
             let p = self.path(path);
             if let Some(sent_at) = p.ack.sample_sent_at.filter(|&at| p.may_sample(at)) {
                 self.take_round_trip(now, path, now - sent_at, tracer);

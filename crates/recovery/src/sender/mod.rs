@@ -5,8 +5,8 @@
 //! a stream is, and `t3` when the timer expires. `destination` is which path is taken, `cmt` what an
 //! acknowledgement says of each, and `moves` what becomes of it as its addresses come and go. `spurious`
 //! knows the retransmission events, `f_rto` examines timeouts, and `undo` takes back what an event did;
-//! `overdue` is the recovery timer of thin streams, `answers` what it learns, `spaced` are copies in packets of their own;
-//! `adaptive` and `rack` are how much reordering is borne.
+//! `overdue` is the recovery timer of thin streams, `answers` what it learns, `spaced` are copies in packets of
+//! their own, and `queueing` is what all of these yield to; `adaptive` and `rack` are how much reordering is borne.
 
 mod ack;
 mod adaptive;
@@ -21,6 +21,7 @@ mod moves;
 mod outstanding;
 mod overdue;
 mod path;
+mod queueing;
 mod rack;
 mod redundancy;
 mod rescue;
@@ -51,6 +52,7 @@ use crate::budget::Spending;
 use crate::ledger::{Flight, Ledger};
 use crate::loss::duplicates::DuplicateAcks;
 use crate::loss::scoreboard::Scoreboard;
+use crate::queueing::LatestLosses;
 use crate::redundancy::Copies;
 use crate::spurious::events::Events;
 use crate::spurious::log::RetransmissionLog;
@@ -164,6 +166,7 @@ pub struct LossRecovery<P> {
     copies: Copies,
     /// What copies on purpose have cost.
     spending: Spending,
+    latest_losses: LatestLosses,
     user_bytes_in_flight: u64,
     /// Those of units that wait to be sent again.
     user_bytes_lost: u64,
@@ -205,6 +208,7 @@ impl<P> LossRecovery<P> {
             doubts,
             copies: Copies::default(),
             spending: Spending::default(),
+            latest_losses: LatestLosses::default(),
             user_bytes_in_flight: 0,
             user_bytes_lost: 0,
             open: None,
@@ -408,6 +412,7 @@ impl<P> LossRecovery<P> {
         if let Some(watch) = &mut self.path_mut(path).watch {
             watch.answers.on_answer(rtt);
         }
+        self.note_queueing(now, path, rtt);
         self.take_round_trip(now, path, rtt, tracer);
         self.renew_overdue(path);
     }

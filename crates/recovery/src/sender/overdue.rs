@@ -110,7 +110,8 @@ impl<P> LossRecovery<P> {
         let watch = self.path(path).watch.as_ref().filter(|watch| !watch.is_resting)?;
         let timer = &self.groups.of(group).thin.recovery_timer;
         let is_for_it = timer.is_on && self.is_thin(group) && self.has_window_for(path);
-        let doublings = watch.unheard.saturating_sub(STEADY_REPEATS).min(16);
+        let steady = if self.yields(path, group) { 0 } else { STEADY_REPEATS };
+        let doublings = watch.unheard.saturating_sub(steady).min(16);
         is_for_it.then(|| Some(watch.answers.patience(timer, round)? * (1 << doublings)))?
     }
 
@@ -270,6 +271,7 @@ impl<P> LossRecovery<P> {
             self.path_mut(path).watch.iter_mut().for_each(|watch| watch.unheard += 1);
             self.ledger.forget_ended();
             self.recover_from_overdue(path, tracer);
+            self.wait_for_answer(path);
             self.settle_resending();
         }
         self.find_overdue(path);

@@ -9,6 +9,7 @@ use super::overdue::Watch;
 use super::t3::T3;
 use crate::loss::adaptive::Evidence;
 use crate::loss::rack::Rack;
+use crate::queueing::QueueingDelay;
 use crate::spurious::events::{Event, Events};
 use crate::spurious::f_rto::FRto;
 use crate::undo::AfterSpurious;
@@ -27,6 +28,8 @@ pub(super) struct Path {
     pub(super) early: Instant,
     /// What the recovery timer of thin streams keeps, once there is one.
     pub(super) watch: Option<Box<Watch>>,
+    /// How much a queue delays, once a thin stream has measured it that yields to queues.
+    pub(super) queueing: Option<Box<QueueingDelay>>,
     /// Whether it works.
     pub(super) reach: Reach,
     /// Units judged lost that wait to be sent again over this path.
@@ -132,6 +135,7 @@ impl Path {
             t3: None,
             early: Instant::FAR_FUTURE,
             watch: None,
+            queueing: None,
             reach,
             lost: BTreeSet::new(),
             outstanding: 0,
@@ -156,6 +160,7 @@ impl Path {
         self.timer = RtoTimer::new(&config.rto);
         self.window = CongestionWindow::new(config, pmdcs);
         self.early = Instant::FAR_FUTURE;
+        self.queueing = None;
         self.is_after_timeout = false;
         // What left before took another way and makes no sample.
         (self.last_sample, self.last_retransmission) = (None, Some(now));

@@ -37,8 +37,12 @@ impl<P> LossRecovery<P> {
 
     /// Whether a retransmission may take along what is in flight of `group`.
     pub(super) fn may_bundle(&self, group: u8) -> bool {
-        let budget = self.groups.of(group).thin.copy_budget;
-        self.may_copy(group) && self.spending.bytes_left(budget) > 0
+        self.may_copy(group) && self.bytes_to_copy(self.open_path(), group) > 0
+    }
+
+    /// The path of the packet being built, or of the next one with new data.
+    fn open_path(&self) -> u8 {
+        self.open.map_or(self.data_path, |open| open.path)
     }
 
     /// The lowest unit that a packet with a new unit of `group` is to carry a copy of; the others
@@ -76,8 +80,8 @@ impl<P> LossRecovery<P> {
             0 => bundle.room,
             most => bundle.room.min(most.saturating_sub(bundle.new_bytes)),
         };
-        let left = self.spending.bytes_left(thin.copy_budget);
-        let left_for_recent = self.spending.bytes_left_for_recent(thin.copy_budget);
+        let left = self.bytes_to_copy(self.open_path(), group);
+        let left_for_recent = left.min(self.spending.bytes_left_for_recent(thin.copy_budget));
         let (mut bytes, mut packets, mut packet, mut is_denied) = (0, 0, None, false);
         for number in (self.first..self.next_unit()).rev().take(MAX_LOOK_BACK as usize) {
             let Some(unit) = self.unit(number) else { break };

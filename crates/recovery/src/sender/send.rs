@@ -12,7 +12,7 @@ use crate::{PacketNumber, TimerRestart};
 /// The packet being built.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OpenPacket {
-    path: u8,
+    pub(super) path: u8,
     /// The group of new units.
     group: u8,
     pub(super) units: u16,
@@ -290,6 +290,7 @@ impl<P> LossRecovery<P> {
             return false;
         };
         self.statistics.packets += 1;
+        self.latest_losses.on_sent();
         self.statistics.retransmission_packets += u64::from(open.repeats);
         let p = self.path_mut(open.path);
         if let Some(known) = &mut p.concurrent {
@@ -334,7 +335,8 @@ impl<P> LossRecovery<P> {
             return;
         }
         if open.new > 0 {
-            self.spending.on_first_sent(open.new_bytes);
+            let share = self.share_of_copies(open.path, open.group);
+            self.spending.on_first_sent(open.new_bytes, share);
             let next = self.next_unit();
             self.plan_last(now, open.path, next - u64::from(open.new)..next);
         } else if !open.is_needed {

@@ -101,11 +101,11 @@ impl<P> LossRecovery<P> {
 
     /// Whether a copy of so many bytes of `group` may leave over `path` in a packet of its own.
     fn may_copy_alone(&mut self, path: u8, group: u8, bytes: u32) -> bool {
-        if !self.is_thin(group) || !self.has_window_for(path) || self.is_queueing(path) {
+        if !self.is_thin(group) || !self.has_window_for(path) {
             return false;
         }
         let budget = self.groups.of(group).thin.copy_budget;
-        let has_bytes = self.spending.bytes_left(budget) >= u64::from(bytes);
+        let has_bytes = self.bytes_to_copy(path, group) >= u64::from(bytes);
         let may_leave = has_bytes && self.spending.has_packet(budget);
         self.statistics.copies_denied += u64::from(!may_leave);
         may_leave
@@ -138,17 +138,6 @@ impl<P> LossRecovery<P> {
         self.unit(planned.unit).is_some_and(|unit| {
             unit.state == UnitState::InFlight && unit.packet == planned.packet && unit.path == path
         })
-    }
-
-    /// Whether a queue has built up that is the sender's own.
-    fn is_queueing(&self, path: u8) -> bool {
-        let p = self.path(path);
-        let is_much = 2 * self.ledger.flight(path).bytes >= p.window.cwnd();
-        let is_slow = p.watch.as_ref().is_some_and(|watch| {
-            let shortest = watch.answers.shortest().unwrap_or_default();
-            watch.answers.mean() > shortest + shortest / 4
-        });
-        is_much && is_slow
     }
 
     /// The next unit of which a copy may leave over `path` in a packet of its own; it leaves through

@@ -61,6 +61,8 @@ pub(super) struct Groups {
     is_any_on: bool,
     /// The groups that have a recovery timer, a bit each.
     timed: u32,
+    /// Some group yields to queues.
+    yields: bool,
     /// No group with more packets in flight is thin: spares bulk the exact test.
     most_when_thin: u32,
 }
@@ -69,8 +71,14 @@ impl Groups {
     pub(super) fn new(config: Arc<RecoveryConfig>) -> Self {
         let pttfr = config.missing_reports;
         let base = Group { thin: Mechanisms::Configured(config), was_thin: None };
-        let mut groups =
-            Self { base, others: Vec::new(), is_any_on: false, timed: 0, most_when_thin: 0 };
+        let mut groups = Self {
+            base,
+            others: Vec::new(),
+            is_any_on: false,
+            timed: 0,
+            yields: false,
+            most_when_thin: 0,
+        };
         groups.renew(pttfr, (0, 0));
         groups
     }
@@ -81,6 +89,7 @@ impl Groups {
         self.is_any_on = all.clone().any(|group| group.thin.is_any());
         let timed = all.clone().zip(0..).filter(|(group, _)| group.thin.recovery_timer.is_on);
         self.timed = timed.fold(0, |groups, (_, index)| groups | 1 << index);
+        self.yields = all.clone().any(|group| !group.thin.yield_to_queue.is_zero());
         let most_stated = all.map(|group| match group.thin.test {
             ThinTest::Packets(most) => most.into(),
             ThinTest::PacketsInFlight | ThinTest::Linux => 0,
@@ -93,6 +102,12 @@ impl Groups {
     #[inline]
     pub(super) const fn timed(&self) -> u32 {
         self.timed
+    }
+
+    /// Some group yields to queues.
+    #[inline]
+    pub(super) const fn yields(&self) -> bool {
+        self.yields
     }
 
     /// Some group has a mechanism.
@@ -264,6 +279,7 @@ impl<P> LossRecovery<P> {
     /// One more packet was judged lost.
     pub(super) fn count_lost_packet(&mut self) {
         self.statistics.packets_lost += 1;
+        self.latest_losses.on_lost();
         let packets = (self.statistics.packets, self.statistics.packets_lost);
         self.groups.renew(self.config.missing_reports, packets);
     }

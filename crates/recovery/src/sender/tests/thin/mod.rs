@@ -7,6 +7,7 @@ mod early;
 mod first_indication;
 mod linear;
 mod pace;
+mod queueing;
 mod recovery_timer;
 mod redundancy;
 mod spaced;

@@ -1,0 +1,215 @@
+//! How much a queue on a path adds to the time that answers take, and how much is lost.
+//!
+//! A drop-tail queue that a greedy sender keeps filled delays all that passes it, for as long as it
+//! stands; jitter delays each packet by another time. So what counts as a queue is how much longer
+//! answers take in the mean than the shortest one did lately, less what jitter explains. What jitter
+//! is shows in how much an answer differs from the one before: independent times do so by as much
+//! over one step as over two, and a queue, which grows and drains, by more over two. A queue that stood
+//! for minutes is not seen, as by every sender that goes by delay, nor one so short that packets of
+//! others fill and drain it between two of ours; that so much is lost tells of these.
+
+use std::time::Duration;
+
+use rexmit_core::Instant;
+
+/// The shortest time is that of the last one to two of these.
+const LEAST_WINDOW: Duration = Duration::from_secs(60);
+/// Answers before anything is told.
+const FIRST_ANSWERS: u32 = 16;
+/// The weight of the old mean against a new answer is at most all but one part in so many.
+const WEIGHT: u32 = 16;
+/// The same of the squares that tell jitter.
+const JITTER_WEIGHT: u32 = 128;
+/// So many standard deviations of jitter are between the mean and the least of some thousand times, with
+/// one for what is not known of it.
+const JITTER_DEVIATIONS: f64 = 4.5;
+
+/// What is known of the queue on a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueueingDelay {
+    /// The latest answer, and the one before.
+    latest: [f64; 2],
+    mean: f64,
+    /// The mean squares of the differences over one step and over two.
+    squares: [f64; 2],
+    /// The shortest of this window, and of the one before.
+    least: [f64; 2],
+    window_began_at: Instant,
+    /// Answers so far, up to [`JITTER_WEIGHT`].
+    count: u32,
+}
+
+impl QueueingDelay {
+    /// The answer to a packet took so long.
+    pub(crate) fn on_answer(&mut self, now: Instant, time: Duration) {
+        let time = time.as_secs_f64();
+        if self.count == 0 {
+            (self.latest, self.mean, self.least) = ([time; 2], time, [time; 2]);
+            self.window_began_at = now;
+        } else if now - self.window_began_at > LEAST_WINDOW {
+            self.least = [time, self.least[0]];
+            self.window_began_at = now;
+        }
+        self.count = (self.count + 1).min(JITTER_WEIGHT);
+        self.least[0] = self.least[0].min(time);
+        blend(&mut self.mean, time, self.count.min(WEIGHT));
+        for (square, before) in self.squares.iter_mut().zip(self.latest) {
+            blend(square, (time - before).powi(2), self.count);
+        }
+        self.latest = [time, self.latest[0]];
+    }
+
+    /// What the queue adds; nothing while too few answers are known to tell it from jitter.
+    pub(crate) fn standing(&self) -> Duration {
+        if self.count < FIRST_ANSWERS {
+            return Duration::ZERO;
+        }
+        let [one_step, two_steps] = self.squares;
+        let jitter = (one_step - two_steps / 2.0).max(0.0).sqrt();
+        let least = self.least[0].min(self.least[1]);
+        Duration::from_secs_f64((self.mean - least - JITTER_DEVIATIONS * jitter).max(0.0))
+    }
+}
+
+/// `old · (1 − 1/n) + new / n`.
+fn blend(old: &mut f64, new: f64, n: u32) {
+    *old += (new - *old) / f64::from(n);
+}
+
+/// Packets after which what was counted before weighs half.
+const LOSS_WINDOW: u32 = 64;
+/// Packets counted as sent before the first.
+const LOSS_HEAD_START: u32 = 32;
+/// More than so many packets of a hundred judged lost are too much for any link that is not overloaded.
+const MOST_LOST_PERCENT: u32 = 33;
+
+/// How many of the latest packets were judged lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LatestLosses {
+    sent: u32,
+    lost: u32,
+}
+
+impl Default for LatestLosses {
+    fn default() -> Self {
+        Self { sent: LOSS_HEAD_START, lost: 0 }
+    }
+}
+
+impl LatestLosses {
+    /// A packet left.
+    pub(crate) const fn on_sent(&mut self) {
+        if self.sent >= LOSS_WINDOW {
+            (self.sent, self.lost) = (self.sent / 2, self.lost / 2);
+        }
+        self.sent += 1;
+    }
+
+    /// A packet was judged lost.
+    pub(crate) const fn on_lost(&mut self) {
+        self.lost = self.lost.saturating_add(1);
+    }
+
+    /// Whether the path is overloaded, whatever answers take.
+    pub(crate) const fn are_too_many(&self) -> bool {
+        self.lost as u64 * 100 > self.sent as u64 * MOST_LOST_PERCENT as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rexmit_core::{Rng, Seed};
+
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// Answers at a pace, each so long, from `start` on; the most and the least that they told.
+    fn answers(
+        queueing: &mut QueueingDelay,
+        start: Instant,
+        times: impl IntoIterator<Item = Duration>,
+    ) -> (Duration, Duration) {
+        let mut told = (Duration::ZERO, Duration::MAX);
+        for (n, time) in (0..).zip(times) {
+            queueing.on_answer(start + n * MS(50), time);
+            let standing = queueing.standing();
+            told = (told.0.max(standing), told.1.min(standing));
+        }
+        told
+    }
+
+    #[test]
+    fn a_queue_is_told_within_two_seconds_and_forgotten_as_soon() {
+        let mut queueing = QueueingDelay::default();
+        let at = Instant::from_millis;
+        assert_eq!(answers(&mut queueing, at(0), vec![MS(100); 100]).0, MS(0));
+        answers(&mut queueing, at(10_000), vec![MS(150); 40]);
+        assert!((MS(30)..=MS(50)).contains(&queueing.standing()), "{:?}", queueing.standing());
+        answers(&mut queueing, at(20_000), vec![MS(100); 40]);
+        assert!(queueing.standing() < MS(5), "{:?}", queueing.standing());
+    }
+
+    /// Of a normal distribution, as the sum of many.
+    fn normal(rng: &mut Rng, deviation: Duration) -> Duration {
+        let sum: f64 = (0..12).map(|_| rng.unit()).sum();
+        Duration::from_secs_f64(0.2 + (sum - 6.0) * deviation.as_secs_f64())
+    }
+
+    /// Jitter with a standard deviation of 5 and of 20 ms each way.
+    #[test]
+    fn jitter_is_no_queue() {
+        for each_way in [5, 20] {
+            let mut rng = Seed::from_u64(each_way).rng();
+            let deviation = MS(each_way).mul_f64(2f64.sqrt());
+            let times: Vec<_> = (0..10_000).map(|_| normal(&mut rng, deviation)).collect();
+            let most = answers(&mut QueueingDelay::default(), Instant::ZERO, times).0;
+            assert!(most < MS(each_way), "{most:?} beside a deviation of {deviation:?}");
+        }
+    }
+
+    /// What was the shortest two windows ago is: the path may have become longer.
+    #[test]
+    fn what_lasts_for_two_minutes_is_no_queue() {
+        let mut queueing = QueueingDelay::default();
+        let told = |queueing: &mut QueueingDelay, second: u64, ms| {
+            answers(queueing, Instant::from_millis(second * 1000), vec![MS(ms); 20]);
+            queueing.standing()
+        };
+        assert_eq!(told(&mut queueing, 0, 100), MS(0));
+        for second in (1..60).step_by(5) {
+            told(&mut queueing, second, 200);
+        }
+        assert!(told(&mut queueing, 60, 200) > MS(90));
+        for second in (62..122).step_by(5) {
+            assert!(told(&mut queueing, second, 200) > MS(90), "{second}");
+        }
+        told(&mut queueing, 125, 200);
+        assert_eq!(told(&mut queueing, 130, 200), MS(0));
+    }
+
+    #[test]
+    fn the_first_answers_tell_no_queue() {
+        let mut queueing = QueueingDelay::default();
+        assert_eq!(answers(&mut queueing, Instant::ZERO, [MS(10), MS(200), MS(210)]).0, MS(0));
+    }
+
+    #[test]
+    fn a_third_of_the_packets_is_too_much_to_lose() {
+        let are_too_many = |every: u32, of: u32| {
+            let mut losses = LatestLosses::default();
+            for n in 0..1000 {
+                losses.on_sent();
+                if n % of < every {
+                    losses.on_lost();
+                }
+            }
+            losses.are_too_many()
+        };
+        assert!(!are_too_many(1, 4), "a tenth each way is judged to be a fifth");
+        assert!(are_too_many(2, 5));
+        let mut losses = LatestLosses::default();
+        (0..10).for_each(|_| (losses.on_sent(), losses.on_lost()).0);
+        assert!(!losses.are_too_many(), "the first ones tell nothing");
+    }
+}
