@@ -44,7 +44,7 @@ fn a_redundant_repetition_leaves_twice() {
 }
 
 /// What is in flight travels with what is new, and is repeated only when the latest packet with it is
-/// overdue.
+/// overdue; what one newer packet carries lacks the second copy of a repetition, which leaves alone.
 #[test]
 fn what_newer_packets_carry_waits_for_these() {
     let mut s = Script::with_profile("interactive-redundant");
@@ -53,6 +53,7 @@ fn what_newer_packets_carry_waits_for_these() {
     assert_eq!(s.take_data(), [1, 2]);
     s.at(399).send(b"3");
     assert_eq!(s.take_data(), [1, 2, 3]);
+    assert_eq!(s.wait_for_packet().at_ms(), 350 + 125);
     assert_eq!(s.wait_for_packet().at_ms(), 399 + 125);
 }
 
