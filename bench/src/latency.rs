@@ -1,10 +1,10 @@
 //! How long messages take over UDP sockets of this machine and the real-time emulator: ours against
 //! what others would use, each behind the same loop, with the same programs at both ends.
 //!
-//! All contestants run at once, each over an emulator of its own with the same seed: the n-th packet of
-//! either way meets the same fate.
+//! All contestants run at once, each on a thread of its own with several connections. Each connection
+//! goes over an emulator of its own; the n-th of every contestant over one with the same seed, where
+//! the n-th packet of either way meets the same fate.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -14,24 +14,38 @@ use std::time::Duration;
 use rexmit::clock;
 use rexmit::emulator::{Emulator, EmulatorConfig};
 use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_lab::bound::{Bound, LossModel, Strategy};
 use rexmit_lab::hosts::{Host, Layer, Thin, ThinPlan, ThinReceiver, ThinSender, Transport};
+use rexmit_lab::measure::LatencyDistribution;
 use rexmit_lab::rivals::{Rival, RivalEndpoint, Role};
 use rexmit_netsim::network::PointToPoint;
+use rexmit_netsim::path::PathConfig;
 use rexmit_sctp::recovery::RecoveryConfig;
 use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::report::{Row, Target};
 
-const WHAT: &str = "latency over UDP, 5 % lost: p99";
-const PATH: &str = "delay 50ms loss 5%";
+const DELAY: Duration = Duration::from_millis(50);
+const LOSS: f64 = 0.05;
 const PORT: u16 = 7000;
-const INTERVAL_MS: u64 = 50;
+const INTERVAL: Duration = Duration::from_millis(50);
+/// Of each connection.
 const MESSAGES: u64 = 1200;
+const MESSAGE_BYTES: usize = 100;
+/// Of each contestant: so many that a hundred messages are beyond the 99th percentile, and ten beyond
+/// the 99.9th.
+const CONNECTIONS: u32 = 8;
 /// For the connection before, and what is under way after.
 const MARGIN: Duration = Duration::from_secs(15);
-const NOTE: &str = "1200 messages of 100 bytes, 50 ms apart, in order, through the emulator; ours with \
-                    the profile interactive; bytes are those on the wire per byte of payload";
+const NOTE: &str = "8 connections with 1200 messages of 100 bytes, 50 ms apart, in order, through the emulator: \
+                    the 99th and the 99.9th percentile, and bytes on the wire per byte of payload; the ratio \
+                    is that of the 99th percentiles";
+const IDEAL_NOTE: &str = "what is possible for who sends a copy a round trip after one that was lost (interactive), \
+                          or copies in all later messages (interactive-redundant)";
+
+/// Profiles of ours.
+const OURS: [&str; 2] = ["interactive", "interactive-redundant"];
 
 const RIVALS: [(&str, Rival); 5] = [
     ("dcsctp", Rival::DcSctp { is_tuned: false }),
@@ -43,21 +57,32 @@ const RIVALS: [(&str, Rival); 5] = [
 
 /// What came of a contestant.
 struct Measured {
-    p99: Duration,
+    latency: LatencyDistribution,
     /// On the wire, per byte of payload.
     bytes: f64,
 }
 
 impl Measured {
     fn in_words(&self) -> String {
-        format!("{:.0} ms, {:.2} bytes", self.p99.as_secs_f64() * 1e3, self.bytes)
+        format!("{}, {:.2} bytes", in_words(|at| self.latency.quantile(at)), self.bytes)
+    }
+
+    fn p99(&self) -> f64 {
+        self.latency.quantile(0.99).as_secs_f64()
     }
 }
 
-/// A row for each rival.
+fn in_words(quantile: impl Fn(f64) -> Duration) -> String {
+    let [p99, p999] = [0.99, 0.999].map(|at| quantile(at).as_secs_f64() * 1e3);
+    format!("{p99:.0} / {p999:.0} ms")
+}
+
+/// For each of our profiles a row for each rival, and one for what is possible.
 #[must_use]
 pub fn measure() -> Vec<Row> {
-    let ours = thread::spawn(|| carry(0, |role, seed| Ok(ours(role, seed))));
+    let ours = OURS.map(|profile| {
+        thread::spawn(move || carry(0, move |role, seed| Ok(ours(profile, role, seed))))
+    });
     let theirs = RIVALS.map(|(name, rival)| {
         let port = if rival.is_over_udp() { PORT } else { 0 };
         let make = move |role, seed: &Seed| RivalEndpoint::new(rival, role, false, seed);
@@ -65,78 +90,155 @@ pub fn measure() -> Vec<Row> {
     });
     let finished =
         |run: thread::JoinHandle<_>| run.join().unwrap_or_else(|_| Err("it broke".into()));
-    let ours = finished(ours);
-    theirs.map(|(name, run)| row(name, &ours, &finished(run))).into()
+    let ours = ours.map(finished);
+    let theirs = theirs.map(|(name, run)| (name, finished(run)));
+    let mut rows = Vec::new();
+    for (profile, ours) in OURS.iter().zip(&ours) {
+        let what = format!("latency over UDP, 5 % lost: {profile}");
+        rows.extend(theirs.iter().map(|(name, theirs)| row(&what, ours, name, theirs)));
+        rows.extend(ours.as_ref().ok().map(|ours| row_of_ideal(&what, ours, &ideal(profile))));
+    }
+    rows
 }
 
-fn row(name: &str, ours: &Result<Measured, String>, theirs: &Result<Measured, String>) -> Row {
+fn row(
+    what: &str,
+    ours: &Result<Measured, String>,
+    name: &str,
+    theirs: &Result<Measured, String>,
+) -> Row {
     match (ours, theirs) {
         (Ok(ours), Ok(theirs)) => Row {
-            what: WHAT.into(),
+            what: what.into(),
             ours: ours.in_words(),
             against: name.into(),
             theirs: theirs.in_words(),
-            ratio: Some(ours.p99.as_secs_f64() / theirs.p99.as_secs_f64()),
+            ratio: Some(ours.p99() / theirs.p99()),
             target: Target::AtMost(1.0),
             note: NOTE.into(),
         },
-        (Err(why), _) | (_, Err(why)) => Row::not_run(WHAT, name, why),
+        (Err(why), _) | (_, Err(why)) => Row::not_run(what, name, why),
     }
 }
 
-fn ours(role: Role, seed: &Seed) -> Endpoint {
-    let recovery = RecoveryConfig::profile("interactive").expect("a known profile");
+/// What would be ideal of the kind of a profile.
+fn ideal(profile: &str) -> Bound {
+    let of = |strategy| Bound::new(strategy, DELAY, LossModel::Uniform(LOSS));
+    match profile {
+        "interactive" => of(Strategy::Reactive).in_order(INTERVAL),
+        // A packet that arrives brings all that is missing before it: in order nothing waits longer.
+        _ => of(Strategy::Bundled { interval: INTERVAL }),
+    }
+}
+
+fn row_of_ideal(what: &str, ours: &Measured, ideal: &Bound) -> Row {
+    Row {
+        what: what.into(),
+        ours: ours.in_words(),
+        against: "ideal, in order".into(),
+        theirs: in_words(|at| ideal.quantile(at)),
+        ratio: Some(ours.p99() / ideal.quantile(0.99).as_secs_f64()),
+        target: Target::None,
+        note: IDEAL_NOTE.into(),
+    }
+}
+
+fn ours(profile: &str, role: Role, seed: &Seed) -> Endpoint {
+    let recovery = RecoveryConfig::profile(profile).expect("a known profile");
     let association = Arc::new(AssociationConfig { recovery, ..AssociationConfig::default() });
     let accept = role == Role::Accepts;
     let config = EndpointConfig { port: PORT, accept, association, ..EndpointConfig::default() };
     Endpoint::new(config, seed).expect("a valid configuration")
 }
 
-/// Carries the messages from one end to another, which `make` makes on the threads where they run.
-/// `port` is that of the ways that they are told.
+/// Carries the messages of all connections, whose ends `make` makes. `port` is that of the ways that
+/// they are told.
 fn carry<T: Transport>(
     port: u16,
-    make: impl Fn(Role, &Seed) -> Result<T, String> + Copy + Send + 'static,
+    make: impl Fn(Role, &Seed) -> Result<T, String>,
 ) -> Result<Measured, String> {
-    let in_words = |error: io::Error| error.to_string();
-    let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
-    let [near, far] = [UdpSocket::bind(any), UdpSocket::bind(any)].map(|one| one.map_err(in_words));
-    let (near, far) = (near?, far?);
-    let path: rexmit_netsim::path::PathConfig = PATH.parse().expect("the words of a path");
-    let mut config = EmulatorConfig::new(any, far.local_addr().map_err(in_words)?);
-    (config.forward, config.backward) = (path.clone(), path);
-    let emulator = Emulator::start(&config).map_err(|error| error.to_string())?;
-    near.connect(emulator.local_addr()).map_err(in_words)?;
-    let source = (0..MESSAGES).map(|n| (Instant::from_millis(n * INTERVAL_MS), 100));
-    let plan = ThinPlan::new(source, Instant::FAR_FUTURE);
-    let seed = Seed::from_u64(1);
-    let [from, to] = PointToPoint::ADDRESSES.map(|address| SocketAddr::new(address, port));
     let begin = clock::now();
-    let until = begin + Duration::from_millis(MESSAGES * INTERVAL_MS) + MARGIN;
-    let (own_plan, own_seed) = (plan.clone(), seed.split("receiver"));
-    let receiver = thread::spawn(move || {
-        let program = ThinReceiver::<T>::new(own_plan);
-        let mut host = Host::new(make(Role::Accepts, &own_seed)?, program);
-        drive(&mut host, &far, Route { local: to, remote: from }, until).map_err(in_words)?;
-        let receiver = host.program::<ThinReceiver<T>>().expect("it runs there");
-        let missing = MESSAGES - receiver.delivered();
-        let p99 = receiver.latency(Layer::Application).quantile(0.99);
-        if missing > 0 { Err(format!("{missing} messages did not arrive")) } else { Ok(p99) }
-    });
-    let to = SocketAddr::new(to.ip(), PORT);
-    let thin = Thin {
-        start: begin,
-        stays_open: true,
-        waits_for_connection: true,
-        ..Thin::new(SocketAddr::new(from.ip(), 0), to)
-    };
-    let sender = ThinSender::<T>::new(thin, plan);
-    let mut host = Host::new(make(Role::Connects, &seed.split("sender"))?, sender);
-    let route = Route { local: from, remote: SocketAddr::new(to.ip(), port) };
-    let bytes = drive(&mut host, &near, route, until).map_err(in_words)?;
-    let p99 = receiver.join().map_err(|_| "the receiver broke".to_owned())??;
-    drop(emulator.stop());
-    Ok(Measured { p99, bytes: bytes as f64 / (100 * MESSAGES) as f64 })
+    let open = |n| Connection::open(n, begin + INTERVAL * n / CONNECTIONS, port, &make);
+    let mut connections = (0..CONNECTIONS).map(open).collect::<Result<Vec<_>, _>>()?;
+    let until = begin + INTERVAL * MESSAGES as u32 + MARGIN;
+    drive::<T>(&mut connections, until).map_err(|error| error.to_string())?;
+    let (mut latency, mut sent_bytes) = (LatencyDistribution::new(), 0);
+    for connection in &connections {
+        latency.merge(&connection.receiver::<T>().latency(Layer::Application));
+        sent_bytes += connection.ends[0].sent_bytes;
+    }
+    let messages = MESSAGES * u64::from(CONNECTIONS);
+    let missing = messages - latency.count();
+    if missing > 0 {
+        return Err(format!("{missing} messages did not arrive"));
+    }
+    let bytes = sent_bytes as f64 / (messages as f64 * MESSAGE_BYTES as f64);
+    Ok(Measured { latency, bytes })
+}
+
+/// A thin stream through an emulator of its own.
+struct Connection {
+    /// The sender's and the receiver's.
+    ends: [End; 2],
+    /// Stops when it is dropped.
+    _emulator: Emulator,
+}
+
+/// A host behind a socket.
+struct End {
+    host: Host,
+    socket: UdpSocket,
+    route: Route,
+    sent_bytes: u64,
+}
+
+impl Connection {
+    /// Connection `n`, which begins at `start`.
+    fn open<T: Transport>(
+        n: u32,
+        start: Instant,
+        port: u16,
+        make: impl Fn(Role, &Seed) -> Result<T, String>,
+    ) -> Result<Self, String> {
+        let seed = Seed::from_u64(u64::from(n) + 1);
+        let in_words = |error: io::Error| error.to_string();
+        let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+        let [near, far] =
+            [UdpSocket::bind(any), UdpSocket::bind(any)].map(|one| one.map_err(in_words));
+        let (near, far) = (near?, far?);
+        let mut config = EmulatorConfig::new(any, far.local_addr().map_err(in_words)?);
+        let path = format!("delay {}ms loss {}%", DELAY.as_millis(), LOSS * 100.0);
+        let path: PathConfig = path.parse().expect("the words of a path");
+        (config.forward, config.backward) = (path.clone(), path);
+        config.seed = seed.split("emulator");
+        let emulator = Emulator::start(&config).map_err(|error| error.to_string())?;
+        near.connect(emulator.local_addr()).map_err(in_words)?;
+        let source = (0..MESSAGES).map(|n| (Instant::ZERO + INTERVAL * n as u32, MESSAGE_BYTES));
+        let plan = ThinPlan::new(source, Instant::FAR_FUTURE);
+        let [from, to] = PointToPoint::ADDRESSES.map(|address| SocketAddr::new(address, port));
+        let thin = Thin {
+            start,
+            stays_open: true,
+            waits_for_connection: true,
+            ..Thin::new(SocketAddr::new(from.ip(), 0), SocketAddr::new(to.ip(), PORT))
+        };
+        let receiver = ThinReceiver::<T>::new(plan.clone());
+        let receiver = Host::new(make(Role::Accepts, &seed.split("receiver"))?, receiver);
+        let sender = ThinSender::<T>::new(thin, plan);
+        let sender = Host::new(make(Role::Connects, &seed.split("sender"))?, sender);
+        let end = |host, socket, [local, remote]: [SocketAddr; 2]| End {
+            host,
+            socket,
+            route: Route { local, remote },
+            sent_bytes: 0,
+        };
+        let ends = [end(sender, near, [from, to]), end(receiver, far, [to, from])];
+        Ok(Self { ends, _emulator: emulator })
+    }
+
+    fn receiver<T: Transport>(&self) -> &ThinReceiver<T> {
+        self.ends[1].host.program().expect("it runs there")
+    }
 }
 
 /// IP and UDP headers.
@@ -144,42 +246,62 @@ const HEADER_BYTES: u64 = 28;
 /// The largest packet that any of them sends.
 const MAX_PACKET_BYTES: usize = 2048;
 
-/// Runs `machine` over `socket` until the time has come; returns the bytes that it sent. Who has not
-/// been heard of cannot be sent to: a socket without a peer waits for its first packet.
-fn drive(
-    machine: &mut impl Machine<Event = Infallible>,
-    socket: &UdpSocket,
-    route: Route,
-    until: Instant,
-) -> io::Result<u64> {
-    let (mut sent_bytes, mut packet, mut buffer) = (0, Vec::new(), [0; MAX_PACKET_BYTES]);
-    loop {
+/// Runs both ends of all connections until everything has arrived or the time has come.
+fn drive<T: Transport>(connections: &mut [Connection], until: Instant) -> io::Result<()> {
+    let is_through = |one: &Connection| one.receiver::<T>().delivered() >= MESSAGES;
+    let mut buffer = Vec::new();
+    while clock::now() < until && !connections.iter().all(is_through) {
+        let mut due = until;
+        for end in connections.iter_mut().flat_map(|one| &mut one.ends) {
+            due = due.min(end.send(&mut buffer)?.unwrap_or(until));
+        }
+        let ends = || connections.iter().flat_map(|one| &one.ends);
+        let readable = readable(ends().map(|end| &end.socket), due)?;
+        let ends = connections.iter_mut().flat_map(|one| &mut one.ends);
+        for (end, _) in ends.zip(readable).filter(|(_, is_readable)| *is_readable) {
+            end.receive()?;
+        }
+    }
+    Ok(())
+}
+
+impl End {
+    /// Lets what is due happen and sends what there is. Returns when something is due again.
+    fn send(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<Instant>> {
         let now = clock::now();
-        if now >= until {
-            return Ok(sent_bytes);
+        let Self { host, socket, sent_bytes, .. } = self;
+        if host.poll_timeout().is_some_and(|at| at <= now) {
+            host.handle_timeout(now);
         }
-        if machine.poll_timeout().is_some_and(|at| at <= now) {
-            machine.handle_timeout(now);
+        while host.poll_transmit(now, packet).is_some() {
+            socket.send(packet)?;
+            *sent_bytes += packet.len() as u64 + HEADER_BYTES;
         }
-        while machine.poll_transmit(now, &mut packet).is_some() {
-            socket.send(&packet)?;
-            sent_bytes += packet.len() as u64 + HEADER_BYTES;
+        Ok(host.poll_timeout())
+    }
+
+    /// Takes a packet. Who has not been heard of cannot be sent to: a socket without a peer waits for
+    /// its first packet.
+    fn receive(&mut self) -> io::Result<()> {
+        let mut buffer = [0; MAX_PACKET_BYTES];
+        let (len, from) = self.socket.recv_from(&mut buffer)?;
+        if self.socket.peer_addr().is_err() {
+            self.socket.connect(from)?;
         }
-        let due = machine.poll_timeout().map_or(until, |at| at.clamp(now, until));
-        if !is_readable(socket, due - now)? {
-            continue;
-        }
-        let (len, from) = socket.recv_from(&mut buffer)?;
-        if socket.peer_addr().is_err() {
-            socket.connect(from)?;
-        }
-        machine.handle_input(clock::now(), route, &buffer[..len]);
+        self.host.handle_input(clock::now(), self.route, &buffer[..len]);
+        Ok(())
     }
 }
 
-/// Waits for a packet, to the microsecond: a socket's own timeout counts in milliseconds.
-fn is_readable(socket: &UdpSocket, wait: Duration) -> io::Result<bool> {
-    let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
-    let mut sockets = [PollFd::new(socket, PollFlags::IN)];
-    Ok(poll(&mut sockets, Some(&wait))? > 0)
+/// Waits for a packet until `due`, to the microsecond: a socket's own timeout counts in milliseconds.
+/// Returns which of the sockets have one.
+fn readable<'a>(
+    sockets: impl Iterator<Item = &'a UdpSocket>,
+    due: Instant,
+) -> io::Result<Vec<bool>> {
+    let now = clock::now();
+    let wait = Timespec::try_from(due.max(now) - now).map_err(io::Error::other)?;
+    let mut sockets: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+    poll(&mut sockets, Some(&wait))?;
+    Ok(sockets.iter().map(|socket| socket.revents().contains(PollFlags::IN)).collect())
 }

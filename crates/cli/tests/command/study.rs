@@ -271,6 +271,35 @@ fn what_this_machine_does_not_permit_is_no_failure() {
     assert_eq!(told["studies"][0]["failed"].as_array().unwrap().len(), 2);
 }
 
+/// Without the feature `rivals` this program has none; with it, as where all crates are built
+/// together, they run.
+#[test]
+fn what_this_program_was_built_without_is_told_and_no_failure() {
+    let profile = "set.thin.game.profile = \"thin\"";
+    let rival = "set.thin.game = { transport = \"dcsctp\", profile = \"default\" }";
+    let place = Place::new("not-built", &STUDY.replace(profile, rival));
+    let ended = place.run("run", "--seeds 2");
+    let text = ended.text();
+    if rexmit_lab::rivals::ARE_BUILT {
+        assert!(text.contains("4 runs; all reports: ") && ended.stderr.is_empty(), "{ended:?}");
+        return;
+    }
+    assert!(text.contains("  undecided      A thin stream waits less\n"), "{text}");
+    assert!(text.contains("4 runs, 2 not possible here; all reports: "), "{text}");
+    let said = "rexmit: small: 2 runs were not made, and what needs them is undecided: \
+                this program was built without the rivals: `cargo build --release -p rexmit-cli \
+                --features rivals`\n";
+    assert_eq!(ended.stderr, said);
+    let told = place.run("run", "--seeds 2 --json").json();
+    assert_eq!((&told["found"], &told["failed"]), (&2.into(), &2.into()), "the others are kept");
+    assert_eq!(told["not_permitted"], 2);
+    for row in told["studies"][0]["failed"].as_array().unwrap() {
+        let file = row["document"].as_str().unwrap();
+        assert!(std::fs::read_to_string(file).unwrap().contains("dcsctp"), "{row}");
+        run(&format!("study exec {file}")).assert_failed(1, "built without the rivals");
+    }
+}
+
 #[test]
 fn studies_are_listed_and_shown() {
     let place = Place::new("shown", STUDY);

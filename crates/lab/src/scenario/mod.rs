@@ -51,7 +51,8 @@
 //!
 //! On real sockets (`clock = "real"`) nobody sees the packets arrive: there is no `transport_latency`,
 //! `bytes_latency`, `transport_late_share`, `loss_share` of a flow, `rtxK` and parts of
-//! `spurious_share`, and `spurious` is what the senders have learned. Instead there is what the machine added:
+//! `spurious_share`, and `spurious` is what the senders have learned. Instead there is what the
+//! machine added:
 //!
 //! | of | what | |
 //! |---|---|---|
@@ -61,8 +62,8 @@
 //! Of [rivals](crate::rivals) nobody has a trace: of their thin flows there are the quantities down to
 //! `goodput`, `packets_per_message` and `wire_bytes_per_payload_byte` alone.
 //!
-//! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `redundant`, `early` or `probe`. Copies on
-//! purpose (`redundant`) are no retransmissions: they count with the last one before them. A data
+//! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `overdue`, `redundant`, `early` or `probe`.
+//! Copies on purpose (`redundant`) are no retransmissions: they count with the last one before them. A data
 //! unit is a DATA chunk of SCTP, or what left as one segment of TCP at first. A retransmission event
 //! is an expiry of the timer, or a fast retransmit with all that follow it until the next event.
 //!
