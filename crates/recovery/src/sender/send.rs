@@ -72,15 +72,22 @@ impl<P> LossRecovery<P> {
     }
 
     /// The next unit after `unit` that is outstanding though not judged lost, if the profile takes
-    /// such units along in a retransmission, or copies what is in flight of a thin stream.
+    /// such units along in a retransmission; or of the same thin stream over the same path, if it
+    /// copies what is in flight.
     #[must_use]
     pub fn next_to_bundle(&self, unit: u64) -> Option<u64> {
-        if !self.config.bundle_outstanding && !self.may_bundle(self.unit(unit)?.group) {
+        let takes_any = self.config.bundle_outstanding;
+        let &Unit { group, path, .. } = self.unit(unit)?;
+        if !takes_any && !self.may_bundle(group) {
             return None;
         }
+        let may_go_along = |u: &Unit<P>| {
+            let is_alike = u.group == group && u.path == path && !u.is_probe;
+            u.state == UnitState::InFlight && (takes_any || is_alike)
+        };
         let skipped = usize::try_from((unit + 1).checked_sub(self.first)?).ok()?;
-        let following = self.units.iter().enumerate().skip(skipped);
-        let (index, _) = following.into_iter().find(|(_, u)| u.state == UnitState::InFlight)?;
+        let mut following = self.units.iter().enumerate().skip(skipped);
+        let (index, _) = following.find(|(_, u)| may_go_along(u))?;
         Some(self.first + index as u64)
     }
 
