@@ -146,6 +146,7 @@ impl<P> LossRecovery<P> {
             packet,
             cause: SendCause::New,
             transmissions: 1,
+            on_purpose: 0,
             fast_retransmitted: false,
             is_copied: false,
             is_probe: false,
@@ -177,6 +178,7 @@ impl<P> LossRecovery<P> {
             packet: self.ledger.next_number(),
             cause: SendCause::New,
             transmissions: 0,
+            on_purpose: 0,
             fast_retransmitted: false,
             is_copied: false,
             is_probe: false,
@@ -200,10 +202,19 @@ impl<P> LossRecovery<P> {
         if self.groups.has_copies() {
             self.plan_copies(now, unit, cause, standing);
         }
-        if cause == SendCause::Bundled && !self.config.bundle_outstanding {
+        if self.is_on_purpose(cause) {
             self.spending.on_copied(self.unit(unit)?.bytes);
         }
         self.unit(unit).map(|unit| &unit.payload)
+    }
+
+    /// Whether what leaves again because of `cause` is a copy that redundancy adds.
+    fn is_on_purpose(&self, cause: SendCause) -> bool {
+        match cause {
+            SendCause::Redundant => true,
+            SendCause::Bundled => !self.config.bundle_outstanding,
+            _ => false,
+        }
     }
 
     pub(super) fn resend_as(&mut self, now: Instant, unit: u64, cause: SendCause) -> Option<&P> {
@@ -236,6 +247,7 @@ impl<P> LossRecovery<P> {
         self.path_mut(path).enter_share(user_bytes);
         let is_overtaken =
             self.counts_reports() && self.acknowledged.max().is_some_and(|max| unit < max);
+        let is_on_purpose = self.is_on_purpose(cause);
         let u = self.unit_mut(unit)?;
         u.packet = packet;
         u.cause = cause;
@@ -243,6 +255,7 @@ impl<P> LossRecovery<P> {
         u.sent_over = path;
         u.state = UnitState::InFlight;
         u.transmissions = u.transmissions.saturating_add(1);
+        u.on_purpose = u.on_purpose.saturating_add(u16::from(is_on_purpose));
         // The recovery timer sees to its copies as well.
         u.fast_retransmitted |= matches!(cause, SendCause::FastRetransmit | SendCause::Overdue);
         if is_overtaken && !u.fast_retransmitted {

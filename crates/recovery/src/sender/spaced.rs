@@ -151,6 +151,13 @@ impl<P> LossRecovery<P> {
         Some(ready.unit)
     }
 
+    /// `unit`, which [`next_copy`](Self::next_copy) named for `path`, is to have none.
+    pub fn drop_copy(&mut self, path: u8, unit: u64) {
+        if let Some(watch) = &mut self.path_mut(path).watch {
+            watch.ready.retain(|planned| planned.unit != unit);
+        }
+    }
+
     /// Puts a copy of `unit`, which [`next_copy`](Self::next_copy) named, into the packet being built,
     /// and returns what the protocol keeps with it. From here on the unit is in flight with it.
     pub fn send_copy(&mut self, now: Instant, unit: u64) -> Option<&P> {
