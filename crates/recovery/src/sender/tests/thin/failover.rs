@@ -60,3 +60,14 @@ fn the_timer_rests_on_a_path_that_has_not_answered_the_last_time() {
     assert_eq!(resent, 0);
     assert!(us > 4_100_000 && s.next_us() > Some(5_000_000), "T3-rtx: {us}, {:?}", s.next_us());
 }
+
+/// Sooner than the second path ever answered: that was for what left over the first.
+#[test]
+fn a_late_answer_over_one_path_measures_no_other() {
+    let mut s = Sender::warm_over_two();
+    s.push(&[SMALL]);
+    s.after_us(1_500_000).fail_over(0);
+    s.after_us(1_550_000).ack_after_warm(1, &[]);
+    s.after_us(2_000_000).push_over(1, &[SMALL]);
+    assert_eq!(s.next_us(), Some(2_101_500));
+}
