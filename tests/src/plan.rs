@@ -293,7 +293,7 @@ fn draw_timer_and_copies(rng: &mut Rng) -> ThinConfig {
                 &[Duration::from_micros(100), Duration::from_micros(1500), ms(100)],
             ),
             late_per_mille: pick(rng, &[0, 10, 999]),
-            silence: pick(rng, &[Duration::ZERO, ms(1000), ms(60_000)]),
+            silence: pick(rng, &[ms(10), ms(1000), ms(60_000)]),
         },
         spaced_copies: SpacedCopies {
             of_retransmissions: pick(rng, &[0, 1, 3]),

@@ -39,6 +39,10 @@ const FALLING_WEIGHT: u32 = 32;
 /// A margin below this would repeat more often than anything can be answered; and what is added to the
 /// slowest answer that is waited for, for clocks.
 const LEAST_MARGIN: Duration = Duration::from_micros(100);
+/// A silence below this would be one of the machine rather than of the path.
+const LEAST_SILENCE: Duration = Duration::from_millis(10);
+/// The longest margin and silence.
+const MOST: Duration = Duration::from_secs(60);
 /// The margin is at most so many mean deviations, for the time after a few very late answers.
 const MOST_DEVIATIONS: u32 = 8;
 
@@ -68,7 +72,7 @@ pub struct RecoveryTimer {
     /// Whether it runs. It finds every loss, of a repeated packet, too, within a round trip and the
     /// margin; a lost acknowledgement that no later one makes up for costs a needless copy.
     pub is_on: bool,
-    /// The least time beyond the mean of answers, 0.1 ms at least. Less finds losses sooner, and takes
+    /// The least time beyond the mean of answers, 0.1 ms to 60 s. Less finds losses sooner, and takes
     /// what the measured times do not show for a loss. Where they vary by more, what they show is enough.
     #[serde(with = "words::duration")]
     pub min_margin: Duration,
@@ -76,9 +80,9 @@ pub struct RecoveryTimer {
     /// after they left once, half after they left again. Zero waits for the slowest answer of the 256
     /// remembered, which as many as one in 257 exceed.
     pub late_per_mille: u16,
-    /// When nothing was acknowledged for so long, and for four times as long as an answer takes, the
-    /// timer rests until something is, and leaves the path to T3-rtx, which backs off. After eight
-    /// repetitions without an answer to what left once its own time doubles with each.
+    /// When nothing was acknowledged for so long, 10 ms to 60 s, and for four times as long as an answer
+    /// takes, the timer rests until something is, and leaves the path to T3-rtx, which backs off. After
+    /// eight repetitions without an answer to what left once its own time doubles with each.
     #[serde(with = "words::duration")]
     pub silence: Duration,
 }
@@ -97,8 +101,9 @@ impl RecoveryTimer {
 
     /// Whether the values make sense.
     pub(crate) fn is_valid(&self) -> bool {
-        let margins = LEAST_MARGIN..=Duration::from_secs(60);
-        self.late_per_mille < 1000 && margins.contains(&self.min_margin)
+        self.late_per_mille < 1000
+            && (LEAST_MARGIN..=MOST).contains(&self.min_margin)
+            && (LEAST_SILENCE..=MOST).contains(&self.silence)
     }
 }
 
@@ -362,6 +367,16 @@ mod tests {
         let mut times = AnswerTimes::default();
         (0..3).for_each(|_| times.on_judged(true));
         assert!(times.are_delayed(), "the first ones are enough");
+    }
+
+    #[test]
+    fn a_silence_that_is_no_time_or_no_end_is_refused() {
+        for (silence, is_valid) in
+            [(0, false), (9, false), (10, true), (60_000, true), (60_001, false)]
+        {
+            let timer = RecoveryTimer { silence: MS(silence), ..RecoveryTimer::ON };
+            assert_eq!(timer.is_valid(), is_valid, "{silence} ms");
+        }
     }
 
     #[test]

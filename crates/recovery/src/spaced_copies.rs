@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 ///
 /// A copy does not leave if what it repeats is acknowledged by then, if the window has no room, or if
 /// the budget is spent, which is less beside a queue.
+///
+/// Where retransmissions are limited (RFC 7496 §3.1) copies are not counted, and what may not be sent
+/// again has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpacedCopies {

@@ -92,7 +92,8 @@ pub struct AssociationConfig {
     /// Report paths that may have failed; otherwise they count as active to the application
     /// (RFC 7829 §3.2 rule 12).
     pub report_potentially_failed: bool,
-    /// Max.Init.Retransmits (8).
+    /// Max.Init.Retransmits (8). What leaves before RTO.Initial, by a known round-trip time, is not
+    /// counted.
     pub max_init_retransmits: u32,
     /// The round-trip time to the peer, where it is known: the setup goes by it as with
     /// [`setup_by_rtt`](RecoveryConfig::setup_by_rtt), before an earlier association told one.

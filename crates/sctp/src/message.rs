@@ -20,7 +20,8 @@ pub enum Reliability {
     /// Until this much time has passed since it was accepted (RFC 3758 §4.1).
     Timed(Duration),
     /// Until one of its chunks would have to be retransmitted more often than this
-    /// (RFC 7496 §3.1); 0 sends every chunk once.
+    /// (RFC 7496 §3.1); 0 sends every chunk once. A copy that the profile sends on purpose is no
+    /// retransmission; a chunk that may not be retransmitted any more has none.
     MaxRetransmissions(u16),
 }
 

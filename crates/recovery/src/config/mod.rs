@@ -96,9 +96,10 @@ pub struct RecoveryConfig {
     /// spurious timeout the next round trip starts the timer's estimate anew (RR-SCTP §4.2,
     /// RFC 4015 §3.1). Without a detector there is nothing to undo.
     pub undo: bool,
-    /// INIT and COOKIE ECHO are repeated after one and a half round trips, doubling, where the
-    /// round-trip time is known from this setup or from an association before: a lost first packet
-    /// does not cost RTO.Initial. A path that became longer costs needless ones (SCTP).
+    /// INIT and COOKIE ECHO are repeated after one and a half round trips, doubling up to the RTO, where
+    /// the round-trip time is known from this setup or from an association before: a lost first packet
+    /// does not cost RTO.Initial. The setup is not given up sooner: the repetitions that the RTO would
+    /// have, follow. A path that became longer costs needless ones (SCTP).
     pub setup_by_rtt: bool,
     /// What is done besides while a stream is thin.
     pub thin: ThinConfig,

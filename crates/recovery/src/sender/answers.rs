@@ -59,7 +59,7 @@ impl<P> LossRecovery<P> {
             // It was answered sooner than anything is: that was for the copy before.
             (false, _) => watch.too_short().and_then(|shortest| {
                 let log = self.log.as_mut()?;
-                log.first_copies.answered_before_repeat(now, unit, shortest)
+                log.first_copies.answered_before_repeat(now, (unit, path), shortest)
             }),
         };
         match certain {

@@ -162,6 +162,10 @@ impl<P> LossRecovery<P> {
         }
         self.leave_path(unit, from);
         let p = self.path_mut(to);
+        if p.outstanding == 0 && p.reach.errors() == 0 {
+            // Else both paths may be dead, and each expiry of T3-rtx would begin another silence.
+            p.watch.iter_mut().for_each(|watch| watch.begin_with_next());
+        }
         if p.outstanding == 0 || unit < p.earliest {
             p.earliest = unit;
         }

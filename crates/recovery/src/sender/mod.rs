@@ -92,6 +92,8 @@ pub struct Unit<P> {
     /// Why it left with it.
     cause: SendCause,
     transmissions: u16,
+    /// Of these, copies on purpose.
+    on_purpose: u16,
     /// Had its fast retransmit: ineligible for another (RFC 9260 §7.2.4 rule 5).
     fast_retransmitted: bool,
     /// A copy of it left on purpose.
@@ -119,10 +121,10 @@ impl<P> Unit<P> {
         self.state == UnitState::InFlight && !self.fast_retransmitted
     }
 
-    /// How often it left.
+    /// How often it left because it was new or judged lost: copies on purpose are not counted.
     #[must_use]
     pub const fn transmissions(&self) -> u16 {
-        self.transmissions
+        self.transmissions.saturating_sub(self.on_purpose)
     }
 }
 

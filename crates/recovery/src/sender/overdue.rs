@@ -44,7 +44,8 @@ pub(super) struct Watch {
     queues: [Queue; 2],
     /// When a packet is overdue, or a copy due; [`Instant::FAR_FUTURE`] if neither will be.
     pub(super) deadline: Instant,
-    /// When something was last acknowledged; with nothing in flight, when something left.
+    /// When something was last acknowledged; with nothing in flight, when something left, and before
+    /// that [`Instant::FAR_FUTURE`].
     pub(super) heard_at: Instant,
     /// Expiries over losses since an answer told how long answers take.
     pub(super) unheard: u32,
@@ -67,7 +68,7 @@ impl Default for Watch {
             answers: AnswerTimes::default(),
             queues: <[Queue; 2]>::default(),
             deadline: Instant::FAR_FUTURE,
-            heard_at: Instant::ZERO,
+            heard_at: Instant::FAR_FUTURE,
             unheard: 0,
             is_resting: false,
             heard: Heard::default(),
@@ -85,6 +86,11 @@ impl Watch {
         self.heard_at = now;
         self.unheard = 0;
         self.is_resting = false;
+    }
+
+    /// The same of what comes from another path, and leaves next.
+    pub(super) const fn begin_with_next(&mut self) {
+        self.begin(Instant::FAR_FUTURE);
     }
 
     /// The path leads another way, of which nothing is known. What is in flight is watched on.
@@ -160,7 +166,9 @@ impl<P> LossRecovery<P> {
         let is_timed = |packet: &crate::SentPacket| packet.groups() & timed != 0;
         if timed != 0 && self.ledger.packet(packet).is_some_and(is_timed) {
             let round = self.round_of(packet);
-            self.queue_mut(path, round).push_back((now, packet));
+            let watch = self.path_mut(path).watch.get_or_insert_default();
+            watch.heard_at = watch.heard_at.min(now);
+            watch.queues[round as usize].push_back((now, packet));
         }
     }
 

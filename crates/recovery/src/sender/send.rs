@@ -72,15 +72,22 @@ impl<P> LossRecovery<P> {
     }
 
     /// The next unit after `unit` that is outstanding though not judged lost, if the profile takes
-    /// such units along in a retransmission, or copies what is in flight of a thin stream.
+    /// such units along in a retransmission; or of the same thin stream over the same path, if it
+    /// copies what is in flight.
     #[must_use]
     pub fn next_to_bundle(&self, unit: u64) -> Option<u64> {
-        if !self.config.bundle_outstanding && !self.may_bundle(self.unit(unit)?.group) {
+        let takes_any = self.config.bundle_outstanding;
+        let &Unit { group, path, .. } = self.unit(unit)?;
+        if !takes_any && !self.may_bundle(group) {
             return None;
         }
+        let may_go_along = |u: &Unit<P>| {
+            let is_alike = u.group == group && u.path == path && !u.is_probe;
+            u.state == UnitState::InFlight && (takes_any || is_alike)
+        };
         let skipped = usize::try_from((unit + 1).checked_sub(self.first)?).ok()?;
-        let following = self.units.iter().enumerate().skip(skipped);
-        let (index, _) = following.into_iter().find(|(_, u)| u.state == UnitState::InFlight)?;
+        let mut following = self.units.iter().enumerate().skip(skipped);
+        let (index, _) = following.find(|(_, u)| may_go_along(u))?;
         Some(self.first + index as u64)
     }
 
@@ -139,6 +146,7 @@ impl<P> LossRecovery<P> {
             packet,
             cause: SendCause::New,
             transmissions: 1,
+            on_purpose: 0,
             fast_retransmitted: false,
             is_copied: false,
             is_probe: false,
@@ -170,6 +178,7 @@ impl<P> LossRecovery<P> {
             packet: self.ledger.next_number(),
             cause: SendCause::New,
             transmissions: 0,
+            on_purpose: 0,
             fast_retransmitted: false,
             is_copied: false,
             is_probe: false,
@@ -193,10 +202,19 @@ impl<P> LossRecovery<P> {
         if self.groups.has_copies() {
             self.plan_copies(now, unit, cause, standing);
         }
-        if cause == SendCause::Bundled && !self.config.bundle_outstanding {
+        if self.is_on_purpose(cause) {
             self.spending.on_copied(self.unit(unit)?.bytes);
         }
         self.unit(unit).map(|unit| &unit.payload)
+    }
+
+    /// Whether what leaves again because of `cause` is a copy that redundancy adds.
+    fn is_on_purpose(&self, cause: SendCause) -> bool {
+        match cause {
+            SendCause::Redundant => true,
+            SendCause::Bundled => !self.config.bundle_outstanding,
+            _ => false,
+        }
     }
 
     pub(super) fn resend_as(&mut self, now: Instant, unit: u64, cause: SendCause) -> Option<&P> {
@@ -229,6 +247,7 @@ impl<P> LossRecovery<P> {
         self.path_mut(path).enter_share(user_bytes);
         let is_overtaken =
             self.counts_reports() && self.acknowledged.max().is_some_and(|max| unit < max);
+        let is_on_purpose = self.is_on_purpose(cause);
         let u = self.unit_mut(unit)?;
         u.packet = packet;
         u.cause = cause;
@@ -236,6 +255,7 @@ impl<P> LossRecovery<P> {
         u.sent_over = path;
         u.state = UnitState::InFlight;
         u.transmissions = u.transmissions.saturating_add(1);
+        u.on_purpose = u.on_purpose.saturating_add(u16::from(is_on_purpose));
         // The recovery timer sees to its copies as well.
         u.fast_retransmitted |= matches!(cause, SendCause::FastRetransmit | SendCause::Overdue);
         if is_overtaken && !u.fast_retransmitted {

@@ -70,6 +70,9 @@ impl<P> LossRecovery<P> {
 
     /// Copies that are due may leave, if they still make sense.
     pub(super) fn ready_copies(&mut self, now: Instant, path: u8) {
+        let Some(watch) = &self.path(path).watch else { return };
+        let is_denied = |it: &&Planned| self.is_awaited(path, it) && !self.is_paid(it);
+        self.statistics.copies_denied += watch.ready.iter().filter(is_denied).count() as u64;
         let Some(watch) = &mut self.path_mut(path).watch else { return };
         watch.ready.clear();
         if let Some((at, units)) = watch.last.take_if(|(at, _)| *at <= now) {
@@ -104,11 +107,23 @@ impl<P> LossRecovery<P> {
         if !self.is_thin(group) || !self.has_window_for(path) {
             return false;
         }
-        let budget = self.groups.of(group).thin.copy_budget;
-        let has_bytes = self.bytes_to_copy(path, group) >= u64::from(bytes);
-        let may_leave = has_bytes && self.spending.has_packet(budget);
+        let may_leave = self.may_pay(path, group, bytes);
         self.statistics.copies_denied += u64::from(!may_leave);
         may_leave
+    }
+
+    /// Whether the budget still allows it: others that are due at once may have spent what there was.
+    fn is_paid(&self, planned: &Planned) -> bool {
+        self.unit(planned.unit).is_some_and(|unit| self.may_pay(unit.path, unit.group, unit.bytes))
+    }
+
+    /// Whether the budget allows a copy of so many bytes of `group`, in the packet being built if there
+    /// is one.
+    fn may_pay(&self, path: u8, group: u8, bytes: u32) -> bool {
+        let budget = self.groups.of(group).thin.copy_budget;
+        let is_begun = self.open.is_some_and(|open| open.units > 0);
+        let has_packet = is_begun || self.spending.has_packet(budget);
+        has_packet && self.bytes_to_copy(path, group) >= u64::from(bytes)
     }
 
     /// Whether `unit` is to leave again, in a packet of its own, now that what left at `at` is overdue.
@@ -147,8 +162,15 @@ impl<P> LossRecovery<P> {
     pub fn next_copy(&self, path: u8) -> Option<u64> {
         let p = self.path(path);
         let watch = p.watch.as_ref().filter(|_| p.burst_left > 0)?;
-        let ready = watch.ready.iter().find(|planned| self.is_awaited(path, planned))?;
-        Some(ready.unit)
+        let may_leave = |it: &&Planned| self.is_awaited(path, it) && self.is_paid(it);
+        watch.ready.iter().find(may_leave).map(|ready| ready.unit)
+    }
+
+    /// `unit`, which [`next_copy`](Self::next_copy) named for `path`, is to have none.
+    pub fn drop_copy(&mut self, path: u8, unit: u64) {
+        if let Some(watch) = &mut self.path_mut(path).watch {
+            watch.ready.retain(|planned| planned.unit != unit);
+        }
     }
 
     /// Puts a copy of `unit`, which [`next_copy`](Self::next_copy) named, into the packet being built,

@@ -144,6 +144,12 @@ impl<P> LossRecovery<P> {
     /// The peer's window is open again: the probes of it have doubled a timeout that is not theirs
     /// alone (RFC 9293 §3.8.6.1 has them back off by themselves).
     pub fn on_window_opened(&mut self, path: u8) {
+        self.forget_backoff(path);
+    }
+
+    /// What was last waited for was not waited for as long as the timeout says, so that this is not to
+    /// double: the backoff of `path` is over.
+    pub fn forget_backoff(&mut self, path: u8) {
         let config = Arc::clone(&self.config);
         self.path_mut(path).timer.forget_backoff(&config.rto);
     }

@@ -62,17 +62,17 @@ impl FirstCopies {
         }
     }
 
-    /// `unit` is acknowledged, and answers take `shortest` at least. When the first copy left, if it
-    /// must have been that which was answered.
+    /// `unit`, which left last over `path`, is acknowledged, and answers take `shortest` there at least.
+    /// When the first copy left over the same path, if it must have been that which was answered.
     pub(crate) fn answered_before_repeat(
         &mut self,
         now: Instant,
-        unit: u64,
+        (unit, path): (u64, u8),
         shortest: Duration,
     ) -> Option<Instant> {
         let known = self.0.get_mut(&unit)?;
         known.is_answered = now - known.repeated_at? < shortest;
-        known.is_answered.then_some(known.sent_at)
+        (known.is_answered && known.path == path).then_some(known.sent_at)
     }
 
     /// A later copy of `unit` is judged lost.

@@ -161,7 +161,7 @@ impl Association {
         let measured = self.out.recovery.timer(self.control_path).rtt().srtt();
         let by_rtt = self.config.recovery.setup_by_rtt || setup.rtt.is_some();
         let rtt = measured.filter(|_| by_rtt).or(setup.rtt);
-        let setup = Setup { attempts: 0, sent_at: None, rtt, ..setup };
+        let setup = Setup { rtt, stale_cookies: setup.stale_cookies, ..Setup::default() };
         self.timers.stop(Timer::T1);
         self.owed.setup = true;
         self.set_state(cx, State::CookieEchoed(setup, Box::new(echoed)));
@@ -187,8 +187,8 @@ impl Association {
     /// A round trip of a chunk that was sent once measures the path; after another, what was known
     /// before holds, and the backoff of the setup is over.
     fn sample_setup(&mut self, cx: &mut Context<'_>, setup: Setup) {
-        let measured =
-            setup.sent_at.filter(|_| setup.attempts == 0).map(|sent_at| cx.now - sent_at);
+        let once = setup.sent_at.filter(|_| !setup.was_repeated());
+        let measured = once.map(|sent_at| cx.now - sent_at);
         if let Some(rtt) = measured.or(setup.rtt) {
             let path = self.control_path;
             self.out.recovery.on_rtt_sample(cx.now, path, rtt, &mut cx.tracer());
@@ -208,18 +208,26 @@ impl Association {
         let (State::CookieWait(setup) | State::CookieEchoed(setup, _)) = &mut self.state else {
             return;
         };
-        setup.attempts += 1;
+        let path = self.control_path;
+        let is_early = setup.early_timeout(self.out.recovery.timer(path).rto()).is_some();
+        if is_early {
+            setup.early_attempts += 1;
+        } else {
+            setup.attempts += 1;
+        }
         if setup.attempts > self.config.max_init_retransmits {
             return self.close(cx, None, CloseReason::ConnectTimedOut);
         }
         self.owed.setup = true;
-        let path = self.control_path;
         if self.out.recovery.flight(path).packets > 0 {
             // DATA left with the COOKIE ECHO, and shares its fate.
             let kind = rexmit_recovery::TimeoutKind::Loss;
             self.out.recovery.on_timeout(path, kind, &mut cx.tracer());
         } else {
             self.out.recovery.back_off(path);
+        }
+        if is_early {
+            self.out.recovery.forget_backoff(path);
         }
         self.turn_control_path();
     }

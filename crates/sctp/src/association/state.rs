@@ -27,8 +27,10 @@ pub(super) enum State {
 /// What the setup keeps until its answer comes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Setup {
-    /// Times the present chunk was retransmitted.
+    /// Times the present chunk was retransmitted at the RTO's pace.
     pub(super) attempts: u32,
+    /// Times it was before, by the round-trip time: sooner than Max.Init.Retransmits counts on.
+    pub(super) early_attempts: u32,
     /// When it was first sent, for a round-trip sample.
     pub(super) sent_at: Option<Instant>,
     /// The round-trip time, where the setup goes by it.
@@ -38,10 +40,22 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// T1: `rto`, or half as much again as the round trip takes where that is known; either doubles.
+    /// T1: `rto`, after what comes earlier.
     pub(super) fn timeout(&self, rto: Duration) -> Duration {
-        let doubled = |rtt: Duration| (rtt + rtt / 2).saturating_mul(1 << self.attempts.min(31));
-        self.rtt.map_or(rto, |rtt| rto.min(doubled(rtt).max(MIN_SETUP_TIMEOUT)))
+        self.early_timeout(rto).unwrap_or(rto)
+    }
+
+    /// T1 where the round-trip time is known: half as much again, doubling until that is no sooner than
+    /// `rto`.
+    pub(super) fn early_timeout(&self, rto: Duration) -> Option<Duration> {
+        let rtt = self.rtt.filter(|_| self.attempts == 0)?;
+        let first = rtt.saturating_add(rtt / 2).max(MIN_SETUP_TIMEOUT);
+        let doubled = first.saturating_mul(1 << self.early_attempts.min(31));
+        Some(doubled).filter(|&doubled| doubled < rto)
+    }
+
+    pub(super) const fn was_repeated(&self) -> bool {
+        self.attempts > 0 || self.early_attempts > 0
     }
 }
 

@@ -167,13 +167,25 @@ impl Association {
         path: u8,
         writer: &mut PacketWriter<'_>,
     ) {
-        while let Some(tsn) = self.out.recovery.next_copy(path)
+        while let Some(tsn) = self.next_spaced_copy(now, path)
             && let Some(unit) = self.out.recovery.unit(tsn)
             && padded(DATA_HEADER_LEN + unit.payload.payload.len()) <= writer.room()
         {
             let wants_ack = self.out.recovery.wants_immediate_ack(unit.group());
             let Some(fragment) = self.out.recovery.send_copy(now, tsn) else { break };
             writer.data(&data_chunk(tsn, fragment, wants_ack));
+        }
+    }
+
+    /// The next chunk of which a copy may leave without new DATA. What would be given up rather than
+    /// sent again has none.
+    pub(super) fn next_spaced_copy(&mut self, now: Instant, path: u8) -> Option<u64> {
+        loop {
+            let tsn = self.out.recovery.next_copy(path)?;
+            if self.reason_to_abandon(now, tsn).is_none() {
+                return Some(tsn);
+            }
+            self.out.recovery.drop_copy(path, tsn);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The profiles `interactive` and `interactive-redundant`, packet by packet.
 
 use rexmit_sctp::recovery::RecoveryConfig;
+use rexmit_sctp::{OutboundMessage, Reliability};
 
 use super::*;
 
@@ -41,6 +42,33 @@ fn a_redundant_repetition_leaves_twice() {
     let counted = s.statistics().recovery;
     assert_eq!((counted.retransmitted.overdue, counted.spaced_copies), (2, 2));
     assert_eq!(counted.timeouts, 0);
+}
+
+/// RFC 7496 §3.1 limits retransmissions; what left with one on purpose is none. What may not be sent
+/// again has no copies either.
+#[test]
+fn copies_do_not_use_up_the_limit_of_retransmissions() {
+    let data_and_end = |name, limit| {
+        let mut s = Script::with_profile(name);
+        let reliability = Reliability::MaxRetransmissions(limit);
+        let message = OutboundMessage { reliability, ..OutboundMessage::new(0, &b"payload"[..]) };
+        s.at(300).try_send(message).expect("accepted");
+        let mut at = Vec::new();
+        loop {
+            let sent = s.wait_for_packet();
+            at.push(sent.at_ms());
+            if matches!(sent.chunks()[..], [ForwardTsn(_)]) {
+                return at;
+            }
+        }
+    };
+    let (reactive, redundant) = ("interactive", "interactive-redundant");
+    assert_eq!(data_and_end(reactive, 0), [300, 425]);
+    assert_eq!(data_and_end(redundant, 0), [300, 425]);
+    assert_eq!(data_and_end(reactive, 1), [300, 425, 550]);
+    assert_eq!(data_and_end(redundant, 1), [300, 425, 550]);
+    assert_eq!(data_and_end(reactive, 2), [300, 425, 550, 675]);
+    assert_eq!(data_and_end(redundant, 2), [300, 425, 426, 551, 676]);
 }
 
 /// What is in flight travels with what is new, and is repeated only when the latest packet with it is

@@ -1,5 +1,6 @@
 //! A setup that goes by the round-trip time: what of it is lost costs no second.
 
+use rexmit_core::Machine;
 use rexmit_sctp::{CloseReason, Event};
 
 use super::*;
@@ -14,19 +15,60 @@ impl Script {
     }
 }
 
-/// One and a half round trips, doubling, and RTO.Initial where that is less.
+/// One and a half round trips, doubling while that is less than RTO.Initial, and RTO.Initial then.
 #[test]
 fn init_is_repeated_after_one_and_a_half_of_a_known_round_trip() {
     let table = [
         (None, [0, 1000, 3000, 7000, 15_000, 31_000]),
-        (Some(100), [0, 150, 450, 1050, 2250, 4650]),
-        (Some(4), [0, 10, 22, 46, 94, 190]),
+        (Some(100), [0, 150, 450, 1050, 2050, 4050]),
+        (Some(4), [0, 10, 30, 70, 150, 310]),
         (Some(1000), [0, 1000, 3000, 7000, 15_000, 31_000]),
     ];
     for (rtt, expected) in table {
         let mut s = Script::knowing(rtt, false);
         let sent: Vec<_> = (0..6).map(|_| s.wait_for_packet().at_ms()).collect();
         assert_eq!(sent, expected, "{rtt:?}");
+    }
+}
+
+impl Script {
+    /// Nothing is answered any more: packets until the setup is given up, and how long that takes.
+    fn give_up(&mut self) -> (usize, u64) {
+        let (begin, mut packets) = (self.now_ms(), 0);
+        loop {
+            while self.poll_packet().is_some() {
+                packets += 1;
+            }
+            if self.events().contains(&Event::Closed(CloseReason::ConnectTimedOut)) {
+                return (packets, self.now_ms() - begin);
+            }
+            let due = self.endpoint.poll_timeout().expect("T1 runs");
+            self.lose_until(due.as_nanos().div_ceil(1_000_000));
+        }
+    }
+}
+
+/// A server that restarts is waited for as long as if nothing were known of it: nine times at the
+/// RTO's pace, after the few that leave sooner.
+#[test]
+fn a_known_round_trip_does_not_have_the_setup_given_up_sooner() {
+    let (packets, ms) = (9, 1000 * (1 + 2 + 4 + 8 + 16 + 32 + 3 * 60));
+    let table = [(None, 0, 0), (Some(1), 7, 1270), (Some(20), 6, 1890), (Some(100), 3, 1050)];
+    for (rtt, early, early_ms) in table {
+        let mut s = Script::knowing(rtt, false);
+        assert_eq!(s.give_up(), (packets + early, ms + early_ms), "{rtt:?}");
+    }
+    // The round trip of INIT is what COOKIE ECHO goes by.
+    for (rtt, early, early_ms) in [(None, 0, 0), (Some(200), 3, 1050)] {
+        for data in [false, true] {
+            let mut s = Script::knowing(rtt, false);
+            if data {
+                s.send(b"first");
+            }
+            s.take_init();
+            s.at(100).peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
+            assert_eq!(s.give_up(), (packets + early, ms + early_ms), "{rtt:?}, {data}");
+        }
     }
 }
 

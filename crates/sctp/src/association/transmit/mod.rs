@@ -220,7 +220,7 @@ impl Association {
     }
 
     /// Gives up what would leave next and may not, so that the packet can carry the FORWARD-TSN,
-    /// and one without DATA is not taken for one with.
+    /// and one without DATA is not taken for one with. Copies of such are dropped.
     fn abandon_next(&mut self, cx: &mut Context<'_>) {
         for path in 0..self.paths.len() {
             while let Some(tsn) = self.out.recovery.next_to_resend(path)
@@ -228,6 +228,7 @@ impl Association {
             {
                 self.abandon_message(cx, tsn, reason);
             }
+            self.next_spaced_copy(cx.now, path);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use rexmit_core::Instant;
-use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
+use rexmit_core::trace::{SendCause, TraceEvent, TraceSink, Tracer};
 
 use super::*;
 use crate::MAX_GROUPS;
@@ -108,6 +108,35 @@ fn a_group_is_judged_by_its_own_packets() {
     s.at(110).ack(1, &[(3, 3)]);
     assert_eq!(s.rto_ms(), 1000);
     assert_eq!(s.recovery.rto(0).as_millis(), 300, "SRTT 100 ms, RTTVAR 50 ms");
+}
+
+/// Of a thin stream with redundancy beside a bulk stream without: whatever else is in flight stays, and
+/// does not end what goes along.
+#[test]
+fn a_retransmission_takes_along_only_what_is_of_its_stream_and_path_and_no_probe() {
+    let mut s = Sender::with(|config| config.max_burst = 0);
+    s.add_confirmed_path();
+    let test = crate::ThinTest::Packets(16);
+    let copied = ThinConfig { max_bundle_packets: u8::MAX, test, ..ThinConfig::OFF };
+    let thin = s.recovery.add_group(copied).expect("there is room");
+    for (path, group) in [(0, thin), (0, 0), (0, thin), (1, thin), (0, thin), (0, 0), (0, thin)] {
+        s.recovery.begin_packet(path);
+        s.recovery.set_group(group);
+        s.recovery.send_new(s.now, SMALL, SMALL, ());
+        s.recovery.end_packet(s.now, &mut Tracer::off());
+    }
+    s.recovery.on_probe_sent(BASE + 5);
+    s.recovery.mark_lost(BASE + 1, SendCause::FastRetransmit, &mut Tracer::off());
+    s.recovery.begin_packet(0);
+    let mut along = Vec::new();
+    let mut next = Some(BASE + 1);
+    while let Some(unit) = next {
+        assert!(s.recovery.resend(s.now, unit).is_some());
+        along.push(unit - BASE);
+        next = s.recovery.next_to_bundle(unit);
+    }
+    s.recovery.end_packet(s.now, &mut Tracer::off());
+    assert_eq!(along, [1, 3, 7]);
 }
 
 /// Mechanisms that are switched on or off count at once, for a timer that runs, too.

@@ -4,6 +4,7 @@
 mod changing_path;
 mod crossing;
 mod early;
+mod failover;
 mod first_indication;
 mod linear;
 mod pace;

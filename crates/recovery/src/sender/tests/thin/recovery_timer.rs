@@ -10,7 +10,8 @@ use crate::RecoveryTimer;
 use crate::sender::{TimeoutKind, UnitState};
 
 /// A margin of 1.5 ms, and a second of silence.
-const TIMED: ThinConfig = ThinConfig { recovery_timer: RecoveryTimer::ON, ..ThinConfig::OFF };
+pub(super) const TIMED: ThinConfig =
+    ThinConfig { recovery_timer: RecoveryTimer::ON, ..ThinConfig::OFF };
 /// Units acknowledged before the scripts begin.
 pub(super) const WARM: u64 = 40;
 /// When the scripts begin, in milliseconds.

@@ -107,6 +107,46 @@ fn a_budget_that_is_spent_denies_copies() {
     assert_eq!(s.recovery.statistics().copies_denied, 1);
 }
 
+/// Three copies are due at once, each in a packet of its own. The first one that leaves spends what
+/// there is.
+#[test]
+fn a_budget_bounds_copies_that_are_due_at_once() {
+    let left = |copy_budget, per_packet| {
+        let mut s = Sender::warm(|config| config.thin = ThinConfig { copy_budget, ..DOUBLED });
+        (0..3).for_each(|_| s.push(&[SMALL]));
+        assert_eq!(s.repeat_next(), (101_500, vec![1, 2, 3]));
+        s.after_us(102_500).timers();
+        let mut packets = Vec::new();
+        loop {
+            let mut copied = 0;
+            s.recovery.begin_packet(0);
+            while copied < per_packet
+                && let Some(unit) = s.recovery.next_copy(0)
+            {
+                assert!(s.recovery.send_copy(s.now, unit).is_some());
+                copied += 1;
+            }
+            if !s.recovery.end_packet(s.now, &mut Tracer::off()) {
+                break;
+            }
+            packets.push(copied);
+        }
+        // The next look at what is due counts what was not.
+        let after = s.next_us().expect("the copies are overdue some time");
+        s.after_us(after).timers();
+        (packets, s.recovery.statistics().copies_denied)
+    };
+    assert_eq!(left(CopyBudget::UNLIMITED, 1), (vec![1, 1, 1], 0));
+    // (40 + 3 + 16) · 2 % of packets.
+    let packets = CopyBudget { packets_percent: 2, bytes_percent: 0 };
+    assert_eq!(left(packets, 1), (vec![1], 2));
+    assert_eq!(left(packets, 3), (vec![3], 0), "in one packet");
+    // (43 · 100 + 4096) · 3 % of bytes.
+    let bytes = CopyBudget { packets_percent: 0, bytes_percent: 3 };
+    assert_eq!(left(bytes, 1), (vec![1, 1], 1));
+    assert_eq!(left(bytes, 3), (vec![2], 1));
+}
+
 #[test]
 fn a_budget_of_bytes_bounds_what_is_copied_beside_new_data() {
     let copies = |bytes_percent| {
