@@ -138,6 +138,7 @@ fn thin(switches: u8) -> ThinConfig {
             ..SpacedCopies::OFF
         },
         copy_budget: CopyBudget { packets_percent: u16::from(switches), bytes_percent: 0 },
+        yield_to_queue: Duration::from_millis(if is_on(3) { 25 } else { 0 }),
     }
 }
 

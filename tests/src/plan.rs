@@ -304,6 +304,7 @@ fn draw_timer_and_copies(rng: &mut Rng) -> ThinConfig {
             packets_percent: pick(rng, &[0, 1, 20]),
             bytes_percent: pick(rng, &[0, 1, 150]),
         },
+        yield_to_queue: pick(rng, &[Duration::ZERO, ms(1), ms(25)]),
         ..ThinConfig::OFF
     }
 }

@@ -9,6 +9,9 @@ use super::{LossRecovery, Unit, UnitState};
 use crate::ledger::Fate;
 use crate::{PacketNumber, TimerRestart};
 
+/// Units looked at to find one of the same thin stream, at most: bulk may stand between.
+const MAX_LOOK_AHEAD: usize = 64;
+
 /// The packet being built.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OpenPacket {
@@ -86,7 +89,8 @@ impl<P> LossRecovery<P> {
             u.state == UnitState::InFlight && (takes_any || is_alike)
         };
         let skipped = usize::try_from((unit + 1).checked_sub(self.first)?).ok()?;
-        let mut following = self.units.iter().enumerate().skip(skipped);
+        let most = if takes_any { usize::MAX } else { MAX_LOOK_AHEAD };
+        let mut following = self.units.iter().enumerate().skip(skipped).take(most);
         let (index, _) = following.find(|(_, u)| may_go_along(u))?;
         Some(self.first + index as u64)
     }
