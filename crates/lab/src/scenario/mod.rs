@@ -41,7 +41,7 @@
 //! | | `events.KIND.detected_share` | the latter of the former |
 //! | | `events.KIND.mistaken` | those that it took for such though something was lost |
 //! | | `nth_retransmission.N.mean`, `.max`, `.count` | from the first sending of a unit to its N-th retransmission, N from 1 to 10 |
-//! | | `wire_bytes_per_payload_byte` | what the sender's host sent, IP headers included |
+//! | | `wire_bytes_per_payload_byte` | what the sender's host sent, headers of IP and UDP included |
 //! | | `pathN.packets`, `.retransmissions`, `.timeouts`, `.rtt` (D) | of a flow over both networks: on the first (N is 1) and the second |
 //! | | `pathN.rtt`, `pathN.cwnd` | series; those without a path are of the first |
 //! | bulk, `background` | `goodput`; `goodput_bins`; `goodput` over time | nothing else |
@@ -103,8 +103,8 @@ pub use overrides::Overrides;
 pub use problem::Problem;
 use problem::Problems;
 pub use spec::{
-    BulkFlow, Change, Clock, NetworkSpec, Over, ReceiverSpec, Scenario, ThinFlow, TransportKind,
-    UdpFlow, WebFlow,
+    BulkFlow, Change, Clock, Encapsulation, NetworkSpec, Over, ReceiverSpec, Scenario, ThinFlow,
+    TransportKind, UdpFlow, WebFlow,
 };
 pub use traffic::{Replayed, Traffic, TrafficError, TrafficSource};
 pub use words::{Size, Time, Words};

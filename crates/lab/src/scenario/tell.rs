@@ -86,12 +86,10 @@ fn sender(together: &Together<'_>, network: &Network<Host>) -> report::Sender {
         let wire = network.host_stats(pair.sender);
         sum.wire.packets_out += wire.packets_out;
         sum.wire.bytes_out += wire.bytes_out;
-        if let Kind::Thin(Carrier::Rival, ..) = &flow.kind {
-            sum.has_no_trace = true;
-            // Elsewhere the packets of hosts begin with the header of the transport.
-            let is_udp = network.machine(pair.sender).ip_protocol() == UDP;
-            sum.wire.bytes_out += u64::from(is_udp) * UDP_HEADER_BYTES * wire.packets_out;
-        }
+        // What a host counts begins with what UDP carries, and else with the header of the transport.
+        let is_in_udp = network.machine(pair.sender).ip_protocol() == UDP;
+        sum.wire.bytes_out += u64::from(is_in_udp) * UDP_HEADER_BYTES * wire.packets_out;
+        sum.has_no_trace |= matches!(flow.kind, Kind::Thin(Carrier::Rival, ..));
     }
     report::Sender { copies: report::Copies::Followed(copies), ..sum }
 }

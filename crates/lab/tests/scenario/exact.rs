@@ -337,3 +337,20 @@ fn unordered_bulk_is_not_held_back() {
     let (ordered, unordered) = (goodput(false), goodput(true));
     assert!(unordered > 1.3 * ordered, "{ordered} and {unordered}");
 }
+
+/// A message has 148 bytes over IP, and 156 in UDP: 1 ms each at their rates.
+#[test]
+fn udp_around_sctp_is_carried_and_counted() {
+    let [plain, in_udp] = [("none", 1184), ("udp", 1248)].map(|(encapsulation, rate)| {
+        let mut scenario = twenty(&format!("rate {rate}kbit"));
+        scenario["thin"]["game"]["encapsulation"] = encapsulation.into();
+        let outcome = run(scenario, 1);
+        assert_eq!(took(&outcome), [vec![Some(51.0); 20], vec![Some(51.0); 20]]);
+        outcome
+    });
+    let of = |name: &str| [&plain, &in_udp].map(|outcome| outcome.quantities[name]);
+    let [packets, as_many] = of("game.packets_per_message").map(|each| each * 20.0);
+    assert_eq!(packets, as_many);
+    let [plain_bytes, bytes] = of("game.wire_bytes_per_payload_byte").map(|each| each * 2000.0);
+    assert!((bytes - plain_bytes - 8.0 * packets).abs() < 1e-6, "{plain_bytes} and {bytes}");
+}
