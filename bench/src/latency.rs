@@ -51,8 +51,8 @@ const RIVALS: [(&str, Rival); 5] = [
     ("dcsctp", Rival::DcSctp { is_tuned: false }),
     ("dcsctp, tuned", Rival::DcSctp { is_tuned: true }),
     ("sctp-proto", Rival::SctpProto),
-    ("KCP, turbo", Rival::Kcp),
-    ("quinn", Rival::Quinn),
+    ("KCP, turbo", Rival::Kcp { is_tuned: false }),
+    ("quinn", Rival::Quinn { is_tuned: false }),
 ];
 
 /// What came of a contestant.

@@ -56,6 +56,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "limit",
     "limit-pace",
     "limit-tcp",
+    "limit-delayed",
     "fairness",
 ];
 

@@ -94,8 +94,14 @@ pub trait Station: Machine<Event = Infallible> + Send {
     fn ip_protocol(&self) -> u8;
 }
 
+/// The UDP port of SCTP in UDP, at both ends (RFC 6951 §5.1).
+const UDP_PORT: u16 = 9899;
+
 /// One host, whatever runs on it.
-pub struct Host(Box<dyn Station>);
+pub struct Host {
+    station: Box<dyn Station>,
+    is_over_udp: bool,
+}
 
 impl Host {
     /// A host on which `program` uses `transport`.
@@ -107,25 +113,32 @@ impl Host {
     /// A host that is this machine.
     #[must_use]
     pub fn of(station: impl Station + 'static) -> Self {
-        Self(Box::new(station))
+        Self { station: Box::new(station), is_over_udp: false }
+    }
+
+    /// The same, with packets that travel in UDP (RFC 6951). The machine does not know it: it sends and
+    /// receives without ports, and its peer has to be such a host, too.
+    #[must_use]
+    pub fn over_udp(self) -> Self {
+        Self { is_over_udp: true, ..self }
     }
 
     /// The program, or the machine given to [`Host::of`], if it is a `P`.
     #[must_use]
     pub fn program<P: Any>(&self) -> Option<&P> {
-        self.0.program().downcast_ref()
+        self.station.program().downcast_ref()
     }
 
     /// What the program uses, if it is a `T`.
     #[must_use]
     pub fn transport<T: Any>(&self) -> Option<&T> {
-        self.0.transport()?.downcast_ref()
+        self.station.transport()?.downcast_ref()
     }
 
     /// The IP protocol of its packets.
     #[must_use]
     pub fn ip_protocol(&self) -> u8 {
-        self.0.ip_protocol()
+        if self.is_over_udp { UDP } else { self.station.ip_protocol() }
     }
 }
 
@@ -139,24 +152,33 @@ impl Machine for Host {
     type Event = Infallible;
 
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
-        self.0.handle_input(now, route, packet);
+        let route = if self.is_over_udp { with_port(route, 0) } else { route };
+        self.station.handle_input(now, route, packet);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.0.handle_timeout(now);
+        self.station.handle_timeout(now);
     }
 
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
-        self.0.poll_transmit(now, packet)
+        let route = self.station.poll_transmit(now, packet)?;
+        Some(if self.is_over_udp { with_port(route, UDP_PORT) } else { route })
     }
 
     fn poll_event(&mut self) -> Option<Infallible> {
-        self.0.poll_event()
+        self.station.poll_event()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.0.poll_timeout()
+        self.station.poll_timeout()
     }
+}
+
+/// `route` with this port at both ends.
+fn with_port(Route { mut local, mut remote }: Route, port: u16) -> Route {
+    local.set_port(port);
+    remote.set_port(port);
+    Route { local, remote }
 }
 
 impl<S: Source + Send + 'static> Station for UdpSender<S> {

@@ -13,7 +13,8 @@ use rexmit_core::{Instant, Route, Seed};
 use super::endpoint::Stack;
 use crate::hosts::{Given, News};
 
-/// Settings are its defaults, but for what `tuned` names.
+/// Settings are its defaults, but for what `tuned` names. It is also what timeouts do not grow beyond,
+/// however many there were, and so nothing may end the connection for their number.
 const RTO_MIN: Duration = Duration::from_millis(120);
 const DELAYED_SACK: Duration = Duration::from_millis(10);
 /// Its floor of the deviation must not be what decides then.
@@ -36,6 +37,9 @@ impl DcSctp {
         let options = if is_tuned {
             Options {
                 rto_min: RTO_MIN,
+                max_timer_backoff_duration: Some(RTO_MIN),
+                max_retransmissions: None,
+                max_init_retransmits: None,
                 min_rtt_variance: MIN_RTT_VARIANCE,
                 delayed_ack_max_timeout: DELAYED_SACK,
                 ..default

@@ -55,8 +55,8 @@ impl RivalEndpoint {
         let stack: Box<dyn Stack> = match rival {
             Rival::DcSctp { is_tuned } => Box::new(DcSctp::new(is_tuned, is_unordered, seed)),
             Rival::SctpProto => Box::new(SctpProto::new(role, is_unordered)),
-            Rival::Kcp => Box::new(KcpStack::new(role)?),
-            Rival::Quinn => Box::new(Quinn::new(role, is_unordered, seed)),
+            Rival::Kcp { is_tuned } => Box::new(KcpStack::new(role, is_tuned)?),
+            Rival::Quinn { is_tuned } => Box::new(Quinn::new(role, is_tuned, is_unordered, seed)),
         };
         Ok(Self { rival, stack: SendWrapper::new(stack), route: None, due: None })
     }

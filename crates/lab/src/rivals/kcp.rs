@@ -26,6 +26,7 @@ const MAX_WAITING: usize = 4096;
 pub(super) struct KcpStack {
     kcp: Kcp<Packets>,
     packets: Packets,
+    is_tuned: bool,
     is_connected: bool,
     incoming: bool,
     is_blocked: bool,
@@ -54,15 +55,17 @@ fn millis(now: Instant) -> u32 {
 }
 
 impl KcpStack {
-    pub(super) fn new(role: Role) -> Result<Self, String> {
+    pub(super) fn new(role: Role, is_tuned: bool) -> Result<Self, String> {
         let packets = Packets::default();
         let mut kcp = Kcp::new(CONVERSATION, packets.clone());
-        kcp.set_nodelay(true, 10, 2, true);
+        let fast_resend = if is_tuned { 1 } else { 2 };
+        kcp.set_nodelay(true, 10, fast_resend, true);
         kcp.set_wndsize(TURBO_WINDOW, TURBO_WINDOW);
         kcp.update(0).map_err(|error| error.to_string())?;
         Ok(Self {
             kcp,
             packets,
+            is_tuned,
             is_connected: false,
             incoming: role == Role::Accepts,
             is_blocked: false,
@@ -108,6 +111,10 @@ impl Stack for KcpStack {
 
     fn handle_timeout(&mut self, now: Instant) {
         let _ = self.kcp.update(millis(now));
+        if self.is_tuned {
+            // Else what is due waits for the next interval.
+            let _ = self.kcp.flush();
+        }
     }
 
     fn poll_transmit(&mut self, _: Instant, packet: &mut Vec<u8>) -> bool {

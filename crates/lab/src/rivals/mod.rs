@@ -2,10 +2,22 @@
 //!
 //! | rival | crate | messages | profiles |
 //! |---|---|---|---|
-//! | `dcsctp` | dcsctp 0.1.16, the SCTP of WebRTC's data channels | ordered, unordered | `default`; `tuned`: the lowest RTO.min that is safe here, 120 ms, delayed SACK 10 ms |
+//! | `dcsctp` | dcsctp 0.1.16, the SCTP of WebRTC's data channels | ordered, unordered | `default`, `tuned` |
 //! | `sctp-proto` | sctp-proto 0.10.8, the SCTP of str0m and webrtc-rs | ordered, unordered | `default` |
-//! | `kcp` | kcp 0.6.0 | ordered | `turbo`: `nodelay(1, 10, 2, 1)` and a window of 128 |
-//! | `quinn` | quinn-proto 0.11.19, QUIC | ordered: one stream; unordered: a stream each | `default` |
+//! | `kcp` | kcp 0.6.0 | ordered | `turbo`, `tuned` |
+//! | `quinn` | quinn-proto 0.11.19, QUIC | ordered: one stream; unordered: a stream each | `default`, `tuned` |
+//!
+//! What is tuned is tuned for the lowest latency that public options allow without repeating what is not
+//! lost on a path of 100 ms there and back:
+//!
+//! | rival | profile | options, at both ends |
+//! |---|---|---|
+//! | `dcsctp` | `tuned` | `rto_min` 120 ms, which also bounds the back-off (`max_timer_backoff_duration`), without limits for retransmissions; `delayed_ack_max_timeout` and `min_rtt_variance` 10 ms |
+//! | `kcp` | `turbo` | `nodelay(1, 10, 2, 1)`, the fast mode of its users, and a window of 128 |
+//! | | `tuned` | the same with `nodelay(1, 10, 1, 1)`, and flushed whenever a segment is due, not every 10 ms; a lower minimum of its RTO changes nothing here |
+//! | `quinn` | `tuned` | `ack_frequency_config`: every packet acknowledged at once, at the latest after 1 ms, by which its probe timeout is earlier; `time_threshold` 1 |
+//!
+//! QUIC may have 4096 streams at once, so that hardly a packet leaves only to allow more.
 //!
 //! They are unmodified and each stands behind an adapter that feeds it virtual time. KCP is flushed
 //! after everything that is sent or arrives, which its own interval would otherwise delay. QUIC is
@@ -48,15 +60,21 @@ pub const HOW_TO_BUILD: &str = "this program was built without the rivals: `carg
 pub enum Rival {
     /// dcsctp.
     DcSctp {
-        /// RTO.min 120 ms instead of 400 and a delayed SACK of 10 ms instead of 200.
+        /// Whether it has the profile `tuned` instead of `default`.
         is_tuned: bool,
     },
     /// sctp-proto.
     SctpProto,
     /// KCP.
-    Kcp,
+    Kcp {
+        /// Whether it has the profile `tuned` instead of `turbo`.
+        is_tuned: bool,
+    },
     /// quinn-proto.
-    Quinn,
+    Quinn {
+        /// Whether it has the profile `tuned` instead of `default`.
+        is_tuned: bool,
+    },
 }
 
 impl Rival {
@@ -64,32 +82,34 @@ impl Rival {
     #[must_use]
     pub const fn profiles(self) -> &'static [&'static str] {
         match self {
-            Self::DcSctp { .. } => &["default", "tuned"],
-            Self::SctpProto | Self::Quinn => &["default"],
-            Self::Kcp => &["turbo"],
+            Self::DcSctp { .. } | Self::Quinn { .. } => &["default", "tuned"],
+            Self::SctpProto => &["default"],
+            Self::Kcp { .. } => &["turbo", "tuned"],
         }
     }
 
     /// The same with another profile, if there is one of that name.
     #[must_use]
     pub fn with_profile(self, name: &str) -> Option<Self> {
-        let is_other = self.profiles().iter().position(|known| *known == name)? > 0;
+        let is_tuned = self.profiles().iter().position(|known| *known == name)? > 0;
         Some(match self {
-            Self::DcSctp { .. } => Self::DcSctp { is_tuned: is_other },
-            Self::SctpProto | Self::Kcp | Self::Quinn => self,
+            Self::DcSctp { .. } => Self::DcSctp { is_tuned },
+            Self::SctpProto => self,
+            Self::Kcp { .. } => Self::Kcp { is_tuned },
+            Self::Quinn { .. } => Self::Quinn { is_tuned },
         })
     }
 
     /// Whether it can deliver messages that do not wait for earlier ones.
     #[must_use]
     pub const fn has_unordered(self) -> bool {
-        !matches!(self, Self::Kcp)
+        !matches!(self, Self::Kcp { .. })
     }
 
     /// Whether its packets are those of UDP; else they are those of SCTP over IP.
     #[must_use]
     pub const fn is_over_udp(self) -> bool {
-        matches!(self, Self::Kcp | Self::Quinn)
+        matches!(self, Self::Kcp { .. } | Self::Quinn { .. })
     }
 }
 

@@ -10,7 +10,9 @@ use rexmit_sctp::{AssociationConfig, Endpoint as Sctp};
 use rexmit_tcp::{ConnectionConfig, Endpoint as Tcp};
 
 use super::overrides::Overrides;
-use super::spec::{BulkFlow, Over, ReceiverSpec, Scenario, ThinFlow, TransportKind, WebFlow};
+use super::spec::{
+    BulkFlow, Encapsulation, Over, ReceiverSpec, Scenario, ThinFlow, TransportKind, WebFlow,
+};
 use super::traffic::list;
 use super::words::{Size, Words};
 use super::{Problem, Problems};
@@ -19,6 +21,8 @@ use super::{Problem, Problems};
 pub(super) const PORT: u16 = 7000;
 /// The IP header of every packet.
 const IP_BYTES: usize = 20;
+/// The UDP header of a packet that has one.
+const UDP_BYTES: usize = 8;
 /// IP and TCP headers, without options.
 const IP_AND_TCP_BYTES: usize = 40;
 
@@ -26,6 +30,7 @@ const IP_AND_TCP_BYTES: usize = 40;
 #[derive(Clone, Copy)]
 pub(super) struct Connection<'a> {
     pub(super) transport: TransportKind,
+    pub(super) encapsulation: Encapsulation,
     pub(super) profile: Option<&'a str>,
     pub(super) recovery: &'a Overrides,
     pub(super) mtu: Option<&'a Words<Size>>,
@@ -43,6 +48,7 @@ impl ThinFlow {
     pub(super) fn connection(&self) -> Connection<'_> {
         Connection {
             transport: self.transport,
+            encapsulation: self.encapsulation,
             profile: self.profile.as_deref(),
             recovery: &self.recovery,
             mtu: self.mtu.as_ref(),
@@ -62,6 +68,7 @@ impl BulkFlow {
     pub(super) fn connection(&self) -> Connection<'_> {
         Connection {
             transport: self.transport,
+            encapsulation: Encapsulation::None,
             profile: self.profile.as_deref(),
             recovery: &self.recovery,
             mtu: self.mtu.as_ref(),
@@ -77,6 +84,7 @@ impl WebFlow {
         static RECEIVER: LazyLock<ReceiverSpec> = LazyLock::new(ReceiverSpec::default);
         Connection {
             transport: TransportKind::Tcp,
+            encapsulation: Encapsulation::None,
             profile: self.profile.as_deref(),
             recovery: &self.recovery,
             mtu: None,
@@ -118,7 +126,9 @@ impl Connection<'_> {
     pub(super) fn sctp(&self, problems: &mut Problems) -> Ends<AssociationConfig> {
         let mut both = AssociationConfig::default();
         if let Some(Size(mtu)) = self.mtu.map(|mtu| **mtu) {
-            both.max_packet_bytes = mtu.saturating_sub(IP_BYTES);
+            let is_in_udp = self.encapsulation == Encapsulation::Udp;
+            let headers = if is_in_udp { IP_BYTES + UDP_BYTES } else { IP_BYTES };
+            both.max_packet_bytes = mtu.saturating_sub(headers);
         }
         let mut sender = AssociationConfig { recovery: self.recovery(problems), ..both.clone() };
         set(&mut sender.send_buffer_bytes, self.send_buffer);

@@ -14,7 +14,7 @@ use super::connection::{Connection, PORT, sctp, tcp};
 use super::meter::{MessageMeter, Probe, RateMeter, SharedMeter};
 use super::rival;
 use super::spec::{
-    BulkFlow, NetworkSpec, Over, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow,
+    BulkFlow, Encapsulation, NetworkSpec, Over, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow,
 };
 use super::topology::{Pair, Place, Station};
 use super::traffic::TimedSource;
@@ -25,7 +25,7 @@ use crate::hosts::{
     WebClients, WebLoad, WebServer,
 };
 use crate::measure::CopyLedger;
-use crate::rivals::{ARE_BUILT, RivalEndpoint, Role};
+use crate::rivals::{ARE_BUILT, Rival, RivalEndpoint, Role};
 
 /// A flow of a run, or one connection of several that are measured together and have one name.
 pub(super) struct Flow {
@@ -229,7 +229,21 @@ impl Part<'_> {
                 (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
             }
         };
-        Ok((sender, receiver, Kind::Thin(carrier, all, probe)))
+        let kind = Kind::Thin(carrier, all, probe);
+        if self.is_in_udp(flow) {
+            return Ok((sender.over_udp(), receiver.over_udp(), kind));
+        }
+        Ok((sender, receiver, kind))
+    }
+
+    /// Whether UDP is to be put around the packets of `flow`.
+    fn is_in_udp(&mut self, flow: &ThinFlow) -> bool {
+        let is_wanted = flow.encapsulation == Encapsulation::Udp;
+        if is_wanted && flow.transport == TransportKind::Tcp {
+            self.problems.add("encapsulation", "it is for SCTP: leave it out");
+        }
+        let is_there_already = flow.rival().is_some_and(Rival::is_over_udp);
+        is_wanted && !is_there_already
     }
 
     fn bulk(&mut self, flow: &BulkFlow) -> Made {

@@ -41,7 +41,8 @@
 //! | | `events.KIND.detected_share` | the latter of the former |
 //! | | `events.KIND.mistaken` | those that it took for such though something was lost |
 //! | | `nth_retransmission.N.mean`, `.max`, `.count` | from the first sending of a unit to its N-th retransmission, N from 1 to 10 |
-//! | | `wire_bytes_per_payload_byte` | what the sender's host sent, IP headers included |
+//! | | `wire_bytes_per_payload_byte` | what the sender's host sent, headers of IP and UDP included |
+//! | | `wire_rate`, `arrived_wire_rate` | the same per second, and what of it reached the receiver's host, while `goodput` is measured |
 //! | | `pathN.packets`, `.retransmissions`, `.timeouts`, `.rtt` (D) | of a flow over both networks: on the first (N is 1) and the second |
 //! | | `pathN.rtt`, `pathN.cwnd` | series; those without a path are of the first |
 //! | bulk, `background` | `goodput`; `goodput_bins`; `goodput` over time | nothing else |
@@ -50,9 +51,9 @@
 //! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too; `second_network`, too |
 //!
 //! On real sockets (`clock = "real"`) nobody sees the packets arrive: there is no `transport_latency`,
-//! `bytes_latency`, `transport_late_share`, `loss_share` of a flow, `rtxK` and parts of
-//! `spurious_share`, and `spurious` is what the senders have learned. Instead there is what the
-//! machine added:
+//! `bytes_latency`, `transport_late_share`, `loss_share` of a flow, `rtxK`, `wire_rate`,
+//! `arrived_wire_rate` and parts of `spurious_share`, and `spurious` is what the senders have learned.
+//! Instead there is what the machine added:
 //!
 //! | of | what | |
 //! |---|---|---|
@@ -60,7 +61,7 @@
 //! | `network` | `lateness.p50`, `.p99`, `.p999`, `.max` | by which packets left the emulator too late |
 //!
 //! Of [rivals](crate::rivals) nobody has a trace: of their thin flows there are the quantities down to
-//! `goodput`, `packets_per_message` and `wire_bytes_per_payload_byte` alone.
+//! `goodput`, `packets_per_message`, `wire_bytes_per_payload_byte` and the `wire_rate`s alone.
 //!
 //! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `overdue`, `redundant`, `early` or `probe`.
 //! Copies on purpose (`redundant`) are no retransmissions: they count with the last one before them. A data
@@ -103,8 +104,8 @@ pub use overrides::Overrides;
 pub use problem::Problem;
 use problem::Problems;
 pub use spec::{
-    BulkFlow, Change, Clock, NetworkSpec, Over, ReceiverSpec, Scenario, ThinFlow, TransportKind,
-    UdpFlow, WebFlow,
+    BulkFlow, Change, Clock, Encapsulation, NetworkSpec, Over, ReceiverSpec, Scenario, ThinFlow,
+    TransportKind, UdpFlow, WebFlow,
 };
 pub use traffic::{Replayed, Traffic, TrafficError, TrafficSource};
 pub use words::{Size, Time, Words};

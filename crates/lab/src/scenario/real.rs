@@ -22,7 +22,7 @@ use super::report::{self, Copies};
 use super::rival;
 use super::run::DRAIN;
 use super::sheet::Sheet;
-use super::spec::{NETWORK, Scenario, ThinFlow, TransportKind};
+use super::spec::{Encapsulation, NETWORK, Scenario, ThinFlow, TransportKind};
 use super::{ExecuteError, Problem, Problems};
 use crate::hosts::{Gauge, ThinRecord};
 use crate::measure::MessageRecord;
@@ -50,6 +50,9 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     refuse("network.changes", !network.changes.is_empty(), changes);
     for (name, flow) in &scenario.thin {
         refuse(&format!("thin.{name}.edge"), flow.edge.is_some(), edge);
+        let is_in_udp = flow.encapsulation != Encapsulation::None;
+        let udp = "the emulator counts what its sockets carry, without UDP";
+        refuse(&format!("thin.{name}.encapsulation"), is_in_udp, udp);
         let is_rival = flow.transport.rival().is_some();
         refuse(&format!("thin.{name}.transport"), is_rival, "rivals run in virtual time alone");
     }

@@ -25,6 +25,9 @@ pub(super) struct Sender {
     pub(super) tally: SenderTally,
     pub(super) copies: Copies,
     pub(super) wire: HostStats,
+    /// What its host had sent, and that of the receiver received, when the last message was meant to
+    /// leave.
+    pub(super) by_end: HostStats,
     /// Each of two paths, if there are two.
     pub(super) paths: Option<[PathTally; 2]>,
     /// Whether nothing is known of it but its packets.
@@ -67,6 +70,17 @@ impl Sender {
     /// Bytes of the packets of its host on the wire.
     fn wire_bytes(&self) -> u64 {
         self.wire.bytes_out + IP_BYTES * self.wire.packets_out
+    }
+
+    /// What of the network it takes while `goodput` is measured.
+    fn report_wire_rate(&self, sheet: &mut Sheet, goodput: &RateMeter) {
+        let HostStats { packets_out, bytes_out, packets_in, bytes_in, .. } = self.by_end;
+        let rate = |packets: u64, bytes: u64| goodput.rate(bytes + IP_BYTES * packets);
+        let unit = Unit::BitsPerSecond;
+        let about = "IP packets of the sender's host";
+        sheet.quantity("wire_rate", unit, about, rate(packets_out, bytes_out));
+        let about = "IP packets that reached the receiver's host";
+        sheet.quantity("arrived_wire_rate", unit, about, rate(packets_in, bytes_in));
     }
 
     fn report(&self, sheet: &mut Sheet) {
@@ -338,6 +352,9 @@ pub(super) fn thin(
         "packets of the sender's host per message",
         per(sender.wire.packets_out, meter.messages),
     );
+    if sees_arrivals {
+        sender.report_wire_rate(sheet, &meter.goodput);
+    }
     let flow = sheet.flow().to_owned();
     sheet.outcome.messages.extend(meter.rows.iter().flatten().map(|record| {
         let since = |at: Option<rexmit_core::Instant>| {
@@ -368,6 +385,7 @@ pub(super) fn bulk(sheet: &mut Sheet, meter: &RateMeter, sender: Option<&Sender>
         "bytes of the IP packets of the sender's host, per byte that the application received",
         ratio,
     );
+    sender.report_wire_rate(sheet, meter);
 }
 
 /// Web clients.

@@ -12,8 +12,8 @@ impl TransportKind {
             Self::Sctp | Self::Tcp => None,
             Self::DcSctp => Some(Rival::DcSctp { is_tuned: false }),
             Self::SctpProto => Some(Rival::SctpProto),
-            Self::Kcp => Some(Rival::Kcp),
-            Self::Quinn => Some(Rival::Quinn),
+            Self::Kcp => Some(Rival::Kcp { is_tuned: false }),
+            Self::Quinn => Some(Rival::Quinn { is_tuned: false }),
         }
     }
 }

@@ -6,14 +6,14 @@ use rexmit_core::Seed;
 use rexmit_netsim::network::{Direction, Network};
 
 use super::bounds;
-use super::flows::{Flow, flows};
+use super::flows::flows;
 use super::meter::MessageMeter;
 use super::outcome::RunOutcome;
 use super::report;
 use super::sheet::Sheet;
 use super::spec::{Over, Scenario};
-use super::tell;
-use super::topology::Topology;
+use super::tell::{self, Placed};
+use super::topology::{Pair, Topology};
 use super::{Catalogue, ExecuteError, Problem, Problems};
 use crate::hosts::{Host, WebStats};
 
@@ -40,6 +40,8 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteE
     let failed = |error: &dyn std::fmt::Display| ExecuteError::Failed(error.to_string());
     let end = scenario.end();
     network.run_until(end, |_, _| {}).map_err(|error| failed(&error))?;
+    let counts = |pair: &Pair| [pair.sender, pair.receiver].map(|host| *network.host_stats(host));
+    let at_end: Vec<_> = topology.pairs.iter().map(counts).collect();
     let last = end + scenario.drain.as_ref().map_or(DRAIN, |drain| ***drain);
     let is_through = |network: &Network<Host>| {
         let mut pairs = flows.iter().zip(&topology.pairs);
@@ -49,14 +51,16 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteE
         let next = (network.now() + DRAIN_STEP).min(last);
         network.run_until(next, |_, _| {}).map_err(|error| failed(&error))?;
     }
-    Ok(tell(scenario, &flows, &topology))
+    let placed = flows.iter().zip(&topology.pairs).zip(at_end);
+    let placed: Vec<_> =
+        placed.map(|((flow, &pair), at_end)| Placed { flow, pair, at_end }).collect();
+    Ok(tell(scenario, &placed, &topology))
 }
 
 /// What was measured.
-fn tell(scenario: &Scenario, flows: &[Flow], topology: &Topology) -> RunOutcome {
+fn tell(scenario: &Scenario, placed: &[Placed<'_>], topology: &Topology) -> RunOutcome {
     let mut sheet = Sheet::default();
-    let placed: Vec<_> = flows.iter().zip(topology.pairs.iter().copied()).collect();
-    for together in placed.chunk_by(|(one, _), (next, _)| one.name == next.name) {
+    for together in placed.chunk_by(|one, next| one.flow.name == next.flow.name) {
         tell::report(together, &topology.network, scenario, &mut sheet);
     }
     for ((name, _), &link) in scenario.networks().zip(&topology.shared) {

@@ -150,6 +150,17 @@ pub enum TransportKind {
     Quinn,
 }
 
+/// What lies between SCTP and IP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Encapsulation {
+    /// Nothing.
+    #[default]
+    None,
+    /// UDP (RFC 6951), with a header of 8 bytes in each packet.
+    Udp,
+}
+
 /// The other end of a flow.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -183,6 +194,9 @@ pub struct ThinFlow {
     /// What carries it. Default SCTP.
     #[serde(default, skip_serializing_if = "is_default")]
     pub transport: TransportKind,
+    /// What carries SCTP, ours or that of a rival. Default IP itself. Rivals over UDP are as they are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub encapsulation: Encapsulation,
     /// The recovery profile of the sender. Default that of the standard: `rfc9260` or `tcp-sack`.
     /// Of a rival: the profile of both ends, `default` or `turbo` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! What a run knows of its flows when it is over.
 
 use rexmit_core::Instant;
-use rexmit_netsim::network::Network;
+use rexmit_netsim::network::{HostStats, Network};
 use rexmit_netsim::source::{UdpSender, UdpSink, WebClientSource};
 use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
@@ -21,8 +21,16 @@ use crate::rivals::RivalEndpoint;
 /// Of a packet.
 const UDP_HEADER_BYTES: u64 = 8;
 
-/// Connections that are measured together, where they are.
-pub(super) type Together<'a> = [(&'a Flow, Pair)];
+/// A connection, and where it is.
+pub(super) struct Placed<'a> {
+    pub(super) flow: &'a Flow,
+    pub(super) pair: Pair,
+    /// What its sender and its receiver had counted when the last message was meant to leave.
+    pub(super) at_end: [HostStats; 2],
+}
+
+/// Connections that are measured together.
+pub(super) type Together<'a> = [Placed<'a>];
 
 /// Tells what was measured of a flow, of all of its connections.
 pub(super) fn report(
@@ -31,7 +39,7 @@ pub(super) fn report(
     scenario: &Scenario,
     sheet: &mut Sheet,
 ) {
-    let Some((flow, pair)) = together.first() else { return };
+    let Some(Placed { flow, pair, .. }) = together.first() else { return };
     sheet.set_flow(&flow.name);
     let receiver = network.machine(pair.receiver);
     let seconds = (scenario.end() - Instant::ZERO).as_secs_f64();
@@ -43,7 +51,7 @@ pub(super) fn report(
                 Carrier::Tcp => messages::<Tcp>(together, network),
                 Carrier::Rival => messages::<RivalEndpoint>(together, network),
             };
-            let plans = together.iter().filter_map(|(flow, _)| flow.plan());
+            let plans = together.iter().filter_map(|placed| placed.flow.plan());
             let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
             let planned = TrafficMeter::of(plans.cloned().map(messages));
             report::thin(sheet, &meter, &planned, &sender(together, network));
@@ -77,21 +85,25 @@ pub(super) fn report(
 fn sender(together: &Together<'_>, network: &Network<Host>) -> report::Sender {
     let mut sum = report::Sender::default();
     let mut copies = Box::<CopyStatistics>::default();
-    for (flow, pair) in together {
+    for Placed { flow, pair, at_end } in together {
         if let Some(probe) = flow.probe() {
             sum.tally.merge(&probe.tally());
             copies.merge(&probe.copies());
             sum.paths = merged(sum.paths, probe.paths());
         }
-        let wire = network.host_stats(pair.sender);
+        let wire = *network.host_stats(pair.sender);
         sum.wire.packets_out += wire.packets_out;
         sum.wire.bytes_out += wire.bytes_out;
-        if let Kind::Thin(Carrier::Rival, ..) = &flow.kind {
-            sum.has_no_trace = true;
-            // Elsewhere the packets of hosts begin with the header of the transport.
-            let is_udp = network.machine(pair.sender).ip_protocol() == UDP;
-            sum.wire.bytes_out += u64::from(is_udp) * UDP_HEADER_BYTES * wire.packets_out;
-        }
+        // What a host counts begins with what UDP carries, and else with the header of the transport.
+        let is_in_udp = network.machine(pair.sender).ip_protocol() == UDP;
+        let header = u64::from(is_in_udp) * UDP_HEADER_BYTES;
+        sum.wire.bytes_out += header * wire.packets_out;
+        let [sent, received] = at_end;
+        sum.by_end.packets_out += sent.packets_out;
+        sum.by_end.bytes_out += sent.bytes_out + header * sent.packets_out;
+        sum.by_end.packets_in += received.packets_in;
+        sum.by_end.bytes_in += received.bytes_in + header * received.packets_in;
+        sum.has_no_trace |= matches!(flow.kind, Kind::Thin(Carrier::Rival, ..));
     }
     report::Sender { copies: report::Copies::Followed(copies), ..sum }
 }
@@ -104,7 +116,7 @@ fn merged(sum: Option<[PathTally; 2]>, more: Option<[PathTally; 2]>) -> Option<[
 }
 
 fn messages<T: Transport>(together: &Together<'_>, network: &Network<Host>) -> MessageMeter {
-    let receivers = || together.iter().map(|(_, pair)| thin_receiver::<T>(network, *pair));
+    let receivers = || together.iter().map(|placed| thin_receiver::<T>(network, placed.pair));
     let shared = receivers().next().expect("a flow has a connection").gauge();
     let mut meter = shared.meter();
     meter.finish(receivers().flat_map(ThinReceiver::undelivered));

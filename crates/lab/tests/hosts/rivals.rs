@@ -14,12 +14,14 @@ const MESSAGES: u64 = 2000;
 const INTERVAL_MS: u64 = 50;
 const DELAY: Duration = Duration::from_millis(50);
 
-const ALL: [Rival; 5] = [
+const ALL: [Rival; 7] = [
     Rival::DcSctp { is_tuned: false },
     Rival::DcSctp { is_tuned: true },
     Rival::SctpProto,
-    Rival::Kcp,
-    Rival::Quinn,
+    Rival::Kcp { is_tuned: false },
+    Rival::Kcp { is_tuned: true },
+    Rival::Quinn { is_tuned: false },
+    Rival::Quinn { is_tuned: true },
 ];
 
 /// What came of a run.

@@ -68,6 +68,9 @@ fn without_loss_every_message_takes_the_delay_of_the_path() {
     is(&outcome, "game.rtx0.count", 20.0);
     // The last one leaves 40 ms before the end and arrives after it.
     is(&outcome, "game.goodput", 19.0 * 800.0 / 4.8);
+    let bytes = outcome.quantities["game.wire_bytes_per_payload_byte"] * 2000.0;
+    is(&outcome, "game.wire_rate", bytes * 8.0 / 4.8);
+    is(&outcome, "game.arrived_wire_rate", (bytes - 148.0) * 8.0 / 4.8);
     assert_eq!(outcome.distributions["game.goodput_bins"].counts, [29, 19]);
     assert_eq!(outcome.distributions["game.goodput_bins"].values, [0.0, 8000.0]);
     assert!(!outcome.quantities.contains_key("game.rtx1.mean"), "there was none");
@@ -102,6 +105,10 @@ fn one_loss_is_repaired_by_the_third_report() {
     is(&outcome, "game.nth_retransmission.1.mean", 820.0);
     is(&outcome, "game.timeouts", 0.0);
     is(&outcome, "game.loss_share", 1.0 / 21.0);
+    // Both copies are offered, of which one arrives.
+    let bytes = outcome.quantities["game.wire_bytes_per_payload_byte"] * 2000.0;
+    is(&outcome, "game.wire_rate", bytes * 8.0 / 4.8);
+    is(&outcome, "game.arrived_wire_rate", (bytes - 2.0 * 148.0) * 8.0 / 4.8);
 }
 
 #[test]
@@ -336,4 +343,21 @@ fn unordered_bulk_is_not_held_back() {
     };
     let (ordered, unordered) = (goodput(false), goodput(true));
     assert!(unordered > 1.3 * ordered, "{ordered} and {unordered}");
+}
+
+/// A message has 148 bytes over IP, and 156 in UDP: 1 ms each at their rates.
+#[test]
+fn udp_around_sctp_is_carried_and_counted() {
+    let [plain, in_udp] = [("none", 1184), ("udp", 1248)].map(|(encapsulation, rate)| {
+        let mut scenario = twenty(&format!("rate {rate}kbit"));
+        scenario["thin"]["game"]["encapsulation"] = encapsulation.into();
+        let outcome = run(scenario, 1);
+        assert_eq!(took(&outcome), [vec![Some(51.0); 20], vec![Some(51.0); 20]]);
+        outcome
+    });
+    let of = |name: &str| [&plain, &in_udp].map(|outcome| outcome.quantities[name]);
+    let [packets, as_many] = of("game.packets_per_message").map(|each| each * 20.0);
+    assert_eq!(packets, as_many);
+    let [plain_bytes, bytes] = of("game.wire_bytes_per_payload_byte").map(|each| each * 2000.0);
+    assert!((bytes - plain_bytes - 8.0 * packets).abs() < 1e-6, "{plain_bytes} and {bytes}");
 }

@@ -283,3 +283,32 @@ fn what_a_quantile_costs_at_least_stands_beside_what_was_sent() {
         assert!(!quantities.keys().any(|name| name.contains("bound.packets_per_message")));
     }
 }
+
+/// A greedy flow leaves nothing of the bottleneck unused, and headers take room in it, too.
+#[test]
+fn what_arrives_of_all_flows_is_what_the_bottleneck_carries() {
+    for encapsulation in ["none", "udp"] {
+        let outcome = run(
+            json!({
+                "duration": "60s",
+                "network": { "forward": "delay 20ms rate 1mbit limit 20", "backward": "delay 20ms" },
+                "thin": { "game": {
+                    "traffic": "every 20ms size 100",
+                    "profile": "interactive-redundant",
+                    "encapsulation": encapsulation,
+                    "connections": 3,
+                } },
+                "bulk": { "greedy": { "transport": "tcp" } },
+            }),
+            3,
+        );
+        let of = |name: &str| outcome.quantities[name];
+        let arrived = of("game.arrived_wire_rate") + of("greedy.arrived_wire_rate");
+        assert!((970_000.0..=1_000_000.0).contains(&arrived), "{arrived}");
+        for flow in ["game", "greedy"] {
+            let offered = of(&format!("{flow}.wire_rate"));
+            assert!(offered > of(&format!("{flow}.arrived_wire_rate")), "some were lost");
+            assert!(of(&format!("{flow}.arrived_wire_rate")) > of(&format!("{flow}.goodput")));
+        }
+    }
+}

@@ -7,8 +7,16 @@ use crate::scenario;
 
 #[test]
 fn the_messages_and_packets_of_a_rival_are_measured_and_its_trace_is_not() {
-    for (transport, header_bytes) in [("dcsctp", 20 + 12 + 16), ("sctp-proto", 48), ("kcp", 52)] {
-        let game = json!({ "traffic": "every 50ms size 100", "transport": transport });
+    let plain = [("dcsctp", 20 + 12 + 16), ("sctp-proto", 48), ("kcp", 52)];
+    let in_udp = [("dcsctp", 48 + 8), ("sctp-proto", 56), ("kcp", 52)];
+    let plain = plain.map(|(transport, bytes)| (transport, "none", bytes));
+    let in_udp = in_udp.map(|(transport, bytes)| (transport, "udp", bytes));
+    for (transport, encapsulation, header_bytes) in plain.into_iter().chain(in_udp) {
+        let game = json!({
+            "traffic": "every 50ms size 100",
+            "transport": transport,
+            "encapsulation": encapsulation,
+        });
         let scenario = scenario(json!({
             "duration": "100s",
             "network": { "forward": "delay 50ms" },

@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
-    Endpoint, EndpointConfig, Event, ServerConfig, StreamEvent,
+    AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
+    ConnectionIdGenerator, DatagramEvent, Endpoint, EndpointConfig, Event, ServerConfig,
+    StreamEvent, TransportConfig, VarInt,
 };
 use rexmit_core::{Instant, Rng, Route, Seed};
 
@@ -23,6 +24,14 @@ use self::messages::Messages;
 use super::Role;
 use super::endpoint::Stack;
 use crate::hosts::{Given, News};
+
+/// Streams that may be open at once, of which an unordered message needs one: with fewer, packets leave
+/// only to allow more.
+const MAX_STREAMS: u32 = 4096;
+/// What `tuned` asks the peer for: no acknowledgement later than the granularity of its timers.
+const ACK_DELAY: Duration = Duration::from_millis(1);
+/// Round trips after which `tuned` takes a packet for lost when a later one was acknowledged.
+const TIME_THRESHOLD: f32 = 1.0;
 
 pub(super) struct Quinn {
     /// What stands for the origin of virtual time.
@@ -38,16 +47,19 @@ pub(super) struct Quinn {
 }
 
 impl Quinn {
-    pub(super) fn new(role: Role, is_unordered: bool, seed: &Seed) -> Self {
+    pub(super) fn new(role: Role, is_tuned: bool, is_unordered: bool, seed: &Seed) -> Self {
         let mut config = EndpointConfig::new(Arc::new(Open));
         let mut rng = seed.split("endpoint").rng();
         let mut bytes = [0; 32];
         rng.fill(&mut bytes);
         let ids = seed.split("connection ids");
         config.rng_seed(Some(bytes)).cid_generator(move || Box::new(Ids(ids.rng())));
-        let server = ServerConfig::new(Arc::new(Open), Arc::new(Open));
+        let transport = Arc::new(transport(is_tuned));
+        let mut server = ServerConfig::new(Arc::new(Open), Arc::new(Open));
+        server.transport_config(Arc::clone(&transport));
         let server = (role == Role::Accepts).then(|| Arc::new(server));
         let mut client = ClientConfig::new(Arc::new(Open));
+        client.transport_config(transport);
         let first_id = Ids(seed.split("first connection id").rng()).generate_cid();
         client.initial_dst_cid_provider(Arc::new(move || first_id));
         Self {
@@ -96,6 +108,17 @@ impl Quinn {
             news.push_back(News::Readable);
         }
     }
+}
+
+fn transport(is_tuned: bool) -> TransportConfig {
+    let mut config = TransportConfig::default();
+    config.max_concurrent_uni_streams(MAX_STREAMS.into());
+    if is_tuned {
+        let mut acks = AckFrequencyConfig::default();
+        acks.ack_eliciting_threshold(VarInt::from_u32(0)).max_ack_delay(Some(ACK_DELAY));
+        config.ack_frequency_config(Some(acks)).time_threshold(TIME_THRESHOLD);
+    }
+    config
 }
 
 #[expect(clippy::disallowed_methods, reason = "its time is the standard library's")]

@@ -76,8 +76,13 @@ impl RateMeter {
 
     /// Bits per second over everything; `None` of no time.
     pub(in crate::scenario) fn mean(&self) -> Option<f64> {
+        self.rate(self.total)
+    }
+
+    /// Bits per second if that many bytes came over everything; `None` of no time.
+    pub(in crate::scenario) fn rate(&self, bytes: u64) -> Option<f64> {
         let seconds = (self.end - self.begin).as_secs_f64();
-        (seconds > 0.0).then(|| self.total as f64 * 8.0 / seconds)
+        (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
     }
 
     fn bits_per_second(&self, bytes: u64, bins: u64) -> f64 {
