@@ -76,14 +76,15 @@ fn blend(old: &mut f64, new: f64, n: u32) {
     *old += (new - *old) / f64::from(n);
 }
 
-/// Packets after which what was counted before weighs half.
-const LOSS_WINDOW: u32 = 64;
+/// Packets after which what was counted before weighs half: more than a burst of losses takes.
+const LOSS_WINDOW: u32 = 128;
 /// Packets counted as sent before the first.
-const LOSS_HEAD_START: u32 = 32;
+const LOSS_HEAD_START: u32 = 64;
 /// More than so many packets of a hundred judged lost are too much for any link that is not overloaded.
-const MOST_LOST_PERCENT: u32 = 33;
+const MOST_LOST_PERCENT: u32 = 40;
 
-/// How many of the latest packets were judged lost.
+/// How many of the latest packets with something new were judged lost: repetitions do not count, of which
+/// a burst of losses takes many.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LatestLosses {
     sent: u32,
@@ -97,7 +98,7 @@ impl Default for LatestLosses {
 }
 
 impl LatestLosses {
-    /// A packet left.
+    /// A packet with something new left.
     pub(crate) const fn on_sent(&mut self) {
         if self.sent >= LOSS_WINDOW {
             (self.sent, self.lost) = (self.sent / 2, self.lost / 2);
@@ -105,7 +106,7 @@ impl LatestLosses {
         self.sent += 1;
     }
 
-    /// A packet was judged lost.
+    /// One was judged lost.
     pub(crate) const fn on_lost(&mut self) {
         self.lost = self.lost.saturating_add(1);
     }
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_third_of_the_packets_is_too_much_to_lose() {
+    fn more_than_two_fifths_of_the_packets_are_too_many_to_lose() {
         let are_too_many = |every: u32, of: u32| {
             let mut losses = LatestLosses::default();
             for n in 0..1000 {
@@ -206,10 +207,10 @@ mod tests {
             }
             losses.are_too_many()
         };
-        assert!(!are_too_many(1, 4), "a tenth each way is judged to be a fifth");
-        assert!(are_too_many(2, 5));
+        assert!(!are_too_many(9, 25), "a fifth each way is judged to be 36 %");
+        assert!(are_too_many(1, 2));
         let mut losses = LatestLosses::default();
-        (0..10).for_each(|_| (losses.on_sent(), losses.on_lost()).0);
+        (0..20).for_each(|_| (losses.on_sent(), losses.on_lost()).0);
         assert!(!losses.are_too_many(), "the first ones tell nothing");
     }
 }

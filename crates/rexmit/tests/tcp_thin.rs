@@ -97,6 +97,23 @@ async fn the_kernel_gets_what_is_repaired_at_the_first_indication_whole() {
     assert!(told.retransmitted.fast_retransmit > told.retransmitted.timeout, "{told:?}");
 }
 
+/// Copies in segments of their own, beside those that go with new data.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_kernel_reports_of_copies_is_known_to_be_theirs() {
+    let Some(site) = Site::over(LINK, ConnectionConfig::default()) else { return };
+    let (mut stream, reading) = connect(&site, "tcp-interactive-redundant").await;
+    let sent = send(&mut stream, MESSAGES, 1).await;
+    stream.shutdown().await.unwrap();
+    assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
+    assert_eq!(patiently(stream.closed()).await, CloseReason::Finished);
+    let told = stream.statistics().recovery;
+    println!("{told:?}, {:?}", stream.statistics().srtt);
+    assert!(told.retransmitted.overdue > 0 && told.spaced_copies > 0, "{told:?}");
+    assert!(told.retransmitted.redundant > told.spaced_copies, "{told:?}");
+    assert_eq!(told.spurious_events.unexplained_duplicates, 0, "{told:?}");
+    assert!(told.spurious.redundant == 0 && told.spurious.total() <= told.retransmitted.total());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_mechanisms_can_be_changed_while_a_connection_is_up() {
     let Some(site) = Site::over(LINK, ConnectionConfig::default()) else { return };

@@ -9,9 +9,6 @@ use super::overdue::Watch;
 use crate::PacketNumber;
 use crate::recovery_timer::Round;
 
-/// Packets that one acknowledgement shows to have missed theirs, at most.
-const MAX_MISSED: u32 = 8;
-
 /// What the acknowledgement being processed answers of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heard {
@@ -22,6 +19,8 @@ pub(super) struct Heard {
     newest: Option<Instant>,
     /// When the newest and the oldest left of those that nothing repeated before they were answered.
     certain: Option<(Instant, Instant)>,
+    /// Something was answered before it was repeated, by copies on purpose apart.
+    is_in_time: bool,
     /// When that left whose timestamp is echoed, give or take a tick.
     pub(super) echo: Option<(Instant, Duration)>,
 }
@@ -50,6 +49,7 @@ impl<P> LossRecovery<P> {
         };
         let is_packet = watch.heard.packet.replace(packet) != Some(packet);
         watch.heard.packets += u32::from(is_packet);
+        watch.heard.is_in_time |= is_first_copy;
         if is_packet && is_first_copy {
             watch.answers.on_first_waited(false);
         }
@@ -135,7 +135,7 @@ impl Watch {
             self.is_resting = false;
         }
         // Others may be answers to what was repeated too early, and tell nothing of how early.
-        if self.heard.certain.is_some() {
+        if self.heard.is_in_time || self.heard.certain.is_some() {
             self.unheard = 0;
         }
         let heard = std::mem::take(&mut self.heard);
@@ -144,7 +144,8 @@ impl Watch {
         }
         self.answers.on_judged(false);
         if heard.echo.is_none() {
-            (1..heard.packets.min(MAX_MISSED)).for_each(|_| self.answers.on_judged(true));
+            // Who delays answers does so for every second packet (RFC 9260 §6.2): the others were lost.
+            (1..heard.packets.min(2)).for_each(|_| self.answers.on_judged(true));
         }
         let Some((newest, oldest)) = heard.certain else { return };
         let is_by_itself = Some(newest) == heard.newest;

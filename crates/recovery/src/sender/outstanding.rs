@@ -97,10 +97,11 @@ impl<P> LossRecovery<P> {
     }
 
     pub(super) fn mark_lost(&mut self, unit: u64, cause: SendCause, tracer: &mut Tracer<'_>) {
+        let is_first = self.unit(unit).is_some_and(|unit| unit.transmissions == 1);
         if let Some(packet) = self.leave_flight(unit, Fate::Lost(cause)) {
             // The receiver refused a window probe; the network lost nothing.
             if cause != SendCause::WindowProbe {
-                self.count_lost_packet();
+                self.count_lost_packet(is_first);
                 let path = self.unit(unit).map_or(0, |u| u.path);
                 if let Some(known) = &mut self.path_mut(path).concurrent {
                     known.counters.packets_lost += 1;

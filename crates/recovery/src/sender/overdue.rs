@@ -24,9 +24,9 @@ use crate::recovery_timer::{AnswerTimes, Round};
 /// Packets looked at to find the earliest that the timer is for, at most: of those before it some may
 /// be of streams that are not thin.
 const MAX_LOOK_AHEAD: usize = 64;
-/// Expiries over losses in a row without an answer before each doubles the patience: where the round trip
-/// is short, a silence that is borne would else hold hundreds of repetitions.
-const STEADY_REPEATS: u32 = 8;
+/// Rounds of repetitions in a row without an answer before each doubles the patience: where the round trip
+/// is short, a silence that is borne would else hold hundreds of them.
+const STEADY_ROUNDS: u32 = 8;
 /// A unit that left so often is left to T3-rtx: others may arrive while it never will, as one that is
 /// too large for the path.
 const MOST_TRANSMISSIONS: u16 = 16;
@@ -47,8 +47,10 @@ pub(super) struct Watch {
     /// When something was last acknowledged; with nothing in flight, when something left, and before
     /// that [`Instant::FAR_FUTURE`].
     pub(super) heard_at: Instant,
-    /// Expiries over losses since an answer told how long answers take.
+    /// Rounds of repetitions since an answer told how long answers take, and when the latest began: each
+    /// takes as long as an answer is waited for, however many packets it repeats.
     pub(super) unheard: u32,
+    round_began_at: Instant,
     /// That is too long ago.
     pub(super) is_resting: bool,
     pub(super) heard: Heard,
@@ -70,6 +72,7 @@ impl Default for Watch {
             deadline: Instant::FAR_FUTURE,
             heard_at: Instant::FAR_FUTURE,
             unheard: 0,
+            round_began_at: Instant::ZERO,
             is_resting: false,
             heard: Heard::default(),
             at_once: None,
@@ -116,7 +119,7 @@ impl<P> LossRecovery<P> {
         let watch = self.path(path).watch.as_ref().filter(|watch| !watch.is_resting)?;
         let timer = &self.groups.of(group).thin.recovery_timer;
         let is_for_it = timer.is_on && self.is_thin(group) && self.has_window_for(path);
-        let steady = if self.yields(path, group) { 0 } else { STEADY_REPEATS };
+        let steady = if self.yields(path, group) { 0 } else { STEADY_ROUNDS };
         let doublings = watch.unheard.saturating_sub(steady).min(16);
         is_for_it.then(|| Some(watch.answers.patience(timer, round)? * (1 << doublings)))?
     }
@@ -276,7 +279,7 @@ impl<P> LossRecovery<P> {
             }
         }
         if lost > 0 {
-            self.path_mut(path).watch.iter_mut().for_each(|watch| watch.unheard += 1);
+            self.count_round(now, path);
             self.ledger.forget_ended();
             self.recover_from_overdue(path, tracer);
             self.wait_for_answer(path);
@@ -284,6 +287,18 @@ impl<P> LossRecovery<P> {
         }
         self.find_overdue(path);
         self.watch_thinness(tracer);
+    }
+
+    /// Something is repeated: the first of a round?
+    fn count_round(&mut self, now: Instant, path: u8) {
+        let group = self.group_of_earliest(path);
+        let patience = self.patience(path, group, Round::Again).unwrap_or_default();
+        if let Some(watch) = &mut self.path_mut(path).watch
+            && (watch.unheard == 0 || now >= watch.round_began_at + patience)
+        {
+            watch.unheard += 1;
+            watch.round_began_at = now;
+        }
     }
 
     /// Nothing was heard for too long: no further packet is sent again by this timer.

@@ -218,7 +218,7 @@ impl<P> LossRecovery<P> {
         if self.groups.of(first.group).thin.loss_hiding {
             return;
         }
-        self.count_lost_packet();
+        self.count_lost_packet(true);
         let is_new_window = self.recover.is_none_or(|recover| unit > recover);
         // Something was lost: no event before is to be undone.
         self.path_mut(first.path).doubt();

@@ -314,7 +314,9 @@ impl<P> LossRecovery<P> {
             return false;
         };
         self.statistics.packets += 1;
-        self.latest_losses.on_sent();
+        if open.new > 0 {
+            self.latest_losses.on_sent();
+        }
         self.statistics.retransmission_packets += u64::from(open.repeats);
         let p = self.path_mut(open.path);
         if let Some(known) = &mut p.concurrent {

@@ -276,10 +276,12 @@ impl<P> LossRecovery<P> {
         groups != 0 && self.unit(unit).is_some_and(|unit| groups & (1 << unit.group) != 0)
     }
 
-    /// One more packet was judged lost.
-    pub(super) fn count_lost_packet(&mut self) {
+    /// One more packet was judged lost; `is_first`: with something that left once.
+    pub(super) fn count_lost_packet(&mut self, is_first: bool) {
         self.statistics.packets_lost += 1;
-        self.latest_losses.on_lost();
+        if is_first {
+            self.latest_losses.on_lost();
+        }
         let packets = (self.statistics.packets, self.statistics.packets_lost);
         self.groups.renew(self.config.missing_reports, packets);
     }

@@ -11,10 +11,10 @@ use super::*;
 use crate::sender::TimeoutKind;
 
 /// A sender, and a receiver that has each packet acknowledged a round trip after it left, in
-/// microseconds. Lost is what `is_lost` says of a unit and how often it left before.
+/// microseconds. Lost is what `is_lost` says of the time, a unit, and how often it left before.
 struct World {
     sender: Sender,
-    is_lost: fn(u64, u32) -> bool,
+    is_lost: fn(u64, u64, u32) -> bool,
     round_trip: fn(u64) -> u64,
     /// Every second packet, or after so long; zero answers each at once.
     sack_delay: u64,
@@ -33,7 +33,7 @@ impl World {
         let named = RecoveryConfig::profile(profile).expect("a known profile");
         Self {
             sender: Sender::with(|config| *config = named),
-            is_lost: |_, _| false,
+            is_lost: |_, _, _| false,
             round_trip,
             sack_delay: 0,
             on_the_way: BTreeMap::new(),
@@ -82,7 +82,7 @@ impl World {
         let is_lost = units.iter().any(|&unit| {
             let left = self.left.entry(unit).or_default();
             left.push(us);
-            (self.is_lost)(unit, left.len() as u32 - 1)
+            (self.is_lost)(us, unit, left.len() as u32 - 1)
         });
         if !is_lost {
             self.packets += 1;
@@ -157,11 +157,29 @@ fn a_path_that_becomes_longer_at_once_is_not_flooded() {
     }
 }
 
+/// Nothing arrives for 600 ms: all of it leaves again within a round trip after that, however many units
+/// are repeated by then.
+#[test]
+fn a_burst_of_losses_puts_no_repetition_off() {
+    const BURST: std::ops::Range<u64> = 10_000_000..10_600_000;
+    let mut world = World::new("interactive", |_| 100_000);
+    world.is_lost = |us, _, _| BURST.contains(&us);
+    world.run(50_000, 20);
+    let lost = world.left.values().filter(|left| BURST.contains(&left[0]));
+    let waits: Vec<_> = lost
+        .map(|left| {
+            left.iter().find(|&&us| !BURST.contains(&us)).expect("it left again") - BURST.end
+        })
+        .collect();
+    assert_eq!(waits.len(), 12);
+    assert!(waits.iter().all(|wait| *wait < 103_000), "{waits:?}");
+}
+
 #[test]
 fn a_unit_that_never_arrives_is_left_to_t3() {
     for round_trip in [|_| 1_000, |_| 20_000, |_| 100_000] {
         let mut world = World::new("interactive", round_trip);
-        world.is_lost = |unit, _| unit == 20;
+        world.is_lost = |_, unit, _| unit == 20;
         world.run(250_000, 30);
         let left = world.left[&20].len() as u32;
         assert!(world.timeouts > 5, "{} expiries", world.timeouts);
@@ -173,7 +191,7 @@ fn a_unit_that_never_arrives_is_left_to_t3() {
 #[test]
 fn a_long_round_trip_has_the_timer_as_well() {
     let mut world = World::new("interactive", |_| 900_000);
-    world.is_lost = |unit, before| unit == 9 && before < 3;
+    world.is_lost = |_, unit, before| unit == 9 && before < 3;
     world.run(5_000_000, 60);
     let waits: Vec<_> = world.left[&9].windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(waits.len(), 3);
@@ -187,7 +205,7 @@ fn where_answers_are_delayed_later_packets_tell_a_loss() {
     let waits = |profile| {
         let mut world = World::new(profile, |_| 100_000);
         world.sack_delay = 200_000;
-        world.is_lost = |unit, before| unit > 100 && unit % 20 == 0 && before == 0;
+        world.is_lost = |_, unit, before| unit > 100 && unit % 20 == 0 && before == 0;
         world.run(50_000, 60);
         let waits = world.waits();
         waits[waits.len() / 2]
