@@ -16,6 +16,8 @@ struct World {
     sender: Sender,
     is_lost: fn(u64, u64, u32) -> bool,
     round_trip: fn(u64) -> u64,
+    /// When the last new unit leaves.
+    stops_at: u64,
     /// Every second packet, or after so long; zero answers each at once.
     sack_delay: u64,
     on_the_way: BTreeMap<(u64, u64), Vec<u64>>,
@@ -35,6 +37,7 @@ impl World {
             sender: Sender::with(|config| *config = named),
             is_lost: |_, _, _| false,
             round_trip,
+            stops_at: u64::MAX,
             sack_delay: 0,
             on_the_way: BTreeMap::new(),
             arrived: BTreeSet::new(),
@@ -53,8 +56,9 @@ impl World {
             let timer = self.sender.recovery.next_timeout();
             let timer = timer.map(|at| at.as_nanos().div_ceil(1000));
             let arrival = self.on_the_way.keys().next().map(|&(at, _)| at);
-            let times = [Some(next), timer, arrival, self.owed_at];
-            let us = times.into_iter().flatten().min().unwrap_or(next);
+            let new = Some(next).filter(|&us| us <= self.stops_at);
+            let times = [new, timer, arrival, self.owed_at];
+            let us = times.into_iter().flatten().min().unwrap_or(u64::MAX);
             if us > seconds * 1_000_000 {
                 return;
             }
@@ -62,7 +66,7 @@ impl World {
             self.sender.recovery.begin_opportunity();
             self.receive(us);
             self.expire();
-            if us >= next {
+            if new.is_some_and(|new| new <= us) {
                 next += interval;
                 unit += 1;
                 self.sender.push(&[SMALL]);
@@ -157,13 +161,14 @@ fn a_path_that_becomes_longer_at_once_is_not_flooded() {
     }
 }
 
-/// Nothing arrives for 600 ms: all of it leaves again within a round trip after that, however many units
-/// are repeated by then.
+/// Nothing arrives for 600 ms, and nothing new follows: all of it leaves again within a round trip after
+/// that, however many units are repeated by then.
 #[test]
 fn a_burst_of_losses_puts_no_repetition_off() {
     const BURST: std::ops::Range<u64> = 10_000_000..10_600_000;
     let mut world = World::new("interactive", |_| 100_000);
     world.is_lost = |us, _, _| BURST.contains(&us);
+    world.stops_at = BURST.end - 1;
     world.run(50_000, 20);
     let lost = world.left.values().filter(|left| BURST.contains(&left[0]));
     let waits: Vec<_> = lost
