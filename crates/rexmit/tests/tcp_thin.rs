@@ -38,6 +38,15 @@ async fn connect(site: &Site, profile: &str) -> (TcpStream, JoinHandle<Vec<u8>>)
 
 /// Sends messages of up to 200 bytes, one at a time.
 async fn send(stream: &mut TcpStream, messages: usize, seed: u64) -> Vec<u8> {
+    send_every(INTERVAL, stream, messages, seed).await
+}
+
+async fn send_every(
+    interval: Duration,
+    stream: &mut TcpStream,
+    messages: usize,
+    seed: u64,
+) -> Vec<u8> {
     let mut rng = Seed::from_u64(seed).rng();
     let mut sent = Vec::new();
     for _ in 0..messages {
@@ -45,7 +54,7 @@ async fn send(stream: &mut TcpStream, messages: usize, seed: u64) -> Vec<u8> {
         rng.fill(&mut message);
         stream.write_all(&message).await.unwrap();
         sent.extend(message);
-        tokio::time::sleep(INTERVAL).await;
+        tokio::time::sleep(interval).await;
     }
     sent
 }
@@ -97,19 +106,18 @@ async fn the_kernel_gets_what_is_repaired_at_the_first_indication_whole() {
     assert!(told.retransmitted.fast_retransmit > told.retransmitted.timeout, "{told:?}");
 }
 
-/// Copies in segments of their own, beside those that go with new data.
+/// Copies in segments of their own: each message is answered before the next, or repeated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_kernel_reports_of_copies_is_known_to_be_theirs() {
     let Some(site) = Site::over(LINK, ConnectionConfig::default()) else { return };
     let (mut stream, reading) = connect(&site, "tcp-interactive-redundant").await;
-    let sent = send(&mut stream, MESSAGES, 1).await;
+    let sent = send_every(Duration::from_millis(120), &mut stream, 80, 1).await;
     stream.shutdown().await.unwrap();
     assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
     assert_eq!(patiently(stream.closed()).await, CloseReason::Finished);
     let told = stream.statistics().recovery;
     println!("{told:?}, {:?}", stream.statistics().srtt);
     assert!(told.retransmitted.overdue > 0 && told.spaced_copies > 0, "{told:?}");
-    assert!(told.retransmitted.redundant > told.spaced_copies, "{told:?}");
     assert_eq!(told.spurious_events.unexplained_duplicates, 0, "{told:?}");
     assert!(told.spurious.redundant == 0 && told.spurious.total() <= told.retransmitted.total());
 }
