@@ -82,6 +82,10 @@ const LOSS_WINDOW: u32 = 128;
 const LOSS_HEAD_START: u32 = 64;
 /// More than so many packets of a hundred judged lost are too much for any link that is not overloaded.
 const MOST_LOST_PERCENT: u32 = 40;
+/// More than so many stop copies on purpose, which may be what fills the queue; fewer than the other let them
+/// begin again.
+const COPIES_STOP_PERCENT: u32 = 30;
+const COPIES_RESUME_PERCENT: u32 = 15;
 
 /// How many of the latest packets with something new were judged lost: repetitions do not count, of which
 /// a burst of losses takes many.
@@ -89,11 +93,12 @@ const MOST_LOST_PERCENT: u32 = 40;
 pub(crate) struct LatestLosses {
     sent: u32,
     lost: u32,
+    forbid_copies: bool,
 }
 
 impl Default for LatestLosses {
     fn default() -> Self {
-        Self { sent: LOSS_HEAD_START, lost: 0 }
+        Self { sent: LOSS_HEAD_START, lost: 0, forbid_copies: false }
     }
 }
 
@@ -104,16 +109,27 @@ impl LatestLosses {
             (self.sent, self.lost) = (self.sent / 2, self.lost / 2);
         }
         self.sent += 1;
+        self.forbid_copies &= self.exceed(COPIES_RESUME_PERCENT);
     }
 
     /// One was judged lost.
     pub(crate) const fn on_lost(&mut self) {
         self.lost = self.lost.saturating_add(1);
+        self.forbid_copies |= self.exceed(COPIES_STOP_PERCENT);
     }
 
     /// Whether the path is overloaded, whatever answers take.
     pub(crate) const fn are_too_many(&self) -> bool {
-        self.lost as u64 * 100 > self.sent as u64 * MOST_LOST_PERCENT as u64
+        self.exceed(MOST_LOST_PERCENT)
+    }
+
+    /// Whether so much was lost that copies may be the reason.
+    pub(crate) const fn forbid_copies(&self) -> bool {
+        self.forbid_copies
+    }
+
+    const fn exceed(&self, percent: u32) -> bool {
+        self.lost as u64 * 100 > self.sent as u64 * percent as u64
     }
 }
 
@@ -212,5 +228,21 @@ mod tests {
         let mut losses = LatestLosses::default();
         (0..20).for_each(|_| (losses.on_sent(), losses.on_lost()).0);
         assert!(!losses.are_too_many(), "the first ones tell nothing");
+    }
+
+    #[test]
+    fn copies_stop_when_much_is_lost_and_resume_when_little_is() {
+        let mut losses = LatestLosses::default();
+        let mut forbids = |lost_of_ten: u32| {
+            for n in 0..1000 {
+                losses.on_sent();
+                if n % 10 < lost_of_ten {
+                    losses.on_lost();
+                }
+            }
+            losses.forbid_copies()
+        };
+        let told = [2, 4, 2, 1, 2].map(&mut forbids);
+        assert_eq!(told, [false, true, true, false, false]);
     }
 }

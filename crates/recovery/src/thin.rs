@@ -66,10 +66,10 @@ pub struct ThinConfig {
     pub spaced_copies: SpacedCopies,
     /// What copies on purpose may cost, those beside new data included.
     pub copy_budget: CopyBudget,
-    /// A queue that delays by so much, or two fifths of the packets lost, stops copies on purpose;
-    /// repetitions of the recovery timer wait twice as long from the first one in vain, and after each
-    /// what is new waits for the next acknowledgement and leaves together. Of less, copies take the
-    /// part of the budget that is left: half at half of it. More is faster beside greedy senders, at
+    /// A queue that delays by so much, or three tenths of the packets lost, stops copies on purpose. With
+    /// the queue, or two fifths lost, repetitions of the recovery timer wait twice as long from the
+    /// first one in vain, and after each what is new waits for the next acknowledgement and leaves
+    /// together. Of a shorter queue, copies take the part of the budget that is left: half at half of it. More is faster beside greedy senders, at
     /// their cost. Zero does not look at queues.
     #[serde(with = "words::duration")]
     pub yield_to_queue: Duration,

@@ -25,23 +25,29 @@ impl<P> LossRecovery<P> {
         let limit = self.groups.of(group).thin.yield_to_queue;
         if limit.is_zero() {
             Share::ALL
-        } else if self.latest_losses.are_too_many() {
+        } else if self.latest_losses.forbid_copies() {
             Share::NONE
         } else {
-            let queue = self.path(path).queueing.as_ref();
-            Share::beside(queue.map_or(Duration::ZERO, |queue| queue.standing()), limit)
+            Share::beside(self.standing_queue(path), limit)
         }
+    }
+
+    fn standing_queue(&self, path: u8) -> Duration {
+        self.path(path).queueing.as_ref().map_or(Duration::ZERO, |queue| queue.standing())
     }
 
     /// Whether the queue on `path` is more than `group` bears.
     pub(super) fn yields(&self, path: u8, group: u8) -> bool {
-        self.share_of_copies(path, group).is_none()
+        let limit = self.groups.of(group).thin.yield_to_queue;
+        !limit.is_zero()
+            && (self.latest_losses.are_too_many() || self.standing_queue(path) >= limit)
     }
 
     /// How many bytes of `group` may be copied on purpose over `path` now.
     pub(super) fn bytes_to_copy(&self, path: u8, group: u8) -> u64 {
         let budget = self.groups.of(group).thin.copy_budget;
-        if self.yields(path, group) { 0 } else { self.spending.bytes_left(budget) }
+        let is_denied = self.share_of_copies(path, group).is_none();
+        if is_denied { 0 } else { self.spending.bytes_left(budget) }
     }
 
     /// Something of `path` is overdue: beside a queue, what is new waits for the next acknowledgement, and

@@ -105,13 +105,16 @@ fn two_lost(len: u64) -> Script {
 #[test]
 fn copies_of_segments_that_follow_each_other_share_one_if_they_fit() {
     let mut s = two_lost(500);
-    s.expect(". 101:1101(1000) ack 1").at(301).expect(". 101:1101(1000) ack 1");
-    s.at(401).peer(". 1:1(0) ack 4101");
+    for ms in [325, 326] {
+        s.at(ms).expect(". 101:1101(1000) ack 1");
+    }
+    s.at(430).peer(". 1:1(0) ack 4101");
     assert_eq!((recovery(&s).spaced_copies, recovery(&s).packets), (2, 1 + 8 + 2));
     let mut s = two_lost(501);
-    s.expect(". 101:602(501) ack 1").expect(". 602:1103(501) ack 1");
-    s.at(301).expect(". 101:602(501) ack 1").expect(". 602:1103(501) ack 1");
-    s.at(401).peer(". 1:1(0) ack 4109");
+    for ms in [325, 326] {
+        s.at(ms).expect(". 101:602(501) ack 1").expect(". 602:1103(501) ack 1");
+    }
+    s.at(430).peer(". 1:1(0) ack 4109");
     assert_eq!((recovery(&s).spaced_copies, recovery(&s).packets), (2, 1 + 8 + 4));
 }
 
