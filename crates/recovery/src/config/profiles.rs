@@ -130,10 +130,12 @@ impl RecoveryConfig {
                 ..Self::tcp_profile("tcp-cubic")?
             }),
             "tcp-interactive" => {
-                // TCP has no bit that asks for acknowledgements, and no HEARTBEAT.
+                // TCP has no bit that asks for acknowledgements, and no HEARTBEAT. Those that are
+                // delayed, by 40 ms often, and those that are not look like a queue that comes and goes.
                 let thin = ThinConfig {
                     sack_immediately: false,
                     heartbeat_samples: false,
+                    yield_to_queue: Duration::from_millis(100),
                     ..ThinConfig::INTERACTIVE
                 };
                 let tcp_thin = Self::tcp_profile("tcp-thin")?;
