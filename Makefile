@@ -2,22 +2,28 @@
 CARGO ?= cargo
 SEEDS ?= 3000
 
-.PHONY: help demo test test-long bench doc lint setup clean
+.PHONY: help demo test test-long golden golden-renew bench doc lint setup clean
 
 help: ## list these targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 demo: ## replay a game stream over a lossy path, compare the recovery profiles, write a report
 	@$(CARGO) run --release -p rexmit-cli -- demo
 
 test: setup ## all tests: units, scripts, random operations, fuzz, real peers (short forms)
-	$(CARGO) test --quiet
+	$(CARGO) test --quiet --no-fail-fast
 	scripts/interop --messages 500
 
 test-long: setup ## the same at full length, thousands of seeds; and CMT compared with ns-2
-	REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release
+	REXMIT_GOLDEN=all REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release --no-fail-fast
 	scripts/interop --messages 10000
 	scripts/ns2
+
+golden: ## compare every packet and counter of recorded runs with what is recorded in tests/golden
+	REXMIT_GOLDEN=all $(CARGO) test --quiet --release -p rexmit-tests --test golden
+
+golden-renew: ## record those runs anew, after a change of behaviour
+	REXMIT_GOLDEN=renew $(CARGO) test --quiet --release -p rexmit-tests --test golden behaviour
 
 bench: setup ## ratios against rivals and limits, measured in one run
 	@bench/run

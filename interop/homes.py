@@ -72,7 +72,7 @@ class Machine:
         return done.stdout
 
     def packets(self):
-        """What left through each cable."""
+        """The packets through each cable."""
         links = json.loads(self.run("ip", "-json", "-statistics", "link", "show"))
         sent = {link["ifname"]: link["stats64"]["tx"]["packets"] for link in links}
         return [sent[cable] for cable in CABLES]
@@ -145,7 +145,7 @@ def start(site, case, end, chosen):
 
 
 def exchange(site, case, chosen):
-    """Runs the case; both reports, and the packets that left through each cable of the client's: when
+    """Runs the case; both reports, and the packets that were sent through each cable of the client's: when
     the first failed, and in the end. The former is None if it did not fail in time."""
     serving = start(site, case, 1, chosen)
     time.sleep(0.3)  # To be bound.
@@ -164,7 +164,7 @@ def exchange(site, case, chosen):
 
 
 def faults(case, chosen, client, server, at_cut, at_end):
-    """What is wrong with the outcome, in words."""
+    """The mistakes of the outcome, in words."""
     wrong = []
     for who, report, sent in (("client", client, chosen.messages), ("server", server, 0)):
         received = chosen.messages - sent

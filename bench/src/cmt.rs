@@ -38,7 +38,7 @@ const RIVAL: &str = "ns-2";
 const NOTE: &str = "CMT with SFR, CUC and DAC over two paths of 10 Mbit/s, RTT 110 ms, queues of 50 packets, no \
                     background; payload per second from the beginning at 0.5 s to 30 s.";
 
-/// What a simulator did, as `simulators/cmt.tcl` tells it too.
+/// The result of a simulator, as `simulators/cmt.tcl` tells it too.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Run {
     virtual_s: f64,
@@ -59,20 +59,16 @@ impl Run {
 
 /// RFC 4460's values, with all paths at once.
 fn association(receive_buffer_bytes: usize) -> AssociationConfig {
-    let mut recovery = RecoveryConfig {
-        initial_window_bytes: 4380,
-        cmt: CmtConfig::ON,
-        retransmission_destination: RetransmissionDestination::Cwnd,
-        ..RecoveryConfig::default()
-    };
+    let mut recovery = RecoveryConfig::rfc9260()
+        .initial_window_bytes(4380)
+        .cmt(CmtConfig::ON)
+        .retransmission_destination(RetransmissionDestination::Cwnd);
     recovery.rto.initial = Duration::from_secs(3);
-    AssociationConfig {
-        recovery,
-        max_packet_bytes: PACKET_BYTES - IP_BYTES,
-        max_message_bytes: receive_buffer_bytes,
-        receive_buffer_bytes,
-        ..AssociationConfig::default()
-    }
+    AssociationConfig::rfc9260()
+        .recovery(recovery)
+        .max_packet_bytes(PACKET_BYTES - IP_BYTES)
+        .max_message_bytes(receive_buffer_bytes)
+        .receive_buffer_bytes(receive_buffer_bytes)
 }
 
 fn endpoint(
@@ -80,12 +76,10 @@ fn endpoint(
     association: &AssociationConfig,
     seed: &Seed,
 ) -> Endpoint {
-    let config = EndpointConfig {
-        accept: true,
-        addresses: [0, 1].map(addresses).to_vec(),
-        association: Arc::new(association.clone()),
-        ..EndpointConfig::default()
-    };
+    let config = EndpointConfig::default()
+        .accept(true)
+        .addresses([0, 1].map(addresses).to_vec())
+        .association(Arc::new(association.clone()));
     Endpoint::new(config, seed).expect("valid")
 }
 

@@ -1,4 +1,4 @@
-//! What the mechanisms cost where they have nothing to do: bulk in memory, thick and without loss, with
+//! The cost of idle mechanisms: bulk in memory, thick and without loss, with
 //! all mechanisms of a profile on, against the same profile without any.
 //!
 //! Both take turns in one process with slices of the same work, so that whatever disturbs the
@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use rexmit_tcp::recovery::{RecoveryConfig, Reordering, SpuriousConfig, ThinConfig};
+use rexmit_tcp::recovery::{LossDetection, RecoveryConfig, Reordering, SpuriousConfig, ThinConfig};
 
 use crate::report::{Row, Target};
 use crate::sample::{cpu_time, median, median_ratio};
@@ -23,7 +23,7 @@ const PROFILES: [(&str, f64); 6] = [
     ("tcp-rr", 1.01),
 ];
 const MESSAGE_BYTES: usize = 1024;
-/// What is carried before the other has its turn.
+/// The data carried before the other's turn.
 const SLICE_BYTES: u64 = 64 << 20;
 /// Turns of each in one repetition.
 const SLICES: usize = 6;
@@ -36,22 +36,21 @@ type Carry = Box<dyn FnMut(u64)>;
 /// Bulk with `profile`, its mechanisms on or off; `None` if there is no such profile.
 #[must_use]
 pub fn carry(profile: &str, is_on: bool) -> Option<Carry> {
-    let with = |recovery: RecoveryConfig| {
+    let with = |recovery: RecoveryConfig, loss_detection| {
         if is_on {
             return recovery;
         }
-        RecoveryConfig {
-            thin: ThinConfig::OFF,
-            spurious: SpuriousConfig::OFF,
-            undo: false,
-            reordering: Reordering::Fixed,
-            ..recovery
-        }
+        recovery
+            .with_thin(ThinConfig::OFF)
+            .spurious(SpuriousConfig::OFF)
+            .undo(false)
+            .loss_detection(loss_detection)
     };
-    if let Some(recovery) = RecoveryConfig::tcp_profile(profile).map(with) {
-        return Some(Box::new(tcp::ours_with(&recovery)));
+    if let Some(recovery) = RecoveryConfig::tcp_profile(profile) {
+        let plain = LossDetection::Scoreboard { reordering: Reordering::Fixed };
+        return Some(Box::new(tcp::ours_with(&with(recovery, plain))));
     }
-    let recovery = RecoveryConfig::profile(profile).map(with)?;
+    let recovery = with(RecoveryConfig::profile(profile)?, LossDetection::RFC_9260);
     let mut carry = bulk::ours_with(&recovery, MESSAGE_BYTES);
     Some(Box::new(move |bytes| carry(bytes / MESSAGE_BYTES as u64)))
 }

@@ -1,6 +1,6 @@
 //! Greedy TCP flows over a dumbbell, in our simulator with real packets, and in ns-2 and ns-3.
 //!
-//! What the others do is in `simulators/`: the same topology, the same flows. How fast a simulator
+//! The other simulators are in `simulators/`: the same topology, the same flows. How fast a simulator
 //! is, is told in virtual time per processor time and in delivered segments per processor time;
 //! the ratio is that of the latter, so that no one gains by delivering less.
 
@@ -51,7 +51,7 @@ const RIVALS: [Rival; 2] = [
     },
 ];
 
-/// What a simulator did, as `simulators/run` tells it too.
+/// The result of a simulator, as `simulators/run` tells it too.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Run {
     simulator: String,
@@ -72,15 +72,13 @@ impl Run {
 }
 
 fn endpoint(seed: &Seed) -> Endpoint {
-    let connection = ConnectionConfig {
-        recovery: RecoveryConfig::tcp_profile("tcp-sack").expect("a known profile"),
-        send_buffer_bytes: BUFFER_BYTES,
-        receive_buffer_bytes: BUFFER_BYTES,
+    let connection = ConnectionConfig::sack()
+        .recovery(RecoveryConfig::tcp_profile("tcp-sack").expect("a known profile"))
+        .send_buffer_bytes(BUFFER_BYTES)
+        .receive_buffer_bytes(BUFFER_BYTES)
         // As the others have it.
-        ack_delay: Duration::from_millis(100),
-        ..ConnectionConfig::default()
-    };
-    let config = EndpointConfig { connection: connection.into(), ..EndpointConfig::default() };
+        .ack_delay(Duration::from_millis(100));
+    let config = EndpointConfig::default().connection(connection.into());
     let mut endpoint = Endpoint::new(config, seed).expect("valid");
     endpoint.listen(PORT, None).expect("a free port");
     endpoint

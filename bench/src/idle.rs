@@ -1,4 +1,4 @@
-//! What an association costs that has nothing to do: memory, the processor time of its heartbeats,
+//! The cost of an idle association: memory, the processor time of its heartbeats,
 //! and what it adds to the cost of others' packets.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -21,7 +21,7 @@ const SILENCE: Duration = Duration::from_secs(65);
 const BURST_MESSAGES: u32 = 100;
 const PING_PONGS: u32 = 20_000;
 
-/// What an association did before it became idle.
+/// The traffic of an association before it became idle.
 #[derive(Clone, Copy)]
 pub enum Past {
     /// It was only established.
@@ -44,7 +44,7 @@ pub struct Crowd {
     packets: u64,
 }
 
-/// Each association has addresses of its own, or they could not be told apart.
+/// Each association has addresses of its own, or they could not be distinguished.
 fn route(number: u32) -> Route {
     let address = |network: u32| {
         SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits((network << 24) + number + 1)), 9899)
@@ -60,7 +60,7 @@ impl Crowd {
     #[must_use]
     pub fn new(associations: u32, past: Past) -> Self {
         let endpoint = |seed, accept| {
-            let config = EndpointConfig { accept, ..EndpointConfig::default() };
+            let config = EndpointConfig::default().accept(accept);
             Endpoint::new(config, &Seed::from_u64(seed)).expect("the default is valid")
         };
         let mut crowd = Self {
@@ -91,7 +91,7 @@ impl Crowd {
         crowd
     }
 
-    /// Hands over packets until there are none, and takes the events.
+    /// Exchanges packets until both are idle, and takes the events.
     fn pump(&mut self) {
         let (now, packet) = (self.now, &mut self.packet);
         loop {

@@ -33,7 +33,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// Of each connection.
 const MESSAGES: u64 = 1200;
 const MESSAGE_BYTES: usize = 100;
-/// Of each contestant: so many that a hundred messages are beyond the 99th percentile, and ten beyond
+/// Of each contestant: enough for a hundred messages beyond the 99th percentile, and ten beyond
 /// the 99.9th.
 const CONNECTIONS: u32 = 8;
 /// For the connection before, and what is under way after.
@@ -41,7 +41,7 @@ const MARGIN: Duration = Duration::from_secs(15);
 const NOTE: &str = "8 connections with 1200 messages of 100 bytes, 50 ms apart, in order, through the emulator: \
                     the 99th and the 99.9th percentile, and bytes on the wire per byte of payload; the ratio \
                     is that of the 99th percentiles";
-const IDEAL_NOTE: &str = "what is possible for who sends a copy a round trip after one that was lost (interactive), \
+const IDEAL_NOTE: &str = "the best possible if a copy is sent a round trip after a lost one (interactive), \
                           or copies in all later messages (interactive-redundant)";
 
 /// Profiles of ours.
@@ -145,9 +145,9 @@ fn row_of_ideal(what: &str, ours: &Measured, ideal: &Bound) -> Row {
 
 fn ours(profile: &str, role: Role, seed: &Seed) -> Endpoint {
     let recovery = RecoveryConfig::profile(profile).expect("a known profile");
-    let association = Arc::new(AssociationConfig { recovery, ..AssociationConfig::default() });
+    let association = Arc::new(AssociationConfig::rfc9260().recovery(recovery));
     let accept = role == Role::Accepts;
-    let config = EndpointConfig { port: PORT, accept, association, ..EndpointConfig::default() };
+    let config = EndpointConfig::default().port(PORT).accept(accept).association(association);
     Endpoint::new(config, seed).expect("a valid configuration")
 }
 
@@ -280,7 +280,7 @@ impl End {
         Ok(host.poll_timeout())
     }
 
-    /// Takes a packet. Who has not been heard of cannot be sent to: a socket without a peer waits for
+    /// Takes a packet. An unknown peer cannot be sent to: a socket without a peer waits for
     /// its first packet.
     fn receive(&mut self) -> io::Result<()> {
         let mut buffer = [0; MAX_PACKET_BYTES];

@@ -4,7 +4,7 @@ use comfy_table::presets;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::{Deserialize, Serialize};
 
-/// What a ratio has to be.
+/// The required ratio.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
@@ -12,7 +12,7 @@ pub enum Target {
     AtLeast(f64),
     /// This much, or less.
     AtMost(f64),
-    /// Within this share of 1: both are to come to the same.
+    /// Within this share of 1: both are to be equal.
     Within(f64),
     /// It is only told.
     None,
@@ -21,7 +21,7 @@ pub enum Target {
 /// One line of the table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
-    /// What was measured.
+    /// The measurements.
     pub what: String,
     /// Ours, with its unit.
     pub ours: String,
@@ -31,7 +31,7 @@ pub struct Row {
     pub theirs: String,
     /// Ours relative to theirs; `None` if it could not be measured.
     pub ratio: Option<f64>,
-    /// What the ratio has to be.
+    /// The required ratio.
     pub target: Target,
     /// What else has to be known to judge it, or why it was not measured.
     pub note: String,
@@ -80,7 +80,7 @@ impl Row {
         }
     }
 
-    /// Whether both were to come to the same and did not: that is wrong, and not only slow.
+    /// Whether both were to be equal and are not: that is wrong, and not only slow.
     #[must_use]
     pub fn is_wrong(&self) -> bool {
         matches!(self.target, Target::Within(_)) && self.is_met() == Some(false)

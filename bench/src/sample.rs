@@ -33,7 +33,7 @@ fn read(clock: ClockId) -> Duration {
 /// The middle value; the mean of the middle two of an even number.
 ///
 /// # Panics
-/// If there is none.
+/// If `values` is empty.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();

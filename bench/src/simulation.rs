@@ -78,7 +78,8 @@ pub struct Run {
 pub fn run(seed: u64) -> Run {
     let seed = Seed::from_u64(seed);
     let endpoint = |name: &str, accept| {
-        let config = EndpointConfig { accept, ..EndpointConfig::default() };
+        let association = rexmit_sctp::AssociationConfig::rfc9260().into();
+        let config = EndpointConfig::default().accept(accept).association(association);
         Endpoint::new(config, &seed.split(name)).expect("the default is valid")
     };
     let path: PathConfig = PATH.parse().expect("the words of a path");
@@ -93,7 +94,7 @@ pub fn run(seed: u64) -> Run {
         .expect("the first association");
     let message = vec![0; MESSAGE_BYTES];
     let mut game = Game { sender, association: None, message, end, sent: 0, delivered: 0 };
-    // What was lost last is sent again after the end.
+    // The last lost data is retransmitted after the end.
     let until = end + Duration::from_secs(300);
     network.run_until(until, |context, occurrence| game.on(context, occurrence)).expect("rests");
     assert_eq!(game.delivered, game.sent, "nothing is lost");

@@ -39,13 +39,22 @@ pub struct Run {
 }
 
 fn tcp(seed: &Seed) -> Tcp {
-    let mut endpoint = Tcp::new(rexmit_tcp::EndpointConfig::default(), seed).expect("valid");
+    let mut endpoint = Tcp::new(
+        {
+            let connection = rexmit_tcp::ConnectionConfig::sack().into();
+            rexmit_tcp::EndpointConfig::default().connection(connection)
+        },
+        seed,
+    )
+    .expect("valid");
     endpoint.listen(PORT, None).expect("a free port");
     endpoint
 }
 
 fn sctp(seed: &Seed) -> Sctp {
-    let config = rexmit_sctp::EndpointConfig { port: PORT, accept: true, ..Default::default() };
+    let association = rexmit_sctp::AssociationConfig::rfc9260().into();
+    let config =
+        rexmit_sctp::EndpointConfig::default().port(PORT).accept(true).association(association);
     Sctp::new(config, seed).expect("valid")
 }
 

@@ -1,15 +1,16 @@
-//! An endpoint with a genuine peer, and somebody in between who knows everything and does what he
+//! An endpoint with a genuine peer, and an attacker in between with all keys that does what he
 //! likes: drops, repeats, alters and invents packets, while both applications act.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bolero::{TypeGenerator, produce};
 use hmac::{Hmac, KeyInit, Mac};
 use rexmit_core::{Instant, Machine, Route, Seed};
-use rexmit_sctp::recovery::{CopyBudget, RecoveryTimer, SpacedCopies, ThinConfig, ThinTest};
+use rexmit_sctp::recovery::{CopyBudget, DelayedCopyConfig, ProbeConfig, ThinConfig, ThinTest};
 use rexmit_sctp::wire::{Chunk, Header, Packet, Params, kind, param_kind, write_checksum};
 use rexmit_sctp::{
     AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, MAX_ADDRESSES,
@@ -28,7 +29,7 @@ const RECEIVE_BUFFER: usize = 8192;
 /// One thing that happens.
 #[derive(Clone, Debug, TypeGenerator)]
 pub enum Act {
-    /// Somebody invents a packet with the right tag and a right checksum.
+    /// The attacker invents a packet with the right tag and a right checksum.
     Invent(PacketDraft, Aim),
     /// A captured packet comes again, to either side.
     Repeat(u8, bool),
@@ -59,7 +60,7 @@ pub enum Act {
     Thin(bool, u8, u8),
 }
 
-/// What an invented packet is about.
+/// The kind of an invented packet.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub struct Aim {
     /// To which side.
@@ -118,48 +119,44 @@ pub struct Exchange {
 /// A switch for each bit.
 fn thin(switches: u8) -> ThinConfig {
     let is_on = |bit: u8| switches & (1 << bit) != 0;
-    ThinConfig {
-        test: if is_on(0) { ThinTest::Linux } else { ThinTest::PacketsInFlight },
-        rto_min: is_on(1).then_some(Duration::from_millis(200)),
-        restart_by_age: is_on(2),
-        linear_timeouts: if is_on(3) { 6 } else { 0 },
-        first_indication: is_on(4),
-        max_bundle_packets: if is_on(5) { 2 } else { 0 },
-        max_bundle_bytes: if is_on(0) { 200 } else { 0 },
-        loss_hiding: is_on(3),
-        sack_immediately: is_on(6),
-        heartbeat_samples: is_on(7),
-        duplicate_samples: is_on(6),
-        no_delay: false, // TCP's alone.
-        recovery_timer: if is_on(2) { RecoveryTimer::ON } else { RecoveryTimer::OFF },
-        spaced_copies: SpacedCopies {
-            of_retransmissions: u8::from(is_on(4)),
-            of_last_after: is_on(7).then_some(Duration::from_millis(4)),
-            ..SpacedCopies::OFF
-        },
-        copy_budget: CopyBudget { packets_percent: u16::from(switches), bytes_percent: 0 },
-        yield_to_queue: Duration::from_millis(if is_on(3) { 25 } else { 0 }),
-    }
+    ThinConfig::OFF
+        .test(if is_on(0) { ThinTest::Linux } else { ThinTest::PacketsInFlight })
+        .rto_min(is_on(1).then_some(Duration::from_millis(200)))
+        .restart_by_age(is_on(2))
+        .linear_timeouts(if is_on(3) { 6 } else { 0 })
+        .first_indication(is_on(4))
+        .max_bundle_packets(if is_on(5) { 2 } else { 0 })
+        .max_bundle_bytes(NonZeroU32::new(if is_on(0) { 200 } else { 0 }))
+        .loss_hiding(is_on(3))
+        .sack_immediately(is_on(6))
+        .heartbeat_samples(is_on(7))
+        .duplicate_samples(is_on(6))
+        .no_delay(false)
+        // TCP's alone.
+        .probe_timer(is_on(2).then_some(ProbeConfig::DEFAULT))
+        .delayed_copies(
+            DelayedCopyConfig::OFF
+                .of_retransmissions(u8::from(is_on(4)))
+                .of_last_after(is_on(7).then_some(Duration::from_millis(4))),
+        )
+        .copy_budget(CopyBudget::percent(u16::from(switches), 0))
+        .queue_delay_limit(is_on(3).then_some(Duration::from_millis(25)))
 }
 
 impl Side {
     fn new(index: u8) -> Self {
-        let association = AssociationConfig {
-            receive_buffer_bytes: RECEIVE_BUFFER,
-            max_message_bytes: RECEIVE_BUFFER,
-            send_buffer_bytes: 32_768,
-            max_held_chunks: 64,
-            max_gap_ranges: 16,
-            report_sent: true,
-            report_acknowledged: true,
-            ..AssociationConfig::default()
-        };
-        let config = EndpointConfig {
-            accept: true,
-            max_associations: 4,
-            association: Arc::new(association),
-            ..EndpointConfig::default()
-        };
+        let association = AssociationConfig::rfc9260()
+            .receive_buffer_bytes(RECEIVE_BUFFER)
+            .max_message_bytes(RECEIVE_BUFFER)
+            .send_buffer_bytes(32_768)
+            .max_held_chunks(64)
+            .max_gap_ranges(16)
+            .report_sent(true)
+            .report_acknowledged(true);
+        let config = EndpointConfig::default()
+            .accept(true)
+            .max_associations(4)
+            .association(Arc::new(association));
         let endpoint = Endpoint::new(config, &Seed::from_u64(index.into())).expect("it is valid");
         let address = |index: u8| ([10, 0, 0, index], 0).into();
         let route = Route { local: address(index), remote: address(1 - index) };
@@ -299,35 +296,43 @@ impl Exchange {
             Act::Abort(side) => {
                 self.with_newest(*side, |endpoint, id| endpoint.abort(now, id, b"fuzz"));
             }
-            Act::Thin(side, which, switches) => self.with_newest(*side, |endpoint, id| {
-                let _ = match which {
-                    ..100 => endpoint.set_thin(now, id, thin(*switches)),
-                    100..200 => {
-                        let stream = u16::from(which % 4);
-                        endpoint.set_stream_thin(now, id, stream, Some(thin(*switches)))
-                    }
-                    200.. => endpoint.set_stream_thin(now, id, u16::from(which % 4), None),
-                };
-            }),
-            Act::Address(side, what, host) => self.with_newest(*side, |endpoint, id| {
-                let address = match host % 8 {
-                    0 => IpAddr::from([0, 0, 0, 0]),
-                    host => IpAddr::from([10, 0, 0, host + u8::from(*side) * 8]),
-                };
-                let _ = match what % 4 {
-                    0 => endpoint.add_address(now, id, address),
-                    1 => endpoint.delete_address(now, id, address),
-                    2 => endpoint.set_peer_primary(now, id, address),
-                    _ => endpoint.move_to(now, id, address),
-                };
-            }),
+            Act::Thin(side, which, switches) => self.set_thin(*side, *which, *switches),
+            Act::Address(side, what, host) => self.change_address(*side, *what, *host),
             Act::Connect(side) => self.sides[usize::from(*side)].connect(now),
         }
         self.settle(0);
         self.settle(1);
     }
 
-    /// Nothing more arrives: whatever the endpoints still do comes to an end or takes its time.
+    fn set_thin(&mut self, side: bool, which: u8, switches: u8) {
+        let now = self.now;
+        self.with_newest(side, |endpoint, id| {
+            let stream = u16::from(which % 4);
+            let _ = match which {
+                ..100 => endpoint.set_thin(now, id, thin(switches)),
+                100..200 => endpoint.set_stream_thin(now, id, stream, Some(thin(switches))),
+                200.. => endpoint.set_stream_thin(now, id, stream, None),
+            };
+        });
+    }
+
+    fn change_address(&mut self, side: bool, what: u8, host: u8) {
+        let now = self.now;
+        self.with_newest(side, |endpoint, id| {
+            let address = match host % 8 {
+                0 => IpAddr::from([0, 0, 0, 0]),
+                host => IpAddr::from([10, 0, 0, host + u8::from(side) * 8]),
+            };
+            let _ = match what % 4 {
+                0 => endpoint.add_address(now, id, address),
+                1 => endpoint.delete_address(now, id, address),
+                2 => endpoint.set_peer_primary(now, id, address),
+                _ => endpoint.move_to(now, id, address),
+            };
+        });
+    }
+
+    /// Nothing more arrives: the endpoints become idle in bounded time.
     pub fn run_out(&mut self) {
         for side in &mut self.sides {
             side.inbox.clear();
@@ -351,15 +356,13 @@ impl Exchange {
     fn send(&mut self, side: usize, draft: SendDraft) {
         let (now, side) = (self.now, &mut self.sides[side]);
         let Some(id) = side.newest() else { return };
-        let message = OutboundMessage {
-            unordered: draft.unordered,
-            reliability: match draft.reliability % 4 {
+        let message = OutboundMessage::new(u16::from(draft.stream % 18), vec![7; draft.len.into()])
+            .unordered(draft.unordered)
+            .reliability(match draft.reliability % 4 {
                 0 | 1 => Reliability::Full,
                 2 => Reliability::Timed(Duration::from_millis(draft.reliability.into())),
                 _ => Reliability::MaxRetransmissions(u16::from(draft.reliability >> 6)),
-            },
-            ..OutboundMessage::new(u16::from(draft.stream % 18), vec![7; draft.len.into()])
-        };
+            });
         let _ = side.endpoint.send(now, id, message);
     }
 
@@ -452,7 +455,7 @@ impl Exchange {
                 return self.sides[side].check_limits();
             }
         }
-        panic!("an endpoint does not come to rest");
+        panic!("an endpoint does not become idle");
     }
 }
 
@@ -463,7 +466,7 @@ fn vector(params: Params<'_>) -> Vec<u8> {
     wanted.into_iter().filter_map(of).flat_map(|param| param.bytes.to_vec()).collect()
 }
 
-/// Makes the first AUTH right, as who knows both vectors can.
+/// Makes the first AUTH right, as an attacker with both vectors can.
 fn sign(packet: &mut [u8], a: &[u8], b: &[u8]) {
     let mut at = 12;
     while at + 8 <= packet.len() {

@@ -3,8 +3,9 @@
 
 use std::net::IpAddr;
 
-use bolero::{TypeGenerator, check};
 use rexmit::tun::ip::{HeaderConfig, PacketFilter};
+
+use bolero::{TypeGenerator, check};
 
 /// Random inputs per target as part of `cargo test`.
 const ITERATIONS: usize = 20_000;

@@ -1,5 +1,5 @@
-//! The endpoint, fed with whatever somebody who knows its tags can think of: it never panics, comes
-//! to rest after each input, sends nothing malformed, and stays within its limits.
+//! The endpoint under an attacker with its tags: it never panics, becomes
+//! idle after each input, sends nothing malformed, and stays within its limits.
 
 use bolero::check;
 use rexmit_fuzz::{Act, Aim, Exchange, PacketDraft, Script};

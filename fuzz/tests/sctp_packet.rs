@@ -1,12 +1,13 @@
 //! The SCTP packet parser: whatever comes is read to its end, and what was understood is written
 //! and read again as the same.
 
-use bolero::check;
-use rexmit_fuzz::PacketDraft;
 use rexmit_sctp::wire::{
     AsconfAnswer, AsconfChange, AsconfRequest, Chunk, Header, Init, Packet, PacketWriter, Param,
     Params, RawChunk, write_checksum,
 };
+
+use bolero::check;
+use rexmit_fuzz::PacketDraft;
 
 const HEADER: Header =
     Header { source_port: 5000, destination_port: 5001, verification_tag: 0xFEED_BEEF };

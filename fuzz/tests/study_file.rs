@@ -1,8 +1,9 @@
-//! The study file: whatever somebody writes is a study or is refused at a line of it, and a study has
+//! The study file: any text is a study or is refused at a line of it, and a study has
 //! the runs that it says.
 
+use rexmit_study::{MAX_MISTAKES, MAX_RUNS, Study};
+
 use bolero::{TypeGenerator, check};
-use rexmit_lab::study::{MAX_MISTAKES, MAX_RUNS, Study};
 
 /// Random inputs per target as part of `cargo test`.
 const ITERATIONS: usize = 2_000;
@@ -14,8 +15,8 @@ fn read(text: &str) -> bool {
             let plan = study.plan();
             assert_eq!(plan.len(), study.runs());
             assert!((1..=MAX_RUNS).contains(&plan.len()));
-            let report = study.report(|_| None);
-            assert_eq!(report.cells.len() * study.seeds.len(), plan.len());
+            let page = study.page(|_| None);
+            assert_eq!(page.cells.len() * study.seeds.len(), plan.len());
             true
         }
         Err(mistakes) => {

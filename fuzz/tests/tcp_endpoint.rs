@@ -1,5 +1,5 @@
-//! The TCP endpoint, fed with whatever somebody who sees all can think of: it never panics, comes to
-//! rest after each input, sends nothing malformed, stays within its limits, and without forgeries
+//! The TCP endpoint under an attacker who sees everything: it never panics, becomes
+//! idle after each input, sends nothing malformed, stays within its limits, and without forgeries
 //! delivers what was sent and nothing else.
 
 use bolero::check;

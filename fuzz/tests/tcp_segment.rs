@@ -3,9 +3,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use rexmit_tcp::wire::{HEADER_LEN, MAX_OPTIONS_LEN, Options, ParseError, Segment};
+
 use bolero::check;
 use rexmit_fuzz::tcp::SegmentDraft;
-use rexmit_tcp::wire::{HEADER_LEN, MAX_OPTIONS_LEN, Options, ParseError, Segment};
 
 const FROM: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const TO: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));

@@ -3,7 +3,8 @@
 //!
 //! A run is a function of its seed: [`Plan::draw`] makes a plan from it, [`run`] carries the plan
 //! out and says what was wrong. [`plan`] is what may be drawn; [`messages`] checks what the
-//! applications see; [`watch`] checks the wire; [`world`] puts them together.
+//! applications see; [`watch`] checks the wire; [`world`] puts them together. [`golden`] pins what
+//! endpoints send, seed by seed.
 //!
 //! ```text
 //! cargo test -p rexmit-tests                                  the usual number of seeds
@@ -11,6 +12,7 @@
 //! REXMIT_SEED=17 cargo test -p rexmit-tests keep_every -- --nocapture    one, with its story
 //! ```
 
+pub mod golden;
 pub mod messages;
 pub mod paths;
 pub mod plan;

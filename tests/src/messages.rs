@@ -28,7 +28,7 @@ pub struct Side {
     pub id: AssociationId,
 }
 
-/// What the sending application was told last.
+/// The last event of the sending application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// It was acknowledged.
@@ -108,11 +108,11 @@ impl Messages {
 
     fn find(&mut self, from: Side, id: MessageId) -> &mut Sent {
         let number = self.numbers.get(&(from, id));
-        let number = *number.unwrap_or_else(|| panic!("{from:?} tells of unknown {id:?}"));
+        let number = *number.unwrap_or_else(|| panic!("{from:?} reports unknown {id:?}"));
         &mut self.sent[number]
     }
 
-    /// The sender was told that all of the message has left.
+    /// The sender was told that all of the message was sent.
     pub fn on_sent_told(&mut self, from: Side, id: MessageId) {
         let sent = self.find(from, id);
         assert!(!sent.is_sent_told, "told twice that it was sent: {sent:?}");
@@ -148,9 +148,10 @@ impl Messages {
             }
             FailReason::NoSuchStream => !was_begun,
             FailReason::AssociationEnded => true,
+            _ => false,
         };
         assert!(may_be, "cannot have failed because {reason:?}: {sent:?}");
-        assert!(was_begun || !sent.is_sent_told, "it has left, but not begun: {sent:?}");
+        assert!(was_begun || !sent.is_sent_told, "it was sent, but not begun: {sent:?}");
         sent.end = Some(End::Failed(reason, was_begun));
     }
 

@@ -36,7 +36,7 @@ pub fn outages(
     changes
 }
 
-/// What the path becomes when the run is to come to its end: some loss, nothing unusual.
+/// The path at the end of the run: some loss, nothing unusual.
 #[must_use]
 pub fn mild() -> PathConfig {
     PathConfig {

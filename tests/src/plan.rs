@@ -1,6 +1,7 @@
-//! What a run does, drawn from its seed: two configurations, a path and how it changes, and the
+//! The plan of a run, drawn from its seed: two configurations, a path and how it changes, and the
 //! operations of both applications in time.
 
+use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use rexmit_sctp::recovery::RetransmissionDestination::{
     Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh,
 };
 use rexmit_sctp::recovery::{
-    CmtConfig, CopyBudget, Coupling, PROFILES, RecoveryConfig, RecoveryTimer, Reordering,
-    SpacedCopies, ThinConfig, ThinTest,
+    CmtConfig, CopyBudget, Coupling, DelayedCopyConfig, LossDetection, PROFILES, ProbeConfig,
+    RecoveryConfig, ThinConfig, ThinTest,
 };
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
 
@@ -21,7 +22,7 @@ use crate::watch::{address, second_address};
 /// Pairs of addresses that the two hosts have at most, hence associations at one time.
 pub const MAX_PAIRS: usize = 3;
 
-/// What an application does.
+/// An action of an application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// Begins an association between a pair of addresses.
@@ -113,7 +114,7 @@ pub struct Plan {
     pub paths: Vec<(Instant, [PathConfig; 2])>,
     /// The same of a second link, at which both hosts have an address of their own, too.
     pub second: Option<Vec<(Instant, [PathConfig; 2])>>,
-    /// What the applications do, by time.
+    /// The actions of the applications, by time.
     pub steps: Vec<Step>,
     /// When everybody is to be content: from here on the path is mild and everybody reads.
     pub calm_at: Instant,
@@ -183,12 +184,8 @@ impl Plan {
     /// nothing unusual.
     #[must_use]
     pub fn by_hand(steps: Vec<Step>) -> Self {
-        let association = AssociationConfig { report_acknowledged: true, ..Default::default() };
-        let config = EndpointConfig {
-            accept: true,
-            association: Arc::new(association),
-            ..EndpointConfig::default()
-        };
+        let association = AssociationConfig::rfc9260().report_acknowledged(true);
+        let config = EndpointConfig::default().accept(true).association(Arc::new(association));
         let path = PathConfig {
             delay: Delay::constant(Duration::from_millis(20)),
             ..PathConfig::default()
@@ -264,49 +261,55 @@ fn thin_steps(rng: &mut Rng, pairs: usize, duration_ms: u64) -> Vec<Step> {
 /// Any switches.
 fn draw_thin(rng: &mut Rng) -> ThinConfig {
     let ms = Duration::from_millis;
-    ThinConfig {
-        test: pick(rng, &[ThinTest::PacketsInFlight, ThinTest::Packets(16), ThinTest::Linux]),
+    let thin = ThinConfig::OFF
+        .test(pick(rng, &[ThinTest::PacketsInFlight, ThinTest::Packets(16), ThinTest::Linux]))
         // A millisecond that never doubles brings out what is late.
-        rto_min: pick(rng, &[None, Some(ms(200)), Some(ms(50)), Some(ms(1))]),
-        restart_by_age: rng.chance(0.5),
-        linear_timeouts: pick(rng, &[0, 1, 6, 255]),
-        first_indication: rng.chance(0.5),
-        max_bundle_packets: pick(rng, &[0, 1, 2, 255]),
-        max_bundle_bytes: pick(rng, &[0, 0, 100, 1000]),
-        loss_hiding: rng.chance(0.3),
-        sack_immediately: rng.chance(0.5),
-        heartbeat_samples: rng.chance(0.5),
-        duplicate_samples: rng.chance(0.5),
-        no_delay: false, // TCP's alone.
-        ..draw_timer_and_copies(&mut rng.clone())
-    }
+        .rto_min(pick(rng, &[None, Some(ms(200)), Some(ms(50)), Some(ms(1))]))
+        .restart_by_age(rng.chance(0.5))
+        .linear_timeouts(pick(rng, &[0, 1, 6, 255]))
+        .first_indication(rng.chance(0.5))
+        .max_bundle_packets(pick(rng, &[0, 1, 2, 255]))
+        .max_bundle_bytes(NonZeroU32::new(pick(rng, &[0, 0, 100, 1000])))
+        .loss_hiding(rng.chance(0.3))
+        .sack_immediately(rng.chance(0.5))
+        .heartbeat_samples(rng.chance(0.5))
+        .duplicate_samples(rng.chance(0.5))
+        .no_delay(false); // TCP's alone.
+    let late = draw_timer_and_copies(&mut rng.clone());
+    thin.probe_timer(late.probe_timer)
+        .delayed_copies(late.delayed_copies)
+        .copy_budget(late.copy_budget)
+        .queue_delay_limit(late.queue_delay_limit)
 }
 
 /// Those that later seeds brought, by themselves, so that the plans of the others stay what they were.
 fn draw_timer_and_copies(rng: &mut Rng) -> ThinConfig {
     let ms = Duration::from_millis;
-    ThinConfig {
-        recovery_timer: RecoveryTimer {
-            is_on: rng.chance(0.5),
-            min_margin: pick(
-                rng,
-                &[Duration::from_micros(100), Duration::from_micros(1500), ms(100)],
+    let is_probing = rng.chance(0.5);
+    ThinConfig::OFF
+        .probe_timer(
+            is_probing.then_some(
+                ProbeConfig::DEFAULT
+                    .min_margin(pick(
+                        rng,
+                        &[Duration::from_micros(100), Duration::from_micros(1500), ms(100)],
+                    ))
+                    .late_per_mille(pick(rng, &[0, 10, 999]))
+                    .silence(pick(rng, &[ms(10), ms(1000), ms(60_000)])),
             ),
-            late_per_mille: pick(rng, &[0, 10, 999]),
-            silence: pick(rng, &[ms(10), ms(1000), ms(60_000)]),
-        },
-        spaced_copies: SpacedCopies {
-            of_retransmissions: pick(rng, &[0, 1, 3]),
-            interval: pick(rng, &[Duration::ZERO, ms(1), ms(50)]),
-            of_last_after: pick(rng, &[None, Some(Duration::ZERO), Some(ms(10))]),
-        },
-        copy_budget: CopyBudget {
-            packets_percent: pick(rng, &[0, 1, 20]),
-            bytes_percent: pick(rng, &[0, 1, 150]),
-        },
-        yield_to_queue: pick(rng, &[Duration::ZERO, ms(1), ms(25)]),
-        ..ThinConfig::OFF
-    }
+        )
+        .delayed_copies(
+            DelayedCopyConfig::OFF
+                .of_retransmissions(pick(rng, &[0, 1, 3]))
+                .interval(pick(rng, &[Duration::ZERO, ms(1), ms(50)]))
+                .of_last_after(pick(rng, &[None, Some(Duration::ZERO), Some(ms(10))])),
+        )
+        .copy_budget(
+            CopyBudget::UNLIMITED
+                .packets_percent(NonZeroU16::new(pick(rng, &[0, 1, 20])))
+                .bytes_percent(NonZeroU16::new(pick(rng, &[0, 1, 150]))),
+        )
+        .queue_delay_limit(pick(rng, &[None, Some(ms(1)), Some(ms(25))]))
 }
 
 /// How likely each operation is in a run.
@@ -384,15 +387,14 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
     config.report_potentially_failed = rng.chance(0.5);
     config.primary_switchover_max_retrans = pick(rng, &[None, None, Some(5)]);
     if rng.chance(0.5) {
-        config.recovery.cmt = CmtConfig {
-            all_paths: true,
-            split_fast_retransmit: rng.chance(0.8),
-            cwnd_update: rng.chance(0.8),
-            delayed_ack: rng.chance(0.5),
-            split_buffer: rng.chance(0.3),
-            avoid_blocking: rng.chance(0.3),
-            coupling: pick(rng, &[Coupling::None, Coupling::ResourcePoolingV2]),
-        };
+        config.recovery.cmt = CmtConfig::default()
+            .all_paths(true)
+            .split_fast_retransmit(rng.chance(0.8))
+            .cwnd_update(rng.chance(0.8))
+            .delayed_ack(rng.chance(0.5))
+            .split_buffer(rng.chance(0.3))
+            .avoid_blocking(rng.chance(0.3))
+            .coupling(pick(rng, &[Coupling::None, Coupling::ResourcePoolingV2]));
     }
     config.recovery.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
     config.recovery.retransmission_destination =
@@ -401,50 +403,52 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
 
 fn draw_configs(rng: &mut Rng) -> [EndpointConfig; 2] {
     let mut configs = [draw_association(rng), draw_association(rng)];
-    // Nobody sends what the other does not take.
+    // No side sends more than the other reads.
     let most = configs.iter().map(|config| config.receive_buffer_bytes).min().unwrap_or(1);
     for config in &mut configs {
         config.max_message_bytes = most.min(102_400);
     }
-    configs.map(|association| EndpointConfig {
-        port: 5000,
-        accept: true,
-        cookie_lifetime: pick(rng, &[Duration::from_secs(60), Duration::from_millis(300)]),
-        association: Arc::new(association),
-        ..EndpointConfig::default()
+    configs.map(|association| {
+        EndpointConfig::default()
+            .port(5000)
+            .accept(true)
+            .cookie_lifetime(pick(rng, &[Duration::from_secs(60), Duration::from_millis(300)]))
+            .association(Arc::new(association))
     })
 }
 
 fn draw_association(rng: &mut Rng) -> AssociationConfig {
     let ms = Duration::from_millis;
     let (profile, _) = pick(rng, PROFILES);
-    let mut recovery = RecoveryConfig::profile(profile).unwrap_or_default();
-    recovery.max_burst = pick(rng, &[4, 4, 0, 1]);
+    let mut recovery = RecoveryConfig::profile(profile).unwrap_or_else(RecoveryConfig::rfc9260);
+    recovery.max_burst = NonZeroU8::new(pick(rng, &[4, 4, 0, 1]));
     recovery.rto.min = pick(rng, &[recovery.rto.min, ms(100), ms(10)]);
     if rng.chance(0.4) {
         recovery.thin = draw_thin(rng);
-        recovery.early_retransmit = rng.chance(0.3) && recovery.reordering != Reordering::Rack;
+        let is_early = rng.chance(0.3);
+        if let LossDetection::MissingReports { early_retransmit, .. } = &mut recovery.loss_detection
+        {
+            *early_retransmit = is_early;
+        }
     }
     let mut later = rng.clone();
     recovery.setup_by_rtt |= later.chance(0.2);
-    AssociationConfig {
-        recovery,
-        outbound_streams: pick(rng, &[1, 4, 16, 65_535]),
-        max_inbound_streams: pick(rng, &[1, 4, 2048]),
-        max_packet_bytes: pick(rng, &[512, 1232, 1232, 1473, 9000]),
-        receive_buffer_bytes: pick(rng, &[4096, 16_384, 131_072, 1 << 20]),
-        initial_rtt: pick(&mut later, &[None, None, Some(ms(0)), Some(ms(50))]),
-        send_buffer_bytes: pick(rng, &[1, 20_000, 1 << 20, 1 << 20]),
-        max_held_chunks: pick(rng, &[64, 16_384, 16_384]),
-        max_gap_ranges: pick(rng, &[64, 1024, 1024]),
-        sack_delay: pick(rng, &[ms(0), ms(20), ms(200), ms(500)]),
-        sack_every: pick(rng, &[1, 2, 2, 10]),
-        heartbeat_interval: pick(rng, &[None, Some(ms(300)), Some(ms(30_000))]),
-        scheduling: pick(rng, &[Scheduling::RoundRobin, Scheduling::FirstComeFirstServed]),
-        partial_reliability: rng.chance(0.8),
-        stream_reset: rng.chance(0.8),
-        report_sent: rng.chance(0.5),
-        report_acknowledged: true,
-        ..AssociationConfig::default()
-    }
+    AssociationConfig::rfc9260()
+        .recovery(recovery)
+        .outbound_streams(pick(rng, &[1, 4, 16, 65_535]))
+        .max_inbound_streams(pick(rng, &[1, 4, 2048]))
+        .max_packet_bytes(pick(rng, &[512, 1232, 1232, 1473, 9000]))
+        .receive_buffer_bytes(pick(rng, &[4096, 16_384, 131_072, 1 << 20]))
+        .initial_rtt(pick(&mut later, &[None, None, Some(ms(0)), Some(ms(50))]))
+        .send_buffer_bytes(pick(rng, &[1, 20_000, 1 << 20, 1 << 20]))
+        .max_held_chunks(pick(rng, &[64, 16_384, 16_384]))
+        .max_gap_ranges(pick(rng, &[64, 1024, 1024]))
+        .sack_delay(pick(rng, &[ms(0), ms(20), ms(200), ms(500)]))
+        .sack_every(pick(rng, &[1, 2, 2, 10]))
+        .heartbeat_interval(pick(rng, &[None, Some(ms(300)), Some(ms(30_000))]))
+        .scheduling(pick(rng, &[Scheduling::RoundRobin, Scheduling::FirstComeFirstServed]))
+        .partial_reliability(rng.chance(0.8))
+        .stream_reset(rng.chance(0.8))
+        .report_sent(rng.chance(0.5))
+        .report_acknowledged(true)
 }

@@ -11,6 +11,8 @@ use rexmit_sctp::{
     AssociationId, AssociationStatistics, Endpoint, Event, PathState, PathStatistics,
 };
 
+use crate::golden::Digest;
+
 /// What must hold for everything that an endpoint does.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -20,7 +22,7 @@ pub struct Limits {
     pub receive_buffer_bytes: usize,
     /// The window with which its peer begins.
     pub peer_window: usize,
-    /// Whether what is outstanding can be told from the wire: not if messages are given up.
+    /// Whether outstanding data can be distinguished from the wire: not if messages are given up.
     pub is_flight_visible: bool,
 }
 
@@ -36,6 +38,8 @@ pub struct Watched {
     pub chunks_sent: BTreeMap<u8, u64>,
     /// The first TSN that any INIT or INIT ACK of this endpoint announced.
     pub first_tsn: Option<u32>,
+    /// A hash of what was sent.
+    pub sent: Digest,
 }
 
 /// One direction of an association as it looks on the wire.
@@ -60,6 +64,7 @@ impl Watched {
             wires: BTreeMap::new(),
             chunks_sent: BTreeMap::new(),
             first_tsn: None,
+            sent: Digest::default(),
         }
     }
 
@@ -145,7 +150,7 @@ impl Watched {
             wire.a_rwnd
         );
         let Some(after) = self.endpoint.statistics(*id) else { return };
-        // What was given up to make place for the packet has left the flight before it.
+        // Abandoned units were already removed from flight accounting.
         let is_its =
             |path: &&PathStatistics| (path.local, path.remote) == (route.local, route.remote);
         let path = after.paths.iter().find(is_its).expect("data over a path");
@@ -220,6 +225,7 @@ impl Machine for Watched {
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         let before = self.statistics();
         let route = self.endpoint.poll_transmit(now, packet)?;
+        self.sent.add_packet(now, route, packet);
         self.on_sent(&before, route, packet);
         Some(route)
     }
@@ -235,7 +241,7 @@ impl Machine for Watched {
     }
 }
 
-/// What a chunk with `len` bytes of user data counts for in the congestion window.
+/// The size in the congestion window of a chunk with `len` bytes of user data.
 fn in_flight(len: usize) -> u64 {
     padded(DATA_HEADER_LEN + len) as u64
 }

@@ -15,6 +15,7 @@ use rexmit_sctp::{
     ResetError, SendError,
 };
 
+use crate::golden::Digest;
 use crate::messages::{self, Messages, Side};
 use crate::paths;
 use crate::plan::{Burst, Op, Plan};
@@ -27,7 +28,7 @@ const MOST_EVENTS: u64 = 3_000_000;
 /// What our applications say when they abort.
 const ABORT_REASON: &[u8] = b"random abort";
 
-/// What a run brought, for tests of the runs themselves.
+/// The result of a run, for tests of the runs themselves.
 #[derive(Debug)]
 pub struct Outcome {
     /// Messages accepted, delivered and failed.
@@ -42,8 +43,10 @@ pub struct Outcome {
     pub events: u64,
     /// Of each association that was open when all was quiet, by host.
     pub statistics: Vec<(usize, AssociationStatistics)>,
-    /// Packets that both sent in five seconds in which nobody wanted anything.
+    /// Packets that both sent in five idle seconds.
     pub quiet_packets: u64,
+    /// A hash of what each host sent.
+    pub sent: [Digest; 2],
     /// Everything at both hosts, as pcapng, if asked for.
     pub capture: Option<Vec<u8>>,
 }
@@ -61,7 +64,7 @@ struct Known {
     waits_for_room: bool,
     waits_for_reset: bool,
     was_restarted: bool,
-    /// It ended while nobody on the other side knew of any association.
+    /// It ended while the other side had no association.
     has_ended_unknown: bool,
     /// As it was told.
     path_states: BTreeMap<u8, PathState>,
@@ -151,6 +154,7 @@ fn outcome(network: &Network<Watched>, applications: Applications<'_>) -> Outcom
         events: network.stats().events,
         statistics: Vec::new(),
         quiet_packets: 0,
+        sent: applications.hosts.map(|host| network.machine(host).sent),
         capture: None,
     }
 }
@@ -257,7 +261,7 @@ fn check_quiet(
             assert_eq!(in_flight, (0, 0), "in flight: {known:?}");
         }
         assert_eq!(statistics.send_buffered_bytes, 0, "in the send buffer: {known:?}");
-        // What a peer began that is no more stays until a heartbeat finds out.
+        // An association of a peer that is gone stays until a heartbeat fails.
         let is_whole = applications.known.iter().any(|other| {
             (other.side.host, other.pair, other.is_closed)
                 == (1 - known.side.host, known.pair, false)
@@ -269,7 +273,7 @@ fn check_quiet(
     let sent = |network: &Network<Watched>, applications: &Applications<'_>| -> u64 {
         applications.hosts.iter().map(|&host| network.host_stats(host).packets_out).sum()
     };
-    // What nobody waits for any more may still be in a queue, and is answered.
+    // Packets for a past run may still be in a queue, and get replies.
     let until = network.now() + Duration::from_secs(10);
     advance(network, applications, until);
     let before = sent(network, applications);
@@ -393,7 +397,7 @@ impl Applications<'_> {
             local: SocketAddr::new(address(host, pair), 0),
             remote: SocketAddr::new(address(1 - host, pair), 0),
         };
-        let id = machine.endpoint.connect(now, route, 5000).expect("there is none");
+        let id = machine.endpoint.connect(now, route, 5000).expect("a new one");
         machine.watch(id);
         let side = Side { host, life: self.lives[host], id };
         self.known.push(Known::new(side, pair));
@@ -403,20 +407,20 @@ impl Applications<'_> {
         self.messages.on_restart(now, host);
         self.known.retain(|known| known.side.host != host);
         self.lives[host] += 1;
+        let sent = machine.sent;
         *machine = endpoint(self.plan, host, self.lives[host]);
+        machine.sent = sent;
     }
 
     fn send(&mut self, now: Instant, machine: &mut Watched, index: usize, burst: &Burst) {
         for _ in 0..burst.count {
             let ppid = self.messages.next_ppid();
-            let message = OutboundMessage {
-                stream: burst.stream,
-                ppid,
-                unordered: burst.unordered,
-                immediate: burst.immediate,
-                reliability: burst.reliability,
-                payload: messages::payload(ppid, burst.len),
-            };
+            let payload = messages::payload(ppid, burst.len);
+            let message = OutboundMessage::new(burst.stream, payload)
+                .ppid(ppid)
+                .unordered(burst.unordered)
+                .immediate(burst.immediate)
+                .reliability(burst.reliability);
             let known = &mut self.known[index];
             match machine.endpoint.send(now, known.side.id, message.clone()) {
                 Ok(id) => self.messages.on_accepted(now, known.side, id, message),
@@ -481,7 +485,10 @@ impl Applications<'_> {
             }
             Event::Readable => self.read(now, machine, index),
             Event::Writable => {
-                assert!(known.waits_for_room, "told of room that nobody waits for: {known:?}");
+                assert!(
+                    known.waits_for_room,
+                    "a Writable event without a waiting sender: {known:?}"
+                );
                 known.waits_for_room = false;
             }
             Event::MessageSent(id) => self.messages.on_sent_told(side, id),
@@ -499,7 +506,7 @@ impl Applications<'_> {
                 known.path_states = BTreeMap::from([(0, PathState::Active)]);
             }
             Event::StreamsReset { .. } => {
-                assert!(known.waits_for_reset, "told of a reset nobody asked for: {known:?}");
+                assert!(known.waits_for_reset, "a reset event without a request: {known:?}");
                 known.waits_for_reset = false;
             }
             Event::PathStatus { path, state, .. } => {
@@ -508,13 +515,19 @@ impl Applications<'_> {
                 assert_ne!(before, state, "no change: {known:?}");
             }
             Event::DataPathChanged { .. } => {}
-            // "Cookie received while shutting down".
-            Event::PeerError(code) => assert_eq!(code, 10, "the peer reports an error: {known:?}"),
+            Event::PeerError(code) => {
+                let has = |host: usize| self.plan.configs[host].association.partial_reliability;
+                // "Unrecognized Parameters", which Forward-TSN-Supported is to a peer without it.
+                let is_unknown = code == 8 && has(side.host) && !has(1 - side.host);
+                // "Cookie received while shutting down".
+                assert!(code == 10 || is_unknown, "the peer reports error {code}: {known:?}");
+            }
             Event::PeerShutdown | Event::PeerResetStreams(_) => {}
             Event::PeerAddressAdded { .. }
             | Event::PeerAddressDeleted { .. }
-            | Event::AddressChanged { .. } => panic!("nobody moved: {event:?}, {known:?}"),
+            | Event::AddressChanged { .. } => panic!("no address changed: {event:?}, {known:?}"),
             Event::Closed(reason) => self.on_closed(now, machine, index, reason),
+            other => panic!("an event that this world does not know: {other:?}"),
         }
     }
 
@@ -554,6 +567,7 @@ impl Applications<'_> {
             CloseReason::AbortedByPeer { cause: 13, reason } => reason == guard,
             CloseReason::AbortedByPeer { .. } => false,
             CloseReason::Unreachable | CloseReason::ConnectTimedOut => true,
+            _ => false,
         };
         assert!(is_explained, "closed because of {reason:?}, {failed} failed: {known:?}");
         self.closed.push(reason);

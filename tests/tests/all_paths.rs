@@ -12,7 +12,7 @@ use rexmit_sctp::{
     OutboundMessage, SendError,
 };
 
-/// What is sent, and for how long.
+/// The traffic, and its duration.
 #[derive(Clone, Copy)]
 struct Load {
     message_bytes: usize,
@@ -22,18 +22,16 @@ struct Load {
 const LOAD: Load = Load { message_bytes: 1_000, seconds: 30 };
 
 fn end(own: fn(usize) -> std::net::IpAddr, association: &AssociationConfig, seed: u64) -> Endpoint {
-    let config = EndpointConfig {
-        accept: true,
-        addresses: [0, 1].map(own).to_vec(),
-        association: Arc::new(association.clone()),
-        ..EndpointConfig::default()
-    };
+    let config = EndpointConfig::default()
+        .accept(true)
+        .addresses([0, 1].map(own).to_vec())
+        .association(Arc::new(association.clone()));
     Endpoint::new(config, &Seed::from_u64(seed)).expect("it is valid")
 }
 
 /// Sends as fast as it may; the payload that arrived, and the sender's counters.
 fn transfer(cmt: CmtConfig) -> (u64, AssociationStatistics) {
-    let mut association = AssociationConfig::default();
+    let mut association = AssociationConfig::rfc9260();
     association.recovery.cmt = cmt;
     transfer_over(&association, &[DumbbellPaths::default(), DumbbellPaths::default()])
 }
@@ -92,7 +90,7 @@ fn fill(
     (bytes, next): (usize, &mut u32),
 ) {
     loop {
-        let message = OutboundMessage { ppid: *next, ..OutboundMessage::new(0, vec![0; bytes]) };
+        let message = OutboundMessage::new(0, vec![0; bytes]).ppid(*next);
         match endpoint.send(now, id, message) {
             Ok(_) => *next += 1,
             Err(SendError::BufferFull) => return,
@@ -116,7 +114,7 @@ fn two_paths_at_once_carry_nearly_twice_as_much() {
 #[test]
 fn split_fast_retransmit_keeps_reordering_from_being_taken_for_loss() {
     let needless = |split_fast_retransmit| {
-        let (_, statistics) = transfer(CmtConfig { split_fast_retransmit, ..CmtConfig::ON });
+        let (_, statistics) = transfer(CmtConfig::ON.split_fast_retransmit(split_fast_retransmit));
         statistics.recovery.spurious.fast_retransmit
     };
     assert_eq!(needless(true), 0);
@@ -128,8 +126,7 @@ fn unequal(cmt: CmtConfig) -> u64 {
     let mut slow = DumbbellPaths::default();
     slow.bottleneck.rate = BitRate::new(1_000_000);
     let buffer = 64 << 10;
-    let mut association =
-        AssociationConfig { receive_buffer_bytes: buffer, ..AssociationConfig::default() };
+    let mut association = AssociationConfig::rfc9260().receive_buffer_bytes(buffer);
     association.max_message_bytes = buffer;
     association.recovery.cmt = cmt;
     transfer_over(&association, &[DumbbellPaths::default(), slow]).0
@@ -140,7 +137,7 @@ fn unequal(cmt: CmtConfig) -> u64 {
 #[test]
 fn a_split_buffer_keeps_a_slow_path_from_taking_the_whole_window() {
     let [shared, split] =
-        [false, true].map(|split_buffer| unequal(CmtConfig { split_buffer, ..CmtConfig::ON }));
+        [false, true].map(|split_buffer| unequal(CmtConfig::ON.split_buffer(split_buffer)));
     assert!(split * 10 > shared * 12, "{shared} bytes without, {split} with");
 }
 
@@ -149,7 +146,7 @@ fn a_split_buffer_keeps_a_slow_path_from_taking_the_whole_window() {
 #[test]
 fn a_slow_path_that_may_not_block_the_other_does_no_harm() {
     let alone = unequal(CmtConfig::default());
-    let both = unequal(CmtConfig { avoid_blocking: true, ..CmtConfig::ON });
+    let both = unequal(CmtConfig::ON.avoid_blocking(true));
     assert!(both * 100 > alone * 95, "{alone} bytes over the faster path alone, {both} over both");
 }
 
@@ -162,12 +159,10 @@ fn two_fast_paths_carry_nine_tenths_of_their_sum() {
     paths.bottleneck.rate = BitRate::new(MBIT * 1_000_000);
     paths.bottleneck.delay = Delay::constant(Duration::from_millis(10));
     paths.bottleneck.queue = QueueLimit::Packets(200);
-    let mut association = AssociationConfig {
-        max_packet_bytes: 1480,
-        receive_buffer_bytes: 2 << 20,
-        send_buffer_bytes: 4 << 20,
-        ..AssociationConfig::default()
-    };
+    let mut association = AssociationConfig::rfc9260()
+        .max_packet_bytes(1480)
+        .receive_buffer_bytes(2 << 20)
+        .send_buffer_bytes(4 << 20);
     association.recovery.cmt = CmtConfig::ON;
     let load = Load { message_bytes: 1452, seconds: 10 };
     let (arrived, _) = carry(&association, &[paths.clone(), paths], load);

@@ -20,11 +20,8 @@ impl Pair {
         let association = AssociationConfig::profile(profile).expect("it exists");
         let association = Arc::new(association);
         let end = |accept, seed, route| {
-            let config = EndpointConfig {
-                accept,
-                association: Arc::clone(&association),
-                ..EndpointConfig::default()
-            };
+            let config =
+                EndpointConfig::default().accept(accept).association(Arc::clone(&association));
             (Endpoint::new(config, &Seed::from_u64(seed)).expect("it is valid"), route, None)
         };
         let route = PointToPoint::route();
@@ -37,7 +34,7 @@ impl Pair {
         pair
     }
 
-    /// Carries packets until there are none; both sides read everything.
+    /// Carries packets until both sides are idle; both read everything.
     fn exchange(&mut self) {
         loop {
             let before = self.packets;

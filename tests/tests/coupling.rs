@@ -14,13 +14,13 @@ use rexmit_sctp::{
 };
 
 const MESSAGE_BYTES: usize = 1_000;
-/// What is sent before does not count.
+/// Earlier data does not count.
 const WARM_UP: Instant = Instant::from_millis(20_000);
 const END: Instant = Instant::from_millis(100_000);
 const BOTTLENECK_BITS: u64 = 10_000_000;
 
 const UNCOUPLED: CmtConfig = CmtConfig::ON;
-const COUPLED: CmtConfig = CmtConfig { coupling: Coupling::ResourcePoolingV2, ..CmtConfig::ON };
+const COUPLED: CmtConfig = CmtConfig::ON.coupling(Coupling::ResourcePoolingV2);
 
 /// 10.`association`.`path`.`end`: 10.1.2.1 is the second address of the sender of association 1.
 fn address(association: u8, path: u8, end: u8) -> IpAddr {
@@ -53,17 +53,15 @@ impl Transfer {
         cmt: CmtConfig,
         links: &[[NodeId; 2]],
     ) -> Self {
-        let mut association = AssociationConfig::default();
+        let mut association = AssociationConfig::rfc9260();
         association.recovery.cmt = cmt;
         let association = Arc::new(association);
         let paths = 1..=links.len() as u8;
         let ends = [1, 2].map(|end: u8| {
-            let config = EndpointConfig {
-                accept: true,
-                addresses: paths.clone().map(|path| address(number, path, end)).collect(),
-                association: Arc::clone(&association),
-                ..EndpointConfig::default()
-            };
+            let config = EndpointConfig::default()
+                .accept(true)
+                .addresses(paths.clone().map(|path| address(number, path, end)).collect())
+                .association(Arc::clone(&association));
             let seed = Seed::from_u64(u64::from(number) << 8 | u64::from(end));
             let endpoint = Endpoint::new(config, &seed).expect("it is valid");
             network.add_host(format!("host {number}.{end}"), endpoint)
@@ -109,7 +107,7 @@ impl Transfer {
     fn fill(&mut self, endpoint: &mut Endpoint, now: Instant, id: AssociationId) {
         loop {
             let payload = vec![0; MESSAGE_BYTES];
-            let message = OutboundMessage { ppid: self.next, ..OutboundMessage::new(0, payload) };
+            let message = OutboundMessage::new(0, payload).ppid(self.next);
             match endpoint.send(now, id, message) {
                 Ok(_) => self.next += 1,
                 Err(SendError::BufferFull) => return,
@@ -147,7 +145,7 @@ fn run<const N: usize>(mut network: Network<Endpoint>, mut transfers: [Transfer;
 }
 
 /// How often an association with two paths takes of the bottleneck at which both meet what a flow with
-/// one path takes beside it.
+/// one path takes at the same time.
 fn against_one_flow(cmt: CmtConfig, ms: u64) -> f64 {
     let mut network = Network::new(&Seed::from_u64(1));
     let shared = bottleneck(&mut network, ms);
@@ -158,7 +156,7 @@ fn against_one_flow(cmt: CmtConfig, ms: u64) -> f64 {
     two / one
 }
 
-/// What an association takes of two bottlenecks of its own, with this delay: the part of them.
+/// The share that an association gets of two bottlenecks of its own, with this delay.
 fn over_disjoint_paths(cmt: CmtConfig, ms: u64) -> f64 {
     let mut network = Network::new(&Seed::from_u64(1));
     let ways = [bottleneck(&mut network, ms), bottleneck(&mut network, ms)];

@@ -2,7 +2,7 @@
 //! it stalls follows from the timers.
 //!
 //! A message leaves every 100 ms over a path of 55 ms each way. From 5 s on nothing passes the first
-//! path; what left at 4.9 s and its acknowledgement did. That SACK comes at 5.010 s and restarts
+//! path; what was transmitted at 4.9 s and its acknowledgement did. That SACK comes at 5.010 s and restarts
 //! T3-rtx, which expires a second later, the least it may be.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const ROUND_TRIP_MS: u128 = 110;
 const FIRST_MS: u64 = 1_000;
 const MESSAGES: u32 = 800;
 
-/// What the applications saw.
+/// The results of the applications.
 #[derive(Default)]
 struct Seen {
     sender: Option<AssociationId>,
@@ -41,12 +41,10 @@ fn paths() -> DumbbellPaths {
 }
 
 fn end(addresses: [std::net::IpAddr; 2], association: &AssociationConfig, seed: u64) -> Endpoint {
-    let config = EndpointConfig {
-        accept: true,
-        addresses: addresses.to_vec(),
-        association: Arc::new(association.clone()),
-        ..EndpointConfig::default()
-    };
+    let config = EndpointConfig::default()
+        .accept(true)
+        .addresses(addresses.to_vec())
+        .association(Arc::new(association.clone()));
     Endpoint::new(config, &Seed::from_u64(seed)).expect("it is valid")
 }
 
@@ -95,10 +93,7 @@ impl Seen {
                 self.sender = Some(id);
             }
             Occurrence::Wake(number) => {
-                let message = OutboundMessage {
-                    ppid: number as u32 - 1,
-                    ..OutboundMessage::new(0, vec![0; 100])
-                };
+                let message = OutboundMessage::new(0, vec![0; 100]).ppid(number as u32 - 1);
                 endpoint.send(now, self.sender.expect("it has connected"), message).unwrap();
             }
             Occurrence::Event((id, Event::Readable)) => {
@@ -132,7 +127,7 @@ impl Seen {
 }
 
 fn association() -> AssociationConfig {
-    AssociationConfig { sack_every: 1, heartbeat_interval: None, ..AssociationConfig::default() }
+    AssociationConfig::rfc9260().sack_every(1).heartbeat_interval(None)
 }
 
 /// RFC 9260 §6.3.3, §8.2: the first path is given up with its sixth timeout, each twice the one
@@ -143,7 +138,7 @@ fn standard_failover_stalls_for_six_timeouts() {
     let seen = transfer(&association(), None);
     seen.check_each_arrived_once_and_in_order();
     // Between the timeout and the next one a message is sent every 100 ms, the first of which
-    // starts the next: it leaves 90 ms after the first timeout, and with the others thereafter.
+    // starts the next: it is sent 90 ms after the first timeout, and with the others thereafter.
     assert_eq!(seen.stalls_ms(), [1_110, 2_090, 4_000, 8_000, 16_000, 32_000]);
     assert_eq!(seen.moved_ms(), [(68_100, 1)]);
 }

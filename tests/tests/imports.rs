@@ -1,4 +1,4 @@
-//! Who may import whom (ARCHITECTURE.md), checked against what Cargo knows and, where an arrow
+//! Which crate may import which (ARCHITECTURE.md), checked against Cargo's metadata and, where an arrow
 //! leads to one module only, against the source.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-tcp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-netsim", &["rexmit-core"]),
     ("rexmit", &["rexmit-core", "rexmit-sctp", "rexmit-tcp", "rexmit-netsim"]),
-    ("rexmit-lab", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit-tcp", "rexmit"]),
+    ("rexmit-lab", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit-tcp"]),
+    ("rexmit-study", &["rexmit-core", "rexmit-lab"]),
+    ("rexmit-perf", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit-lab", "rexmit"]),
     (
         "rexmit-cli",
         &[
@@ -25,15 +27,17 @@ const ARROWS: &[(&str, &[&str])] = &[
             "rexmit-sctp",
             "rexmit-tcp",
             "rexmit-lab",
+            "rexmit-study",
+            "rexmit-perf",
             "rexmit",
         ],
     ),
 ];
 
-/// Rooms for tests and measurements, which may import everything and which nobody imports.
+/// Rooms for tests and measurements, which may import everything and are never imported.
 const TEST_ROOMS: &[&str] = &["rexmit-tests", "rexmit-fuzz", "rexmit-bench"];
 
-/// What the async crate may use of netsim: the modules that stand alone.
+/// The modules of netsim that the async crate may use: those without imports of others.
 const STANDING_ALONE: &[&str] = &["path", "netem", "units", "capture"];
 
 fn root() -> PathBuf {

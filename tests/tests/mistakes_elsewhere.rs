@@ -138,7 +138,7 @@ fn a_round_trip_below_a_millisecond_is_measured() {
 /// dcsctp: a cookie that others can forge.
 #[test]
 fn a_cookie_with_any_bit_changed_begins_nothing() {
-    let config = |accept| EndpointConfig { accept, ..EndpointConfig::default() };
+    let config = |accept| EndpointConfig::default().accept(accept);
     let [mut client, mut server] =
         [false, true].map(|accept| Endpoint::new(config(accept), &Seed::from_u64(7)).unwrap());
     let (now, route) = (Instant::ZERO, PointToPoint::route());

@@ -33,7 +33,7 @@ fn messages_that_fail_at_the_setup_do_not_begin_the_other_streams_anew() {
     assert_eq!(run(&plan, false, false).counts, (36, 33, 3));
 }
 
-/// Seed 26: a run is content only when whoever waits for room was told of it.
+/// Seed 26: a run succeeds only when each sender that waits for room was informed.
 #[test]
 fn room_made_by_failed_messages_is_told() {
     let mut plan = Plan::by_hand(vec![

@@ -24,7 +24,7 @@ use crate::sample::{cpu_time, median, median_ratio};
 const MAX_PACKET_BYTES: usize = 1232;
 /// The receive buffer of each endpoint.
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
-/// What the application has under way at most: sent and not arrived.
+/// Maximum of data under way: sent and not arrived.
 const WINDOW_BYTES: usize = 256 * 1024;
 /// The SCTP port of either endpoint.
 const PORT: u16 = 5000;
@@ -188,7 +188,7 @@ pub fn ours_with(recovery: &RecoveryConfig, size: usize) -> impl FnMut(u64) + us
 
 const DCSCTP_NOTE: &str = "Same loop, packet and buffer sizes, checksums on; processor time of one \
     thread, each run in a process of its own. It formats every packet for its log even when the log is off.";
-const QUIET_NOTE: &str = "The same, but for a line that leaves out that formatting: see bench/run. \
+const QUIET_NOTE: &str = "The same, but for a line without that formatting: see bench/run. \
     Its CRC32c works by tables.";
 const SCTP_PROTO_NOTE: &str = "As above. Its CRC32c works by tables.";
 

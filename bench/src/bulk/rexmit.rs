@@ -19,18 +19,14 @@ pub(super) struct Rexmit {
 
 impl Rexmit {
     pub(super) fn with(is_client: bool, recovery: RecoveryConfig) -> Self {
-        let association = Arc::new(AssociationConfig {
-            max_packet_bytes: MAX_PACKET_BYTES,
-            receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
-            recovery,
-            ..AssociationConfig::default()
-        });
-        let config = EndpointConfig {
-            port: PORT,
-            accept: !is_client,
-            association,
-            ..EndpointConfig::default()
-        };
+        let association = Arc::new(
+            AssociationConfig::rfc9260()
+                .max_packet_bytes(MAX_PACKET_BYTES)
+                .receive_buffer_bytes(RECEIVE_BUFFER_BYTES)
+                .recovery(recovery),
+        );
+        let config =
+            EndpointConfig::default().port(PORT).accept(!is_client).association(association);
         let addresses = ["192.0.2.1:9899", "192.0.2.2:9899"].map(|a| a.parse().expect("valid"));
         let [client, server] = addresses;
         let from_client = Route { local: client, remote: server };
@@ -57,7 +53,7 @@ impl Stack for Rexmit {
     type Packet = Vec<u8>;
 
     fn new(is_client: bool) -> Self {
-        Self::with(is_client, RecoveryConfig::default())
+        Self::with(is_client, RecoveryConfig::rfc9260())
     }
 
     fn connect(&mut self, now: Instant) {

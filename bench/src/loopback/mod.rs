@@ -32,7 +32,7 @@ struct Transfer {
     size: usize,
 }
 
-/// What an end of a transfer prints when it is over.
+/// The output of an end of a transfer.
 #[derive(Serialize, Deserialize)]
 struct Ending {
     messages: u64,
@@ -41,7 +41,7 @@ struct Ending {
     cpu_seconds: f64,
 }
 
-/// What a transfer came to.
+/// The result of a transfer.
 struct Run {
     bytes_per_second: f64,
     /// Bytes per second of processor time, of both ends together.

@@ -39,18 +39,14 @@ async fn act(arguments: &[&str]) -> Result<Ending, Box<dyn std::error::Error>> {
     };
     let transfer = Transfer { messages: messages.parse()?, size: size.parse()? };
     let loopback = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let association = AssociationConfig {
-        max_packet_bytes: packet_bytes.parse()?,
-        send_buffer_bytes: BUFFER_BYTES,
-        receive_buffer_bytes: BUFFER_BYTES,
-        ..AssociationConfig::default()
-    };
-    let config = EndpointConfig {
-        port: SCTP_PORT,
-        accept: *role == "receive",
-        association: Arc::new(association),
-        ..EndpointConfig::default()
-    };
+    let association = AssociationConfig::rfc9260()
+        .max_packet_bytes(packet_bytes.parse()?)
+        .send_buffer_bytes(BUFFER_BYTES)
+        .receive_buffer_bytes(BUFFER_BYTES);
+    let config = EndpointConfig::default()
+        .port(SCTP_PORT)
+        .accept(*role == "receive")
+        .association(Arc::new(association));
     let endpoint = Endpoint::bind(loopback(own.parse()?), config)?;
     match *role {
         "receive" => receive(&endpoint, transfer).await,

@@ -31,7 +31,7 @@ const BURST: usize = 64;
 const TURN: Duration = Duration::from_micros(100);
 /// Turns without a byte after which a stack is taken to have stopped.
 const MAX_QUIET_TURNS: u32 = 100_000;
-/// What is sent is this block again and again.
+/// The sent data: this block, repeated.
 const BLOCK_BYTES: usize = 65_521;
 
 /// Packets on their way in one direction, and those to be used again.
@@ -55,7 +55,7 @@ trait Stack: Sized {
     fn receive(&mut self, now: Instant, check: &mut impl FnMut(&[u8]));
     /// Takes all packets in.
     fn take(&mut self, now: Instant, way: &mut Way);
-    /// Puts out what is to be sent, until there are [`BURST`] packets.
+    /// Makes packets, until there are [`BURST`].
     fn give(&mut self, now: Instant, way: &mut Way);
     fn handle_timeout(&mut self, now: Instant);
 }
@@ -166,7 +166,7 @@ pub fn ours_with(recovery: &RecoveryConfig) -> impl FnMut(u64) + use<> {
     move |bytes| pair.carry(bytes)
 }
 
-/// What is carried in one run.
+/// The data of one run.
 const MEGABYTES: u64 = 2048;
 const WHAT: &str = "bulk over TCP in memory";
 const NOTE: &str = "Same loop, 1460-byte segments, buffers of 1 MiB, TCP checksums made and verified \

@@ -17,15 +17,13 @@ pub(super) struct Rexmit {
 
 impl Rexmit {
     pub(super) fn with(is_client: bool, recovery: RecoveryConfig) -> Self {
-        let connection = ConnectionConfig {
-            mss: MSS as u16,
-            receive_buffer_bytes: BUFFER_BYTES,
-            send_buffer_bytes: BUFFER_BYTES,
-            timestamps: false,
-            recovery,
-            ..ConnectionConfig::default()
-        };
-        let config = EndpointConfig { connection: connection.into(), ..EndpointConfig::default() };
+        let connection = ConnectionConfig::sack()
+            .mss(MSS as u16)
+            .receive_buffer_bytes(BUFFER_BYTES)
+            .send_buffer_bytes(BUFFER_BYTES)
+            .timestamps(false)
+            .recovery(recovery);
+        let config = EndpointConfig::default().connection(connection.into());
         let mut endpoint = Endpoint::new(config, &Seed::from_u64(is_client.into())).expect("valid");
         if !is_client {
             endpoint.listen(PORT, None).expect("a free port");
@@ -48,7 +46,8 @@ impl Rexmit {
                     self.is_connected = true;
                 }
                 Event::Closed(reason) => panic!("closed: {reason:?}"),
-                Event::Readable | Event::Writable => {}
+                // There is something to read, or room.
+                _ => {}
             }
         }
     }
@@ -58,7 +57,7 @@ impl Stack for Rexmit {
     const NAME: &'static str = "rexmit";
 
     fn new(is_client: bool) -> Self {
-        Self::with(is_client, ConnectionConfig::default().recovery)
+        Self::with(is_client, ConnectionConfig::sack().recovery)
     }
 
     fn connect(&mut self, now: Instant) {

@@ -50,7 +50,7 @@ impl TxToken for Room<'_> {
     }
 }
 
-/// An answer that leaves while packets come in: there is no need of any.
+/// An answer that is sent while packets come in: there is no need of any.
 struct NoRoom;
 
 impl TxToken for NoRoom {
@@ -180,6 +180,6 @@ impl Stack for Smoltcp {
     }
 
     fn handle_timeout(&mut self, _: Instant) {
-        // What is due leaves with the next burst.
+        // Due packets are sent with the next burst.
     }
 }

@@ -12,6 +12,7 @@ use rexmit::clock::{now, sleep_until};
 use rexmit::{Association, AssociationStatistics, CloseReason, Event, OutboundMessage, SendError};
 use tokio::sync::{Notify, mpsc};
 
+use crate::events::in_words;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::signals::Signals;
 use crate::values;
@@ -28,7 +29,7 @@ const QUEUE: usize = 64;
 /// Longer lines are several messages.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// What is carried, and until when.
+/// The options of carrying data: message boundaries, streams and the end.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Carry {
     /// Messages are pieces of the input as they come, not its lines.
@@ -46,11 +47,11 @@ pub(crate) struct Carry {
     #[arg(long)]
     unordered: bool,
     /// At the end of the input stay until the peer's input has ended too, as an empty input does
-    /// anyway. SCTP has no half-closed state, so the peer is told by a reset of all streams
+    /// anyway. SCTP has no half-closed state, so a reset of all streams informs the peer
     /// (RFC 6525).
     #[arg(long)]
     keep_open: bool,
-    /// Tell what happens, and the statistics at the end, on standard error.
+    /// Print events as they happen, and statistics at the end, on standard error.
     #[arg(short, long)]
     verbose: bool,
     /// Print the statistics at the end as JSON, on standard error.
@@ -129,10 +130,8 @@ impl Carry {
             };
             let Some(payload) = payload else { break };
             has_input = true;
-            let message = OutboundMessage {
-                unordered: self.unordered,
-                ..OutboundMessage::new(streams.next().unwrap_or(0), payload)
-            };
+            let message = OutboundMessage::new(streams.next().unwrap_or(0), payload)
+                .unordered(self.unordered);
             if let Err(error) = association.send(message).await {
                 if error != SendError::Closing {
                     eprintln!("rexmit: {error}");
@@ -141,7 +140,7 @@ impl Carry {
                 return InputEnd::Unsent;
             }
         }
-        // Who has nothing to say is there to listen.
+        // Without input, this side only listens.
         if self.keep_open || !has_input {
             if let Err(error) = association.reset_streams(&[]) {
                 self.note(&format!("the peer is not told of the end of the input: {error}"));
@@ -180,7 +179,7 @@ impl Carry {
         from
     }
 
-    /// Tells events. Returns the messages that failed.
+    /// Prints events. Returns the number of messages that failed.
     async fn watch(&self, association: &Association, shared: &Shared) -> u64 {
         let mut failed = 0;
         while let Some(event) = association.event().await {
@@ -192,12 +191,7 @@ impl Carry {
                 Event::Missed(missed) => failed += missed.messages_failed,
                 _ => {}
             }
-            match event {
-                Event::MessageFailed { id, reason, .. } => {
-                    self.note(&format!("message {} failed: {reason:?}", id.0));
-                }
-                event => self.note(&format!("{event:?}")),
-            }
+            self.note(&in_words(&event));
         }
         failed
     }
@@ -214,8 +208,8 @@ impl Carry {
         } else if self.verbose {
             let (traffic, recovery) = (&statistics.traffic, &statistics.recovery);
             eprintln!(
-                "sent {} messages, {} bytes, in {} packets; {} chunks sent again, {} of them \
-                 needlessly\nreceived {} messages, {} bytes, in {} packets",
+                "sent {} messages, {} bytes, in {} packets; {} chunks retransmitted, {} of them \
+                 spuriously\nreceived {} messages, {} bytes, in {} packets",
                 traffic.messages_accepted,
                 traffic.payload_accepted_bytes,
                 traffic.packets_sent,
@@ -249,7 +243,7 @@ async fn receive(association: &Association, output: mpsc::Sender<Bytes>) -> Outc
             association.abort(b"the output was closed");
             return Err(Failure::new(
                 Kind::Failed,
-                "nobody reads the output any more: the association was aborted",
+                "the output was closed: the association was aborted",
             ));
         }
     }
@@ -274,7 +268,7 @@ fn spawn_writer() -> (mpsc::Sender<Bytes>, Writer) {
     (to, writer)
 }
 
-/// What the end of the association means for the exit code.
+/// The exit code that follows from the end of the association.
 fn judge(reason: &CloseReason, failed: u64, input: InputEnd) -> Outcome {
     let lost = match failed {
         0 => String::new(),
@@ -288,19 +282,7 @@ fn judge(reason: &CloseReason, failed: u64, input: InputEnd) -> Outcome {
                 .into()
         }
         CloseReason::Shutdown if failed == 0 => return Ok(()),
-        CloseReason::Shutdown => "the association has ended".into(),
-        CloseReason::Aborted { reason } => {
-            format!("the association was aborted: {}", reason.escape_ascii())
-        }
-        CloseReason::AbortedByPeer { cause, reason } if reason.is_empty() => {
-            format!("the peer aborted the association (cause {cause})")
-        }
-        CloseReason::AbortedByPeer { reason, .. } => {
-            format!("the peer aborted the association: {}", reason.escape_ascii())
-        }
-        CloseReason::Unreachable | CloseReason::ConnectTimedOut => {
-            "the peer does not answer any more: check that it is running and the network".into()
-        }
+        reason => reason.to_string(),
     };
     Err(Failure::new(Kind::Peer, format!("{words}{lost}")))
 }

@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
-    /// `None` if somebody else has said why.
+    /// `None` if the reason was printed already.
     message: Option<String>,
 }
 
@@ -98,7 +98,7 @@ impl From<rexmit::emulator::EmulatorError> for Failure {
         match error {
             EmulatorError::Bind(error) => error.into(),
             EmulatorError::Path { .. } => Self::new(Kind::Usage, error),
-            EmulatorError::Io(_) => Self::new(Kind::Failed, error),
+            _ => Self::new(Kind::Failed, error),
         }
     }
 }

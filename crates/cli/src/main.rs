@@ -6,7 +6,9 @@
 
 mod carry;
 mod commands;
+mod events;
 mod failure;
+mod names;
 mod output;
 mod signals;
 mod transport;
@@ -14,7 +16,7 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 /// Reliable transport that recovers from loss before its users notice: SCTP in user space, and a
 /// laboratory around it.
@@ -26,7 +28,7 @@ struct CommandLine {
 }
 
 fn main() -> ExitCode {
-    match commands::run(CommandLine::parse().command) {
+    match commands::run(CommandLine::parse().command, CommandLine::command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.tell(),
     }

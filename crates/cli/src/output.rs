@@ -27,7 +27,7 @@ pub(crate) fn json_line<T: Serialize>(value: &T) -> Outcome {
     print(&format!("{}\n", serde_json::to_string(value).map_err(io::Error::from)?))
 }
 
-/// Prints text. Nobody reading it any more is no failure: `rexmit … | head` is ordinary.
+/// Prints text. A closed pipe is not a failure: `rexmit … | head` is ordinary.
 pub(crate) fn print(text: &str) -> Outcome {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,5 +1,5 @@
 //! The wishes of the person at the keyboard, or of a supervisor: SIGINT and SIGTERM, and SIGHUP for
-//! who has something to put back.
+//! those with state to restore.
 
 use std::io;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl Signals {
         })
     }
 
-    /// The same for who has something to put back even in a hurry: the second signal ends
+    /// The same for a command with state to restore even in a hurry: the second signal ends
     /// [`hurry`](Self::hurry). That the terminal went away (SIGHUP) asks to stop, too.
     pub(crate) fn patient() -> io::Result<Self> {
         Self::watch(true, |_| {})
@@ -60,19 +60,19 @@ impl Signals {
         Ok(Self(signals))
     }
 
-    /// Waits until somebody asks a second time.
+    /// Waits for the second signal.
     pub(crate) async fn hurry(&self) {
         let _ = self.0.clone().wait_for(|seen| seen.count > 1).await;
     }
 
-    /// Waits until somebody asks to stop.
+    /// Waits for a signal to stop.
     pub(crate) async fn stop(&self) {
         self.signal().await;
     }
 
     /// As [`stop`](Self::stop); returns the signal that asked.
     pub(crate) async fn signal(&self) -> Signal {
-        // The task that watches ends with the runtime, and so does whoever waits here.
+        // The task that watches ends with the runtime, and so does every waiter.
         let mut signals = self.0.clone();
         let seen = signals.wait_for(|seen| seen.count > 0).await;
         let signal = seen.ok().and_then(|seen| seen.first);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rexmit::{AssociationConfig, Endpoint, EndpointConfig};
-use rexmit_lab::load::Target;
+use rexmit_perf::load::Target;
 
 use crate::failure::Failure;
 use crate::values;
@@ -18,8 +18,8 @@ pub(crate) struct Transport {
     #[arg(long, value_name = "PORT", default_value_t = 5000,
           value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) sctp_port: u16,
-    /// What is done about loss: a name of `rexmit profiles`.
-    #[arg(long, value_name = "NAME", default_value = "rfc9260", value_parser = values::profile)]
+    /// Recovery profile: a name of `rexmit profiles`.
+    #[arg(long, value_name = "NAME", default_value = "interactive", value_parser = values::profile)]
     profile: AssociationConfig,
     /// Speak SCTP directly over IP (protocol 132) instead of over UDP; needs CAP_NET_RAW.
     #[arg(long)]
@@ -59,13 +59,11 @@ impl Transport {
         let port = self.sctp_port;
         let (address, addresses) = self.listening(address);
         let mut told = addresses.clone();
-        let config = EndpointConfig {
-            port,
-            accept: true,
-            addresses,
-            association,
-            ..EndpointConfig::default()
-        };
+        let config = EndpointConfig::default()
+            .port(port)
+            .accept(true)
+            .addresses(addresses)
+            .association(association);
         let endpoint = if self.raw {
             Endpoint::bind_raw(address.ip(), config)?
         } else {
@@ -84,7 +82,7 @@ impl Transport {
         Ok(endpoint)
     }
 
-    /// What an endpoint at `address` is bound to, and its addresses if there are several: one socket
+    /// The addresses that an endpoint at `address` is bound to, and its addresses if there are several: one socket
     /// sends from all of them.
     fn listening(&self, address: SocketAddr) -> (SocketAddr, Vec<IpAddr>) {
         if self.locals.is_empty() {

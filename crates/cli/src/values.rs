@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
+use crate::names::unknown;
 use rexmit::emulator::netem;
+use rexmit::recovery::{RecoveryConfig, TCP_PROFILES};
 use rexmit::{AssociationConfig, ENCAPSULATION_PORT, PROFILES};
 
 /// `50ms`, `1.5s`.
@@ -52,9 +54,15 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
 /// The associations of a recovery profile.
 pub(crate) fn profile(text: &str) -> Result<AssociationConfig, String> {
     AssociationConfig::profile(text).ok_or_else(|| {
-        let names: Vec<_> = PROFILES.iter().map(|(name, _)| *name).collect();
-        format!("there is no such profile, but {} (see `rexmit profiles`)", names.join(", "))
+        let known = PROFILES.iter().map(|(name, _)| *name);
+        format!("{} (see `rexmit profiles`)", unknown("profile", text, known))
     })
+}
+
+/// The loss recovery of the TCP profile of this name.
+pub(crate) fn tcp_profile(name: &str) -> Result<RecoveryConfig, String> {
+    RecoveryConfig::tcp_profile(name)
+        .ok_or_else(|| unknown("TCP profile", name, TCP_PROFILES.iter().map(|(name, _)| *name)))
 }
 
 /// An IP network: its address, all bits beyond the prefix zero.

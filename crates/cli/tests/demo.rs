@@ -40,7 +40,7 @@ fn prints_a_table_and_writes_a_report_that_needs_nothing_else() {
     let output = demo(&[&short[..], &["--profile", "rfc9260,lksctp", "--report", file]].concat());
     let (printed, errors) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{errors}");
-    assert_eq!(errors, "", "no progress where nobody looks");
+    assert_eq!(errors, "", "no progress bar without a terminal");
     let rows: Vec<Vec<&str>> = printed
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>())

@@ -4,6 +4,7 @@
 //! Nothing here reads a clock, opens a socket or draws randomness of its own.
 
 pub mod checksum;
+mod config;
 mod machine;
 mod range_set;
 pub mod rng;

@@ -35,7 +35,7 @@ impl Route {
 /// `now` never goes back between calls. A machine reads no clock and draws no randomness that it
 /// was not given when it was made, so a run is a pure function of its inputs and its seed.
 pub trait Machine {
-    /// What the machine tells its owner.
+    /// The events that the machine reports to its owner.
     type Event;
 
     /// A packet arrived over `route`. The bytes are untrusted and only borrowed.

@@ -1,6 +1,6 @@
 //! The event stream of an endpoint: one value per thing that happened, with its reason.
 //!
-//! The lab turns it into latency by cause, captures and pictures; tests read it; nobody else pays
+//! The lab turns it into latency by cause, captures and pictures; tests read it; nothing else pays
 //! for it: an endpoint without a sink records nothing.
 
 use std::time::Duration;
@@ -52,17 +52,46 @@ pub enum SendCause {
     Timeout,
     /// Enough missing reports (RFC 9260 §7.2.4).
     FastRetransmit,
-    /// Outstanding data taken along by a retransmission that had room.
+    /// Outstanding data bundled with a retransmission that had room.
     Bundled,
     /// A probe of a closed receive window (RFC 9260 §6.1 A).
     WindowProbe,
-    /// Not acknowledged soon enough, though the window was not used up (Early Fast Retransmit).
+    /// The timer of Early Fast Retransmit expired while the window was not full.
     Early,
-    /// A copy of what is in flight, sent on purpose, with new data or alone; as the cause of a loss: one that
-    /// such a copy repaired.
+    /// A redundant copy of outstanding data, bundled with new data or in a packet of its own. As the cause of
+    /// a loss: a copy repaired it.
     Redundant,
-    /// Not acknowledged by the time that the recovery timer of a thin stream allows.
-    Overdue,
+    /// The probe timer of a thin stream expired (PTO, as in RFC 9002 §6.2).
+    Probe,
+}
+
+impl SendCause {
+    /// Every cause, in the order of declaration.
+    pub const ALL: [Self; 8] = [
+        Self::New,
+        Self::Timeout,
+        Self::FastRetransmit,
+        Self::Bundled,
+        Self::WindowProbe,
+        Self::Early,
+        Self::Redundant,
+        Self::Probe,
+    ];
+
+    /// The name in traces and JSON, such as `fast_retransmit`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Timeout => "timeout",
+            Self::FastRetransmit => "fast_retransmit",
+            Self::Bundled => "bundled",
+            Self::WindowProbe => "window_probe",
+            Self::Early => "early",
+            Self::Redundant => "redundant",
+            Self::Probe => "probe",
+        }
+    }
 }
 
 /// Data units in a packet whose sequence numbers follow each other and that were sent for the same
@@ -81,7 +110,7 @@ pub struct SentRun {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detector {
-    /// Every copy that left in it was reported as a duplicate (RFC 3708).
+    /// Every copy that was sent in it was reported as a duplicate (RFC 3708).
     Duplicates,
     /// The acknowledgement echoes a timestamp from before it (RFC 3522).
     Timestamps,
@@ -92,6 +121,7 @@ pub enum Detector {
 /// What happened.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TraceEvent {
     /// The association went to another state of RFC 9260 §4.
     State {
@@ -117,7 +147,7 @@ pub enum TraceEvent {
         units: u16,
         /// User data in it, in bytes.
         bytes: u32,
-        /// What is in it, ascending.
+        /// The runs of data units in it, ascending.
         runs: Vec<SentRun>,
     },
     /// The packet told of just before also carries copies ([`SendCause::Redundant`]) of data units
@@ -134,7 +164,7 @@ pub enum TraceEvent {
     AckReceived {
         /// Everything up to this sequence number (unwrapped) has arrived.
         cumulative: u64,
-        /// What has arrived beyond it: lowest and highest sequence number of each run, ascending.
+        /// Data received beyond it: lowest and highest sequence number of each run, ascending.
         gaps: Vec<(u64, u64)>,
     },
     /// Every data unit of the packet is acknowledged.
@@ -142,28 +172,28 @@ pub enum TraceEvent {
         /// Its number in the ledger.
         packet: u64,
     },
-    /// The packet was judged lost.
+    /// The packet was declared lost.
     PacketLost {
         /// Its number in the ledger.
         packet: u64,
         /// What gave it away.
         cause: SendCause,
     },
-    /// A packet that was judged lost had arrived after all.
+    /// A packet that was declared lost had arrived after all.
     PacketSpurious {
         /// Its number in the ledger.
         packet: u64,
     },
     /// A retransmission event began: the timer of a path expired, or its window is reduced because
-    /// something was judged lost by what acknowledgements say. What is sent again for the same cause
+    /// something was declared lost by what acknowledgements say. What is retransmitted for the same cause
     /// until the next one belongs to it.
     RetransmissionEvent {
-        /// The path's index: that over which the units judged lost had left.
+        /// The path's index: that over which the units declared lost had left.
         path: u8,
         /// A timeout, or a fast retransmit.
         kind: SendCause,
     },
-    /// All that the latest retransmission event of a path judged lost had arrived.
+    /// All that the latest retransmission event of a path declared lost had arrived.
     EventSpurious {
         /// The path's index.
         path: u8,
@@ -181,7 +211,7 @@ pub enum TraceEvent {
         /// Slow start threshold, in bytes: the window before the event.
         ssthresh: u64,
     },
-    /// Loss is told by another number of missing reports from here on.
+    /// Loss is detected by another number of missing reports from here on.
     LossThreshold {
         /// The path's index.
         path: u8,
@@ -217,7 +247,7 @@ pub enum TraceEvent {
         is_thin: bool,
         /// Packets in flight.
         in_flight: u32,
-        /// The fraction of packets judged lost.
+        /// The fraction of packets declared lost.
         loss_rate: f64,
         /// The most packets in flight of a thin stream.
         bound: f64,
@@ -235,7 +265,7 @@ pub enum TraceEvent {
     },
     /// A packet was dropped on arrival.
     Dropped {
-        /// What was wrong with it.
+        /// The reason.
         reason: &'static str,
     },
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::BitRate;
 
-/// What is wrong with a value that was meant to be a quantity.
+/// A mistake in the text of a quantity.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum UnitError {
     /// There is no number at its beginning.
@@ -18,7 +18,7 @@ pub enum UnitError {
     WrongUnit {
         /// The value as it was given.
         value: String,
-        /// What may be written.
+        /// The expected form.
         units: &'static str,
     },
     /// The value is outside of what makes sense.
@@ -26,7 +26,7 @@ pub enum UnitError {
     OutOfRange {
         /// The value as it was given.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         range: &'static str,
     },
 }
@@ -175,7 +175,7 @@ pub mod optional_duration {
         }
     }
 
-    /// Reads what [`parse_duration`](super::parse_duration) reads, or nothing.
+    /// Reads what [`parse_duration`](super::parse_duration) reads, `off`, or nothing.
     ///
     /// # Errors
     /// Those of the deserializer, and text that is no duration.
@@ -183,8 +183,49 @@ pub mod optional_duration {
     where
         D: Deserializer<'de>,
     {
-        let text = Option::<String>::deserialize(from)?;
+        let text = Option::<String>::deserialize(from)?.filter(|text| text != "off");
         text.map(|text| super::parse_duration(&text).map_err(D::Error::custom)).transpose()
+    }
+}
+
+/// A value, or `off` for `None`: `#[serde(with = "words::or_off")]`.
+pub mod or_off {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OrWord<T> {
+        Value(T),
+        Word(String),
+    }
+
+    /// Writes the value, or nothing.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<T: Serialize, S: Serializer>(
+        value: &Option<T>,
+        out: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.serialize(out)
+    }
+
+    /// Reads the value, `off`, or nothing.
+    ///
+    /// # Errors
+    /// Those of the deserializer, and another word.
+    pub fn deserialize<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+    where
+        T: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        match Option::<OrWord<T>>::deserialize(from)? {
+            Some(OrWord::Value(value)) => Ok(Some(value)),
+            Some(OrWord::Word(word)) if word != "off" => {
+                Err(D::Error::custom(format!("`{word}` is neither a number above zero nor `off`")))
+            }
+            Some(OrWord::Word(_)) | None => Ok(None),
+        }
     }
 }
 

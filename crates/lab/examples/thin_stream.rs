@@ -27,7 +27,7 @@ fn run(config: &Arc<AssociationConfig>, seed: u64) -> (LatencyDistribution, Reco
     let seed = Seed::from_u64(seed);
     let endpoint = |name: &str, accept| {
         let association = Arc::clone(config);
-        let config = EndpointConfig { accept, association, ..EndpointConfig::default() };
+        let config = EndpointConfig::default().accept(accept).association(association);
         Endpoint::new(config, &seed.split(name)).expect("a valid configuration")
     };
     let mut network = Network::new(&seed);

@@ -1,4 +1,4 @@
-//! What a comparison shows, in a sentence or two for somebody who sees one for the first time.
+//! The result of a comparison in one or two sentences, for a first reader.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::measure::{Comparison, LatencySummary, RunResult};
 /// A profile is named as better than the first one if its tail is shorter by this share.
 const NOTICEABLE: f64 = 0.05;
 
-/// What the first profile's messages waited, and which profile made its messages wait least.
+/// The latency with the first profile, and the profile with the lowest.
 /// `None` if the first run delivered nothing.
 #[must_use]
 pub fn sentence(comparison: &Comparison) -> Option<String> {
@@ -22,7 +22,7 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
         words(tail),
         words(latency.max)
     );
-    // What was not delivered waited longest.
+    // Undelivered messages waited longest.
     let is_comparable =
         |run: &&RunResult| run.messages == first.messages && run.undelivered <= first.undelivered;
     let others = comparison.runs[1..].iter().filter(is_comparable);

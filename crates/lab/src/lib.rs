@@ -1,31 +1,24 @@
-//! The laboratory: what a run measured, and how it is told.
+//! The laboratory: simulated hosts, scenarios, what measures them, and what is possible at best.
 //!
-//! A driver (virtual time or real sockets) hands in what it saw as a [`measure::Run`]: a record per
+//! A [`scenario`] is data; executed, it is [`hosts`] on a network of `rexmit_netsim`, under meters. The
+//! hosts carry our transports, or [what others would use](rivals). [`bound`] says what is possible.
+//! Nothing here opens a socket or reads a clock: what runs in real time is described in plain terms
+//! ([`connections`], [`link`], [`load`]) and run by a driver with sockets.
+//!
+//! Who runs something to compare it hands in what they saw as a [`measure::Run`]: a record per
 //! message, the trace of the sender, the packets on the wire. [`measure::RunResult`] is what remains
 //! of a run, [`measure::Comparison`] several of them side by side. [`table`] prints a comparison on
-//! a terminal, [`report`] writes it as one HTML file, and serde as JSON; all three say the same.
-//! What a [`study`] has found is written by [`study_report`]: an HTML file per study, and an index.
-//!
-//! Nothing there knows how a run was made. [`realtime`] makes runs on real sockets, [`load`] makes
-//! load between two programs, [`hosts`] are what runs in a simulated network, [`rivals`] what others
-//! would use there instead.
+//! a terminal, [`finding`] says it in a sentence, and serde writes it as JSON.
 
 pub mod bound;
+pub mod connections;
 pub mod finding;
 pub mod hosts;
+pub mod link;
 pub mod load;
 pub mod measure;
-mod page;
-pub mod realtime;
-pub mod report;
-pub mod results;
 pub mod rivals;
-pub mod runner;
 pub mod scenario;
-pub mod store;
-pub mod studies;
-pub mod study;
-pub mod study_report;
 pub mod table;
 pub mod timesequence;
 pub mod traffic;

@@ -8,15 +8,16 @@ use crate::measure::{Comparison, RunResult};
 
 const MESSAGES: [&str; 2] = ["profile", "messages"];
 const LATENCIES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
-const AGAIN: [&str; 4] = ["timeout", "fast", "bundled", "probe"];
-const PRICE: [&str; 2] = ["spurious", "wire B/B"];
+const AGAIN: [&str; 3] = ["timeout", "fast", "bundled"];
+const PRICE: [&str; 3] = ["spurious", "pkt/msg", "wire B/B"];
 
-/// What has a column only if it happened.
+/// A column that is left out if all its values are zero.
 type Rare = (&'static str, fn(&RunResult) -> u64);
 const UNDELIVERED: Rare = ("undelivered", |run| run.undelivered);
-const RARE: [Rare; 3] = [
+const RARE: [Rare; 4] = [
+    ("window", |run| run.retransmissions.window_probe),
     ("early", |run| run.retransmissions.early),
-    ("overdue", |run| run.retransmissions.overdue),
+    ("probe", |run| run.retransmissions.probe),
     ("copies", |run| run.retransmissions.redundant),
 ];
 
@@ -63,10 +64,13 @@ fn row(run: &RunResult, undelivered: Option<Rare>, rare: &[Rare]) -> Vec<String>
         again.timeout.to_string(),
         again.fast_retransmit.to_string(),
         again.bundled.to_string(),
-        again.window_probe.to_string(),
     ]);
     row.extend(rare.iter().map(|(_, count)| count(run).to_string()));
     row.push(run.spurious.total().to_string());
+    row.push(match run.messages {
+        0 => "–".into(),
+        messages => format!("{:.2}", run.packets as f64 / messages as f64),
+    });
     row.push(price.map_or_else(|| "–".into(), |price| format!("{price:.2}")));
     row
 }
@@ -77,13 +81,15 @@ fn millis(duration: Duration) -> String {
 
 fn legend(comparison: &Comparison) -> String {
     let mut legend = String::from(
-        "p50 … max: delivery latency in ms, from the intended sending. timeout … probe: data\n\
-         units (chunks, segments) sent again, by cause. spurious: those of them that were needless.\n\
-         wire B/B: bytes on the wire per byte of payload.\n",
+        "p50 … max: delivery latency in ms, from the intended sending. timeout … spurious:\n\
+         retransmitted data units (chunks, segments) by cause, and the spurious ones among them.\n\
+         pkt/msg, wire B/B: packets per message and bytes per byte of payload on the wire, in\n\
+         both directions, acknowledgements and headers included.\n",
     );
     if comparison.runs.iter().any(|run| run.retransmissions.redundant > 0) {
-        legend
-            .push_str("copies: data units in flight, sent once more beside new ones on purpose.\n");
+        legend.push_str(
+            "copies: redundant copies of data units in flight, sent before any loss is known.\n",
+        );
     }
     for run in comparison.runs.iter().filter(|run| run.undelivered > 0) {
         legend.push_str(&format!(
@@ -131,7 +137,7 @@ mod tests {
             words,
             [
                 "rfc9260", "2", "0", "50.0", "1050.0", "1050.0", "1050.0", "1050.0", "3", "0", "0",
-                "0", "1", "2.56"
+                "1", "6.00", "2.56"
             ]
         );
         let ends: Vec<usize> = lines[..3].iter().map(|line| line.chars().count()).collect();

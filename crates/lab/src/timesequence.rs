@@ -59,16 +59,16 @@ pub struct Bar {
     pub delivered_ms: f64,
 }
 
-/// A packet with data that left the sender.
+/// A packet with data that the sender transmitted.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Send {
     /// When.
     pub at_ms: f64,
     /// Its number in the association.
     pub packet: u64,
-    /// What is in it: lowest and highest sequence number of each run, and why it was sent.
+    /// Its content: lowest and highest sequence number of each run, and why it was sent.
     pub runs: Vec<(u32, u32, SendCause)>,
-    /// User data in it, without what was copied on purpose, in bytes.
+    /// User data in it, without what was copied redundantly, in bytes.
     pub bytes: u32,
 }
 
@@ -79,7 +79,7 @@ pub struct Acknowledgement {
     pub at_ms: f64,
     /// The offset up to which everything has arrived; -1 if that lies below the lowest one drawn.
     pub cumulative: i64,
-    /// What has arrived beyond it, as pairs of lowest and highest.
+    /// Data received beyond it, as pairs of lowest and highest.
     pub gaps: Vec<(u32, u32)>,
 }
 
@@ -141,7 +141,7 @@ impl TimeSequence {
         self.is_cut |= !is_kept;
     }
 
-    /// Copies travel with the packet told of just before, in front of what is new in it.
+    /// Copies are in the packet of the previous event, in front of its new data.
     fn add_copies(&mut self, packet: u64, runs: impl Iterator<Item = (u32, u32)>) {
         // It is not there if it was one too many.
         if let Some(send) = self.sends.last_mut().filter(|send| send.packet == packet) {
@@ -407,7 +407,7 @@ mod tests {
         );
     }
 
-    /// Those of a packet that is not the one before are of none that is drawn.
+    /// Copies of any other packet belong to a packet that is not drawn.
     #[test]
     fn copies_are_drawn_with_the_packet_that_they_travel_in() {
         let mut run = stalled_run();

@@ -13,7 +13,7 @@ const HEADINGS: [&str; 14] = [
 /// The rows of one trace, as Table 1 of the thin-stream papers has them.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TraceStatistics {
-    /// What the trace is of.
+    /// The traffic in the trace.
     pub trace: String,
     /// A row for each direction of each flow that sent anything.
     pub flows: Vec<FlowRow>,

@@ -1,7 +1,7 @@
 //! Two paths between the same hosts, one of which fails: what the ways to use two addresses make of it.
 //!
-//! The messages of a captured trace go from a server to its clients as in [`realtime`](crate::realtime),
-//! but in virtual time: whatever the trace's length, it takes a moment, and the same seed gives the same
+//! The messages of a captured trace go from a server to its clients as in comparisons in
+//! real time, but in virtual time: whatever the trace's length, it takes a moment, and the same seed gives the same
 //! figures. Each way has networks of its own, one per client, in which the n-th packet of a link is lost
 //! for every way or for none. From [`fails_at`](TwoPaths::fails_at) on nothing passes the first path.
 
@@ -18,8 +18,9 @@ use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig};
 use thiserror::Error;
 
 use crate::hosts::{Host, Layer, Thin, ThinPlan, ThinReceiver, ThinSender, set_ip_protocols};
+use crate::link::Link;
+use crate::load::Load;
 use crate::measure::{Comparison, Counters, MessageRecord, Recorder, Recording, Run};
-use crate::realtime::{Link, Load};
 
 /// The ways that are compared, with a line on each.
 pub const WAYS: [(&str, &str); 5] = [
@@ -43,7 +44,7 @@ const STEP: Duration = Duration::from_secs(1);
 /// The IP header of every packet.
 const IP_BYTES: u64 = 20;
 
-/// What is to be run.
+/// The plan of the run.
 #[derive(Clone, Debug)]
 pub struct TwoPaths {
     /// The messages.
@@ -78,11 +79,9 @@ impl Way {
     fn recovery(self) -> RecoveryConfig {
         let is_pf = self.name.ends_with("-pf");
         let is_cmt = self.name.starts_with("all-paths");
-        RecoveryConfig {
-            potentially_failed_max_retrans: is_pf.then_some(0),
-            cmt: if is_cmt { CmtConfig::ON } else { CmtConfig::default() },
-            ..RecoveryConfig::default()
-        }
+        RecoveryConfig::rfc9260()
+            .potentially_failed_max_retrans(is_pf.then_some(0))
+            .cmt(if is_cmt { CmtConfig::ON } else { CmtConfig::default() })
     }
 
     fn paths(self) -> usize {
@@ -196,7 +195,7 @@ impl TwoPaths {
     }
 }
 
-/// What the server sends to one client.
+/// The messages to one client.
 #[derive(Clone, Copy)]
 struct Flow<'a> {
     way: Way,
@@ -210,17 +209,14 @@ type Receiver = ThinReceiver<Endpoint>;
 impl Flow<'_> {
     /// The server and the client.
     fn hosts(&self, end: Instant, seed: &Seed, recorder: &Recorder) -> [Host; 2] {
-        let association =
-            Arc::new(AssociationConfig { recovery: self.way.recovery(), ..Default::default() });
+        let association = Arc::new(AssociationConfig::new(self.way.recovery()));
         let endpoint = |side: usize| {
             let addresses = ADDRESSES[..self.way.paths()].iter().map(|path| path[side]);
-            let config = EndpointConfig {
-                port: PORT,
-                accept: true,
-                addresses: addresses.collect(),
-                association: Arc::clone(&association),
-                ..EndpointConfig::default()
-            };
+            let config = EndpointConfig::default()
+                .port(PORT)
+                .accept(true)
+                .addresses(addresses.collect())
+                .association(Arc::clone(&association));
             let seed = seed.split(["server", "client"][side]);
             Endpoint::new(config, &seed).expect("the ways are valid")
         };
@@ -248,7 +244,7 @@ impl Flow<'_> {
         receiver.records(Layer::Application, self.number)
     }
 
-    /// What the server has counted, while it knows.
+    /// The counters of the server, while it has the association.
     fn counters(&self, server: &Host) -> Option<Counters> {
         let sender = server.program::<Sender>()?;
         let statistics = server.transport::<Endpoint>()?.statistics(sender.id()?)?;

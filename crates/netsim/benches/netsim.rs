@@ -84,7 +84,7 @@ fn events(bencher: Bencher<'_, '_>, pairs: u32) {
     let counted = bencher.counter(ItemsCount::new(rounds * u64::from(pairs)));
     counted.bench_local(|| {
         end += Duration::from_millis(10) * rounds as u32;
-        network.run_until(end, |_, _| {}).expect("it comes to rest");
+        network.run_until(end, |_, _| {}).expect("it becomes idle");
     });
 }
 

@@ -83,7 +83,7 @@ fn main() {
     let left = (0..flows).map(|n| Flow::new(n, true));
     let right = (0..flows).map(|n| Flow::new(n, false));
     let dumbbell = Dumbbell::build(&mut network, left, right, &access, &shared).expect("a network");
-    network.run_until(Instant::from_millis(seconds * 1000), |_, _| {}).expect("comes to rest");
+    network.run_until(Instant::from_millis(seconds * 1000), |_, _| {}).expect("becomes idle");
     let delivered: u64 = dumbbell.right.iter().map(|&host| network.machine(host).received).sum();
     let ends = |links: &[_]| -> u64 {
         let hops = |&link| {

@@ -61,7 +61,7 @@ pub struct CapturedPacket<'a> {
     pub ip_protocol: u8,
     /// The IP header's time to live, or hop limit.
     pub hop_limit: u8,
-    /// What the machine sent, without headers of IP and UDP.
+    /// The packet of the machine, without headers of IP and UDP.
     pub payload: &'a [u8],
     /// Where it goes, seen from the interface.
     pub way: Way,
@@ -172,7 +172,7 @@ impl<W: Write> fmt::Debug for CaptureWriter<W> {
     }
 }
 
-/// The writer's own error, whose kind tells what to do.
+/// The writer's own error, whose kind says what to do.
 fn io_error(error: PcapError) -> io::Error {
     match error {
         PcapError::IoError(error) => error,

@@ -29,7 +29,7 @@ use crate::path::{
 };
 use crate::units::{self, UnitError};
 
-/// What is wrong with the words of a path.
+/// A mistake in the words of a path.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum NetemError {
     /// A word that is not understood at its place.
@@ -37,7 +37,7 @@ pub enum NetemError {
     Unknown {
         /// The word.
         word: String,
-        /// What may stand there.
+        /// The expected values.
         expected: &'static str,
     },
     /// The words end too early.
@@ -45,7 +45,7 @@ pub enum NetemError {
     Missing {
         /// The word after which it is missing.
         after: &'static str,
-        /// What may stand there.
+        /// The expected values.
         expected: &'static str,
     },
     /// A value that is no quantity.

@@ -1,5 +1,5 @@
 //! Traces: the bundled ones against the figures made when they were captured, captures against
-//! their traces, and files that are none.
+//! their traces, and other files.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

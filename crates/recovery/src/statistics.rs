@@ -1,4 +1,4 @@
-//! What a sender counted.
+//! The counters of a sender.
 
 use std::ops::AddAssign;
 
@@ -12,26 +12,26 @@ pub struct ByCause {
     pub timeout: u64,
     /// Missing reports.
     pub fast_retransmit: u64,
-    /// Taken along by another retransmission.
+    /// Bundled with another retransmission.
     pub bundled: u64,
     /// A probe of a closed window.
     pub window_probe: u64,
     /// Early Fast Retransmit.
     #[serde(default)]
     pub early: u64,
-    /// Copies sent on purpose, beside new data or alone: no retransmissions.
+    /// Copies sent redundantly, bundled with new data or alone: not retransmissions.
     #[serde(default)]
     pub redundant: u64,
     /// The recovery timer of a thin stream.
     #[serde(default)]
-    pub overdue: u64,
+    pub probe: u64,
 }
 
 impl ByCause {
-    /// All retransmissions together; copies sent on purpose are none.
+    /// All retransmissions together, without redundant copies.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        let by_time = self.timeout + self.early + self.overdue;
+        let by_time = self.timeout + self.early + self.probe;
         by_time + self.fast_retransmit + self.bundled + self.window_probe
     }
 
@@ -45,7 +45,7 @@ impl ByCause {
             SendCause::WindowProbe => self.window_probe += 1,
             SendCause::Early => self.early += 1,
             SendCause::Redundant => self.redundant += 1,
-            SendCause::Overdue => self.overdue += 1,
+            SendCause::Probe => self.probe += 1,
         }
     }
 }
@@ -58,38 +58,28 @@ impl AddAssign for ByCause {
         self.window_probe += other.window_probe;
         self.early += other.early;
         self.redundant += other.redundant;
-        self.overdue += other.overdue;
+        self.probe += other.probe;
     }
 }
 
 /// Counters of one path of an association's sender, from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PathCounters {
     /// Packets sent that carried data.
     pub packets: u64,
-    /// Packets judged lost; probes of a closed window are not.
+    /// Packets declared lost; probes of a closed window are not.
     pub packets_lost: u64,
-    /// Of the packets, those that began with something sent again.
+    /// Of the packets, those that began with something retransmitted.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
 }
 
-impl PathCounters {
-    /// Those of the only path.
-    pub(crate) const fn of(statistics: &RecoveryStatistics) -> Self {
-        Self {
-            packets: statistics.packets,
-            packets_lost: statistics.packets_lost,
-            retransmissions: statistics.retransmission_packets,
-            timeouts: statistics.timeouts,
-        }
-    }
-}
-
 /// Retransmission events in which nothing was lost, as far as the sender found out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct SpuriousEvents {
     /// Fast retransmits, with all until fast recovery ended.
     pub fast_retransmits: u32,
@@ -142,6 +132,7 @@ impl AddAssign for SpuriousEvents {
 
 /// How much reordering the sender bears on a path now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ReorderingState {
     /// Missing reports, or units acknowledged above, that make a loss.
     pub missing_reports: u16,
@@ -154,31 +145,32 @@ pub struct ReorderingState {
 
 /// Counters of one association's sender, from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RecoveryStatistics {
     /// Packets sent that carried data.
     pub packets: u64,
-    /// Packets judged lost; probes of a closed window are not.
+    /// Packets declared lost; probes of a closed window are not.
     pub packets_lost: u64,
-    /// Of the packets, those that began with something sent again.
+    /// Of the packets, those that began with something retransmitted.
     pub retransmission_packets: u64,
     /// Units sent for the first time.
     pub new_units: u64,
-    /// Units sent again.
+    /// Units retransmitted.
     pub retransmitted: ByCause,
-    /// Of these, the ones that a duplicate report proved needless.
+    /// Of these, the ones that a duplicate report proved spurious.
     pub spurious: ByCause,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Entries into fast recovery.
     pub fast_recoveries: u64,
-    /// Bytes of units that were copied on purpose.
+    /// Bytes of units that were copied redundantly.
     pub redundant_bytes: u64,
-    /// Of the units copied on purpose, those in packets of their own.
-    pub spaced_copies: u64,
+    /// Of the units copied redundantly, those in packets of their own.
+    pub delayed_copies: u64,
     /// Copies in packets of their own that the budget, or a queue on the path, did not allow, and
-    /// packets with new data that it left no copies for.
+    /// packets with new data for which it allowed no copies.
     pub copies_denied: u64,
-    /// Needless retransmissions by the recovery timer whose packet had arrived in time, as far as
+    /// Spurious retransmissions by the recovery timer whose packet had arrived in time, as far as
     /// can be told: its acknowledgement was lost.
     pub acks_missed: u64,
     /// Packets whose loss such a copy repaired.
@@ -190,10 +182,49 @@ pub struct RecoveryStatistics {
 }
 
 impl RecoveryStatistics {
-    /// The fraction of packets judged lost (Petlund 2009 §5.2, `lossrate`).
+    /// The fraction of packets declared lost (Petlund 2009 §5.2, `lossrate`).
     #[must_use]
     pub fn loss_rate(&self) -> f64 {
         if self.packets == 0 { 0.0 } else { self.packets_lost as f64 / self.packets as f64 }
+    }
+}
+
+/// The counts of several associations together.
+impl AddAssign for RecoveryStatistics {
+    fn add_assign(&mut self, other: Self) {
+        // Names every field, so that none is forgotten.
+        let Self {
+            packets,
+            packets_lost,
+            retransmission_packets,
+            new_units,
+            retransmitted,
+            spurious,
+            timeouts,
+            fast_recoveries,
+            redundant_bytes,
+            delayed_copies,
+            copies_denied,
+            acks_missed,
+            packets_repaired,
+            thin_changes,
+            spurious_events,
+        } = other;
+        self.packets += packets;
+        self.packets_lost += packets_lost;
+        self.retransmission_packets += retransmission_packets;
+        self.new_units += new_units;
+        self.retransmitted += retransmitted;
+        self.spurious += spurious;
+        self.timeouts += timeouts;
+        self.fast_recoveries += fast_recoveries;
+        self.redundant_bytes += redundant_bytes;
+        self.delayed_copies += delayed_copies;
+        self.copies_denied += copies_denied;
+        self.acks_missed += acks_missed;
+        self.packets_repaired += packets_repaired;
+        self.thin_changes += thin_changes;
+        self.spurious_events += spurious_events;
     }
 }
 
@@ -204,7 +235,7 @@ mod tests {
     #[test]
     fn each_cause_has_its_own_count_and_new_data_has_none() {
         use SendCause::{
-            Bundled, Early, FastRetransmit, New, Overdue, Redundant, Timeout, WindowProbe,
+            Bundled, Early, FastRetransmit, New, Probe, Redundant, Timeout, WindowProbe,
         };
         let mut counts = ByCause::default();
         let sent = [
@@ -215,7 +246,7 @@ mod tests {
             (WindowProbe, 11),
             (Early, 13),
             (Redundant, 200),
-            (Overdue, 17),
+            (Probe, 17),
         ];
         for (cause, times) in sent {
             (0..times).for_each(|_| counts.count(cause));
@@ -227,9 +258,9 @@ mod tests {
             window_probe: 11,
             early: 13,
             redundant: 200,
-            overdue: 17,
+            probe: 17,
         };
         assert_eq!(counts, expected);
-        assert_eq!(counts.total(), 56, "copies on purpose are no retransmissions");
+        assert_eq!(counts.total(), 56, "redundant copies are not retransmissions");
     }
 }

@@ -13,17 +13,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let size: usize = arguments.next().map_or(Ok(1024), |size| size.parse())?;
     let seconds: u64 = arguments.next().map_or(Ok(5), |seconds| seconds.parse())?;
-    let association = Arc::new(AssociationConfig {
-        max_packet_bytes: 1452,
-        receive_buffer_bytes: 4 << 20,
-        send_buffer_bytes: 4 << 20,
-        ..AssociationConfig::default()
-    });
-    let config = |port, accept| EndpointConfig {
-        port,
-        accept,
-        association: Arc::clone(&association),
-        ..EndpointConfig::default()
+    let association = Arc::new(
+        AssociationConfig::default()
+            .max_packet_bytes(1452)
+            .receive_buffer_bytes(4 << 20)
+            .send_buffer_bytes(4 << 20),
+    );
+    let config = |port, accept| {
+        EndpointConfig::default().port(port).accept(accept).association(Arc::clone(&association))
     };
     let server = Endpoint::bind("127.0.0.1:0".parse()?, config(5000, true))?;
     let client = Endpoint::bind("127.0.0.1:0".parse()?, config(0, false))?;

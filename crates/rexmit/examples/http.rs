@@ -40,7 +40,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let [command, argument] = &arguments[..] else {
         return Err("usage: http serve DIRECTORY | http get URL".into());
     };
-    let config = TunConfig { ipv4: Some(("10.91.0.1".parse()?, 24)), ..TunConfig::default() };
+    let config = TunConfig::default().ipv4(Some(("10.91.0.1".parse()?, 24)));
     let tun = AsyncTun::new(Tun::open(&config)?)?;
     let stack = Stack::new(tun, ["10.91.0.2".parse()?], StackConfig::default())?;
     match command.as_str() {

@@ -9,9 +9,9 @@ use rexmit::{Endpoint, EndpointConfig};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let config = EndpointConfig { accept: true, ..EndpointConfig::default() };
+    let config = EndpointConfig::default().accept(true);
     let server = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
-    let config = EndpointConfig { port: 0, ..EndpointConfig::default() };
+    let config = EndpointConfig::default().port(0);
     let client = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
     let (ours, theirs) = tokio::join!(client.connect(server.local_addr(), 5000), server.accept());
     let (ours, theirs) = (ours?.stream(0), theirs.ok_or("the server was shut down")?);

@@ -70,10 +70,8 @@ struct Site {
 impl Site {
     fn new() -> Result<Self> {
         let (near, far) = (NetNamespace::new()?, NetNamespace::new()?);
-        let config = |address: [u8; 4], is_default_route| TunConfig {
-            ipv4: Some((address.into(), 24)),
-            is_default_route,
-            ..TunConfig::default()
+        let config = |address: [u8; 4], is_default_route| {
+            TunConfig::default().ipv4(Some((address.into(), 24))).is_default_route(is_default_route)
         };
         let ours = Tun::open_in(&near, &config(NEAR, false))?;
         let ends = [

@@ -9,8 +9,9 @@ use thiserror::Error;
 
 /// Why a local address cannot be used.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum BindError {
-    /// Somebody else has it.
+    /// It is in use.
     #[error("{address} is in use: choose another port, or 0 for any free one")]
     InUse {
         /// The address that was asked for.
@@ -65,7 +66,7 @@ pub enum BindError {
     Io {
         /// The address that was asked for.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -88,8 +89,59 @@ impl BindError {
     }
 }
 
+/// Why a message is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// Shutdown has begun, here or at the peer, or the association has ended.
+    #[error("the association is closing and takes no more messages")]
+    Closing,
+    /// The stream does not exist.
+    #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
+    InvalidStream {
+        /// How many outgoing streams there are.
+        streams: u16,
+    },
+    /// A message has at least one byte (RFC 9260 §6.2).
+    #[error("the message is empty; SCTP carries no empty messages")]
+    Empty,
+    /// The message is above the configured limit.
+    #[error("the message is larger than max_message_bytes = {limit}")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+}
+
+/// Why a message is not sent without waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TrySendError {
+    /// The send buffer has no room for it now: [`send`](crate::Association::send) waits for some.
+    #[error("the send buffer is full: send() waits for room")]
+    Full,
+    /// It cannot be sent.
+    #[error(transparent)]
+    Refused(#[from] SendError),
+}
+
+impl TrySendError {
+    pub(crate) const fn from_protocol(error: rexmit_sctp::SendError) -> Self {
+        use rexmit_sctp::SendError as Protocol;
+        Self::Refused(match error {
+            Protocol::BufferFull => return Self::Full,
+            Protocol::InvalidStream { streams } => SendError::InvalidStream { streams },
+            Protocol::Empty => SendError::Empty,
+            Protocol::TooLarge { limit } => SendError::TooLarge { limit },
+            // Closing; and who holds a handle knows that the association was there.
+            _ => SendError::Closing,
+        })
+    }
+}
+
 /// Why there is no association with a peer.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// The endpoint has been shut down.
     #[error("the endpoint is shut down: bind another one")]
@@ -102,7 +154,7 @@ pub enum ConnectError {
     Unreachable {
         /// The peer's address.
         remote: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The peer never answered.
@@ -133,7 +185,7 @@ pub enum ConnectError {
         cause: u16,
     },
     /// It ended before it had begun.
-    #[error("the association with SCTP port {port} of {remote} ended in its set-up: {reason:?}")]
+    #[error("the association with SCTP port {port} of {remote} ended in its set-up: {reason}")]
     Ended {
         /// The peer's address.
         remote: SocketAddr,

@@ -1,12 +1,9 @@
-//! What an application is told about an association while it lasts, in a queue that stays small
-//! although nobody may be reading it.
+//! Events of an association for the application, in a bounded queue,
+//! as the application may never read it.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
-use rexmit_sctp::{
-    self as sctp, AddressChange, CloseReason, FailReason, MessageId, OutboundMessage, PathState,
-};
+pub use rexmit_sctp::{Event, Missed};
 
 /// Events other than failures that wait to be read, per association. More are [`Event::Missed`].
 pub const MAX_EVENTS: usize = 1024;
@@ -16,140 +13,11 @@ pub const MAX_EVENTS: usize = 1024;
 /// were tiny.
 pub const MAX_FAILED_BYTES: usize = 4 << 20;
 
-/// What happened to an association.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The last part of the message has left for the first time. Only with
-    /// [`report_sent`](sctp::AssociationConfig::report_sent).
-    MessageSent(MessageId),
-    /// The peer has acknowledged all of the message. Only with
-    /// [`report_acknowledged`](sctp::AssociationConfig::report_acknowledged).
-    MessageAcknowledged(MessageId),
-    /// The message will not be delivered, or it is not known whether it was.
-    MessageFailed {
-        /// Which.
-        id: MessageId,
-        /// Why.
-        reason: FailReason,
-        /// Whether a part of it has left.
-        was_begun: bool,
-        /// As it was given.
-        message: OutboundMessage,
-    },
-    /// The peer takes no more messages; those on the way are still delivered.
-    PeerShutdown,
-    /// The peer has started anew: what was not acknowledged has failed.
-    PeerRestarted,
-    /// Outgoing streams were reset as asked for (empty: all), or the peer refused.
-    StreamsReset {
-        /// The streams.
-        streams: Vec<u16>,
-        /// Whether the peer did it.
-        performed: bool,
-    },
-    /// The peer has reset its outgoing streams, our incoming ones (empty: all).
-    PeerResetStreams(Vec<u16>),
-    /// A path was found to work, or not to work any more.
-    PathStatus {
-        /// Its number: its place in the statistics.
-        path: u8,
-        /// The peer's address.
-        address: SocketAddr,
-        /// Its state from now on.
-        state: PathState,
-    },
-    /// New data take another path from now on.
-    DataPathChanged {
-        /// Its number.
-        path: u8,
-        /// The peer's address.
-        address: SocketAddr,
-    },
-    /// The peer has another address.
-    PeerAddressAdded {
-        /// The number of its path.
-        path: u8,
-        /// The address.
-        address: SocketAddr,
-    },
-    /// The peer has an address no more.
-    PeerAddressDeleted {
-        /// The number of its path, or of the first of them.
-        path: u8,
-        /// The address.
-        address: SocketAddr,
-    },
-    /// The peer has answered a change of our addresses.
-    AddressChanged {
-        /// The change.
-        change: AddressChange,
-        /// The cause for which it was refused, if it was: a code of RFC 5061 §4.3 or RFC 9260 §3.3.10.
-        refused: Option<u16>,
-    },
-    /// The peer reported an error: its cause code of RFC 9260 §3.3.10.
-    PeerError(u16),
-    /// Events that were not read in time, as numbers.
-    Missed(Missed),
-    /// The end. No event comes after it.
-    Closed(CloseReason),
-}
-
-/// Events that found no room in the queue: more than [`MAX_EVENTS`], or failed messages of more
-/// than [`MAX_FAILED_BYTES`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Missed {
-    /// Events, failed messages included.
-    pub events: u64,
-    /// Messages that failed.
-    pub messages_failed: u64,
-    /// Their payload bytes.
-    pub failed_bytes: u64,
-}
-
-impl Event {
-    /// `None` for what the endpoint itself acts upon.
-    pub(crate) fn from_protocol(event: sctp::Event) -> Option<Self> {
-        Some(match event {
-            sctp::Event::Connected { .. } | sctp::Event::Readable | sctp::Event::Writable => {
-                return None;
-            }
-            sctp::Event::MessageSent(id) => Self::MessageSent(id),
-            sctp::Event::MessageAcknowledged(id) => Self::MessageAcknowledged(id),
-            sctp::Event::MessageFailed { id, reason, was_begun, message } => {
-                Self::MessageFailed { id, reason, was_begun, message }
-            }
-            sctp::Event::PeerShutdown => Self::PeerShutdown,
-            sctp::Event::PeerRestarted => Self::PeerRestarted,
-            sctp::Event::StreamsReset { streams, performed } => {
-                Self::StreamsReset { streams, performed }
-            }
-            sctp::Event::PeerResetStreams(streams) => Self::PeerResetStreams(streams),
-            sctp::Event::PathStatus { path, address, state } => {
-                Self::PathStatus { path, address, state }
-            }
-            sctp::Event::DataPathChanged { path, address } => {
-                Self::DataPathChanged { path, address }
-            }
-            sctp::Event::PeerAddressAdded { path, address } => {
-                Self::PeerAddressAdded { path, address }
-            }
-            sctp::Event::PeerAddressDeleted { path, address } => {
-                Self::PeerAddressDeleted { path, address }
-            }
-            sctp::Event::AddressChanged { change, refused } => {
-                Self::AddressChanged { change, refused }
-            }
-            sctp::Event::PeerError(cause) => Self::PeerError(cause),
-            sctp::Event::Closed(reason) => Self::Closed(reason),
-        })
-    }
-
-    /// Memory that a failed message keeps; zero for other events.
-    fn failed_bytes(&self) -> usize {
-        match self {
-            Self::MessageFailed { message, .. } => size_of::<Self>() + message.payload.len(),
-            _ => 0,
-        }
+/// Memory that a failed message keeps; zero for other events.
+fn failed_bytes(event: &Event) -> usize {
+    match event {
+        Event::MessageFailed { message, .. } => size_of::<Event>() + message.payload.len(),
+        _ => 0,
     }
 }
 
@@ -166,7 +34,7 @@ pub(crate) struct EventQueue {
 
 impl EventQueue {
     pub(crate) fn push(&mut self, event: Event) {
-        let bytes = event.failed_bytes();
+        let bytes = failed_bytes(&event);
         let has_room = match event {
             Event::Closed(_) => true, // The last one.
             _ if bytes > 0 => self.failed_bytes + bytes <= MAX_FAILED_BYTES,
@@ -183,7 +51,7 @@ impl EventQueue {
 
     pub(crate) fn pop(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
-        let bytes = event.failed_bytes();
+        let bytes = failed_bytes(&event);
         self.failed_bytes -= bytes;
         self.others -= usize::from(bytes == 0 && !matches!(event, Event::Missed(_)));
         if self.events.is_empty() {
@@ -207,6 +75,8 @@ impl EventQueue {
 
 #[cfg(test)]
 mod tests {
+    use rexmit_sctp::{CloseReason, FailReason, MessageId, OutboundMessage};
+
     use super::*;
 
     fn failed(id: u64, len: usize) -> Event {
@@ -216,6 +86,12 @@ mod tests {
             was_begun: true,
             message: OutboundMessage::new(0, vec![0; len]),
         }
+    }
+
+    fn missed(events: u64) -> Event {
+        let mut missed = Missed::default();
+        missed.events = events;
+        Event::Missed(missed)
     }
 
     fn drain(queue: &mut EventQueue) -> Vec<Event> {
@@ -239,12 +115,9 @@ mod tests {
         queue.push(Event::PeerShutdown);
         queue.push(Event::Closed(CloseReason::Unreachable));
         let events = drain(&mut queue);
-        assert_eq!(events[MAX_EVENTS], Event::Missed(Missed { events: 5, ..Missed::default() }));
+        assert_eq!(events[MAX_EVENTS], missed(5));
         assert_eq!(events[MAX_EVENTS + 1], failed(9, 10));
-        assert_eq!(
-            events[MAX_EVENTS + 2],
-            Event::Missed(Missed { events: 1, ..Missed::default() })
-        );
+        assert_eq!(events[MAX_EVENTS + 2], missed(1));
         assert_eq!(events[MAX_EVENTS + 3], Event::Closed(CloseReason::Unreachable));
         assert_eq!(events.len(), MAX_EVENTS + 4);
         queue.push(Event::PeerShutdown);

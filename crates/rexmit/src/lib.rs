@@ -3,7 +3,7 @@
 //!
 //! An [`Endpoint`] is a socket that serves associations. An [`Association`] connects two endpoints:
 //! it carries messages, not bytes, over many streams that do not wait for each other's losses, and
-//! tells what became of each message. A [`Stream`] is a handle of one of its outgoing streams. TCP is
+//! says what became of each message. A [`Stream`] is a handle of one of its outgoing streams. TCP is
 //! in [`tcp`]: a stack over a TUN device, listeners and byte streams.
 //!
 //! An echo server and its client:
@@ -27,13 +27,13 @@
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<()> {
-//!     let config = EndpointConfig { accept: true, ..EndpointConfig::default() };
+//!     let config = EndpointConfig::default().accept(true);
 //!     let server = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
 //!     let (address, port) = (server.local_addr(), server.port());
 //!     tokio::spawn(serve(server));
 //!
 //!     // Port 0: any.
-//!     let config = EndpointConfig { port: 0, ..EndpointConfig::default() };
+//!     let config = EndpointConfig::default().port(0);
 //!     let client = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
 //!     let association = client.connect(address, port).await?;
 //!     association.stream(3).send("hello").await?;
@@ -52,8 +52,8 @@
 //! ```
 //! use rexmit::{AssociationConfig, EndpointConfig};
 //!
-//! let association = AssociationConfig::profile("rfc9260").expect("a profile");
-//! let config = EndpointConfig { association: association.into(), ..EndpointConfig::default() };
+//! let association = AssociationConfig::interactive_redundant();
+//! let config = EndpointConfig::default().association(association.into());
 //! assert_eq!(config.validate(), Ok(()));
 //! ```
 //!
@@ -63,7 +63,7 @@
 //! |---|---|
 //! | [`endpoint`] | sockets and their associations; threads and locks |
 //! | [`association`] | sending, receiving, ending |
-//! | [`event`] | what the application is told, and how little of it is kept if it does not listen |
+//! | [`event`] | events for the application, and the limits of unread ones |
 //! | [`tcp`] | TCP over TUN devices: stacks, listeners, streams |
 //! | [`emulator`] | a bad link for tests and demonstrations, in real time |
 //! | [`proxy`] | our TCP in front of a service that has the kernel's |
@@ -94,14 +94,14 @@ mod turns;
 
 pub use association::{Association, Stream};
 pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};
-pub use error::{BindError, ConnectError};
-pub use event::Event;
+pub use error::{BindError, ConnectError, SendError, TrySendError};
+pub use event::{Event, Missed};
 pub use rexmit_core::{Instant, trace};
 pub use rexmit_netsim::path;
 pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
     AddressChange, AddressError, AssociationConfig, AssociationStatistics, CloseReason,
     ConfigError, EndpointConfig, FailReason, InboundMessage, MessageId, OutboundMessage, PathState,
-    PathStatistics, PrimaryError, Reliability, ResetError, Scheduling, SendError, SharedKey,
-    ThinError, Traffic, recovery,
+    PathStatistics, PrimaryError, Reliability, ResetError, Scheduling, SharedKey, ThinError,
+    Traffic, recovery,
 };

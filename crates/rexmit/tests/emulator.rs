@@ -67,7 +67,7 @@ fn each_direction_follows_its_own_path() {
         ..PathConfig::default()
     };
     let backward = PathConfig { duplicate: 1.0, corrupt: 1.0, ..PathConfig::default() };
-    let config = EmulatorConfig { forward, backward, ..config(&server) };
+    let config = config(&server).forward(forward).backward(backward);
     let emulator = Emulator::start(&config).unwrap();
     let client = socket();
     for number in 0..4 {
@@ -135,11 +135,7 @@ fn packets_that_the_kernel_coalesced_stay_separate_packets() {
 #[test]
 fn one_client_too_many_is_refused_until_another_has_been_idle() {
     let server = socket();
-    let config = EmulatorConfig {
-        max_clients: 1,
-        client_idle_timeout: Duration::from_millis(20),
-        ..config(&server)
-    };
+    let config = config(&server).max_clients(1).client_idle_timeout(Duration::from_millis(20));
     let emulator = Emulator::start(&config).unwrap();
     let (first, second) = (socket(), socket());
     first.send_to(b"first", emulator.local_addr()).unwrap();
@@ -164,7 +160,7 @@ fn one_client_too_many_is_refused_until_another_has_been_idle() {
 #[test]
 fn drops_what_exceeds_the_limit_of_packets_under_way() {
     let server = socket();
-    let mut config = EmulatorConfig { max_packets_under_way: 10, ..config(&server) };
+    let mut config = config(&server).max_packets_under_way(10);
     config.forward.delay = Delay::constant(Duration::from_secs(3600));
     let emulator = Emulator::start(&config).unwrap();
     let client = socket();
@@ -193,7 +189,7 @@ fn says_that_the_address_is_in_use() {
     let server = socket();
     let taken = socket().local_addr().unwrap();
     let guard = UdpSocket::bind(taken).unwrap();
-    let result = Emulator::start(&EmulatorConfig { listen: taken, ..config(&server) });
+    let result = Emulator::start(&config(&server).listen(taken));
     drop(guard);
     let error = result.expect_err("the address is in use");
     assert!(matches!(error, EmulatorError::Bind(BindError::InUse { address }) if address == taken));

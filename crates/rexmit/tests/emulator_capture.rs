@@ -51,12 +51,10 @@ fn a_capture_has_what_left_the_link_and_what_was_dropped() {
     let (server, client, refused) = (socket(), socket(), socket());
     let loss = Loss { packets: vec![1], ..Loss::default() };
     let backward = PathConfig { corrupt: 1.0, ..PathConfig::default() };
-    let config = EmulatorConfig {
-        forward: PathConfig { loss, ..PathConfig::default() },
-        backward,
-        max_clients: 1,
-        ..config(&server)
-    };
+    let config = config(&server)
+        .forward(PathConfig { loss, ..PathConfig::default() })
+        .backward(backward)
+        .max_clients(1);
     let buffer = SharedBuffer::default();
     let mut emulator = Emulator::start_capturing(&config, buffer.clone()).unwrap();
     let to = emulator.local_addr();

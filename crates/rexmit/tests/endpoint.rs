@@ -10,7 +10,7 @@ use common::{Pair, bind, client_config, patiently, server_config};
 use rexmit::endpoint::ACCEPT_BACKLOG;
 use rexmit::{
     AssociationConfig, BindError, CloseReason, ConnectError, Endpoint, EndpointConfig, Event,
-    OutboundMessage, SendError,
+    OutboundMessage, SendError, TrySendError,
 };
 use rexmit_core::{Instant, Machine, Route, Seed};
 
@@ -68,12 +68,10 @@ async fn messages_of_all_sizes_arrive_in_order_from_concurrent_senders() {
 #[tokio::test]
 async fn a_receiver_that_does_not_receive_makes_the_sender_wait() {
     const SIZE: usize = 1000;
-    let config = AssociationConfig {
-        receive_buffer_bytes: 64 * 1024,
-        send_buffer_bytes: 64 * 1024,
-        max_message_bytes: 32 * 1024,
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig::default()
+        .receive_buffer_bytes(64 * 1024)
+        .send_buffer_bytes(64 * 1024)
+        .max_message_bytes(32 * 1024);
     let pair = Pair::connect_with(config).await;
     let mut accepted = 0_usize;
     loop {
@@ -81,8 +79,8 @@ async fn a_receiver_that_does_not_receive_makes_the_sender_wait() {
         match pair.ours.try_send(message.clone()) {
             Ok(_) => accepted += 1,
             Err(error) => {
-                assert_eq!(error, SendError::BufferFull);
-                // What was sent arrives meanwhile and makes room, as long as the receiver has any.
+                assert_eq!(error, TrySendError::Full);
+                // Sent data arrives meanwhile and makes room, while the receiver has any.
                 let patience = Duration::from_millis(300);
                 match tokio::time::timeout(patience, pair.ours.send(message)).await {
                     Ok(sent) => accepted += usize::from(sent.is_ok()),
@@ -126,7 +124,7 @@ async fn what_was_sent_before_a_graceful_close_arrives() {
     let (reason, ()) = patiently(async { tokio::join!(pair.ours.shutdown(), reader) }).await;
     assert_eq!(reason, CloseReason::Shutdown);
     let refused = pair.ours.try_send(OutboundMessage::new(0, "late"));
-    assert_eq!(refused, Err(SendError::Closing));
+    assert_eq!(refused, Err(TrySendError::Refused(SendError::Closing)));
 }
 
 #[tokio::test]
@@ -146,11 +144,7 @@ async fn unread_messages_can_be_read_after_the_end() {
 
 #[tokio::test]
 async fn an_abort_tells_the_peer_why_and_gives_back_what_was_not_delivered() {
-    let config = AssociationConfig {
-        receive_buffer_bytes: 8192,
-        max_message_bytes: 4096,
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig::default().receive_buffer_bytes(8192).max_message_bytes(4096);
     let pair = Pair::connect_with(config).await;
     let mut accepted = 0;
     while pair.ours.try_send(OutboundMessage::new(0, vec![7; 1000])).is_ok() {
@@ -180,18 +174,18 @@ async fn an_abort_tells_the_peer_why_and_gives_back_what_was_not_delivered() {
     while pair.theirs.recv().await.is_some() {
         delivered += 1;
     }
-    // What is on the way may be both: delivered, and not known to be.
+    // Data under way may be delivered without being known to be.
     assert!(failed > 0 && failed + delivered >= accepted, "{failed} {delivered} {accepted}");
 }
 
 #[tokio::test]
 async fn nobody_answers() {
     let client = bind(client_config());
-    let impatient = AssociationConfig { max_init_retransmits: 0, ..AssociationConfig::default() };
+    let impatient = AssociationConfig::default().max_init_retransmits(0);
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = nobody.local_addr().unwrap();
     let attempt = client.connect_with(address, 5000, Arc::new(impatient));
-    let error = patiently(attempt).await.expect_err("nobody is there");
+    let error = patiently(attempt).await.expect_err("no peer");
     assert!(matches!(error, ConnectError::NoAnswer { remote, .. } if remote == address));
     let text = error.to_string();
     assert!(text.contains(&format!("5000 of {address} did not answer within 1.0 s")), "{text}");
@@ -229,7 +223,7 @@ async fn an_address_in_use_is_named() {
 
     let error = Endpoint::bind("192.0.2.1:9899".parse().unwrap(), server_config());
     assert!(matches!(error, Err(BindError::NotLocal { .. })));
-    let nonsense = EndpointConfig { max_associations: 0, ..server_config() };
+    let nonsense = server_config().max_associations(0);
     let error = Endpoint::bind("127.0.0.1:0".parse().unwrap(), nonsense);
     assert!(matches!(error, Err(BindError::Config(_))));
 }
@@ -255,7 +249,7 @@ async fn dropping_the_last_handle_shuts_down_gracefully() {
     }
     drop(pair.ours);
     assert!(pair.theirs.close_reason().is_none(), "a handle is left");
-    // The peer has sent more than fits, which nobody will read.
+    // The peer has sent more than fits, which is never read.
     let limit = AssociationConfig::default().receive_buffer_bytes;
     let filled = async {
         while clone.statistics().receive_buffered_bytes < limit - 10_000
@@ -335,7 +329,7 @@ async fn associations_that_nobody_accepts_are_limited() {
     let route = Route { local: socket.local_addr().unwrap(), remote: server.local_addr() };
     let mut packet = Vec::new();
     for port in 0..(ACCEPT_BACKLOG + TOO_MANY) as u16 {
-        let config = EndpointConfig { port: port + 10_000, ..EndpointConfig::default() };
+        let config = EndpointConfig::default().port(port + 10_000);
         let seed = Seed::from_u64(port.into());
         let mut client = rexmit_sctp::Endpoint::new(config, &seed).unwrap();
         client.connect(Instant::ZERO, route, server.port()).unwrap();
@@ -355,20 +349,54 @@ async fn associations_that_nobody_accepts_are_limited() {
     }
 }
 
+/// A life of a peer that owns no more than a socket, which the next life takes over.
+async fn connect_from(socket: &tokio::net::UdpSocket, server: &Endpoint, seed: u64) {
+    let config = EndpointConfig::default().port(5000);
+    let mut peer = rexmit_sctp::Endpoint::new(config, &Seed::from_u64(seed)).unwrap();
+    let route = Route { local: socket.local_addr().unwrap(), remote: server.local_addr() };
+    let now = Instant::ZERO;
+    let id = peer.connect(now, route, server.port()).unwrap();
+    peer.send(now, id, OutboundMessage::new(0, "hello")).unwrap();
+    let (mut packet, mut buffer) = (Vec::new(), [0; 2048]);
+    loop {
+        while peer.poll_transmit(now, &mut packet).is_some() {
+            socket.send_to(&packet, server.local_addr()).await.unwrap();
+        }
+        while let Some((_, event)) = peer.poll_event() {
+            if matches!(event, rexmit_sctp::Event::Connected { .. }) {
+                return;
+            }
+        }
+        let (len, _) = patiently(socket.recv_from(&mut buffer)).await.unwrap();
+        peer.handle_input(now, route, &buffer[..len]);
+    }
+}
+
 #[tokio::test]
-async fn a_restarted_peer_is_the_same_association() {
-    let Pair { client, server, ours, theirs } = Pair::connect().await;
-    let port = client.port();
-    // Without a word, as in a crash.
-    std::mem::forget((client, ours));
-    let again = bind(EndpointConfig { port, ..EndpointConfig::default() });
-    let ours = patiently(again.connect(server.local_addr(), server.port())).await.unwrap();
+async fn a_peer_that_restarts_at_the_same_port_is_the_same_association() {
+    let server = bind(server_config());
+    let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    connect_from(&socket, &server, 1).await;
+    let theirs = patiently(server.accept()).await.unwrap();
+    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "hello");
+    connect_from(&socket, &server, 2).await;
     assert_eq!(patiently(theirs.event()).await, Some(Event::PeerRestarted));
+    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "hello");
     assert_eq!(server.association_count(), 1);
-    ours.stream(0).send("back").await.unwrap();
-    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "back");
-    theirs.stream(0).send("welcome").await.unwrap();
-    assert_eq!(patiently(ours.recv()).await.unwrap().payload, "welcome");
+}
+
+/// Behind one address it may be another client: what is for the first does not go to the second.
+#[tokio::test]
+async fn a_peer_at_another_port_is_another_association() {
+    let Pair { client, server, ours, theirs } = Pair::connect().await;
+    let again = bind(EndpointConfig::default().port(client.port()));
+    let other = patiently(again.connect(server.local_addr(), server.port())).await.unwrap();
+    let of_other = patiently(server.accept()).await.unwrap();
+    assert_eq!(server.association_count(), 2);
+    theirs.stream(0).send("for the first").await.unwrap();
+    of_other.stream(0).send("for the second").await.unwrap();
+    assert_eq!(patiently(ours.recv()).await.unwrap().payload, "for the first");
+    assert_eq!(patiently(other.recv()).await.unwrap().payload, "for the second");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -413,12 +441,10 @@ async fn two_hundred_associations_on_one_endpoint() {
 
 #[tokio::test]
 async fn events_tell_what_became_of_messages() {
-    let config = AssociationConfig {
-        report_sent: true,
-        report_acknowledged: true,
-        sack_delay: Duration::ZERO,
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig::default()
+        .report_sent(true)
+        .report_acknowledged(true)
+        .sack_delay(Duration::ZERO);
     let pair = Pair::connect_with(config).await;
     let id = pair.ours.stream(0).send("hello").await.unwrap();
     assert_eq!(patiently(pair.ours.event()).await, Some(Event::MessageSent(id)));
@@ -458,12 +484,13 @@ async fn garbage_from_the_network_is_counted_and_harmless() {
     assert!(pair.server.statistics().protocol.malformed >= 5);
 }
 
-/// What the runtime leaves behind is told as an end, not as silence.
+/// The end of the runtime is reported as an end, not as silence.
 #[test]
 fn the_end_of_the_runtime_is_the_end_of_its_associations() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let pair = runtime.block_on(Pair::connect());
     drop(runtime);
     assert!(matches!(pair.ours.close_reason(), Some(CloseReason::Aborted { .. })));
-    assert_eq!(pair.ours.try_send(OutboundMessage::new(0, "late")), Err(SendError::Closing));
+    let late = pair.ours.try_send(OutboundMessage::new(0, "late"));
+    assert_eq!(late, Err(TrySendError::Refused(SendError::Closing)));
 }

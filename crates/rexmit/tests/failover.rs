@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 const RTO_MIN: Duration = Duration::from_millis(500);
 /// Path.Max.Retrans: the path is given up with one timeout more.
 const PATH_MAX_RETRANS: u32 = 2;
-/// What a busy machine adds.
+/// Extra time on a busy machine.
 const MARGIN: Duration = Duration::from_secs(2);
 
 const CABLES: [&str; 2] = ["first", "second"];
@@ -43,7 +43,7 @@ enum Carrier {
     Raw,
 }
 
-/// What is done when a path fails.
+/// The failover of a profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Failover {
     /// RFC 9260 §8.2.
@@ -58,21 +58,19 @@ impl Failover {
     fn association(self) -> AssociationConfig {
         let is_pf = matches!(self, Self::PotentiallyFailed | Self::CmtPotentiallyFailed);
         let is_cmt = matches!(self, Self::Cmt | Self::CmtPotentiallyFailed);
-        let mut recovery = RecoveryConfig::default();
+        let mut recovery = RecoveryConfig::rfc9260();
         (recovery.rto.initial, recovery.rto.min) = (RTO_MIN, RTO_MIN);
         recovery.rto.max = 4 * RTO_MIN;
         recovery.potentially_failed_max_retrans = is_pf.then_some(0);
         recovery.cmt = if is_cmt { CmtConfig::ON } else { CmtConfig::default() };
-        AssociationConfig {
-            recovery,
-            heartbeat_interval: Some(RTO_MIN),
-            path_max_retrans: PATH_MAX_RETRANS,
-            sack_delay: Duration::from_millis(20),
-            ..AssociationConfig::default()
-        }
+        AssociationConfig::default()
+            .recovery(recovery)
+            .heartbeat_interval(Some(RTO_MIN))
+            .path_max_retrans(PATH_MAX_RETRANS)
+            .sack_delay(Duration::from_millis(20))
     }
 
-    /// How long a message may wait. With the state "potentially failed" that is one timeout;
+    /// Maximum latency of a message. With the state "potentially failed" that is one timeout;
     /// without it new data try the path until that is inactive, each timeout twice the one before.
     fn longest_stall(self) -> Duration {
         match self {
@@ -89,7 +87,7 @@ enum Cut {
     Down,
     /// The receiver's end is down.
     FarDown,
-    /// Each end drops what arrives, and nobody tells.
+    /// Each end drops arriving packets silently.
     Silent,
     /// The receiver's system answers with ICMP "port unreachable" (ECONNREFUSED).
     Refused,
@@ -163,13 +161,11 @@ fn bind(
     carrier: Carrier,
     association: &Arc<AssociationConfig>,
 ) -> Endpoint {
-    let config = EndpointConfig {
-        port: SCTP_PORT,
-        accept: end == 1,
-        addresses: ADDRESSES[end].map(IpAddr::from).to_vec(),
-        association: Arc::clone(association),
-        ..EndpointConfig::default()
-    };
+    let config = EndpointConfig::default()
+        .port(SCTP_PORT)
+        .accept(end == 1)
+        .addresses(ADDRESSES[end].map(IpAddr::from).to_vec())
+        .association(Arc::clone(association));
     let runtime = tokio::runtime::Handle::current();
     let any = Ipv4Addr::UNSPECIFIED;
     let bind = || {
@@ -203,8 +199,7 @@ async fn send(association: Association, is_over: Arc<AtomicBool>) -> Vec<Instant
         let number = handed_over.len() as u32;
         handed_over.push(clock::now());
         let stream = number as u16 % STREAMS;
-        let message =
-            OutboundMessage { ppid: number, ..OutboundMessage::new(stream, payload(number)) };
+        let message = OutboundMessage::new(stream, payload(number)).ppid(number);
         association.send(message).await.expect("the association lasts");
         tokio::time::sleep(INTERVAL).await;
     }
@@ -248,7 +243,7 @@ impl Transfer {
         [paths[0].state, paths[1].state]
     }
 
-    /// Packets that left with data over each path.
+    /// Packets that were sent with data over each path.
     fn packets(&self) -> [u64; 2] {
         let paths = self.ours.statistics().paths;
         [paths[0].counters.packets, paths[1].counters.packets]
@@ -317,7 +312,7 @@ async fn run(carrier: Carrier, failover: Failover, cut: Cut) {
         longest.as_millis(),
     );
     assert_eq!(unsent > 0, cut.is_told_to_the_sender());
-    // What was said against packets of before does not matter to another association.
+    // Errors of earlier packets do not matter to another association.
     associate(&transfer.endpoints).await;
     let allowed = failover.longest_stall() + MARGIN;
     assert!(longest < allowed, "{carrier:?}, {failover:?}, {cut:?}: {longest:?}");

@@ -27,11 +27,11 @@ fn path() -> PathConfig {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_messages_arrive_once_and_in_order_over_a_bad_path() {
     let server = bind(server_config());
-    let emulator = Emulator::start(&EmulatorConfig {
-        forward: path(),
-        backward: path(),
-        ..EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), server.local_addr())
-    })
+    let emulator = Emulator::start(
+        &EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), server.local_addr())
+            .forward(path())
+            .backward(path()),
+    )
     .unwrap();
     let client = bind(client_config());
     let connecting = client.connect(emulator.local_addr(), server.port());

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{client_config, patiently, server_config};
-use rexmit::{AddressChange, Association, Endpoint, EndpointConfig, Event};
+use rexmit::{AddressChange, Association, Endpoint, Event};
 
 const MESSAGES: u32 = 2_000;
 
@@ -63,7 +63,7 @@ async fn a_transfer_survives_another_socket_at_another_address() {
 #[tokio::test]
 async fn an_endpoint_with_several_addresses_stays_where_it_is() {
     let addresses = ["127.0.0.1", "127.0.0.2"].map(|address| address.parse().unwrap()).into();
-    let config = EndpointConfig { addresses, ..client_config() };
+    let config = client_config().addresses(addresses);
     let endpoint = Endpoint::bind("0.0.0.0:0".parse().unwrap(), config).unwrap();
     let before = endpoint.local_addr();
     assert!(endpoint.rebind("127.0.0.3:0".parse().unwrap()).is_err());
@@ -74,7 +74,7 @@ async fn an_endpoint_with_several_addresses_stays_where_it_is() {
 async fn a_transfer_survives_the_deletion_of_the_first_address() {
     let server = Endpoint::bind("127.0.0.9:0".parse().unwrap(), server_config()).unwrap();
     let home = "127.0.0.1".parse().unwrap();
-    let config = EndpointConfig { addresses: vec![home], ..client_config() };
+    let config = client_config().addresses(vec![home]);
     let association = Arc::clone(&config.association);
     let client = Endpoint::bind("0.0.0.0:0".parse().unwrap(), config).unwrap();
     let remotes = [server.local_addr()];

@@ -14,7 +14,7 @@ use rexmit::{
 const ANY: &str = "0.0.0.0:0";
 
 fn with(addresses: [&str; 2], config: EndpointConfig) -> EndpointConfig {
-    EndpointConfig { addresses: addresses.map(|ip| ip.parse().unwrap()).to_vec(), ..config }
+    config.addresses(addresses.map(|ip| ip.parse().unwrap()).to_vec())
 }
 
 async fn until_active(association: &Association, paths: usize) -> Vec<PathStatistics> {
@@ -72,7 +72,7 @@ async fn another_address_of_the_peer_is_tried() {
     let client = Endpoint::bind(ANY.parse().unwrap(), client_config()).unwrap();
     let port = server.local_addr().port();
     let association = Arc::clone(&client_config().association);
-    // Nobody is at the first one: nothing listens on that UDP port.
+    // The first one is dead: nothing listens on that UDP port.
     let silent = std::net::UdpSocket::bind("127.0.3.1:0").unwrap();
     let remotes =
         [silent.local_addr().unwrap(), SocketAddr::new("127.0.4.1".parse().unwrap(), port)];

@@ -35,7 +35,7 @@ struct Site {
 impl Site {
     async fn new(change: impl FnOnce(&mut ProxyConfig)) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let mut config = ProxyConfig::new(listener.local_addr().unwrap(), "tcp-sack").unwrap();
+        let mut config = ProxyConfig::new(listener.local_addr().unwrap());
         change(&mut config);
         let (here, there) = MemoryDevice::pair(1500);
         let clients =
@@ -189,7 +189,7 @@ async fn a_reset_is_passed_on_while_the_other_direction_is_blocked_or_finished()
     assert_eq!(rest(&mut service).await.unwrap(), b"");
     client.abort();
     patiently(async {
-        // Linux tells who writes.
+        // Linux reports it to the writer.
         while service.write_all(b"to nobody").await.is_ok() {}
     })
     .await;
@@ -223,7 +223,7 @@ async fn what_was_said_right_before_a_reset_is_heard() {
 async fn a_service_that_closes_with_something_unread_resets_its_client_behind_its_answer() {
     let site = Site::new(|_| {}).await;
     let (mut client, mut service) = site.pair().await;
-    client.write_all(b"a request that nobody reads").await.unwrap();
+    client.write_all(b"a request that is not read").await.unwrap();
     patiently(service.peek(&mut [0])).await.unwrap();
     // No more than may leave at once: the rest is lost with the reset, as without a proxy.
     service.write_all(&[7; 10_000]).await.unwrap();
@@ -246,7 +246,7 @@ async fn a_client_that_does_not_read_stops_the_service() {
         written += result.unwrap();
         assert!(written < 64 << 20, "nothing stops the service");
     }
-    // What the proxy holds of it: its buffer towards the client.
+    // The data that the proxy holds: its buffer towards the client.
     let held = site.monitor.statistics().buffered_bytes as usize;
     assert!(held > 0 && held <= BUFFER, "{held} bytes are held");
     // The rest waits in buffers of fixed size: the pump's, the kernel's, the client's.

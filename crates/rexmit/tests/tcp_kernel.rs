@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 type Hash = [u8; 32];
 
-/// How long a transfer may take; reached only by a failing test.
+/// Time limit of a transfer; reached only by a failing test.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 async fn patiently<T>(future: impl Future<Output = T>) -> T {
@@ -225,7 +225,7 @@ async fn either_side_finishes_first_and_still_hears_the_other() {
     assert_eq!(patiently(ours.closed()).await, CloseReason::Finished);
 }
 
-/// What the kernel's side heard.
+/// Data received by the kernel's side.
 async fn heard(thread: tokio::task::JoinHandle<String>) -> String {
     patiently(thread).await.unwrap()
 }

@@ -50,7 +50,7 @@ impl Pair {
     }
 
     async fn with(connection: ConnectionConfig) -> Self {
-        let config = StackConfig { connection: Arc::new(connection), ..StackConfig::default() };
+        let config = StackConfig::default().connection(Arc::new(connection));
         let (client, server) = stacks(&config);
         let listener = server.listen(80).unwrap();
         let (ours, theirs) = connect(&client, &listener).await;
@@ -143,11 +143,8 @@ async fn tokio_can_split_a_stream_too() {
 
 #[tokio::test]
 async fn a_reader_that_does_not_read_makes_the_writer_wait() {
-    let small = ConnectionConfig {
-        receive_buffer_bytes: 64 * 1024,
-        send_buffer_bytes: 64 * 1024,
-        ..ConnectionConfig::default()
-    };
+    let small =
+        ConnectionConfig::default().receive_buffer_bytes(64 * 1024).send_buffer_bytes(64 * 1024);
     let Pair { mut ours, mut theirs, .. } = Pair::with(small).await;
     let sent = random_bytes(1_000_000);
     let expected = sent.clone();
@@ -289,7 +286,7 @@ async fn dropping_the_writing_half_ends_writing_only() {
 #[tokio::test]
 async fn a_port_on_which_nobody_listens_refuses() {
     let (client, server_stack) = stacks(&StackConfig::default());
-    let error = patiently(client.connect(server())).await.expect_err("nobody listens");
+    let error = patiently(client.connect(server())).await.expect_err("a closed port");
     assert!(matches!(error, ConnectError::RefusedByPeer { .. }), "{error}");
     assert!(error.to_string().starts_with("10.0.0.2:80 refused the connection"), "{error}");
     assert_eq!(io::Error::from(error).kind(), io::ErrorKind::ConnectionRefused);
@@ -300,10 +297,10 @@ async fn a_port_on_which_nobody_listens_refuses() {
 #[tokio::test]
 async fn nobody_answers() {
     let (client, _server) = stacks(&StackConfig::default());
-    let config = ConnectionConfig { max_syn_retransmits: 0, ..ConnectionConfig::default() };
+    let config = ConnectionConfig::default().max_syn_retransmits(0);
     let nobody: SocketAddr = "10.0.0.9:80".parse().unwrap();
     let attempt = client.connect_with(None, nobody, Arc::new(config));
-    let error = patiently(attempt).await.expect_err("nobody is there");
+    let error = patiently(attempt).await.expect_err("no peer");
     assert!(matches!(error, ConnectError::NoAnswer { remote, .. } if remote == nobody), "{error}");
     assert!(error.to_string().contains("10.0.0.9:80 did not answer within 1.0 s"), "{error}");
 }
@@ -326,7 +323,7 @@ async fn impossible_stacks_ports_and_peers_are_named() {
     assert!(matches!(new(1500, &[], default()), Some(OpenError::NoAddress)));
     assert!(matches!(new(1500, &["10.0.0.1", "::"], default()), Some(OpenError::BadAddress(_))));
     assert!(matches!(new(100, &["10.0.0.1"], default()), Some(OpenError::MtuTooSmall { .. })));
-    let nonsense = StackConfig { max_connections: 0, ..default() };
+    let nonsense = default().max_connections(0);
     assert!(matches!(new(1500, &["10.0.0.1"], nonsense), Some(OpenError::Config(_))));
 
     let (client, _server) = stacks(&default());
@@ -389,7 +386,7 @@ async fn who_listens_no_more_resets_those_it_has_not_accepted() {
     let waiting = patiently(client.connect(server())).await.unwrap();
     drop(listener);
     assert_eq!(patiently(waiting.closed()).await, CloseReason::Reset);
-    let error = patiently(client.connect(server())).await.expect_err("nobody listens");
+    let error = patiently(client.connect(server())).await.expect_err("a closed port");
     assert!(matches!(error, ConnectError::RefusedByPeer { .. }));
     // Those it has accepted live on.
     ours.write_all(b"x").await.unwrap();
@@ -466,7 +463,7 @@ async fn two_hundred_connections_between_two_stacks() {
 /// Small messages by the thousand leave with the driver, not with each call.
 #[tokio::test]
 async fn many_small_writes_arrive() {
-    let prompt = ConnectionConfig { nagle: false, ..ConnectionConfig::default() };
+    let prompt = ConnectionConfig::default().nagle(false);
     let Pair { mut ours, mut theirs, .. } = Pair::with(prompt).await;
     let writer = tokio::spawn(async move {
         for number in 0..10_000_u32 {
@@ -495,7 +492,7 @@ async fn a_reader_that_always_finds_something_lets_others_have_their_turn() {
     let mut read = 0;
     while !other.is_finished() {
         read += theirs.read(&mut [0]).await.unwrap();
-        assert!(read < LEN, "nobody else had a turn");
+        assert!(read < LEN, "other tasks had no turn");
     }
 }
 
@@ -555,7 +552,7 @@ async fn garbage_is_counted_and_harmless() {
     patiently(counted).await;
 }
 
-/// What the runtime leaves behind is told as an end, not as silence.
+/// The end of the runtime is reported as an end, not as silence.
 #[test]
 fn the_end_of_the_runtime_is_the_end_of_its_connections() {
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -21,7 +21,7 @@ const MESSAGES: usize = 300;
 
 fn config(profile: &str) -> Arc<ConnectionConfig> {
     let recovery = RecoveryConfig::tcp_profile(profile).unwrap();
-    Arc::new(ConnectionConfig { recovery, ..ConnectionConfig::default() })
+    Arc::new(ConnectionConfig::default().recovery(recovery))
 }
 
 /// A connection, and what the kernel reads of it until its end.
@@ -117,7 +117,7 @@ async fn what_the_kernel_reports_of_copies_is_known_to_be_theirs() {
     assert_eq!(patiently(stream.closed()).await, CloseReason::Finished);
     let told = stream.statistics().recovery;
     println!("{told:?}, {:?}", stream.statistics().srtt);
-    assert!(told.retransmitted.overdue > 0 && told.spaced_copies > 0, "{told:?}");
+    assert!(told.retransmitted.probe > 0 && told.delayed_copies > 0, "{told:?}");
     assert_eq!(told.spurious_events.unexplained_duplicates, 0, "{told:?}");
     assert!(told.spurious.redundant == 0 && told.spurious.total() <= told.retransmitted.total());
 }

@@ -90,7 +90,7 @@ fn the_kernel_and_we_exchange_packets_of_both_families() {
 #[test]
 fn without_ipv6_addresses_nothing_comes_unasked() {
     let Some(kernel) = netns::namespace() else { return };
-    let config = TunConfig { ipv4: Some((KERNEL_V4, 24)), ..TunConfig::default() };
+    let config = TunConfig::default().ipv4(Some((KERNEL_V4, 24)));
     let Some(tun) = netns::if_permitted(Tun::open_in(&kernel, &config)) else { return };
     let socket = kernel_socket(&kernel, KERNEL_V4.into());
     socket.send_to(b"the first", (OURS_V4, 7)).unwrap();
@@ -102,14 +102,13 @@ fn without_ipv6_addresses_nothing_comes_unasked() {
 #[test]
 fn a_device_is_as_configured_and_gone_when_dropped() {
     let Some(kernel) = netns::namespace() else { return };
-    let config = TunConfig {
-        name: Some("wire".into()),
-        mtu: 1400,
-        ipv4: Some((KERNEL_V4, 24)),
-        ipv6: vec![(KERNEL_V6, 64)],
-        queue_packets: 77,
-        is_default_route: true,
-    };
+    let config = TunConfig::default()
+        .name(Some("wire".into()))
+        .mtu(1400)
+        .ipv4(Some((KERNEL_V4, 24)))
+        .ipv6(vec![(KERNEL_V6, 64)])
+        .queue_packets(77)
+        .is_default_route(true);
     let Some(tun) = netns::if_permitted(Tun::open_in(&kernel, &config)) else { return };
     assert_eq!((tun.name(), tun.mtu()), ("wire", 1400));
     let shown = netns::ip(&kernel, "address show wire");
@@ -121,10 +120,10 @@ fn a_device_is_as_configured_and_gone_when_dropped() {
         assert!(route.contains("dev wire"), "{route}");
     }
 
-    let again = Tun::open_in(&kernel, &TunConfig { ipv4: None, ipv6: vec![], ..config.clone() });
+    let again = Tun::open_in(&kernel, &config.clone().ipv4(None).ipv6(vec![]));
     let error = again.expect_err("the name is taken").to_string();
     assert!(error.starts_with("there is a network interface wire already"), "{error}");
-    let again = Tun::open_in(&kernel, &TunConfig { name: None, ipv6: vec![], ..config.clone() });
+    let again = Tun::open_in(&kernel, &config.clone().name(None).ipv6(vec![]));
     let error = again.expect_err("the address is taken");
     assert!(matches!(&error, TunError::AddressTaken { interface, .. } if interface == "wire"));
 
@@ -133,12 +132,26 @@ fn a_device_is_as_configured_and_gone_when_dropped() {
     Tun::open_in(&kernel, &config).expect("everything is free again");
 }
 
+/// The kernel ends its check for duplicate addresses in a worker, which the load of the machine delays.
+#[test]
+fn addresses_can_be_bound_as_soon_as_the_device_is_open() {
+    let Some(kernel) = netns::namespace() else { return };
+    for round in 0..50 {
+        let mut config = TunConfig::default();
+        config.ipv6 = vec![(KERNEL_V6, 64)];
+        let Some(tun) = netns::if_permitted(Tun::open_in(&kernel, &config)) else { return };
+        let bound = kernel.run(|| UdpSocket::bind((KERNEL_V6, 0))).unwrap();
+        assert!(bound.is_ok(), "round {round}: {bound:?}");
+        drop(tun);
+    }
+}
+
 #[test]
 fn what_no_device_can_be_is_told() {
     let impossible = [
-        TunConfig { mtu: 67, ..TunConfig::default() },
-        TunConfig { mtu: 1279, ipv6: vec![(KERNEL_V6, 64)], ..TunConfig::default() },
-        TunConfig { ipv4: Some((KERNEL_V4, 33)), ..TunConfig::default() },
+        TunConfig::default().mtu(67),
+        TunConfig::default().mtu(1279).ipv6(vec![(KERNEL_V6, 64)]),
+        TunConfig::default().ipv4(Some((KERNEL_V4, 33))),
     ];
     for config in impossible {
         let error = Tun::open(&config).expect_err("refused");

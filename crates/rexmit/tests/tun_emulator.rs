@@ -32,7 +32,7 @@ fn ends() -> Option<Ends> {
     let (near, far) = (netns::namespace()?, netns::namespace()?);
     let open = |namespace, address| {
         let ipv4 = Some((address, 24));
-        let config = TunConfig { ipv4, queue_packets: 10_000, ..TunConfig::default() };
+        let config = TunConfig::default().ipv4(ipv4).queue_packets(10_000);
         netns::if_permitted(Tun::open_in(namespace, &config))
     };
     let devices = (open(&near, NEAR)?, open(&far, FAR)?);
@@ -40,7 +40,7 @@ fn ends() -> Option<Ends> {
 }
 
 fn both_ways(path: &PathConfig) -> LinkConfig {
-    LinkConfig { forward: path.clone(), backward: path.clone(), ..LinkConfig::default() }
+    LinkConfig::default().forward(path.clone()).backward(path.clone())
 }
 
 fn udp(namespace: &NetNamespace, address: Ipv4Addr) -> UdpSocket {
@@ -89,11 +89,9 @@ fn tcp_of_the_kernel_gets_20_megabytes_through_loss_reordering_and_duplication()
 #[test]
 fn a_ping_by_udp_is_counted_once_each_way_and_takes_both_delays() {
     let Some(Ends { near, far, devices }) = ends() else { return };
-    let link = LinkConfig {
-        forward: "delay 20ms".parse().unwrap(),
-        backward: "delay 30ms".parse().unwrap(),
-        ..LinkConfig::default()
-    };
+    let link = LinkConfig::default()
+        .forward("delay 20ms".parse().unwrap())
+        .backward("delay 30ms".parse().unwrap());
     let emulator = TunEmulator::start(&link, devices.0, devices.1).unwrap();
     let (client, server) = (udp(&near, NEAR), udp(&far, FAR));
     for number in 0..10_u8 {
@@ -123,15 +121,12 @@ fn a_ping_by_udp_is_counted_once_each_way_and_takes_both_delays() {
 fn a_capture_has_the_packets_as_they_were() {
     let Some(Ends { near, far, devices }) = ends() else { return };
     let loss = Loss { packets: vec![1], ..Loss::default() };
-    let link = LinkConfig {
-        forward: PathConfig { loss, ..PathConfig::default() },
-        ..LinkConfig::default()
-    };
+    let link = LinkConfig::default().forward(PathConfig { loss, ..PathConfig::default() });
     let buffer = SharedBuffer::default();
     let mut emulator = TunEmulator::start_capturing(&link, devices, buffer.clone()).unwrap();
     let (client, server) = (udp(&near, NEAR), udp(&far, FAR));
     client.set_ttl(33).unwrap();
-    // A packet stands where it left the link, a lost one where it came: one after the other.
+    // An arrived packet is listed at its arrival, a lost one at its sending, in order.
     for (sent, expected) in [(&["first"][..], "first"), (&["lost", "third"], "third")] {
         for text in sent {
             client.send_to(text.as_bytes(), server.local_addr().unwrap()).unwrap();

@@ -4,12 +4,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rexmit_core::config;
 use rexmit_recovery::{InvalidRecovery, RecoveryConfig};
 use serde::Serialize;
 
 use crate::Scheduling;
-use crate::association::{MAX_SHARED_KEYS, SharedKey, may_be_asked_for};
-use crate::wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN};
+use crate::association::{MAX_SHARED_KEYS, SharedKey};
+use crate::wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, may_be_authenticated};
 
 /// The smallest packet limit: every IPv4 host takes 576 bytes, less IP and UDP headers.
 pub const MIN_PACKET_BYTES: usize = 512;
@@ -25,102 +26,107 @@ pub const MAX_ADDRESSES: usize = 8;
 /// Most types of chunks that a peer can be asked to authenticate.
 pub const MAX_AUTHENTICATED_CHUNKS: usize = 32;
 
-/// One SCTP endpoint: a local port and everything that is served on it.
-#[derive(Clone, Debug)]
-pub struct EndpointConfig {
-    /// The local SCTP port.
-    pub port: u16,
-    /// Whether associations that peers ask for are accepted.
-    pub accept: bool,
-    /// Associations at one time; more are refused with "Out of Resource".
-    pub max_associations: usize,
-    /// How long a state cookie is good for (Valid.Cookie.Life, 60 s).
-    pub cookie_lifetime: Duration,
-    /// How long one secret signs cookies; the one before it still verifies (RFC 9260 §5.1.3).
-    pub cookie_secret_lifetime: Duration,
-    /// Our addresses: told to a peer in INIT and INIT ACK if their scope is no smaller than that of
-    /// the peer's address, and sent from. None makes the endpoint single-homed.
-    pub addresses: Vec<IpAddr>,
-    /// The first TSN of every association; `None` draws it at random, as RFC 9260 §3.3.2 asks for
-    /// on an open network. Tests choose one near the wrap.
-    pub initial_tsn: Option<u32>,
-    /// The configuration of accepted associations, and of [`Endpoint::connect`].
-    ///
-    /// [`Endpoint::connect`]: crate::Endpoint::connect
-    pub association: Arc<AssociationConfig>,
+config! {
+    /// One SCTP endpoint: a local port and everything that is served on it.
+    #[derive(Clone, Debug)]
+    pub struct EndpointConfig {
+        /// The local SCTP port.
+        pub port: u16,
+        /// Whether associations that peers ask for are accepted.
+        pub accept: bool,
+        /// Associations at one time; more are refused with "Out of Resource".
+        pub max_associations: usize,
+        /// Lifetime of a state cookie (Valid.Cookie.Life, 60 s).
+        pub cookie_lifetime: Duration,
+        /// How long one secret signs cookies; the one before it still verifies (RFC 9260 §5.1.3).
+        pub cookie_secret_lifetime: Duration,
+        /// Our addresses: told to a peer in INIT and INIT ACK if their scope is no smaller than that of
+        /// the peer's address, and sent from. None makes the endpoint single-homed.
+        pub addresses: Vec<IpAddr>,
+        /// The first TSN of every association; `None` draws it at random, as RFC 9260 §3.3.2 asks for
+        /// on an open network. Tests choose one near the wrap.
+        pub initial_tsn: Option<u32>,
+        /// The configuration of accepted associations, and of [`Endpoint::connect`].
+        ///
+        /// [`Endpoint::connect`]: crate::Endpoint::connect
+        pub association: Arc<AssociationConfig>,
+    }
 }
 
-/// One association. The default is RFC 9260's.
-#[derive(Clone, Debug, Serialize)]
-pub struct AssociationConfig {
-    /// What is done about loss.
-    pub recovery: RecoveryConfig,
-    /// Outgoing streams to ask for.
-    pub outbound_streams: u16,
-    /// Incoming streams to accept.
-    pub max_inbound_streams: u16,
-    /// The largest SCTP packet, common header included; the path MTU less what is below SCTP.
-    /// The default fits the smallest IPv6 MTU, with UDP encapsulation.
-    pub max_packet_bytes: usize,
-    /// The largest message, in and out.
-    pub max_message_bytes: usize,
-    /// Bytes that wait for the application at most; what the peer is told it may send.
-    pub receive_buffer_bytes: usize,
-    /// Bytes accepted from the application and not yet acknowledged, at most.
-    pub send_buffer_bytes: usize,
-    /// DATA chunks that wait for reassembly or order, at most.
-    pub max_held_chunks: usize,
-    /// Ranges of TSNs received above the first one missing, at most.
-    pub max_gap_ranges: usize,
-    /// How long an acknowledgement may wait (SACK.Delay, 200 ms); zero never waits.
-    pub sack_delay: Duration,
-    /// Packets after which an acknowledgement waits no longer.
-    pub sack_every: u8,
-    /// HB.interval (30 s); `None` sends no HEARTBEAT. An association that is idle at its heartbeat
-    /// gives back the memory that a burst has left.
-    pub heartbeat_interval: Option<Duration>,
-    /// HB.Max.Burst (1): addresses that are probed at the same time until they are confirmed.
-    pub heartbeat_max_burst: u8,
-    /// Association.Max.Retrans (10).
-    pub association_max_retrans: u32,
-    /// Path.Max.Retrans (5).
-    pub path_max_retrans: u32,
-    /// Primary.Switchover.Max.Retrans: errors in a row on the primary path beyond which the path
-    /// that works becomes the primary one, so that data do not return (RFC 7829 §5). `None` has
-    /// them return.
-    pub primary_switchover_max_retrans: Option<u32>,
-    /// Report paths that may have failed; otherwise they count as active to the application
-    /// (RFC 7829 §3.2 rule 12).
-    pub report_potentially_failed: bool,
-    /// Max.Init.Retransmits (8). What leaves before RTO.Initial, by a known round-trip time, is not
-    /// counted.
-    pub max_init_retransmits: u32,
-    /// The round-trip time to the peer, where it is known: the setup goes by it as with
-    /// [`setup_by_rtt`](RecoveryConfig::setup_by_rtt), before an earlier association told one.
-    pub initial_rtt: Option<Duration>,
-    /// T5-shutdown-guard; `None` takes five times RTO.Max (RFC 9260 §9.2).
-    pub shutdown_guard: Option<Duration>,
-    /// In what order the messages of different streams leave.
-    pub scheduling: Scheduling,
-    /// Offer partial reliability (RFC 3758).
-    pub partial_reliability: bool,
-    /// Offer stream reset (RFC 6525).
-    pub stream_reset: bool,
-    /// Offer that either side's addresses may come and go (RFC 5061), with the authentication that this
-    /// needs (RFC 4895). It costs 64 bytes of INIT, and nothing else until addresses change.
-    pub dynamic_addresses: bool,
-    /// Types of chunks that are taken from a peer only if they are authenticated (RFC 4895 §3.2), beside
-    /// ASCONF and ASCONF-ACK; also from peers that do not speak RFC 4895. INIT, INIT ACK, SHUTDOWN
-    /// COMPLETE and AUTH cannot be.
-    pub authenticated_chunks: Vec<u8>,
-    /// Keys that only the peers know, the one first that is used to begin with. Without any, what
-    /// authenticates is what both said in the setup. Never shown nor stored.
-    #[serde(skip)]
-    pub shared_keys: Vec<SharedKey>,
-    /// Report each message whose last chunk has left.
-    pub report_sent: bool,
-    /// Report each message that the peer has acknowledged.
-    pub report_acknowledged: bool,
+config! {
+    /// One association: a recovery profile, and RFC 9260's suggested values of the rest. The default is
+    /// [`interactive`](Self::interactive).
+    #[derive(Clone, Debug, Serialize)]
+    pub struct AssociationConfig {
+        /// Loss recovery.
+        pub recovery: RecoveryConfig,
+        /// Outgoing streams to ask for.
+        pub outbound_streams: u16,
+        /// Incoming streams to accept.
+        pub max_inbound_streams: u16,
+        /// The largest SCTP packet, common header included; the path MTU less what is below SCTP.
+        /// The default fits the smallest IPv6 MTU, with UDP encapsulation.
+        pub max_packet_bytes: usize,
+        /// The largest message, in and out.
+        pub max_message_bytes: usize,
+        /// Bytes that wait for the application at most; what the peer is told it may send.
+        pub receive_buffer_bytes: usize,
+        /// Bytes accepted from the application and not yet acknowledged, at most.
+        pub send_buffer_bytes: usize,
+        /// DATA chunks that wait for reassembly or order, at most.
+        pub max_held_chunks: usize,
+        /// Ranges of TSNs received above the first one missing, at most.
+        pub max_gap_ranges: usize,
+        /// Maximum delay of an acknowledgement (SACK.Delay, 200 ms); zero disables the delay.
+        pub sack_delay: Duration,
+        /// Packets after which an acknowledgement waits no longer.
+        pub sack_every: u8,
+        /// HB.interval (30 s); `None` sends no HEARTBEAT. An association that is idle at its heartbeat
+        /// gives back the memory that a burst has needed.
+        pub heartbeat_interval: Option<Duration>,
+        /// HB.Max.Burst (1): addresses that are probed at the same time until they are confirmed.
+        pub heartbeat_max_burst: u8,
+        /// Association.Max.Retrans (10).
+        pub association_max_retrans: u32,
+        /// Path.Max.Retrans (5).
+        pub path_max_retrans: u32,
+        /// Primary.Switchover.Max.Retrans: errors in a row on the primary path beyond which the path
+        /// that works becomes the primary one, so that data do not return (RFC 7829 §5). `None` has
+        /// them return.
+        pub primary_switchover_max_retrans: Option<u32>,
+        /// Report paths that may have failed; otherwise they count as active to the application
+        /// (RFC 7829 §3.2 rule 12).
+        pub report_potentially_failed: bool,
+        /// Max.Init.Retransmits (8). What is transmitted before RTO.Initial, by a known round-trip time, is not
+        /// counted.
+        pub max_init_retransmits: u32,
+        /// The round-trip time to the peer, where it is known: the setup uses it as with
+        /// [`setup_by_rtt`](RecoveryConfig::setup_by_rtt), before an earlier association told one.
+        pub initial_rtt: Option<Duration>,
+        /// T5-shutdown-guard; `None` takes five times RTO.Max (RFC 9260 §9.2).
+        pub shutdown_guard: Option<Duration>,
+        /// In what order the messages of different streams leave.
+        pub scheduling: Scheduling,
+        /// Offer partial reliability (RFC 3758).
+        pub partial_reliability: bool,
+        /// Offer stream reset (RFC 6525).
+        pub stream_reset: bool,
+        /// Offer that either side's addresses may come and go (RFC 5061), with the authentication that this
+        /// needs (RFC 4895). It costs 64 bytes of INIT, and nothing else until addresses change.
+        pub dynamic_addresses: bool,
+        /// Types of chunks that are taken from a peer only if they are authenticated (RFC 4895 §3.2), beside
+        /// ASCONF and ASCONF-ACK; also from peers that do not speak RFC 4895. INIT, INIT ACK, SHUTDOWN
+        /// COMPLETE and AUTH cannot be.
+        pub authenticated_chunks: Vec<u8>,
+        /// Keys that only the peers know, the one first that is used to begin with. Without any, what
+        /// authenticates is what both said in the setup. Never shown nor stored.
+        #[serde(skip)]
+        pub shared_keys: Vec<SharedKey>,
+        /// Report each message whose last chunk was sent.
+        pub report_sent: bool,
+        /// Report each message that the peer has acknowledged.
+        pub report_acknowledged: bool,
+    }
 }
 
 impl Default for EndpointConfig {
@@ -140,41 +146,58 @@ impl Default for EndpointConfig {
 
 impl Default for AssociationConfig {
     fn default() -> Self {
-        Self {
-            recovery: RecoveryConfig::default(),
-            outbound_streams: 16,
-            max_inbound_streams: 2048,
-            max_packet_bytes: 1232,
-            max_message_bytes: 256 * 1024,
-            receive_buffer_bytes: 1024 * 1024,
-            send_buffer_bytes: 1024 * 1024,
-            max_held_chunks: 16_384,
-            max_gap_ranges: 1024,
-            sack_delay: Duration::from_millis(200),
-            sack_every: 2,
-            heartbeat_interval: Some(Duration::from_secs(30)),
-            heartbeat_max_burst: 1,
-            association_max_retrans: 10,
-            path_max_retrans: 5,
-            primary_switchover_max_retrans: None,
-            report_potentially_failed: true,
-            max_init_retransmits: 8,
-            initial_rtt: None,
-            shutdown_guard: None,
-            scheduling: Scheduling::default(),
-            partial_reliability: true,
-            stream_reset: true,
-            dynamic_addresses: true,
-            authenticated_chunks: Vec::new(),
-            shared_keys: Vec::new(),
-            report_sent: false,
-            report_acknowledged: false,
-        }
+        Self::interactive()
     }
+}
+
+/// A constructor for each profile of SCTP.
+macro_rules! profiles {
+    ($($(#[$meaning:meta])* $name:ident)*) => {
+        impl AssociationConfig {
+            $(
+                $(#[$meaning])*
+                ///
+                #[doc = concat!("The recovery is [`RecoveryConfig::", stringify!($name), "`].")]
+                #[must_use]
+                pub fn $name() -> Self {
+                    Self::new(RecoveryConfig::$name())
+                }
+            )*
+        }
+    };
+}
+
+profiles! {
+    /// RFC 9260 with its suggested values (§16).
+    rfc9260
+    /// Linux of 2006: RTO.Initial is 3 s, and a retransmission bundles outstanding data.
+    lksctp
+    /// FreeBSD 6.2: RTO.Initial is 3 s, otherwise RFC 9260.
+    freebsd
+    /// FreeBSD 6.2 with Early Fast Retransmit.
+    freebsd_efr
+    /// The four mechanisms for thin streams of Petlund 2009.
+    thin
+    /// `thin`; packets with new data bundle copies of data in flight.
+    thin_bundling
+    /// RFC 9260, robust to reordering and to sudden delays (RR-SCTP).
+    rr
+    /// `thin`, robust as `rr`.
+    thin_rr
+    /// RFC 9260 with F-RTO (RFC 5682).
+    f_rto
+    /// For small messages at a low rate that are needed in time, as in games, terminals and signalling;
+    /// bulk data lose nothing by it. The default.
+    interactive
+    /// `interactive` with redundant copies within a budget, where bytes matter less than time.
+    interactive_redundant
+    /// RFC 9260 with the reordering window of RACK (RFC 8985).
+    rack
 }
 
 /// Why a configuration is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// Port 0 cannot be used (RFC 9260 §3.1).
     #[error("the SCTP port is 0; choose one from 1 to 65535")]
@@ -235,10 +258,46 @@ impl EndpointConfig {
 }
 
 impl AssociationConfig {
-    /// The default with the recovery profile `name`; see [`rexmit_recovery::PROFILES`].
+    /// The profile called `name`, one of [`PROFILES`](rexmit_recovery::PROFILES): for commands and files.
+    /// A program that knows its profile calls the constructor of that name.
     #[must_use]
     pub fn profile(name: &str) -> Option<Self> {
-        Some(Self { recovery: RecoveryConfig::profile(name)?, ..Self::default() })
+        RecoveryConfig::profile(name).map(Self::new)
+    }
+
+    /// RFC 9260's suggested values (§16) with a recovery of one's own.
+    #[must_use]
+    pub fn new(recovery: RecoveryConfig) -> Self {
+        Self {
+            recovery,
+            outbound_streams: 16,
+            max_inbound_streams: 2048,
+            max_packet_bytes: 1232,
+            max_message_bytes: 256 * 1024,
+            receive_buffer_bytes: 1024 * 1024,
+            send_buffer_bytes: 1024 * 1024,
+            max_held_chunks: 16_384,
+            max_gap_ranges: 1024,
+            sack_delay: Duration::from_millis(200),
+            sack_every: 2,
+            heartbeat_interval: Some(Duration::from_secs(30)),
+            heartbeat_max_burst: 1,
+            association_max_retrans: 10,
+            path_max_retrans: 5,
+            primary_switchover_max_retrans: None,
+            report_potentially_failed: true,
+            max_init_retransmits: 8,
+            initial_rtt: None,
+            shutdown_guard: None,
+            scheduling: Scheduling::default(),
+            partial_reliability: true,
+            stream_reset: true,
+            dynamic_addresses: true,
+            authenticated_chunks: Vec::new(),
+            shared_keys: Vec::new(),
+            report_sent: false,
+            report_acknowledged: false,
+        }
     }
 
     /// Checks the values once, so that they can be trusted from here on.
@@ -268,7 +327,7 @@ impl AssociationConfig {
             MAX_AUTHENTICATED_CHUNKS,
         )?;
         bound("shared_keys", self.shared_keys.len(), 0, MAX_SHARED_KEYS)?;
-        let is_wrong = |chunk: &&u8| !may_be_asked_for(**chunk);
+        let is_wrong = |chunk: &&u8| !may_be_authenticated(**chunk);
         if let Some(&chunk) = self.authenticated_chunks.iter().find(is_wrong) {
             return Err(ConfigError::AuthenticatedChunk(chunk));
         }
@@ -288,6 +347,11 @@ impl AssociationConfig {
         self.dynamic_addresses || !self.authenticated_chunks.is_empty()
     }
 
+    /// The window that INIT and INIT ACK offer.
+    pub(crate) fn a_rwnd(&self) -> u32 {
+        u32::try_from(self.receive_buffer_bytes).unwrap_or(u32::MAX)
+    }
+
     /// PMDCS: the largest DATA chunk of a packet, header included.
     pub(crate) const fn pmdcs(&self) -> u32 {
         ((self.max_packet_bytes & !3) - COMMON_HEADER_LEN) as u32
@@ -298,24 +362,60 @@ impl AssociationConfig {
         self.pmdcs() as usize - DATA_HEADER_LEN
     }
 
-    pub(crate) fn shutdown_guard(&self) -> Duration {
+    pub(crate) fn guard_of_shutdown(&self) -> Duration {
         self.shutdown_guard.unwrap_or(self.recovery.rto.max * 5)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU8;
+
     use super::*;
 
     #[test]
-    fn defaults_are_valid_and_are_those_of_rfc_9260_section_16() {
+    fn the_default_is_interactive() {
         assert_eq!(EndpointConfig::default().validate(), Ok(()));
-        let config = AssociationConfig::default();
+        for config in
+            [AssociationConfig::default(), (*EndpointConfig::default().association).clone()]
+        {
+            assert_eq!(Some(&config.recovery), RecoveryConfig::profile("interactive").as_ref());
+        }
+    }
+
+    #[test]
+    fn each_constructor_is_the_profile_of_its_name() {
+        let constructors = [
+            AssociationConfig::rfc9260,
+            AssociationConfig::lksctp,
+            AssociationConfig::freebsd,
+            AssociationConfig::freebsd_efr,
+            AssociationConfig::thin,
+            AssociationConfig::thin_bundling,
+            AssociationConfig::rr,
+            AssociationConfig::thin_rr,
+            AssociationConfig::f_rto,
+            AssociationConfig::interactive,
+            AssociationConfig::interactive_redundant,
+            AssociationConfig::rack,
+        ];
+        let names: Vec<_> = rexmit_recovery::PROFILES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names.len(), constructors.len());
+        for (name, constructor) in names.into_iter().zip(constructors) {
+            let by_name = AssociationConfig::profile(name).expect("a profile");
+            assert_eq!(by_name.recovery, constructor().recovery, "{name}");
+            assert_eq!(constructor().validate(), Ok(()), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_profile_rfc9260_has_the_values_of_its_section_16() {
+        let config = AssociationConfig::rfc9260();
         let rto = &config.recovery.rto;
         let seconds = [rto.initial, rto.min, rto.max].map(|duration| duration.as_secs());
         assert_eq!(seconds, [1, 1, 60]);
         assert_eq!((rto.alpha_inverse, rto.beta_inverse), (8, 4));
-        assert_eq!(config.recovery.max_burst, 4);
+        assert_eq!(config.recovery.max_burst, NonZeroU8::new(4));
         assert_eq!(EndpointConfig::default().cookie_lifetime, Duration::from_secs(60));
         let attempts =
             (config.association_max_retrans, config.path_max_retrans, config.max_init_retransmits);

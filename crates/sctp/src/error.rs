@@ -3,6 +3,7 @@
 
 /// Why a message was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// The id names no association (any more).
     #[error("there is no such association")]
@@ -32,8 +33,9 @@ pub enum SendError {
 
 /// Why no association is begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
-    /// The endpoint serves as many as it may.
+    /// The endpoint has reached its limit.
     #[error("the endpoint has reached max_associations")]
     TooManyAssociations,
     /// There is one with this peer's address and port.
@@ -55,6 +57,7 @@ pub enum ConnectError {
 
 /// Why a path does not become the primary one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PrimaryError {
     /// The id names no association (any more).
     #[error("there is no such association")]
@@ -69,6 +72,7 @@ pub enum PrimaryError {
 
 /// Why an address of ours is not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AddressError {
     /// The id names no association (any more).
     #[error("there is no such association")]
@@ -80,18 +84,18 @@ pub enum AddressError {
     #[error("the peer or the own configuration does not support dynamic addresses")]
     NotSupported,
     /// It means something else to the peer, or is that of no single host.
-    #[error("the address is none that the peer could use")]
+    #[error("the peer cannot use this address")]
     OutOfScope,
     /// The peer knows it, or is being told.
     #[error("the association has this address")]
     AlreadyThere,
-    /// It is none of ours.
+    /// It is not a local address.
     #[error("the association has no such address")]
     NoSuchAddress,
     /// Without it there would be none.
     #[error("the last address cannot be deleted; add another one before, or move")]
     LastAddress,
-    /// There are as many as may be.
+    /// The limit is reached.
     #[error("an association has at most {limit} addresses")]
     TooManyAddresses {
         /// How many there may be.
@@ -107,6 +111,7 @@ pub enum AddressError {
 
 /// Why a shared key is not set, used or forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyError {
     /// The id names no association (any more).
     #[error("there is no such association")]
@@ -114,13 +119,13 @@ pub enum KeyError {
     /// The peer, or the own configuration, does not authenticate.
     #[error("the peer or the own configuration does not support authentication")]
     NotSupported,
-    /// There is none of this number.
+    /// The number is unknown.
     #[error("there is no key of this number")]
     NoSuchKey,
-    /// It authenticates what is sent.
+    /// It authenticates outgoing chunks.
     #[error("the key is in use")]
     InUse,
-    /// There are as many as may be.
+    /// The limit is reached.
     #[error("an association has at most {limit} keys")]
     TooMany {
         /// How many there may be.
@@ -130,6 +135,7 @@ pub enum KeyError {
 
 /// Why the mechanisms for thin streams do not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ThinError {
     /// The id names no association (any more).
     #[error("there is no such association")]
@@ -153,6 +159,7 @@ pub enum ThinError {
 
 /// Why streams are not reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ResetError {
     /// The id names no association (any more).
     #[error("there is no such association")]

@@ -1,5 +1,6 @@
-//! What an endpoint tells its application (RFC 9260 §11.2).
+//! Events of an endpoint for its application (RFC 9260 §11.2).
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
@@ -7,8 +8,10 @@ use rexmit_recovery::PathState;
 
 use crate::{MessageId, OutboundMessage};
 
-/// What happened to an association.
+/// What happened to an association. A driver acts upon [`Connected`](Self::Connected),
+/// [`Readable`](Self::Readable) and [`Writable`](Self::Writable) itself, and hands the others on.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// Established (COMMUNICATION UP).
     Connected {
@@ -26,7 +29,7 @@ pub enum Event {
     Readable,
     /// There is room again after [`SendError::BufferFull`](crate::SendError::BufferFull).
     Writable,
-    /// The last chunk of the message has left for the first time. Only if `report_sent`.
+    /// The last chunk of the message was sent for the first time. Only if `report_sent`.
     MessageSent(MessageId),
     /// Every chunk of the message is acknowledged. Only if `report_acknowledged`.
     MessageAcknowledged(MessageId),
@@ -36,7 +39,7 @@ pub enum Event {
         id: MessageId,
         /// Why.
         reason: FailReason,
-        /// Whether a part of it has left.
+        /// Whether a part of it was sent.
         was_begun: bool,
         /// As the application gave it.
         message: OutboundMessage,
@@ -96,13 +99,29 @@ pub enum Event {
     },
     /// The peer reported an error (COMMUNICATION ERROR): its cause code of RFC 9260 §3.3.10.
     PeerError(u16),
+    /// Numbers of unread events: reported by a driver that keeps a limited number of them for
+    /// the application, never by an endpoint.
+    Missed(Missed),
     /// The last event. Messages that had arrived can still be received; after the last one, or
-    /// with the next call of `poll_event` if there is none, the id is gone.
+    /// with the next call of `poll_event` without one, the id is invalid.
     Closed(CloseReason),
+}
+
+/// Events that found no room where a driver keeps them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Missed {
+    /// Events, failed messages included.
+    pub events: u64,
+    /// Messages that failed.
+    pub messages_failed: u64,
+    /// Their payload bytes.
+    pub failed_bytes: u64,
 }
 
 /// A change of our addresses, as the peer is asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AddressChange {
     /// We have this address, too; unspecified: the one that the packet came from.
     Added(IpAddr),
@@ -114,10 +133,11 @@ pub enum AddressChange {
 
 /// Why a message failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FailReason {
     /// Its lifetime was over.
     Expired,
-    /// It was retransmitted as often as it may be.
+    /// It reached its limit of retransmissions.
     RetransmissionLimit,
     /// The peer takes fewer streams than were asked for.
     NoSuchStream,
@@ -127,13 +147,13 @@ pub enum FailReason {
 
 /// Why an association ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CloseReason {
-    /// Gracefully, with everything delivered. So ends also who has everything and hears no last word
-    /// of the peer, which may be gone (RFC 9260 §9.2).
+    /// Gracefully, with everything delivered.
     Shutdown,
     /// By our own abort, or because of what the peer did wrong.
     Aborted {
-        /// What: the application's words, or what the peer violated.
+        /// The reason given by the application, or the violation by the peer.
         reason: Bytes,
     },
     /// By an ABORT of the peer.
@@ -143,8 +163,30 @@ pub enum CloseReason {
         /// The peer's words (RFC 9260 §3.3.10.12, §3.3.10.13).
         reason: Bytes,
     },
-    /// The peer did not answer (COMMUNICATION LOST).
+    /// The peer did not answer (COMMUNICATION LOST). Also reported when everything was delivered and
+    /// acknowledged but the last packet of the shutdown never arrived (RFC 9260 §9.2).
     Unreachable,
     /// It could not be set up: the peer never answered.
     ConnectTimedOut,
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shutdown => f.write_str("the association has ended"),
+            Self::Aborted { reason } => {
+                write!(f, "the association was aborted: {}", reason.escape_ascii())
+            }
+            Self::AbortedByPeer { cause, reason } if reason.is_empty() => {
+                write!(f, "the peer aborted the association (cause {cause})")
+            }
+            Self::AbortedByPeer { reason, .. } => {
+                write!(f, "the peer aborted the association: {}", reason.escape_ascii())
+            }
+            Self::Unreachable => f.write_str(
+                "the peer does not answer any more: check that it is running and the network",
+            ),
+            Self::ConnectTimedOut => f.write_str("the peer did not answer"),
+        }
+    }
 }

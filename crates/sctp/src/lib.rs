@@ -9,7 +9,7 @@
 //! - A message that [`Endpoint::send`] accepted is delivered, or [`Event::MessageFailed`] gives it
 //!   back with the reason. Nothing is lost silently.
 //! - [`Event::Closed`] is the last event of an association. What had arrived can still be
-//!   received; after that its [`AssociationId`] is good for nothing.
+//!   received; after that its [`AssociationId`] is invalid.
 //! - Nothing that arrives can make it panic or grow beyond the limits in [`AssociationConfig`] and
 //!   [`EndpointConfig`].
 //! - Each address of the peer whose scope fits, with the local one that is nearest, is a path; it gets
@@ -31,6 +31,7 @@ mod config;
 mod endpoint;
 mod error;
 mod event;
+mod id;
 mod message;
 mod statistics;
 mod streams;
@@ -45,9 +46,9 @@ pub use endpoint::{AssociationId, Endpoint};
 pub use error::{
     AddressError, ConnectError, KeyError, PrimaryError, ResetError, SendError, ThinError,
 };
-pub use event::{AddressChange, CloseReason, Event, FailReason};
+pub use event::{AddressChange, CloseReason, Event, FailReason, Missed};
 pub use message::{InboundMessage, MessageId, OutboundMessage, Reliability};
-pub use rexmit_recovery as recovery;
 pub use rexmit_recovery::PathState;
+pub use rexmit_recovery::public as recovery;
 pub use statistics::{AssociationStatistics, EndpointStatistics, PathStatistics, Traffic};
 pub use streams::Scheduling;

@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use rexmit_core::config;
 
 /// Names a message accepted from the application, in the events that tell what became of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MessageId(pub u64);
 
-/// How long the endpoint keeps trying to deliver a message (RFC 3758, RFC 7496).
+/// The limit of attempts to deliver a message (RFC 3758, RFC 7496).
 ///
 /// A message that is given up after its transmission began is skipped at the peer by a
 /// FORWARD-TSN, which needs a peer that supports partial reliability.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub enum Reliability {
     /// Until it is delivered or the association ends.
     #[default]
@@ -20,38 +22,38 @@ pub enum Reliability {
     /// Until this much time has passed since it was accepted (RFC 3758 §4.1).
     Timed(Duration),
     /// Until one of its chunks would have to be retransmitted more often than this
-    /// (RFC 7496 §3.1); 0 sends every chunk once. A copy that the profile sends on purpose is no
+    /// (RFC 7496 §3.1); 0 sends every chunk once. A redundant copy of the profile is no
     /// retransmission; a chunk that may not be retransmitted any more has none.
     MaxRetransmissions(u16),
 }
 
-/// A message to send.
-///
-/// ```
-/// use rexmit_sctp::{OutboundMessage, Reliability};
-/// let position = OutboundMessage {
-///     unordered: true,
-///     reliability: Reliability::MaxRetransmissions(1),
-///     ..OutboundMessage::new(3, "x=1 y=2")
-/// };
-/// assert_eq!(position.stream, 3);
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OutboundMessage {
-    /// The outgoing stream.
-    pub stream: u16,
-    /// Payload protocol identifier, carried to the peer's application as it is; 0 says nothing
-    /// (RFC 9260 §3.3.1).
-    pub ppid: u32,
-    /// Whether the peer may deliver it as soon as it is complete, out of the order of its stream
-    /// (RFC 9260 §6.6).
-    pub unordered: bool,
-    /// Whether the peer is asked to acknowledge its last chunk without delay (I bit, RFC 7053).
-    pub immediate: bool,
-    /// When to give up.
-    pub reliability: Reliability,
-    /// The content, at least one byte: a DATA chunk cannot be empty (RFC 9260 §3.3.1).
-    pub payload: Bytes,
+config! {
+    /// A message to send.
+    ///
+    /// ```
+    /// use rexmit_sctp::{OutboundMessage, Reliability};
+    /// let position = OutboundMessage::new(3, "x=1 y=2")
+    ///     .unordered(true)
+    ///     .reliability(Reliability::MaxRetransmissions(1));
+    /// assert_eq!(position.stream, 3);
+    /// ```
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct OutboundMessage {
+        /// The outgoing stream.
+        pub stream: u16,
+        /// Payload protocol identifier, carried to the peer's application as it is; 0 says nothing
+        /// (RFC 9260 §3.3.1).
+        pub ppid: u32,
+        /// Whether the peer may deliver it as soon as it is complete, out of the order of its stream
+        /// (RFC 9260 §6.6).
+        pub unordered: bool,
+        /// Whether the peer is asked to acknowledge its last chunk without delay (I bit, RFC 7053).
+        pub immediate: bool,
+        /// When to give up.
+        pub reliability: Reliability,
+        /// The content, at least one byte: a DATA chunk cannot be empty (RFC 9260 §3.3.1).
+        pub payload: Bytes,
+    }
 }
 
 impl OutboundMessage {
@@ -71,6 +73,7 @@ impl OutboundMessage {
 
 /// A complete message from the peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct InboundMessage {
     /// The incoming stream.
     pub stream: u16,

@@ -8,11 +8,12 @@ use serde::Serialize;
 
 /// Counters of an association, from its start, and its present state.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct AssociationStatistics {
-    /// What was exchanged.
+    /// The traffic.
     #[serde(flatten)]
     pub traffic: Traffic,
-    /// What was lost and sent again.
+    /// Losses and retransmissions.
     pub recovery: RecoveryStatistics,
     /// Whether the association is thin, but for the streams that were singled out.
     pub thin: Thinness,
@@ -26,8 +27,9 @@ pub struct AssociationStatistics {
     pub paths: Vec<PathStatistics>,
 }
 
-/// What an association exchanged.
+/// The traffic of an association.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Traffic {
     /// SCTP packets sent.
     pub packets_sent: u64,
@@ -59,6 +61,7 @@ pub struct Traffic {
 
 /// One path of an association.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PathStatistics {
     /// Our address, from which it is reached; unspecified if the driver chooses it.
     pub local: SocketAddr,
@@ -78,19 +81,20 @@ pub struct PathStatistics {
     pub cwnd: u64,
     /// Slow start threshold in bytes.
     pub ssthresh: u64,
-    /// How much reordering is borne before a loss is told.
+    /// How much reordering is tolerated before a loss is told.
     pub reordering: ReorderingState,
     /// Data packets in flight.
     pub packets_in_flight: u32,
     /// Bytes of DATA chunks in flight.
     pub bytes_in_flight: u64,
-    /// What was sent and lost.
+    /// Packets sent and lost.
     #[serde(flatten)]
     pub counters: PathCounters,
 }
 
 /// Counters of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct EndpointStatistics {
     /// Packets dropped because they were malformed or their checksum was wrong.
     pub malformed: u64,

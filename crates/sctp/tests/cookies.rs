@@ -7,7 +7,7 @@ use rexmit_core::Machine;
 use rexmit_sctp::{CloseReason, Event};
 use std::time::Duration;
 
-/// Nothing was made of the cookie, and nobody told.
+/// The cookie had no effect, and no event followed.
 #[track_caller]
 fn expect_refused(s: &mut Script) {
     s.expect_silence();
@@ -176,7 +176,7 @@ fn cookie_of_an_association_that_has_ended_is_refused() {
 }
 
 /// Of crossing INITs one cookie stays unused. It may come after what the other has begun has ended,
-/// with DATA that the peer sent again since under the tag that we agreed on; its own tag of ours was
+/// with DATA that the peer retransmitted since under the tag that we agreed on; its own tag of ours was
 /// never that of an association, but the peer's was.
 #[test]
 fn cookie_left_over_from_a_collision_is_refused_after_the_end() {
@@ -301,7 +301,7 @@ fn client_gives_up_after_three_more_stale_cookies() {
     expect_event!(s, Event::Closed(CloseReason::ConnectTimedOut));
 }
 
-/// RFC 9260 §5.2.6: data that left with the stale cookie leave again with the next.
+/// RFC 9260 §5.2.6: data that were sent with the stale cookie are retransmitted with the next.
 #[test]
 fn data_of_a_stale_cookie_are_sent_again() {
     let mut s = Script::client();

@@ -6,6 +6,7 @@ mod kit;
 use std::net::SocketAddr;
 
 use kit::*;
+use rexmit_sctp::Event;
 
 /// The next packet goes there.
 #[track_caller]
@@ -13,15 +14,21 @@ fn expect_way(s: &mut Script, remote: SocketAddr) {
     assert_eq!(s.next_packet().route.remote, remote);
 }
 
-/// RFC 6951 §5.4: the port of the last packet under the right tag is the peer's from then on.
+/// RFC 6951 §5.4: the port of the last packet under the right tag is the peer's, once a HEARTBEAT was
+/// answered from there; until then everything goes to the old one.
 #[test]
-fn encapsulation_port_follows_the_peer() {
+fn encapsulation_port_follows_the_peer_once_it_is_validated() {
     let mut s = Script::established_server();
     s.send(b"one");
     expect_way(&mut s, address(2, 9899));
     s.peer.route.remote = address(2, 40_000);
     s.peer_acknowledges(tsn(0));
+    let probe = s.take_probe();
+    assert_eq!(probe.0, address(2, 40_000));
     s.send(b"two");
+    expect_way(&mut s, address(2, 9899));
+    s.answer_probe(&probe);
+    s.send(b"three");
     expect_way(&mut s, address(2, 40_000));
     s.at(1_000);
     expect_way(&mut s, address(2, 40_000));
@@ -34,8 +41,50 @@ fn peer_may_give_up_the_encapsulation() {
     s.peer.route.remote = address(2, 0);
     s.peer_sends([Heartbeat(b"")]);
     expect_way(&mut s, address(2, 0));
+    let probe = s.take_probe();
+    s.answer_probe(&probe);
     s.send(b"plain");
     expect_way(&mut s, address(2, 0));
+}
+
+/// A HEARTBEAT ACK validates a port only with the nonce that was sent there, and from there.
+#[test]
+fn changed_port_is_validated_by_its_own_nonce_alone() {
+    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    s.peer.route.remote = address(2, 40_000);
+    s.peer_sends([CookieAck]);
+    let (at, info) = s.take_probe();
+    let mut other = info.clone();
+    other[0] ^= 1;
+    s.answer_probe(&(at, other));
+    s.answer_probe(&(address(2, 9899), info.clone()));
+    s.answer_probe(&(address(2, 40_001), info.clone()));
+    s.send(b"still there");
+    expect_way(&mut s, address(2, 9899));
+    s.answer_probe(&(at, info));
+    s.send(b"there");
+    expect_way(&mut s, at);
+    s.peer_acknowledges(tsn(1));
+}
+
+/// A HEARTBEAT to a new port that is lost is repeated after one RTO, two, four, and then no more: until
+/// the next packet comes from there.
+#[test]
+fn heartbeats_to_a_new_port_are_repeated_and_limited() {
+    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    s.peer.route.remote = address(2, 40_000);
+    s.peer_sends([CookieAck]);
+    assert_eq!(s.take_probe().0, address(2, 40_000));
+    for ms in [1_000, 3_000, 7_000, 15_000] {
+        assert_eq!(s.at(ms).take_probe().0, address(2, 40_000));
+    }
+    s.expect_silence_until(200_000);
+    s.peer_sends([CookieAck]);
+    let probe = s.take_probe();
+    s.answer_probe(&probe);
+    s.send(b"there");
+    expect_way(&mut s, address(2, 40_000));
+    s.peer_acknowledges(tsn(0));
 }
 
 /// RFC 6951 §5.4: it is learned only after the verification tag was found right.
@@ -45,6 +94,7 @@ fn encapsulation_port_is_not_learned_from_forged_packets() {
     let old = s.peer.endpoint_tag;
     s.peer.route.remote = address(2, 666);
     s.peer_sends_under(old ^ 1, [Heartbeat(b"")]);
+    expect_packet!(s, tag old ^ 1, [Abort { t_bit: true, .. }]);
     s.peer_sends_under(old ^ 1, [Abort { t_bit: false, causes: wire::Causes::default() }]);
     s.peer_writes_under(0, |p| p.init(&peer_init(0x666), extensions));
     expect_packet!(s, tag 0x666, [InitAck(_)]);
@@ -72,6 +122,10 @@ fn encapsulation_port_belongs_to_an_address() {
     s.peer.route.remote = address(3, 333);
     s.peer_sends([Heartbeat(b"")]);
     expect_way(&mut s, address(3, 333));
+    let probe = s.take_probe();
+    assert_eq!(probe.0, address(3, 333));
+    s.answer_probe(&probe);
+    expect_event!(s, Event::PathStatus { path: 1, address: at, .. } if at == address(3, 333));
     s.send(b"over the primary path");
     expect_way(&mut s, address(2, 9899));
 }

@@ -17,7 +17,7 @@ fn without_heartbeats() -> Script {
     Script::established_server_with(|_, association| association.heartbeat_interval = None)
 }
 
-/// Waits for the next HEARTBEAT; returns when it left and its Heartbeat Info.
+/// Waits for the next HEARTBEAT; returns when it was sent and its Heartbeat Info.
 #[track_caller]
 fn next_heartbeat(s: &mut Script) -> (u64, Vec<u8>) {
     let sent = s.wait_for_packet();
@@ -31,7 +31,7 @@ fn period_after(from_ms: u64, rto_ms: u64) -> RangeInclusive<u64> {
 }
 
 /// RFC 9260 §8.1, §8.2, §6.3.3: the path is inactive after more than Path.Max.Retrans (5) timeouts,
-/// the peer unreachable after more than Association.Max.Retrans (10); what is outstanding fails.
+/// the peer unreachable after more than Association.Max.Retrans (10); outstanding data fails.
 #[test]
 fn peer_is_unreachable_after_ten_retransmissions() {
     let mut s = without_heartbeats();
@@ -212,9 +212,10 @@ fn heartbeat_is_answered_unchanged_to_its_source() {
     assert_eq!(sent.route.remote, other);
     assert_eq!(sent.chunks(), [HeartbeatAck(&[1, 2, 3, 4, 5])]);
     assert_eq!(sent.bytes[wire::COMMON_HEADER_LEN + 4..], value);
+    assert_eq!(s.take_probe().0, other, "is the peer there now?");
 }
 
-/// The limits of answers that wait (4), and of what is sent back (1024 bytes).
+/// The limits of waiting replies (4), and of their size (1024 bytes).
 #[test]
 fn heartbeat_answers_are_limited() {
     let mut s = Script::established_server();

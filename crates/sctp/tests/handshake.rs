@@ -7,7 +7,7 @@ use kit::*;
 use rexmit_core::Machine;
 use rexmit_sctp::{CloseReason, Event, FailReason, OutboundMessage, SendError};
 
-/// When what T1 guards leaves again, with RTO.Initial 1 s and RTO.Max 60 s.
+/// When what T1 guards is retransmitted, with RTO.Initial 1 s and RTO.Max 60 s.
 const T1_EXPIRIES_MS: [u64; 8] = [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000];
 
 /// RFC 9260 §5.1 A, §3.3.2, §8.5.1 A; RFC 5061 §4.2.7; RFC 4895 §6.1: INIT has the tag 0 in front and a
@@ -154,7 +154,8 @@ fn init_is_answered_to_its_source_and_forgotten() {
     assert_eq!((sent.route, sent.header.verification_tag), (s.peer.route, PEER_TAG));
     let &[InitAck(ack)] = &sent.chunks()[..] else { panic!("no INIT ACK: {sent:?}") };
     assert!(ack.initiate_tag != 0 && ack.initiate_tag != PEER_TAG);
-    assert_eq!((ack.outbound_streams, ack.inbound_streams), (16, 2048));
+    // 16 of its own, of which the peer takes 10.
+    assert_eq!((ack.outbound_streams, ack.inbound_streams), (10, 2048));
     assert_eq!((ack.initial_tsn, ack.a_rwnd), (tsn(0), 1 << 20));
     assert_eq!((s.endpoint.association_count(), s.endpoint.poll_timeout()), (0, None));
 }
@@ -333,7 +334,7 @@ fn abort_in_answer_to_init_ends_the_attempt() {
     s.expect_silence_until(100_000);
 }
 
-/// RFC 9260 §8.5.1 A, B: no peer's tag is known, so none can be reflected: who knows only the
+/// RFC 9260 §8.5.1 A, B: no peer's tag is known, so none can be reflected: a sender that knows only the
 /// addresses cannot end an attempt.
 #[test]
 fn abort_under_tag_zero_does_not_end_the_attempt() {
@@ -345,7 +346,7 @@ fn abort_under_tag_zero_does_not_end_the_attempt() {
     s.at(1_000).take_init();
 }
 
-/// RFC 9260 §9.1, §8.5.1 B: before the peer's tag is known nobody can be told of an abort.
+/// RFC 9260 §9.1, §8.5.1 B: before the peer's tag is known an abort cannot be sent.
 #[test]
 fn giving_up_is_told_to_the_peer_once_its_tag_is_known() {
     let mut s = Script::client();

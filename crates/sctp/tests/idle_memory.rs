@@ -4,7 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use rexmit_core::{Instant, Machine, Route, Seed};
-use rexmit_sctp::{AssociationId, Endpoint, EndpointConfig, Event, OutboundMessage};
+use rexmit_sctp::{
+    AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, OutboundMessage,
+};
 
 /// The limit for one end of an idle association.
 const LIMIT_BYTES: i64 = 4096;
@@ -23,7 +25,8 @@ struct Pair {
 impl Pair {
     fn new() -> Self {
         let end = |seed, accept| {
-            let config = EndpointConfig { accept, ..EndpointConfig::default() };
+            let association = AssociationConfig::rfc9260().into();
+            let config = EndpointConfig::default().accept(accept).association(association);
             Endpoint::new(config, &Seed::from_u64(seed)).unwrap()
         };
         let mut pair = Self {

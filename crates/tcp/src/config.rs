@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rexmit_core::config;
 use rexmit_recovery::{InvalidRecovery, RecoveryConfig};
 use serde::Serialize;
 
@@ -17,76 +18,80 @@ pub const MAX_RECEIVE_BUFFER_BYTES: usize = 1 << 30;
 /// The longest delay of an acknowledgement (RFC 9293 §3.8.6.3, MUST-40).
 pub const MAX_ACK_DELAY: Duration = Duration::from_millis(500);
 
-/// One TCP endpoint: the addresses of a host and all connections on them.
-#[derive(Clone, Debug)]
-pub struct EndpointConfig {
-    /// Connections at one time, half-open ones counted, those in TIME-WAIT not. Beyond it SYNs are
-    /// met with silence, so that the peer tries again.
-    pub max_connections: usize,
-    /// Connections in SYN-RECEIVED per listening port that are kept as state. Beyond it SYNs are
-    /// answered with SYN cookies, which keep none; zero always does that. One that reopens a
-    /// connection in TIME-WAIT takes the place of that, and is kept in any case.
-    pub syn_backlog: usize,
-    /// Connections in TIME-WAIT that are remembered; beyond it the oldest are forgotten early.
-    pub max_time_wait: usize,
-    /// Challenge ACKs per second, over all connections (RFC 5961 §7).
-    pub challenge_acks_per_second: u32,
-    /// Answers per second to segments of no living connection, so that nobody can use this host to
-    /// flood another: so many RSTs (RFC 9293 §3.10.7.1), and so many acknowledgements of TIME-WAIT.
-    pub stray_answers_per_second: u32,
-    /// Ephemeral ports, first and last (RFC 6056 §3.2).
-    pub ephemeral_ports: (u16, u16),
-    /// The initial sequence number of every connection; `None` makes it by RFC 6528, as is needed
-    /// on an open network. Tests choose one near the wrap.
-    pub initial_sequence: Option<u32>,
-    /// The configuration of accepted connections, and of
-    /// [`Endpoint::connect`](crate::Endpoint::connect).
-    pub connection: Arc<ConnectionConfig>,
+config! {
+    /// One TCP endpoint: the addresses of a host and all connections on them.
+    #[derive(Clone, Debug)]
+    pub struct EndpointConfig {
+        /// Connections at one time, half-open ones counted, those in TIME-WAIT not. Beyond it SYNs are
+        /// met with silence, so that the peer tries again.
+        pub max_connections: usize,
+        /// Connections in SYN-RECEIVED per listening port that are kept as state. Beyond it SYNs are
+        /// answered with SYN cookies, which keep none; zero always does that. One that reopens a
+        /// connection in TIME-WAIT takes the place of that, and is kept in any case.
+        pub syn_backlog: usize,
+        /// Connections in TIME-WAIT that are remembered; beyond it the oldest are forgotten early.
+        pub max_time_wait: usize,
+        /// Challenge ACKs per second, over all connections (RFC 5961 §7).
+        pub challenge_acks_per_second: u32,
+        /// Answers per second to segments of no living connection, so that an attacker cannot use this host to
+        /// flood another: so many RSTs (RFC 9293 §3.10.7.1), and so many acknowledgements of TIME-WAIT.
+        pub stray_answers_per_second: u32,
+        /// Ephemeral ports, first and last (RFC 6056 §3.2).
+        pub ephemeral_ports: (u16, u16),
+        /// The initial sequence number of every connection; `None` makes it by RFC 6528, as is needed
+        /// on an open network. Tests choose one near the wrap.
+        pub initial_sequence: Option<u32>,
+        /// The configuration of accepted connections, and of
+        /// [`Endpoint::connect`](crate::Endpoint::connect).
+        pub connection: Arc<ConnectionConfig>,
+    }
 }
 
-/// One connection. The default follows the RFCs' recommendations.
-#[derive(Clone, Debug, Serialize)]
-pub struct ConnectionConfig {
-    /// What is done about loss, and the window. The default is the profile `tcp-sack`; that of
-    /// [`RecoveryConfig`] itself is SCTP's.
-    pub recovery: RecoveryConfig,
-    /// The largest segment's payload and options we take and send over IPv4, in bytes: the path MTU
-    /// less 40 for the fixed IP and TCP headers (RFC 6691). What the MSS option announces. Over
-    /// IPv6, whose header is longer, it is 20 less.
-    pub mss: u16,
-    /// Bytes received and not yet taken by the application at most; the window that is offered.
-    pub receive_buffer_bytes: usize,
-    /// Bytes accepted from the application and not yet acknowledged at most.
-    pub send_buffer_bytes: usize,
-    /// Segments that wait for earlier ones at most.
-    pub max_held_segments: usize,
-    /// Offer window scaling (RFC 7323 §2).
-    pub window_scaling: bool,
-    /// Offer timestamps, and with them PAWS (RFC 7323 §3, §5).
-    pub timestamps: bool,
-    /// Offer selective acknowledgements (RFC 2018), and report duplicates with them (RFC 2883).
-    pub sack: bool,
-    /// Hold back small segments while something is unacknowledged (RFC 9293 §3.7.4); not while the
-    /// connection is thin, if [`recovery`](Self::recovery) says so.
-    pub nagle: bool,
-    /// How long an acknowledgement may wait (RFC 9293 §3.8.6.3); zero never waits. The default of
-    /// 40 ms lies far below the 500 ms allowed, because a thin stream has no second segment that
-    /// would end the wait, and the peer's timer must hold out that long.
-    pub ack_delay: Duration,
-    /// Silence after which the peer is probed (RFC 9293 §3.8.4); `None` never does.
-    pub keep_alive: Option<KeepAlive>,
-    /// The maximum segment lifetime; TIME-WAIT lasts two.
-    pub msl: Duration,
-    /// How often a SYN or SYN-ACK is repeated. The default of 7 spends the three minutes that R2 of
-    /// RFC 9293 §3.8.3 demands for SYNs, with a first timeout of 1 s and the last ones of 60 s.
-    pub max_syn_retransmits: u32,
-    /// Consecutive timeouts or probes without an answer after which the connection is given up
-    /// (R2 of RFC 9293 §3.8.3). A closed window that is still confirmed does not count until the
-    /// application is gone.
-    pub max_retransmits: u32,
-    /// How long FIN-WAIT-2 lasts once the application can no longer receive (is gone); `None` is
-    /// for ever.
-    pub fin_wait_timeout: Option<Duration>,
+config! {
+    /// One connection: a recovery profile, and the RFCs' recommendations for the rest. The default is
+    /// [`interactive`](Self::interactive).
+    #[derive(Clone, Debug, Serialize)]
+    pub struct ConnectionConfig {
+        /// Loss recovery and congestion control. The default is the profile `tcp-interactive`.
+        pub recovery: RecoveryConfig,
+        /// The largest segment's payload and options we take and send over IPv4, in bytes: the path MTU
+        /// less 40 for the fixed IP and TCP headers (RFC 6691). What the MSS option announces. Over
+        /// IPv6, whose header is longer, it is 20 less.
+        pub mss: u16,
+        /// Bytes received and not yet taken by the application at most; the window that is offered.
+        pub receive_buffer_bytes: usize,
+        /// Bytes accepted from the application and not yet acknowledged at most.
+        pub send_buffer_bytes: usize,
+        /// Segments that wait for earlier ones at most.
+        pub max_held_segments: usize,
+        /// Offer window scaling (RFC 7323 §2).
+        pub window_scaling: bool,
+        /// Offer timestamps, and with them PAWS (RFC 7323 §3, §5).
+        pub timestamps: bool,
+        /// Offer selective acknowledgements (RFC 2018), and report duplicates with them (RFC 2883).
+        pub sack: bool as with_sack,
+        /// Hold back small segments while something is unacknowledged (RFC 9293 §3.7.4); not while the
+        /// connection is thin, if [`recovery`](Self::recovery) says so.
+        pub nagle: bool,
+        /// Maximum delay of an acknowledgement (RFC 9293 §3.8.6.3); zero disables the delay. The default of
+        /// 40 ms lies far below the 500 ms allowed, because a thin stream has no second segment that
+        /// would end the wait, and the peer's timer must hold out that long.
+        pub ack_delay: Duration,
+        /// Silence after which the peer is probed (RFC 9293 §3.8.4); `None` never does.
+        pub keep_alive: Option<KeepAlive>,
+        /// The maximum segment lifetime; TIME-WAIT lasts two.
+        pub msl: Duration,
+        /// How often a SYN or SYN-ACK is repeated. The default of 7 spends the three minutes that R2 of
+        /// RFC 9293 §3.8.3 demands for SYNs, with a first timeout of 1 s and the last ones of 60 s.
+        pub max_syn_retransmits: u32,
+        /// Consecutive timeouts or probes without an answer after which the connection is given up
+        /// (R2 of RFC 9293 §3.8.3). A closed window that is still confirmed does not count until the
+        /// application is gone.
+        pub max_retransmits: u32,
+        /// How long FIN-WAIT-2 lasts once the application can no longer receive (is gone); `None` is
+        /// for ever.
+        pub fin_wait_timeout: Option<Duration>,
+    }
 }
 
 /// How a silent peer is probed (RFC 9293 §3.8.4).
@@ -117,24 +122,45 @@ impl Default for EndpointConfig {
 
 impl Default for ConnectionConfig {
     fn default() -> Self {
-        Self {
-            recovery: RecoveryConfig::tcp_sack(),
-            mss: 1460,
-            receive_buffer_bytes: 1024 * 1024,
-            send_buffer_bytes: 1024 * 1024,
-            max_held_segments: 4096,
-            window_scaling: true,
-            timestamps: true,
-            sack: true,
-            nagle: true,
-            ack_delay: Duration::from_millis(40),
-            keep_alive: None,
-            msl: Duration::from_secs(30),
-            max_syn_retransmits: 7,
-            max_retransmits: 15,
-            fin_wait_timeout: Some(Duration::from_secs(60)),
-        }
+        Self::interactive()
     }
+}
+
+/// A constructor for each profile of TCP.
+macro_rules! profiles {
+    ($($(#[$meaning:meta])* $name:ident => $recovery:ident)*) => {
+        impl ConnectionConfig {
+            $(
+                $(#[$meaning])*
+                ///
+                #[doc = concat!("The recovery is [`RecoveryConfig::", stringify!($recovery), "`].")]
+                #[must_use]
+                pub fn $name() -> Self {
+                    Self::new(RecoveryConfig::$recovery())
+                }
+            )*
+        }
+    };
+}
+
+profiles! {
+    /// The RFCs of today: a SACK scoreboard, NewReno, an RTO of 1 s at least.
+    sack => tcp_sack
+    /// CUBIC, with the RTO bounds of Linux.
+    cubic => tcp_cubic
+    /// TCP of 2009 without SACK.
+    newreno => tcp_newreno
+    /// The four mechanisms for thin streams of Petlund 2008.
+    thin => tcp_thin
+    /// `sack`, robust to reordering and to sudden delays (RR-TCP), with Eifel detection.
+    rr => tcp_rr
+    /// CUBIC for bulk data, and for thin streams retransmissions after a round trip and the jitter
+    /// measured. The default.
+    interactive => tcp_interactive
+    /// `interactive` with redundant copies within a budget, where bytes matter less than time.
+    interactive_redundant => tcp_interactive_redundant
+    /// `thin` with Redundant Data Bundling.
+    thin_rdb => tcp_thin_rdb
 }
 
 impl Default for KeepAlive {
@@ -146,6 +172,7 @@ impl Default for KeepAlive {
 
 /// Why a configuration is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// A limit is out of its bounds.
     #[error("{name} is {value}; it must be from {min} to {max}")]
@@ -199,6 +226,28 @@ impl EndpointConfig {
 }
 
 impl ConnectionConfig {
+    /// The RFCs' recommendations with a recovery of one's own.
+    #[must_use]
+    pub fn new(recovery: RecoveryConfig) -> Self {
+        Self {
+            recovery,
+            mss: 1460,
+            receive_buffer_bytes: 1024 * 1024,
+            send_buffer_bytes: 1024 * 1024,
+            max_held_segments: 4096,
+            window_scaling: true,
+            timestamps: true,
+            sack: true,
+            nagle: true,
+            ack_delay: Duration::from_millis(40),
+            keep_alive: None,
+            msl: Duration::from_secs(30),
+            max_syn_retransmits: 7,
+            max_retransmits: 15,
+            fin_wait_timeout: Some(Duration::from_secs(60)),
+        }
+    }
+
     /// Checks the values once, so that they can be trusted from here on.
     ///
     /// # Errors
@@ -240,17 +289,35 @@ mod tests {
     fn defaults_are_valid_and_within_the_rfcs() {
         assert_eq!(EndpointConfig::default().validate(), Ok(()));
         let config = ConnectionConfig::default();
-        // Not that of SCTP, which is the default of the recovery room.
-        assert_eq!(Some(&config.recovery), RecoveryConfig::tcp_profile("tcp-sack").as_ref());
+        assert_eq!(Some(&config.recovery), RecoveryConfig::tcp_profile("tcp-interactive").as_ref());
         assert_eq!((config.mss_over(false), config.mss_over(true)), (1460, 1440));
         assert!(config.keep_alive.is_none(), "MUST-25: off");
         assert!(KeepAlive::default().idle >= Duration::from_secs(7200), "MUST-28");
-        // Not the default of a recovery configuration, which is SCTP's.
-        assert_eq!(Some(&config.recovery), RecoveryConfig::tcp_profile("tcp-sack").as_ref());
         // MUST-23: a SYN is tried for three minutes; SHLD-11: data for 100 s.
         let spent = |attempts: u32| -> u64 { (0..=attempts).map(|n| (1 << n).min(60)).sum() };
         assert!(spent(config.max_syn_retransmits) >= 180);
         assert!(spent(config.max_retransmits) >= 100);
+    }
+
+    #[test]
+    fn each_constructor_is_the_profile_of_its_name() {
+        let constructors = [
+            ConnectionConfig::sack,
+            ConnectionConfig::cubic,
+            ConnectionConfig::newreno,
+            ConnectionConfig::thin,
+            ConnectionConfig::rr,
+            ConnectionConfig::interactive,
+            ConnectionConfig::interactive_redundant,
+            ConnectionConfig::thin_rdb,
+        ];
+        let names: Vec<_> = rexmit_recovery::TCP_PROFILES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names.len(), constructors.len());
+        for (name, constructor) in names.into_iter().zip(constructors) {
+            let by_name = RecoveryConfig::tcp_profile(name);
+            assert_eq!(by_name, Some(constructor().recovery), "{name}");
+            assert_eq!(constructor().validate(), Ok(()), "{name}");
+        }
     }
 
     #[test]

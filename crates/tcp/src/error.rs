@@ -3,6 +3,7 @@
 
 /// Why no bytes are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// The id names no connection (any more).
     #[error("there is no such connection")]
@@ -14,6 +15,7 @@ pub enum SendError {
 
 /// Why no bytes are received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReceiveError {
     /// The id names no connection (any more).
     #[error("there is no such connection")]
@@ -28,8 +30,9 @@ pub enum ReceiveError {
 
 /// Why no connection is begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
-    /// The endpoint serves as many as it may.
+    /// The endpoint has reached its limit.
     #[error("the endpoint has reached max_connections")]
     TooManyConnections,
     /// There is one between these addresses and ports.
@@ -48,6 +51,7 @@ pub enum ConnectError {
 
 /// Why the mechanisms for thin streams do not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ThinError {
     /// The id names no connection (any more).
     #[error("there is no such connection")]
@@ -57,10 +61,11 @@ pub enum ThinError {
     Invalid,
 }
 
-/// Why nobody can listen.
+/// Why listening failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ListenError {
-    /// Somebody does already.
+    /// The port has a listener already.
     #[error("the port is listened on already")]
     AddressInUse,
     /// Port 0 cannot be listened on.

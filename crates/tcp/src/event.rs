@@ -1,9 +1,10 @@
-//! What an endpoint tells its application (RFC 9293 §3.9.1).
+//! Events of an endpoint for its application (RFC 9293 §3.9.1).
 
 use std::net::SocketAddr;
 
 /// What happened to a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event {
     /// Established.
     Connected {
@@ -27,6 +28,7 @@ pub enum Event {
 
 /// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CloseReason {
     /// Both sides sent FIN and had it acknowledged: everything was delivered.
     Finished,

@@ -9,18 +9,18 @@
 //! - Bytes that [`Endpoint::send`] accepted are delivered in order, or [`Event::Closed`] says that
 //!   the connection did not end by [`CloseReason::Finished`].
 //! - [`Event::Closed`] is the last event of a connection. What had arrived can still be received;
-//!   after that its [`ConnectionId`] is good for nothing.
+//!   after that its [`ConnectionId`] is invalid.
 //! - Nothing that arrives can make it panic or grow beyond the limits in [`ConnectionConfig`] and
 //!   [`EndpointConfig`].
 //! - A listener keeps the state of `syn_backlog` handshakes; under a flood it goes on with SYN
 //!   cookies and keeps none.
 //!
 //! # Where it departs from RFC 9293 and its companions, or chooses
-//! Left to the driver or to nobody:
+//! Left to the driver or not supported:
 //! - §3.9.2: ICMP messages (MUST-54 to MUST-56), type of service, time to live and source routes
 //!   (MUST-48 to MUST-53) are the driver's business; there are no soft errors to report (MUST-47).
 //!   The path MTU is not discovered, and a segment never holds more than the configured MSS.
-//! - §3.8.5: urgent data are ordinary data; nobody is told that they are urgent (MUST-30 to
+//! - §3.8.5: urgent data is ordinary data; the application is not informed that it is urgent (MUST-30 to
 //!   MUST-33), and none are sent.
 //! - §3.8.3: there is no notice at R1 (MUST-20, SHLD-9); reaching R2 ends the connection.
 //! - §3.9.1.1: a port is listened on at every local address (MUST-43).
@@ -40,7 +40,7 @@
 //!   (RFC 6191 §2).
 //! - §3.8.6.1: a closed window that the peer goes on confirming keeps a connection for ever
 //!   (MUST-37) only until the application is gone; from then on its probes count towards R2.
-//! - RFC 6298 §5.7: after a SYN was sent again, a round trip measured by its echo makes the first
+//! - RFC 6298 §5.7: after a SYN was retransmitted, a round trip measured by its echo makes the first
 //!   timeout; only without one it is 3 s.
 //!
 //! Segments that arrive:
@@ -48,7 +48,7 @@
 //!   peer that has filled the window sends its acknowledgements there; and what meets a closed
 //!   window at RCV.NXT has its ACK, RST and FIN looked at.
 //! - §3.10.7.4: an unacceptable segment without data or FIN is answered once in 100 ms.
-//! - RFC 5961 §7: the limit of challenge ACKs is drawn anew each second, so that nobody can count
+//! - RFC 5961 §7: the limit of challenge ACKs is drawn anew each second, so that an attacker cannot count
 //!   it out. A RST behind data held beyond a gap is challenged like any other.
 //! - RFC 7323 §3.2: a segment without the timestamps agreed on is dropped silently, as it says it
 //!   should be, unless it is a RST.
@@ -60,13 +60,13 @@
 //! Segments that leave:
 //! - §3.10.7.4: what bears no data has SND.NXT as its number, but no more than the edge of the
 //!   window that the peer told last, behind which it would not look at it.
-//! - §3.8.6: of what lies beyond a window that shrank, one segment at a time leaves again (MAY-7).
+//! - §3.8.6: of what lies beyond a window that shrank, one segment at a time is retransmitted (MAY-7).
 //! - §3.8.6.2.2: a window is announced between two acknowledgements only once it has doubled.
 //! - §3.7.4: a small segment waits, even without Nagle's algorithm, while 2048 are outstanding.
-//! - RFC 5681 §3.2: segments lost side by side leave again in one where they fit, and new data fill
+//! - RFC 5681 §3.2: segments lost side by side are retransmitted in one where they fit, and new data fill
 //!   it up.
 //! - Petlund 2008 (RDB): while a connection is thin and its configuration says so, new data take
-//!   along what is outstanding, and so does what leaves again. A loss repaired that way is answered
+//!   along outstanding data, and so does what is retransmitted. A loss repaired that way is answered
 //!   as any other, if the peer reports duplicates; from one that does not, an acknowledgement of two
 //!   segments at once is taken for such a loss.
 //! - RFC 6675 §4: each segment that was reported counts as a sequence of its own, so that three
@@ -92,5 +92,5 @@ pub use connection::State;
 pub use endpoint::{ConnectionId, Endpoint};
 pub use error::{ConnectError, ListenError, ReceiveError, SendError, ThinError};
 pub use event::{CloseReason, Event};
-pub use rexmit_recovery as recovery;
+pub use rexmit_recovery::public as recovery;
 pub use statistics::{ConnectionStatistics, EndpointStatistics, Traffic};

@@ -7,11 +7,12 @@ use serde::Serialize;
 
 /// Counters of a connection, from its start, and its present state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ConnectionStatistics {
-    /// What was exchanged.
+    /// The traffic.
     #[serde(flatten)]
     pub traffic: Traffic,
-    /// What was lost and sent again.
+    /// Losses and retransmissions.
     pub recovery: RecoveryStatistics,
     /// Whether the connection is thin, and what says so.
     pub thin: Thinness,
@@ -23,7 +24,7 @@ pub struct ConnectionStatistics {
     pub cwnd: u64,
     /// Slow start threshold in bytes.
     pub ssthresh: u64,
-    /// How much reordering is borne before a loss is told.
+    /// How much reordering is tolerated before a loss is told.
     pub reordering: ReorderingState,
     /// Bytes of sequence space in flight: payload, and one for a FIN.
     pub bytes_in_flight: u64,
@@ -35,8 +36,9 @@ pub struct ConnectionStatistics {
     pub receive_buffered_bytes: usize,
 }
 
-/// What a connection exchanged.
+/// The traffic of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Traffic {
     /// Segments sent, of any kind.
     pub segments_sent: u64,
@@ -66,7 +68,7 @@ pub struct Traffic {
     pub paws_drops: u64,
     /// Segments dropped because they lacked the timestamps that were agreed on (RFC 7323 §3.2).
     pub missing_timestamps: u64,
-    /// Segments dropped because somebody blind might have sent them (RFC 5961): RST and SYN in the
+    /// Segments dropped because a blind attacker might have sent them (RFC 5961): RST and SYN in the
     /// window, and acknowledgements of what cannot be.
     pub challenged: u64,
     /// Probes of a closed window that were sent (RFC 9293 §3.8.6.1).
@@ -79,9 +81,10 @@ pub struct Traffic {
     pub keep_alives_sent: u64,
 }
 
-/// Counters of an endpoint. Those of its connections' rules stand here too, because they tell of
+/// Counters of an endpoint. Those of its connections' rules stand here too, because they report
 /// attacks on the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct EndpointStatistics {
     /// Packets shorter than their header, or whose data offset points into it.
     pub malformed_header: u64,

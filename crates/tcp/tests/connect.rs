@@ -33,7 +33,7 @@ fn impossible_addresses_are_refused() {
 #[test]
 fn ephemeral_ports_are_all_used_before_none_is_left_and_each_peer_has_its_own() {
     let mut s = Script::silent_with(|config, _| config.ephemeral_ports = (50_000, 50_009));
-    s.endpoint.listen(50_003, None).expect("nobody listens");
+    s.endpoint.listen(50_003, None).expect("a free port");
     let mut ports = Vec::new();
     for _ in 0..9 {
         assert_eq!(connect(&mut s, "192.0.2.1:0", "192.0.2.2:80"), Ok(()));

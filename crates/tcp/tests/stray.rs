@@ -103,7 +103,7 @@ fn what_is_no_segment_is_counted_by_its_fault() {
     s.expect_silence();
 }
 
-/// Nobody can make of us a flood against another: about `stray_answers_per_second`.
+/// The endpoint cannot be used to flood another host: about `stray_answers_per_second`.
 #[test]
 fn answers_to_strays_are_limited_per_second() {
     let mut s = Script::silent_with(|config, _| config.stray_answers_per_second = 100);

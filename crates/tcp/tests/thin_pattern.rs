@@ -1,9 +1,9 @@
-//! One loss pattern for every mechanism: a table of the copies of a message's bytes that left, when and
+//! One loss pattern for every mechanism: a table of the copies of a message's bytes that were sent, when and
 //! why, and when the peer's application got them. The receiver is an unmodified `tcp-sack` without
 //! delayed acknowledgements.
 //!
 //! The sender has a message of 100 bytes every 80 ms from 1 s on, each of which is a segment; 50 ms
-//! each way. The network drops the first segments that carry one of the messages, as many as the
+//! each way. The network drops the first segments that carry one of the messages; their number is in the
 //! pattern says.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const ISS: u32 = u32::MAX - 250;
 /// behind it that could report it missing.
 const PATTERNS: [(u64, u32); 5] = [(3, 1), (3, 2), (3, 3), (MESSAGES, 1), (MESSAGES, 3)];
 
-/// What the sender's trace tells, by message from 1: when a copy left, and why.
+/// The sender's trace, by message from 1: time and cause of each copy.
 #[derive(Clone, Default)]
 struct Copies(Arc<Mutex<BTreeMap<u64, Vec<Told>>>>);
 
@@ -79,15 +79,12 @@ fn address(host: u8, port: u16) -> SocketAddr {
 
 impl Network {
     fn new(recovery: RecoveryConfig, lost: (u64, u32)) -> (Self, Copies) {
-        let sender = ConnectionConfig { recovery, nagle: false, ..ConnectionConfig::default() };
-        let receiver =
-            ConnectionConfig { ack_delay: Duration::ZERO, ..ConnectionConfig::default() };
+        let sender = ConnectionConfig::sack().recovery(recovery).nagle(false);
+        let receiver = ConnectionConfig::sack().ack_delay(Duration::ZERO);
         let end = |connection, seed| {
-            let config = EndpointConfig {
-                connection: Arc::new(connection),
-                initial_sequence: Some(ISS),
-                ..EndpointConfig::default()
-            };
+            let config = EndpointConfig::default()
+                .connection(Arc::new(connection))
+                .initial_sequence(Some(ISS));
             Endpoint::new(config, &Seed::from_u64(seed)).expect("valid")
         };
         let copies = Copies::default();
@@ -106,7 +103,7 @@ impl Network {
         (network, copies)
     }
 
-    /// Everything that leaves now is on its way, or lost.
+    /// Everything that is sent now is on its way, or lost.
     fn drain(&mut self) {
         for end in 0..2 {
             let mut packet = Vec::new();
@@ -195,7 +192,7 @@ fn profile(name: &str) -> RecoveryConfig {
 }
 
 fn sack_with(thin: ThinConfig) -> RecoveryConfig {
-    RecoveryConfig { thin, ..profile("tcp-sack") }
+    profile("tcp-sack").with_thin(thin)
 }
 
 /// The third SACK with a gap comes 340 ms after the message left; RTO.Min is 1 s, and the
@@ -235,7 +232,7 @@ fn of_2009() {
 /// RTO.Min: 200 ms.
 #[test]
 fn with_m1_alone() {
-    let m1 = ThinConfig { rto_min: Some(Duration::from_millis(200)), ..ThinConfig::OFF };
+    let m1 = ThinConfig::OFF.rto_min(Some(Duration::from_millis(200)));
     assert_table(
         &sack_with(m1),
         [
@@ -252,7 +249,7 @@ fn with_m1_alone() {
 #[test]
 fn with_m2_alone() {
     assert_table(
-        &sack_with(ThinConfig { restart_by_age: true, ..ThinConfig::OFF }),
+        &sack_with(ThinConfig::OFF.restart_by_age(true)),
         [
             " 3 x1: new 0, fast 340 -> 390",
             " 3 x2: new 0, fast 340, timeout 1000 -> 1050",
@@ -266,7 +263,7 @@ fn with_m2_alone() {
 #[test]
 fn with_t1_alone() {
     assert_table(
-        &sack_with(ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF }),
+        &sack_with(ThinConfig::OFF.linear_timeouts(6)),
         [
             " 3 x1: new 0, fast 340 -> 390",
             " 3 x2: new 0, fast 340, timeout 1020 -> 1070",
@@ -281,7 +278,7 @@ fn with_t1_alone() {
 #[test]
 fn with_t2_alone() {
     assert_table(
-        &sack_with(ThinConfig { first_indication: true, ..ThinConfig::OFF }),
+        &sack_with(ThinConfig::OFF.first_indication(true)),
         [
             " 3 x1: new 0, fast 180 -> 230",
             " 3 x2: new 0, fast 180, timeout 1020 -> 1070",
@@ -293,12 +290,12 @@ fn with_t2_alone() {
 }
 
 /// The next message takes the one before along, 80 ms later. If both are lost, so is a copy of the
-/// next, which the SACK after 260 ms tells: a recovery begins, in which the hole below is sent again
+/// next, which the SACK after 260 ms reports: a recovery begins, in which the hole below is retransmitted
 /// (RFC 6675 §4, `NextSeg` rule 3).
 #[test]
 fn with_rdb_alone() {
     assert_table(
-        &sack_with(ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF }),
+        &sack_with(ThinConfig::OFF.max_bundle_packets(1)),
         [
             " 3 x1: new 0, copy 80 -> 130",
             " 3 x2: new 0, copy 80, fast 260 -> 310",
@@ -325,7 +322,7 @@ fn with_all_but_rdb() {
     );
 }
 
-/// In flight longest after 260 ms is what left at 240 ms.
+/// In flight longest after 260 ms is what was transmitted at 240 ms.
 #[test]
 fn with_all() {
     assert_table(

@@ -242,7 +242,7 @@ fn wait_one(s: &mut Script) {
     assert_eq!((s.next_event(), s.endpoint.connection_count()), (None, 0));
 }
 
-/// What has not been read can be, as long as the application likes.
+/// Unread data can still be read, for any time.
 #[test]
 fn a_connection_that_is_not_read_to_its_end_outlives_the_wait() {
     let mut s = Script::established_server();

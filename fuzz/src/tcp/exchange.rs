@@ -1,4 +1,4 @@
-//! An endpoint with a genuine peer, and somebody in between who knows everything and does what he
+//! An endpoint with a genuine peer, and an attacker in between with all keys that does what he
 //! likes: drops, repeats, alters and invents segments, while both applications act.
 //!
 //! As long as nothing was invented or altered, what the one application receives must be the
@@ -33,7 +33,7 @@ const PORT: u16 = 80;
 /// One thing that happens.
 #[derive(Clone, Debug, TypeGenerator)]
 pub enum Act {
-    /// Somebody invents a segment with a right checksum.
+    /// The attacker invents a segment with a right checksum.
     Invent(SegmentDraft, Aim),
     /// A captured segment comes again, to either side.
     Repeat(u8, bool),
@@ -63,7 +63,7 @@ pub enum Act {
     Listen(bool, bool),
 }
 
-/// What an invented segment is about.
+/// The kind of an invented segment.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub struct Aim {
     /// To which side.
@@ -106,36 +106,32 @@ pub struct Exchange {
     sides: [Side; 2],
     /// With the side that they were meant for.
     captured: VecDeque<(usize, Vec<u8>)>,
-    /// How many bytes each side sent and received on its one connection, while nobody meddled.
+    /// Bytes that each side sent and received on its one connection, without attacks.
     streams: Option<[(u64, u64); 2]>,
 }
 
 impl Side {
     fn new(index: u8, abilities: u8) -> Self {
-        let connection = ConnectionConfig {
-            receive_buffer_bytes: RECEIVE_BUFFER << (abilities & 4),
-            send_buffer_bytes: SEND_BUFFER,
-            max_held_segments: 16,
-            timestamps: abilities & 1 == 0,
-            sack: abilities & 2 == 0,
-            keep_alive: (abilities & 8 != 0).then_some(KeepAlive {
+        let connection = ConnectionConfig::sack()
+            .receive_buffer_bytes(RECEIVE_BUFFER << (abilities & 4))
+            .send_buffer_bytes(SEND_BUFFER)
+            .max_held_segments(16)
+            .timestamps(abilities & 1 == 0)
+            .with_sack(abilities & 2 == 0)
+            .keep_alive((abilities & 8 != 0).then_some(KeepAlive {
                 idle: Duration::from_secs(10),
                 interval: Duration::from_secs(5),
                 probes: 3,
-            }),
-            ..ConnectionConfig::default()
-        };
-        let config = EndpointConfig {
-            max_connections: MOST_CONNECTIONS,
-            syn_backlog: usize::from(abilities & 3),
-            max_time_wait: MOST_TIME_WAITS,
-            initial_sequence: Some(u32::MAX - 5000),
-            connection: Arc::new(connection),
-            ..EndpointConfig::default()
-        };
+            }));
+        let config = EndpointConfig::default()
+            .max_connections(MOST_CONNECTIONS)
+            .syn_backlog(usize::from(abilities & 3))
+            .max_time_wait(MOST_TIME_WAITS)
+            .initial_sequence(Some(u32::MAX - 5000))
+            .connection(Arc::new(connection));
         let mut endpoint =
             Endpoint::new(config, &Seed::from_u64(index.into())).expect("it is valid");
-        endpoint.listen(PORT, None).expect("nobody listens");
+        endpoint.listen(PORT, None).expect("a free port");
         Self {
             endpoint,
             address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, index + 1)),
@@ -265,7 +261,7 @@ impl Exchange {
         self.settle(1);
     }
 
-    /// Nothing more arrives: whatever the endpoints still do comes to an end or takes its time.
+    /// Nothing more arrives: the endpoints become idle in bounded time.
     pub fn run_out(&mut self) {
         for _ in 0..100 {
             for side in &mut self.sides {
@@ -428,7 +424,7 @@ impl Exchange {
                 return self.sides[side].check_limits();
             }
         }
-        panic!("an endpoint does not come to rest");
+        panic!("an endpoint does not become idle");
     }
 }
 

@@ -1,10 +1,9 @@
 //! `rexmit completions` and `rexmit man`.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::examples;
-use crate::CommandLine;
+use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output;
 
@@ -16,8 +15,8 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments, mut whole: Command) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut CommandLine::command(), "rexmit", &mut script);
+    clap_complete::generate(arguments.shell, &mut whole, "rexmit", &mut script);
     output::print(&String::from_utf8_lossy(&script))
 }

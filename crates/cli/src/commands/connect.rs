@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use rexmit::clock::{now, sleep_until};
 
-use super::examples;
 use crate::carry::{Carry, LINGER};
+use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::signals::{Signals, block_on};
 use crate::transport::{Peers, Transport};
@@ -17,7 +17,7 @@ use crate::values;
 ///
 /// Each line of the input is a message (with its end of line), each message that arrives is printed
 /// as it is. The end of the input ends the association once everything is delivered, and with it
-/// what the peer has not sent by then; --keep-open waits for that, and so does an empty input.
+/// data that the peer has not sent by then is lost; --keep-open waits for it, and so does an empty input.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  echo hello | rexmit connect 192.0.2.1:9899
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let (association, _endpoint) = tokio::select! {
             connection = target.connect() => connection?,
             () = signals.stop() => {
-                return Err(Failure::new(Kind::Interrupted, "interrupted: nobody had answered"));
+                return Err(Failure::new(Kind::Interrupted, "interrupted: the peer had not answered"));
             }
         };
         if carry.run(association, &signals).await? {

@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rexmit_lab::link::Link;
+use rexmit_lab::load::{Load, LoadError};
 use rexmit_lab::measure::Comparison;
-use rexmit_lab::realtime::{
-    Link, Load, LoadError, Outcome as Measured, Progress, RealtimeError, Replay, Transport,
-};
 use rexmit_lab::two_paths::{TwoPaths, TwoPathsError};
-use rexmit_lab::{finding, report, table};
+use rexmit_lab::{finding, table};
+use rexmit_perf::realtime::{Outcome as Measured, Progress, RealtimeError, Replay, Transport};
+use rexmit_study::page;
 
-use super::examples;
+use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::names::unknown;
 use crate::output::{self, Format};
 use crate::values;
 
@@ -66,7 +68,8 @@ pub(crate) struct Arguments {
     reorder: f64,
     /// Recovery profiles to compare [default: rfc9260, lksctp, thin, thin-bundling, interactive,
     /// interactive-redundant; with --reorder rfc9260, thin, rr, thin-rr; with --tcp tcp-newreno,
-    /// tcp-sack, tcp-thin, and tcp-thin-rdb or, with --reorder, tcp-rr] (see `rexmit profiles`).
+    /// tcp-sack, tcp-thin, tcp-thin-rdb, tcp-interactive and tcp-interactive-redundant, or with
+    /// --reorder tcp-newreno, tcp-sack, tcp-thin and tcp-rr] (see `rexmit profiles`).
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     profile: Vec<String>,
     /// What to replay: bzflag-tcp, crossfire, ssh, vnc, or a file (CSV trace, pcap or pcapng).
@@ -117,7 +120,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 /// Prints what was compared, with `timing` below, and writes the report.
 fn tell(comparison: &Comparison, report: Option<&Path>, json: bool, timing: &str) -> Outcome {
     if let Some(path) = report {
-        let html = report::html(comparison).map_err(io::Error::from)?;
+        let html = page::comparison::html(comparison).map_err(io::Error::from)?;
         fs::write(path, html).map_err(|error| unwritable(path, &error))?;
     }
     if json {
@@ -145,6 +148,7 @@ fn replay(arguments: Arguments) -> Result<Replay, Failure> {
     let link = Link { rtt, loss, burst, jitter, reorder };
     let standard = || transport.compared(&link).iter().copied().map(String::from).collect();
     let profiles = if arguments.profile.is_empty() { standard() } else { arguments.profile };
+    check_profiles(transport, &profiles)?;
     Ok(Replay {
         load: Load::open(&arguments.trace, arguments.duration.unwrap_or(Duration::from_secs(30)))?,
         link,
@@ -153,6 +157,14 @@ fn replay(arguments: Arguments) -> Result<Replay, Failure> {
         seed: arguments.seed,
         unordered: arguments.unordered,
     })
+}
+
+fn check_profiles(transport: Transport, profiles: &[String]) -> Outcome {
+    let known = || transport.profiles().iter().map(|(name, _)| *name);
+    match profiles.iter().find(|name| known().all(|known| known != name.as_str())) {
+        Some(name) => Err(Failure::new(Kind::Usage, unknown("recovery profile", name, known()))),
+        None => Ok(()),
+    }
 }
 
 fn text(comparison: &Comparison, report: Option<&Path>, timing: &str) -> String {
@@ -198,11 +210,15 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
 
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
-        let kind = match error {
-            LoadError::Trace(_) => Kind::File,
-            _ => Kind::Usage,
-        };
-        Self::new(kind, error)
+        match error {
+            LoadError::Trace(_) => Self::new(Kind::File, error),
+            LoadError::Unknown { name } => {
+                let known = rexmit_lab::load::BUNDLED.iter().map(|trace| trace.name);
+                let message = unknown("trace", &name, known);
+                Self::new(Kind::Usage, format!("{message}; or give a file"))
+            }
+            error => Self::new(Kind::Usage, error),
+        }
     }
 }
 

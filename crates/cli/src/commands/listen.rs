@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use clap::Args;
 use rexmit::clock::{now, sleep_until};
 
-use super::examples;
 use crate::carry::{Carry, LINGER};
+use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::signals::{Signals, block_on};
 use crate::transport::Transport;
@@ -16,7 +16,7 @@ use crate::values;
 ///
 /// Each line of the input is a message (with its end of line), each message that arrives is printed
 /// as it is. The end of the input ends the association once everything is delivered, and with it
-/// what the peer has not sent by then; --keep-open waits for that, and so does an empty input.
+/// data that the peer has not sent by then is lost; --keep-open waits for it, and so does an empty input.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit listen 0.0.0.0:9899 > received     # and on another machine:
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let association = tokio::select! {
             association = endpoint.accept() => association,
             () = signals.stop() => {
-                return Err(Failure::new(Kind::Interrupted, "interrupted: nobody had connected"));
+                return Err(Failure::new(Kind::Interrupted, "interrupted: no peer had connected"));
             }
         };
         let association =

@@ -1,9 +1,8 @@
 //! `rexmit man`.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 
-use super::examples;
-use crate::CommandLine;
+use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output;
 
@@ -16,8 +15,7 @@ pub(crate) struct Arguments {
     path: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let mut root = CommandLine::command();
+pub(crate) fn run(arguments: &Arguments, mut root: Command) -> Outcome {
     root.build();
     let mut command = &root;
     for name in &arguments.path {

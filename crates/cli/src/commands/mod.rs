@@ -4,6 +4,7 @@ mod completions;
 mod connect;
 mod demo;
 mod emulate;
+mod examples;
 mod listen;
 mod man;
 mod networks;
@@ -33,8 +34,8 @@ pub(crate) enum Command {
     Man(man::Arguments),
 }
 
-/// Does what was asked for.
-pub(crate) fn run(command: Command) -> Outcome {
+/// Does what was asked for; `whole` is the command line with all that may be asked for.
+pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
     match command {
         Command::Demo(arguments) => demo::run(arguments),
         Command::Listen(arguments) => listen::run(&arguments),
@@ -45,15 +46,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Study(arguments) => study::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),
-        Command::Completions(arguments) => completions::run(&arguments),
-        Command::Man(arguments) => man::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments, whole()),
+        Command::Man(arguments) => man::run(&arguments, whole()),
     }
 }
-
-/// The end of a subcommand's help: an example, then the exit codes.
-macro_rules! examples {
-    ($text:literal) => {
-        concat!("Examples:\n", $text, "\n\nExit codes: see `rexmit --help`.")
-    };
-}
-pub(crate) use examples;

@@ -7,19 +7,22 @@ use rexmit::RecoveryConfig;
 use rexmit::recovery::{Field, PROFILES, TCP_PROFILES};
 use serde::Serialize;
 
-use super::examples;
+use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::names::unknown;
 use crate::output::Format;
 
-/// Show the recovery profiles field by field, or how two of them differ.
+/// List the recovery profiles, show one field by field, or compare two.
 #[derive(Debug, Args)]
-#[command(after_help = examples!("  rexmit profiles\n  rexmit profiles lksctp\n  \
-    rexmit profiles lksctp thin\n  rexmit profiles --json"))]
+#[command(after_help = examples!("  rexmit profiles\n  rexmit profiles interactive\n  \
+    rexmit profiles --diff lksctp thin\n  rexmit profiles --json"))]
 pub(crate) struct Arguments {
-    /// Only this one.
-    name: Option<String>,
-    /// What differs between the first and this one.
-    other: Option<String>,
+    /// Show every field of these profiles.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Show the fields in which two profiles differ.
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with = "names")]
+    diff: Vec<String>,
     #[command(flatten)]
     format: Format,
 }
@@ -38,7 +41,7 @@ struct Comparison {
     differences: Vec<Difference>,
 }
 
-/// A field that two profiles have different values of.
+/// A field whose value differs between two profiles.
 #[derive(Serialize)]
 struct Difference {
     name: &'static str,
@@ -47,19 +50,21 @@ struct Difference {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { name, other, format } = arguments;
+    let Arguments { names, diff, format } = arguments;
     let profiles = all();
-    match (name, other) {
-        (Some(first), Some(second)) => {
-            let comparison = Comparison::of([find(&profiles, first)?, find(&profiles, second)?]);
-            format.print(&comparison, Comparison::text)
-        }
-        (Some(name), None) => format.print(&[find(&profiles, name)?], |profiles| text(profiles)),
-        (None, _) => format.print(&profiles, |profiles| text(profiles)),
+    if let [first, second] = diff.as_slice() {
+        let comparison = Comparison::of([find(&profiles, first)?, find(&profiles, second)?]);
+        return format.print(&comparison, Comparison::text);
     }
+    if names.is_empty() {
+        return format.print(&profiles, |profiles| list(profiles));
+    }
+    let chosen = names.iter().map(|name| find(&profiles, name));
+    let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
+    format.print(&chosen, |chosen| details(chosen))
 }
 
-/// Those of SCTP, then those of TCP.
+/// The profiles of SCTP, then those of TCP.
 fn all() -> Vec<Profile> {
     let sctp = PROFILES.iter().map(|named| (named, RecoveryConfig::profile(named.0)));
     let tcp = TCP_PROFILES.iter().map(|named| (named, RecoveryConfig::tcp_profile(named.0)));
@@ -73,16 +78,32 @@ fn all() -> Vec<Profile> {
 
 fn find<'a>(profiles: &'a [Profile], name: &str) -> Result<&'a Profile, Failure> {
     profiles.iter().find(|profile| profile.name == name).ok_or_else(|| {
-        let known: Vec<_> = profiles.iter().map(|profile| profile.name).collect();
-        let message = format!("there is no profile `{name}`: there are {}", known.join(", "));
-        Failure::new(Kind::Usage, message)
+        let known = profiles.iter().map(|profile| profile.name);
+        Failure::new(Kind::Usage, unknown("profile", name, known))
     })
 }
 
-fn text<P: std::borrow::Borrow<Profile>>(profiles: &[P]) -> String {
+/// A line per profile.
+fn list(profiles: &[Profile]) -> String {
+    let names = width(profiles.iter().map(|profile| profile.name));
     let mut text = String::new();
-    for profile in profiles {
-        let Profile { name, about, fields, .. } = profile.borrow();
+    for (title, is_tcp) in [("SCTP", false), ("TCP", true)] {
+        let _ = writeln!(text, "{title}:");
+        for Profile { name, about, .. } in profiles.iter().filter(|p| is_of_tcp(p) == is_tcp) {
+            let _ = writeln!(text, "  {name:<names$}{about}");
+        }
+        text.push('\n');
+    }
+    text + "All fields of a profile: rexmit profiles NAME. Differences: rexmit profiles --diff A B.\n"
+}
+
+fn is_of_tcp(profile: &Profile) -> bool {
+    TCP_PROFILES.iter().any(|(name, _)| *name == profile.name)
+}
+
+fn details(profiles: &[&Profile]) -> String {
+    let mut text = String::new();
+    for Profile { name, about, fields, .. } in profiles {
         let _ = writeln!(text, "{name}: {about}");
         let names = width(fields.iter().map(|field| field.name));
         let values = width(fields.iter().map(|field| &*field.value));
@@ -126,7 +147,7 @@ impl Comparison {
     }
 }
 
-/// Columns for the longest of `texts`, and two between it and what follows.
+/// The width of a column: the longest of `texts` and two spaces.
 fn width<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
     texts.into_iter().map(str::len).max().unwrap_or(0) + 2
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use rexmit::proxy::setup::{self, Firewall, Setup, SetupConfig, SetupError};
-use rexmit::proxy::{Proxy, ProxyConfig, ProxyEvent, best_profile, serve_metrics};
+use rexmit::proxy::{Proxy, ProxyConfig, ProxyEvent, serve_metrics};
 use rexmit::recovery::TCP_PROFILES;
 use rexmit::tcp::Stack;
 use rexmit::tun::{AsyncTun, Tun, TunError};
 use tokio::net::TcpListener;
 
-use super::examples;
+use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::print;
 use crate::signals::{Signals, block_on};
@@ -27,7 +27,8 @@ use crate::values::{self, Network};
 /// --print-setup prints the commands, after which no privileges are needed.
 ///
 /// SIGTERM, SIGINT or SIGHUP ends it: clients that are there may go on for --drain. A second signal resets
-/// them at once. docs/proxy.md tells more.
+/// them at once. Connections from this machine itself go to the service directly and bypass the proxy:
+/// test from another machine. Details are in docs/proxy.md.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  sudo rexmit proxy --listen 192.0.2.1:22 --upstream 127.0.0.1:22 --setup
@@ -39,8 +40,8 @@ pub(crate) struct Arguments {
     /// The service.
     #[arg(long, value_name = "ADDR:PORT", required_unless_present_any = ["print_setup", "remove_setup"])]
     upstream: Option<SocketAddr>,
-    /// What is done about loss towards the clients.
-    #[arg(long, value_name = "NAME", default_value = best_profile(), help = profile_help())]
+    /// Recovery profile towards the clients.
+    #[arg(long, value_name = "NAME", default_value = "tcp-interactive", help = profile_help())]
     profile: String,
     /// Clients at one time; more are reset.
     #[arg(long, value_name = "NUMBER", default_value = "1024", value_parser = values::size)]
@@ -48,7 +49,7 @@ pub(crate) struct Arguments {
     /// Reset clients with whom nothing was exchanged for so long [default: never].
     #[arg(long, value_name = "TIME", value_parser = values::interval)]
     idle_timeout: Option<Duration>,
-    /// How long the service may take to accept.
+    /// Time limit for the service to accept.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::interval)]
     connect_timeout: Duration,
     /// How long clients may go on once the proxy is to stop.
@@ -76,7 +77,7 @@ struct Place {
     /// Print the commands that do so, and those that undo it, and end.
     #[arg(long, conflicts_with = "setup")]
     print_setup: bool,
-    /// Remove the rules that a killed proxy has left, and end.
+    /// Remove the rules that a killed proxy left behind, and end.
     #[arg(long, conflicts_with_all = ["setup", "print_setup"])]
     remove_setup: bool,
     /// The TUN device; its name begins with `rexmit` [default: rexmitPORT].
@@ -107,7 +108,7 @@ enum FirewallName {
 fn profile_help() -> String {
     let names: Vec<_> =
         TCP_PROFILES.iter().map(|(name, about)| format!("{name}: {about}")).collect();
-    format!("What is done about loss towards the clients; {}", names.join("; "))
+    format!("Recovery profile towards the clients; {}", names.join("; "))
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -150,6 +151,10 @@ async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
     }
     let applied = if place.setup { Some(setup.apply()?) } else { None };
     eprintln!("listening on {listen}, for {upstream}, with {profile}");
+    eprintln!(
+        "connections from this machine go to the service directly and bypass the proxy: test from \
+         another machine"
+    );
     let stop = async {
         signals.stop().await;
         tell(format_args!(
@@ -185,22 +190,21 @@ fn log(is_quiet: bool) -> impl Fn(&ProxyEvent<'_>) + Send + Sync {
     }
 }
 
-/// Where the terminal went away nobody hears it, which is no reason to leave clients alone.
+/// A terminal that went away is no reason to stop serving clients.
 fn tell(what: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{what}");
 }
 
 impl Arguments {
     fn config(&self, upstream: SocketAddr) -> Result<ProxyConfig, Failure> {
-        let defaults = ProxyConfig::new(upstream, &self.profile).map_err(usage)?;
-        Ok(ProxyConfig {
-            max_connections: self.max_connections,
-            idle_timeout: self.idle_timeout,
-            connect_timeout: self.connect_timeout,
-            drain: self.drain,
-            proxy_protocol: self.proxy_protocol,
-            ..defaults
-        })
+        let recovery = values::tcp_profile(&self.profile).map_err(usage)?;
+        Ok(ProxyConfig::new(upstream)
+            .recovery(recovery)
+            .max_connections(self.max_connections)
+            .idle_timeout(self.idle_timeout)
+            .connect_timeout(self.connect_timeout)
+            .drain(self.drain)
+            .proxy_protocol(self.proxy_protocol))
     }
 }
 
@@ -222,7 +226,7 @@ impl Place {
         config
     }
 
-    /// What is to be done, after the remains of an earlier start are gone.
+    /// The setup plan, after the remains of an earlier start were removed.
     fn plan(&self, listen: SocketAddr) -> Result<Setup, Failure> {
         if self.setup {
             let setup = Setup::plan(self.config(listen))?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use rexmit_lab::traffic::{Trace, TraceError, TraceStatistics};
 
-use super::examples;
+use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 

@@ -150,7 +150,7 @@ fn each_direction_of_a_link_can_be_its_own() {
 fn an_interrupt_aborts_and_both_sides_say_so() {
     let (mut listener, address) = Rexmit::listen_idle("listen 127.0.0.1:0 --verbose");
     let client = connect(&address, "--keep-open", b"first\n".to_vec());
-    listener.wait_for("PeerResetStreams");
+    listener.wait_for("the peer reset incoming streams");
     client.signal("INT");
     client.end().assert_failed(130, "interrupted: the association was aborted");
     let ended = listener.end();

@@ -8,7 +8,13 @@ use crate::process::{Rexmit, run, scratch};
 fn arguments_that_make_no_sense() {
     run("").assert_failed(2, "Usage: rexmit <COMMAND>");
     run("connect somewhere.invalid:9899").assert_failed(2, "expected ADDRESS:PORT, such as 192.0");
-    run("listen 127.0.0.1:0 --profile fast").assert_failed(2, "but rfc9260, lksctp, freebsd");
+    run("listen 127.0.0.1:0 --profile fast")
+        .assert_failed(2, "there is no profile `fast`: there are rfc9260, lksctp, freebsd");
+    run("listen 127.0.0.1:0 --profile interactiv").assert_failed(2, "did you mean `interactive`?");
+    run("demo --profile intercative").assert_failed(2, "did you mean `interactive`?");
+    run("demo --trace crosfire").assert_failed(2, "did you mean `crossfire`?");
+    run("proxy --listen 192.0.2.1:22 --upstream 127.0.0.1:22 --profile tcp-thn")
+        .assert_failed(2, "did you mean `tcp-thin`?");
     run("emulate --listen 127.0.0.1:0 --to 127.0.0.1:1 --delay 50")
         .assert_failed(2, "`50` needs one of the units ns, us, ms, s");
     run("emulate --listen 127.0.0.1:0 --to 127.0.0.1:1 --loss 5% --burst 0.5")
@@ -65,7 +71,7 @@ fn raw_sockets_say_what_they_need() {
     let mut process = Rexmit::start_idle(["listen", "127.0.0.1", "--raw"]);
     if process.next_line().starts_with("listening on 127.0.0.1, SCTP port 5000") {
         process.signal("INT");
-        process.end().assert_failed(130, "interrupted: nobody had connected");
+        process.end().assert_failed(130, "interrupted: no peer had connected");
     } else {
         process.end().assert_failed(3, "use UDP encapsulation");
     }

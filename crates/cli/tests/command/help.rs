@@ -39,7 +39,7 @@ fn every_help_has_an_example_and_the_exit_codes() {
     let help = run("--help").text();
     assert!(help.contains("Exit codes:\n  0  done\n  1  failed"), "{help}");
     let listed = help.split("Commands:\n").nth(1).unwrap().lines().take_while(|l| !l.is_empty());
-    // What a line goes on with is indented further.
+    // Continuation lines are indented further.
     for line in listed.filter_map(|line| line.strip_prefix("  ").filter(|l| !l.starts_with(' '))) {
         let name = line.split_whitespace().next().unwrap();
         assert!(name == "help" || SUBCOMMANDS.contains(&name), "{name} is not tested");
@@ -63,26 +63,38 @@ fn the_version_is_that_of_the_package() {
 }
 
 #[test]
-fn profiles_are_told_field_by_field() {
-    let text = run("profiles").text();
-    assert!(text.contains("rfc9260") && text.contains("lksctp"), "{text}");
+fn profiles_are_listed_on_one_screen_and_shown_field_by_field() {
+    let list = run("profiles").text();
+    assert!(list.lines().count() <= 30, "{} lines", list.lines().count());
+    assert!(list.lines().all(|line| line.chars().count() <= 130), "{list}");
+    let json = run("profiles --json").json();
+    for profile in json.as_array().expect("a list") {
+        let name = profile["name"].as_str().expect("a name");
+        assert!(list.contains(&format!("\n  {name} ")), "{name} is not in {list}");
+    }
+    let text = run("profiles thin tcp-thin-rdb").text();
+    assert!(text.starts_with("thin: ") && text.contains("\ntcp-thin-rdb: "), "{text}");
     let json = run("profiles lksctp --json").json();
     assert_eq!(json[0]["name"], "lksctp");
     assert_eq!(json[0]["recovery"]["missing_reports"], 3);
     assert_eq!(json[0]["recovery"]["rto"]["initial"], "3s");
-    assert!(text.contains("tcp-thin-rdb") && text.contains("thin.linear_timeouts"), "{text}");
+    assert!(text.contains("thin.linear_timeouts"), "{text}");
     run("profiles fast").assert_failed(2, "there is no profile `fast`: there are rfc9260");
+    run("profiles interactiv").assert_failed(2, "did you mean `interactive`?");
 }
 
 #[test]
 fn two_profiles_are_told_apart() {
-    let text = run("profiles lksctp thin").text();
+    let text = run("profiles --diff lksctp thin").text();
     assert!(text.contains("M1: RTO.Min while thin") && !text.contains("rto.initial"), "{text}");
-    let json = run("profiles freebsd freebsd-efr --json").json();
-    let want = serde_json::json!({"name": "early_retransmit", "values": ["off", "on"]});
+    let json = run("profiles --diff freebsd freebsd-efr --json").json();
+    let want = serde_json::json!({
+        "name": "loss_detection",
+        "values": ["missing reports, fixed", "missing reports, fixed, Early Fast Retransmit"],
+    });
     assert_eq!(json["differences"].as_array().map(Vec::len), Some(1), "{json}");
     assert_eq!(json["differences"][0]["name"], want["name"]);
     assert_eq!(json["differences"][0]["values"], want["values"]);
-    assert!(run("profiles thin thin").text().contains("are the same"));
-    run("profiles thin fast").assert_failed(2, "there is no profile `fast`");
+    assert!(run("profiles --diff thin thin").text().contains("are the same"));
+    run("profiles --diff thin fast").assert_failed(2, "there is no profile `fast`");
 }

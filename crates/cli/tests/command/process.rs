@@ -17,7 +17,7 @@ pub(crate) struct Rexmit {
     stderr: BufReader<ChildStderr>,
 }
 
-/// What is left of it.
+/// Its exit status and output.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,

@@ -152,10 +152,10 @@ fn nothing_is_left_after_a_kill() {
     running.signal("KILL");
     running.end();
     assert!(!is_there(3));
-    // The command is told by the kernel; the test hangs if not.
+    // The kernel informs the command; the test hangs if not.
     let is_running = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // Nobody may have taken note of its end yet.
+        // Its end may not have been noticed yet.
         stat.contains("sleep") && !stat.contains(") Z ")
     };
     while is_running() {
@@ -179,7 +179,7 @@ fn without_a_command_it_tells_how_to_use_the_link_until_it_is_stopped() {
     let connect = format!("exec 3<>/dev/tcp/10.93.4.1/{port}");
     let near = Command::new(words[0]).args(&words[1..]).args(["bash", "-c", &connect]).status();
     assert!(near.unwrap().success());
-    // Somebody else gets the next link.
+    // The next process gets the next link.
     let ended = emulate(4, "", &["true"]).end();
     ended.assert_failed(3, "10.93.4.1 is taken: tun");
     assert!(ended.stderr.contains("choose another network with --tun-network"), "{ended:?}");

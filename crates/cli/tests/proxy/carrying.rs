@@ -1,4 +1,4 @@
-//! What is carried between ordinary clients and an ordinary service.
+//! Data between ordinary clients and an ordinary service.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -37,7 +37,7 @@ fn every_byte_comes_back_over_a_lossy_link_and_the_client_is_known() {
     writer.join().unwrap();
     let line = proxy.wait_for("finished");
     assert!(line.contains("300000 bytes to the service, 300000 to the client"), "{line}");
-    assert!(!line.contains(" 0 segments sent again"), "nothing was lost: {line}");
+    assert!(!line.contains(" 0 segments retransmitted"), "nothing was lost: {line}");
     proxy.stop();
     assert_eq!(place.look(), before);
 }
@@ -191,7 +191,7 @@ fn a_stop_lets_clients_end_and_a_second_one_does_not() {
     expect(&client, b"before");
     proxy.signal("TERM");
     proxy.wait_for("stopping");
-    // Nobody else comes; who is there goes on.
+    // No new clients are accepted; present ones continue.
     let refused = place.try_connect((crate::place::HOST, crate::place::PORT).into());
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
     say(&client, b"after");

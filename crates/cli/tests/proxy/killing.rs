@@ -1,4 +1,4 @@
-//! Somebody is killed, and what was acknowledged is there.
+//! A process is killed, and acknowledged data is not lost.
 //!
 //! A client sends numbered records, and the service, which keeps them, acknowledges each in its own
 //! protocol. Whatever happens to whom, what the client has an acknowledgement for was kept.
@@ -13,7 +13,7 @@ use rexmit::tun::NetNamespace;
 
 use crate::place::{HOST, PORT, Place, Running, accept};
 
-/// Keeps records, and tells of each before it is acknowledged, until the connection ends; what was
+/// Keeps records, and reports each before it is acknowledged, until the connection ends; what was
 /// kept, and whether the end looked orderly.
 fn keep(stream: &TcpStream, told: impl Fn(usize)) -> (Vec<usize>, bool) {
     let mut kept = Vec::new();
@@ -75,7 +75,7 @@ fn begin(place: &Place) -> Exchange {
     let service = std::thread::spawn(move || keep(&accept(&listener), |_| {}));
     let (tell, progress) = std::sync::mpsc::channel();
     let told = move |count| {
-        // Nobody listens after the kill.
+        // No socket listens after the kill.
         let _ = tell.send(count);
     };
     let client = std::thread::spawn(move || send(&stream, told));
@@ -97,7 +97,7 @@ fn the_proxy_is_killed() {
         let (kept, is_orderly) = exchange.service.join().unwrap();
         assert!(!is_orderly, "the service takes it for an orderly end");
         assert_kept(acknowledged, &kept);
-        // What is left forwards nothing but what the next start takes over.
+        // The remaining rules forward nothing that the next start does not take over.
         assert!(place.look().contains("forwarding-was-off"));
     }
     let removed = place.rexmit("--remove-setup").output().unwrap();

@@ -41,18 +41,18 @@ impl Place {
         if !may_have_rules(&host) {
             return None;
         }
-        let end = |address, v6: &str, is_default_route| TunConfig {
-            ipv4: Some((address, 24)),
-            ipv6: vec![(v6.parse().expect("an address"), 64)],
-            is_default_route,
-            ..TunConfig::default()
+        let end = |address, v6: &str, is_default_route| {
+            TunConfig::default()
+                .ipv4(Some((address, 24)))
+                .ipv6(vec![(v6.parse().expect("an address"), 64)])
+                .is_default_route(is_default_route)
         };
         // The host knows a way to everywhere, as most do.
         let far = Tun::open_in(&host, &end(HOST, "fd92::1", true)).expect("a device");
         let near = Tun::open_in(&clients, &end(CLIENTS, "fd92::2", true)).expect("a device");
         let interface = far.name().to_owned();
         let path: rexmit::path::PathConfig = path.parse().expect("a path");
-        let config = LinkConfig { forward: path.clone(), backward: path, ..LinkConfig::default() };
+        let config = LinkConfig::default().forward(path.clone()).backward(path);
         let link = TunEmulator::start(&config, near, far).expect("an emulator");
         Some(Self { host, clients, interface, _link: link })
     }
@@ -65,13 +65,13 @@ impl Place {
         (listener, address)
     }
 
-    /// A service that says what it hears, whoever comes.
+    /// An echo service for any client.
     pub(crate) fn echo(&self) -> SocketAddr {
         let (listener, address) = self.service();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 std::thread::spawn(move || {
-                    // Who was reset hears nothing more.
+                    // A client that was reset receives nothing more.
                     let _ = std::io::copy(&mut &stream, &mut &stream);
                 });
             }

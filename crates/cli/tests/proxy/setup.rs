@@ -98,7 +98,7 @@ fn proxies_for_several_ports_share_what_they_need() {
 fn nothing_else_is_forwarded() {
     let Some(place) = Place::over("delay 1ms") else { return };
     // Another network behind the host, which it did not forward to before.
-    let inside = TunConfig { ipv4: Some(([10, 77, 0, 1].into(), 24)), ..TunConfig::default() };
+    let inside = TunConfig::default().ipv4(Some(([10, 77, 0, 1].into(), 24)));
     let inside = Tun::open_in(&place.host, &inside).unwrap();
     let came = || inside.receive(&mut [0; 1500]).is_ok();
     let knock = || {

@@ -39,7 +39,7 @@ impl Drop for Keys {
     }
 }
 
-/// Where a daemon of the system would be, or whoever has none.
+/// Where a daemon of the system would be, or the user without one.
 fn sshd(place: &Place, keys: &Keys) -> Running {
     // The daemon insists on it; the package makes it at its start.
     let _ = fs::create_dir_all("/run/sshd");
@@ -90,7 +90,7 @@ fn sshd_is_served_over_a_lossy_link() {
     assert_eq!(output.stdout, b"hello\n");
     proxy.wait_for("finished");
 
-    // Lines back and forth, as somebody types them.
+    // Lines back and forth, as typed by a user.
     let mut session =
         ssh(&place, &keys).arg("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut keyboard, mut screen) =

@@ -1,4 +1,4 @@
-//! What is physically possible: how long messages take if all is known as soon as it can be.
+//! The physical bound: message latency if the sender learns everything as early as possible.
 //!
 //! The model: a message every T over a one-way delay D, RTT = 2·D. A packet is lost with probability
 //! p, or in bursts; acknowledgements are not lost, links have no queue and delays do not vary. A
@@ -14,7 +14,7 @@
 //! process, bad a share π of the time and for B in the mean), the copies are lost if it is bad at all
 //! their times t₁ … t_k: P = π·Π c(tᵢ₊₁ − tᵢ) with c(d) = π + (1−π)·exp(−d/(B·(1−π))).
 //!
-//! No sender beats [`Reactive`](Strategy::Reactive) without packets that may turn out to be needless,
+//! No sender beats [`Reactive`](Strategy::Reactive) without packets that may turn out to be spurious,
 //! or other packets to take copies along.
 
 //!
@@ -39,7 +39,7 @@ pub enum LossModel {
     Bursts {
         /// The share of time that is bad: π.
         share: f64,
-        /// How long a bad time lasts in the mean: B.
+        /// Mean duration of a bad state: B.
         mean_bad: Duration,
     },
 }
@@ -121,7 +121,7 @@ impl Bound {
         let mut before: Option<Copy> = None;
         for copy in strategy.copies(rtt).take(MAX_COPIES) {
             if copy.is_packet && before.is_some() {
-                // It leaves if it is known by then that those before were lost.
+                // It is sent if it is known by then that those before were lost.
                 extra_packets += steps.last().map_or(1.0, |known| {
                     if known.latency == delay + copy.at {
                         all_lost_before(&steps)
@@ -162,7 +162,7 @@ fn all_lost_before(steps: &[Step]) -> f64 {
 }
 
 impl Strategy {
-    /// The copies of a message that leaves at 0, all those before having been lost.
+    /// The copies of a message that is sent at 0, all those before having been lost.
     fn copies(self, rtt: Duration) -> impl Iterator<Item = Copy> {
         let mut last = Duration::ZERO;
         let mut next_message = match self {

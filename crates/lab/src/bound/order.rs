@@ -12,7 +12,7 @@ impl Bound {
     pub fn in_order(&self, interval: Duration) -> Self {
         let mut latencies: Vec<Duration> = Vec::new();
         for step in &self.steps {
-            // Messages behind it wait for it, down to the latency of one that waits for nobody.
+            // Messages behind it wait for it, down to the latency of a message that does not wait.
             let waits = (0..).map_while(|n| step.latency.checked_sub(interval * n));
             let least = self.steps[0].latency;
             let waits = waits.take(MAX_COPIES).take_while(|latency| *latency >= least);

@@ -1,7 +1,7 @@
 //! The least packets that a deadline costs.
 //!
 //! The model: every packet is answered by itself, unless it is lost, with probability p, or its answer
-//! is, with probability a; both are known to the sender one RTT after it left, as the one thing that an
+//! is, with probability a; both are known to the sender one RTT after it was sent, as the one thing that an
 //! answer has not come: with probability u = 1 − (1−p)·(1−a). Copies take packets of their own, and
 //! messages are further apart than an RTT, so that others tell nothing.
 //!
@@ -14,7 +14,7 @@
 /// Copies at first and after a round trip at most.
 const MAX_COPIES: [i32; 2] = [6, 40];
 
-/// What a plan leads to, per message.
+/// The cost of a plan, per message.
 #[derive(Clone, Copy)]
 struct Plan {
     late: f64,
@@ -52,7 +52,7 @@ pub fn least_packets(forward: f64, backward: f64, late: f64) -> Option<f64> {
     in_time.iter().map(|plan| plan.packets).chain(mixed).min_by(f64::total_cmp)
 }
 
-/// The packets if as many as may be are sent by the plan that is too late.
+/// The packets if the plan that is too late sends its maximum.
 fn mix(good: &Plan, bad: &Plan, late: f64) -> f64 {
     let share = (late - good.late) / (bad.late - good.late);
     good.packets + share * (bad.packets - good.packets)

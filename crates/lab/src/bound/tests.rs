@@ -92,7 +92,7 @@ fn by_chance(strategy: Strategy, loss: LossModel, messages: u32, seed: u64) -> (
     for message in 0..messages {
         let begin = Instant::from_millis(u64::from(message) * 5_000);
         let (mut arrived, mut round) = (None, 0);
-        // A round: what leaves before anything can be known of it.
+        // A round: what is transmitted before anything can be known of it.
         while arrived.is_none() {
             for copy in sent_in_round(strategy, round) {
                 let at = begin + copy;

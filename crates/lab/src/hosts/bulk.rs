@@ -1,4 +1,4 @@
-//! As much as goes.
+//! Bulk transfers.
 
 use std::net::SocketAddr;
 
@@ -50,7 +50,7 @@ enum Stage {
     },
 }
 
-/// Sends as much as goes over one connection; [`Sink`](super::Sink) knows what has to arrive.
+/// Sends at full speed over one connection; [`Sink`](super::Sink) knows what has to arrive.
 #[derive(Clone, Debug)]
 pub struct BulkSender<T: Transport> {
     bulk: Bulk,

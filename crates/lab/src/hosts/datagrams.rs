@@ -40,7 +40,7 @@ impl Datagrams {
         Self { port, peers: Vec::new(), news, outbound, spare: Vec::new() }
     }
 
-    /// The connection over `route`, a new one if there is none.
+    /// The connection over `route`, or a new one.
     fn peer(&mut self, route: Route, incoming: bool) -> Option<usize> {
         if let Some(known) = self.peers.iter().position(|peer| peer.route == route) {
             return Some(known);

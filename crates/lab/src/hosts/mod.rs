@@ -129,7 +129,7 @@ impl Host {
         self.station.program().downcast_ref()
     }
 
-    /// What the program uses, if it is a `T`.
+    /// The transport, if it is a `T`.
     #[must_use]
     pub fn transport<T: Any>(&self) -> Option<&T> {
         self.station.transport()?.downcast_ref()

@@ -115,7 +115,7 @@ impl Transport for Unordered {
 
     fn give(&mut self, now: Instant, id: AssociationId, bytes: &mut Bytes) -> Given {
         let message = OutboundMessage::new(STREAM, bytes.clone());
-        send(&mut self.0, now, id, OutboundMessage { unordered: true, ..message }, bytes)
+        send(&mut self.0, now, id, message.unordered(true), bytes)
     }
 
     fn take(&mut self, now: Instant, id: AssociationId, each: &mut dyn FnMut(&[u8])) -> Taken {
@@ -167,7 +167,7 @@ struct Fragment {
     head_len: usize,
 }
 
-/// What is kept of the beginning of a message.
+/// The stored part of the beginning of a message.
 const HEAD_BYTES: usize = 8;
 /// Fragments kept at most: those that arrived once more after their message was complete stay.
 const MAX_FRAGMENTS: usize = 4096;

@@ -26,7 +26,7 @@ impl Counter for Goodput {
 /// that it is what they sent, and counts it over time.
 #[derive(Debug)]
 pub struct Sink<T: Transport, C = Goodput> {
-    /// What has arrived on each connection.
+    /// Data received on each connection.
     open: FxHashMap<T::Id, u64>,
     goodput: C,
     accepted: u64,

@@ -32,6 +32,7 @@ impl Transport for Endpoint {
             Event::Readable => News::Readable,
             Event::Writable => News::Writable,
             Event::Closed(reason) => News::Closed { is_orderly: *reason == CloseReason::Finished },
+            _ => return None,
         };
         Some((*id, news))
     }
@@ -54,7 +55,8 @@ impl Transport for Endpoint {
                 Ok(0) => return Taken::End,
                 Ok(_) => {}
                 Err(ReceiveError::Empty) => return Taken::Open,
-                Err(ReceiveError::Ended | ReceiveError::UnknownConnection) => return Taken::End,
+                // Ended, or unknown.
+                Err(_) => return Taken::End,
             }
         }
     }
@@ -70,7 +72,7 @@ impl Transport for Endpoint {
 
 /// Knows which bytes of the stream a segment holds, from the SYN on.
 ///
-/// It believes every segment with a right checksum: in a simulation nobody forges any.
+/// It believes every segment with a right checksum: a simulation has no attackers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SegmentWatch {
     /// The sequence number of the first byte, and one near those that arrive, unwrapped.

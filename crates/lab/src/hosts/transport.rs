@@ -1,4 +1,4 @@
-//! What a program needs of a transport, whichever it is.
+//! The interface of transports for programs.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -31,7 +31,7 @@ pub enum News {
 pub enum Given {
     /// All were accepted.
     All,
-    /// What is left has to wait for [`News::Writable`].
+    /// The rest has to wait for [`News::Writable`].
     Full,
     /// The connection takes no more.
     Ended,
@@ -68,7 +68,7 @@ pub trait Transport: Machine + Send + 'static {
     /// chooses. `None` if there can be none.
     fn begin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Option<Self::Id>;
 
-    /// What an event says; `None` if it says nothing to programs.
+    /// The news in an event; `None` if programs do not need it.
     fn news(event: &Self::Event) -> Option<(Self::Id, News)>;
 
     /// Accepts from the front of `bytes` what finds room: parts where boundaries are not kept,
@@ -85,7 +85,7 @@ pub trait Transport: Machine + Send + 'static {
     fn abort(&mut self, now: Instant, id: Self::Id);
 }
 
-/// What a packet brought, in order or not.
+/// The data in a packet, in order or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival<'a> {
     /// Bytes `start..end` of the stream, perhaps not for the first time.
@@ -101,7 +101,7 @@ pub enum Arrival<'a> {
 
 /// Looks at the packets of one connection on their way to the transport.
 pub trait Watch: Default + Send + 'static {
-    /// A packet arrived; tells `found` what it brought.
+    /// A packet arrived; reports its data to `found`.
     fn on_packet(&mut self, route: Route, packet: &[u8], found: &mut dyn FnMut(Arrival<'_>));
 }
 

@@ -27,7 +27,7 @@ pub struct WebLoad {
     /// Bytes of a request, of which the first eight say how large the file is; at least these, at
     /// most 16 KiB. Default 300.
     pub request_bytes: usize,
-    /// How long a client waits for a file before it aborts the connection. Default for ever.
+    /// Time limit for a file, after which a client aborts the connection. Default none.
     pub patience: Option<Duration>,
     /// Connections of all clients at one time; requests beyond it are refused, not made. Default
     /// 10,000.
@@ -95,7 +95,7 @@ pub struct WebClients<T: Transport, S> {
     /// The next file of each client.
     due: BinaryHeap<Reverse<(Instant, u32, u64)>>,
     open: FxHashMap<T::Id, Request>,
-    /// Requests with the time at which patience ends, in the order of time.
+    /// Requests with their time limits, in the order of time.
     impatient: VecDeque<(Instant, T::Id)>,
     stats: WebStats,
     fetches: Vec<Fetch>,
@@ -107,7 +107,7 @@ struct Request {
     asked_at: Instant,
     bytes: u64,
     received: u64,
-    /// What is left to be sent of the request.
+    /// The rest of the request.
     unsent: Bytes,
 }
 

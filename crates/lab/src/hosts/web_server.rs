@@ -23,7 +23,7 @@ pub struct WebServer<T: Transport> {
 enum Answer {
     /// The request arrives: so many bytes of it are there.
     Asked([u8; REQUEST_BYTES], usize),
-    /// So much of the file was given to the transport, of so much.
+    /// Bytes of the file given to the transport, and its length.
     Sending(u64, u64),
     /// All of it was.
     Given,

@@ -1,5 +1,5 @@
-//! What a run cost: packets and bytes on the wire, what was sent again and why, and how much of it
-//! in vain.
+//! The cost of a run: packets and bytes on the wire, retransmissions by cause, and how many of them
+//! spuriously.
 
 use std::ops::AddAssign;
 
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 /// Counts of one run, all associations together.
 ///
-/// What was sent again comes from the statistics of the senders, which count it however long the run;
+/// Retransmissions come from the statistics of the senders, which count them in runs of any length;
 /// of their traces only the beginning may be kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
-    /// Data units sent again.
+    /// Data units retransmitted.
     pub retransmissions: ByCause,
-    /// Those of them that were needless: the first copy had arrived.
+    /// Those of them that were spurious: the first copy had arrived.
     pub spurious: ByCause,
     /// Packets on the wire, of any kind, in the directions that the driver counts.
     pub packets: u64,
@@ -23,7 +23,7 @@ pub struct Counters {
 }
 
 impl From<&RecoveryStatistics> for Counters {
-    /// What a sender counted; what was on the wire is for the driver to say.
+    /// The counters of a sender; the driver adds packets and bytes on the wire.
     fn from(sender: &RecoveryStatistics) -> Self {
         Self { retransmissions: sender.retransmitted, spurious: sender.spurious, ..Self::default() }
     }
@@ -66,7 +66,7 @@ mod tests {
             window_probe: n + 3,
             early: n + 4,
             redundant: n + 5,
-            overdue: n + 6,
+            probe: n + 6,
         };
         let counters = |n| Counters {
             retransmissions: by_cause(n),
@@ -83,7 +83,7 @@ mod tests {
             window_probe: n + 6,
             early: n + 8,
             redundant: n + 10,
-            overdue: n + 12,
+            probe: n + 12,
         };
         let expected = Counters {
             retransmissions: double(30),

@@ -67,8 +67,8 @@ impl LatencyDistribution {
         self.nanos.len()
     }
 
-    /// The latency that the share `quantile` (0 to 1) of the messages did not exceed; zero if there
-    /// are none.
+    /// The latency that the share `quantile` (0 to 1) of the messages did not exceed; zero
+    /// without messages.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Duration {
         // The bucket's upper edge may lie beyond what was measured.

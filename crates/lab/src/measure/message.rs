@@ -25,7 +25,7 @@ pub struct MessageRecord {
 }
 
 impl MessageRecord {
-    /// What the message waited for: from the intended sending to the delivery.
+    /// The latency: from the intended sending to the delivery.
     #[must_use]
     pub fn latency(&self) -> Option<Duration> {
         self.delivered.map(|delivered| delivered - self.intended)

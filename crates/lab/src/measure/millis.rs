@@ -5,15 +5,24 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serializer};
 
 /// `duration` in milliseconds, to the nanosecond.
-pub(crate) fn from_duration(duration: Duration) -> f64 {
+#[must_use]
+pub fn from_duration(duration: Duration) -> f64 {
     duration.as_nanos() as f64 / 1e6
 }
 
-pub(crate) fn serialize<S: Serializer>(duration: &Duration, out: S) -> Result<S::Ok, S::Error> {
+/// For serde's `serialize_with`.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize<S: Serializer>(duration: &Duration, out: S) -> Result<S::Ok, S::Error> {
     out.serialize_f64(from_duration(*duration))
 }
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
+/// For serde's `deserialize_with`.
+///
+/// # Errors
+/// If it is no number.
+pub fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
     let millis = f64::deserialize(input)?;
     // The cast saturates: a negative number or NaN becomes zero.
     Ok(Duration::from_nanos((millis * 1e6).round() as u64))

@@ -1,4 +1,4 @@
-//! What is measured: latency per message, and what it cost.
+//! Measurements: latency per message, and cost.
 //!
 //! Latency counts from the moment at which the application meant to send, not from the moment at
 //! which the transport accepted: a sender that is blocked does not hide its waiting.
@@ -8,7 +8,7 @@ mod copies;
 mod counters;
 mod latency;
 mod message;
-pub(crate) mod millis;
+pub mod millis;
 mod recorder;
 mod result;
 

@@ -63,7 +63,7 @@ impl Recorder {
         Box::new(Sink { recording: Arc::clone(&self.recording), limit: self.limit })
     }
 
-    /// What was recorded until now. Recording goes on, from nothing.
+    /// Takes the recording. A new one begins.
     #[must_use]
     pub fn take(&self) -> Recording {
         std::mem::take(&mut *lock(&self.recording))

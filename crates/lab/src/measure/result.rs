@@ -78,18 +78,18 @@ pub struct RunResult {
     /// The profile in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// How long the run took; `duration_ms` in JSON.
+    /// The duration of the run; `duration_ms` in JSON.
     #[serde(rename = "duration_ms", with = "millis")]
     pub duration: Duration,
     /// Messages that the application meant to send.
     pub messages: u64,
     /// Those of them that were not delivered before the run ended.
     pub undelivered: u64,
-    /// Latency of the delivered ones; `null` if there are none.
+    /// Latency of the delivered ones; `null` without any.
     pub latency: Option<LatencySummary>,
-    /// Data units sent again, by cause.
+    /// Data units retransmitted, by cause.
     pub retransmissions: ByCause,
-    /// Those of them that were needless, by the same cause.
+    /// Those of them that were spurious, by the same cause.
     pub spurious: ByCause,
     /// Packets on the wire, of any kind.
     pub packets: u64,
@@ -110,7 +110,7 @@ pub struct RunResult {
 /// A setting of the run, for people.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Parameter {
-    /// What was set.
+    /// The setting.
     pub name: String,
     /// Its value, with the unit.
     pub value: String,
@@ -154,11 +154,11 @@ pub struct Parameter {
 ///         },
 ///         "retransmissions": {
 ///             "timeout": 0, "fast_retransmit": 0, "early": 0, "bundled": 0, "window_probe": 0,
-///             "redundant": 0, "overdue": 0,
+///             "redundant": 0, "probe": 0,
 ///         },
 ///         "spurious": {
 ///             "timeout": 0, "fast_retransmit": 0, "early": 0, "bundled": 0, "window_probe": 0,
-///             "redundant": 0, "overdue": 0,
+///             "redundant": 0, "probe": 0,
 ///         },
 ///         "packets": 2,
 ///         "wire_bytes": 240,

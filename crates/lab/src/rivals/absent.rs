@@ -9,12 +9,12 @@ use rexmit_core::{Instant, Machine, Route, Seed};
 use super::{HOW_TO_BUILD, Rival, Role};
 use crate::hosts::{FragmentWatch, Given, News, Taken, Transport};
 
-/// There is none.
+/// Cannot be constructed.
 #[derive(Debug)]
 pub struct RivalEndpoint(Infallible);
 
 impl RivalEndpoint {
-    /// Tells how to have it.
+    /// Says how to have it.
     ///
     /// # Errors
     /// Always.

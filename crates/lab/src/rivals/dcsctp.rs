@@ -10,7 +10,7 @@ use dcsctp::api::{
 };
 use rexmit_core::{Instant, Route, Seed};
 
-use super::endpoint::Stack;
+use super::stack::Stack;
 use crate::hosts::{Given, News};
 
 /// Settings are its defaults, but for what `tuned` names. It is also what timeouts do not grow beyond,

@@ -13,7 +13,7 @@ use kcp::Kcp;
 use rexmit_core::{Instant, Route};
 
 use super::Role;
-use super::endpoint::Stack;
+use super::stack::Stack;
 use crate::hosts::{Given, News};
 
 /// Both ends agree on it beforehand: there is no handshake.

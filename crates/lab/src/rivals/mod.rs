@@ -7,7 +7,7 @@
 //! | `kcp` | kcp 0.6.0 | ordered | `turbo`, `tuned` |
 //! | `quinn` | quinn-proto 0.11.19, QUIC | ordered: one stream; unordered: a stream each | `default`, `tuned` |
 //!
-//! What is tuned is tuned for the lowest latency that public options allow without repeating what is not
+//! "Tuned" means the lowest latency that public options allow without retransmitting data that is not
 //! lost on a path of 100 ms there and back:
 //!
 //! | rival | profile | options, at both ends |
@@ -43,6 +43,8 @@ mod kcp;
 mod quinn;
 #[cfg(feature = "rivals")]
 mod sctp_proto;
+#[cfg(feature = "rivals")]
+mod stack;
 
 #[cfg(not(feature = "rivals"))]
 pub use absent::RivalEndpoint;

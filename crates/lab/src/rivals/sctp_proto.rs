@@ -14,7 +14,7 @@ use sctp_proto::{
 };
 
 use super::Role;
-use super::endpoint::Stack;
+use super::stack::Stack;
 use crate::hosts::{Given, News};
 
 /// Of SCTP; the messages go over stream 0.
@@ -88,7 +88,7 @@ impl SctpProto {
     }
 }
 
-/// What is the origin of virtual time if it is `now`.
+/// The origin of virtual time if it is `now`.
 #[expect(clippy::disallowed_methods, reason = "its time is the standard library's")]
 fn epoch(now: Instant) -> std::time::Instant {
     let clock = std::time::Instant::now();

@@ -3,27 +3,14 @@
 use std::time::Duration;
 
 use rexmit_netsim::path::BurstLoss;
-use serde::{Deserialize, Serialize};
 
 use super::outcome::{Distribution, Unit};
+use super::problem::{Problem, Problems};
 use super::sheet::{QUANTILES, Sheet};
-use super::spec::{Scenario, ThinFlow};
+use super::spec::{BoundKind, Scenario, ThinFlow};
 use super::traffic::Traffic;
-use super::{Problem, Problems};
 use crate::bound::{Bound, LossModel, Strategy, least_packets};
 use crate::measure::LatencyDistribution;
-
-/// A [bound](crate::bound) that a flow is compared with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BoundKind {
-    /// Of [`Strategy::Reactive`].
-    Reactive,
-    /// Of [`Strategy::Doubled`].
-    Doubled,
-    /// Of [`Strategy::Bundled`], for messages at even intervals.
-    Bundled,
-}
 
 impl BoundKind {
     const fn name(self) -> &'static str {
@@ -93,7 +80,7 @@ impl ThinFlow {
 }
 
 /// Tells the bounds that `flow` asks for, and how far beyond them its messages are.
-pub(super) fn report(
+pub(super) fn tell(
     sheet: &mut Sheet,
     scenario: &Scenario,
     flow: &ThinFlow,
@@ -124,7 +111,7 @@ pub(super) fn report(
     }
 }
 
-/// Tells how many packets a message takes at least for each quantile to be a round trip late at most,
+/// Says how many packets a message takes at least for each quantile to be a round trip late at most,
 /// and how many more it took.
 fn packets(sheet: &mut Sheet, losses: Option<[f64; 2]>) {
     const MEASURED: &str = "packets_per_message";

@@ -10,12 +10,12 @@ use rexmit_sctp::{AssociationConfig, Endpoint as Sctp};
 use rexmit_tcp::{ConnectionConfig, Endpoint as Tcp};
 
 use super::overrides::Overrides;
+use super::problem::{Problem, Problems};
 use super::spec::{
     BulkFlow, Encapsulation, Over, ReceiverSpec, Scenario, ThinFlow, TransportKind, WebFlow,
 };
 use super::traffic::list;
 use super::words::{Size, Words};
-use super::{Problem, Problems};
 
 /// The port of every receiver.
 pub(super) const PORT: u16 = 7000;
@@ -26,7 +26,7 @@ const UDP_BYTES: usize = 8;
 /// IP and TCP headers, without options.
 const IP_AND_TCP_BYTES: usize = 40;
 
-/// What a flow says of its connection.
+/// The connection settings of a flow.
 #[derive(Clone, Copy)]
 pub(super) struct Connection<'a> {
     pub(super) transport: TransportKind,
@@ -124,16 +124,16 @@ impl Connection<'_> {
     }
 
     pub(super) fn sctp(&self, problems: &mut Problems) -> Ends<AssociationConfig> {
-        let mut both = AssociationConfig::default();
+        let mut both = AssociationConfig::rfc9260();
         if let Some(Size(mtu)) = self.mtu.map(|mtu| **mtu) {
             let is_in_udp = self.encapsulation == Encapsulation::Udp;
             let headers = if is_in_udp { IP_BYTES + UDP_BYTES } else { IP_BYTES };
             both.max_packet_bytes = mtu.saturating_sub(headers);
         }
-        let mut sender = AssociationConfig { recovery: self.recovery(problems), ..both.clone() };
+        let mut sender = both.clone().recovery(self.recovery(problems));
         set(&mut sender.send_buffer_bytes, self.send_buffer);
         let recovery = self.receiver_recovery(problems);
-        let mut receiver = AssociationConfig { recovery, ..both };
+        let mut receiver = both.recovery(recovery);
         set(&mut receiver.receive_buffer_bytes, self.receiver.receive_buffer.as_ref());
         receiver.max_message_bytes = receiver.max_message_bytes.min(receiver.receive_buffer_bytes);
         if let Some(delay) = &self.receiver.ack_delay {
@@ -144,15 +144,15 @@ impl Connection<'_> {
     }
 
     pub(super) fn tcp(&self, problems: &mut Problems) -> Ends<ConnectionConfig> {
-        let mut both = ConnectionConfig { nagle: self.nagle, ..ConnectionConfig::default() };
+        let mut both = ConnectionConfig::sack().nagle(self.nagle);
         if let Some(Size(mtu)) = self.mtu.map(|mtu| **mtu) {
             both.mss = u16::try_from(mtu.saturating_sub(IP_AND_TCP_BYTES)).unwrap_or(u16::MAX);
         }
-        let mut sender = ConnectionConfig { recovery: self.recovery(problems), ..both.clone() };
+        let mut sender = both.clone().recovery(self.recovery(problems));
         sender.sack = sender.recovery.loss_detection != LossDetection::DuplicateAcks;
         set(&mut sender.send_buffer_bytes, self.send_buffer);
         let recovery = self.receiver_recovery(problems);
-        let mut receiver = ConnectionConfig { recovery, ..both };
+        let mut receiver = both.recovery(recovery);
         set(&mut receiver.receive_buffer_bytes, self.receiver.receive_buffer.as_ref());
         if let Some(delay) = &self.receiver.ack_delay {
             receiver.ack_delay = ***delay;
@@ -188,19 +188,20 @@ fn profile(
     field: &str,
     problems: &mut Problems,
 ) -> RecoveryConfig {
-    let (known, standard) = match transport {
-        TransportKind::Tcp => (TCP_PROFILES, "tcp-sack"),
-        _ => (PROFILES, "rfc9260"),
+    type Parts = (
+        &'static [(&'static str, &'static str)],
+        fn(&str) -> Option<RecoveryConfig>,
+        fn() -> RecoveryConfig,
+    );
+    let (known, find, standard): Parts = match transport {
+        TransportKind::Tcp => (TCP_PROFILES, RecoveryConfig::tcp_profile, RecoveryConfig::tcp_sack),
+        _ => (PROFILES, RecoveryConfig::profile, RecoveryConfig::rfc9260),
     };
-    let find = |name: &str| match transport {
-        TransportKind::Tcp => RecoveryConfig::tcp_profile(name),
-        _ => RecoveryConfig::profile(name),
-    };
-    let name = name.unwrap_or(standard);
+    let Some(name) = name else { return standard() };
     find(name).unwrap_or_else(|| {
         let known = list(known.iter().map(|(name, _)| *name));
         problems.add(field, format!("there is no profile `{name}`: choose {known}"));
-        find(standard).unwrap_or_default()
+        standard()
     })
 }
 
@@ -210,19 +211,17 @@ pub(super) fn sctp(
     addresses: Vec<IpAddr>,
     seed: &Seed,
 ) -> Result<Sctp, Problem> {
-    let config = rexmit_sctp::EndpointConfig {
-        port: PORT,
-        accept: true,
-        addresses,
-        association: Arc::new(config),
-        ..Default::default()
-    };
+    let config = rexmit_sctp::EndpointConfig::default()
+        .port(PORT)
+        .accept(true)
+        .addresses(addresses)
+        .association(Arc::new(config));
     Sctp::new(config, seed).map_err(|error| Problem::of("", error))
 }
 
 /// A TCP endpoint with this configuration, which listens.
 pub(super) fn tcp(config: ConnectionConfig, seed: &Seed) -> Result<Tcp, Problem> {
-    let config = rexmit_tcp::EndpointConfig { connection: Arc::new(config), ..Default::default() };
+    let config = rexmit_tcp::EndpointConfig::default().connection(Arc::new(config));
     let mut endpoint = Tcp::new(config, seed).map_err(|error| Problem::of("", error))?;
     endpoint.listen(PORT, None).map_err(|error| Problem::of("", error))?;
     Ok(endpoint)

@@ -12,6 +12,7 @@ use rexmit_tcp::Endpoint as Tcp;
 
 use super::connection::{Connection, PORT, sctp, tcp};
 use super::meter::{MessageMeter, Probe, RateMeter, SharedMeter};
+use super::problem::{Problem, Problems};
 use super::rival;
 use super::spec::{
     BulkFlow, Encapsulation, NetworkSpec, Over, Scenario, ThinFlow, TransportKind, UdpFlow, WebFlow,
@@ -19,7 +20,6 @@ use super::spec::{
 use super::topology::{Pair, Place, Station};
 use super::traffic::TimedSource;
 use super::words::{Time, Words};
-use super::{Problem, Problems};
 use crate::hosts::{
     Bulk, BulkSender, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport, Unordered,
     WebClients, WebLoad, WebServer,
@@ -35,7 +35,7 @@ pub(super) struct Flow {
     pub(super) kind: Kind,
 }
 
-/// What a flow is, with what it is measured by.
+/// A flow and its meters.
 pub(super) enum Kind {
     Thin(Carrier, ThinPlan, Probe),
     /// Without a probe only its goodput is measured.
@@ -115,7 +115,7 @@ pub(super) fn thin_plan(
     Ok(ThinPlan::new(source, Instant::ZERO + (scenario.end() - flow.start_of(n))))
 }
 
-/// How a flow comes to its networks.
+/// The attachment of a flow to its networks.
 #[derive(Clone, Copy)]
 struct Way<'a> {
     over: Over,
@@ -145,7 +145,7 @@ struct Maker<'a> {
     problems: &'a mut Problems,
 }
 
-/// What the machines of one flow are made from.
+/// The parts of the machines of one flow.
 struct Part<'a> {
     scenario: &'a Scenario,
     seed: Seed,
@@ -302,7 +302,7 @@ impl Part<'_> {
     /// Both ends of a flow over a rival.
     fn rival(&mut self, flow: &ThinFlow) -> Result<[RivalEndpoint; 2], Problem> {
         self.has_one_network();
-        let rival = flow.rival().ok_or_else(|| Problem::of("profile", "there is none such"))?;
+        let rival = flow.rival().ok_or_else(|| Problem::of("profile", "no such profile"))?;
         let end = |role, name| {
             RivalEndpoint::new(rival, role, flow.unordered, &self.seed.split(name))
                 .map_err(|error| Problem::of("", error))
@@ -412,7 +412,7 @@ impl Flow {
         }
     }
 
-    /// What a thin flow is to send.
+    /// The messages of a thin flow.
     pub(super) fn plan(&self) -> Option<&ThinPlan> {
         match &self.kind {
             Kind::Thin(_, plan, _) => Some(plan),

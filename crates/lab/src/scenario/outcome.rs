@@ -1,4 +1,4 @@
-//! What a run has measured, by name.
+//! The measurements of a run, by name.
 //!
 //! Names are `FLOW.WHAT`, with dots; `game.latency.p99` is a quantity, `game.latency` the
 //! distribution that it is of, `game.rto` a series.
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What a number is of.
+/// The unit of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -120,6 +120,6 @@ pub struct MessageRow {
     pub transport_ms: Option<f64>,
     /// From then to its delivery to the application.
     pub application_ms: Option<f64>,
-    /// How often it left until it had arrived, if that is measured.
+    /// How often it was sent until it had arrived, if that is measured.
     pub transmissions: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! What a flow changes of a recovery profile.
+//! Changes of a flow to its recovery profile.
 
 use rexmit_sctp::recovery::RecoveryConfig;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -45,7 +45,7 @@ impl<'de> Deserialize<'de> for Overrides {
     /// Reads fields of a [`RecoveryConfig`], each of which must be one.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let overrides = Self(Map::deserialize(from)?);
-        overrides.apply(&RecoveryConfig::default()).map_err(de::Error::custom)?;
+        overrides.apply(&RecoveryConfig::rfc9260()).map_err(de::Error::custom)?;
         Ok(overrides)
     }
 }

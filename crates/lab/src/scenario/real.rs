@@ -1,33 +1,32 @@
 //! One run on real sockets.
 //!
 //! Its flow is thin and the only one, its network one path that does not change. Connections are
-//! those of [`realtime`](crate::realtime): SCTP through UDP sockets, TCP through TUN devices, ours at
-//! both ends. With the same seed the n-th packet of either way meets the same fate as in virtual time,
+//! made and measured by a driver with [sockets](crate::connections): SCTP through UDP sockets, TCP through
+//! TUN devices, ours at both ends. With the same seed the n-th packet of either way meets the same fate as in virtual time,
 //! but which packet is the n-th is a matter of microseconds: no two runs are the same.
 
-use std::error::Error;
-use std::io;
 use std::time::Duration;
 
 use rexmit_core::{Instant, Seed};
-use rexmit_netsim::network::{HostStats, LinkStats};
+use rexmit_netsim::network::HostStats;
 use rexmit_netsim::traffic::trace::Message;
 use rexmit_sctp::recovery::RecoveryStatistics;
-use rustix::io::Errno;
 
 use super::bounds;
+use super::error::ExecuteError;
 use super::flows::{connection_seed, thin_plan};
 use super::meter::{MessageMeter, SenderTally, SenderTrace, TrafficMeter};
-use super::report::{self, Copies};
+use super::problem::{Problem, Problems};
+use super::quantities::{self, Copies};
 use super::rival;
 use super::run::DRAIN;
 use super::sheet::Sheet;
 use super::spec::{Encapsulation, NETWORK, Scenario, ThinFlow, TransportKind};
-use super::{ExecuteError, Problem, Problems};
+use crate::connections::{
+    Connections, Ends, MAX_MESSAGES, Measured, Planned, Sockets, SocketsError,
+};
 use crate::hosts::{Gauge, ThinRecord};
 use crate::measure::MessageRecord;
-use crate::realtime::RealtimeError;
-use crate::realtime::connections::{Connections, Ends, MAX_MESSAGES, Measured, Planned};
 
 /// What keeps `scenario` from running on real sockets.
 pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
@@ -36,7 +35,7 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
             problems.add(field, format!("{what}: leave it out, or say `clock = \"virtual\"`"));
         }
     };
-    let one = "a run on real sockets has a single thin flow (of as many `connections` as you like)";
+    let one = "a run on real sockets has a single thin flow (of any number of `connections`)";
     refuse("thin", scenario.thin.len() != 1, one);
     refuse("bulk", !scenario.bulk.is_empty(), one);
     refuse("web", !scenario.web.is_empty(), one);
@@ -62,10 +61,14 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     }
 }
 
-/// Runs `scenario`, which is valid, as long as it lasts.
-pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Sheet, ExecuteError> {
+/// Runs `scenario`, which is valid, on `sockets`, as long as it lasts.
+pub(super) fn run(
+    scenario: &Scenario,
+    seed: u64,
+    sockets: &dyn Sockets,
+) -> Result<Sheet, ExecuteError> {
     let Some((name, flow)) = scenario.thin.first_key_value() else {
-        return Err(Problem::of("thin", "there is none").into());
+        return Err(Problem::of("thin", "a thin flow is required").into());
     };
     let mut problems = Problems::default();
     problems.set_place(format!("thin.{name}"));
@@ -75,7 +78,7 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Sheet, ExecuteError>
         return Err(problem.into());
     }
     let mut traces = Vec::new();
-    let measured = connections.run(|| {
+    let measured = sockets.run(&connections, &mut || {
         let trace = SenderTrace::new(packet_bytes);
         let sink = trace.sink();
         traces.push(trace);
@@ -86,31 +89,37 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Sheet, ExecuteError>
     Ok(tell(scenario, &measured, &tally))
 }
 
-/// What a run of `scenario` measures.
+/// The quantities that a run of `scenario` measures.
 pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally) -> Sheet {
     let mut sheet = Sheet::default();
-    let link = [&measured.emulator.forward, &measured.emulator.backward]
-        .map(|way| LinkStats { path: way.path, arrivals: way.arrivals });
+    let link = &measured.link;
     for (name, flow) in &scenario.thin {
         sheet.set_flow(name);
-        let forward = &link[0].path;
-        let headers = measured.ip_bytes * forward.offered;
-        let wire = HostStats {
-            packets_out: forward.offered,
-            bytes_out: forward.offered_bytes.saturating_sub(headers),
-            ..HostStats::default()
-        };
+        let [wire, back] = [0, 1].map(|way| {
+            let path = &link[way].path;
+            let headers = measured.ip_bytes * path.offered;
+            HostStats {
+                packets_out: path.offered,
+                bytes_out: path.offered_bytes.saturating_sub(headers),
+                ..HostStats::default()
+            }
+        });
         let copies = Copies::Counted(Box::new(counted(&measured.recovery)));
-        let sender =
-            report::Sender { tally: tally.clone(), copies, wire, ..report::Sender::default() };
+        let sender = quantities::Sender {
+            tally: tally.clone(),
+            copies,
+            wire,
+            back,
+            ..quantities::Sender::default()
+        };
         let meter = meter(scenario, flow, measured);
-        report::thin(&mut sheet, &meter, &traffic(measured), &sender);
-        bounds::report(&mut sheet, scenario, flow, &meter.latency);
+        quantities::thin(&mut sheet, &meter, &traffic(measured), &sender);
+        bounds::tell(&mut sheet, scenario, flow, &meter.latency);
         let about = "how late messages were given to the transport";
         sheet.latency("send_lateness", about, &measured.sending);
     }
-    report::network(&mut sheet, NETWORK, [&link[0], &link[1]]);
-    report::lateness(&mut sheet, &measured.emulator.lateness);
+    quantities::network(&mut sheet, NETWORK, [&link[0], &link[1]]);
+    quantities::lateness(&mut sheet, measured.lateness);
     sheet
 }
 
@@ -131,7 +140,7 @@ fn connections(
     Ok((Connections { ends, flows, forward, backward, seed, patience }, packet_bytes))
 }
 
-/// What the connections send. All of it is kept until the end of the run, and so it is bounded.
+/// The messages of the connections. They are kept until the end of the run, and so their number is limited.
 fn planned(
     scenario: &Scenario,
     (name, flow): (&str, &ThinFlow),
@@ -178,14 +187,14 @@ fn counted(senders: &[RecoveryStatistics]) -> RecoveryStatistics {
     sum
 }
 
-/// What was to be sent.
+/// The planned messages.
 fn traffic(measured: &Measured) -> TrafficMeter {
     let message = |record: &MessageRecord| (record.intended, record.payload_bytes);
     let connections = measured.records.chunk_by(|a, b| a.connection == b.connection);
     TrafficMeter::of(connections.map(|messages| messages.iter().map(message)))
 }
 
-/// What the messages waited for, told in the order in which they were delivered.
+/// The latencies of the messages, in the order of delivery.
 fn meter(scenario: &Scenario, flow: &ThinFlow, measured: &Measured) -> MessageMeter {
     let record = |record: &MessageRecord| {
         let at = |at: Instant| Instant::ZERO + (at - measured.origin);
@@ -206,23 +215,11 @@ fn meter(scenario: &Scenario, flow: &ThinFlow, measured: &Measured) -> MessageMe
     meter
 }
 
-impl From<RealtimeError> for ExecuteError {
-    fn from(error: RealtimeError) -> Self {
+impl From<SocketsError> for ExecuteError {
+    fn from(error: SocketsError) -> Self {
         match error {
-            RealtimeError::Network(error) if error.is_not_permitted() => {
-                Self::NotPermitted(error.to_string())
-            }
-            _ if is_out_of_files(&error) => Self::Failed(format!(
-                "{error}: have fewer `connections`, or let this program open more (`ulimit -n`)"
-            )),
-            _ => Self::Failed(error.to_string()),
+            SocketsError::NotPermitted(why) => Self::NotPermitted(why),
+            SocketsError::Failed(why) => Self::Failed(why),
         }
     }
-}
-
-/// Whether the system refused another socket or timer to this program.
-fn is_out_of_files(error: &(dyn Error + 'static)) -> bool {
-    let system = error.downcast_ref::<io::Error>();
-    system.is_some_and(|error| error.raw_os_error() == Some(Errno::MFILE.raw_os_error()))
-        || error.source().is_some_and(is_out_of_files)
 }

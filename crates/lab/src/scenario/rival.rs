@@ -1,8 +1,9 @@
-//! What a flow over a rival may say.
+//! The settings of a flow over a rival.
 
+use super::error::ExecuteError;
+use super::problem::{Problem, Problems};
 use super::spec::{ReceiverSpec, Scenario, ThinFlow, TransportKind};
 use super::traffic::list;
-use super::{ExecuteError, Problem, Problems};
 use crate::rivals::{ARE_BUILT, HOW_TO_BUILD, Rival};
 
 impl TransportKind {
@@ -25,7 +26,7 @@ impl ThinFlow {
         self.profile.as_deref().map_or(Some(rival), |name| rival.with_profile(name))
     }
 
-    /// Finds what a rival does not know; `false` if it is none.
+    /// Finds settings that a rival does not have; `false` if it is not a rival.
     pub(super) fn is_of_rival(&self, problems: &mut Problems) -> bool {
         let Some(rival) = self.transport.rival() else { return false };
         if let Some(name) =
@@ -60,7 +61,7 @@ pub(super) fn find_built(scenario: &Scenario) -> Result<(), ExecuteError> {
     Err(ExecuteError::NotBuilt(HOW_TO_BUILD))
 }
 
-/// What is wrong with a flow whose transport does not carry such.
+/// The problem of a flow that its transport cannot carry.
 pub(super) fn not_of_rivals(transport: TransportKind) -> Result<(), Problem> {
     match transport.rival() {
         None => Ok(()),

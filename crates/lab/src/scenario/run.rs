@@ -6,15 +6,17 @@ use rexmit_core::Seed;
 use rexmit_netsim::network::{Direction, Network};
 
 use super::bounds;
+use super::error::ExecuteError;
 use super::flows::flows;
 use super::meter::MessageMeter;
+use super::outcome::Catalogue;
 use super::outcome::RunOutcome;
-use super::report;
+use super::problem::{Problem, Problems};
+use super::quantities;
 use super::sheet::Sheet;
 use super::spec::{Over, Scenario};
 use super::tell::{self, Placed};
 use super::topology::{Pair, Topology};
-use super::{Catalogue, ExecuteError, Problem, Problems};
 use crate::hosts::{Host, WebStats};
 
 /// How long what is under way at the end may take, unless the scenario says.
@@ -57,51 +59,51 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteE
     Ok(tell(scenario, &placed, &topology))
 }
 
-/// What was measured.
+/// The measurements.
 fn tell(scenario: &Scenario, placed: &[Placed<'_>], topology: &Topology) -> RunOutcome {
     let mut sheet = Sheet::default();
     for together in placed.chunk_by(|one, next| one.flow.name == next.flow.name) {
-        tell::report(together, &topology.network, scenario, &mut sheet);
+        tell::flow(together, &topology.network, scenario, &mut sheet);
     }
     for ((name, _), &link) in scenario.networks().zip(&topology.shared) {
         let stats = [Direction::Forward, Direction::Backward]
             .map(|direction| topology.network.link_stats(link, direction));
-        report::network(&mut sheet, name, [&stats[0], &stats[1]]);
+        quantities::network(&mut sheet, name, [&stats[0], &stats[1]]);
     }
     sheet.outcome
 }
 
-/// What a run of `scenario` measures: what is told of flows in which nothing happened.
+/// The quantities of a run of `scenario`, taken from flows in which nothing happened.
 pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
     let mut sheet = Sheet::default();
     for (name, flow) in &scenario.thin {
         sheet.set_flow(name);
         let meter = MessageMeter::new(scenario, flow);
         let sender = nothing_sent(flow.over(scenario));
-        report::thin(&mut sheet, &meter, &Default::default(), &sender);
-        bounds::report(&mut sheet, scenario, flow, &meter.latency);
+        quantities::thin(&mut sheet, &meter, &Default::default(), &sender);
+        bounds::tell(&mut sheet, scenario, flow, &meter.latency);
     }
     for (name, flow) in &scenario.bulk {
         sheet.set_flow(name);
         let sender = (!flow.background).then(|| nothing_sent(flow.over(scenario)));
-        report::bulk(&mut sheet, &scenario.rate_meter(None), sender.as_ref());
+        quantities::bulk(&mut sheet, &scenario.rate_meter(None), sender.as_ref());
     }
     for name in scenario.web.keys() {
         sheet.set_flow(name);
-        report::web(&mut sheet, &WebStats::default(), 0.0);
+        quantities::web(&mut sheet, &WebStats::default(), 0.0);
     }
     for name in scenario.udp.keys() {
         sheet.set_flow(name);
-        report::udp(&mut sheet, &Default::default(), 0, 0.0);
+        quantities::udp(&mut sheet, &Default::default(), 0, 0.0);
     }
     for (name, _) in scenario.networks() {
-        report::network(&mut sheet, name, [&Default::default(), &Default::default()]);
+        quantities::network(&mut sheet, name, [&Default::default(), &Default::default()]);
     }
     sheet.catalogue
 }
 
 /// A sender in which nothing happened.
-fn nothing_sent(over: Over) -> report::Sender {
+fn nothing_sent(over: Over) -> quantities::Sender {
     let paths = (over == Over::Both).then(Default::default);
-    report::Sender { paths, ..Default::default() }
+    quantities::Sender { paths, ..Default::default() }
 }

@@ -18,7 +18,7 @@ pub(super) const QUANTILES: [(&str, f64, &str); 5] = [
 pub(super) struct Sheet {
     /// What there is.
     pub(super) catalogue: Catalogue,
-    /// What was measured.
+    /// The measurements.
     pub(super) outcome: RunOutcome,
     flow: String,
     /// Whether what is told now has names, but no values.
@@ -98,7 +98,7 @@ impl Sheet {
         self.catalogue.distributions.push(described);
     }
 
-    /// Values over time; nothing if there are none.
+    /// Values over time, if there are any.
     pub(super) fn series(&mut self, name: &str, unit: Unit, about: &str, series: Series) {
         let described = self.described(name, unit, about);
         if !series.values.is_empty() && !self.is_unknown {

@@ -7,8 +7,6 @@ use rexmit_core::Instant;
 use rexmit_netsim::path::PathConfig;
 use serde::{Deserialize, Serialize};
 
-use super::bounds::BoundKind;
-use super::meter::RateMeter;
 use super::overrides::Overrides;
 use super::traffic::Traffic;
 use super::words::{Size, Time, Words};
@@ -37,7 +35,7 @@ pub struct Scenario {
     pub bin: Option<Words<Time>>,
     /// What lies between the ends of all flows.
     pub network: NetworkSpec,
-    /// A second network beside it: what is over both has an address on each.
+    /// A second network: flows over both have an address on each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_network: Option<NetworkSpec>,
     /// Streams of messages, by their name.
@@ -49,7 +47,7 @@ pub struct Scenario {
     /// Web clients and the server they ask, by their name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub web: BTreeMap<String, WebFlow>,
-    /// Packets that nobody repairs or holds back, by their name.
+    /// UDP packets, without repair or congestion control, by their name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub udp: BTreeMap<String, UdpFlow>,
 }
@@ -78,7 +76,7 @@ pub struct NetworkSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<Words<PathConfig>>,
     /// Both ways between the sender of a flow and its router, if the flow does not say otherwise;
-    /// perfect if nobody does.
+    /// perfect if neither does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
     /// Both ways between the receiver of every flow and its router; perfect if it is not given.
@@ -176,9 +174,21 @@ pub struct ReceiverSpec {
     /// Its receive buffer. Default 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<Words<Size>>,
-    /// What is different from the profile: `cmt.delayed_ack` is a matter of both ends.
+    /// Changes to the profile: `cmt.delayed_ack` concerns both ends.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub recovery: Overrides,
+}
+
+/// A [bound](crate::bound) that a flow is compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BoundKind {
+    /// Of [`Strategy::Reactive`](crate::bound::Strategy::Reactive).
+    Reactive,
+    /// Of [`Strategy::Doubled`](crate::bound::Strategy::Doubled).
+    Doubled,
+    /// Of [`Strategy::Bundled`](crate::bound::Strategy::Bundled), for messages at even intervals.
+    Bundled,
 }
 
 /// A stream of messages over one connection, or over several alike.
@@ -201,14 +211,14 @@ pub struct ThinFlow {
     /// Of a rival: the profile of both ends, `default` or `turbo` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// What is different from the profile.
+    /// Changes to the profile.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub recovery: Overrides,
     /// The largest IP packet of the connection. Default that of the transport: 1252 bytes with
     /// SCTP, 1500 with TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Words<Size>>,
-    /// What the sender accepts before it is acknowledged. Default 1 MiB.
+    /// The send buffer: data accepted and not acknowledged. Default 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<Words<Size>>,
     /// Whether messages need not wait for earlier ones (SCTP). Default not.
@@ -230,7 +240,7 @@ pub struct ThinFlow {
     /// Its edge, if not that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
-    /// What is possible at best, to be measured beside it.
+    /// The best possible latency, measured for comparison.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<BoundKind>,
     /// Latencies of which the share of later messages is measured.
@@ -238,7 +248,7 @@ pub struct ThinFlow {
     pub late: Vec<Words<Time>>,
 }
 
-/// A transfer that sends as much as it may, over one connection.
+/// A greedy transfer over one connection.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BulkFlow {
@@ -248,13 +258,13 @@ pub struct BulkFlow {
     /// The recovery profile of the sender. Default that of the standard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// What is different from the profile.
+    /// Changes to the profile.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub recovery: Overrides,
     /// The largest IP packet of the connection. Default that of the transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Words<Size>>,
-    /// What the sender accepts before it is acknowledged. Default 1 MiB.
+    /// The send buffer: data accepted and not acknowledged. Default 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<Words<Size>>,
     /// Whether messages, each a packet, need not wait for earlier ones (SCTP). Default not.
@@ -300,7 +310,7 @@ pub struct WebFlow {
     /// The recovery profile of the server. Default `tcp-sack`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// What is different from the profile.
+    /// Changes to the profile.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub recovery: Overrides,
     /// When the first client may ask. Default 0.
@@ -341,7 +351,7 @@ impl Scenario {
         std::iter::once((NETWORK, &self.network)).chain(second)
     }
 
-    /// What a flow is over that says `over`.
+    /// The networks of a flow with `over`.
     pub(super) fn over(&self, transport: TransportKind, over: Option<Over>) -> Over {
         let takes_both = transport == TransportKind::Sctp && self.second_network.is_some();
         over.unwrap_or(if takes_both { Over::Both } else { Over::First })
@@ -351,15 +361,6 @@ impl Scenario {
     pub(super) fn end(&self) -> Instant {
         Instant::ZERO + **self.duration
     }
-
-    /// Measures goodput from `start` to the end.
-    pub(super) fn rate_meter(&self, start: Option<&Words<Time>>) -> RateMeter {
-        let bin = self.bin.as_ref().map_or(Self::BIN, |bin| ***bin);
-        let start = Instant::ZERO + start.map_or(Duration::ZERO, |start| ***start);
-        RateMeter::new(bin, start, self.end())
-    }
-
-    const BIN: Duration = Duration::from_millis(100);
 }
 
 impl ThinFlow {

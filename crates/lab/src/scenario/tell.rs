@@ -1,4 +1,4 @@
-//! What a run knows of its flows when it is over.
+//! The results of the flows at the end of a run.
 
 use rexmit_core::Instant;
 use rexmit_netsim::network::{HostStats, Network};
@@ -9,7 +9,7 @@ use rexmit_tcp::Endpoint as Tcp;
 use super::bounds;
 use super::flows::{Carrier, Flow, Kind, PUT_THERE, thin_receiver};
 use super::meter::{MessageMeter, PathTally, RateMeter, TrafficMeter};
-use super::report;
+use super::quantities;
 use super::sheet::Sheet;
 use super::spec::Scenario;
 use super::topology::Pair;
@@ -32,8 +32,8 @@ pub(super) struct Placed<'a> {
 /// Connections that are measured together.
 pub(super) type Together<'a> = [Placed<'a>];
 
-/// Tells what was measured of a flow, of all of its connections.
-pub(super) fn report(
+/// Says what was measured of a flow, of all of its connections.
+pub(super) fn flow(
     together: &Together<'_>,
     network: &Network<Host>,
     scenario: &Scenario,
@@ -54,9 +54,9 @@ pub(super) fn report(
             let plans = together.iter().filter_map(|placed| placed.flow.plan());
             let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
             let planned = TrafficMeter::of(plans.cloned().map(messages));
-            report::thin(sheet, &meter, &planned, &sender(together, network));
+            quantities::thin(sheet, &meter, &planned, &sender(together, network));
             if let Some(spec) = scenario.thin.get(&flow.name) {
-                bounds::report(sheet, scenario, spec, &meter.latency);
+                bounds::tell(sheet, scenario, spec, &meter.latency);
             }
         }
         Kind::Bulk(carrier, _) => {
@@ -67,23 +67,23 @@ pub(super) fn report(
             };
             meter.finish();
             let sender = flow.probe().map(|_| sender(together, network));
-            report::bulk(sheet, &meter, sender.as_ref());
+            quantities::bulk(sheet, &meter, sender.as_ref());
         }
         Kind::Web => {
             let clients = receiver.program::<WebClients<Tcp, WebClientSource>>();
-            report::web(sheet, clients.expect(PUT_THERE).stats(), seconds);
+            quantities::web(sheet, clients.expect(PUT_THERE).stats(), seconds);
         }
         Kind::Udp => {
             let sent = network.machine(pair.sender).program::<UdpSender<TimedSource>>();
             let stats = receiver.program::<UdpSink>().expect(PUT_THERE).stats();
-            report::udp(sheet, stats, sent.expect(PUT_THERE).packets(), seconds);
+            quantities::udp(sheet, stats, sent.expect(PUT_THERE).packets(), seconds);
         }
     }
 }
 
-/// What was measured of the senders.
-fn sender(together: &Together<'_>, network: &Network<Host>) -> report::Sender {
-    let mut sum = report::Sender::default();
+/// The measurements of the senders.
+fn sender(together: &Together<'_>, network: &Network<Host>) -> quantities::Sender {
+    let mut sum = quantities::Sender::default();
     let mut copies = Box::<CopyStatistics>::default();
     for Placed { flow, pair, at_end } in together {
         if let Some(probe) = flow.probe() {
@@ -94,10 +94,13 @@ fn sender(together: &Together<'_>, network: &Network<Host>) -> report::Sender {
         let wire = *network.host_stats(pair.sender);
         sum.wire.packets_out += wire.packets_out;
         sum.wire.bytes_out += wire.bytes_out;
-        // What a host counts begins with what UDP carries, and else with the header of the transport.
+        // A host counts from the UDP payload, or else from the header of the transport.
         let is_in_udp = network.machine(pair.sender).ip_protocol() == UDP;
         let header = u64::from(is_in_udp) * UDP_HEADER_BYTES;
         sum.wire.bytes_out += header * wire.packets_out;
+        let back = *network.host_stats(pair.receiver);
+        sum.back.packets_out += back.packets_out;
+        sum.back.bytes_out += back.bytes_out + header * back.packets_out;
         let [sent, received] = at_end;
         sum.by_end.packets_out += sent.packets_out;
         sum.by_end.bytes_out += sent.bytes_out + header * sent.packets_out;
@@ -105,7 +108,7 @@ fn sender(together: &Together<'_>, network: &Network<Host>) -> report::Sender {
         sum.by_end.bytes_in += received.bytes_in + header * received.packets_in;
         sum.has_no_trace |= matches!(flow.kind, Kind::Thin(Carrier::Rival, ..));
     }
-    report::Sender { copies: report::Copies::Followed(copies), ..sum }
+    quantities::Sender { copies: quantities::Copies::Followed(copies), ..sum }
 }
 
 /// Each of two paths, over connections.

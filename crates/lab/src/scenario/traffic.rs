@@ -1,4 +1,4 @@
-//! What a flow sends and when, in words.
+//! The traffic of a flow, in words.
 //!
 //! | words | messages |
 //! |---|---|
@@ -26,9 +26,9 @@ use rexmit_netsim::source::{
 use rexmit_netsim::traffic::trace::{Message, Sender, Trace};
 use thiserror::Error;
 
-use crate::realtime::BUNDLED;
+use crate::load::BUNDLED;
 
-/// What a flow sends and when.
+/// The traffic of a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Traffic {
     /// Messages of one size at even or random intervals; its start is that of the flow.
@@ -48,7 +48,7 @@ pub enum Traffic {
 pub struct Replayed {
     /// The name of the trace.
     pub trace: &'static str,
-    /// The flow; all of them, one after the other, if there is none.
+    /// The flow; `None`: all of them, one after the other.
     pub flow: Option<u32>,
     /// Which side.
     pub sender: Sender,
@@ -62,7 +62,7 @@ pub enum TrafficError {
     Unknown {
         /// The word.
         word: String,
-        /// What may stand there.
+        /// The expected values.
         expected: String,
     },
     /// The words end too early.
@@ -188,7 +188,7 @@ impl Iterator for Repeated {
     }
 }
 
-/// What lies between two passes: the mean time between messages, or a second if there is none.
+/// The pause between two passes: the mean time between messages, or one second.
 fn pause(messages: usize, length: Duration) -> Duration {
     let gaps = u32::try_from(messages - 1).unwrap_or(u32::MAX);
     let mean = length.checked_div(gaps).unwrap_or_default();

@@ -29,16 +29,13 @@ pub(crate) fn tcp_with(
     change: impl FnOnce(&mut ConnectionConfig),
 ) -> Tcp {
     let recovery = rexmit_tcp::recovery::RecoveryConfig::tcp_profile(profile);
-    let mut connection = ConnectionConfig {
-        recovery: recovery.expect("a known profile"),
-        sack: profile != "tcp-newreno",
+    let mut connection = ConnectionConfig::sack()
+        .recovery(recovery.expect("a known profile"))
+        .with_sack(profile != "tcp-newreno")
         // No thin stream waits for its own acknowledgements.
-        nagle: false,
-        ..ConnectionConfig::default()
-    };
+        .nagle(false);
     change(&mut connection);
-    let config =
-        rexmit_tcp::EndpointConfig { connection: Arc::new(connection), ..Default::default() };
+    let config = rexmit_tcp::EndpointConfig::default().connection(Arc::new(connection));
     let mut endpoint = Tcp::new(config, seed).expect("a valid configuration");
     endpoint.listen(PORT, None).expect("a free port");
     endpoint
@@ -46,7 +43,9 @@ pub(crate) fn tcp_with(
 
 /// An SCTP endpoint on [`PORT`].
 pub(crate) fn sctp(seed: &Seed) -> Sctp {
-    let config = rexmit_sctp::EndpointConfig { port: PORT, accept: true, ..Default::default() };
+    let association = rexmit_sctp::AssociationConfig::rfc9260().into();
+    let config =
+        rexmit_sctp::EndpointConfig::default().port(PORT).accept(true).association(association);
     Sctp::new(config, seed).expect("a valid configuration")
 }
 

@@ -1,4 +1,4 @@
-//! Laws of the programs on simulated hosts: what is sent arrives, links are used and shared, loads
+//! Laws of the programs on simulated hosts: messages arrive, links are used and shared, loads
 //! are what they say, latency is counted from when a message was meant to leave.
 
 mod bulk;

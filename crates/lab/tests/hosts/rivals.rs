@@ -86,7 +86,7 @@ fn everything_arrives_once_over_a_lossy_link() {
         let ordered = stream(rival, false, "5%", 1);
         assert_eq!(ordered.out_of_order, 0, "{rival:?}");
         assert_eq!(ordered.median(), Some(DELAY), "{rival:?}");
-        assert!(ordered.wire[0] > MESSAGES, "{rival:?} repeats what is lost");
+        assert!(ordered.wire[0] > MESSAGES, "{rival:?} retransmits lost messages");
         if rival.has_unordered() {
             let unordered = stream(rival, true, "5%", 1);
             assert!(unordered.out_of_order > 0, "{rival:?}: later messages do not wait");

@@ -200,10 +200,8 @@ fn a_message_that_waits_for_the_connection_or_for_room_waits_all_the_same() {
     let source = (0..100).map(|_: u32| (Instant::ZERO, 1000));
     let plan = ThinPlan::new(source, Instant::FAR_FUTURE);
     let endpoint = |seed: &Seed| {
-        let connection =
-            rexmit_tcp::ConnectionConfig { send_buffer_bytes: 5000, ..Default::default() };
-        let config =
-            rexmit_tcp::EndpointConfig { connection: connection.into(), ..Default::default() };
+        let connection = rexmit_tcp::ConnectionConfig::sack().send_buffer_bytes(5000);
+        let config = rexmit_tcp::EndpointConfig::default().connection(connection.into());
         let mut endpoint = rexmit_tcp::Endpoint::new(config, seed).unwrap();
         endpoint.listen(PORT, None).unwrap();
         endpoint

@@ -18,7 +18,7 @@ fn files(files: &[(u64, usize)]) -> Files {
     files.collect::<Vec<_>>().into_iter()
 }
 
-/// What a client and its server know in the end.
+/// The results of a client and its server.
 struct Outcome {
     stats: WebStats,
     fetches: Vec<Fetch>,

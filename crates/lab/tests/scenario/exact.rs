@@ -70,6 +70,11 @@ fn without_loss_every_message_takes_the_delay_of_the_path() {
     is(&outcome, "game.goodput", 19.0 * 800.0 / 4.8);
     let bytes = outcome.quantities["game.wire_bytes_per_payload_byte"] * 2000.0;
     is(&outcome, "game.wire_rate", bytes * 8.0 / 4.8);
+    // Both directions of the link, counted at the hosts.
+    let packets =
+        ["forward", "backward"].map(|way| outcome.quantities[&format!("network.{way}.packets")]);
+    assert!(packets[1] > 20.0, "an acknowledgement per message: {packets:?}");
+    is(&outcome, "game.two_way.packets_per_message", (packets[0] + packets[1]) / 20.0);
     is(&outcome, "game.arrived_wire_rate", (bytes - 148.0) * 8.0 / 4.8);
     assert_eq!(outcome.distributions["game.goodput_bins"].counts, [29, 19]);
     assert_eq!(outcome.distributions["game.goodput_bins"].values, [0.0, 8000.0]);
@@ -166,7 +171,7 @@ fn what_a_dead_path_holds_is_undelivered_and_late() {
     assert!(rows[8..].iter().all(|row| row.application_ms.is_none() && row.transport_ms.is_none()));
 }
 
-/// The parts of the needless data units, as counts of `sent` in all.
+/// The parts of the spurious data units, as counts of `sent` in all.
 fn needless(outcome: &RunOutcome, sent: f64) -> [f64; 4] {
     let of = |name: &str| outcome.quantities[&format!("game.{name}_share")] * sent;
     assert!((of("spurious") - outcome.quantities["game.spurious.all"]).abs() < 1e-9);
@@ -192,7 +197,7 @@ fn who_repeats_before_the_answer_is_there_is_impatient() {
     scenario["network"]["changes"] = json!([{ "at": "4790ms", "backward": "delay 2s" }]);
     let outcome = run(scenario.clone(), 1);
     assert_eq!(needless(&outcome, 21.0), [1.0, 0.0, 0.0, 0.0]);
-    // That of the message before is lost; the timer of that expires at 5.52 s, and both leave again.
+    // That of the message before is lost; the timer of that expires at 5.52 s, and both are retransmitted.
     scenario["network"]["backward"] = "delay 50ms loss list 20".into();
     let outcome = run(scenario, 1);
     assert_eq!(needless(&outcome, 22.0), [1.0, 1.0, 0.0, 0.0]);

@@ -23,7 +23,8 @@ fn lossy(game: &Value) -> Value {
 const PROFILES: [&str; 6] =
     ["rfc9260", "lksctp", "freebsd", "freebsd-efr", "thin", "thin-bundling"];
 const NUMBERS: [&str; 5] = ["rtx0", "rtx1", "rtx2", "rtx3", "rtx4plus"];
-const CAUSES: [&str; 6] = ["timeout", "fast_retransmit", "bundled", "redundant", "early", "probe"];
+const CAUSES: [&str; 7] =
+    ["timeout", "fast_retransmit", "bundled", "redundant", "early", "probe", "window_probe"];
 
 /// All kinds of flows around a bottleneck.
 fn everything() -> Value {
@@ -155,7 +156,7 @@ fn what_is_measured_is_in_the_catalogue_and_the_other_way_round() {
         missing(&distributions, outcome.distributions.keys().collect()),
         missing(&series, outcome.series.keys().collect()),
     ];
-    // What may not happen in a minute is that something is sent so often, or so needlessly; no
+    // A minute must not be enough for so many transmissions of a unit, or so many spurious ones; no
     // profile here learns of reordering; and the window of a path that only timeouts use may stay.
     let rare =
         [".rtx", ".nth_retransmission", ".detected_share", ".missing_reports", ".path2.cwnd"];
@@ -246,7 +247,7 @@ fn bounds_stand_beside_what_was_measured() {
     assert_eq!(quantiles("bound.bundled"), [50.0, 100.0, 150.0, 200.0]);
     let [measured, over] = ["latency", "over_bound.reactive"].map(quantiles);
     assert_eq!(over, [0, 1, 2, 3].map(|n| measured[n] - [50.0, 150.0, 250.0, 350.0][n]));
-    assert!(over[1] > 0.0, "nobody knows of a loss after one round trip: {over:?}");
+    assert!(over[1] > 0.0, "a loss is not known after one round trip: {over:?}");
     let drawn = &outcome.distributions["game.bound.reactive"];
     assert_eq!(drawn.values[..3], [50.0, 150.0, 250.0]);
     assert_eq!(drawn.counts[..3], [950_000_000, 47_500_000, 2_375_000]);
@@ -273,11 +274,11 @@ fn what_a_quantile_costs_at_least_stands_beside_what_was_sent() {
     let of = |name: &str| apart.quantities[&format!("game.{name}")];
     let least = of("bound.packets_per_message.p999");
     assert!((least - 1.163_608).abs() < 1e-6, "{least}");
-    // One repetition is enough for the 99th percentile: what is not answered leaves again.
+    // One retransmission is enough for the 99th percentile.
     assert!((of("bound.packets_per_message.p99") - 1.0 / 0.9025).abs() < 1e-9);
     let over = of("over_bound.packets_per_message.p999");
     assert!((over - (of("packets_per_message") - least)).abs() < 1e-12, "{over}");
-    // Here others tell of a message before its own time has come, and nobody knows the least.
+    // Here other messages report a loss early, and the minimum is unknown.
     for interval in ["every 50ms", "poisson 250ms"] {
         let quantities = outcome(interval).quantities;
         assert!(!quantities.keys().any(|name| name.contains("bound.packets_per_message")));

@@ -15,7 +15,7 @@ fn scenario(json: Value) -> Scenario {
     serde_json::from_value(json).expect("a scenario")
 }
 
-/// What a run of it measures.
+/// The quantities of a run of it.
 fn run(json: Value, seed: u64) -> RunOutcome {
     execute(&scenario(json), seed).expect("it runs")
 }

@@ -1,4 +1,4 @@
-//! Rivals in scenarios: what is known of them is told, what is not is not.
+//! Rivals in scenarios: known quantities are measured, unknown ones are missing.
 
 use rexmit_lab::scenario::{ExecuteError, execute};
 use serde_json::json;

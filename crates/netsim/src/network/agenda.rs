@@ -1,4 +1,4 @@
-//! What is to happen: events by time, then by order of insertion, and one deadline per host.
+//! The agenda: events by time, then by order of insertion, and one deadline per host.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -39,7 +39,7 @@ pub(super) enum Next<E> {
 
 /// Events and deadlines of one run.
 ///
-/// Events of one origin, such as the arrivals of one link, mostly come to be in the order in which
+/// Events of one origin, such as the arrivals of one link, are mostly created in the order in which
 /// they happen. They wait in a lane, and only the first of a lane takes part in the search for the
 /// earliest of all: what that costs depends on the links in use, not on the packets under way.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl<E> Agenda<E> {
     }
 }
 
-/// Events that mostly come to be in the order in which they happen.
+/// Events that are mostly created in the order in which they happen.
 #[derive(Debug)]
 struct Lane<E> {
     /// The key of the last of them, if there is any. The first is among those of all lanes.

@@ -1,9 +1,12 @@
 //! The application's side of a simulation: what it is told and what it may do.
 
-use rexmit_core::{Instant, Machine};
+use rexmit_core::Instant;
 
+#[cfg(doc)]
+use super::Network;
 use super::agenda::Agenda;
-use super::{Event, HostId, Network};
+use super::event::Event;
+use super::ids::HostId;
 
 /// Something the application of a host is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,30 +55,5 @@ impl<M> Context<'_, M> {
     /// Ends [`Network::run_until`] before the next thing happens.
     pub fn stop(&mut self) {
         *self.is_stopped = true;
-    }
-}
-
-impl<M: Machine> Network<M> {
-    /// Tells the application of `host` at `at` (now, if that is past) that it is time for `token`.
-    pub fn wake_at(&mut self, host: HostId, at: Instant, token: u64) {
-        self.agenda.schedule(at.max(self.now), Event::Wake { host, token });
-    }
-
-    /// Calls `call` at `at` (now, if that is past) for `host`.
-    pub fn call_at(
-        &mut self,
-        host: HostId,
-        at: Instant,
-        call: impl FnOnce(&mut Context<'_, M>) + Send + 'static,
-    ) {
-        let call: Call<M> = Box::new(call);
-        let place = if let Some(place) = self.free_calls.pop() {
-            self.calls[place as usize] = Some(call);
-            place
-        } else {
-            self.calls.push(Some(call));
-            u32::try_from(self.calls.len() - 1).expect("under 2³² calls scheduled")
-        };
-        self.agenda.schedule(at.max(self.now), Event::Call { host, call: place });
     }
 }

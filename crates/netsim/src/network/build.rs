@@ -7,6 +7,7 @@ use rexmit_core::{Instant, Machine, Seed};
 use thiserror::Error;
 
 use super::agenda::Agenda;
+use super::calls::CallStore;
 use super::link::LinkEnd;
 use super::observer::Observers;
 use super::packets::PacketStore;
@@ -14,6 +15,7 @@ use super::routing::{Attachment, Edge, Map, Routes};
 use super::tap::Taps;
 use super::{
     Direction, Host, HostId, HostStats, LinkId, Network, NetworkStats, Node, NodeId, RouterId,
+    RunState,
 };
 use crate::path::{ConfigError, PathConfig, PathModel};
 
@@ -42,7 +44,7 @@ pub enum BuildError {
 /// SCTP's IP protocol number.
 const SCTP: u8 = 132;
 
-/// Calls of one host at one instant, after which it is taken not to come to rest.
+/// Calls of one host at one instant, after which it counts as a livelock.
 const STEP_LIMIT: u32 = 1_000_000;
 
 impl<M: Machine> Network<M> {
@@ -57,17 +59,13 @@ impl<M: Machine> Network<M> {
             links: Vec::new(),
             addresses: BTreeSet::new(),
             routes: Routes::default(),
-            is_routed: false,
             agenda: Agenda::new(),
-            calls: Vec::new(),
-            free_calls: Vec::new(),
+            calls: CallStore::default(),
             packets: PacketStore::default(),
             touched: Vec::new(),
             taps: Taps::default(),
             observers: Observers::default(),
-            next_packet: 0,
-            step_limit: STEP_LIMIT,
-            is_stopped: false,
+            run: RunState { step_limit: STEP_LIMIT, is_stopped: false },
             stats: NetworkStats::default(),
         }
     }
@@ -88,7 +86,7 @@ impl<M: Machine> Network<M> {
             stats: HostStats::default(),
         });
         self.touched.push(host);
-        self.is_routed = false;
+        self.routes.are_found = false;
         host
     }
 
@@ -96,7 +94,7 @@ impl<M: Machine> Network<M> {
     pub fn add_router(&mut self, name: impl Into<String>) -> RouterId {
         let router = RouterId(index(self.nodes.len()));
         self.nodes.push(Node { name: name.into(), host: None });
-        self.is_routed = false;
+        self.routes.are_found = false;
         router
     }
 
@@ -128,7 +126,7 @@ impl<M: Machine> Network<M> {
         self.links.push(LinkEnd::new(second, first, backward));
         self.agenda.add_lane(); // one per direction
         self.agenda.add_lane();
-        self.is_routed = false;
+        self.routes.are_found = false;
         Ok(link)
     }
 
@@ -153,7 +151,7 @@ impl<M: Machine> Network<M> {
         }
         let attachment = Attachment { address, host: node.0 as usize, out };
         self.hosts[host.0 as usize].attachments.push(attachment);
-        self.is_routed = false;
+        self.routes.are_found = false;
         Ok(())
     }
 
@@ -168,7 +166,7 @@ impl<M: Machine> Network<M> {
     ) {
         let out = link.end(direction);
         self.routes.set(self.links[out].from.0 as usize, local, remote, out);
-        self.is_routed = false;
+        self.routes.are_found = false;
     }
 
     /// From `at` on the direction of the link behaves as `config` says; see
@@ -189,11 +187,11 @@ impl<M: Machine> Network<M> {
     /// How many calls of one host at one instant, none of which waits, end a run with
     /// [`Livelock`](super::Livelock). The default is 1,000,000.
     pub fn set_step_limit(&mut self, steps: u32) {
-        self.step_limit = steps;
+        self.run.step_limit = steps;
     }
 
     pub(super) fn find_routes(&mut self) {
-        if self.is_routed {
+        if self.routes.are_found {
             return;
         }
         let is_host: Vec<_> = self.nodes.iter().map(|node| node.host.is_some()).collect();
@@ -204,7 +202,7 @@ impl<M: Machine> Network<M> {
         let map = Map { is_host: &is_host, edges: &edges, attachments: &attachments };
         self.routes.find(&map);
         self.hosts.iter_mut().for_each(|host| host.last_way = None);
-        self.is_routed = true;
+        self.routes.are_found = true;
     }
 }
 

@@ -1,14 +1,14 @@
 //! The way of a packet: from a host onto a link, over routers, to a host.
 
-use std::net::IpAddr;
-
 use rexmit_core::{Machine, Route};
 
+use super::event::Event;
+use super::ids::HostId;
 use super::link::direction_of;
-use super::observer::{DropCause, PacketId, PacketStep};
+use super::observer::{DropCause, PacketStep};
 use super::packets::{Packet, Slot};
-use super::routing::Target;
-use super::{Event, HostId, Network, tap};
+use super::routing::Way;
+use super::{Network, tap};
 use crate::path::{Fate, Outcome};
 
 /// Links a packet may take.
@@ -16,25 +16,12 @@ const HOP_LIMIT: u8 = 64;
 /// The largest payload of an IPv4 packet with a UDP header.
 const MAX_PAYLOAD: usize = 65_535 - 20 - 8;
 
-/// The way of the packets of a host between two addresses.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
-    /// The addresses as the machine gives them.
-    local: IpAddr,
-    remote: IpAddr,
-    out: usize,
-    /// The local address, if the machine leaves the choice to the network.
-    source: IpAddr,
-    target: Option<Target>,
-}
-
 impl<M: Machine> Network<M> {
     /// A host sends a packet.
     pub(super) fn send(&mut self, host: HostId, route: Route, bytes: Vec<u8>) {
         let way = self.way_out(host, route).filter(|_| bytes.len() <= MAX_PAYLOAD);
         let sender = &mut self.hosts[host.0 as usize];
-        let id = PacketId(self.next_packet);
-        self.next_packet += 1;
+        let id = self.packets.next_id();
         let mut packet = Packet {
             id,
             bytes,

@@ -1,7 +1,8 @@
 //! One direction of a link.
 
+use super::ids::{Direction, LinkId, NodeId};
 use super::packets::Slot;
-use super::{Direction, LinkId, NodeId, tap};
+use super::tap;
 use crate::path::{ArrivalStats, PathModel};
 
 /// One direction of a link; the two of a link follow each other.

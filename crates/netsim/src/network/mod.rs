@@ -13,9 +13,14 @@
 mod agenda;
 mod app;
 mod build;
+mod calls;
+mod captures;
+mod counts;
 mod deadlines;
 mod dual_dumbbell;
+mod event;
 mod forward;
+mod ids;
 mod link;
 mod observer;
 mod packets;
@@ -31,11 +36,12 @@ use std::net::IpAddr;
 use rexmit_core::{Instant, Machine, Seed};
 
 use self::agenda::Agenda;
-use self::app::Call;
+use self::calls::CallStore;
+use self::event::Event;
 use self::link::LinkEnd;
 use self::observer::Observers;
-use self::packets::{PacketStore, Slot};
-use self::routing::{Attachment, Routes};
+use self::packets::PacketStore;
+use self::routing::{Attachment, Routes, Way};
 use self::tap::Taps;
 #[cfg(doc)]
 use crate::path::PathModel;
@@ -43,36 +49,12 @@ use crate::path::PathModel;
 pub use app::{Context, Occurrence};
 pub use build::BuildError;
 pub use dual_dumbbell::{DualDumbbell, DumbbellPaths};
-pub use observer::{DropCause, ObservedPacket, PacketId, PacketObserver, PacketStep};
+pub use ids::{Direction, HostId, LinkId, NodeId, PacketId, RouterId};
+pub use observer::{DropCause, ObservedPacket, PacketObserver, PacketStep};
 pub use run::Livelock;
 pub use stats::{HostStats, LinkStats, NetworkStats};
 pub use tap::{SharedBuffer, TapId, TapPoint};
 pub use topology::{Dumbbell, PointToPoint};
-
-/// A host of a [`Network`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct HostId(u32);
-
-/// A router of a [`Network`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct RouterId(u32);
-
-/// A host or a router, as an end of a link.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeId(u32);
-
-/// A link, which has two directions.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct LinkId(u32);
-
-/// A direction of a link, as its ends were named when it was added.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Direction {
-    /// From the first end to the second.
-    Forward,
-    /// From the second end to the first.
-    Backward,
-}
 
 /// A network in virtual time whose hosts run machines of type `M`.
 ///
@@ -85,7 +67,7 @@ pub enum Direction {
 /// use rexmit_netsim::path::{Delay, PathConfig};
 /// use std::time::Duration;
 ///
-/// /// Sends one packet if it was given one, and tells what it receives.
+/// /// Sends one packet if it was given one, and says what it receives.
 /// struct Greeter(Option<Route>, Option<Vec<u8>>);
 /// impl Machine for Greeter {
 ///     type Event = Vec<u8>;
@@ -128,21 +110,23 @@ pub struct Network<M: Machine> {
     links: Vec<LinkEnd>,
     addresses: BTreeSet<IpAddr>,
     routes: Routes,
-    /// Whether the routes are those of the present links and addresses.
-    is_routed: bool,
     agenda: Agenda<Event>,
-    calls: Vec<Option<Call<M>>>,
-    free_calls: Vec<u32>,
+    calls: CallStore<M>,
     packets: PacketStore,
     /// Hosts whose machine was touched from outside.
     touched: Vec<HostId>,
     taps: Taps,
     observers: Observers,
-    /// Packets that hosts have sent.
-    next_packet: u64,
-    step_limit: u32,
-    is_stopped: bool,
+    run: RunState,
     stats: NetworkStats,
+}
+
+/// How a run ends before its time.
+struct RunState {
+    /// Calls of one host at one instant, after which it counts as a livelock.
+    step_limit: u32,
+    /// The application has stopped it.
+    is_stopped: bool,
 }
 
 struct Node {
@@ -155,24 +139,13 @@ struct Host<M> {
     machine: M,
     attachments: Vec<Attachment>,
     /// The way of the last packet sent: most packets go where the one before went.
-    last_way: Option<forward::Way>,
+    last_way: Option<Way>,
     taps: Vec<tap::Interface>,
     /// Of what it sends without ports.
     ip_protocol: u8,
     /// Calls of the machine and application at the instant of the last one.
     steps: (Instant, u32),
     stats: HostStats,
-}
-
-/// What is scheduled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Event {
-    /// A packet reaches the end of a link direction.
-    Arrival { link: u32, packet: Slot },
-    /// A call with a token is due.
-    Wake { host: HostId, token: u64 },
-    /// A closure is due.
-    Call { host: HostId, call: u32 },
 }
 
 impl<M: Machine> Host<M> {

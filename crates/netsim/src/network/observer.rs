@@ -1,19 +1,14 @@
-//! Observers: told of every packet when it leaves a host, and of what becomes of it.
+//! Observers: informed of every packet when a host sends it, and of its fate.
 //!
 //! A network without observers does nothing for them but one comparison per step.
 
 use std::net::SocketAddr;
 
-use rexmit_core::{Instant, Machine};
+use rexmit_core::Instant;
 
+use super::ids::{Direction, HostId, LinkId, PacketId};
 use super::packets::Packet;
-use super::{Direction, HostId, LinkId, Network};
 use crate::path::LossCause;
-
-/// Names a packet from when a host sends it until it ends, over all links: they are counted from 0
-/// through the whole network. A second one that a link makes of a packet has the same number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct PacketId(pub u64);
 
 /// A packet as it is when something happens to it.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +19,7 @@ pub struct ObservedPacket<'a> {
     pub source: SocketAddr,
     /// Where it goes.
     pub destination: SocketAddr,
-    /// What the machine sent, without IP and UDP headers, perhaps damaged since.
+    /// The packet of the machine, without IP and UDP headers, perhaps damaged since.
     pub bytes: &'a [u8],
     /// Its size as an IP packet, in bytes.
     pub wire_bytes: usize,
@@ -34,8 +29,8 @@ pub struct ObservedPacket<'a> {
 
 /// What happens to a packet.
 ///
-/// What is sent is one packet and may be doubled on links; each one ends by being received or
-/// dropped. So `Sent` and `Doubled` together are as many as `Received` and `Dropped`, once nothing is
+/// A packet that is sent may be doubled on links; each copy ends by being received or
+/// dropped. So `Sent` and `Doubled` together equal `Received` and `Dropped`, once nothing is
 /// under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacketStep {
@@ -95,7 +90,11 @@ pub(super) struct Observers {
 }
 
 impl Observers {
-    #[inline] // Mostly there are none.
+    pub(super) fn add(&mut self, observer: impl PacketObserver + 'static) {
+        self.all.push(Box::new(observer));
+    }
+
+    #[inline] // Usually empty.
     pub(super) fn tell(
         &mut self,
         now: Instant,
@@ -117,13 +116,5 @@ impl Observers {
             is_damaged: packet.is_damaged,
         };
         self.all.iter_mut().for_each(|observer| observer.observe(now, &observed, step));
-    }
-}
-
-impl<M: Machine> Network<M> {
-    /// Tells `observer` from now on of all packets. Of those that are under way already it hears
-    /// only the rest.
-    pub fn add_observer(&mut self, observer: impl PacketObserver + 'static) {
-        self.observers.all.push(Box::new(observer));
     }
 }

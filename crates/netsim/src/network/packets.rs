@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::observer::PacketId;
+use super::ids::PacketId;
 use super::routing::Target;
 
 /// A packet between two hosts.
@@ -50,9 +50,18 @@ pub(super) struct PacketStore {
     free: Vec<Slot>,
     /// Buffers that no packet uses.
     spare: Vec<Vec<u8>>,
+    /// Packets that hosts have sent.
+    numbered: u64,
 }
 
 impl PacketStore {
+    /// The number of a packet that is sent now.
+    #[inline]
+    pub(super) fn next_id(&mut self) -> PacketId {
+        self.numbered += 1;
+        PacketId(self.numbered - 1)
+    }
+
     /// An empty buffer.
     #[inline]
     pub(super) fn buffer(&mut self) -> Vec<u8> {

@@ -17,7 +17,7 @@ pub(super) struct Edge {
     pub(super) to: Node,
 }
 
-/// An address, the host that has it, and the link direction that leaves the host from it.
+/// An address, the host that has it, and the outgoing link direction of the host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attachment {
     pub(super) address: IpAddr,
@@ -42,6 +42,8 @@ const NOWHERE: u32 = u32::MAX;
 /// The routes of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
+    /// They are those of the present links and addresses.
+    pub(super) are_found: bool,
     by_hand: BTreeMap<(Node, Option<IpAddr>, IpAddr), Out>,
     targets: FxHashMap<IpAddr, Target>,
     tables: Vec<Table>,
@@ -171,7 +173,7 @@ impl Routes {
         }
     }
 
-    /// What was found is overruled by what was given.
+    /// Given routes take precedence over found ones.
     fn enter_those_by_hand(&mut self) {
         for (&(node, local, remote), &out) in &self.by_hand {
             let table = &mut self.tables[node];
@@ -188,4 +190,16 @@ impl Routes {
 /// The other direction of the same link.
 pub(super) const fn reverse(out: Out) -> Out {
     out ^ 1
+}
+
+/// The way of the packets of a host between two addresses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// The addresses as the machine gives them.
+    pub(super) local: IpAddr,
+    pub(super) remote: IpAddr,
+    pub(super) out: usize,
+    /// The local address, if the machine leaves the choice to the network.
+    pub(super) source: IpAddr,
+    pub(super) target: Option<Target>,
 }

@@ -7,9 +7,9 @@ use super::agenda::Next;
 use super::packets::Slot;
 use super::{Context, Event, HostId, Network, Occurrence};
 
-/// A host does not come to rest: its machine or application was called too often at one instant.
+/// A host does not become idle: its machine or application was called too often at one instant.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("host {host} does not come to rest at {at:?}: it was called {steps} times")]
+#[error("host {host} does not become idle at {at:?}: it was called {steps} times")]
 pub struct Livelock {
     /// The host's name.
     pub host: String,
@@ -45,23 +45,23 @@ impl<M: Machine> Network<M> {
         &mut self.hosts[host.0 as usize].machine
     }
 
-    /// Lets everything happen up to and including `deadline`, and tells `app` of it.
+    /// Lets everything happen up to and including `deadline`, and reports it to `app`.
     ///
     /// Afterwards [`now`](Self::now) is `deadline`, unless the application stopped the run before.
     /// With [`Instant::FAR_FUTURE`] the run lasts until nothing is left to happen.
     ///
     /// # Errors
-    /// [`Livelock`] if a host does not come to rest at one instant.
+    /// [`Livelock`] if a host does not become idle at one instant.
     pub fn run_until<F>(&mut self, deadline: Instant, mut app: F) -> Result<(), Livelock>
     where
         F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),
     {
-        self.is_stopped = false;
+        self.run.is_stopped = false;
         self.find_routes();
         for host in std::mem::take(&mut self.touched) {
             self.drive(host, &mut app)?;
         }
-        while !self.is_stopped
+        while !self.run.is_stopped
             && let Some((at, next)) = self.agenda.pop(deadline)
         {
             self.now = at;
@@ -79,7 +79,7 @@ impl<M: Machine> Network<M> {
                 Next::Event(Event::Call { host, call }) => self.on_call(host, call, &mut app)?,
             }
         }
-        if !self.is_stopped && deadline < Instant::FAR_FUTURE {
+        if !self.run.is_stopped && deadline < Instant::FAR_FUTURE {
             self.now = self.now.max(deadline);
         }
         Ok(())
@@ -114,14 +114,13 @@ impl<M: Machine> Network<M> {
         F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),
     {
         self.step(host)?;
-        if let Some(closure) = self.calls[call as usize].take() {
-            self.free_calls.push(call);
+        if let Some(closure) = self.calls.take(call) {
             closure(&mut self.context(host));
         }
         self.drive(host, app)
     }
 
-    /// Drains a machine that was touched, until it comes to rest, and notes its deadline.
+    /// Drains a machine that was touched, until it is idle, and notes its deadline.
     fn drive<F>(&mut self, host: HostId, app: &mut F) -> Result<(), Livelock>
     where
         F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),
@@ -150,7 +149,7 @@ impl<M: Machine> Network<M> {
             now: self.now,
             machine: &mut self.hosts[host.0 as usize].machine,
             agenda: &mut self.agenda,
-            is_stopped: &mut self.is_stopped,
+            is_stopped: &mut self.run.is_stopped,
         }
     }
 
@@ -160,10 +159,10 @@ impl<M: Machine> Network<M> {
             host.steps = (self.now, 0);
         }
         host.steps.1 += 1;
-        if host.steps.1 <= self.step_limit {
+        if host.steps.1 <= self.run.step_limit {
             return Ok(());
         }
         let name = self.nodes[host.node.0 as usize].name.clone();
-        Err(Livelock { host: name, at: self.now, steps: self.step_limit })
+        Err(Livelock { host: name, at: self.now, steps: self.run.step_limit })
     }
 }

@@ -2,16 +2,14 @@
 
 use serde::Serialize;
 
-use super::{Direction, HostId, LinkId, Network};
 use crate::path::{ArrivalStats, PathStats};
-use rexmit_core::Machine;
 
 /// Counts of one direction of a link. Bytes are those of IP packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct LinkStats {
-    /// What was offered, and what was decided about it.
+    /// Offered packets, and the decisions about them.
     pub path: PathStats,
-    /// What has arrived.
+    /// Received data.
     pub arrivals: ArrivalStats,
 }
 
@@ -22,7 +20,7 @@ pub struct HostStats {
     pub packets_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
-    /// Packets that left.
+    /// Packets that were sent.
     pub packets_out: u64,
     /// Their bytes.
     pub bytes_out: u64,
@@ -41,37 +39,4 @@ pub struct NetworkStats {
     pub no_route: u64,
     /// Packets that had passed too many links.
     pub hop_limit_exceeded: u64,
-}
-
-impl<M: Machine> Network<M> {
-    /// Counts of one direction of a link.
-    #[must_use]
-    pub fn link_stats(&self, link: LinkId, direction: Direction) -> LinkStats {
-        let end = &self.links[link.end(direction)];
-        LinkStats { path: *end.path.stats(), arrivals: end.arrivals }
-    }
-
-    /// Counts of a host.
-    #[must_use]
-    pub fn host_stats(&self, host: HostId) -> &HostStats {
-        &self.hosts[host.0 as usize].stats
-    }
-
-    /// Counts of the whole network.
-    #[must_use]
-    pub fn stats(&self) -> &NetworkStats {
-        &self.stats
-    }
-
-    /// Packets under way now, and buffers for packets ever needed at once.
-    #[must_use]
-    pub fn packets_under_way(&self) -> (usize, usize) {
-        self.packets.usage()
-    }
-
-    /// Events scheduled now: packets under way and calls. Timers take no room.
-    #[must_use]
-    pub fn scheduled_events(&self) -> usize {
-        self.agenda.len()
-    }
 }

@@ -4,17 +4,17 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rexmit_core::{Instant, Machine};
+use rexmit_core::Instant;
 
+use super::ids::{Direction, HostId, LinkId};
 use super::packets::Packet;
-use super::{Direction, HostId, LinkId, Network};
 use crate::capture::{CaptureWriter, CapturedPacket, Way, loss_comment};
 use crate::path::{Fate, Outcome};
 
 /// Where packets are captured.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TapPoint {
-    /// What a host sends and receives.
+    /// The packets that a host sends and receives.
     Host(HostId),
     /// What enters a direction of a link, before its queue; packets that are lost, held back,
     /// damaged or doubled on it have a comment that says so.
@@ -25,16 +25,16 @@ pub enum TapPoint {
 
 /// A capture under way.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct TapId(usize);
+pub struct TapId(pub(super) usize);
 
 /// An interface of a capture, seen from where the packets pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interface {
-    tap: usize,
-    number: u32,
+    pub(super) tap: usize,
+    pub(super) number: u32,
 }
 
-/// What an interface sees of a packet.
+/// The view of a packet at an interface.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sight<'a> {
     /// It comes in.
@@ -60,7 +60,7 @@ struct Tap {
 
 impl Taps {
     /// Writes `packet` to each of `interfaces`. An error is kept for the end of the capture.
-    #[inline] // Mostly there are none.
+    #[inline] // Usually empty.
     pub(super) fn record(
         &mut self,
         interfaces: &[Interface],
@@ -98,14 +98,21 @@ impl Taps {
         }
     }
 
-    fn open(&mut self, names: &[String], out: Out) -> io::Result<TapId> {
+    pub(super) fn open(&mut self, names: &[String], out: Out) -> io::Result<TapId> {
         let writer = CaptureWriter::new(out, names.iter().map(String::as_str))?;
         self.open.push(Some(Tap { writer, error: None }));
         Ok(TapId(self.open.len() - 1))
     }
+
+    /// Ends a capture, and tells the first error of writing.
+    pub(super) fn finish(&mut self, tap: TapId) -> io::Result<()> {
+        let Some(Tap { writer, error }) = self.open[tap.0].take() else { return Ok(()) };
+        let flushed = writer.finish().map(drop);
+        error.map_or(flushed, Err)
+    }
 }
 
-/// What a capture says about a packet that enters a link; nothing if it just arrives once.
+/// The comment of a capture on a packet that enters a link; empty if it just arrives once.
 fn describe(outcome: &Outcome) -> Option<&'static str> {
     let mut own = outcome.deliveries.iter().filter(|delivery| delivery.packet == outcome.packet);
     let is_corrupted = own.clone().any(|delivery| delivery.corruption.is_some());
@@ -120,74 +127,12 @@ fn describe(outcome: &Outcome) -> Option<&'static str> {
     }
 }
 
-impl<M: Machine> Network<M> {
-    /// Captures from now on what passes at `points` and writes it as pcapng with nanosecond
-    /// timestamps, one interface per point.
-    ///
-    /// Packets whose route has no ports are captured as SCTP directly over IP (or as what
-    /// [`set_ip_protocol`](Self::set_ip_protocol) says for their sender), others in UDP (RFC 6951).
-    /// Each packet causes a few small writes: give a file a [`BufWriter`](std::io::BufWriter).
-    ///
-    /// # Errors
-    /// Those of writing the head of the file. Later ones are kept for
-    /// [`finish_tap`](Self::finish_tap).
-    pub fn tap(
-        &mut self,
-        points: &[TapPoint],
-        out: impl Write + Send + 'static,
-    ) -> io::Result<TapId> {
-        let names: Vec<_> = points.iter().map(|&point| self.tap_name(point)).collect();
-        let tap = self.taps.open(&names, Box::new(out))?;
-        for (number, &point) in (0..).zip(points) {
-            let interface = Interface { tap: tap.0, number };
-            match point {
-                TapPoint::Host(host) => self.hosts[host.0 as usize].taps.push(interface),
-                TapPoint::Entry(link, direction) => {
-                    self.links[link.end(direction)].entry_taps.push(interface);
-                }
-                TapPoint::Exit(link, direction) => {
-                    self.links[link.end(direction)].exit_taps.push(interface);
-                }
-            }
-        }
-        Ok(tap)
-    }
-
-    /// Ends a capture and flushes its writer. No effect if it has ended.
-    ///
-    /// # Errors
-    /// The first error of writing; what was captured after it is missing.
-    pub fn finish_tap(&mut self, tap: TapId) -> io::Result<()> {
-        let Some(Tap { writer, error }) = self.taps.open[tap.0].take() else { return Ok(()) };
-        let flushed = writer.finish().map(drop);
-        error.map_or(flushed, Err)
-    }
-
-    /// The IP protocol number that packets without ports carry which `host` sends from now on, and
-    /// under which captures show them. The default is 132, SCTP; TCP is 6.
-    pub fn set_ip_protocol(&mut self, host: HostId, number: u8) {
-        self.hosts[host.0 as usize].ip_protocol = number;
-    }
-
-    fn tap_name(&self, point: TapPoint) -> String {
-        let name = |node: super::NodeId| self.nodes[node.0 as usize].name.as_str();
-        match point {
-            TapPoint::Host(host) => name(self.host_node(host)).to_owned(),
-            TapPoint::Entry(link, direction) | TapPoint::Exit(link, direction) => {
-                let end = &self.links[link.end(direction)];
-                let side = if matches!(point, TapPoint::Entry(..)) { "entry" } else { "exit" };
-                format!("{} to {}, {side}", name(end.from), name(end.to))
-            }
-        }
-    }
-}
-
 /// Bytes in memory that can be read while a tap writes them.
 #[derive(Clone, Debug, Default)]
 pub struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
 impl SharedBuffer {
-    /// What was written so far.
+    /// The part written so far.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,4 +1,4 @@
-//! What a path does to packets, as plain values.
+//! The properties of a path, as plain values.
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ pub enum Jitter {
     /// by more than 0.58 of it, and with a long tail above.
     Pareto(#[serde(with = "units::duration")] Duration),
     /// Exponential, shifted so that this is its standard deviation, and never below the mean by more
-    /// than that: with as much as the mean it begins at zero. Not netem's.
+    /// than that: with a deviation equal to the mean it begins at zero. Not netem's.
     Exponential(#[serde(with = "units::duration")] Duration),
 }
 

@@ -19,6 +19,7 @@
 
 mod config;
 mod delay;
+mod fate;
 mod hold;
 mod loss;
 mod model;
@@ -28,6 +29,7 @@ mod stats;
 
 pub use config::{BurstLoss, ConfigError, Hold, Loss, PathConfig, QueueLimit, Reorder};
 pub use delay::{Delay, Jitter};
-pub use model::{Corruption, Deliveries, Delivery, Fate, LossCause, Outcome, PathModel};
+pub use fate::{Corruption, Deliveries, Delivery, Fate, LossCause, Outcome};
+pub use model::PathModel;
 pub use pipe::{Arrival, Pipe};
 pub use stats::{ArrivalStats, PathStats};

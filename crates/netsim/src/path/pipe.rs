@@ -33,7 +33,7 @@ pub struct Pipe<T> {
 /// A packet that arrives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrival<T> {
-    /// What was offered.
+    /// The offered packet.
     pub packet: T,
     /// When it was due.
     pub at: Instant,

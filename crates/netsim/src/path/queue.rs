@@ -15,7 +15,7 @@ pub(super) struct DropTailQueue {
     waiting_bytes: usize,
     /// When the link has sent everything that was accepted.
     free_at: Instant,
-    /// How long the last packet took: most are as long as the one before.
+    /// The transmission time of the last packet: most have the same.
     last_time: Option<(usize, BitRate, Duration)>,
 }
 

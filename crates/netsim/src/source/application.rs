@@ -97,7 +97,7 @@ impl Application {
     fn figures(self) -> Figures {
         use GapFigures::{Bursts, Quantiles};
         let row = |name, payload, gaps| Figures { name, payload, gaps };
-        // "< 1" is a value below 1 that leaves room for those below it.
+        // "< 1" is a value below 1 with room for those below it.
         match self {
             Self::Casa => {
                 let gaps = Bursts(7287.0, [305.0, 309.0], [29_880.0, 29_898.0]);

@@ -5,7 +5,7 @@ use rexmit_core::Rng;
 use super::SourceError;
 
 /// A distribution by its quantiles: through some points, and between two of them by an exponential
-/// curve that is bent as much as the mean requires.
+/// curve whose bend gives the required mean.
 ///
 /// Between the points (u₀, a) and (u₁, b) the quantile of u is a·(b/a)^(t^bend), with
 /// t = (u − u₀)/(u₁ − u₀). A bend of 1 makes the logarithm uniform between two points; a larger

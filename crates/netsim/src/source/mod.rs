@@ -1,6 +1,6 @@
 //! What sends: when, and how many bytes.
 //!
-//! Every [`Source`] is an iterator, so that whoever has a transport can drive it: a message for
+//! Every [`Source`] is an iterator, so that any transport can drive it: a message for
 //! each item over SCTP, a write over TCP, a connection per item for web clients. For UDP the
 //! machines are here: [`UdpSender`] carries any source, [`UdpSink`] measures what arrives.
 //!
@@ -44,7 +44,7 @@ pub use udp::{HEADER_BYTES, UdpSender};
 pub use variable::{Bursts, VariableRate, VariableRateSource};
 pub use web::{WebClient, WebClientSource};
 
-/// What an application sends: the time and the bytes of each message, in the order of time.
+/// The traffic of an application: the time and the bytes of each message, in the order of time.
 ///
 /// A name for what is an iterator anyway. None of the sources here allocates per message.
 pub trait Source: Iterator<Item = (Instant, usize)> {}
@@ -67,7 +67,7 @@ pub enum SourceError {
         field: &'static str,
         /// What it was.
         value: f64,
-        /// What is allowed.
+        /// The allowed values.
         range: &'static str,
     },
     /// No distribution between these bounds has this mean.

@@ -22,7 +22,7 @@ pub struct UdpSink {
 
 const WORDS: usize = 16;
 
-/// What has arrived. Bytes are those of UDP payload.
+/// Received packets. Bytes are those of UDP payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct SinkStats {
     /// Packets of the sender, whatever is in them.
@@ -32,7 +32,7 @@ pub struct SinkStats {
     /// Different numbers that have arrived.
     pub numbered: u64,
     /// Numbers that have not arrived although a higher one has. Those lost at the very end are
-    /// known only to who knows how many were sent.
+    /// known only with the number of sent packets.
     pub missing: u64,
     /// Numbers that have arrived again, within the last [`UdpSink::MEMORY`]; older ones count as
     /// new.
@@ -79,7 +79,7 @@ impl DelayStats {
 }
 
 impl UdpSink {
-    /// How far below the highest number duplicates are told from late packets.
+    /// How far below the highest number duplicates are distinguished from late packets.
     pub const MEMORY: u64 = (WORDS * 64) as u64;
 
     /// Counts the packets that come from `sender`.
@@ -88,7 +88,7 @@ impl UdpSink {
         Self { sender, stats: SinkStats::default(), end: 0, seen: [0; WORDS] }
     }
 
-    /// What has arrived so far.
+    /// Packets received so far.
     #[must_use]
     pub fn stats(&self) -> &SinkStats {
         &self.stats

@@ -93,7 +93,7 @@ impl<S: Source> Machine for UdpSender<S> {
     }
 }
 
-/// What a packet tells the sink.
+/// The header of a packet, read by the sink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     /// From 0.

@@ -140,7 +140,7 @@ impl VariableRateSource {
         self.is_on
     }
 
-    /// How long the present state lasts.
+    /// Time until the next change of state.
     fn stay(&mut self) -> Duration {
         let Some(Bursts { mean_on, mean_off }) = self.config.bursts else {
             return Duration::MAX;

@@ -1,4 +1,4 @@
-//! What a captured packet says about the flow it belongs to. Captures may be cut off within a
+//! The flow of a captured packet. Captures may be cut off within a
 //! packet, so that lengths come from the headers.
 
 use std::net::{IpAddr, SocketAddr};
@@ -20,7 +20,7 @@ pub(super) struct TransportPacket {
     pub(super) content: Content,
 }
 
-/// What is in a packet, as far as it matters for payload.
+/// The fields of a packet that matter for payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Content {
     /// A TCP segment.

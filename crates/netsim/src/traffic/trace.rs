@@ -37,16 +37,16 @@ pub struct Message {
 pub struct Flow {
     /// Its number in the trace.
     pub id: u32,
-    /// What the client sent.
+    /// The client's data.
     pub client: Vec<Message>,
-    /// What the server sent.
+    /// The server's data.
     pub server: Vec<Message>,
 }
 
 /// What some connections of one application sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
-    /// What the trace is of.
+    /// The traffic in the trace.
     pub name: String,
     /// The connections, by rising number.
     pub flows: Vec<Flow>,
@@ -73,7 +73,7 @@ pub enum TraceError {
         file: String,
         /// The line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The mistake.
         problem: String,
     },
     /// A capture ends or goes wrong within a packet.
@@ -83,7 +83,7 @@ pub enum TraceError {
         file: String,
         /// The packet, from 1.
         packet: u64,
-        /// What is wrong with it.
+        /// The mistake.
         problem: String,
     },
     /// Nothing in the file is a message.

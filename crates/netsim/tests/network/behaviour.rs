@@ -208,7 +208,7 @@ fn a_host_that_does_not_rest_is_named() {
     assert_eq!(error, livelock("b"));
     assert_eq!(
         error.to_string(),
-        "host b does not come to rest at 0.000000s: it was called 1000 times"
+        "host b does not become idle at 0.000000s: it was called 1000 times"
     );
     // Two that answer each other without any delay.
     let ping = Node { outbox: [(PointToPoint::route(), vec![7])].into(), ..Node::echo() };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Machine, Route};
 
-/// A machine that tells of every packet it receives.
+/// A machine that reports every packet it receives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
     pub(crate) outbox: VecDeque<(Route, Vec<u8>)>,

@@ -100,7 +100,7 @@ fn a_dual_dumbbell_has_two_paths_that_do_not_meet() {
         let own = network.link_stats(dual.receiver_access[path], Direction::Backward);
         assert_eq!(own.arrivals.delivered, 1);
     }
-    // Nobody forwards from one to the other.
+    // No host forwards from one to the other.
     let crossed = way(DualDumbbell::sender_address(0), DualDumbbell::receiver_address(1));
     network.machine_mut(dual.sender).outbox.push_back((crossed, vec![0]));
     assert_eq!(arrivals(&mut network), []);

@@ -90,7 +90,7 @@ fn bursts_change_the_peak_and_not_the_mean() {
     let rate = rate(&frames, end);
     assert!((rate / 1e6 - 1.0).abs() < 0.03, "{rate}");
     assert!((frames.len() as f64 / 250_000.0 - 1.0).abs() < 0.03);
-    // Of frames that follow each other at once there are as many as on times allow:
+    // The on times determine the number of back-to-back frames:
     // exp(−40 ms / 400 ms), and rarely one off time fits in between.
     let close = frames.windows(2).filter(|pair| pair[1].0 - pair[0].0 == 40 * MS).count();
     let share = close as f64 / frames.len() as f64;

@@ -1,5 +1,6 @@
 //! The named profiles, each a value of [`RecoveryConfig`].
 
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 use super::{RecoveryConfig, RtoConfig};
@@ -17,20 +18,20 @@ pub const PROFILES: &[(&str, &str)] = &[
     ("thin", "lksctp with the four mechanisms for thin streams (Petlund 2009)"),
     (
         "thin-bundling",
-        "thin; copies of what is in flight beside new data; acknowledgements at once",
+        "thin; copies of data in flight bundled with new data; acknowledgements at once",
     ),
     ("rr", "rfc9260, robust to reordering and to sudden delays (RR-SCTP)"),
     ("thin-rr", "thin, and robust as rr"),
     ("f-rto", "rfc9260 with F-RTO: a spurious timeout is detected, and undone (RFC 5682)"),
     (
         "interactive",
-        "thin streams repeat what is not acknowledged after a round trip and the jitter measured",
+        "thin streams retransmit data not acknowledged within the measured RTT and its jitter (PTO)",
     ),
     (
         "interactive-redundant",
-        "interactive; copies beside new data, and of what is sent again, within a budget",
+        "interactive; redundant copies with new data and of retransmissions, within a budget",
     ),
-    ("rack", "rfc9260 with the reordering window of RACK: loss is told by time (RFC 8985)"),
+    ("rack", "rfc9260 with the reordering window of RACK: loss is detected by time (RFC 8985)"),
 ];
 
 /// The names that [`RecoveryConfig::tcp_profile`] knows, for TCP, with a line on each.
@@ -45,133 +46,92 @@ pub const TCP_PROFILES: &[(&str, &str)] = &[
     ),
     (
         "tcp-interactive",
-        "tcp-cubic; thin streams repeat what is not acknowledged when it should be; RACK beyond",
+        "tcp-cubic; thin streams retransmit by a probe timer (PTO) from measured RTTs; RACK otherwise",
     ),
     (
         "tcp-interactive-redundant",
-        "tcp-interactive; copies beside new data, and of what is sent again, within a budget",
+        "tcp-interactive; redundant copies with new data and of retransmissions, within a budget",
     ),
     ("tcp-thin-rdb", "tcp-thin with Redundant Data Bundling: the packet before goes with the next"),
 ];
 
-/// `pef` before anything is known of costs: of ten reordered packets nine are not sent again.
+/// `pef` before anything is known of costs: of ten reordered packets nine are not retransmitted.
 const FIRST_PERCENTILE: u8 = 90;
 
+/// The profiles of one protocol: a constructor for each, and the table by which names find it.
+macro_rules! profiles {
+    ($lookup:ident, $($name:literal => $constructor:ident),* $(,)?) => {
+        fn $lookup(name: &str) -> Option<RecoveryConfig> {
+            match name {
+                $($name => Some(RecoveryConfig::$constructor()),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+profiles! {
+    sctp_profile,
+    "rfc9260" => rfc9260,
+    "lksctp" => lksctp,
+    "freebsd" => freebsd,
+    "freebsd-efr" => freebsd_efr,
+    "thin" => thin,
+    "thin-bundling" => thin_bundling,
+    "rr" => rr,
+    "thin-rr" => thin_rr,
+    "f-rto" => f_rto,
+    "interactive" => interactive,
+    "interactive-redundant" => interactive_redundant,
+    "rack" => rack,
+}
+
+profiles! {
+    tcp_profile,
+    "tcp-sack" => tcp_sack,
+    "tcp-cubic" => tcp_cubic,
+    "tcp-newreno" => tcp_newreno,
+    "tcp-thin" => tcp_thin,
+    "tcp-rr" => tcp_rr,
+    "tcp-interactive" => tcp_interactive,
+    "tcp-interactive-redundant" => tcp_interactive_redundant,
+    "tcp-thin-rdb" => tcp_thin_rdb,
+}
+
 impl RecoveryConfig {
-    /// The profile for SCTP called `name`, one of [`PROFILES`].
+    /// The profile for SCTP called `name`, one of [`PROFILES`]: for commands and files. A program that
+    /// knows its profile calls the constructor of that name, as [`interactive`](Self::interactive).
     #[must_use]
     pub fn profile(name: &str) -> Option<Self> {
-        let slow_start_of_timer =
-            RtoConfig { initial: Duration::from_secs(3), ..RtoConfig::default() };
-        match name {
-            "rfc9260" => Some(Self::default()),
-            "lksctp" => Some(Self {
-                rto: slow_start_of_timer,
-                single_packet_after_timeout: false,
-                bundle_outstanding: true,
-                ..Self::default()
-            }),
-            "freebsd" => Some(Self { rto: slow_start_of_timer, ..Self::default() }),
-            "freebsd-efr" => Some(Self { early_retransmit: true, ..Self::profile("freebsd")? }),
-            "thin" => Some(Self { thin: ThinConfig::M1_TO_M4, ..Self::profile("lksctp")? }),
-            "thin-bundling" => Some(Self {
-                thin: ThinConfig {
-                    max_bundle_packets: 2,
-                    sack_immediately: true,
-                    ..ThinConfig::M1_TO_M4
-                },
-                ..Self::profile("thin")?
-            }),
-            "rr" => Some(Self::default().robust()),
-            "thin-rr" => Some(Self::profile("thin")?.robust()),
-            "f-rto" => Some(Self {
-                spurious: SpuriousConfig { f_rto: true, ..SpuriousConfig::OFF },
-                undo: true,
-                ..Self::default()
-            }),
-            "interactive" => Some(Self::interactive()),
-            "interactive-redundant" => {
-                let interactive = Self::interactive();
-                Some(Self { thin: interactive.thin.redundant(), ..interactive })
-            }
-            "rack" => Some(Self { reordering: Reordering::Rack, ..Self::default() }),
-            _ => None,
-        }
+        sctp_profile(name)
     }
 
-    /// The profile for TCP called `name`, one of [`TCP_PROFILES`].
+    /// The profile for TCP called `name`, one of [`TCP_PROFILES`]: for commands and files. A program that
+    /// knows its profile calls the constructor of that name, as [`tcp_interactive`](Self::tcp_interactive).
     #[must_use]
     pub fn tcp_profile(name: &str) -> Option<Self> {
-        match name {
-            "tcp-sack" => Some(Self::tcp_sack()),
-            "tcp-cubic" => Some(Self {
-                rto: linux_bounds(Duration::from_secs(1)),
-                congestion: CongestionControl::Cubic,
-                ..Self::tcp_sack()
-            }),
-            "tcp-newreno" => Some(Self {
-                rto: linux_bounds(Duration::from_secs(3)),
-                loss_detection: LossDetection::DuplicateAcks,
-                limited_transmit: false,
-                initial_window_packets: 4,
-                initial_window_bytes: 4380,
-                ..Self::tcp_sack()
-            }),
-            "tcp-rr" => {
-                let robust = Self::tcp_sack().robust();
-                let spurious = SpuriousConfig { eifel: true, ..robust.spurious };
-                Some(Self { spurious, ..robust })
-            }
-            "tcp-thin" => Some(Self {
-                // RFC 6675 §6 allows it, and Linux does it: the first indication leaves so little of
-                // the timeout that it would expire before the answer.
-                timer_restart: TimerRestart::OnResend,
-                thin: ThinConfig { no_delay: true, ..ThinConfig::M1_TO_M4 },
-                ..Self::tcp_profile("tcp-cubic")?
-            }),
-            "tcp-interactive" => {
-                // TCP has no bit that asks for acknowledgements, and no HEARTBEAT. Those that are
-                // delayed, by 40 ms often, and those that are not look like a queue that comes and goes.
-                let thin = ThinConfig {
-                    sack_immediately: false,
-                    heartbeat_samples: false,
-                    yield_to_queue: Duration::from_millis(100),
-                    ..ThinConfig::INTERACTIVE
-                };
-                let tcp_thin = Self::tcp_profile("tcp-thin")?;
-                Some(Self { thin, ..tcp_thin.by_time() })
-            }
-            "tcp-interactive-redundant" => {
-                let interactive = Self::tcp_profile("tcp-interactive")?;
-                Some(Self { thin: interactive.thin.redundant(), ..interactive })
-            }
-            "tcp-thin-rdb" => {
-                let tcp_thin = Self::tcp_profile("tcp-thin")?;
-                let thin = ThinConfig { max_bundle_packets: 1, ..tcp_thin.thin };
-                Some(Self { thin, ..tcp_thin })
-            }
-            _ => None,
-        }
+        tcp_profile(name)
     }
+}
 
-    /// The profile `tcp-sack`, the default of TCP: RFC 5681, 6298, 6675, 6928.
+/// The profiles for SCTP.
+impl RecoveryConfig {
+    /// `rfc9260`: RFC 9260 with its suggested values.
     #[must_use]
-    pub fn tcp_sack() -> Self {
+    pub fn rfc9260() -> Self {
         Self {
-            rto: RtoConfig { min_variation: Duration::from_millis(1), ..RtoConfig::default() },
-            timer_restart: TimerRestart::OnAdvance,
-            loss_detection: LossDetection::Scoreboard,
+            rto: RtoConfig::default(),
+            timer_restart: TimerRestart::default(),
+            loss_detection: LossDetection::default(),
             missing_reports: 3,
-            reordering: Reordering::Fixed,
-            limited_transmit: true,
-            congestion: CongestionControl::NewReno,
-            max_burst: 0,
-            initial_window_packets: 10,
-            initial_window_bytes: 14_600,
-            single_packet_after_timeout: false,
+            limited_transmit: false,
+            congestion: CongestionControl::default(),
+            max_burst: NonZeroU8::new(4),
+            initial_window_packets: 4,
+            initial_window_bytes: 4404,
+            single_packet_after_timeout: true,
             bundle_outstanding: false,
-            early_retransmit: false,
-            retransmission_destination: RetransmissionDestination::Same,
+            retransmission_destination: RetransmissionDestination::default(),
             potentially_failed_max_retrans: None,
             cmt: CmtConfig::default(),
             spurious: SpuriousConfig::OFF,
@@ -181,21 +141,209 @@ impl RecoveryConfig {
         }
     }
 
-    /// The profile `interactive`: beyond thin streams, and for those with more in flight, RACK tells
-    /// what is lost, and what proves needless is undone.
-    fn interactive() -> Self {
+    /// `lksctp`: Linux of 2006. RTO.Initial is 3 s, and a retransmission bundles outstanding data.
+    #[must_use]
+    pub fn lksctp() -> Self {
+        Self {
+            rto: RtoConfig { initial: Duration::from_secs(3), ..RtoConfig::default() },
+            single_packet_after_timeout: false,
+            bundle_outstanding: true,
+            ..Self::rfc9260()
+        }
+    }
+
+    /// `freebsd`: FreeBSD 6.2. RTO.Initial is 3 s, otherwise [`rfc9260`](Self::rfc9260).
+    #[must_use]
+    pub fn freebsd() -> Self {
+        let rto = RtoConfig { initial: Duration::from_secs(3), ..RtoConfig::default() };
+        Self { rto, ..Self::rfc9260() }
+    }
+
+    /// `freebsd-efr`: [`freebsd`](Self::freebsd) with Early Fast Retransmit.
+    #[must_use]
+    pub fn freebsd_efr() -> Self {
+        Self {
+            loss_detection: LossDetection::MissingReports {
+                reordering: Reordering::Fixed,
+                early_retransmit: true,
+            },
+            ..Self::freebsd()
+        }
+    }
+
+    /// `thin`: [`lksctp`](Self::lksctp) with the four mechanisms for thin streams (Petlund 2009).
+    #[must_use]
+    pub fn thin() -> Self {
+        Self { thin: ThinConfig::M1_TO_M4, ..Self::lksctp() }
+    }
+
+    /// `thin-bundling`: [`thin`](Self::thin); packets with new data bundle copies of data in flight,
+    /// and ask to be acknowledged at once.
+    #[must_use]
+    pub fn thin_bundling() -> Self {
+        let thin =
+            ThinConfig { max_bundle_packets: 2, sack_immediately: true, ..ThinConfig::M1_TO_M4 };
+        Self { thin, ..Self::thin() }
+    }
+
+    /// `rr`: [`rfc9260`](Self::rfc9260), robust to reordering and to sudden delays (RR-SCTP).
+    #[must_use]
+    pub fn rr() -> Self {
+        Self::rfc9260().robust()
+    }
+
+    /// `thin-rr`: [`thin`](Self::thin), robust as [`rr`](Self::rr).
+    #[must_use]
+    pub fn thin_rr() -> Self {
+        Self::thin().robust()
+    }
+
+    /// `f-rto`: [`rfc9260`](Self::rfc9260) with F-RTO: a spurious timeout is detected, and undone
+    /// (RFC 5682).
+    #[must_use]
+    pub fn f_rto() -> Self {
+        let spurious = SpuriousConfig { f_rto: true, ..SpuriousConfig::OFF };
+        Self { spurious, undo: true, ..Self::rfc9260() }
+    }
+
+    /// `interactive`, the default of SCTP: a thin stream retransmits data not acknowledged after a
+    /// round trip and the jitter measured. A stream with more in flight has its losses detected by RACK,
+    /// and spurious retransmissions undone.
+    #[must_use]
+    pub fn interactive() -> Self {
         Self {
             single_packet_after_timeout: false,
             setup_by_rtt: true,
             thin: ThinConfig::INTERACTIVE,
-            ..Self::default().by_time()
+            ..Self::rfc9260().by_time()
         }
     }
 
-    /// The same where RACK tells losses, and what proves needless is undone.
+    /// `interactive-redundant`: [`interactive`](Self::interactive); copies of data in flight beside
+    /// new data, and one of each retransmission, within a budget.
+    #[must_use]
+    pub fn interactive_redundant() -> Self {
+        let interactive = Self::interactive();
+        Self { thin: interactive.thin.redundant(), ..interactive }
+    }
+
+    /// `rack`: [`rfc9260`](Self::rfc9260) with the reordering window of RACK: a loss is detected by time
+    /// (RFC 8985).
+    #[must_use]
+    pub fn rack() -> Self {
+        Self { loss_detection: LossDetection::Rack, ..Self::rfc9260() }
+    }
+}
+
+/// The profiles for TCP.
+impl RecoveryConfig {
+    /// `tcp-cubic`: CUBIC over [`tcp_sack`](Self::tcp_sack), with the RTO bounds of Linux.
+    #[must_use]
+    pub fn tcp_cubic() -> Self {
+        Self {
+            rto: linux_bounds(Duration::from_secs(1)),
+            congestion: CongestionControl::Cubic,
+            ..Self::tcp_sack()
+        }
+    }
+
+    /// `tcp-newreno`: TCP of 2009 without SACK. RTO.Initial is 3 s, the initial window small.
+    #[must_use]
+    pub fn tcp_newreno() -> Self {
+        Self {
+            rto: linux_bounds(Duration::from_secs(3)),
+            loss_detection: LossDetection::DuplicateAcks,
+            limited_transmit: false,
+            initial_window_packets: 4,
+            initial_window_bytes: 4380,
+            ..Self::tcp_sack()
+        }
+    }
+
+    /// `tcp-rr`: [`tcp_sack`](Self::tcp_sack), robust to reordering and to sudden delays (RR-TCP), with
+    /// Eifel detection.
+    #[must_use]
+    pub fn tcp_rr() -> Self {
+        let robust = Self::tcp_sack().robust();
+        let spurious = SpuriousConfig { eifel: true, ..robust.spurious };
+        Self { spurious, ..robust }
+    }
+
+    /// `tcp-thin`: [`tcp_cubic`](Self::tcp_cubic) with the four mechanisms for thin streams
+    /// (Petlund 2008).
+    #[must_use]
+    pub fn tcp_thin() -> Self {
+        Self {
+            // RFC 6675 §6 allows it, and Linux does it: the first indication leaves so little of
+            // the timeout that it would expire before the answer.
+            timer_restart: TimerRestart::OnResend,
+            thin: ThinConfig { no_delay: true, ..ThinConfig::M1_TO_M4 },
+            ..Self::tcp_cubic()
+        }
+    }
+
+    /// `tcp-thin-rdb`: [`tcp_thin`](Self::tcp_thin) with Redundant Data Bundling: a packet with new data
+    /// carries the packet before it, too.
+    #[must_use]
+    pub fn tcp_thin_rdb() -> Self {
+        let tcp_thin = Self::tcp_thin();
+        Self { thin: ThinConfig { max_bundle_packets: 1, ..tcp_thin.thin }, ..tcp_thin }
+    }
+
+    /// `tcp-interactive`, the default of TCP: [`tcp_cubic`](Self::tcp_cubic); a thin stream retransmits
+    /// data not acknowledged in time, others detect losses by RACK.
+    #[must_use]
+    pub fn tcp_interactive() -> Self {
+        // TCP has no bit that asks for acknowledgements, and no HEARTBEAT. Those that are
+        // delayed, by 40 ms often, and those that are not look like a queue that comes and goes.
+        let thin = ThinConfig {
+            sack_immediately: false,
+            heartbeat_samples: false,
+            queue_delay_limit: Some(Duration::from_millis(100)),
+            ..ThinConfig::INTERACTIVE
+        };
+        Self { thin, ..Self::tcp_thin().by_time() }
+    }
+
+    /// `tcp-interactive-redundant`: [`tcp_interactive`](Self::tcp_interactive); copies of what is in
+    /// flight bundled with new data, and one of each retransmission, within a budget.
+    #[must_use]
+    pub fn tcp_interactive_redundant() -> Self {
+        let interactive = Self::tcp_interactive();
+        Self { thin: interactive.thin.redundant(), ..interactive }
+    }
+
+    /// `tcp-sack`: the RFCs of today (RFC 5681, 6298, 6675, 6928).
+    #[must_use]
+    pub fn tcp_sack() -> Self {
+        Self {
+            rto: RtoConfig { min_variation: Duration::from_millis(1), ..RtoConfig::default() },
+            timer_restart: TimerRestart::OnAdvance,
+            loss_detection: LossDetection::Scoreboard { reordering: Reordering::Fixed },
+            missing_reports: 3,
+            limited_transmit: true,
+            congestion: CongestionControl::NewReno,
+            max_burst: None,
+            initial_window_packets: 10,
+            initial_window_bytes: 14_600,
+            single_packet_after_timeout: false,
+            bundle_outstanding: false,
+            retransmission_destination: RetransmissionDestination::Same,
+            potentially_failed_max_retrans: None,
+            cmt: CmtConfig::default(),
+            spurious: SpuriousConfig::OFF,
+            undo: false,
+            setup_by_rtt: false,
+            thin: ThinConfig::OFF,
+        }
+    }
+}
+
+impl RecoveryConfig {
+    /// The same where RACK detects losses, and spurious recovery is undone.
     fn by_time(self) -> Self {
         let spurious = SpuriousConfig { duplicates: true, ..self.spurious };
-        Self { reordering: Reordering::Rack, spurious, undo: true, ..self }
+        Self { loss_detection: LossDetection::Rack, spurious, undo: true, ..self }
     }
 
     /// The same with the three parts of RR-SCTP (§4): duplicate reports detect spurious events, which
@@ -204,7 +352,7 @@ impl RecoveryConfig {
         Self {
             spurious: SpuriousConfig { duplicates: true, ..self.spurious },
             undo: true,
-            reordering: Reordering::Adaptive { percentile: FIRST_PERCENTILE },
+            loss_detection: self.loss_detection.adaptive(FIRST_PERCENTILE),
             ..self
         }
     }

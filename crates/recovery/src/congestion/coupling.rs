@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What the windows of paths that are used at once have to do with each other.
+/// The coupling of the windows of paths used at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Coupling {
     /// Nothing: each is that of a flow of its own, so that paths that meet at a bottleneck take one
     /// flow's share each.
@@ -46,7 +47,7 @@ impl RateShare {
         (self.0 * bytes as f64).ceil() as u64
     }
 
-    /// What a loss leaves of a window: max(c − ⌈d̂ · c⌉, ⌈î · 4 · MTU⌉, MTU). The second of these is
+    /// The window after a loss: max(c − ⌈d̂ · c⌉, ⌈î · 4 · MTU⌉, MTU). The second of these is
     /// the least that RFC 9260 §7.2.3 leaves, of which a path has its part as well; it makes a path
     /// that is alone behave as there.
     pub(super) fn after_loss(self, cwnd: u64, packet: u64) -> u64 {

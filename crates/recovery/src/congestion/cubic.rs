@@ -7,7 +7,7 @@
 use rexmit_core::Instant;
 
 use super::usage::Usage;
-use super::{Acked, Algorithm, Control, Sending, TimedOut, Window};
+use super::window::{Acked, Algorithm, Sending, TimedOut, Window};
 
 /// C, in packets per second cubed (RFC 9438 §5).
 const C: f64 = 0.4;
@@ -17,7 +17,7 @@ const BETA: f64 = 0.7;
 /// `BETA` (RFC 9438 §4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// What is kept from one reduction to the next.
+/// State kept from one reduction to the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cubic {
     /// `W_max`, in packets; `None` before the first reduction.
@@ -114,6 +114,16 @@ impl Cubic {
     }
 }
 
+impl Cubic {
+    /// RFC 9438 §4.9: what the reductions changed is as before. The stage begins anew when slow start
+    /// is over: its time has not stood still.
+    pub(super) fn on_undone(&mut self, before: &Self) {
+        self.w_max = before.w_max;
+        self.cwnd_prior = before.cwnd_prior;
+        self.is_after_timeout = before.is_after_timeout;
+    }
+}
+
 impl Algorithm for Cubic {
     fn on_send(&mut self, window: &mut Window, sending: Sending) {
         if window.restart_if_idle(sending) {
@@ -161,15 +171,6 @@ impl Algorithm for Cubic {
         self.fraction = 0.0;
         window.cwnd = window.packet;
         self.is_after_timeout = true;
-    }
-
-    /// RFC 9438 §4.9: what the reductions changed is as before. The stage begins anew when slow start
-    /// is over: its time has not stood still.
-    fn on_undone(&mut self, before: &Control) {
-        let Control::Cubic(before) = before else { return };
-        self.w_max = before.w_max;
-        self.cwnd_prior = before.cwnd_prior;
-        self.is_after_timeout = before.is_after_timeout;
     }
 }
 

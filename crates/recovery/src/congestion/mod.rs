@@ -1,102 +1,27 @@
 //! The congestion window of one path: what every algorithm shares, and the one place that knows
 //! which of them is at work.
 
+mod config;
 mod coupling;
 mod cubic;
 mod newreno;
 mod rfc9260;
 mod usage;
+mod window;
 
 use std::time::Duration;
 
 use rexmit_core::Instant;
-use serde::{Deserialize, Serialize};
 
 use crate::RecoveryConfig;
+pub use config::CongestionControl;
 pub use coupling::Coupling;
 pub(crate) use coupling::{RateShare, rate};
 use cubic::Cubic;
 use newreno::NewReno;
 use rfc9260::Rfc9260;
-
-/// How a window grows and shrinks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CongestionControl {
-    /// SCTP: `partial_bytes_acked`, half of cwnd, the last packet may exceed it (RFC 9260 §7.2).
-    #[default]
-    Rfc9260,
-    /// TCP: slow start and congestion avoidance by bytes acknowledged, half of what is outstanding
-    /// (RFC 5681 §3.1).
-    NewReno,
-    /// TCP: a cubic function of the time since the last reduction (RFC 9438 §4).
-    Cubic,
-}
-
-/// What an acknowledgement says to the window of a path.
-#[derive(Clone, Copy, Debug)]
-pub struct Acked {
-    /// When it arrived.
-    pub now: Instant,
-    /// Bytes newly acknowledged that were sent on the path.
-    pub bytes: u64,
-    /// Bytes that the cumulative point passed, also those that were acknowledged above it before.
-    pub cumulative_bytes: u64,
-    /// Bytes in flight on the path before the acknowledgement.
-    pub flight_before: u64,
-    /// Bytes in flight on the path after it.
-    pub flight_after: u64,
-    /// Whether the sender was in fast recovery before it.
-    pub in_fast_recovery: bool,
-    /// SRTT of the path, if it was measured.
-    pub srtt: Option<Duration>,
-}
-
-/// A packet that is about to leave.
-#[derive(Clone, Copy, Debug)]
-struct Sending {
-    now: Instant,
-    rto: Duration,
-    /// Bytes in flight before it.
-    flight: u64,
-}
-
-/// What is outstanding when the retransmission timer expires.
-#[derive(Clone, Copy, Debug)]
-pub struct TimedOut {
-    /// Bytes sent and not cumulatively acknowledged (`FlightSize`, RFC 5681 §2).
-    pub flight_size: u64,
-    /// The timer had expired over the same unit before (RFC 5681 §3.1).
-    pub is_repeated: bool,
-}
-
-/// What every algorithm keeps; in bytes of units with their headers and padding.
-#[derive(Clone, Debug)]
-struct Window {
-    cwnd: u64,
-    ssthresh: u64,
-    /// PMDCS or SMSS: the largest unit that fits a packet of this path.
-    packet: u64,
-    /// IW.
-    initial: u64,
-    /// What part of the association's rate the path has, if the windows of its paths are coupled.
-    share: Option<RateShare>,
-    last_sent: Option<Instant>,
-}
-
-/// What differs between the algorithms.
-trait Algorithm {
-    /// A packet leaves.
-    fn on_send(&mut self, window: &mut Window, sending: Sending);
-    /// Something sent on this path was acknowledged.
-    fn on_acked(&mut self, window: &mut Window, acked: &Acked);
-    /// A loss was told by acknowledgements, with `flight_size` bytes outstanding.
-    fn on_loss(&mut self, window: &mut Window, flight_size: u64);
-    /// The retransmission timer expired.
-    fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut);
-    /// The last reductions were answers to no loss; `before` is from before them.
-    fn on_undone(&mut self, before: &Control);
-}
+pub use window::{Acked, TimedOut};
+use window::{Algorithm, Sending, Window};
 
 #[derive(Clone, Debug)]
 enum Control {
@@ -156,7 +81,7 @@ impl CongestionWindow {
     }
 
     /// Whether a packet may leave with `flight` bytes in flight. In SCTP the last one may exceed
-    /// the window by less than a packet (RFC 9260 §6.1 B); in TCP what is outstanding stays within
+    /// the window by less than a packet (RFC 9260 §6.1 B); in TCP outstanding data stays within
     /// it (RFC 5681 §3.1, RFC 6675 §5 C), but one packet may always be in flight.
     #[must_use]
     pub const fn has_room(&self, flight: u64) -> bool {
@@ -181,7 +106,7 @@ impl CongestionWindow {
         algorithm.on_acked(window, &acked);
     }
 
-    /// A loss was told by acknowledgements, with `flight_size` bytes outstanding: sent and not
+    /// A loss was detected by acknowledgements, with `flight_size` bytes outstanding: sent and not
     /// cumulatively acknowledged, without those of limited transmit (RFC 5681 §3.2).
     pub fn on_fast_retransmit(&mut self, flight_size: u64) {
         let (window, algorithm) = self.parts();
@@ -194,7 +119,7 @@ impl CongestionWindow {
         algorithm.on_timeout(window, timed_out);
     }
 
-    /// What was not acknowledged soon enough is sent again early: a packet less, and no slow start
+    /// Early Fast Retransmit: a packet less, and no slow start
     /// (Petlund 2009 §2, Early Fast Retransmit).
     pub fn on_early_retransmit(&mut self) {
         let window = &mut self.window;
@@ -214,8 +139,10 @@ impl CongestionWindow {
     pub(crate) fn undo(&mut self, before: &Self, least: u64) {
         self.window.cwnd = self.window.cwnd.max(least);
         self.window.ssthresh = before.window.cwnd;
-        let (_, algorithm) = self.parts();
-        algorithm.on_undone(&before.control);
+        if let (Control::Cubic(now), Control::Cubic(before)) = (&mut self.control, &before.control)
+        {
+            now.on_undone(before);
+        }
     }
 
     /// What part of the association's rate the path has from now on, if its window is coupled to the
@@ -253,33 +180,5 @@ impl CongestionWindow {
             Control::Cubic(algorithm) => algorithm,
         };
         (&mut self.window, algorithm)
-    }
-}
-
-impl Window {
-    const fn has_room_for_packet(&self, flight: u64) -> bool {
-        flight + self.packet <= self.cwnd
-    }
-
-    /// What is left of growth by `bytes` if the window is coupled to others.
-    fn coupled(&self, bytes: u64) -> u64 {
-        self.share.map_or(bytes, |share| share.increase(bytes))
-    }
-
-    /// After an RTO without sending a TCP begins again with the restart window
-    /// (RFC 5681 §4.1). Returns whether that made the window smaller.
-    fn restart_if_idle(&mut self, sending: Sending) -> bool {
-        let Some(last) = self.last_sent else { return false };
-        let is_idle = sending.flight == 0 && sending.now - last > sending.rto;
-        if !is_idle || self.cwnd <= self.initial {
-            return false;
-        }
-        self.cwnd = self.initial;
-        true
-    }
-
-    /// Slow start: at most a packet per acknowledgement (RFC 5681 §3.1 equation 2).
-    fn slow_start(&mut self, cumulative_bytes: u64) {
-        self.cwnd += cumulative_bytes.min(self.packet);
     }
 }

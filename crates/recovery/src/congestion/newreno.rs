@@ -1,7 +1,7 @@
 //! The window of TCP: slow start and congestion avoidance (RFC 5681 §3.1), by bytes acknowledged.
 
 use super::usage::Usage;
-use super::{Acked, Algorithm, Control, Sending, TimedOut, Window};
+use super::window::{Acked, Algorithm, Sending, TimedOut, Window};
 
 /// What congestion avoidance keeps.
 #[derive(Clone, Debug, Default)]
@@ -48,8 +48,6 @@ impl Algorithm for NewReno {
         window.cwnd = window.packet;
         self.bytes_acked = 0;
     }
-
-    fn on_undone(&mut self, _before: &Control) {}
 }
 
 /// RFC 5681 §3.1 equation 4.
@@ -70,7 +68,7 @@ mod tests {
 
     fn window(packets: u64) -> CongestionWindow {
         let config =
-            RecoveryConfig { congestion: CongestionControl::NewReno, ..RecoveryConfig::default() };
+            RecoveryConfig { congestion: CongestionControl::NewReno, ..RecoveryConfig::rfc9260() };
         let mut w = CongestionWindow::new(&config, 1000);
         w.window.cwnd = packets * 1000;
         w
@@ -104,7 +102,7 @@ mod tests {
         }
     }
 
-    /// RFC 5681 §3.1: what is outstanding stays within cwnd; one packet may always leave.
+    /// RFC 5681 §3.1: outstanding data stays within cwnd; one packet may always leave.
     #[test]
     fn a_whole_packet_must_fit() {
         let w = window(4);
@@ -152,7 +150,7 @@ mod tests {
         }
     }
 
-    /// RFC 5681 §3.1 equation 4: half of what is outstanding, not of cwnd; two packets at least.
+    /// RFC 5681 §3.1 equation 4: half of outstanding data, not of cwnd; two packets at least.
     #[test]
     fn a_loss_halves_what_is_outstanding() {
         for (flight, left) in [(20_000, 10_000), (9000, 4500), (3000, 2000)] {

@@ -1,6 +1,6 @@
 //! The window of SCTP (RFC 9260 §7.2).
 
-use super::{Acked, Algorithm, Control, Sending, TimedOut, Window};
+use super::window::{Acked, Algorithm, Sending, TimedOut, Window};
 
 /// What congestion avoidance keeps.
 #[derive(Clone, Debug, Default)]
@@ -64,8 +64,6 @@ impl Algorithm for Rfc9260 {
         window.cwnd = window.packet;
         self.partial_bytes_acked = 0;
     }
-
-    fn on_undone(&mut self, _before: &Control) {}
 }
 
 /// RFC 9260 §7.2.3, or what coupling makes of it.
@@ -86,6 +84,7 @@ mod tests {
 
     use rexmit_core::Instant;
 
+    use super::super::Control;
     use super::*;
     use crate::{CongestionWindow, RecoveryConfig};
 
@@ -98,7 +97,7 @@ mod tests {
     }
 
     fn window() -> CongestionWindow {
-        CongestionWindow::new(&RecoveryConfig::default(), PMDCS)
+        CongestionWindow::new(&RecoveryConfig::rfc9260(), PMDCS)
     }
 
     fn acked(window: &CongestionWindow, bytes: u64) -> Acked {
@@ -115,7 +114,7 @@ mod tests {
 
     #[test]
     fn initial_window_follows_the_formula() {
-        let cwnd = |pmdcs| CongestionWindow::new(&RecoveryConfig::default(), pmdcs).cwnd();
+        let cwnd = |pmdcs| CongestionWindow::new(&RecoveryConfig::rfc9260(), pmdcs).cwnd();
         assert_eq!(cwnd(1000), 4000);
         assert_eq!(cwnd(1452), 4404);
         assert_eq!(cwnd(9000), 18000);

@@ -1,17 +1,46 @@
-//! Early Fast Retransmit of FreeBSD 6.2: what could have been acknowledged by now, and was not, leaves
-//! again while the window is not used up (Petlund 2009 §2).
+//! Early Fast Retransmit of FreeBSD 6.2: data that could have been acknowledged by now, and was not, is
+//! retransmitted while the window is not used up (Petlund 2009 §2).
 
 use std::time::Duration;
 
-use crate::RttEstimator;
+use rexmit_core::Instant;
+
+use crate::outstanding::{PacketNumber, SentPacket};
+use crate::state::State;
+use crate::{RttEstimator, SendCause};
 
 /// How long after its first sending a packet is waited for: SRTT + RTTVAR. `None` without a
 /// measurement.
-pub(crate) fn patience(rtt: &RttEstimator) -> Option<Duration> {
+fn wait(rtt: &RttEstimator) -> Option<Duration> {
     match *rtt {
         RttEstimator::Unmeasured => None,
         RttEstimator::Measured { srtt, rttvar, .. } => Some(srtt + rttvar),
     }
+}
+
+/// The packets of `path` sent for the first time that could have been acknowledged by now.
+pub(super) fn expired<P>(now: Instant, path: u8, state: &State<P>) -> Vec<PacketNumber> {
+    let Some(wait) = wait(state.paths[path].timer.rtt()) else { return Vec::new() };
+    let is_late = |(_, sent_at): &(PacketNumber, Instant)| *sent_at + wait <= now;
+    first_sent_in_flight(state, path).take_while(is_late).map(|(number, _)| number).collect()
+}
+
+/// While cwnd exceeds data in flight, the timer of the oldest packet sent for the first time runs.
+pub(super) fn deadline<P>(path: u8, state: &State<P>) -> Option<Instant> {
+    let p = &state.paths[path];
+    let has_room = p.window.cwnd() > state.outstanding.flight(path).bytes;
+    let wait = wait(p.timer.rtt()).filter(|_| has_room)?;
+    first_sent_in_flight(state, path).next().map(|(_, sent_at)| sent_at + wait)
+}
+
+/// The packets in flight on `path` that were sent with new data, oldest first, and when.
+fn first_sent_in_flight<P>(
+    state: &State<P>,
+    path: u8,
+) -> impl Iterator<Item = (PacketNumber, Instant)> {
+    let is_first = |(_, packet): &(PacketNumber, &SentPacket)| packet.cause == SendCause::New;
+    let in_flight = state.outstanding.packets().in_flight(path).filter(is_first);
+    in_flight.map(|(number, packet)| (number, packet.sent_at))
 }
 
 #[cfg(test)]
@@ -22,8 +51,8 @@ mod tests {
     #[test]
     fn waits_for_the_round_trip_and_its_variation() {
         let mut rtt = RttEstimator::default();
-        assert_eq!(patience(&rtt), None);
+        assert_eq!(wait(&rtt), None);
         rtt.on_sample(Duration::from_millis(100), &RtoConfig::default());
-        assert_eq!(patience(&rtt), Some(Duration::from_millis(150)));
+        assert_eq!(wait(&rtt), Some(Duration::from_millis(150)));
     }
 }

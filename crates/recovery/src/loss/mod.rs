@@ -1,43 +1,396 @@
-//! Detectors of loss.
+//! Loss detection: what acknowledgements, and time, show to be lost.
+//!
+//! [`LossDetector`] owns what the algorithms count. It looks at the sender's state and answers with the units
+//! that are lost; the sender declares them lost and reduces the window.
 
-pub(crate) mod adaptive;
-pub(crate) mod duplicates;
-pub(crate) mod early;
-pub(crate) mod rack;
-pub(crate) mod scoreboard;
-pub(crate) mod threshold;
+mod config;
+mod duplicate_acks;
+mod early;
+mod evidence;
+mod missing_reports;
+mod rack;
+mod scoreboard;
+mod tolerance;
+mod verdict;
 
-use serde::{Deserialize, Serialize};
+#[cfg(test)]
+mod tests;
 
-/// How acknowledgements tell a loss.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LossDetection {
-    /// SCTP: missing reports by HTNA (RFC 9260 §7.2.4).
-    #[default]
-    MissingReports,
-    /// TCP with SACK: `IsLost` over a scoreboard (RFC 6675 §4). A peer without SACK is served by
-    /// duplicate acknowledgements.
-    Scoreboard,
-    /// TCP without SACK: duplicate acknowledgements (RFC 5681 §3.2, RFC 6582).
+use rexmit_core::Instant;
+
+use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, Unit};
+use crate::probe::ProbeTimer;
+use crate::state::State;
+pub use config::{LossDetection, Reordering};
+use duplicate_acks::DuplicateAcks;
+use missing_reports::MissingReports;
+use rack::{Arrived, Rack};
+use scoreboard::Scoreboard;
+use tolerance::Tolerance;
+use verdict::may_be_fast_retransmitted;
+pub(crate) use verdict::{AckRange, Verdict};
+
+/// The state of the detectors.
+#[derive(Debug)]
+pub(crate) struct LossDetector {
+    kind: Kind,
+    pub(crate) duplicates: DuplicateAcks,
+    pub(crate) tolerance: Tolerance,
+}
+
+/// The algorithm that acknowledgements with blocks are judged by.
+#[derive(Debug)]
+enum Kind {
+    MissingReports(Box<MissingReports>),
+    Scoreboard(Scoreboard),
+    /// By time, each path for itself.
+    Rack(Vec<Rack>),
+    /// Not at all: duplicate acknowledgements are counted.
     DuplicateAcks,
 }
 
-/// How much reordering a sender bears before it takes what is missing for lost. Only where
-/// acknowledgements tell what arrived above it: with [`LossDetection::DuplicateAcks`], and with a TCP
-/// peer without SACK, `missing_reports` applies as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reordering {
-    /// `missing_reports` of it.
-    #[default]
-    Fixed,
-    /// As much as the path has shown, `missing_reports` at least (RR-SCTP §4.3).
-    Adaptive {
-        /// `pef` to begin with, in per cent: the fraction of reordered packets that the threshold
-        /// spares a retransmission. It follows what each kind of mistake costs.
-        percentile: u8,
-    },
-    /// Not reports but time tells a loss: a round trip and a reordering window (RFC 8985 §6).
-    Rack,
+/// A unit that blocks report after units above it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LateUnit {
+    unit: u64,
+    path: u8,
+    is_retransmitted: bool,
+}
+
+impl LossDetector {
+    pub(crate) fn new(detection: LossDetection, threshold: u8) -> Self {
+        let (kind, reordering) = match detection {
+            LossDetection::MissingReports { reordering, .. } => {
+                (Kind::MissingReports(Box::default()), reordering)
+            }
+            LossDetection::Scoreboard { reordering } => {
+                (Kind::Scoreboard(Scoreboard::default()), reordering)
+            }
+            LossDetection::DuplicateAcks => (Kind::DuplicateAcks, Reordering::Fixed),
+            LossDetection::Rack => (Kind::Rack(Vec::new()), Reordering::Fixed),
+        };
+        let tolerance = Tolerance::new(threshold, reordering.percentile());
+        Self { kind, duplicates: DuplicateAcks::default(), tolerance }
+    }
+
+    /// There are so many paths, of which the last is new.
+    pub(crate) fn add_path(&mut self, paths: usize) {
+        match &mut self.kind {
+            Kind::MissingReports(missing) => missing.add_path(paths),
+            Kind::Rack(paths) => {
+                paths.reserve_exact(1); // One path is the rule.
+                paths.push(Rack::default());
+            }
+            Kind::Scoreboard(_) | Kind::DuplicateAcks => {}
+        }
+    }
+
+    /// The path leads another way, of which nothing is known.
+    pub(crate) fn renew_path(&mut self, path: u8) {
+        self.tolerance.renew_path(path);
+        self.stop_timer(path);
+        if let Kind::Rack(paths) = &mut self.kind {
+            paths[usize::from(path)] = Rack::default();
+        }
+    }
+
+    /// Another path takes the place of `path`.
+    pub(crate) fn replace_path(&mut self, path: u8) {
+        self.renew_path(path);
+        if let Kind::MissingReports(missing) = &mut self.kind {
+            missing.replace_path(path);
+        }
+    }
+
+    /// Whether losses are detected by time (RACK).
+    pub(crate) const fn is_by_time(&self) -> bool {
+        matches!(self.kind, Kind::Rack(_))
+    }
+
+    /// Whether losses are detected by a scoreboard.
+    pub(crate) const fn is_by_scoreboard(&self) -> bool {
+        matches!(self.kind, Kind::Scoreboard(_))
+    }
+
+    /// Forgets every unit.
+    pub(crate) fn clear(&mut self) {
+        self.release_memory();
+        self.duplicates.clear();
+        if let Kind::Rack(paths) = &mut self.kind {
+            paths.iter_mut().for_each(|rack| rack.deadline = Instant::FAR_FUTURE);
+        }
+    }
+
+    /// Gives back memory that is not in use, with nothing outstanding.
+    pub(crate) fn release_memory(&mut self) {
+        if let Kind::MissingReports(missing) = &mut self.kind {
+            missing.clear();
+        }
+    }
+
+    /// When a timer of `path` expires; far in the future if none runs.
+    #[inline]
+    pub(crate) fn deadline(&self, path: u8) -> Instant {
+        match &self.kind {
+            Kind::MissingReports(missing) => missing.deadline(path),
+            Kind::Rack(paths) => paths[usize::from(path)].deadline,
+            Kind::Scoreboard(_) | Kind::DuplicateAcks => Instant::FAR_FUTURE,
+        }
+    }
+
+    pub(crate) fn stop_timer(&mut self, path: u8) {
+        match &mut self.kind {
+            Kind::MissingReports(missing) => missing.stop_timer(path),
+            Kind::Rack(paths) => paths[usize::from(path)].deadline = Instant::FAR_FUTURE,
+            Kind::Scoreboard(_) | Kind::DuplicateAcks => {}
+        }
+    }
+}
+
+/// Units, one by one.
+impl LossDetector {
+    /// An acknowledgement is about to be processed.
+    pub(crate) fn begin_ack(&mut self) {
+        if let Kind::MissingReports(missing) = &mut self.kind {
+            missing.begin_ack();
+        }
+    }
+
+    /// `unit` is abandoned.
+    pub(crate) fn on_abandoned(&mut self, unit: u64) {
+        if let Kind::MissingReports(missing) = &mut self.kind {
+            missing.forget(unit);
+        }
+    }
+
+    /// `unit` is declared lost, or is retransmitted while it is in flight. Reports of it still count where the
+    /// threshold follows reordering.
+    pub(crate) fn on_judged(&mut self, unit: u64) {
+        let Kind::MissingReports(missing) = &mut self.kind else { return };
+        if self.tolerance.is_adaptive() {
+            missing.judge(unit);
+        } else {
+            missing.forget(unit);
+        }
+    }
+
+    /// `unit` is in flight below something that is acknowledged, and was reported missing `reports` times.
+    pub(crate) fn watch(&mut self, unit: u64, reports: u16) {
+        if let Kind::MissingReports(missing) = &mut self.kind {
+            missing.watch(unit, reports);
+        }
+    }
+
+    /// `unit`, which was declared lost or acknowledged, is in flight again.
+    pub(crate) fn on_returned(&mut self, unit: u64) {
+        if let Kind::Scoreboard(board) = &mut self.kind {
+            board.on_reneged(unit);
+        }
+    }
+
+    /// `unit` is retransmitted in a recovery.
+    pub(crate) fn on_retransmitted(&mut self, unit: u64) {
+        if let Kind::Scoreboard(board) = &mut self.kind {
+            board.on_resent(unit);
+        }
+    }
+
+    /// A recovery begins whose loss a redundant copy repaired: nothing above `cumulative` was retransmitted in
+    /// it, and nothing up to `highest` needs a rescue.
+    pub(crate) fn on_repaired(&mut self, cumulative: u64, highest: u64) {
+        if let Kind::Scoreboard(board) = &mut self.kind {
+            board.on_repaired(cumulative, highest);
+        }
+    }
+
+    /// A unit is acknowledged for the first time. Returns it if it is late, and how late depends on the other
+    /// blocks.
+    pub(crate) fn on_acked<P>(
+        &mut self,
+        now: Instant,
+        acked: &AckedUnit,
+        range: &AckRange,
+        state: &mut State<P>,
+    ) -> Option<LateUnit> {
+        let path = acked.last.path;
+        let is_late = acked.unit < range.highest_before;
+        let (mut reports, mut is_by_scoreboard) = (None, false);
+        match &mut self.kind {
+            Kind::MissingReports(missing) => reports = missing.on_acked(acked.unit, path),
+            Kind::Scoreboard(_) => is_by_scoreboard = true,
+            Kind::Rack(paths) => {
+                if let Some(sent_at) = acked.sent_at {
+                    let is_ambiguous = !acked.is_first_transmission || acked.is_copied;
+                    let is_only = paths.len() == 1;
+                    let rack = &mut paths[usize::from(path)];
+                    // Over another path what was sent later may well arrive first.
+                    let is_late = is_late && (is_only || rack.has_newer(acked.last.packet));
+                    let packet = acked.last.packet;
+                    rack.on_arrived(now, Arrived { packet, sent_at, is_ambiguous });
+                    if is_late && !is_ambiguous {
+                        rack.on_reordering();
+                    }
+                }
+                return None;
+            }
+            Kind::DuplicateAcks => return None,
+        }
+        // The transmission of a unit with redundant copies that arrived is unknown.
+        if !self.tolerance.is_adaptive() || acked.is_copied || !(is_late || reports.is_some()) {
+            return None;
+        }
+        let late =
+            LateUnit { unit: acked.unit, path, is_retransmitted: !acked.is_first_transmission };
+        if let Some(reports) = reports.filter(|&reports| reports > 0) {
+            self.on_late(late, reports, state);
+        } else if is_late && is_by_scoreboard {
+            if acked.unit > range.cumulative {
+                return Some(late);
+            }
+            self.on_late(late, state.outstanding.acknowledged_above(acked.unit), state);
+        }
+        None
+    }
+
+    /// Every unit up to `cumulative` is acknowledged.
+    pub(crate) fn on_advanced(&mut self, cumulative: u64) {
+        if let Kind::MissingReports(missing) = &mut self.kind {
+            missing.forget_through(cumulative);
+        }
+    }
+
+    /// Blocks brought `newly_acked` units, of which these are late, ascending.
+    pub(crate) fn on_late_units<P>(
+        &mut self,
+        late: &[LateUnit],
+        newly_acked: u64,
+        state: &mut State<P>,
+    ) {
+        let newest = newly_acked - late.len() as u64;
+        for (new, &unit) in (newest..).zip(late.iter().rev()) {
+            let above = u64::from(state.outstanding.acknowledged_above(unit.unit));
+            let above = u16::try_from(above.saturating_sub(new)).unwrap_or(u16::MAX);
+            self.on_late(unit, above, state);
+        }
+    }
+
+    /// So many reports, or acknowledged units above, came before `late`. If it was retransmitted, only a
+    /// duplicate report can show that its original has arrived.
+    fn on_late<P>(&mut self, late: LateUnit, reports: u16, state: &mut State<P>) {
+        let needed = reports.saturating_add(1);
+        if late.is_retransmitted {
+            let repeats = state.outstanding.repeats_mut(late.unit);
+            repeats.into_iter().for_each(|repeats| repeats.on_late(needed));
+        } else {
+            self.tolerance.on_late(late.path, needed);
+        }
+    }
+
+    /// A recovery of `path`, or of the association if `None`, is over.
+    pub(crate) fn on_recovery_left(&mut self, path: Option<u8>) {
+        let Kind::Rack(paths) = &mut self.kind else { return };
+        match path {
+            Some(path) => paths[usize::from(path)].on_recovery_left(),
+            None => paths.iter_mut().for_each(Rack::on_recovery_left),
+        }
+    }
+}
+
+/// Detection.
+impl LossDetector {
+    /// Units that an acknowledgement shows to be lost; none where losses are detected by time.
+    pub(crate) fn detect<P>(
+        &mut self,
+        range: &AckRange,
+        reneged: &[u64],
+        state: &State<P>,
+        probe: &ProbeTimer,
+    ) -> Verdict {
+        let tolerance = &mut self.tolerance;
+        let verdict = match &mut self.kind {
+            Kind::MissingReports(missing) => {
+                missing.watch_overtaken(range, &state.outstanding);
+                let lost = missing.count(range, state, (probe, tolerance));
+                for &unit in reneged {
+                    // One missing report, whatever else this acknowledgement says.
+                    if may_be_fast_retransmitted(&state.outstanding, unit) {
+                        missing.watch(unit, 1);
+                    }
+                }
+                Verdict { lost, begins_recovery: false }
+            }
+            Kind::Scoreboard(board) => {
+                reneged.iter().for_each(|&unit| board.on_reneged(unit));
+                board.detect(range, state, tolerance)
+            }
+            Kind::Rack(_) | Kind::DuplicateAcks => Verdict::default(),
+        };
+        for &unit in &verdict.lost {
+            tolerance.on_lost(state.outstanding.unit(unit).map_or(0, Unit::path));
+        }
+        verdict
+    }
+
+    /// The packets of `path` that are lost by now because something sent long enough after them has arrived
+    /// (RFC 8985 §6.2 step 5). Sees when to look again.
+    pub(crate) fn expired_by_time<P>(
+        &mut self,
+        now: Instant,
+        path: u8,
+        state: &State<P>,
+        probe: &ProbeTimer,
+    ) -> Vec<PacketNumber> {
+        let Kind::Rack(paths) = &mut self.kind else { return Vec::new() };
+        paths[usize::from(path)].expire(now, path, state, probe)
+    }
+
+    /// The receiver reports a duplicate that was sent in an episode of `path`, with everything up to
+    /// `cumulative` acknowledged and units up to `highest` sent: the reordering window widens.
+    pub(crate) fn widen_window(&mut self, path: u8, cumulative: u64, highest: u64) {
+        if let Kind::Rack(paths) = &mut self.kind {
+            paths[usize::from(path)].on_duplicate(cumulative, highest);
+        }
+    }
+
+    /// The packets of `path` sent for the first time that could have been acknowledged by now (Early Fast
+    /// Retransmit).
+    pub(crate) fn expired_early<P>(now: Instant, path: u8, state: &State<P>) -> Vec<PacketNumber> {
+        early::expired(now, path, state)
+    }
+
+    /// Sees when the timer of Early Fast Retransmit expires.
+    pub(crate) fn arm_early<P>(&mut self, path: u8, state: &State<P>) {
+        if let Kind::MissingReports(missing) = &mut self.kind {
+            missing.arm_early(path, early::deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
+        }
+    }
+
+    /// In a recovery with nothing declared lost and nothing new to send: a unit that may be lost, to keep
+    /// acknowledgements coming (RFC 6675 §4 `NextSeg` rules 3 and 4).
+    pub(crate) fn to_rescue<P>(&self, outstanding: &Outstanding<P>) -> Option<u64> {
+        let Kind::Scoreboard(board) = &self.kind else { return None };
+        board.next_rescue(outstanding)
+    }
+
+    /// `unit`, which [`to_rescue`](Self::to_rescue) named, is retransmitted in a recovery that ends with `exit`.
+    pub(crate) fn on_rescued<P>(&mut self, outstanding: &Outstanding<P>, unit: u64, exit: u64) {
+        if let Kind::Scoreboard(board) = &mut self.kind {
+            board.on_rescued(outstanding.acknowledged(), unit, exit);
+        }
+    }
+
+    /// The threshold that would have waited for `unit` so far; zero if nothing above has arrived.
+    pub(crate) fn needed_so_far<P>(&self, unit: u64, state: &State<P>) -> u16 {
+        let above = match &self.kind {
+            Kind::MissingReports(missing) => missing.reports_in_all(unit),
+            _ => state.outstanding.acknowledged_above(unit),
+        };
+        if above == 0 { 0 } else { above.saturating_add(1) }
+    }
+
+    /// T3-rtx of `path` expired; a threshold that waits for reordering may be to blame.
+    pub(crate) fn on_timeout<P>(&mut self, path: u8, state: &State<P>) {
+        let needed = self.needed_so_far(state.outstanding.on(path).earliest(), state);
+        self.tolerance.on_timeout(path, needed, state);
+    }
 }

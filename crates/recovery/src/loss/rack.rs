@@ -1,4 +1,4 @@
-//! RACK's reordering window (RFC 8985 §6.2): what left before something that has arrived is lost when
+//! RACK's reordering window (RFC 8985 §6.2): what was transmitted before something that has arrived is lost when
 //! it has not arrived a round trip and this window later. Its loss probes (§7) are not here.
 
 use std::time::Duration;
@@ -6,16 +6,20 @@ use std::time::Duration;
 use rexmit_core::Instant;
 
 use crate::PacketNumber;
+use crate::probe::ProbeTimer;
+use crate::state::State;
 
-/// How long the lowest round trip is remembered at least, and twice that at most.
+/// The lowest round trip is remembered for at least this time, and for at most twice this time.
 const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 /// `RACK.reo_wnd_persist`: recoveries that a window grown by duplicate reports outlasts.
 const PERSIST: u8 = 16;
 
 /// What RACK keeps for a path.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    /// The packet sent last of those that have arrived, when it left, and its round-trip time:
+    /// When data in flight is to be looked at again; far in the future if not.
+    pub(super) deadline: Instant,
+    /// The packet sent last of those that have arrived, when it was sent, and its round-trip time:
     /// `RACK.segment`, `RACK.xmit_ts`, `RACK.rtt`.
     newest: Option<(PacketNumber, Instant, Duration)>,
     /// `RACK.min_RTT`: of this period and of the one before, and when this one began.
@@ -27,6 +31,20 @@ pub(crate) struct Rack {
     /// `RACK.reo_wnd_mult`, without its first one.
     extra: u32,
     persist: u8,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            deadline: Instant::FAR_FUTURE,
+            newest: None,
+            min_rtt: None,
+            has_seen_reordering: false,
+            round: None,
+            extra: 0,
+            persist: 0,
+        }
+    }
 }
 
 /// A packet that has arrived.
@@ -54,7 +72,7 @@ impl Rack {
         }
     }
 
-    /// Whether something that left after this packet has arrived.
+    /// Whether something that was sent after this packet has arrived.
     pub(crate) fn has_newer(&self, packet: PacketNumber) -> bool {
         self.newest.is_some_and(|(newest, ..)| newest > packet)
     }
@@ -71,7 +89,7 @@ impl Rack {
         self.min_rtt.map(|(current, before, _)| current.min(before))
     }
 
-    /// Step 3: a unit that left once arrived below another.
+    /// Step 3: a unit that was sent once arrived below another.
     pub(crate) const fn on_reordering(&mut self) {
         self.has_seen_reordering = true;
     }
@@ -104,15 +122,56 @@ impl Rack {
         quarter.saturating_mul(self.extra.saturating_add(1)).min(srtt)
     }
 
-    /// Step 5: packets below this number are lost that left so long ago.
-    pub(crate) fn limit(
-        &self,
-        srtt: Duration,
-        is_enough: bool,
-    ) -> Option<(PacketNumber, Duration)> {
+    /// Packets below this number are lost that were sent so long ago.
+    fn limit(&self, srtt: Duration, is_enough: bool) -> Option<(PacketNumber, Duration)> {
         let (newest, _, rtt) = self.newest?;
         Some((newest, rtt + self.window(srtt, is_enough)))
     }
+
+    /// Step 5: the packets of `path` that are lost by now. Sees when to look again.
+    pub(super) fn expire<P>(
+        &mut self,
+        now: Instant,
+        path: u8,
+        state: &State<P>,
+        probe: &ProbeTimer,
+    ) -> Vec<PacketNumber> {
+        self.deadline = Instant::FAR_FUTURE;
+        let is_enough = state.fast_recovery.is_on_path(path)
+            || has_acknowledged(state, path, state.config.missing_reports);
+        let srtt = state.paths[path].timer.rtt().srtt().unwrap_or_default();
+        let mut due = Vec::new(); // Allocates only when something is lost.
+        let Some((newest, age)) = self.limit(srtt, is_enough) else { return due };
+        let in_flight = state.outstanding.packets().in_flight(path);
+        for (number, packet) in in_flight.take_while(|(number, _)| *number < newest) {
+            if probe.covers(state, path, packet.groups()) {
+                continue; // The probe timer sees to it.
+            }
+            if packet.sent_at + age > now {
+                self.deadline = packet.sent_at + age;
+                break;
+            }
+            due.push(number);
+        }
+        due
+    }
+}
+
+/// Whether so many units that were sent over `path` are acknowledged above the cumulative point.
+fn has_acknowledged<P>(state: &State<P>, path: u8, units: u8) -> bool {
+    let (outstanding, units) = (&state.outstanding, u64::from(units));
+    let acknowledged = outstanding.acknowledged();
+    if !state.paths.is_one() {
+        let is_of_path =
+            |&unit: &u64| outstanding.unit(unit).is_some_and(|unit| unit.last().path == path);
+        let of_path = acknowledged.iter().rev().flat_map(Iterator::rev).filter(is_of_path);
+        return of_path.take(units as usize).count() as u64 == units;
+    }
+    let mut seen = 0;
+    acknowledged.iter().rev().any(|range| {
+        seen += range.end() - range.start() + 1;
+        seen >= units
+    })
 }
 
 #[cfg(test)]
@@ -122,7 +181,7 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
     const SRTT: Duration = Duration::from_millis(100);
 
-    /// A packet that left at 0 arrives with a round trip of 80 ms.
+    /// A packet that was sent at 0 arrives with a round trip of 80 ms.
     fn rack() -> Rack {
         let mut rack = Rack::default();
         rack.on_arrived(Instant::from_millis(80), arrived(1, 0));

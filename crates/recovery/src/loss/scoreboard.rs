@@ -5,7 +5,12 @@
 
 use rexmit_core::RangeSet;
 
-/// What is judged and what was sent again, in the current recovery.
+use super::tolerance::{Tolerance, is_last_report};
+use super::verdict::{AckRange, Verdict, may_be_fast_retransmitted};
+use crate::outstanding::{Outstanding, Unit};
+use crate::state::State;
+
+/// Units declared lost and units retransmitted in the current recovery.
 ///
 /// `IsLost` can only become true while units above are acknowledged, so everything below a frontier
 /// is judged, and each unit is passed over once.
@@ -13,17 +18,76 @@ use rexmit_core::RangeSet;
 pub(crate) struct Scoreboard {
     /// Every unit below is judged.
     frontier: u64,
-    /// `HighRxt`: the highest unit sent again in this recovery, but for rescues.
+    /// `HighRxt`: the highest unit retransmitted in this recovery, but for rescues.
     high_rxt: u64,
     /// `RescueRxt`: a rescue may leave once the cumulative point is above.
     rescue_rxt: u64,
 }
 
 impl Scoreboard {
+    /// Every hole that the frontier passes is lost, and a recovery begins, once per window (RFC 6675 §5).
+    /// After a timeout nothing is lost until what had been sent is acknowledged (§5.1).
+    pub(super) fn detect<P>(
+        &mut self,
+        range: &AckRange,
+        state: &State<P>,
+        tolerance: &Tolerance,
+    ) -> Verdict {
+        let is_recovering = state.fast_recovery.is_on();
+        let recover = state.fast_recovery.recover();
+        let may_judge = is_recovering || recover.is_none_or(|recover| range.cumulative >= recover);
+        let outstanding = &state.outstanding;
+        let acknowledged = outstanding.acknowledged();
+        if !may_judge || acknowledged.is_empty() {
+            return Verdict::default();
+        }
+        let frontier = if tolerance.has_evidence(0) {
+            let is_first = state.first_indication_groups() & 1 != 0;
+            let threshold = tolerance.threshold(0, is_first, is_last_report(state));
+            Self::frontier_by_count(acknowledged, threshold)
+        } else {
+            let bytes_of = |unit| outstanding.unit(unit).map_or(0, |u| u.bytes().into());
+            let packet = state.paths[0].window.packet();
+            Self::frontier(acknowledged, state.loss_threshold(0), packet, bytes_of)
+        };
+        let first = outstanding.cumulative() + 1;
+        let mut lost = Vec::new(); // Allocates only when something is lost.
+        if let Some(frontier) = frontier {
+            self.advance(acknowledged, first, frontier, |unit| {
+                if may_be_fast_retransmitted(outstanding, unit) {
+                    lost.push(unit);
+                }
+            });
+        }
+        // RFC 6675 §5 step 2: the first hole is lost, and something above was reported just now. It may have
+        // been declared lost, and retransmitted, in the recovery before: what was sent after that began is
+        // another window.
+        let newest = range.highest_newly_acked;
+        let is_reported = newest.is_some_and(|unit| unit > range.cumulative) || !lost.is_empty();
+        let begins_recovery = !is_recovering && is_reported && self.is_lost(first);
+        if begins_recovery {
+            self.on_recovery(first);
+        }
+        Verdict { lost, begins_recovery }
+    }
+
+    /// In a recovery with nothing declared lost and nothing new to send: a unit that may be lost, to keep
+    /// acknowledgements coming (`NextSeg` rules 3 and 4). First those below the highest acknowledged one,
+    /// each once, then, once per recovery and after the cumulative point moved, the highest one that is not
+    /// acknowledged.
+    pub(super) fn next_rescue<P>(&self, outstanding: &Outstanding<P>) -> Option<u64> {
+        let acknowledged = outstanding.acknowledged();
+        let is_in_flight = |&unit: &u64| outstanding.unit(unit).is_some_and(Unit::is_in_flight);
+        let (cumulative, last) = (outstanding.cumulative(), outstanding.next_unit() - 1);
+        let hole = self.hole_not_sent_again(acknowledged, cumulative + 1);
+        hole.filter(is_in_flight)
+            .or_else(|| self.to_rescue(acknowledged, cumulative, last).filter(is_in_flight))
+    }
+
     /// The highest acknowledged unit that has `threshold - 1` others, or more than
     /// `(threshold - 1) · packet` bytes with its own, at or above it: every hole below is lost.
     /// Costs `threshold` steps.
-    pub(crate) fn frontier(
+    fn frontier(
         acknowledged: &RangeSet,
         threshold: u8,
         packet: u64,
@@ -40,7 +104,7 @@ impl Scoreboard {
 
     /// The same for a `threshold` that follows reordering: of so many units, whatever their bytes.
     /// Costs a step per run of acknowledged units.
-    pub(crate) fn frontier_by_count(acknowledged: &RangeSet, threshold: u16) -> Option<u64> {
+    fn frontier_by_count(acknowledged: &RangeSet, threshold: u16) -> Option<u64> {
         let mut left = u64::from(threshold.max(1));
         for range in acknowledged.iter().rev() {
             let len = range.end() - range.start() + 1;
@@ -54,7 +118,7 @@ impl Scoreboard {
 
     /// Moves the frontier up to `frontier`, and calls `judge` for each hole from `first` on that it
     /// passes.
-    pub(crate) fn advance(
+    fn advance(
         &mut self,
         acknowledged: &RangeSet,
         first: u64,
@@ -72,36 +136,36 @@ impl Scoreboard {
         }
     }
 
-    /// Whether `unit`, which is not acknowledged, is judged lost: `IsLost`.
-    pub(crate) const fn is_lost(&self, unit: u64) -> bool {
+    /// Whether `unit`, which is not acknowledged, is declared lost: `IsLost`.
+    const fn is_lost(&self, unit: u64) -> bool {
         unit < self.frontier
     }
 
     /// The receiver dropped `unit`: it is to be judged again.
-    pub(crate) fn on_reneged(&mut self, unit: u64) {
+    pub(super) fn on_reneged(&mut self, unit: u64) {
         self.frontier = self.frontier.min(unit);
     }
 
     /// Recovery begins with `first`, the first hole.
-    pub(crate) const fn on_recovery(&mut self, first: u64) {
+    const fn on_recovery(&mut self, first: u64) {
         self.high_rxt = first;
         self.rescue_rxt = first;
     }
 
     /// A recovery up to `exit` begins whose loss is repaired: nothing above `cumulative` was sent
     /// again in it, and nothing needs a rescue.
-    pub(crate) const fn on_repaired(&mut self, cumulative: u64, exit: u64) {
+    pub(super) const fn on_repaired(&mut self, cumulative: u64, exit: u64) {
         self.high_rxt = cumulative;
         self.rescue_rxt = exit;
     }
 
-    /// `unit` was sent again in recovery.
-    pub(crate) fn on_resent(&mut self, unit: u64) {
+    /// `unit` was retransmitted in recovery.
+    pub(super) fn on_resent(&mut self, unit: u64) {
         self.high_rxt = self.high_rxt.max(unit);
     }
 
     /// `unit` left as a rescue in a recovery that ends with `exit`.
-    pub(crate) fn on_rescued(&mut self, acknowledged: &RangeSet, unit: u64, exit: u64) {
+    pub(super) fn on_rescued(&mut self, acknowledged: &RangeSet, unit: u64, exit: u64) {
         if self.is_hole_not_sent_again(acknowledged, unit) {
             self.high_rxt = unit;
         } else {
@@ -113,9 +177,9 @@ impl Scoreboard {
         unit > self.high_rxt && acknowledged.max().is_some_and(|max| unit < max)
     }
 
-    /// `NextSeg` rule 3: the first hole that was not sent again in this recovery, with something
+    /// `NextSeg` rule 3: the first hole that was not retransmitted in this recovery, with something
     /// acknowledged above.
-    pub(crate) fn hole_not_sent_again(&self, acknowledged: &RangeSet, first: u64) -> Option<u64> {
+    fn hole_not_sent_again(&self, acknowledged: &RangeSet, first: u64) -> Option<u64> {
         let mut next = first.max(self.high_rxt + 1);
         for range in acknowledged.iter_from(next) {
             if next < *range.start() {
@@ -127,12 +191,7 @@ impl Scoreboard {
     }
 
     /// `NextSeg` rule 4: the highest unit not acknowledged, up to `last`, once per recovery.
-    pub(crate) fn to_rescue(
-        &self,
-        acknowledged: &RangeSet,
-        cumulative: u64,
-        last: u64,
-    ) -> Option<u64> {
+    fn to_rescue(&self, acknowledged: &RangeSet, cumulative: u64, last: u64) -> Option<u64> {
         let highest = match acknowledged.iter().next_back() {
             Some(range) if *range.end() >= last => *range.start() - 1,
             _ => last,

@@ -4,20 +4,20 @@
 
 use rexmit_core::Instant;
 
-/// What the first such acknowledgement of an event told.
+/// The result of the first such acknowledgement of an episode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Eifel {
     /// It has not come.
     #[default]
     Waiting,
-    /// It has come, and did not show the event to be spurious.
+    /// It has come, and did not show the episode to be spurious.
     Done,
 }
 
-/// What an acknowledgement that moves the cumulative point tells of timestamps.
+/// The timestamps of an acknowledgement that moves the cumulative point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Echo {
-    /// When the segment left whose timestamp it echoes, in whole ticks of the timestamp clock.
+    /// When the segment was sent whose timestamp it echoes, in whole ticks of the timestamp clock.
     pub(crate) sent_at: Instant,
     /// The tick.
     pub(crate) tick: std::time::Duration,
@@ -31,8 +31,8 @@ pub(crate) struct Echo {
 
 impl Eifel {
     /// An acceptable acknowledgement arrives (steps 3 to 5). `resent_at`: when the first
-    /// retransmission of the event left; without one nothing is decided. Returns whether it shows
-    /// the event to be spurious.
+    /// retransmission of the episode was sent; without one nothing is decided. Returns whether it shows
+    /// the episode to be spurious.
     pub(crate) fn on_ack(&mut self, resent_at: Option<Instant>, echo: Echo) -> bool {
         let Some(resent_at) = resent_at.filter(|_| *self == Self::Waiting) else { return false };
         *self = Self::Done;
@@ -79,7 +79,7 @@ mod tests {
     fn only_the_first_acknowledgement_counts() {
         let mut eifel = Eifel::default();
         let resent_at = Some(Instant::from_millis(500));
-        assert!(!eifel.on_ack(None, echo(100)), "nothing has left yet");
+        assert!(!eifel.on_ack(None, echo(100)), "nothing was sent yet");
         assert!(!eifel.on_ack(resent_at, echo(600)));
         assert!(!eifel.on_ack(resent_at, echo(100)));
     }

@@ -1,7 +1,7 @@
-//! F-RTO, as enhanced by SACK (RFC 5682 §3.1): after a timeout one packet is sent again. If its
-//! acknowledgement leaves something open, up to two packets of new data leave before more is sent
-//! again, and the next acknowledgement decides: if it brings what had left before the timeout and
-//! was not sent again, the timeout was spurious.
+//! F-RTO, as enhanced by SACK (RFC 5682 §3.1): after a timeout one packet is retransmitted. If its
+//! acknowledgement leaves data outstanding, up to two packets of new data are sent before more is
+//! retransmitted, and the next acknowledgement decides: if it covers data that was sent before the timeout
+//! and not retransmitted, the timeout was spurious.
 
 /// How far the algorithm is on a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,65 +9,64 @@ pub(crate) enum FRto {
     /// No timeout is under examination.
     #[default]
     Off,
-    /// Step 2: the first packet left again, or is about to.
+    /// Step 2: the first packet was retransmitted, or is about to be.
     Repeating,
-    /// Step 3: so many packets of new data may still leave; of what is sent again none may.
+    /// Step 3: new data may be sent, and nothing is retransmitted.
     Probing {
-        /// Packets of new data that may still leave.
+        /// Packets of new data that may still be sent.
         packets_left: u8,
         /// `RecoveryPoint`: the highest unit sent when step 3 began.
         highest: u64,
     },
 }
 
-/// New packets that step 2 b lets leave.
+/// Packets of new data in step 2 b.
 const PROBES: u8 = 2;
 
-/// What an acknowledgement tells the algorithm.
+/// The part of an acknowledgement that the algorithm uses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Arrival {
     /// The cumulative point, if it moved.
     pub(crate) advanced_to: Option<u64>,
     /// The highest unit that is acknowledged for the first time.
     pub(crate) highest_newly_acked: Option<u64>,
-    /// It brings a unit that left once, before the timeout.
+    /// It covers a unit that was sent once, before the timeout.
     pub(crate) has_acked_original: bool,
     /// The highest unit sent so far.
     pub(crate) highest_sent: u64,
-    /// New data could leave.
+    /// New data could be sent.
     pub(crate) has_new: bool,
 }
 
 impl FRto {
     /// An acknowledgement arrives. Returns whether it shows the timeout to be spurious.
-    pub(crate) fn on_ack(&mut self, told: Told) -> bool {
+    pub(crate) fn on_ack(&mut self, ack: Arrival) -> bool {
         match *self {
             Self::Off => false,
             Self::Repeating => {
-                if let Some(cumulative) = told.advanced_to {
-                    let is_open = cumulative < told.highest_sent && told.has_new;
-                    let probing =
-                        Self::Probing { packets_left: PROBES, highest: told.highest_sent };
+                if let Some(cumulative) = ack.advanced_to {
+                    let is_open = cumulative < ack.highest_sent && ack.has_new;
+                    let probing = Self::Probing { packets_left: PROBES, highest: ack.highest_sent };
                     *self = if is_open { probing } else { Self::Off };
                 }
                 false
             }
             Self::Probing { highest, .. } => {
                 *self = Self::Off;
-                let covers_new = told.highest_newly_acked.is_some_and(|unit| unit > highest);
-                told.has_acked_original && !covers_new
+                let covers_new = ack.highest_newly_acked.is_some_and(|unit| unit > highest);
+                ack.has_acked_original && !covers_new
             }
         }
     }
 
-    /// A packet of new data leaves.
+    /// A packet of new data is sent.
     pub(crate) const fn on_sent_new(&mut self) {
         if let Self::Probing { packets_left, .. } = self {
             *packets_left = packets_left.saturating_sub(1);
         }
     }
 
-    /// Whether new data leave before anything is sent again.
+    /// Whether new data is sent before anything is retransmitted.
     pub(crate) const fn prefers_new(self) -> bool {
         matches!(self, Self::Probing { .. })
     }
@@ -82,7 +81,7 @@ impl FRto {
 mod tests {
     use super::*;
 
-    const TOLD: Told = Told {
+    const ACK: Arrival = Arrival {
         advanced_to: None,
         highest_newly_acked: None,
         has_acked_original: false,
@@ -93,8 +92,8 @@ mod tests {
     /// Step 2: an acknowledgement up to 11 of the 20 units sent.
     fn probing() -> FRto {
         let mut f_rto = FRto::Repeating;
-        assert!(!f_rto.on_ack(TOLD), "without advance it waits on");
-        assert!(!f_rto.on_ack(Told { advanced_to: Some(11), ..TOLD }));
+        assert!(!f_rto.on_ack(ACK), "without advance it waits on");
+        assert!(!f_rto.on_ack(Arrival { advanced_to: Some(11), ..ACK }));
         assert_eq!(f_rto, FRto::Probing { packets_left: 2, highest: 20 });
         f_rto
     }
@@ -102,26 +101,26 @@ mod tests {
     /// RFC 5682 §3.1 step 3.
     #[test]
     fn what_left_before_the_timeout_tells_it_was_spurious_unless_new_data_are_covered() {
-        let original = Told {
+        let original = Arrival {
             has_acked_original: true,
             highest_newly_acked: Some(12),
             highest_sent: 22,
-            ..TOLD
+            ..ACK
         };
         assert!(probing().on_ack(original));
-        assert!(!probing().on_ack(Told { highest_newly_acked: Some(21), ..original }));
-        assert!(!probing().on_ack(Told { has_acked_original: false, ..original }));
+        assert!(!probing().on_ack(Arrival { highest_newly_acked: Some(21), ..original }));
+        assert!(!probing().on_ack(Arrival { has_acked_original: false, ..original }));
     }
 
     /// RFC 5682 §3.1 step 2 a, and b with nothing new to send.
     #[test]
     fn everything_acknowledged_or_nothing_new_leaves_it_to_the_usual_recovery() {
-        for told in [
-            Told { advanced_to: Some(20), ..TOLD },
-            Told { advanced_to: Some(11), has_new: false, ..TOLD },
+        for ack in [
+            Arrival { advanced_to: Some(20), ..ACK },
+            Arrival { advanced_to: Some(11), has_new: false, ..ACK },
         ] {
             let mut f_rto = FRto::Repeating;
-            assert!(!f_rto.on_ack(told));
+            assert!(!f_rto.on_ack(ack));
             assert_eq!(f_rto, FRto::Off);
         }
     }

@@ -1,90 +1,408 @@
-//! Retransmissions that were not needed: how they are told, and what is done then
-//! (Barletta, Righetti, Veiga: RR-SCTP, §4).
+//! Spurious retransmissions: how they are detected, and what is undone then (Barletta, Righetti, Veiga: RR-SCTP,
+//! §4).
 //!
-//! A *retransmission event* is an expiry of the retransmission timer, or a fast retransmit with all
-//! that follow until fast recovery ends. Reordering and sudden changes of the round-trip time make
-//! events in which nothing was lost: *spurious* ones. Three parts deal with them, each with a switch
-//! of its own, on the sender's side alone and for each path by itself:
-//!
-//! | part | switch | where |
-//! |---|---|---|
-//! | detection: was the latest event spurious? | `spurious.{duplicates, eifel, f_rto}` | here, `sender::spurious`, `sender::f_rto` |
-//! | undo: the window goes back to where it was | `undo` | `undo`, `sender::undo` |
-//! | evidence: how much reordering to bear before a loss is told | `reordering` | `loss::adaptive`, `loss::rack`, `sender::{adaptive, rack}` |
+//! A *recovery episode* is an expiry of T3-rtx, or a fast retransmit with everything that follows until fast
+//! recovery ends. Reordering and sudden changes of the round-trip time make episodes in which nothing was lost:
+//! *spurious* ones. They are detected here, on the sender's side alone and for each path by itself; the window
+//! is restored by [`undo`], and the reordering tolerated before data is declared lost follows in `loss`.
 //!
 //! # Detection by duplicate reports
-//! [`log`] is the list of what was sent again, each copy with the event that it left in. A duplicate
-//! report clears a copy: one sent on purpose first, then one of an older event, last one of the
-//! latest. When none of the latest event is left, and nothing waits to be sent again, every
-//! original had arrived. A new event forgets the older ones' copies that the cumulative point has
-//! passed: such units will not leave again, so they can say nothing about it. (They stay in the log
-//! for the count of needless retransmissions, up to [`LOG_CAPACITY`].)
+//! [`Outstanding`](crate::Outstanding) remembers repeated transmissions, each with the episode that it belongs
+//! to. A duplicate report explains one: a redundant copy first, then one of an older episode, last one of the
+//! latest. When all of the latest episode are reported, and nothing waits to be retransmitted, every original
+//! had arrived. A new episode forgets the older ones' transmissions that the cumulative point has passed: such
+//! units are not retransmitted, so they say nothing about it. (They stay in the count of spurious
+//! retransmissions, up to [`LOG_CAPACITY`](crate::LOG_CAPACITY).)
 //!
-//! If an event begins while the one before is open, and nothing of that was forgotten, both are kept
-//! in mind: when every copy of both is reported, the window goes back to before the first of them
+//! If an episode begins while the one before is undecided, and nothing of that was forgotten, both are
+//! remembered: when every transmission of both is reported, the window goes back to before the first of them
 //! (a delay that outlasts several timeouts); when only those of the latest are, to before that one.
 //!
-//! ## Copies that nobody judged lost
-//! What the sender copies on purpose (RDB, units bundled with a retransmission, a probe of a closed
-//! window) is in the log, too, without an event: its report marks no event and proves no
-//! duplication.
+//! ## Redundant copies
+//! Data that is retransmitted although it was not declared lost (bundled and delayed copies, a probe of a closed
+//! window) is remembered without an episode: its report decides no episode and proves no duplication.
 //!
 //! ## A network that duplicates
-//! A report that nothing explains means that the network makes copies (RFC 3708 §3 A.4), and then a
-//! report for a unit sent again need not mean that its original had arrived. RFC 3708 stops
-//! believing for good; here the open events are never proven by duplicates, nor is any that begins
-//! within the next [`DISTRUST_UNITS`] units: where one packet in that many is duplicated, or more,
-//! doubt never ends, and where fewer are, the chance that a retransmission is among them is less
-//! than that.
+//! A report that nothing explains means that the network makes copies (RFC 3708 §3 A.4), and then a report of a
+//! retransmitted unit need not mean that its original had arrived. RFC 3708 stops believing for good; here the
+//! undecided episodes are never proven by duplicates, nor is any that begins within the next
+//! [`DISTRUST_UNITS`] units: where one packet in that many is duplicated, or more, distrust never ends, and
+//! where fewer are, the chance that a retransmission is among them is less than that.
 //!
 //! ## Several paths
-//! An event is of the path that its units left over, wherever they leave again: what a second path
-//! carries for the first proves, and undoes, the first one's. With SFR a path has a recovery of its own,
-//! missing reports are those of its own later units, and so is the threshold that follows from them.
-//! F-RTO examines a timeout only where the same path takes what is sent again.
+//! An episode belongs to the path that its units were sent over, wherever they are retransmitted: what a second
+//! path carries for the first proves, and undoes, the first one's. F-RTO examines a timeout only where the same
+//! path takes the retransmissions.
 //!
 //! # The other detectors
-//! [`eifel`] compares the timestamp that an acknowledgement echoes with that of the first
-//! retransmission (RFC 3522); [`f_rto`] watches what is acknowledged after a timeout (RFC 5682).
-//! Both see it before everything was sent again, so that what still waits for that goes back to the
-//! units in flight. Whatever tells it first decides an event; it is decided once.
+//! [`eifel`] compares the timestamp that an acknowledgement echoes with that of the first retransmission
+//! (RFC 3522); [`f_rto`] watches what is acknowledged after a timeout (RFC 5682). Both decide before everything
+//! was retransmitted, so that what still waits for that goes back to the units in flight. An episode is decided
+//! once, by whatever detects it first.
 
-pub(crate) mod eifel;
-pub(crate) mod events;
-pub(crate) mod f_rto;
-mod karn;
-pub(crate) mod log;
+mod config;
+mod eifel;
+mod episodes;
+mod f_rto;
+mod undo;
 
-use serde::{Deserialize, Serialize};
+#[cfg(test)]
+mod tests;
 
-pub use log::LOG_CAPACITY;
+use std::time::Duration;
 
-/// After a duplicate report that nothing explains, events that begin within so many units are not
-/// proven by duplicate reports.
+pub use config::SpuriousConfig;
+use eifel::Echo;
+pub(crate) use episodes::Episode;
+use episodes::{Before, Episodes};
+use f_rto::{Arrival, FRto};
+use rexmit_core::Instant;
+use rexmit_core::trace::{Detector, SendCause};
+pub(crate) use undo::AfterSpurious;
+
+use crate::outstanding::EpisodeId;
+use crate::state::State;
+use crate::{LossDetection, RecoveryConfig};
+
+/// After a duplicate report that nothing explains, episodes that begin within so many units are not proven by
+/// duplicate reports.
 pub const DISTRUST_UNITS: u64 = 1000;
 
-/// What tells that a retransmission event was spurious. The default is none of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SpuriousConfig {
-    /// Every copy is reported as a duplicate: the duplicate TSNs of a SACK, DSACK in TCP (RFC 3708;
-    /// RR-SCTP §4.1).
-    pub duplicates: bool,
-    /// The first acknowledgement echoes a timestamp older than the retransmission's: TCP with
-    /// timestamps (RFC 3522).
-    pub eifel: bool,
-    /// After a timeout new data leave before more is sent again, and what had left before is
-    /// acknowledged (RFC 5682).
-    pub f_rto: bool,
+/// The state of the detectors, if a mechanism needs it.
+#[derive(Debug)]
+pub(crate) struct SpuriousDetection(Option<Box<Detectors>>);
+
+#[derive(Debug)]
+struct Detectors {
+    config: SpuriousConfig,
+    /// Episodes that begin before this unit is sent are not proven by duplicate reports.
+    distrust_through: u64,
+    /// The receiver has reported a duplicate before.
+    has_seen_duplicates: bool,
+    /// A duplicate was reported since the last acknowledgement was processed.
+    has_duplicate: bool,
+    paths: Vec<PathEpisodes>,
 }
 
-impl SpuriousConfig {
-    /// No detector.
-    pub const OFF: Self = Self { duplicates: false, eifel: false, f_rto: false };
+/// The state of a path.
+#[derive(Debug, Default)]
+struct PathEpisodes {
+    episodes: Episodes,
+    f_rto: FRto,
+    /// A spurious timeout since which no round trip was measured.
+    after_spurious: Option<AfterSpurious>,
+    /// The acknowledgement being processed brings a unit that was declared lost and had been sent once.
+    has_acked_original: bool,
+}
 
-    /// Whether any detector is on.
-    #[must_use]
-    pub const fn is_any(&self) -> bool {
-        self.duplicates || self.eifel || self.f_rto
+/// The part of an acknowledgement that the detectors use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledged {
+    /// The cumulative point, if it moved.
+    pub(crate) advanced_to: Option<u64>,
+    pub(crate) highest_newly_acked: Option<u64>,
+    /// New data could be sent.
+    pub(crate) has_new: bool,
+    /// When that was sent whose timestamp is echoed, give or take a tick.
+    pub(crate) echo: Option<(Instant, Duration)>,
+}
+
+impl SpuriousDetection {
+    pub(crate) fn new(config: &RecoveryConfig) -> Self {
+        Self(follows_episodes(config).then(|| {
+            Box::new(Detectors {
+                config: config.spurious,
+                distrust_through: 0,
+                has_seen_duplicates: false,
+                has_duplicate: false,
+                paths: Vec::new(),
+            })
+        }))
     }
+
+    pub(crate) fn add_path(&mut self) {
+        self.0.iter_mut().for_each(|detectors| detectors.paths.push(PathEpisodes::default()));
+    }
+
+    /// The path leads another way: nothing that is undecided will be decided.
+    pub(crate) fn renew_path(&mut self, path: u8) {
+        if let Some(path) = self.on_mut(path) {
+            path.episodes.clear();
+            *path = PathEpisodes {
+                episodes: std::mem::take(&mut path.episodes),
+                ..PathEpisodes::default()
+            };
+        }
+    }
+
+    /// Nothing is outstanding any more.
+    pub(crate) fn clear(&mut self) {
+        let paths = self.0.iter_mut().flat_map(|detectors| &mut detectors.paths);
+        paths.for_each(|path| path.episodes.clear());
+    }
+
+    /// Whether episodes are followed at all.
+    #[inline]
+    pub(crate) const fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn on(&self, path: u8) -> Option<&PathEpisodes> {
+        self.0.as_ref()?.paths.get(usize::from(path))
+    }
+
+    fn on_mut(&mut self, path: u8) -> Option<&mut PathEpisodes> {
+        self.0.as_mut()?.paths.get_mut(usize::from(path))
+    }
+}
+
+/// Episodes.
+impl SpuriousDetection {
+    /// The window of `path` is about to be reduced because of `kind`.
+    pub(crate) fn begin<P>(&mut self, path: u8, kind: SendCause, state: &mut State<P>) {
+        let Some(detectors) = &mut self.0 else { return };
+        let next = state.outstanding.next_unit();
+        let is_provable = detectors.config.duplicates && next > detectors.distrust_through;
+        state.outstanding.history().forget_episodes(path);
+        let p = &state.paths[path];
+        let before = Before { window: p.window.clone(), rtt: p.timer.rtt().estimate() };
+        detectors.paths[usize::from(path)].episodes.begin(kind, before, is_provable);
+    }
+
+    /// The episode that has begun on `path` retransmits nothing: there is nothing to be undone.
+    pub(crate) fn cancel(&mut self, path: u8) {
+        self.on_mut(path).into_iter().for_each(|path| path.episodes.clear());
+    }
+
+    /// A unit last sent over `path` is retransmitted because of `cause`. Returns its episode.
+    pub(crate) fn on_resent(
+        &mut self,
+        now: Instant,
+        path: u8,
+        cause: SendCause,
+    ) -> Option<EpisodeId> {
+        let is_lost =
+            matches!(cause, SendCause::Timeout | SendCause::FastRetransmit | SendCause::Probe);
+        let episodes = &mut self.on_mut(path).filter(|_| is_lost)?.episodes;
+        episodes.on_resent(now).map(|number| EpisodeId { path, number })
+    }
+
+    /// A transmission of `episode` is forgotten.
+    pub(crate) fn on_forgotten(&mut self, episode: Option<EpisodeId>) {
+        let Some(EpisodeId { path, number }) = episode else { return };
+        self.on_mut(path).into_iter().for_each(|path| path.episodes.doubt_through(number));
+    }
+
+    /// A transmission of `episode` is reported as a duplicate. Returns whether that is the latest of its path.
+    pub(crate) fn on_reported(&mut self, episode: EpisodeId) -> bool {
+        let path = self.on_mut(episode.path);
+        path.is_some_and(|path| path.episodes.on_reported(episode.number))
+    }
+
+    /// A unit on `path` was certainly lost, or its fate cannot be determined: duplicate reports can no
+    /// longer prove what is undecided.
+    pub(crate) fn doubt(&mut self, path: u8) {
+        self.on_mut(path).into_iter().for_each(|path| path.episodes.doubt());
+    }
+
+    /// A duplicate is reported.
+    pub(crate) fn on_duplicate(&mut self) {
+        self.0.iter_mut().for_each(|detectors| detectors.has_duplicate = true);
+    }
+
+    /// The receiver reports something as a duplicate that was never retransmitted, with units up to `next` sent:
+    /// the network makes copies, and duplicate reports are not believed for a while (RFC 3708 §3 A.4).
+    pub(crate) fn on_unexplained_duplicate(&mut self, next: u64) {
+        let Some(detectors) = &mut self.0 else { return };
+        detectors.has_duplicate = true;
+        detectors.distrust_through = next + DISTRUST_UNITS;
+        detectors.paths.iter_mut().for_each(|path| path.episodes.doubt());
+    }
+
+    /// Whether a fast retransmit of some path is undecided.
+    pub(crate) fn has_open_fast_retransmit(&self) -> bool {
+        let paths = self.0.iter().flat_map(|detectors| &detectors.paths);
+        let mut latest = paths.filter_map(|path| path.episodes.latest());
+        latest.any(|episode| episode.kind == SendCause::FastRetransmit)
+    }
+
+    /// The latest episode of `path` was spurious: it is decided.
+    pub(crate) fn settle(&mut self, path: u8) -> Option<Box<Episode>> {
+        self.on_mut(path)?.episodes.settle()
+    }
+}
+
+/// Acknowledgements.
+impl SpuriousDetection {
+    /// An acknowledgement is about to be processed.
+    pub(crate) fn begin_ack(&mut self) {
+        let paths = self.0.iter_mut().flat_map(|detectors| &mut detectors.paths);
+        paths.for_each(|path| path.has_acked_original = false);
+    }
+
+    /// A unit last sent over `path` is acknowledged that was declared lost and waited to be retransmitted. If it
+    /// had been sent once, its original has arrived; otherwise the transmission that arrived is unknown.
+    pub(crate) fn on_waiting_acked(&mut self, path: u8, is_original: bool) {
+        let Some(path) = self.on_mut(path) else { return };
+        path.has_acked_original |= is_original;
+        if !is_original {
+            path.episodes.doubt();
+        }
+    }
+
+    /// Whether an acknowledgement shows that the latest timeout of `path` was spurious (F-RTO).
+    pub(crate) fn judge_by_f_rto(
+        &mut self,
+        path: u8,
+        ack: &Acknowledged,
+        highest_sent: u64,
+    ) -> bool {
+        let Some(path) = self.on_mut(path) else { return false };
+        path.f_rto.on_ack(Arrival {
+            advanced_to: ack.advanced_to,
+            highest_newly_acked: ack.highest_newly_acked,
+            has_acked_original: path.has_acked_original,
+            highest_sent,
+            has_new: ack.has_new,
+        })
+    }
+
+    /// Whether the timestamp that an acknowledgement echoes shows that the latest episode of `path` was
+    /// spurious (Eifel). A timeout may have declared much lost that is under way; a fast retransmit is decided
+    /// only if nothing but the first hole was declared lost.
+    pub(crate) fn judge_by_timestamp<P>(
+        &mut self,
+        path: u8,
+        ack: &Acknowledged,
+        state: &State<P>,
+    ) -> bool {
+        let Some(detectors) = &mut self.0 else { return false };
+        let Some((sent_at, tick)) = ack.echo.filter(|_| ack.advanced_to.is_some()) else {
+            return false;
+        };
+        let echo = Echo {
+            sent_at,
+            tick,
+            has_duplicate: detectors.has_duplicate,
+            peer_reports_duplicates: detectors.has_seen_duplicates,
+            is_last: state.outstanding.is_empty(),
+        };
+        let is_on = detectors.config.eifel;
+        let latest = detectors.paths[usize::from(path)].episodes.latest_mut();
+        let Some(episode) = latest.filter(|_| is_on) else { return false };
+        let is_alone = episode.copies == 1 && !state.outstanding.on(path).is_awaiting();
+        let is_spurious = episode.eifel.on_ack(episode.resent_at, echo);
+        is_spurious && (episode.kind == SendCause::Timeout || is_alone)
+    }
+
+    /// Whether every transmission of the latest episode of `path` is reported, and nothing that it declared lost
+    /// waits to be retransmitted.
+    pub(crate) fn judge_by_duplicates<P>(&self, path: u8, state: &State<P>) -> bool {
+        self.on(path).is_some_and(|path| path.episodes.is_reported())
+            && !state.outstanding.on(path).is_awaiting()
+    }
+
+    /// The acknowledgement is processed.
+    pub(crate) fn end_ack(&mut self) {
+        if let Some(detectors) = &mut self.0 {
+            detectors.has_seen_duplicates |= std::mem::take(&mut detectors.has_duplicate);
+        }
+    }
+}
+
+/// F-RTO.
+impl SpuriousDetection {
+    /// T3-rtx of `path` expired; `is_repeated`: as before over the same unit. It is not examined during a
+    /// recovery, nor before the units of the last one are acknowledged, unless the timer expired again over the
+    /// same (RFC 5682 §3.1 step 1). Nor is it where another path takes the retransmissions, whose
+    /// acknowledgements may overtake those of the originals.
+    pub(crate) fn begin_f_rto<P>(&mut self, path: u8, is_repeated: bool, state: &State<P>) {
+        let is_on = self.0.as_ref().is_some_and(|detectors| detectors.config.f_rto);
+        if !is_on || state.chooses_late() {
+            return;
+        }
+        let recover = state.fast_recovery.recover();
+        let is_open = recover.is_some_and(|recover| state.outstanding.cumulative() < recover)
+            || state.fast_recovery.is_on_path_alone(path);
+        let Some(path) = self.on_mut(path) else { return };
+        let may_begin = !is_open || (is_repeated && path.f_rto == FRto::Repeating);
+        path.f_rto = if may_begin { FRto::Repeating } else { FRto::Off };
+    }
+
+    /// The timeout of `path` is examined no longer.
+    pub(crate) fn end_f_rto(&mut self, path: u8) {
+        self.on_mut(path).into_iter().for_each(|path| path.f_rto = FRto::Off);
+    }
+
+    /// A packet of new data is sent over `path`.
+    pub(crate) fn on_sent_new(&mut self, path: u8) {
+        self.on_mut(path).into_iter().for_each(|path| path.f_rto.on_sent_new());
+    }
+
+    /// Whether F-RTO has sent the new data that it may on `path`.
+    pub(crate) fn holds_new(&self, path: u8) -> bool {
+        self.on(path).is_some_and(|path| path.f_rto.is_waiting())
+    }
+
+    /// Whether F-RTO sends new data over `path` before anything is retransmitted.
+    pub(crate) fn prefers_new(&self, path: u8) -> bool {
+        self.on(path).is_some_and(|path| path.f_rto.prefers_new())
+    }
+
+    /// Whether F-RTO sends new data over some path before anything is retransmitted.
+    pub(crate) fn prefers_new_somewhere(&self) -> bool {
+        let mut paths = self.0.iter().flat_map(|detectors| &detectors.paths);
+        paths.any(|path| path.f_rto.prefers_new())
+    }
+
+    /// Whether F-RTO holds back what is declared lost on `path`: everything but the first packet, until it has
+    /// decided.
+    pub(crate) fn holds_lost(&self, path: u8, may_retransmit_now: bool) -> bool {
+        match self.on(path).map_or(FRto::Off, |path| path.f_rto) {
+            FRto::Off => false,
+            FRto::Repeating => !may_retransmit_now,
+            FRto::Probing { .. } => true,
+        }
+    }
+}
+
+/// Undo.
+impl SpuriousDetection {
+    /// `episode` of `path` was spurious, as `by` shows: its window goes back to where it was, by slow start.
+    /// Returns whether that changed anything.
+    pub(crate) fn undo<P>(
+        &mut self,
+        path: u8,
+        episode: &Episode,
+        (by, acked): (Detector, u64),
+        state: &mut State<P>,
+    ) -> bool {
+        if episode.kind == SendCause::Timeout
+            && let Some(path) = self.on_mut(path)
+        {
+            let since = episode.resent_at.unwrap_or(Instant::ZERO);
+            path.after_spurious = Some(AfterSpurious { since, rtt: episode.before.rtt });
+        }
+        let flight = state.outstanding.flight(path).bytes;
+        let is_early = by != Detector::Duplicates;
+        let resumed = is_early.then_some(undo::Resumed { flight, acked });
+        undo::restore(&mut state.paths[path].window, &episode.before, resumed)
+    }
+
+    /// The spurious timeout that the sample of what was sent over `path` at `sent_at` is the first after.
+    pub(crate) fn take_spurious_before(
+        &mut self,
+        path: u8,
+        sent_at: Instant,
+    ) -> Option<AfterSpurious> {
+        self.on_mut(path)?.after_spurious.take_if(|after| sent_at >= after.since)
+    }
+}
+
+/// Whether anything depends on what becomes of retransmissions: detectors do, and so does what learns of
+/// reordering from spurious ones.
+fn follows_episodes(config: &RecoveryConfig) -> bool {
+    let learns = matches!(config.loss_detection, LossDetection::Rack)
+        || config.loss_detection.percentile().is_some();
+    config.spurious.is_any() || learns
 }

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use rexmit_sctp::recovery::ThinConfig;
 use rexmit_sctp::{
     AddressError, AssociationStatistics, CloseReason, InboundMessage, MessageId, OutboundMessage,
-    PrimaryError, ResetError, SendError, ThinError,
+    PrimaryError, ResetError, ThinError,
 };
 
 use crate::endpoint::{Established, Received, Shared};
 use crate::event::Event;
+use crate::{SendError, TrySendError};
 pub(crate) use cell::Cell;
 pub use stream::Stream;
 
@@ -25,7 +26,7 @@ pub use stream::Stream;
 /// permitting.
 ///
 /// Dropping the last handle of an open association shuts it down gracefully in the background:
-/// what was sent is still delivered, what arrives is thrown away. [`abort`](Self::abort) ends it
+/// sent messages are still delivered, received ones are discarded. [`abort`](Self::abort) ends it
 /// at once.
 #[derive(Clone, Debug)]
 pub struct Association {
@@ -33,7 +34,7 @@ pub struct Association {
     established: Established,
 }
 
-/// What the clones share; its end is the last clone's.
+/// The state shared by the clones; dropped with the last clone.
 pub(crate) struct Handle {
     shared: Arc<Shared>,
     cell: Arc<Cell>,
@@ -97,18 +98,18 @@ impl Association {
     /// Sends a message, as soon as the send buffer has room for it.
     ///
     /// When it returns, the message is accepted: it will be delivered, or an
-    /// [`Event::MessageFailed`] tells that it was not. Dropping the future before that sends
+    /// [`Event::MessageFailed`] says that it was not. Dropping the future before that sends
     /// nothing.
     ///
     /// # Errors
-    /// When the association is closing, or the message is one that cannot be sent; never
-    /// [`SendError::BufferFull`].
+    /// When the association is closing, or the message is one that cannot be sent.
     pub async fn send(&self, message: OutboundMessage) -> Result<MessageId, SendError> {
         loop {
             let writable = self.cell().writable.notified();
             match self.try_send(message.clone()) {
-                Err(SendError::BufferFull) => writable.await,
-                result => return result,
+                Ok(id) => return Ok(id),
+                Err(TrySendError::Full) => writable.await,
+                Err(TrySendError::Refused(error)) => return Err(error),
             }
         }
     }
@@ -116,16 +117,11 @@ impl Association {
     /// Sends a message if the send buffer has room for it.
     ///
     /// # Errors
-    /// As [`send`](Self::send), and [`SendError::BufferFull`].
-    pub fn try_send(&self, message: OutboundMessage) -> Result<MessageId, SendError> {
+    /// As [`send`](Self::send), and [`TrySendError::Full`].
+    pub fn try_send(&self, message: OutboundMessage) -> Result<MessageId, TrySendError> {
         let id = self.cell().id;
-        // Who holds a handle knows that the association was there.
-        self.handle.shared.take_turn(|state, now| state.send(now, id, message)).map_err(|error| {
-            match error {
-                SendError::UnknownAssociation => SendError::Closing,
-                error => error,
-            }
-        })
+        let result = self.handle.shared.take_turn(|state, now| state.send(now, id, message));
+        result.map_err(TrySendError::from_protocol)
     }
 
     /// Receives the next message; `None` once the association has ended and everything that had
@@ -160,7 +156,7 @@ impl Association {
 
     /// The next event; `None` after [`Event::Closed`]. Each event goes to one of those who wait.
     ///
-    /// Events that nobody reads are kept up to a limit, then counted: [`Event::Missed`].
+    /// Unread events are kept up to a limit, then counted: [`Event::Missed`].
     pub async fn event(&self) -> Option<Event> {
         loop {
             let event = self.cell().event.notified();
@@ -184,14 +180,14 @@ impl Association {
         self.handle.shared.lock().associations.get_mut(&self.cell().id)?.events.pop()
     }
 
-    /// What was exchanged, lost and sent again so far, or until the end.
+    /// Traffic, losses and retransmissions so far, or until the end.
     #[must_use]
     pub fn statistics(&self) -> AssociationStatistics {
         self.handle.shared.lock().association_statistics(self.cell().id)
     }
 
     /// Has data take `path` while it works: its place in the
-    /// [paths](AssociationStatistics::paths). An [`Event::DataPathChanged`] tells when they do.
+    /// [paths](AssociationStatistics::paths). An [`Event::DataPathChanged`] says when they do.
     ///
     /// # Errors
     /// When there is no such path, or it is not confirmed.
@@ -200,7 +196,7 @@ impl Association {
         self.handle.shared.with(|state, now| state.sctp.set_primary(now, id, path))
     }
 
-    /// This host has `address`, too (RFC 5061). An [`Event::AddressChanged`] tells when the peer knows,
+    /// This host has `address`, too (RFC 5061). An [`Event::AddressChanged`] says when the peer knows,
     /// which is when it is sent from. The endpoint must be bound to a wildcard address.
     ///
     /// # Errors
@@ -211,7 +207,7 @@ impl Association {
     }
 
     /// This host has `address` no more: nothing leaves from it from now on, and what was under way leaves
-    /// from another at once. An [`Event::AddressChanged`] tells when the peer knows.
+    /// from another at once. An [`Event::AddressChanged`] says when the peer knows.
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -270,7 +266,7 @@ impl Association {
     }
 
     /// Ends the association gracefully: everything that was sent is delivered first, and so is
-    /// what the peer has sent. Returns when it has ended, and how.
+    /// the peer's messages. Returns the close reason when it has ended.
     ///
     /// Go on receiving meanwhile if the peer may be sending: it cannot finish otherwise.
     pub async fn shutdown(&self) -> CloseReason {
@@ -286,7 +282,7 @@ impl Association {
         self.handle.shared.with(|state, now| state.sctp.abort(now, id, reason));
     }
 
-    /// Waits until the association has ended, and tells how.
+    /// Waits until the association has ended, and says how.
     pub async fn closed(&self) -> CloseReason {
         loop {
             let changed = self.cell().changed.notified();

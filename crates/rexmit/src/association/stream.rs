@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use rexmit_sctp::recovery::ThinConfig;
-use rexmit_sctp::{MessageId, OutboundMessage, SendError, ThinError};
+use rexmit_sctp::{MessageId, OutboundMessage, ThinError};
 
 use super::Association;
+use crate::{SendError, TrySendError};
 
 /// An outgoing stream: a sequence of messages whose order the peer keeps, independent of the
 /// losses of other streams (RFC 9260 §6.5).
@@ -62,7 +63,7 @@ impl Stream {
     /// # Errors
     /// As [`Association::send`].
     pub async fn send_unordered(&self, payload: impl Into<Bytes>) -> Result<MessageId, SendError> {
-        let message = OutboundMessage { unordered: true, ..self.message(payload) };
+        let message = self.message(payload).unordered(true);
         self.association.send(message).await
     }
 
@@ -70,7 +71,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Association::try_send`].
-    pub fn try_send(&self, payload: impl Into<Bytes>) -> Result<MessageId, SendError> {
+    pub fn try_send(&self, payload: impl Into<Bytes>) -> Result<MessageId, TrySendError> {
         self.association.try_send(self.message(payload))
     }
 }

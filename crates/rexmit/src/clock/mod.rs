@@ -38,7 +38,7 @@ pub fn now() -> Instant {
 /// How much later the wall clock (`CLOCK_REALTIME`, since 1970) stands than [`now`].
 ///
 /// Kernel time stamps of packets are wall-clock time; subtracting this gives an [`Instant`]. It
-/// changes when somebody sets the clock, so it is read anew for every batch of packets.
+/// changes when the clock is set, so it is read anew for every batch of packets.
 pub(crate) fn wall_clock_offset() -> Duration {
     let monotonic = nanos(ClockId::Monotonic);
     Duration::from_nanos(nanos(ClockId::Realtime).saturating_sub(monotonic))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rexmit_core::Instant;
 use rexmit_netsim::capture::{CaptureWriter, CapturedPacket, Way};
 
-use super::two_way::Bound;
+use super::direction::Bound;
 use crate::clock;
 
 /// Packets that may wait for the disk; others are missing in the capture, and counted.
@@ -59,7 +59,7 @@ impl Recorder {
         let thread = std::thread::Builder::new()
             .name("rexmit-capture".into())
             .spawn(move || write(BufWriter::new(out), interfaces, &sightings))?;
-        // Read once: somebody who sets the clock does not turn back time within the file.
+        // Read once: setting the clock does not turn back time within the file.
         let wall_clock_offset = clock::wall_clock_offset();
         Ok((Self { waiting, wall_clock_offset, missed: 0 }, thread))
     }

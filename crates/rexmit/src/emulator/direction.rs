@@ -4,10 +4,19 @@ use rexmit_core::{Instant, Seed};
 use rexmit_netsim::capture::loss_comment;
 use rexmit_netsim::path::{Arrival, ConfigError, Fate, PathConfig, PathModel, Pipe};
 
-use super::DirectionStatistics;
+use super::statistics::DirectionStatistics;
 
-/// What a capture says about a packet that [`Direction::offer`] had no room for.
+/// The comment of a capture on a packet for which [`Direction::offer`] had no room.
 const OVERFLOWED: &str = "dropped by the emulator: too many packets under way";
+
+/// Which direction a packet takes: the number of its interface in captures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Bound {
+    /// From a client to the server, from the near device to the far one.
+    Forward = 0,
+    /// Back.
+    Backward = 1,
+}
 
 /// A packet under way, with what the link has to remember of it.
 #[derive(Clone, Debug)]

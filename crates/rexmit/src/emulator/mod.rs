@@ -61,7 +61,7 @@
 //!
 //! # Captures
 //!
-//! [`Emulator::start_capturing`] writes what leaves the link at either end, and what was dropped,
+//! [`Emulator::start_capturing`] writes packets that arrive at either end of the link, and dropped ones,
 //! as a file for Wireshark. It shows the packets under the addresses of the clients and of the
 //! server, as if they spoke to each other without an emulator between them.
 //!
@@ -79,26 +79,26 @@
 
 mod capture;
 mod clients;
+mod config;
 mod direction;
+mod error;
 mod lateness;
 mod priority;
 mod relay;
 mod running;
 mod socket;
+mod statistics;
 mod tun_link;
 mod two_way;
 mod udp_link;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 pub use rexmit_core::Seed;
-use rexmit_netsim::path::{ArrivalStats, ConfigError, PathConfig, PathStats};
-use serde::Serialize;
-use thiserror::Error;
 
-use crate::BindError;
+pub use config::{EmulatorConfig, LinkConfig};
+pub use error::EmulatorError;
 pub use lateness::Lateness;
 /// Values and whole paths as people write them.
 pub mod netem {
@@ -109,144 +109,12 @@ pub mod netem {
 }
 pub use priority::Priority;
 use relay::Relay;
-/// What a path does to packets.
+/// The properties of a path.
 pub use rexmit_netsim::path;
 use running::Running;
+pub use statistics::{DirectionStatistics, EmulatorStatistics};
 pub use tun_link::TunEmulator;
 use udp_link::UdpLink;
-
-/// What the emulator is to do.
-#[derive(Clone, Debug)]
-pub struct EmulatorConfig {
-    /// Where clients send to. Port 0 lets the system choose.
-    pub listen: SocketAddr,
-    /// The server their packets are forwarded to.
-    pub to: SocketAddr,
-    /// The path from the clients to the server.
-    pub forward: PathConfig,
-    /// The path from the server to the clients.
-    pub backward: PathConfig,
-    /// Most clients at a time; packets of others are dropped. Default 1024.
-    pub max_clients: usize,
-    /// A client that neither sent nor received for so long is forgotten. Default 60 s.
-    pub client_idle_timeout: Duration,
-    /// Most packets under way in each direction; more are dropped. Default 100,000.
-    pub max_packets_under_way: usize,
-    /// Whether the relay's thread asks for the best [`Priority`] that the system grants it. Default
-    /// true: without it, a busy machine shows in the delays.
-    pub raise_priority: bool,
-    /// Where the paths' randomness comes from. Default `Seed::from_u64(1)`: the same packets in the
-    /// same order meet the same fate in each run.
-    pub seed: Seed,
-}
-
-impl EmulatorConfig {
-    /// Two perfect paths and the default limits.
-    #[must_use]
-    pub fn new(listen: SocketAddr, to: SocketAddr) -> Self {
-        let link = LinkConfig::default();
-        Self {
-            listen,
-            to,
-            forward: link.forward,
-            backward: link.backward,
-            max_clients: 1024,
-            client_idle_timeout: Duration::from_secs(60),
-            max_packets_under_way: link.max_packets_under_way,
-            raise_priority: link.raise_priority,
-            seed: link.seed,
-        }
-    }
-
-    fn link(&self) -> LinkConfig {
-        LinkConfig {
-            forward: self.forward.clone(),
-            backward: self.backward.clone(),
-            max_packets_under_way: self.max_packets_under_way,
-            raise_priority: self.raise_priority,
-            seed: self.seed.clone(),
-        }
-    }
-}
-
-/// What every emulator is to do, whatever its packets come from.
-#[derive(Clone, Debug)]
-pub struct LinkConfig {
-    /// The path from the near end to the far one.
-    pub forward: PathConfig,
-    /// The path back.
-    pub backward: PathConfig,
-    /// As [`EmulatorConfig::max_packets_under_way`].
-    pub max_packets_under_way: usize,
-    /// As [`EmulatorConfig::raise_priority`].
-    pub raise_priority: bool,
-    /// As [`EmulatorConfig::seed`].
-    pub seed: Seed,
-}
-
-impl Default for LinkConfig {
-    fn default() -> Self {
-        Self {
-            forward: PathConfig::default(),
-            backward: PathConfig::default(),
-            max_packets_under_way: 100_000,
-            raise_priority: true,
-            seed: Seed::from_u64(1),
-        }
-    }
-}
-
-/// Why the emulator did not start.
-#[derive(Debug, Error)]
-pub enum EmulatorError {
-    /// The address to listen on cannot be had.
-    #[error(transparent)]
-    Bind(#[from] BindError),
-    /// A path that cannot be.
-    #[error("the {direction} path: {source}")]
-    Path {
-        /// `forward` or `backward`.
-        direction: &'static str,
-        /// What is wrong with it.
-        source: ConfigError,
-    },
-    /// The system refused something that it normally grants.
-    #[error("the emulator could not be set up: {0}")]
-    Io(#[from] io::Error),
-}
-
-/// What the emulator has done so far.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct EmulatorStatistics {
-    /// Packets from the clients to the server.
-    pub forward: DirectionStatistics,
-    /// Packets from the server to the clients.
-    pub backward: DirectionStatistics,
-    /// Clients known now.
-    pub clients: usize,
-    /// Packets dropped because they came from one client too many.
-    pub refused: u64,
-    /// Packets that are missing in the capture, because its writer failed or did not keep up.
-    pub uncaptured: u64,
-    /// How late packets left, both directions together.
-    pub lateness: Lateness,
-    /// How the relay's thread is scheduled.
-    pub priority: Priority,
-}
-
-/// What became of the packets of one direction.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct DirectionStatistics {
-    /// What the path decided.
-    pub path: PathStats,
-    /// What came out of it.
-    pub arrivals: ArrivalStats,
-    /// Dropped because too many packets were under way.
-    pub overflowed: u64,
-    /// Came out of the path but could not be sent: the client is forgotten, the socket's buffer is
-    /// full, or the system refused.
-    pub unsent: u64,
-}
 
 /// A running emulator of a link for UDP. Dropping it stops it.
 #[derive(Debug)]
@@ -268,13 +136,13 @@ impl Emulator {
 
     /// As [`start`](Self::start), and writes a capture (pcapng, nanosecond time stamps).
     ///
-    /// Of both directions it has what leaves the link, when it left, and what was dropped, when it
+    /// It has the packets of both directions: arrived ones at the time of arrival, and dropped ones when they
     /// arrived; the latter with a comment that says why, so that `frame.comment contains "lost"` is
     /// a display filter for it. Headers of IP and UDP are made up; TTL and ECN are not the real ones.
     ///
     /// A thread of its own writes, so that `out` may block without delaying packets; what it cannot
     /// keep up with is counted as [`uncaptured`](EmulatorStatistics::uncaptured). Its errors are
-    /// told by [`finish_capture`](Self::finish_capture).
+    /// reported by [`finish_capture`](Self::finish_capture).
     ///
     /// # Errors
     /// When the address cannot be had or a path cannot be.
@@ -305,7 +173,7 @@ impl Emulator {
     }
 
     /// Stops relaying, and waits until the capture is written; it says nothing of what was still
-    /// under way. No effect if there is none, or if it has ended.
+    /// under way. No effect without one, or if it has ended.
     ///
     /// # Errors
     /// The first error of writing the capture, which ends before it.

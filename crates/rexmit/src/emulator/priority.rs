@@ -11,6 +11,7 @@ const SHORT_SLICE: Duration = Duration::from_micros(100);
 /// The standing of a thread with the kernel's scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Priority {
     /// As any thread.
     #[default]
@@ -23,8 +24,8 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Gives the calling thread the best standing it may have, and tells which. For threads that
-    /// measure: what they do has to be little, as nobody ordinary runs before them.
+    /// Gives the calling thread the best standing it may have, and says which. For threads that
+    /// measure: their work has to be short, as it delays all ordinary tasks.
     pub fn raise() -> Self {
         let real_time = libc::sched_attr {
             sched_policy: libc::SCHED_FIFO as u32,
@@ -35,7 +36,7 @@ impl Priority {
             libc::sched_attr { sched_runtime: SHORT_SLICE.as_nanos() as u64, ..no_change() };
         match () {
             () if set(&real_time) => Self::RealTime,
-            // Older kernels accept this without effect; nobody is worse off.
+            // Older kernels accept this without effect.
             () if set(&short_slice) => Self::ShortSlice,
             () => Self::Normal,
         }

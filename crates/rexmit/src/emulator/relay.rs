@@ -12,10 +12,14 @@ use rexmit_core::Instant;
 use rexmit_netsim::path::Arrival;
 
 use super::capture::{Recorder, Shown};
-use super::direction::Packet;
+use super::config::LinkConfig;
+use super::direction::{Bound, Packet};
+use super::error::EmulatorError;
+use super::lateness::Lateness;
 use super::lateness::LatenessHistogram;
-use super::two_way::{Bound, TwoWay};
-use super::{EmulatorError, EmulatorStatistics, Lateness, LinkConfig, Priority};
+use super::priority::Priority;
+use super::statistics::EmulatorStatistics;
+use super::two_way::TwoWay;
 use crate::clock::{self, TimerFd};
 
 const STOP: Token = Token(0);
@@ -29,7 +33,7 @@ const DAMAGED: &str = "one bit flipped";
 
 /// Where the packets of a relay come from and go to.
 pub(super) trait Link {
-    /// What is to be remembered of a packet while it is under way.
+    /// State of a packet while it is under way.
     type Tag: Clone;
 
     /// Reads one round from the source that is readable, and offers what came to the paths.

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use super::capture::{Recorder, WriterThread};
+use super::error::EmulatorError;
 use super::relay::{Counts, Link, Relay, lock};
-use super::{EmulatorError, EmulatorStatistics};
+use super::statistics::EmulatorStatistics;
 
 /// A relay at work. Dropping it stops it.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ fn join(thread: JoinHandle<io::Result<()>>) -> io::Result<()> {
 impl Drop for Running {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // Nobody is left to be told.
+            // The receiver is gone.
             let _ = self.finish_capture();
             let _ = self.join();
         }

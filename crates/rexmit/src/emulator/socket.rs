@@ -10,9 +10,9 @@ use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 
 /// Receive buffers per system call. Each holds one batch that the kernel coalesced (UDP GRO).
 pub(super) const RECEIVE_BUFFERS: usize = 8;
-/// What a coalesced batch may measure.
+/// Maximum size of a coalesced batch.
 pub(super) const RECEIVE_BUFFER_BYTES: usize = 1 << 16;
-/// What is asked of the kernel for the buffers of each socket; it grants what its limits allow.
+/// The size requested from the kernel for the buffers of each socket; it grants what its limits allow.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
 /// A UDP socket of the relay, with what its batched system calls need.

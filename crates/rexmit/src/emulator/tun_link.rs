@@ -7,11 +7,13 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 
 use super::capture::Shown;
-use super::direction::Packet;
+use super::config::LinkConfig;
+use super::direction::{Bound, Packet};
+use super::error::EmulatorError;
 use super::relay::{FIRST_TOKEN, Link, Relay};
 use super::running::Running;
-use super::two_way::{Bound, TwoWay};
-use super::{EmulatorError, EmulatorStatistics, LinkConfig};
+use super::statistics::EmulatorStatistics;
+use super::two_way::TwoWay;
 use crate::clock;
 use crate::tun::{Batch, Tun};
 
@@ -32,11 +34,11 @@ const INTERFACES: [&str; 2] = ["to the far end", "to the near end"];
 /// use rexmit::tun::{NetNamespace, Tun, TunConfig};
 ///
 /// let near = NetNamespace::new()?;
-/// let end = |address| TunConfig { ipv4: Some((address, 24)), ..TunConfig::default() };
+/// let end = |address| TunConfig::default().ipv4(Some((address, 24)));
 /// let near_tun = Tun::open_in(&near, &end("10.90.0.2".parse()?))?;
 /// let far_tun = Tun::open(&end("10.90.0.1".parse()?))?;
 /// let path: rexmit::path::PathConfig = "delay 50ms loss 1%".parse()?;
-/// let link = LinkConfig { forward: path.clone(), backward: path, ..LinkConfig::default() };
+/// let link = LinkConfig::default().forward(path.clone()).backward(path);
 /// let emulator = TunEmulator::start(&link, near_tun, far_tun)?;
 /// near.command("ping").args(["-c", "1", "10.90.0.1"]).status()?;
 /// println!("{:?}", emulator.stop()?.forward.arrivals);
@@ -119,7 +121,7 @@ impl Link for TunLink {
     fn receive(&mut self, token: Token, paths: &mut TwoWay<()>) -> bool {
         let (device, bound) =
             if token == NEAR { (&self.near, Bound::Forward) } else { (&self.far, Bound::Backward) };
-        // There is nothing, or somebody has switched the device off: that is told anew.
+        // No packet, or the device was switched off: that is reported anew.
         let _ = device.receive_batch(&mut self.batch);
         let now = clock::now();
         for packet in self.batch.iter() {

@@ -4,20 +4,12 @@ use rexmit_core::Instant;
 use rexmit_netsim::path::{Arrival, PathConfig};
 
 use super::capture::{Recorder, Shown};
-use super::direction::{Direction, Packet};
-use super::{EmulatorError, LinkConfig};
+use super::config::LinkConfig;
+use super::direction::{Bound, Direction, Packet};
+use super::error::EmulatorError;
 
 /// Buffers kept for packets to come.
 const MAX_SPARE: usize = 1024;
-
-/// Which direction a packet takes: the number of its interface in captures.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Bound {
-    /// From a client to the server, from the near device to the far one.
-    Forward = 0,
-    /// Back.
-    Backward = 1,
-}
 
 /// The paths there and back. `T` is what the link has to remember of a packet under way.
 #[derive(Debug)]
@@ -25,7 +17,7 @@ pub(super) struct TwoWay<T> {
     pub(super) forward: Direction<T>,
     pub(super) backward: Direction<T>,
     recorder: Option<Recorder>,
-    /// Buffers of packets that have left, so that those to come need no new ones.
+    /// Buffers of packets that were sent, so that those to come need no new ones.
     spare: Vec<Vec<u8>>,
 }
 

@@ -9,11 +9,13 @@ use rexmit_core::Instant;
 
 use super::capture::Shown;
 use super::clients::{ClientId, Clients};
-use super::direction::Packet;
+use super::config::EmulatorConfig;
+use super::direction::{Bound, Packet};
+use super::error::EmulatorError;
 use super::relay::{FIRST_TOKEN, Link};
 use super::socket::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS, RelaySocket};
-use super::two_way::{Bound, TwoWay};
-use super::{EmulatorConfig, EmulatorError, EmulatorStatistics};
+use super::statistics::EmulatorStatistics;
+use super::two_way::TwoWay;
 use crate::clock;
 use crate::error::BindError;
 

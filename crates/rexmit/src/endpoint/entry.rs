@@ -1,4 +1,4 @@
-//! What the endpoint keeps about an association, besides what the protocol does.
+//! The endpoint's state of an association, besides that of the protocol.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ pub(crate) struct Entry {
     /// The last statistics, once it has ended.
     pub(crate) statistics: Option<Box<AssociationStatistics>>,
     pub(crate) events: EventQueue,
-    /// Nobody has a handle any more: what arrives is thrown away.
+    /// The last handle was dropped: received messages are discarded.
     pub(crate) is_orphaned: bool,
 }
 
-/// What was settled when it began.
+/// Values fixed at the start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Established {
     pub(crate) peer: SocketAddr,

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rexmit_core::{Instant, Machine as _};
-use rexmit_sctp::{self as sctp, AssociationConfig, AssociationId, CloseReason};
+use rexmit_sctp::{AssociationConfig, AssociationId, CloseReason};
 
-use super::ACCEPT_BACKLOG;
 use super::entry::{Entry, Established};
 use super::state::State;
+use super::statistics::ACCEPT_BACKLOG;
 use super::wakes::Waiting;
 use crate::ConnectError;
 use crate::association::Cell;
@@ -30,12 +30,12 @@ impl State {
         let ways = self.sctp.ways_to(remotes, socket.local_addr());
         let id = self.sctp.connect_over(now, &ways, port, config)?;
         let cell = self.insert(id, None);
-        // What the system says against the first packet is said now rather than after minutes; what
+        // An error of the system for the first packet is reported now rather than after minutes; what
         // it said against others before does not count.
-        self.forget_failure();
+        self.outbox.forget_failure();
         self.transmit(now);
         if let &[remote] = remotes
-            && let Some(source) = self.take_failure(remote)
+            && let Some(source) = self.outbox.take_failure(remote)
         {
             self.sctp.abort(now, id, b"");
             self.associations.remove(&id);
@@ -119,7 +119,7 @@ impl State {
             && !self.outbox.is_blocked()
         {
             self.socket = None;
-            self.driver.note_work(); // Its end.
+            self.next_turn.driver.note_work(); // Its end.
         }
     }
 
@@ -132,9 +132,9 @@ impl State {
         has_acted
     }
 
-    fn on_event(&mut self, now: Instant, id: AssociationId, event: sctp::Event) -> bool {
+    fn on_event(&mut self, now: Instant, id: AssociationId, event: Event) -> bool {
         match event {
-            sctp::Event::Connected { incoming, peer, outbound_streams, inbound_streams } => {
+            Event::Connected { incoming, peer, outbound_streams, inbound_streams } => {
                 let established = Established { peer, outbound_streams, inbound_streams };
                 // Not so new if its peer has restarted, or if both sides began.
                 if incoming && !self.associations.contains_key(&id) {
@@ -142,10 +142,10 @@ impl State {
                 }
                 self.on_connected(id, established);
             }
-            sctp::Event::Readable => return self.on_readable(now, id),
-            sctp::Event::Writable => self.wake(id, Waiting::Writable),
-            sctp::Event::Closed(reason) => return self.on_closed(now, id, &reason),
-            event => self.tell(id, Event::from_protocol(event)),
+            Event::Readable => return self.on_readable(now, id),
+            Event::Writable => self.wake(id, Waiting::Writable),
+            Event::Closed(reason) => return self.on_closed(now, id, &reason),
+            event => self.tell(id, event),
         }
         false
     }
@@ -200,8 +200,8 @@ impl State {
         self.discard_received(now, id)
     }
 
-    fn tell(&mut self, id: AssociationId, event: Option<Event>) {
-        if let (Some(entry), Some(event)) = (self.associations.get_mut(&id), event)
+    fn tell(&mut self, id: AssociationId, event: Event) {
+        if let Some(entry) = self.associations.get_mut(&id)
             && !entry.is_orphaned
         {
             entry.events.push(event);
@@ -215,7 +215,7 @@ impl State {
         }
     }
 
-    /// Throws away what nobody will read, so that the peer can finish. Whether there was any.
+    /// Discards messages that will not be read, so that the peer can finish. Whether there was any.
     fn discard_received(&mut self, now: Instant, id: AssociationId) -> bool {
         let mut any = false;
         while self.sctp.receive(now, id).is_some() {

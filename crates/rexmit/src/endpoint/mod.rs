@@ -23,6 +23,7 @@
 mod entry;
 mod lifecycle;
 mod state;
+mod statistics;
 mod wakes;
 
 use std::fmt;
@@ -33,26 +34,19 @@ use std::sync::Arc;
 use rexmit_core::Seed;
 use rexmit_core::trace::TraceSink;
 use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, EndpointConfig};
-use serde::Serialize;
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
 use crate::socket::{Inbox, Socket, is_foreign};
-use crate::turns::{self, Driver};
+use crate::turns::Driver;
 use crate::{BindError, ConnectError};
 pub(crate) use entry::Established;
-pub(crate) use state::Received;
 use state::State;
-
-/// What the handles and the driver share.
-pub(crate) type Shared = turns::Shared<State>;
+pub(crate) use state::{Received, Shared};
+pub use statistics::{ACCEPT_BACKLOG, EndpointStatistics};
 
 /// The UDP port of SCTP encapsulated in UDP (RFC 6951 §5.1).
 pub const ENCAPSULATION_PORT: u16 = 9899;
-
-/// Associations that wait to be accepted, per endpoint. More are aborted and counted in
-/// [`EndpointStatistics::not_accepted`].
-pub const ACCEPT_BACKLOG: usize = 1024;
 
 /// A socket with the associations that are served on it.
 ///
@@ -64,7 +58,7 @@ pub const ACCEPT_BACKLOG: usize = 1024;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// use rexmit::{Endpoint, EndpointConfig};
 ///
-/// let config = EndpointConfig { accept: true, ..EndpointConfig::default() };
+/// let config = EndpointConfig::default().accept(true);
 /// let server = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
 /// let client = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default())?;
 ///
@@ -82,23 +76,6 @@ pub struct Endpoint {
     /// How many addresses were configured.
     told_addresses: usize,
     association: Arc<AssociationConfig>,
-}
-
-/// Counters of an endpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct EndpointStatistics {
-    /// Packets that the system took.
-    pub packets_sent: u64,
-    /// Packets that the system refused to send; for the protocol they are lost on the way.
-    pub packets_unsent: u64,
-    /// Packets that arrived.
-    pub packets_received: u64,
-    /// Errors of the system when receiving.
-    pub receive_failures: u64,
-    /// Associations aborted because [`ACCEPT_BACKLOG`] others were waiting.
-    pub not_accepted: u64,
-    /// What the protocol counts.
-    pub protocol: sctp::EndpointStatistics,
 }
 
 impl Endpoint {
@@ -193,7 +170,7 @@ impl Endpoint {
     /// Begins an association with SCTP port `port` of the endpoint at `remote`, and waits until it
     /// is established.
     ///
-    /// Dropping the future gives up. The protocol's own patience is long: with the default
+    /// Dropping the future cancels the attempt. The protocol's own timeout is long: with the default
     /// configuration (RFC 9260 §16) an answer may take four minutes.
     ///
     /// # Errors
@@ -223,7 +200,7 @@ impl Endpoint {
     /// first is tried first, and the others while it does not answer. Further ones the peer may tell.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect), and if there are none or more than
+    /// As [`connect`](Self::connect), and if there are no addresses or more than
     /// [`MAX_ADDRESSES`](sctp::MAX_ADDRESSES).
     pub async fn connect_over(
         &self,
@@ -368,12 +345,12 @@ mod tests {
 
     use super::*;
 
-    /// The packets of what is not sent at once would otherwise leave with the next that arrives,
+    /// Packets that are not sent at once would otherwise be sent at the next arrival,
     /// or never.
     #[tokio::test]
     async fn the_driver_is_called_for_what_is_not_sent_at_once() {
         let bind = |port| {
-            let config = EndpointConfig { port, accept: true, ..EndpointConfig::default() };
+            let config = EndpointConfig::default().port(port).accept(true);
             Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap()
         };
         let (server, client) = (bind(5000), bind(6000));

@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use rexmit_core::{Instant, Machine as _};
 use rexmit_sctp::{
@@ -14,17 +15,23 @@ use rexmit_sctp::{
 };
 use rustc_hash::FxHashMap;
 
-use super::EndpointStatistics;
 use super::entry::Entry;
+use super::statistics::EndpointStatistics;
 use super::wakes::Wakes;
 use crate::association::Cell;
 use crate::clock::Alarm;
-use crate::socket::{Inbox, Outbox, SendFailure, Socket};
-use crate::turns::{DriverCall, Promptness, Served, poll_alarm};
+use crate::socket::{Inbox, Outbox, Socket};
+use crate::turns::{self, NextTurn, Served};
 
 /// Packets that one turn under the lock sends at most; the rest is the driver's, after others had
 /// their turn.
 const PACKETS_PER_TURN: usize = 512;
+
+/// How often the endpoint gets entropy, so that secrets to come do not follow from those of now.
+const ENTROPY_INTERVAL: Duration = Duration::from_secs(600);
+
+/// State shared by the handles and the driver.
+pub(crate) type Shared = turns::Shared<State>;
 
 /// The state of an endpoint.
 pub(crate) struct State {
@@ -36,7 +43,6 @@ pub(crate) struct State {
     pub(super) outbox: Outbox,
     /// The packet being built.
     packet: Vec<u8>,
-    alarm: Alarm,
     pub(crate) associations: FxHashMap<AssociationId, Entry>,
     /// Associations that have not ended.
     pub(super) open: usize,
@@ -48,14 +54,14 @@ pub(crate) struct State {
     pub(super) config_accepts: bool,
     /// No new associations.
     pub(super) is_closing: bool,
-    pub(super) driver: DriverCall,
-    promptness: Promptness,
+    pub(super) next_turn: NextTurn,
     pub(super) wakes: Wakes,
-    last_failure: Option<SendFailure>,
+    /// When the endpoint is to get entropy again.
+    entropy_at: Instant,
     pub(super) counts: Counts,
 }
 
-/// What the endpoint counts itself; the rest is the protocol's and the outbox's.
+/// The endpoint's own counters; the rest is the protocol's and the outbox's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) packets_received: u64,
@@ -81,34 +87,32 @@ impl State {
             socket: Some(Arc::new(socket)),
             outbox: Outbox::default(),
             packet: Vec::new(),
-            alarm,
             associations: FxHashMap::default(),
             open: 0,
             incoming: VecDeque::new(),
             handles: 1,
             is_closing: false,
-            driver: DriverCall::default(),
-            promptness: Promptness::default(),
+            next_turn: NextTurn::new(alarm),
             wakes: Wakes::default(),
-            last_failure: None,
+            entropy_at: Instant::ZERO,
             counts: Counts::default(),
         }
     }
 
-    /// Ends a turn that left its work to the driver.
+    /// Ends a turn whose work is left to the driver.
     fn leave_to_driver(&mut self) -> Wakes {
-        self.driver.note_work();
+        self.next_turn.driver.note_work();
         self.take_wakes()
     }
 
     fn take_wakes(&mut self) -> Wakes {
-        self.wakes.driver = self.driver.take();
+        self.wakes.driver = self.next_turn.driver.take();
         std::mem::take(&mut self.wakes)
     }
 
     #[cfg(test)]
     pub(super) fn is_driver_called(&self) -> bool {
-        self.driver.is_made()
+        self.next_turn.driver.is_made()
     }
 
     /// Accepts a message, and sends it or leaves that to the driver.
@@ -119,7 +123,7 @@ impl State {
         message: OutboundMessage,
     ) -> (Result<MessageId, SendError>, Wakes) {
         let result = self.sctp.send(now, id, message);
-        let wakes = if result.is_err() || self.promptness.allows(now) {
+        let wakes = if result.is_err() || self.next_turn.promptness.allows(now) {
             self.settle(now)
         } else {
             self.leave_to_driver()
@@ -145,24 +149,22 @@ impl State {
         let mut open: Vec<_> = self.associations.keys().copied().collect();
         open.sort_unstable();
         for id in open {
-            // Whose peer does not support it, or who is not established, goes on as it is.
+            // An association that is not established, or whose peer does not support it, is not changed.
             let _ = self.sctp.move_to(now, id, here);
         }
-        self.driver.note_work(); // It waits for the one before.
+        self.next_turn.driver.note_work(); // It waits for the one before.
     }
 
     /// Gathers what the protocol has to send, and sends it.
     pub(super) fn transmit(&mut self, now: Instant) {
         let Some(socket) = self.socket.clone() else { return };
         if !self.gather(now, &socket, PACKETS_PER_TURN) {
-            self.driver.note_work(); // Others first.
+            self.next_turn.driver.note_work(); // Others first.
         }
         let was_blocked = self.outbox.is_blocked();
-        if let Some(failure) = self.outbox.flush(&socket) {
-            self.last_failure = Some(failure);
-        }
+        self.outbox.flush(&socket);
         if self.outbox.is_blocked() && !was_blocked {
-            self.driver.note_work(); // It waits for the socket.
+            self.next_turn.driver.note_work(); // It waits for the socket.
         }
     }
 
@@ -175,22 +177,9 @@ impl State {
             }
             let Some(route) = self.sctp.poll_transmit(now, &mut self.packet) else { return true };
             self.outbox.push(socket, route, &mut self.packet);
-            if let Some(failure) = self.outbox.flush_complete(socket) {
-                self.last_failure = Some(failure);
-            }
+            self.outbox.flush_complete(socket);
         }
         false
-    }
-
-    /// The failures from here on are those of [`take_failure`](Self::take_failure).
-    pub(super) fn forget_failure(&mut self) {
-        self.last_failure = None;
-    }
-
-    /// Why a packet to `remote` could not be sent, if the last failure was that.
-    pub(super) fn take_failure(&mut self, remote: SocketAddr) -> Option<io::Error> {
-        let failure = self.last_failure.take()?;
-        (failure.remote == remote).then_some(failure.error)
     }
 
     pub(super) fn statistics(&self) -> EndpointStatistics {
@@ -204,7 +193,7 @@ impl State {
         }
     }
 
-    /// What an association has counted, or had when it ended.
+    /// The counters of an association, final if it has ended.
     pub(crate) fn association_statistics(&self, id: AssociationId) -> AssociationStatistics {
         let at_end = self.associations.get(&id).and_then(|entry| entry.statistics.as_deref());
         at_end.cloned().or_else(|| self.sctp.statistics(id)).unwrap_or_default()
@@ -222,7 +211,7 @@ impl State {
         }
     }
 
-    /// What is received after the end belongs to the final statistics, too.
+    /// Packets received after the end belong to the final statistics, too.
     fn count_received_after_end(&mut self, id: AssociationId, message: &InboundMessage) {
         let entry = self.associations.get_mut(&id);
         if let Some(statistics) = entry.and_then(|entry| entry.statistics.as_deref_mut()) {
@@ -233,8 +222,18 @@ impl State {
         }
     }
 
+    fn mix_entropy(&mut self, now: Instant) {
+        let mut entropy = [0; 32];
+        // Without any, secrets still do not reveal earlier ones.
+        if now >= self.entropy_at && getrandom::fill(&mut entropy).is_ok() {
+            self.entropy_at = now + ENTROPY_INTERVAL;
+            self.sctp.mix_entropy(&entropy);
+        }
+    }
+
     /// Packets that arrived.
     fn handle_packets(&mut self, now: Instant, socket: &Socket, inbox: &Inbox) {
+        self.mix_entropy(now);
         for (route, packet) in inbox.packets(socket) {
             self.counts.packets_received += 1;
             self.sctp.handle_input(now, route, packet);
@@ -257,14 +256,14 @@ impl Served for State {
             }
         }
         if let Some(deadline) = self.sctp.poll_timeout() {
-            self.alarm.arm(deadline);
+            self.next_turn.alarm.arm(deadline);
         }
         self.release_socket_at_end();
         self.take_wakes()
     }
 
     fn register_driver(&mut self, cx: &Context<'_>) -> Option<Arc<Socket>> {
-        self.driver.register(cx);
+        self.next_turn.driver.register(cx);
         self.socket.clone()
     }
 
@@ -284,7 +283,7 @@ impl Served for State {
     }
 
     fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant) {
-        poll_alarm(&mut self.alarm, &mut self.sctp, cx, now);
+        self.next_turn.poll_alarm(&mut self.sctp, cx, now);
         let Some(socket) = &self.socket else { return };
         if self.outbox.is_blocked() && socket.poll_writable(cx).is_ready() {
             self.outbox.resume();

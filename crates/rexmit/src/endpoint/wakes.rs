@@ -1,4 +1,4 @@
-//! Who is to be woken up once the lock is released, so that nobody wakes up in front of it.
+//! The tasks to wake once the lock is released, so that none waits for it.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::association::Cell;
 use crate::turns;
 
-/// What somebody waits for.
+/// The condition that a task waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Waiting {
     /// A message, or the end.

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use super::statistics::Sent;
 
-/// Who is told what happens. It is called in the proxy's task and must not wait.
+/// An observer of events. It is called in the proxy's task and must not block.
 pub type Observer = Arc<dyn Fn(&ProxyEvent<'_>) + Send + Sync>;
 
 /// Something happened to a client. Its text is a line for a log.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ProxyEvent<'a> {
     /// It connected, and the service accepted.
     Connected {
@@ -47,6 +48,7 @@ pub enum ProxyEvent<'a> {
 
 /// How the connection of a client ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ending {
     /// Both sides had finished.
     Finished,
@@ -64,6 +66,7 @@ pub enum Ending {
 
 /// Why a client was reset at once.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Refusal<'a> {
     /// There are [`max_connections`](super::ProxyConfig::max_connections).
     Limit,

@@ -59,13 +59,13 @@ fn recovery(text: &mut Text, statistics: &ProxyStatistics) {
     let recovery = &statistics.recovery;
     let about = "Segments with data sent to clients.";
     text.single("segments_total", "counter", about, recovery.packets);
-    let about = "Segments judged lost on the way to clients.";
+    let about = "Segments declared lost on the way to clients.";
     text.single("segments_lost_total", "counter", about, recovery.packets_lost);
     let about = "Pieces of data sent to clients again, by cause.";
     text.family("retransmissions_total", "counter", about, by_cause(&recovery.retransmitted));
-    let about = "Retransmissions that a client reported as needless, by cause.";
+    let about = "Retransmissions that a client reported as spurious, by cause.";
     text.family("spurious_retransmissions_total", "counter", about, by_cause(&recovery.spurious));
-    let about = "Pieces of data sent to clients once more on purpose, beside new data.";
+    let about = "Redundant copies of data sent to clients.";
     let redundant = recovery.retransmitted.redundant;
     text.single("redundant_copies_total", "counter", about, redundant);
     let about = "Bytes of these.";
@@ -78,15 +78,15 @@ fn recovery(text: &mut Text, statistics: &ProxyStatistics) {
     text.single("fast_recoveries_total", "counter", about, recovery.fast_recoveries);
 }
 
-/// Names every cause, so that none is forgotten. Copies sent on purpose are no retransmissions.
+/// Names every cause, so that none is forgotten. Copies sent redundantly are not retransmissions.
 fn by_cause(counts: &ByCause) -> [(&'static str, &'static str, u64); 6] {
-    let ByCause { timeout, fast_retransmit, early, bundled, window_probe, overdue, redundant: _ } =
+    let ByCause { timeout, fast_retransmit, early, bundled, window_probe, probe, redundant: _ } =
         *counts;
     [
         ("cause", "timeout", timeout),
         ("cause", "fast_retransmit", fast_retransmit),
         ("cause", "early", early),
-        ("cause", "overdue", overdue),
+        ("cause", "probe", probe),
         ("cause", "bundled", bundled),
         ("cause", "window_probe", window_probe),
     ]

@@ -3,8 +3,8 @@
 //! and its clients as they are.
 //!
 //! A [`Proxy`] takes what a [`TcpListener`](crate::tcp::TcpListener) accepts to one upstream
-//! address, byte for byte: half-closes and resets pass in both directions, who reads slowly slows
-//! down who writes, and no buffer grows beyond its limit. A [`Monitor`] tells how it goes, also as
+//! address, byte for byte: half-closes and resets pass in both directions, a slow reader slows
+//! down the writer, and no buffer grows beyond its limit. A [`Monitor`] says how it goes, also as
 //! text for Prometheus ([`metrics`], [`serve_metrics`]). [`setup`] brings the packets of an address
 //! of this machine to the stack, and takes that back.
 //!
@@ -15,20 +15,20 @@
 //! use rexmit::tcp::Stack;
 //! use rexmit::tun::{AsyncTun, Tun, TunConfig};
 //!
-//! let tun = TunConfig { ipv4: Some(("10.94.0.1".parse()?, 30)), ..TunConfig::default() };
-//! let config = ProxyConfig::new("127.0.0.1:22".parse()?, "tcp-sack")?;
+//! let tun = TunConfig::default().ipv4(Some(("10.94.0.1".parse()?, 30)));
+//! let config = ProxyConfig::new("127.0.0.1:22".parse()?);
 //! let device = AsyncTun::new(Tun::open(&tun)?)?;
 //! let stack = Stack::new(device, ["10.94.0.2".parse()?], config.stack())?;
 //! let proxy = Proxy::new(stack.listen(22)?, config);
-//! // Until somebody presses ^C: then those that are there may end, for some time.
+//! // Until ^C: then present clients may continue for some time.
 //! let stop = async { drop(tokio::signal::ctrl_c().await) };
 //! proxy.run(stop, std::future::pending()).await;
 //! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 //! ```
 //!
-//! # What is lost when somebody dies
-//! What a program has received stays received: nothing that one of the two programs acknowledged in
-//! its own protocol is lost, whoever is killed and whenever, because the proxy acknowledges nothing
+//! # Data lost when a process is killed
+//! Received data stays received: nothing that one of the two programs acknowledged in
+//! its own protocol is lost when any process is killed, because the proxy acknowledges nothing
 //! in either program's name. An acknowledgement of TCP says less: it comes from the proxy's side,
 //! and means that the proxy has the bytes, as one of the kernel means that the kernel has them. When
 //! the proxy is killed, both sides are reset.
@@ -44,7 +44,7 @@ mod session;
 pub mod setup;
 mod statistics;
 
-pub use config::{ProxyConfig, UnknownProfile, best_profile};
+pub use config::ProxyConfig;
 pub use event::{Ending, Observer, ProxyEvent, Refusal};
 pub use metrics::metrics;
 pub use scrape::serve_metrics;

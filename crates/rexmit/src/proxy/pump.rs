@@ -79,7 +79,7 @@ pub(super) enum Broken {
 #[derive(Debug)]
 pub(super) struct Pump<'a> {
     buffer: Box<[u8]>,
-    /// What was read and is not yet written lies between.
+    /// Data read and not yet written is between.
     start: usize,
     end: usize,
     /// Bytes written so far.

@@ -15,7 +15,7 @@ use super::{Monitor, metrics};
 const MAX_VISITORS: usize = 16;
 /// The longest request.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
-/// How long a visitor may take, in all.
+/// Time limit of a request.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A pause after an error of the system, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -56,7 +56,7 @@ async fn answer(mut stream: TcpStream, monitor: &Monitor) -> io::Result<()> {
     stream.shutdown().await
 }
 
-/// What is asked for; `None` if that makes no sense.
+/// The requested path; `None` if the request is malformed.
 async fn request_target(stream: &mut TcpStream) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     let mut piece = [0; 1024];

@@ -27,7 +27,7 @@ pub struct Proxy {
     shared: Arc<Shared>,
 }
 
-/// What the clients' tasks share.
+/// State shared by the clients' tasks.
 struct Shared {
     config: ProxyConfig,
     observer: Option<Observer>,
@@ -53,7 +53,7 @@ impl Proxy {
         Self { listener, shared: Arc::new(Shared { config, observer: None, monitor, refusals }) }
     }
 
-    /// The same, which tells `observer` what happens.
+    /// The same, with events for `observer`.
     #[must_use]
     pub fn observed(self, observer: Observer) -> Self {
         let Self { listener, shared } = self;
@@ -64,7 +64,7 @@ impl Proxy {
         Self { listener, shared: Arc::new(shared) }
     }
 
-    /// What tells how it goes, also while it runs.
+    /// What says how it goes, also while it runs.
     #[must_use]
     pub fn monitor(&self) -> Monitor {
         self.shared.monitor.clone()
@@ -72,7 +72,7 @@ impl Proxy {
 
     /// Serves clients until `stop`; then accepts no more, and waits
     /// [`drain`](ProxyConfig::drain) for those that are there, or until `abort`, before it resets
-    /// what is left. Dropping the future resets everybody at once.
+    /// the rest. Dropping the future resets all clients at once.
     pub async fn run(self, stop: impl Future<Output = ()>, abort: impl Future<Output = ()>) {
         let Self { listener, shared } = self;
         let (stopper, stopping) = watch::channel(false);

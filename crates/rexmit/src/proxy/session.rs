@@ -97,7 +97,7 @@ pub(super) async fn relay(
     match ending {
         // The kernel is to deliver what it still has.
         Ending::Finished => drop(SockRef::from(&service).set_linger(None)),
-        // What the one said before its end still reaches the other, as far as that has room: so it
+        // Data that one side sent before its end still reaches the other, as far as that has room: so it
         // would have been without a proxy.
         Ending::ResetByService => to_client.flush(&service, stream),
         Ending::ResetByClient | Ending::ClientSilent => to_service.flush(stream, &service),
@@ -122,11 +122,12 @@ const fn how(reason: CloseReason) -> Ending {
         CloseReason::Finished => Ending::Finished,
         CloseReason::TimedOut | CloseReason::ConnectTimedOut => Ending::ClientSilent,
         CloseReason::Reset | CloseReason::Refused => Ending::ResetByClient,
-        CloseReason::Aborted => Ending::Stopped,
+        // By ourselves.
+        _ => Ending::Stopped,
     }
 }
 
-/// Waits until the service has reset the connection, while nobody need read or write.
+/// Waits until the service has reset the connection, without reading or writing.
 async fn reset(service: &Service) {
     loop {
         match service.ready(Interest::ERROR).await {
@@ -137,7 +138,7 @@ async fn reset(service: &Service) {
 }
 
 async fn stopped(stopping: &Stopping) {
-    // Whoever could say so being gone is a stop, too.
+    // A dropped sender is a stop, too.
     let _ = stopping.clone().wait_for(|stopping| *stopping).await;
 }
 

@@ -1,4 +1,4 @@
-//! What a proxy counts.
+//! The counters of a proxy.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +15,7 @@ use crate::tcp::{ConnectionStatistics, TcpStream};
 
 /// Bytes that were carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Sent {
     /// From clients.
     pub to_service: u64,
@@ -24,6 +25,7 @@ pub struct Sent {
 
 /// Smoothed round-trip times of the clients that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RoundTrips {
     /// Half of them have less.
     pub median: Duration,
@@ -35,6 +37,7 @@ pub struct RoundTrips {
 
 /// Counters of a proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ProxyStatistics {
     /// Clients that were accepted, those refused for the limit not included.
     pub accepted: u64,
@@ -58,7 +61,7 @@ pub struct ProxyStatistics {
     pub stopped: u64,
     /// Bytes that were carried.
     pub sent: Sent,
-    /// What was lost on the way to the clients, and sent again.
+    /// Losses on the way to the clients, and retransmissions.
     pub recovery: RecoveryStatistics,
     /// Bytes that our TCP has to send to clients, or from them for the service.
     pub buffered_bytes: u64,
@@ -66,7 +69,7 @@ pub struct ProxyStatistics {
     pub round_trips: Option<RoundTrips>,
 }
 
-/// Tells how a proxy is doing, from any task or thread. Clones tell of the same one.
+/// Says how a proxy is doing, from any task or thread. Clones report the same one.
 #[derive(Clone, Default)]
 pub struct Monitor(Arc<Mutex<Ledger>>);
 
@@ -96,7 +99,7 @@ impl Client {
 }
 
 impl Monitor {
-    /// The counts so far. It looks at each client in turn, and holds nobody up for longer than one
+    /// The counts so far. It looks at each client in turn, and delays none for longer than one
     /// such look.
     #[must_use]
     pub fn statistics(&self) -> ProxyStatistics {
@@ -185,45 +188,9 @@ impl ProxyStatistics {
     fn add(&mut self, client: &Client) -> ConnectionStatistics {
         let statistics = client.stream.statistics();
         self.sent += client.sent();
-        add_recovery(&mut self.recovery, &statistics.recovery);
+        self.recovery += statistics.recovery;
         statistics
     }
-}
-
-/// Names every field, so that none is forgotten.
-fn add_recovery(total: &mut RecoveryStatistics, one: &RecoveryStatistics) {
-    let RecoveryStatistics {
-        packets,
-        packets_lost,
-        retransmission_packets,
-        new_units,
-        retransmitted,
-        spurious,
-        timeouts,
-        fast_recoveries,
-        redundant_bytes,
-        spaced_copies,
-        copies_denied,
-        acks_missed,
-        packets_repaired,
-        thin_changes,
-        spurious_events,
-    } = *one;
-    total.packets += packets;
-    total.packets_lost += packets_lost;
-    total.retransmission_packets += retransmission_packets;
-    total.new_units += new_units;
-    total.retransmitted += retransmitted;
-    total.spurious += spurious;
-    total.timeouts += timeouts;
-    total.fast_recoveries += fast_recoveries;
-    total.redundant_bytes += redundant_bytes;
-    total.spaced_copies += spaced_copies;
-    total.copies_denied += copies_denied;
-    total.acks_missed += acks_missed;
-    total.packets_repaired += packets_repaired;
-    total.thin_changes += thin_changes;
-    total.spurious_events += spurious_events;
 }
 
 impl AddAssign for Sent {

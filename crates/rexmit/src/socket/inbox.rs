@@ -10,7 +10,7 @@ use super::Socket;
 
 /// Batches that one system call may receive.
 pub(super) const BUFFERS: usize = 8;
-/// What a coalesced batch may measure.
+/// Maximum size of a coalesced batch.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// The receive buffers of one endpoint. Memory that was never written to is not there.
@@ -45,6 +45,8 @@ impl Inbox {
         socket: &'a Socket,
     ) -> impl Iterator<Item = (Route, &'a [u8])> {
         let batches = self.memory.chunks(BUFFER_BYTES).zip(&self.meta).take(self.received);
+        // From UDP port 0 nothing can be answered: sending there is an error.
+        let batches = batches.filter(|(_, meta)| socket.is_raw() || meta.addr.port() != 0);
         batches.flat_map(move |(buffer, meta)| {
             let route = route(meta, socket.local);
             let datagrams = buffer[..meta.len].chunks(meta.stride.max(1));
@@ -75,5 +77,27 @@ mod tests {
         let route = route(&meta, "[::]:4000".parse().unwrap());
         assert_eq!(route.remote, "192.0.2.1:9899".parse().unwrap());
         assert_eq!(route.local, "192.0.2.2:4000".parse().unwrap());
+    }
+
+    /// An answer to port 0 would be an error of every batch that it is in.
+    #[tokio::test]
+    async fn datagrams_from_port_0_are_dropped() {
+        let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut inbox = Inbox::new();
+        let fill = |inbox: &mut Inbox| {
+            inbox.fill(|buffers, meta| {
+                for (n, port) in [7, 0, 8].into_iter().enumerate() {
+                    buffers[n][..4].fill(n as u8);
+                    (meta[n].len, meta[n].stride) = (4, 4);
+                    meta[n].addr = SocketAddr::from(([127, 0, 0, 1], port));
+                }
+                Ok(3)
+            })
+        };
+        fill(&mut inbox).unwrap();
+        let ports = |inbox: &Inbox, socket: &Socket| -> Vec<u16> {
+            inbox.packets(socket).map(|(route, _)| route.remote.port()).collect()
+        };
+        assert_eq!(ports(&inbox, &socket), [7, 8]);
     }
 }

@@ -8,7 +8,6 @@ mod outbox;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use quinn_udp::{Transmit, UdpSocketState};
@@ -18,9 +17,9 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 pub(crate) use inbox::Inbox;
-pub(crate) use outbox::{Outbox, SendFailure};
+pub(crate) use outbox::Outbox;
 
-/// What is asked of the kernel for each buffer of a socket; it grants what its limits allow
+/// The size requested from the kernel for each buffer of a socket; it grants what its limits allow
 /// (`net.core.rmem_max` and `wmem_max`).
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
@@ -43,9 +42,9 @@ enum Kind {
 pub(crate) struct Socket {
     io: AsyncFd<socket2::Socket>,
     state: UdpSocketState,
-    /// Packets of a batch at most, as long as the system cuts batches. The state's own number falls
-    /// to one for good with an error that an IPv6 address that is gone brings, too.
-    max_segments: AtomicUsize,
+    /// Packets of a batch at most, as the system said when the socket was made. The state's own number
+    /// falls to one for good with an error of any one destination.
+    max_segments: usize,
     kind: Kind,
     local: SocketAddr,
 }
@@ -89,7 +88,7 @@ impl Socket {
         // SAFETY: the socket owns its descriptor, which is open and is neither replaced nor closed
         // before the socket is dropped.
         let io = unsafe { AsyncFd::register(socket) }?;
-        let max_segments = state.max_gso_segments().into();
+        let max_segments = state.max_gso_segments();
         Ok(Self { io, state, max_segments, kind, local })
     }
 
@@ -103,8 +102,8 @@ impl Socket {
     }
 
     /// Packets to one destination that one call may send.
-    fn max_segments(&self) -> usize {
-        self.max_segments.load(Ordering::Relaxed)
+    const fn max_segments(&self) -> usize {
+        self.max_segments
     }
 
     /// Sends packets of `segment_bytes` each, the last one possibly shorter, or none of them.
@@ -123,20 +122,11 @@ impl Socket {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.io.try_io(Interest::WRITABLE, send)
             }
-            Err(error) => {
-                if contents.len() > segment_bytes
-                    && matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO))
-                    && transmit.src_ip.is_none_or(|source| !is_foreign(source))
-                {
-                    self.max_segments.store(1, Ordering::Relaxed);
-                }
-                Err(error)
-            }
-            Ok(()) => Ok(()),
+            result => result,
         }
     }
 
-    /// What the kernel is told: an IPv6 socket knows IPv4 addresses by another name.
+    /// The address for the kernel: an IPv6 socket uses mapped IPv4 addresses.
     fn destination(&self, remote: SocketAddr) -> SocketAddr {
         match (self.local, remote) {
             (SocketAddr::V6(_), SocketAddr::V4(remote)) => {
@@ -231,9 +221,12 @@ mod tests {
         socket.try_send(route("[::1]:0"), &[0; 200], 100).unwrap();
         let mut packet = [0; 300];
         assert_eq!([(); 2].map(|()| receiver.recv(&mut packet).unwrap()), [100; 2]);
-        // More segments than a batch may have: the system cannot cut them.
+        // More segments than a batch may have, and a port that nothing can be sent to.
         assert!(socket.try_send(route("[::1]:0"), &vec![0; 10_000], 1).is_err());
-        assert_eq!(socket.max_segments(), 1);
+        let nowhere = Route { remote: "[::1]:0".parse().unwrap(), ..route("[::1]:0") };
+        assert!(socket.try_send(nowhere, &[0; 200], 100).is_err());
+        socket.try_send(route("[::1]:0"), &[0; 200], 100).expect("batches are still cut");
+        assert_eq!([(); 2].map(|()| receiver.recv(&mut packet).unwrap()), [100; 2]);
     }
 
     #[tokio::test]

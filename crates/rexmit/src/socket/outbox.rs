@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use rexmit_core::Route;
 
@@ -12,6 +12,8 @@ use super::Socket;
 const MAX_BATCH_BYTES: usize = 64_000;
 /// Batch buffers kept for reuse.
 const MAX_SPARE: usize = 4;
+/// Destinations that are remembered to take no batches.
+const MAX_UNBATCHED: usize = 64;
 
 /// Packets of the same way and length, but for the last one, which may be shorter.
 #[derive(Debug)]
@@ -20,13 +22,15 @@ struct Batch {
     bytes: Vec<u8>,
     segment_bytes: usize,
     packets: usize,
+    /// A part of a batch that the system refused as a whole.
+    is_part: bool,
 }
 
-/// What the system said instead of sending.
+/// The error of the system instead of sending.
 #[derive(Debug)]
-pub(crate) struct SendFailure {
-    pub(crate) remote: SocketAddr,
-    pub(crate) error: io::Error,
+struct SendFailure {
+    remote: SocketAddr,
+    error: io::Error,
 }
 
 /// Batches to be sent, oldest first.
@@ -38,6 +42,10 @@ pub(crate) struct Outbox {
     batches: VecDeque<Batch>,
     spare: Vec<Vec<u8>>,
     is_blocked: bool,
+    /// Where single packets were taken after a batch was refused: the system cannot cut batches on the
+    /// way there. An error of one destination says nothing of the others.
+    unbatched: VecDeque<IpAddr>,
+    last_failure: Option<SendFailure>,
     /// Packets that the system took.
     pub(crate) sent: u64,
     /// Packets that it refused, which are lost as if on the way.
@@ -47,8 +55,10 @@ pub(crate) struct Outbox {
 impl Outbox {
     /// Adds a packet, leaving an empty buffer in its place.
     pub(crate) fn push(&mut self, socket: &Socket, route: Route, packet: &mut Vec<u8>) {
+        let may_batch = self.unbatched.is_empty() || !self.unbatched.contains(&route.remote.ip());
+        let max_packets = if may_batch { socket.max_segments() } else { 1 };
         if let Some(last) = self.batches.back_mut()
-            && last.has_room(route, packet.len(), socket.max_segments())
+            && last.has_room(route, packet.len(), max_packets)
         {
             last.bytes.extend_from_slice(packet);
             last.packets += 1;
@@ -56,7 +66,8 @@ impl Outbox {
         }
         let spare = self.spare.pop().unwrap_or_default();
         let bytes = std::mem::replace(packet, spare);
-        self.batches.push_back(Batch { route, segment_bytes: bytes.len(), bytes, packets: 1 });
+        let segment_bytes = bytes.len();
+        self.batches.push_back(Batch { route, segment_bytes, bytes, packets: 1, is_part: false });
     }
 
     /// Whether the socket's buffer is full: [`resume`](Self::resume) when it is not any more.
@@ -70,39 +81,55 @@ impl Outbox {
     }
 
     /// Sends the batches that nothing can be added to any more, as far as the socket takes them.
-    /// The last failure, if any.
-    pub(crate) fn flush_complete(&mut self, socket: &Socket) -> Option<SendFailure> {
-        self.flush_down_to(1, socket)
+    pub(crate) fn flush_complete(&mut self, socket: &Socket) {
+        self.flush_down_to(1, socket);
     }
 
-    /// Sends everything, as far as the socket takes it. The last failure, if any.
-    pub(crate) fn flush(&mut self, socket: &Socket) -> Option<SendFailure> {
-        self.flush_down_to(0, socket)
+    /// Sends everything, as far as the socket takes it.
+    pub(crate) fn flush(&mut self, socket: &Socket) {
+        self.flush_down_to(0, socket);
     }
 
-    fn flush_down_to(&mut self, left: usize, socket: &Socket) -> Option<SendFailure> {
-        let mut failure = None;
+    /// The failures from here on are those of [`take_failure`](Self::take_failure).
+    pub(crate) fn forget_failure(&mut self) {
+        self.last_failure = None;
+    }
+
+    /// Why a packet to `remote` could not be sent, if the last failure was that.
+    pub(crate) fn take_failure(&mut self, remote: SocketAddr) -> Option<io::Error> {
+        let failure = self.last_failure.take()?;
+        (failure.remote == remote).then_some(failure.error)
+    }
+
+    fn flush_down_to(&mut self, left: usize, socket: &Socket) {
         while !self.is_blocked && self.batches.len() > left {
             let Some(batch) = self.batches.front() else { break };
             match batch.send(socket) {
-                Ok(()) => self.sent += batch.packets as u64,
+                Ok(()) => {
+                    self.sent += batch.packets as u64;
+                    if batch.is_part {
+                        let destination = batch.route.remote.ip();
+                        self.send_singly_to(destination);
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.is_blocked = true;
-                    return failure;
+                    return;
                 }
-                // It may be that the system cannot cut batches after all.
-                Err(_) if batch.packets > 1 => {
-                    self.split_first();
+                // It may be that the system cannot cut batches on this way.
+                Err(error) if batch.packets > 1 => {
+                    let may_be_cutting =
+                        matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO));
+                    self.split_first(may_be_cutting);
                     continue;
                 }
                 Err(error) => {
                     self.failed += 1;
-                    failure = Some(SendFailure { remote: batch.route.remote, error });
+                    self.last_failure = Some(SendFailure { remote: batch.route.remote, error });
                 }
             }
             self.drop_first();
         }
-        failure
     }
 
     fn drop_first(&mut self) {
@@ -114,14 +141,24 @@ impl Outbox {
         }
     }
 
+    fn send_singly_to(&mut self, destination: IpAddr) {
+        if self.unbatched.contains(&destination) {
+            return;
+        }
+        if self.unbatched.len() >= MAX_UNBATCHED {
+            self.unbatched.pop_front();
+        }
+        self.unbatched.push_back(destination);
+    }
+
     /// Replaces the first batch by batches of one packet each.
-    fn split_first(&mut self) {
+    fn split_first(&mut self, is_part: bool) {
         let Some(Batch { route, bytes, segment_bytes, .. }) = self.batches.pop_front() else {
             return;
         };
         for packet in bytes.chunks(segment_bytes.max(1)).rev() {
             let (bytes, segment_bytes) = (packet.to_vec(), packet.len());
-            self.batches.push_front(Batch { route, bytes, segment_bytes, packets: 1 });
+            self.batches.push_front(Batch { route, bytes, segment_bytes, packets: 1, is_part });
         }
     }
 }
@@ -190,7 +227,8 @@ mod tests {
         for (number, &len) in lengths.iter().enumerate() {
             outbox.push(&socket, there, &mut vec![number as u8; len]);
         }
-        assert!(outbox.flush(&socket).is_none());
+        outbox.flush(&socket);
+        assert!(outbox.take_failure(there.remote).is_none());
         assert_eq!((outbox.sent, outbox.batches.len()), (lengths.len() as u64, 0));
         for (number, &len) in lengths.iter().enumerate() {
             let mut packet = [0; 2000];
@@ -207,8 +245,52 @@ mod tests {
         for _ in 0..3 {
             outbox.push(&socket, nowhere, &mut vec![0; 10]);
         }
-        let failure = outbox.flush(&socket).expect("nothing can be sent there");
-        assert_eq!(failure.remote, nowhere.remote);
-        assert_eq!((outbox.sent, outbox.failed), (0, 3));
+        outbox.flush(&socket);
+        assert!(outbox.take_failure(nowhere.remote).is_some(), "nothing can be sent there");
+        outbox.push(&socket, nowhere, &mut vec![0; 10]);
+        outbox.flush(&socket);
+        assert!(outbox.take_failure(route("127.0.0.1:9").remote).is_none(), "of another");
+        assert_eq!((outbox.sent, outbox.failed), (0, 4));
+    }
+
+    /// Two INITs from UDP port 0 once switched batches off for everybody.
+    #[tokio::test]
+    async fn an_error_of_one_destination_changes_nothing_for_others() {
+        let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
+        assert!(socket.max_segments() > 1, "this kernel does not cut batches");
+        let mut outbox = Outbox::default();
+        for _ in 0..2 {
+            outbox.push(&socket, route("127.0.0.1:0"), &mut vec![0; 10]);
+        }
+        outbox.flush(&socket);
+        assert_eq!(outbox.failed, 2, "nothing can be sent there");
+        for _ in 0..3 {
+            outbox.push(&socket, route("127.0.0.1:9"), &mut vec![0; 10]);
+        }
+        assert_eq!(shape(&outbox), [(3, 30)]);
+    }
+
+    #[tokio::test]
+    async fn a_destination_that_takes_no_batches_gets_single_packets_and_others_batches() {
+        let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let receiver = std::net::UdpSocket::bind("127.0.0.2:0").unwrap();
+        let there = route(&receiver.local_addr().unwrap().to_string());
+        let mut outbox = Outbox::default();
+        // More segments than a batch may have stand for a device that cannot cut them.
+        let most = 1_000;
+        let bytes = vec![0; 10 * most];
+        let refused =
+            Batch { route: there, bytes, segment_bytes: 10, packets: most, is_part: false };
+        outbox.batches.push_back(refused);
+        outbox.flush(&socket);
+        assert_eq!(outbox.unbatched, [there.remote.ip()]);
+        for to in [there, there, route("127.0.0.1:9"), route("127.0.0.1:9")] {
+            outbox.push(&socket, to, &mut vec![0; 10]);
+        }
+        assert_eq!(shape(&outbox), [(1, 10), (1, 10), (2, 20)]);
+        for n in 0..2 * MAX_UNBATCHED as u32 {
+            outbox.send_singly_to(IpAddr::from(n.to_be_bytes()));
+        }
+        assert_eq!(outbox.unbatched.len(), MAX_UNBATCHED);
     }
 }

@@ -1,4 +1,4 @@
-//! What the stack keeps about a connection, besides what the protocol does.
+//! The stack's state of a connection, besides that of the protocol.
 
 use std::io;
 use std::net::SocketAddr;
@@ -38,7 +38,7 @@ pub(super) struct Entry {
     pub(super) reader: Option<Waker>,
     /// The task in `poll_write`.
     pub(super) writer: Option<Waker>,
-    /// Nobody has a handle any more.
+    /// The last handle was dropped.
     pub(super) is_orphaned: bool,
 }
 
@@ -70,7 +70,7 @@ impl Entry {
         self.closed.map_or(io::ErrorKind::BrokenPipe.into(), error)
     }
 
-    /// What is received after the end belongs to the final statistics, too.
+    /// Packets received after the end belong to the final statistics, too.
     pub(super) fn count_received_after_end(&mut self, len: usize) {
         if let Some(statistics) = self.statistics.as_deref_mut() {
             statistics.traffic.payload_delivered_bytes += len as u64;
@@ -101,6 +101,7 @@ fn error(reason: CloseReason) -> io::Error {
         CloseReason::Refused => (io::ErrorKind::ConnectionRefused, "refused by the peer"),
         CloseReason::TimedOut => (io::ErrorKind::TimedOut, "the peer no longer answers"),
         CloseReason::ConnectTimedOut => (io::ErrorKind::TimedOut, "the peer did not answer"),
+        _ => (io::ErrorKind::ConnectionAborted, "the connection has ended"),
     };
     io::Error::new(kind, text)
 }

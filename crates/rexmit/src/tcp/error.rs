@@ -9,8 +9,9 @@ use thiserror::Error;
 
 /// Why there is no stack.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum OpenError {
-    /// Nobody could reach it.
+    /// It would be unreachable.
     #[error("a stack needs an address of its own: one in the network of its device")]
     NoAddress,
     /// No host can have this address.
@@ -30,13 +31,14 @@ pub enum OpenError {
     /// Without randomness no stack is safe.
     #[error("the system gives no random numbers: {0}")]
     Entropy(io::Error),
-    /// Without a timer nothing is sent again.
+    /// Without a timer nothing is retransmitted.
     #[error("the system gives no timer: {0}")]
     Timer(io::Error),
 }
 
-/// Why nobody can listen.
+/// Why listening failed.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ListenError {
     /// The stack has been shut down.
     #[error("the stack is shut down: open another one")]
@@ -53,6 +55,7 @@ pub enum ListenError {
 
 /// Why there is no connection with a peer.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// The stack has been shut down.
     #[error("the stack is shut down: open another one")]
@@ -71,7 +74,7 @@ pub enum ConnectError {
     Unreachable {
         /// The peer's address.
         remote: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The peer never answered.

@@ -31,7 +31,7 @@ impl State {
         Ok(waiting)
     }
 
-    /// Nobody accepts on `port` any more: those that were not accepted are aborted.
+    /// Closes the listener on `port`: connections not accepted are aborted.
     pub(super) fn stop_listening(&mut self, now: Instant, port: u16) {
         let Some(listening) = self.listeners.remove(&port) else { return };
         self.tcp.stop_listening(port);
@@ -42,7 +42,7 @@ impl State {
         self.wakes.listener(&listening.waiting);
     }
 
-    /// The next connection to `port`, whose owner the caller becomes; `None` if there is none yet.
+    /// The next connection to `port`, whose owner the caller becomes; `None` if none waits.
     ///
     /// # Errors
     /// When there never will be.
@@ -69,7 +69,7 @@ impl State {
             None => self.tcp.connect(now, local, remote),
         }?;
         let cell = self.insert(id, None);
-        // What the system says against the first packet is said now rather than after minutes.
+        // An error of the system for the first packet is reported now rather than after minutes.
         self.transmit(now);
         if let Some(source) = self.take_failure(remote) {
             self.release(now, id);
@@ -104,7 +104,7 @@ impl State {
     /// Takes no more connections and aborts those there are.
     pub(super) fn abort(&mut self, now: Instant) {
         self.shut_down(now);
-        // What has ended may still have something to be read.
+        // A closed connection may still have unread data.
         let open = self.connections.values().filter(|entry| entry.closed.is_none());
         let mut ids: Vec<_> = open.map(|entry| entry.cell.id).collect();
         ids.sort_unstable(); // A fixed order.
@@ -113,7 +113,7 @@ impl State {
         }
     }
 
-    /// Nobody can begin a connection any more.
+    /// New connections are no longer possible.
     pub(super) fn release_stack(&mut self, now: Instant) {
         self.shut_down(now);
         self.is_released = true;
@@ -128,7 +128,7 @@ impl State {
     pub(super) fn release_device_at_end(&mut self) {
         if self.is_released && self.has_ended() && self.device.is_some() {
             self.device = None;
-            self.driver.note_work(); // Its end.
+            self.next_turn.driver.note_work(); // Its end.
         }
     }
 
@@ -163,6 +163,7 @@ impl State {
                 }
             }
             Event::Closed(reason) => self.on_closed(id, reason),
+            _ => {}
         }
         false
     }
@@ -207,5 +208,5 @@ impl State {
     }
 }
 
-/// Nobody listens any more.
+/// The listener is closed.
 pub(super) struct Closed;

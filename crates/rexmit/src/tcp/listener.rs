@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::lifecycle::Closed;
-use super::stack::Owner;
+use super::owner::Owner;
 use super::stream::{Handle, TcpStream};
 
 /// Connections that wait to be accepted, per listener, unless
@@ -42,7 +42,7 @@ impl TcpListener {
     /// # Errors
     /// [`NotConnected`](io::ErrorKind::NotConnected) once the stack has been shut down.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        // Who always finds somebody to accept lets others have their turn, too.
+        // A loop that always finds a connection yields to other tasks.
         tokio::task::coop::consume_budget().await;
         loop {
             let waiting = self.waiting.notified();

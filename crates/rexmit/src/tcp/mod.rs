@@ -13,7 +13,7 @@
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
 //!
 //! // The kernel is 10.91.0.1, the stack 10.91.0.2.
-//! let config = TunConfig { ipv4: Some(("10.91.0.1".parse()?, 24)), ..TunConfig::default() };
+//! let config = TunConfig::default().ipv4(Some(("10.91.0.1".parse()?, 24)));
 //! let tun = AsyncTun::new(Tun::open(&config)?)?;
 //! let stack = Stack::new(tun, ["10.91.0.2".parse()?], StackConfig::default())?;
 //! let listener = stack.listen(7)?;
@@ -39,9 +39,9 @@
 //! use rexmit::RecoveryConfig;
 //! use rexmit::tcp::{ConnectionConfig, StackConfig};
 //!
-//! let recovery = RecoveryConfig::tcp_profile("tcp-cubic").expect("a profile");
-//! let connection = ConnectionConfig { recovery, ..ConnectionConfig::default() };
-//! let config = StackConfig { connection: connection.into(), ..StackConfig::default() };
+//! let recovery = RecoveryConfig::tcp_cubic();
+//! let connection = ConnectionConfig::default().recovery(recovery);
+//! let config = StackConfig::default().connection(connection.into());
 //! assert_eq!(config.validate(), Ok(()));
 //! ```
 //!
@@ -54,8 +54,10 @@ mod entry;
 mod error;
 mod lifecycle;
 mod listener;
+mod owner;
 mod stack;
 mod state;
+mod statistics;
 mod stream;
 mod wakes;
 
@@ -67,8 +69,6 @@ pub use rexmit_tcp::{
     CloseReason, ConfigError, ConnectionConfig, ConnectionStatistics, EndpointConfig,
     EndpointStatistics, KeepAlive, State, ThinError, Traffic,
 };
-pub use stack::{Stack, StackConfig, StackStatistics};
+pub use stack::{Stack, StackConfig};
+pub use statistics::StackStatistics;
 pub use stream::{OwnedReadHalf, OwnedWriteHalf, TcpStream};
-
-/// What the handles and the driver share.
-type Shared = crate::turns::Shared<state::State>;

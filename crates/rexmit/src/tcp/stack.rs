@@ -6,25 +6,25 @@ use std::sync::Arc;
 
 use rexmit_core::Seed;
 use rexmit_core::trace::TraceSink;
-use rexmit_tcp::{self as tcp, CloseReason, ConnectionConfig, EndpointConfig, EndpointStatistics};
-use serde::Serialize;
+use rexmit_tcp::{self as tcp, CloseReason, ConnectionConfig, EndpointConfig};
 
-use super::Shared;
 use super::device::PacketDevice;
 use super::entry::{Cell, Established};
 use super::error::{ConnectError, ListenError, OpenError};
 use super::listener::{DEFAULT_BACKLOG, TcpListener};
-use super::state::State;
+use super::owner::Owner;
+use super::state::{Shared, State};
+use super::statistics::StackStatistics;
 use super::stream::{Handle, TcpStream};
 use crate::clock::{self, Alarm};
 use crate::tun::Batch;
-use crate::tun::ip::{HeaderConfig, IpStatistics};
+use crate::tun::ip::HeaderConfig;
 use crate::turns::Driver;
 
 /// Fixed TCP header (RFC 9293 §3.1).
 const TCP_HEADER_BYTES: u16 = 20;
 
-/// What a stack is to be like: the configuration of its TCP.
+/// The configuration of a stack and its TCP.
 pub type StackConfig = EndpointConfig;
 
 /// A host's TCP on a device for IP packets.
@@ -57,37 +57,6 @@ pub type StackConfig = EndpointConfig;
 #[derive(Clone)]
 pub struct Stack {
     owner: Arc<Owner>,
-}
-
-/// What handles of the stack and listeners share; its end is the last one's.
-pub(super) struct Owner {
-    pub(super) shared: Arc<Shared>,
-    addresses: Vec<IpAddr>,
-    mtu: u16,
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        self.shared.with_on_drop(State::release_stack);
-    }
-}
-
-/// Counters of a stack.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct StackStatistics {
-    /// Packets that the device took.
-    pub packets_sent: u64,
-    /// Packets that the device refused, because it was full or for another reason; for the protocol
-    /// they are lost on the way.
-    pub packets_unsent: u64,
-    /// Errors of the device when receiving.
-    pub receive_failures: u64,
-    /// Connections aborted because too many others were waiting to be accepted.
-    pub not_accepted: u64,
-    /// What became of the packets that arrived.
-    pub ip: IpStatistics,
-    /// What the protocol counts.
-    pub protocol: EndpointStatistics,
 }
 
 impl Stack {
@@ -131,7 +100,7 @@ impl Stack {
     /// [`DEFAULT_BACKLOG`].
     ///
     /// # Errors
-    /// When somebody listens there already, or the port is 0.
+    /// If the port has a listener already, or is 0.
     pub fn listen(&self, port: u16) -> Result<TcpListener, ListenError> {
         self.begin_listening(port, None, DEFAULT_BACKLOG)
     }
@@ -165,7 +134,7 @@ impl Stack {
     /// Connects to `remote` from the first address of its family and an ephemeral port, and waits
     /// until the connection is established.
     ///
-    /// Dropping the future gives up. The protocol's own patience is long: with the default
+    /// Dropping the future cancels the attempt. The protocol's own timeout is long: with the default
     /// configuration an answer may take three minutes.
     ///
     /// # Errors
@@ -318,18 +287,18 @@ mod tests {
     use super::*;
     use crate::tcp::MemoryDevice;
 
-    /// The segments of what is not sent at once would otherwise leave with the next that arrives,
+    /// Segments that are not sent at once would otherwise be sent at the next arrival,
     /// or never.
     #[tokio::test]
     async fn the_driver_is_called_for_what_is_not_sent_at_once() {
         let (here, there) = MemoryDevice::pair(1500);
-        let prompt = ConnectionConfig { nagle: false, ..ConnectionConfig::default() };
-        let config = StackConfig { connection: Arc::new(prompt), ..StackConfig::default() };
+        let prompt = ConnectionConfig::default().nagle(false);
+        let config = StackConfig::default().connection(Arc::new(prompt));
         let client = Stack::new(here, [[10, 0, 0, 1].into()], config.clone()).unwrap();
         let server = Stack::new(there, [[10, 0, 0, 2].into()], config).unwrap();
         let _listener = server.listen(80).unwrap();
         let stream = client.connect("10.0.0.2:80".parse().unwrap()).await.unwrap();
-        let is_called = || client.owner.shared.lock().driver.is_made();
+        let is_called = || client.owner.shared.lock().next_turn.driver.is_made();
         while is_called() {
             tokio::task::yield_now().await;
         }

@@ -12,20 +12,23 @@ use rexmit_tcp::{self as tcp, ConnectionId, ConnectionStatistics, ReceiveError};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-use super::StackStatistics;
 use super::device::PacketDevice;
 use super::entry::{Entry, register};
+use super::statistics::StackStatistics;
 use super::wakes::Wakes;
 use crate::clock::Alarm;
 use crate::tun::Batch;
 use crate::tun::ip::{HeaderConfig, PacketFilter};
-use crate::turns::{DriverCall, Promptness, Served, poll_alarm};
+use crate::turns::{NextTurn, Served};
 
 /// TCP's IP protocol number.
 const TCP: u8 = 6;
 /// Segments that one turn under the lock sends at most; the rest is the driver's, after others had
 /// their turn.
 const SEGMENTS_PER_TURN: usize = 512;
+
+/// State shared by the handles and the driver.
+pub(super) type Shared = crate::turns::Shared<State>;
 
 /// The state of a stack.
 pub(super) struct State {
@@ -36,7 +39,6 @@ pub(super) struct State {
     header: HeaderConfig,
     /// The segment being built.
     segment: Vec<u8>,
-    alarm: Alarm,
     pub(super) connections: FxHashMap<ConnectionId, Entry>,
     /// Connections that have not ended.
     pub(super) open: usize,
@@ -45,14 +47,13 @@ pub(super) struct State {
     pub(super) is_released: bool,
     /// No new connections.
     pub(super) is_closing: bool,
-    pub(super) driver: DriverCall,
-    promptness: Promptness,
+    pub(super) next_turn: NextTurn,
     pub(super) wakes: Wakes,
     last_failure: Option<SendFailure>,
     pub(super) counts: Counts,
 }
 
-/// What the stack counts itself; the rest is the protocol's and the IP layer's.
+/// The stack's own counters; the rest is the protocol's and the IP layer's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     packets_sent: u64,
@@ -61,7 +62,7 @@ pub(super) struct Counts {
     pub(super) not_accepted: u64,
 }
 
-/// What the device said instead of sending.
+/// The device's error instead of sending.
 struct SendFailure {
     remote: IpAddr,
     error: io::Error,
@@ -89,14 +90,12 @@ impl State {
             filter: PacketFilter::new(TCP, addresses.iter().copied()),
             header: HeaderConfig::new(TCP),
             segment: Vec::new(),
-            alarm,
             connections: FxHashMap::default(),
             open: 0,
             listeners: BTreeMap::new(),
             is_released: false,
             is_closing: false,
-            driver: DriverCall::default(),
-            promptness: Promptness::default(),
+            next_turn: NextTurn::new(alarm),
             wakes: Wakes::default(),
             last_failure: None,
             counts: Counts::default(),
@@ -104,7 +103,7 @@ impl State {
     }
 
     fn take_wakes(&mut self) -> Wakes {
-        self.wakes.driver = self.driver.take();
+        self.wakes.driver = self.next_turn.driver.take();
         std::mem::take(&mut self.wakes)
     }
 
@@ -126,7 +125,8 @@ impl State {
                     return (Poll::Ready(Ok(len)), self.settle(now));
                 }
                 Err(ReceiveError::Empty) => entry.is_readable = false,
-                Err(ReceiveError::Ended | ReceiveError::UnknownConnection) => {
+                // Ended, or unknown.
+                Err(_) => {
                     let result = entry.read_at_end();
                     return (Poll::Ready(result), self.settle(now));
                 }
@@ -168,10 +168,10 @@ impl State {
     /// Ends a turn in which an application wrote: at once, or with the driver's next turn if it
     /// writes a lot.
     fn settle_soon(&mut self, now: Instant) -> Wakes {
-        if self.promptness.allows(now) {
+        if self.next_turn.promptness.allows(now) {
             return self.settle(now);
         }
-        self.driver.note_work();
+        self.next_turn.driver.note_work();
         self.take_wakes()
     }
 
@@ -192,7 +192,7 @@ impl State {
                 }
             }
         }
-        self.driver.note_work(); // Others first.
+        self.next_turn.driver.note_work(); // Others first.
     }
 
     /// Why the last packet to `remote` in this turn could not be sent, if so. A full device is no
@@ -214,7 +214,7 @@ impl State {
         }
     }
 
-    /// What a connection has counted, or had when it ended.
+    /// The counters of a connection, final if it has ended.
     pub(super) fn connection_statistics(&self, id: ConnectionId) -> ConnectionStatistics {
         let at_end = self.connections.get(&id).and_then(|entry| entry.statistics.as_deref());
         at_end.copied().or_else(|| self.tcp.statistics(id)).unwrap_or_default()
@@ -244,14 +244,14 @@ impl Served for State {
             }
         }
         if let Some(deadline) = self.tcp.poll_timeout() {
-            self.alarm.arm(deadline);
+            self.next_turn.alarm.arm(deadline);
         }
         self.release_device_at_end();
         self.take_wakes()
     }
 
     fn register_driver(&mut self, cx: &Context<'_>) -> Option<Arc<dyn PacketDevice>> {
-        self.driver.register(cx);
+        self.next_turn.driver.register(cx);
         self.device.clone()
     }
 
@@ -263,7 +263,7 @@ impl Served for State {
         device.poll_receive(cx, batch)
     }
 
-    /// All packets before anything is sent: one acknowledgement tells of all of them.
+    /// All packets before anything is sent: one acknowledgement reports all of them.
     fn handle_received(
         &mut self,
         now: Instant,
@@ -282,7 +282,7 @@ impl Served for State {
     }
 
     fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant) {
-        poll_alarm(&mut self.alarm, &mut self.tcp, cx, now);
+        self.next_turn.poll_alarm(&mut self.tcp, cx, now);
     }
 
     fn on_driver_gone(&mut self, now: Instant) {

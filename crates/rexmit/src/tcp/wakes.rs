@@ -1,4 +1,4 @@
-//! Who is to be woken up once the lock is released.
+//! The tasks to wake once the lock is released.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::entry::{Cell, Entry};
 use crate::turns;
 
-/// What somebody waits for.
+/// The condition that a task waits for.
 #[derive(Clone, Copy, Debug)]
 enum Waiting {
     Readable,

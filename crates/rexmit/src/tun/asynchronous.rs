@@ -9,7 +9,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::{Batch, Tun};
 
-/// A TUN device that tells a task when packets are there.
+/// A TUN device that reports a task when packets are there.
 ///
 /// Sending does not wait: the kernel takes a packet at once, or drops it as a full network would.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl AsyncTun {
     /// Ready once packets are there; `batch` has them then, at least one.
     ///
     /// # Errors
-    /// What the system says, for instance that the interface is down.
+    /// The error of the system, for instance that the interface is down.
     pub fn poll_receive(&self, cx: &mut Context<'_>, batch: &mut Batch) -> Poll<io::Result<()>> {
         loop {
             let mut guard = ready!(self.0.poll_read_ready(cx))?;

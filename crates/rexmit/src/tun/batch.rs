@@ -35,7 +35,7 @@ impl Batch {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
@@ -51,7 +51,7 @@ impl Batch {
     /// or the batch is full.
     ///
     /// # Errors
-    /// When there is none, what `receive` returned. An error after the first packet is left for the
+    /// Without any packet, the error of `receive`. An error after the first packet is left for the
     /// next time.
     pub fn fill(
         &mut self,

@@ -5,28 +5,31 @@ use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
+use rexmit_core::config;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 use super::{Batch, NetNamespace, TunError, interface};
 
-/// What a device is to be like.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TunConfig {
-    /// The interface's name, at most 15 bytes. Default `None`: the kernel chooses (`tun0`, …).
-    pub name: Option<String>,
-    /// The longest packet, in bytes. Default 1500. Below 1280 there is no IPv6.
-    pub mtu: u16,
-    /// The kernel's IPv4 address and the length of the network's prefix. Default none.
-    pub ipv4: Option<(Ipv4Addr, u8)>,
-    /// The kernel's IPv6 addresses and the lengths of their prefixes. Default none, which also
-    /// keeps the kernel from multicasting over the device on IPv6's behalf.
-    pub ipv6: Vec<(Ipv6Addr, u8)>,
-    /// Packets that wait in the kernel until they are read; it drops more. Default 1000. In a
-    /// [user namespace](super::enter_user_namespace) the kernel insists on its own choice, 500.
-    pub queue_packets: u32,
-    /// Whether everything without a better route goes here. Default false. Meant for devices in a
-    /// namespace of their own.
-    pub is_default_route: bool,
+config! {
+    /// The configuration of a device.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct TunConfig {
+        /// The interface's name, at most 15 bytes. Default `None`: the kernel chooses (`tun0`, …).
+        pub name: Option<String>,
+        /// The longest packet, in bytes. Default 1500. Below 1280 there is no IPv6.
+        pub mtu: u16,
+        /// The kernel's IPv4 address and the length of the network's prefix. Default none.
+        pub ipv4: Option<(Ipv4Addr, u8)>,
+        /// The kernel's IPv6 addresses and the lengths of their prefixes. Default none, which also
+        /// keeps the kernel from multicasting over the device on IPv6's behalf.
+        pub ipv6: Vec<(Ipv6Addr, u8)>,
+        /// Packets that wait in the kernel until they are read; it drops more. Default 1000. In a
+        /// [user namespace](super::enter_user_namespace) the kernel insists on its own choice, 500.
+        pub queue_packets: u32,
+        /// Whether everything without a better route goes here. Default false. Meant for devices in a
+        /// namespace of their own.
+        pub is_default_route: bool,
+    }
 }
 
 impl Default for TunConfig {
@@ -85,7 +88,7 @@ impl Tun {
     /// Makes a device in the network namespace of the calling thread, and switches it on.
     ///
     /// # Errors
-    /// What is missing or wrong, and what to do about it.
+    /// The missing or wrong part, and what to do about it.
     pub fn open(config: &TunConfig) -> Result<Self, TunError> {
         config.validate()?;
         for (address, prefix) in config.addresses() {
@@ -112,6 +115,9 @@ impl Tun {
             device.add_address_v6(*address, *prefix).map_err(failed)?;
         }
         device.enabled(true).map_err(failed)?;
+        if !config.ipv6.is_empty() {
+            interface::await_addresses(&name);
+        }
         if config.is_default_route {
             let families = (config.ipv4.is_some(), !config.ipv6.is_empty());
             interface::add_default_routes(&name, families).map_err(failed)?;
@@ -123,7 +129,7 @@ impl Tun {
     /// privileges if the device was made for this user. The device outlives this value.
     ///
     /// # Errors
-    /// [`TunError::NoDevice`] if there is none; else as [`open`](Self::open).
+    /// [`TunError::NoDevice`] if it does not exist; else as [`open`](Self::open).
     pub fn attach(name: &str) -> Result<Self, TunError> {
         if nix::net::if_::if_nametoindex(name).is_err() {
             return Err(TunError::NoDevice { name: name.into() });
@@ -177,7 +183,7 @@ impl Tun {
     /// Hands one packet to the kernel.
     ///
     /// # Errors
-    /// What the system says: it refuses what is no IP packet.
+    /// The error of the system: it refuses anything but IP packets.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         self.device.send(packet).map(drop)
     }

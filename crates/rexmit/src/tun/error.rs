@@ -8,6 +8,7 @@ use thiserror::Error;
 
 /// Why a TUN device or a network namespace cannot be had.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum TunError {
     /// The kernel has no TUN driver, or its device node is missing.
     #[error(
@@ -52,7 +53,7 @@ pub enum TunError {
     NoNamespace {
         /// The name that was asked for.
         name: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// Another interface has the name.
@@ -85,7 +86,7 @@ pub enum TunError {
     Io {
         /// What could not be done.
         doing: &'static str,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -128,7 +129,7 @@ impl TunError {
             | Self::Permission { .. }
             | Self::NamespacePermission { .. }
             | Self::UserNamespace(_) => true,
-            // What the kernel shows as files is read-only in many containers.
+            // The kernel's files are read-only in many containers.
             Self::Io { source, .. } => {
                 matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem)
             }

@@ -1,9 +1,10 @@
-//! What the device library leaves to be done at interfaces of the calling thread's namespace.
+//! Requests to interfaces of the calling thread's namespace that the device library lacks.
 
 use std::ffi::{CString, c_char};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use nix::ifaddrs::getifaddrs;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
@@ -28,7 +29,7 @@ struct Ipv6Route {
     interface_index: i32,
 }
 
-/// Refuses an address in whose network somebody else of this machine has an address.
+/// Refuses an address in whose network another interface of this machine has an address.
 pub(super) fn refuse_taken(address: IpAddr, prefix: u8) -> Result<(), TunError> {
     let others = getifaddrs().map_err(|error| TunError::Io {
         doing: "the addresses of this machine cannot be read",
@@ -63,11 +64,39 @@ pub(super) fn disable_ipv6(interface: &str) {
     let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"), "1");
 }
 
-/// Keeps the kernel from looking for routers at an interface, where there are none. Best effort, as
+/// Keeps the kernel from looking for routers at an interface without any. Best effort, as
 /// it only saves a few packets.
 pub(super) fn expect_no_routers(interface: &str) {
     let path = format!("/proc/sys/net/ipv6/conf/{interface}/router_solicitations");
     let _ = std::fs::write(path, "0");
+}
+
+/// Waits until no IPv6 address of an interface is tentative (RFC 4862 §5.4): before that, no socket can be
+/// bound to it. The kernel has nothing to detect at a TUN device, but says so in a worker of its own, which may
+/// be late on a busy machine. Best effort: gives up after some seconds.
+#[expect(clippy::disallowed_methods, reason = "set-up of a device, which blocks anyway")]
+pub(super) fn await_addresses(interface: &str) {
+    const PAUSE: Duration = Duration::from_millis(1);
+    const ATTEMPTS: usize = 5000;
+    for _ in 0..ATTEMPTS {
+        // Of the namespace that this thread is in, and not the process.
+        let Ok(table) = std::fs::read_to_string("/proc/thread-self/net/if_inet6") else { return };
+        if !has_tentative(&table, interface) {
+            return;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Whether the table `/proc/net/if_inet6` has a tentative address of `interface`. Its columns: address, index,
+/// prefix length, scope, flags, interface; numbers in hexadecimal.
+fn has_tentative(table: &str, interface: &str) -> bool {
+    const TENTATIVE: u32 = 0x40; // IFA_F_TENTATIVE
+    table.lines().any(|line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let [_, _, _, _, flags, name] = columns[..] else { return false };
+        name == interface && u32::from_str_radix(flags, 16).is_ok_and(|f| f & TENTATIVE != 0)
+    })
 }
 
 /// Switches an interface on.
@@ -170,6 +199,16 @@ mod tests {
             let (a, b) = (this.parse().unwrap(), that.parse().unwrap());
             assert_eq!(in_one_network(a, b, prefix), expected, "{this} {that}/{prefix}");
         }
+    }
+
+    #[test]
+    fn a_tentative_address_counts_only_for_its_interface() {
+        let table = "fd910000000000000000000000000001 02 40 00 c0     tun0\n\
+                     fe800000000000000000000000000001 03 40 20 80     tun1\n\
+                     00000000000000000000000000000001 01 80 10 80       lo\n";
+        assert!(has_tentative(table, "tun0"));
+        assert!(!has_tentative(table, "tun1") && !has_tentative(table, "tun"));
+        assert!(!has_tentative("", "tun0"));
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! use rexmit::tun::ip::{HeaderConfig, PacketFilter};
 //! use rexmit::tun::{AsyncTun, Batch, Tun, TunConfig};
 //!
-//! let config = TunConfig { ipv4: Some(("10.91.0.1".parse()?, 24)), ..TunConfig::default() };
+//! let config = TunConfig::default().ipv4(Some(("10.91.0.1".parse()?, 24)));
 //! let tun = AsyncTun::new(Tun::open(&config)?)?;
 //! // Our side of TCP (6) is 10.91.0.2.
 //! let mut filter = PacketFilter::new(6, ["10.91.0.2".parse()?]);

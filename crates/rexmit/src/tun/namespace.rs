@@ -23,7 +23,7 @@ const NAMED: &str = "/run/netns";
 
 /// A network namespace: interfaces, addresses, routes and ports of its own.
 ///
-/// It lasts as long as somebody has it: a value of this type, a thread or program that was started
+/// It lasts as long as it is in use: a value of this type, a thread or program that was started
 /// in it, a named mount by `ip netns`. A clone is another handle of the same one.
 ///
 /// ```no_run
@@ -32,7 +32,7 @@ const NAMED: &str = "/run/netns";
 ///
 /// let namespace = NetNamespace::new()?;
 /// let ipv4 = Some(("10.91.0.1".parse()?, 24));
-/// let tun = Tun::open_in(&namespace, &TunConfig { ipv4, ..TunConfig::default() })?;
+/// let tun = Tun::open_in(&namespace, &TunConfig::default().ipv4(ipv4))?;
 /// let listener = namespace.run(|| std::net::TcpListener::bind("10.91.0.1:80"))??;
 /// let output = namespace.command("ip").arg("address").output()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -66,7 +66,7 @@ impl NetNamespace {
     /// The namespace that `ip netns add` made under this name.
     ///
     /// # Errors
-    /// When there is none.
+    /// If it does not exist.
     pub fn named(name: &str) -> Result<Self, TunError> {
         let open = || {
             // Names are names of files there, not paths.
@@ -123,7 +123,7 @@ impl NetNamespace {
     /// Whether both are the same namespace.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub fn is_same_as(&self, other: &Self) -> io::Result<bool> {
         use std::os::unix::fs::MetadataExt;
         let (this, that) = (self.0.metadata()?, other.0.metadata()?);

@@ -30,7 +30,7 @@ impl<S: Served> Driver<S> {
             let Some(device) = self.shared.lock().register_driver(cx) else {
                 return Poll::Ready(());
             };
-            // Outside the lock: who sends meanwhile need not wait for the system call.
+            // Outside the lock: a concurrent sender need not wait for the system call.
             let received = S::poll_receive(&device, cx, &mut self.inbox);
             let is_pending = received.is_pending();
             self.shared.with(|state, now| {

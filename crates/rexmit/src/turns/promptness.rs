@@ -11,7 +11,7 @@ const REFILL: Duration = Duration::from_micros(50);
 
 /// An allowance for leaving at once, which only those use up who send a lot.
 ///
-/// A message that leaves at once leaves soonest, but each one costs a system call and a packet.
+/// A message that is sent at once leaves soonest, but each one costs a system call and a packet.
 /// From a sender of many the driver, which runs next to it, collects what has gathered meanwhile:
 /// small messages share packets, and packets share a system call. On one core of loopback this
 /// makes 100-byte messages four times as many.

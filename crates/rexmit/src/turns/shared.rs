@@ -1,4 +1,4 @@
-//! What the handles and the driver of an endpoint share.
+//! State shared by the handles and the driver of an endpoint.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -28,7 +28,7 @@ impl<S: Served> Shared<S> {
         })
     }
 
-    /// Takes a turn that may leave to the driver what it made due: `act` returns who is to be woken
+    /// Takes a turn whose packets may be left to the driver: `act` returns the tasks to wake
     /// up.
     pub(crate) fn take_turn<R>(&self, act: impl FnOnce(&mut S, Instant) -> (R, S::Wakes)) -> R {
         let mut state = self.lock();

@@ -20,14 +20,14 @@ pub(crate) async fn patiently<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub(crate) fn server_config() -> EndpointConfig {
-    EndpointConfig { accept: true, ..EndpointConfig::default() }
+    EndpointConfig::default().accept(true)
 }
 
 /// On an SCTP port of its own: clients on the same address differ by it.
 pub(crate) fn client_config() -> EndpointConfig {
     static NEXT_PORT: AtomicU16 = AtomicU16::new(20_000);
     let port = NEXT_PORT.fetch_add(1, Ordering::Relaxed);
-    EndpointConfig { port, ..EndpointConfig::default() }
+    EndpointConfig::default().port(port)
 }
 
 pub(crate) fn bind(config: EndpointConfig) -> Endpoint {
@@ -49,8 +49,8 @@ impl Pair {
 
     pub(crate) async fn connect_with(config: AssociationConfig) -> Self {
         let association = Arc::new(config);
-        let client = bind(EndpointConfig { association: association.clone(), ..client_config() });
-        let server = bind(EndpointConfig { association, ..server_config() });
+        let client = bind(client_config().association(association.clone()));
+        let server = bind(server_config().association(association));
         let connecting = client.connect(server.local_addr(), server.port());
         let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
         let (ours, theirs) = (ours.unwrap(), theirs.unwrap());

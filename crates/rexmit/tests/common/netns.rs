@@ -21,7 +21,7 @@ pub(crate) const KERNEL_V6: Ipv6Addr = Ipv6Addr::new(0xfd91, 0, 0, 0, 0, 0, 0, 1
 pub(crate) const OURS_V4: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 2);
 pub(crate) const OURS_V6: Ipv6Addr = Ipv6Addr::new(0xfd91, 0, 0, 0, 0, 0, 0, 2);
 
-/// What was to be had; `None`, after saying so, where it is not permitted here.
+/// The value; `None`, after saying so, where it is not permitted.
 pub(crate) fn if_permitted<T>(result: Result<T, TunError>) -> Option<T> {
     match result {
         Err(error) if error.is_not_permitted() => {
@@ -40,11 +40,7 @@ pub(crate) fn namespace() -> Option<NetNamespace> {
 /// A namespace whose kernel is reached through the device: it has [`KERNEL_V4`] and [`KERNEL_V6`].
 pub(crate) fn tun_to_kernel() -> Option<(NetNamespace, Tun)> {
     let kernel = namespace()?;
-    let config = TunConfig {
-        ipv4: Some((KERNEL_V4, 24)),
-        ipv6: vec![(KERNEL_V6, 64)],
-        ..TunConfig::default()
-    };
+    let config = TunConfig::default().ipv4(Some((KERNEL_V4, 24))).ipv6(vec![(KERNEL_V6, 64)]);
     let tun = if_permitted(Tun::open_in(&kernel, &config))?;
     Some((kernel, tun))
 }
@@ -81,7 +77,7 @@ pub(crate) fn ip(namespace: &NetNamespace, arguments: &str) -> String {
     output(namespace.command("ip").args(arguments.split_whitespace()))
 }
 
-/// What a command prints, which must succeed.
+/// The output of a command, which must succeed.
 pub(crate) fn output(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let stderr = String::from_utf8_lossy(&output.stderr);

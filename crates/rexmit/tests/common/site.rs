@@ -25,7 +25,7 @@ pub(crate) struct Site {
     pub(crate) theirs: [IpAddr; 2],
     /// The stack's.
     pub(crate) ours: [IpAddr; 2],
-    /// What is between them, to be kept.
+    /// The link between them, to be kept.
     pub(crate) link: Option<Link>,
 }
 
@@ -49,7 +49,7 @@ impl Site {
         })
     }
 
-    /// As [`over`](Self::over), with a capture of what leaves the link.
+    /// As [`over`](Self::over), with a capture of packets after the link.
     pub(crate) fn over_capturing(path: &str, out: impl Write + Send + 'static) -> Option<Self> {
         Self::linked(ConnectionConfig::default(), |near, far| {
             TunEmulator::start_capturing(&config(path), (near, far), out).expect("an emulator")
@@ -63,11 +63,11 @@ impl Site {
     ) -> Option<Self> {
         let (router, tun) = netns::tun_to_kernel()?;
         let kernel = netns::namespace()?;
-        let end = |v4, v6, is_default_route| TunConfig {
-            ipv4: Some((v4, 24)),
-            ipv6: vec![(v6, 64)],
-            is_default_route,
-            ..TunConfig::default()
+        let end = |v4, v6, is_default_route| {
+            TunConfig::default()
+                .ipv4(Some((v4, 24)))
+                .ipv6(vec![(v6, 64)])
+                .is_default_route(is_default_route)
         };
         let near = netns::if_permitted(Tun::open_in(&router, &end(NEAR_V4, NEAR_V6, false)))?;
         let far = netns::if_permitted(Tun::open_in(&kernel, &end(FAR_V4, FAR_V6, true)))?;
@@ -89,7 +89,7 @@ impl Site {
         link: Option<Link>,
     ) -> Self {
         let ours = [IpAddr::from(OURS_V4), IpAddr::from(OURS_V6)];
-        let config = StackConfig { connection: Arc::new(connection), ..StackConfig::default() };
+        let config = StackConfig::default().connection(Arc::new(connection));
         let device = AsyncTun::new(tun).expect("a device");
         let stack = Stack::new(device, ours, config).expect("a stack");
         Self { kernel, stack, theirs, ours, link }
@@ -140,5 +140,5 @@ pub(crate) fn impatient(stream: TcpStream) -> TcpStream {
 
 fn config(path: &str) -> LinkConfig {
     let path: rexmit::path::PathConfig = path.parse().expect("a path");
-    LinkConfig { forward: path.clone(), backward: path, ..LinkConfig::default() }
+    LinkConfig::default().forward(path.clone()).backward(path)
 }

@@ -99,7 +99,7 @@ pub(super) fn nearest_of(remote: IpAddr, choices: &[IpAddr], routes: &[Route]) -
 }
 
 /// The local address from which `remote` is reached, beside `routes`, the first of which is the
-/// primary one. `None` if there is none of its family.
+/// primary one. `None` without one of its family.
 ///
 /// With addresses of our own, the one that has most in common with `remote`; otherwise that of the
 /// primary route, or whichever the driver chooses.
@@ -118,7 +118,7 @@ pub(super) fn local_for(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Opt
 }
 
 /// The ways to `remotes`, each from the one of our `own` addresses that has most in common with it and
-/// means the same to it; from `local` where there is none.
+/// means the same to it; from `local` without one.
 pub(crate) fn ways_to(remotes: &[SocketAddr], own: &[IpAddr], local: SocketAddr) -> Vec<Route> {
     let mut ways: Vec<Route> = Vec::with_capacity(remotes.len());
     for &remote in remotes {

@@ -1,18 +1,23 @@
-//! What an endpoint lends to the association it calls.
+//! State of the endpoint that an association uses during a call.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use rexmit_core::trace::{TraceSink, Tracer};
-use rexmit_core::{Instant, Rng};
-use rexmit_recovery::RecoveryConfig;
+use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
+use rexmit_core::{Instant, Rng, Route};
+use rexmit_recovery::{LossRecovery, RecoveryConfig};
 
+use super::round_trips::RoundTrips;
 use crate::config::AssociationConfig;
-use crate::endpoint::{AssociationId, RoundTrips};
 use crate::event::Event;
+use crate::id::AssociationId;
 use crate::statistics::EndpointStatistics;
-use crate::streams::PayloadArena;
+use crate::streams::{Fragment, PayloadArena};
+
+/// The loss recovery of an association.
+pub(crate) type Recovery = LossRecovery<Fragment>;
 
 /// What all associations of an endpoint share.
 pub(crate) struct Surroundings {
@@ -51,8 +56,38 @@ impl Surroundings {
 }
 
 impl Context<'_> {
+    /// The RTT for the setup timers: configured, or remembered from an earlier association with `peer`.
+    /// `None` if the setup uses RTO.Initial.
+    pub(crate) fn known_round_trip(
+        &self,
+        config: &AssociationConfig,
+        peer: IpAddr,
+    ) -> Option<Duration> {
+        let remembered = || self.around.round_trips.of(peer);
+        let known = || if config.recovery.setup_by_rtt { remembered() } else { None };
+        config.initial_rtt.or_else(known)
+    }
+
+    /// Remembers how far away the peer is, whose primary path is `route`.
+    pub(crate) fn note_round_trip(
+        &mut self,
+        config: &AssociationConfig,
+        route: Route,
+        recovery: &Recovery,
+    ) {
+        let paths = recovery.paths();
+        let srtt = paths[paths.primary()].timer().rtt().srtt();
+        if let Some(srtt) = srtt.filter(|_| config.recovery.setup_by_rtt) {
+            self.around.round_trips.note(route.remote.ip(), srtt);
+        }
+    }
+
     pub(crate) fn event(&mut self, event: Event) {
         self.around.events.push_back((self.id, event));
+    }
+
+    pub(crate) fn trace_dropped(&mut self, reason: &'static str) {
+        self.tracer().emit(|| TraceEvent::Dropped { reason });
     }
 
     pub(crate) fn tracer(&mut self) -> Tracer<'_> {

@@ -1,17 +1,19 @@
-//! How an association ends at once, and what the peer reports: ABORT (RFC 9260 §9.1), ERROR.
+//! How an association ends, at once (RFC 9260 §9.1) or gracefully (§9.2), and what the peer reports.
 
+use super::replies::Replies;
+use super::shutdown::Shutdown;
 use super::state::{AbortCause, Farewell, State};
-use super::transmit::Owed;
 use super::{Association, Context};
-use crate::event::{CloseReason, Event, FailReason};
+use crate::event::{CloseReason, Event};
 use crate::wire::{Cause, Causes};
+use rexmit_recovery::T3Event;
 
 impl Association {
     /// Ends the association by an ABORT.
     pub(super) fn abort(&mut self, cx: &mut Context<'_>, cause: AbortCause) {
         let reason = CloseReason::Aborted { reason: cause.words() };
-        // Without the peer's tag there is nobody to tell (RFC 9260 §8.5.1 B).
-        let farewell = (self.peer_tag != 0).then_some(Farewell::Abort { t_bit: false, cause });
+        // Without the peer's tag no ABORT can be sent (RFC 9260 §8.5.1 B).
+        let farewell = (self.peer.tag() != 0).then_some(Farewell::Abort { t_bit: false, cause });
         self.close(cx, farewell, reason);
     }
 
@@ -29,12 +31,29 @@ impl Association {
         farewell: Option<Farewell>,
         reason: CloseReason,
     ) {
-        self.note_round_trip(cx);
-        self.set_state(cx, State::Closed(farewell));
-        self.timers.stop_all();
-        self.owed = Owed::default();
-        self.fail_everything(cx, FailReason::AssociationEnded);
+        cx.note_round_trip(&self.config, self.primary_route(), &self.out.recovery);
+        self.set_state(cx, State::Closed(farewell.map(Box::new)));
+        self.paths.stop_watching();
+        self.replies = Replies::default();
+        self.out.end(cx);
         cx.event(Event::Closed(reason));
+    }
+
+    /// A timeout on `path`: increments the error counters of the path and of the association. Returns
+    /// whether the association was closed because its limit is exceeded.
+    pub(super) fn on_unanswered(&mut self, cx: &mut Context<'_>, path: u8) -> bool {
+        self.paths.count_path_error(cx, &mut self.out.recovery, path);
+        let is_unreachable = self.paths.count_error();
+        if is_unreachable {
+            self.end_unreachable(cx);
+        }
+        is_unreachable
+    }
+
+    /// Closes the association because the peer is unreachable (RFC 9260 §8.1).
+    pub(super) fn end_unreachable(&mut self, cx: &mut Context<'_>) {
+        // In SHUTDOWN-ACK-SENT, too, where only the farewell is missing (RFC 9260 §9.2).
+        self.close(cx, None, CloseReason::Unreachable);
     }
 
     /// ABORT (RFC 9260 §9.1); the endpoint has checked its tag.
@@ -56,7 +75,9 @@ impl Association {
             match cause {
                 Cause::StaleCookie { .. } => self.on_stale_cookie(cx),
                 Cause::UnrecognizedChunkType(chunk) if self.asconf.is_some() => {
-                    self.on_unrecognized_chunk(cx, chunk);
+                    if let Some((changes, mut ways)) = self.changes() {
+                        changes.on_unrecognized_chunk(cx, &mut ways, chunk);
+                    }
                     cx.event(Event::PeerError(cause.code()));
                 }
                 other if !self.state.is_setting_up() => cx.event(Event::PeerError(other.code())),
@@ -65,6 +86,101 @@ impl Association {
             if self.state.is_closed() {
                 return;
             }
+        }
+    }
+
+    /// The application asks for the end: what was accepted is still delivered.
+    pub(crate) fn shutdown(&mut self, cx: &mut Context<'_>) {
+        match self.state {
+            State::Established => {
+                self.set_state(cx, State::ShutdownPending);
+                self.out.begin_opportunity();
+                self.advance_shutdown(cx);
+            }
+            // Nothing was negotiated yet, so there is no peer to shut down with.
+            State::CookieWait(_) | State::CookieEchoed(..) => {
+                self.abort_by_user(cx, b"shut down before it was established");
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything outstanding may have been acknowledged now.
+    pub(super) fn advance_shutdown(&mut self, cx: &mut Context<'_>) {
+        if !self.out.is_empty() {
+            return;
+        }
+        match self.state {
+            State::ShutdownPending => {
+                let shutdown = Shutdown::begin(cx.now, self.config.guard_of_shutdown());
+                self.set_state(cx, State::ShutdownSent(shutdown));
+                // SHUTDOWN acknowledges what a delayed SACK would.
+                self.inbound.stop_delaying();
+                self.paths.stop_watching();
+            }
+            State::ShutdownReceived => self.enter_shutdown_ack_sent(cx, Shutdown::answering()),
+            _ => {}
+        }
+    }
+
+    fn enter_shutdown_ack_sent(&mut self, cx: &mut Context<'_>, shutdown: Shutdown) {
+        self.set_state(cx, State::ShutdownAckSent(shutdown));
+        self.inbound.stop_acknowledging();
+        self.paths.stop_watching();
+    }
+
+    /// T2-shutdown expired: say it again.
+    pub(super) fn on_t2_shutdown(&mut self, cx: &mut Context<'_>) {
+        let Some(shutdown) = self.state.shutdown_mut() else { return };
+        shutdown.on_t2();
+        let path = self.paths.control();
+        if self.on_unanswered(cx, path) {
+            return;
+        }
+        self.out.recovery.on_t3_event(cx.now, path, T3Event::Unanswered);
+        self.paths.set_control(self.out.recovery.paths().alternate_to(path));
+        self.repeat_shutdown();
+    }
+
+    /// Schedules a retransmission of SHUTDOWN or SHUTDOWN ACK.
+    pub(crate) fn repeat_shutdown(&mut self) {
+        if let Some(shutdown) = self.state.shutdown_mut() {
+            shutdown.owe();
+        }
+    }
+
+    /// SHUTDOWN.
+    pub(super) fn on_shutdown(&mut self, cx: &mut Context<'_>, cumulative_tsn_ack: u32) {
+        match self.state {
+            State::Established | State::ShutdownPending | State::ShutdownReceived => {
+                let is_news = !matches!(self.state, State::ShutdownReceived);
+                if let Some(acknowledged) = self.out.on_shutdown(cx, cumulative_tsn_ack) {
+                    self.on_acknowledged(cx, acknowledged, false);
+                }
+                if self.state.is_closed() {
+                    return;
+                }
+                if is_news {
+                    self.set_state(cx, State::ShutdownReceived);
+                    cx.event(Event::PeerShutdown);
+                }
+            }
+            // Both ends have sent SHUTDOWN.
+            State::ShutdownSent(shutdown) => {
+                self.enter_shutdown_ack_sent(cx, shutdown.crossing());
+            }
+            State::ShutdownAckSent(_) => self.repeat_shutdown(),
+            State::CookieWait(_) | State::CookieEchoed(..) | State::Closed(_) => {}
+        }
+    }
+
+    /// A packet of the peer in SHUTDOWN-SENT gives it time for the rest of its data.
+    pub(super) fn hear_of_peer_while_shutdown_sent(&mut self, cx: &Context<'_>) {
+        let rto = self.out.recovery.paths()[self.paths.control()].timer().rto();
+        if let State::ShutdownSent(shutdown) = &mut self.state
+            && shutdown.on_heard(cx.now, rto)
+        {
+            self.paths.forget_errors();
         }
     }
 }

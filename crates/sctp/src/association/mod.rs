@@ -5,94 +5,69 @@ mod addresses;
 mod asconf;
 mod auth;
 mod context;
-mod data_in;
-mod data_out;
 mod ending;
-mod failure;
 mod handshake;
-mod heartbeat;
-mod partial;
+mod identity;
+mod inbound;
+mod init;
+mod outbound;
 mod paths;
 mod peer;
 mod received;
+mod replies;
 mod reset;
+mod round_trips;
+mod setup;
 mod shutdown;
 mod state;
 mod statistics;
-mod thin;
 mod timers;
 mod transmit;
-mod window_probe;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use rexmit_core::trace::TraceEvent;
-use rexmit_core::{Instant, Route, TimerTable};
-use rexmit_recovery::{PathState, RecoveryConfig};
+use rexmit_core::{Instant, Route};
+use rexmit_recovery::{AckError, AckOutcome, PathEvent, PathState, RecoveryConfig, T3Event};
 
 pub(crate) use addresses::ways_to;
-pub(crate) use asconf::begins_with;
-pub(crate) use auth::{Auth, AuthOffer, Ours, RANDOM_LEN, may_be_asked_for, push_offer};
+pub(crate) use asconf::{OwnAddress, begins_with};
+pub(crate) use auth::{Auth, AuthOffer, MAX_VECTOR_BYTES, Ours, RANDOM_LEN, push_offer};
 pub use auth::{MAX_SHARED_KEYS, SharedKey};
 pub(crate) use context::{Context, Surroundings};
+pub(crate) use identity::Identity;
+pub(crate) use init::{init_chunk, push_addresses, push_extensions};
 pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
-pub(crate) use transmit::{push_addresses, push_extensions};
+pub(crate) use round_trips::RoundTrips;
+pub(crate) use state::State;
 
-use asconf::AddressChanges;
-use data_in::Inbound;
-use data_out::Outbound;
+use asconf::{AddressChanges, Ways};
+use auth::{AuthError, must_be_authentic};
+use inbound::{DataError, Inbound};
+use outbound::{Outbound, Standing};
 use paths::Paths;
-use reset::StreamReset;
-use state::{AbortCause, Farewell, State};
-use timers::{TIMERS, Timer};
-use transmit::Owed;
+use peer::Peer;
+use replies::{Replies, ReportedError};
+use reset::{Halves, StreamReset, max_streams};
+use state::{AbortCause, Farewell};
+use timers::{Deadline, Timer, first_due};
 
 use crate::config::AssociationConfig;
-use crate::statistics::Traffic;
-use crate::wire::{Chunk, ChunkError, Header, Packet, RawChunk, kind};
-
-/// The first unwrapped TSN of an association whose initial TSN is `tsn`.
-pub(crate) const fn unwrapped_initial_tsn(tsn: u32) -> u64 {
-    (1 << 32) + tsn as u64
-}
-
-/// What identifies an association on the wire.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Identity {
-    pub(crate) local_port: u16,
-    pub(crate) remote_port: u16,
-    pub(crate) local_tag: u32,
-    pub(crate) local_initial_tsn: u32,
-    /// Random numbers that stand for the two tags in a cookie (RFC 9260 §5.2.2).
-    pub(crate) tie_tags: (u32, u32),
-    /// What our INIT or INIT ACK has in RANDOM (RFC 4895 §3.1).
-    pub(crate) random: [u8; RANDOM_LEN],
-}
+use crate::error::{AddressError, KeyError, PrimaryError, ResetError, SendError};
+use crate::event::CloseReason;
+use crate::message::{InboundMessage, MessageId, OutboundMessage};
+use crate::wire::{Chunk, ChunkError, Data, Packet, RawChunk, ReConfig, kind};
 
 /// The state of one association (the TCB).
 #[derive(Debug)]
 pub(crate) struct Association {
     config: Arc<AssociationConfig>,
     identity: Identity,
-    /// The peer's verification tag; 0 while it is not known.
-    peer_tag: u32,
-    /// The peer's initial TSN, once the tag is known.
-    peer_initial_tsn: u32,
-    /// When the newest cookie of ours was made that came back for this association.
-    newest_cookie: Instant,
-    supports_forward_tsn: bool,
-    supports_re_config: bool,
-    supports_asconf: bool,
+    peer: Peer,
     state: State,
     paths: Paths,
-    /// The path of what belongs to none in particular: the setup, the shutdown, RE-CONFIG,
-    /// FORWARD-TSN. That of new data, or while it does not answer another.
-    control_path: u8,
-    /// Of paths that are used at once, the one that is looked at first for new data.
-    turn: u8,
-    timers: TimerTable<TIMERS>,
-    owed: Owed,
+    replies: Replies,
     out: Outbound,
     inbound: Inbound,
     reset: StreamReset,
@@ -100,9 +75,27 @@ pub(crate) struct Association {
     auth: Option<Box<Auth>>,
     /// Once an address has changed (RFC 5061).
     asconf: Option<Box<AddressChanges>>,
-    /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
-    error_count: u32,
-    traffic: Traffic,
+    packets: PacketCounters,
+}
+
+/// The packets of an association.
+#[derive(Clone, Copy, Debug, Default)]
+struct PacketCounters {
+    sent: u64,
+    bytes_sent: u64,
+    received: u64,
+    bytes_received: u64,
+}
+
+/// How a packet came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Incoming {
+    pub(crate) route: Route,
+    /// It bears the peer's own tag, as only ABORT and SHUTDOWN COMPLETE with the T bit may (RFC 9260
+    /// §8.5.1).
+    pub(crate) is_reflected: bool,
+    /// Its length.
+    pub(crate) bytes: usize,
 }
 
 /// Whether the chunks that follow in the packet are looked at.
@@ -119,70 +112,77 @@ impl Association {
         paths: Paths,
         state: State,
     ) -> Self {
-        let mut out = Outbound::new(&config, recovery, identity.local_initial_tsn);
+        let mut out = Outbound::new(Arc::clone(&config), recovery, identity.local_initial_tsn);
         for path in 1..paths.len() {
             // The application has named it (RFC 9260 §5.4 rule 1).
-            out.recovery.add_path(config.pmdcs());
-            out.recovery.on_path_probed(path);
+            out.recovery.open_path(None, config.pmdcs());
+            out.recovery.on_path_event(path, PathEvent::Probed);
         }
         Self {
-            peer_tag: 0,
-            peer_initial_tsn: 0,
-            newest_cookie: Instant::ZERO,
-            supports_forward_tsn: false,
-            supports_re_config: false,
-            supports_asconf: false,
+            peer: Peer::UNKNOWN,
             state,
             paths,
-            control_path: 0,
-            turn: 0,
-            timers: TimerTable::default(),
-            owed: Owed::default(),
+            replies: Replies::default(),
             out,
-            inbound: Inbound::new(&config),
+            inbound: Inbound::new(Arc::clone(&config)),
             reset: StreamReset::new(identity.local_initial_tsn),
             auth: None,
             asconf: None,
-            error_count: 0,
-            traffic: Traffic::default(),
+            packets: PacketCounters::default(),
             config,
             identity,
         }
+    }
+
+    pub(crate) const fn config(&self) -> &Arc<AssociationConfig> {
+        &self.config
     }
 
     pub(crate) fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    pub(crate) const fn peer_tag(&self) -> u32 {
-        self.peer_tag
+    /// The tag and the other parameters of the peer.
+    pub(crate) const fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    pub(crate) const fn state(&self) -> &State {
+        &self.state
     }
 
     pub(crate) fn primary_route(&self) -> Route {
-        self.route_of(self.out.recovery.primary_path())
+        self.paths.get(self.out.recovery.paths().primary()).route
     }
 
-    fn route_of(&self, path: u8) -> Route {
-        self.paths.get(path).route
+    /// The peer's transport addresses that it has shown to be its own, or that the application named.
+    pub(crate) fn confirmed_transports(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        let is_confirmed =
+            |path: u8| self.out.recovery.paths()[path].reach().state() != PathState::Unconfirmed;
+        self.paths
+            .live()
+            .filter(move |&(path, _)| is_confirmed(path))
+            .map(|(_, entry)| entry.route.remote)
+    }
+
+    /// The peer's transport addresses, confirmed or not.
+    pub(crate) fn all_transports(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.paths.live().map(|(_, path)| path.route.remote)
+    }
+
+    /// The peer's transport addresses that are no more and that the endpoint has not been told of.
+    pub(crate) fn take_departed(&mut self) -> Vec<SocketAddr> {
+        self.paths.transports.take_departed()
+    }
+
+    /// Another number whenever [`Self::confirmed_transports`] may have changed.
+    pub(crate) const fn transports_version(&self) -> u32 {
+        self.paths.transports.version()
     }
 
     /// The peer's address on each path.
     pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
-        self.paths.live().map(|(_, path)| path.route.remote.ip())
-    }
-
-    pub(crate) const fn is_setting_up(&self) -> bool {
-        self.state.is_setting_up()
-    }
-
-    /// Whether an INIT may bring addresses that are not known: only while nothing is known of the
-    /// peer (RFC 9260 §5.2.1, §5.2.2).
-    pub(crate) const fn may_learn_addresses(&self) -> bool {
-        matches!(self.state, State::CookieWait(_))
-    }
-
-    pub(crate) const fn is_shutdown_ack_sent(&self) -> bool {
-        matches!(self.state, State::ShutdownAckSent)
+        self.paths.remotes()
     }
 
     /// Whether it has ended and nothing is left to read or to send.
@@ -190,37 +190,37 @@ impl Association {
         matches!(self.state, State::Closed(None)) && !self.inbound.has_message()
     }
 
-    pub(crate) const fn is_closed(&self) -> bool {
-        self.state.is_closed()
-    }
-
     /// Whether nothing is outstanding, queued, or owed to the peer.
     pub(crate) fn is_idle(&self) -> bool {
         let is_changing = self.asconf.as_ref().is_some_and(|changes| changes.is_busy());
-        !is_changing
-            && self.out.is_empty()
-            && !self.owed.is_any()
-            && !self.timers.is_armed(Timer::Sack)
+        let owes_nothing = || {
+            !self.replies.is_any()
+                && !self.state.is_chunk_owed()
+                && !self.inbound.is_sack_owed()
+                && !self.inbound.sack_timer().is_armed()
+                && !self.out.owes_forward_tsn()
+        };
+        !is_changing && self.out.is_empty() && (self.state.is_closed() || owes_nothing())
     }
 
     /// A packet whose tag was found right.
-    ///
-    /// A `reflected` tag is the peer's own, which only ABORT and SHUTDOWN COMPLETE with the T bit
-    /// may bear (RFC 9260 §8.5.1).
     pub(crate) fn on_packet(
         &mut self,
         cx: &mut Context<'_>,
-        (route, reflected): (Route, bool),
+        incoming: Incoming,
         packet: &Packet<'_>,
     ) {
+        self.packets.received += 1;
+        self.packets.bytes_received += incoming.bytes as u64;
+        let route = incoming.route;
         let path = self.paths.on_packet(route);
         if path.is_none() && !self.may_be_from_elsewhere(packet) {
             return;
         }
         let is_confirmed =
-            |path: &u8| self.out.recovery.reach(*path).state() != PathState::Unconfirmed;
-        let data_path = self.out.recovery.data_path();
-        self.inbound.reply_path = path.filter(is_confirmed).unwrap_or(data_path);
+            |path: &u8| self.out.recovery.paths()[*path].reach().state() != PathState::Unconfirmed;
+        let data_path = self.out.recovery.paths().data_path();
+        self.paths.reply = path.filter(is_confirmed).unwrap_or(data_path);
         if let Some(changes) = &mut self.asconf {
             changes.begin_packet();
         }
@@ -234,10 +234,14 @@ impl Association {
             let next = if raw.kind == kind::AUTH && !is_authentic {
                 is_authentic = true;
                 self.on_auth(cx, &raw, chunks.rest())
-            } else if !is_authentic && self.must_be_authentic(raw.kind) {
-                self.on_unauthenticated(cx, raw.kind)
+            } else if !is_authentic
+                && must_be_authentic(&self.config, self.peer.changes_addresses(), raw.kind)
+            {
+                // An ASCONF takes the rest of its packet with it (RFC 5061 §5.2 D5).
+                cx.around.statistics.unauthenticated += 1;
+                if raw.kind == kind::ASCONF { Next::Stop } else { Next::Continue }
             } else {
-                self.on_chunk(cx, (route, reflected), &raw)
+                self.on_chunk(cx, incoming, &raw)
             };
             if next == Next::Stop || self.state.is_closed() {
                 break;
@@ -246,84 +250,288 @@ impl Association {
         self.end_packet(cx);
     }
 
-    pub(crate) fn count_received(&mut self, bytes: usize) {
-        self.traffic.packets_received += 1;
-        self.traffic.bytes_received += bytes as u64;
-    }
-
     /// What each chunk does.
     fn on_chunk(
         &mut self,
         cx: &mut Context<'_>,
-        (route, reflected): (Route, bool),
+        Incoming { route, is_reflected, .. }: Incoming,
         raw: &RawChunk<'_>,
     ) -> Next {
         let chunk = match raw.decode() {
             Ok(chunk) => chunk,
-            Err(ChunkError::NoUserData { tsn }) => {
-                if self.state.may_receive_data() {
-                    self.abort(cx, AbortCause::NoUserData(tsn));
-                }
-                return Next::Stop;
-            }
-            Err(error) => {
-                cx.tracer().emit(|| TraceEvent::Dropped { reason: malformed(error) });
-                return Next::Continue;
-            }
+            Err(error) => return self.on_malformed_chunk(cx, error),
         };
         match chunk {
-            Chunk::Abort { t_bit, causes } if t_bit == reflected => {
-                if !self.is_abort_ignored(route) {
+            Chunk::Abort { t_bit, causes } if t_bit == is_reflected => {
+                let changes = self.asconf.as_ref();
+                if !changes.is_some_and(|changes| changes.is_abort_ignored(route)) {
                     self.on_abort(cx, causes);
                 }
             }
-            Chunk::ShutdownComplete { t_bit } if t_bit == reflected => {
-                self.on_shutdown_complete(cx);
+            Chunk::ShutdownComplete { t_bit } if t_bit == is_reflected => {
+                if self.state.is_shutdown_ack_sent() {
+                    self.close(cx, None, CloseReason::Shutdown);
+                }
             }
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } => return Next::Stop,
-            _ if reflected => return Next::Stop,
-            Chunk::Data(data) => self.on_data(cx, &data),
-            Chunk::Sack(sack) => self.on_sack(cx, &sack),
+            _ if is_reflected => return Next::Stop,
+            Chunk::Data(data) if self.state.may_receive_data() => self.on_data(cx, &data),
+            Chunk::Data(_) => {}
+            Chunk::Sack(sack) if self.state.may_process_sack() => {
+                let acknowledged = self.out.on_sack(cx, &sack);
+                self.on_acknowledged(cx, acknowledged, true);
+            }
+            Chunk::Sack(_) => {}
             Chunk::InitAck(init_ack) => {
                 self.on_init_ack(cx, route.remote.ip(), &init_ack);
                 // It stands alone (RFC 9260 §6.10).
                 return Next::Stop;
             }
             Chunk::CookieAck => self.on_cookie_ack(cx),
-            Chunk::Heartbeat(_) => self.on_heartbeat(route, raw.value),
-            Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(cx, info),
+            Chunk::Heartbeat(_) => {
+                if self.state.may_answer_heartbeat()
+                    && !self.asconf.as_ref().is_some_and(|changes| changes.has_left(route))
+                {
+                    self.replies.owe_heartbeat_ack(route, raw.value);
+                }
+            }
+            Chunk::HeartbeatAck(info) => {
+                if self.paths.on_heartbeat_ack(cx, &mut self.out.recovery, route, info)
+                    && let Some((changes, mut ways)) = self.changes()
+                {
+                    changes.grant_wished_primary(cx, &mut ways);
+                }
+            }
             Chunk::Error { causes } => self.on_error(cx, causes),
             Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(cx, cumulative_tsn_ack),
-            Chunk::ShutdownAck => self.on_shutdown_ack(cx),
-            Chunk::ForwardTsn(forward) if self.supports_forward_tsn => {
-                self.on_forward_tsn(cx, &forward);
+            // While setting up it belongs to an association before this one, and the endpoint answers it
+            // (RFC 9260 §8.5.1 E).
+            Chunk::ShutdownAck if self.state.is_shutting_down() => {
+                self.close(cx, Some(Farewell::ShutdownComplete), CloseReason::Shutdown);
             }
-            Chunk::ReConfig(request) if self.supports_re_config => self.on_re_config(cx, &request),
+            Chunk::ShutdownAck => {}
             // The endpoint has dealt with these before.
             Chunk::Init(_) | Chunk::CookieEcho(_) => {}
-            Chunk::Asconf(asconf) if self.supports_asconf => self.on_asconf(cx, route, &asconf),
-            Chunk::AsconfAck(ack) if self.supports_asconf => self.on_asconf_ack(cx, route, &ack),
-            // One is enough; it covered this one.
-            Chunk::Auth(_) if self.auth.is_some() => {}
-            Chunk::Auth(_)
+            Chunk::ForwardTsn(_)
+            | Chunk::ReConfig(_)
+            | Chunk::Auth(_)
             | Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
-            | Chunk::ForwardTsn(_)
-            | Chunk::ReConfig(_)
-            | Chunk::Unknown => {
-                return self.on_unknown_chunk(raw);
-            }
+            | Chunk::Unknown => return self.on_extension_chunk(cx, route, (raw, chunk)),
         }
         Next::Continue
+    }
+
+    /// What each chunk of an extension does, if both sides speak it.
+    fn on_extension_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        route: Route,
+        (raw, chunk): (&RawChunk<'_>, Chunk<'_>),
+    ) -> Next {
+        match chunk {
+            Chunk::ForwardTsn(forward) if self.out.supports_forward_tsn() => {
+                if self.state.may_receive_data() {
+                    self.inbound.on_forward_tsn(&forward);
+                }
+            }
+            Chunk::ReConfig(request) if self.reset.is_supported() => {
+                self.on_re_config(cx, &request);
+            }
+            Chunk::Asconf(asconf) if self.peer.changes_addresses() => {
+                if self.state.may_change_addresses() {
+                    self.begin_changes();
+                    if let Some((changes, mut ways)) = self.changes() {
+                        changes.on_asconf(cx, &mut ways, route, &asconf);
+                    }
+                }
+            }
+            Chunk::AsconfAck(ack) if self.peer.changes_addresses() => {
+                if self.state.may_change_addresses()
+                    && let Some((changes, mut ways)) = self.changes()
+                    && changes.on_asconf_ack(cx, &mut ways, route, &ack).is_err()
+                {
+                    self.abort(cx, AbortCause::IllegalAsconfAck);
+                }
+            }
+            // One is enough; it covered this one.
+            Chunk::Auth(_) if self.auth.is_some() => {}
+            _ => return self.on_unknown_chunk(raw),
+        }
+        Next::Continue
+    }
+
+    fn on_malformed_chunk(&mut self, cx: &mut Context<'_>, error: ChunkError) -> Next {
+        let ChunkError::NoUserData { tsn } = error else {
+            cx.trace_dropped(malformed(error));
+            return Next::Continue;
+        };
+        if self.state.may_receive_data() {
+            self.abort(cx, AbortCause::NoUserData(tsn));
+        }
+        Next::Stop
     }
 
     /// RFC 9260 §3.2: the two high bits of the type say what to do.
     fn on_unknown_chunk(&mut self, raw: &RawChunk<'_>) -> Next {
         let action = raw.unknown_action();
         if action.report {
-            self.owed.error(transmit::OwedError::UnrecognizedChunk(raw.bytes.into()));
+            self.replies.report(ReportedError::UnrecognizedChunk(raw.bytes.into()));
         }
         if action.stop { Next::Stop } else { Next::Continue }
+    }
+
+    /// What sending depends on.
+    const fn standing(&self) -> Standing {
+        Standing {
+            may_send: self.state.may_send_data(),
+            is_ending: matches!(self.state, State::ShutdownPending),
+            control: self.paths.control(),
+        }
+    }
+
+    /// The application chooses the path that data take while it works.
+    pub(crate) fn set_primary(
+        &mut self,
+        cx: &mut Context<'_>,
+        path: u8,
+    ) -> Result<(), PrimaryError> {
+        self.paths.choose_primary(cx, &mut self.out.recovery, path)
+    }
+
+    /// Accepts a message from the application.
+    pub(crate) fn send(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: OutboundMessage,
+    ) -> Result<MessageId, SendError> {
+        if !self.state.may_accept_messages() {
+            return Err(SendError::Closing);
+        }
+        self.out.send(cx.now, self.standing(), message)
+    }
+
+    /// The sending half, for changes of its thin-stream configuration.
+    pub(crate) const fn outbound(&mut self) -> &mut Outbound {
+        &mut self.out
+    }
+
+    /// The peer has acknowledged: that shows which paths work, and makes room. A SACK `has_window`.
+    fn on_acknowledged(
+        &mut self,
+        cx: &mut Context<'_>,
+        acknowledged: Result<AckOutcome, AckError>,
+        has_window: bool,
+    ) {
+        let Ok(outcome) = acknowledged else {
+            let what = "a TSN was acknowledged that was never sent";
+            return self.abort(cx, AbortCause::Violation(what));
+        };
+        // A FORWARD-TSN was taken: that shows a living peer, too.
+        if outcome.has_advanced && outcome.newly_acked == 0 {
+            let path = (self.paths.control(), self.paths.len() == 1);
+            self.paths.on_answered(cx, &mut self.out.recovery, path);
+        }
+        let mut paths = outcome.paths;
+        while paths != 0 {
+            let path = paths.trailing_zeros();
+            paths &= paths - 1;
+            let is_certain = outcome.certain_paths & (1 << path) != 0;
+            self.paths.on_answered(cx, &mut self.out.recovery, (path as u8, is_certain));
+        }
+        self.out.after_ack(cx, self.standing(), has_window && !outcome.is_stale);
+        if has_window && outcome.has_acked_resent && !outcome.has_sampled {
+            self.paths.ask_for_round_trip(cx.now, &self.out.recovery);
+        }
+    }
+
+    /// The timers of loss recovery that are due (RFC 9260 §6.3.3).
+    fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
+        while !self.state.is_setting_up() && !self.state.is_closed() {
+            let Some(expired) = self.out.on_timeout(cx) else { return };
+            if expired.repeats_forward {
+                self.paths.turn_control(&self.out.recovery);
+            }
+            if expired.is_error && self.on_unanswered(cx, expired.path) {
+                return;
+            }
+        }
+    }
+
+    fn on_data(&mut self, cx: &mut Context<'_>, data: &Data<'_>) {
+        let (reset, stream) = (&self.reset, data.stream);
+        let taken = self.inbound.on_data(cx, data, |tsn| reset.holds_back(tsn, stream));
+        if let Err(error) = taken {
+            self.on_bad_data(cx, error);
+        }
+    }
+
+    fn on_bad_data(&mut self, cx: &mut Context<'_>, error: DataError) {
+        match error {
+            DataError::InvalidStream(stream) => {
+                self.replies.report(ReportedError::InvalidStream(stream));
+            }
+            DataError::Violation(what) => self.abort(cx, AbortCause::Violation(what)),
+        }
+    }
+
+    /// The DATA of a packet are processed: what is contradictory ends the association, the rest is
+    /// acknowledged and told to the application.
+    fn after_data(&mut self, cx: &mut Context<'_>) {
+        let is_shutdown_sent = matches!(self.state, State::ShutdownSent(_));
+        match self.inbound.end_packet(cx.now, is_shutdown_sent, self.paths.has_dac()) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => return self.on_bad_data(cx, error),
+        }
+        if let Err(error) = self.reset.perform_deferred(cx, &mut self.inbound) {
+            return self.on_bad_data(cx, error);
+        }
+        if is_shutdown_sent {
+            // Each packet with DATA is answered with SHUTDOWN (RFC 9260 §9.2).
+            self.repeat_shutdown();
+        }
+        self.inbound.tell_readable(cx);
+    }
+
+    /// The next message for the application.
+    pub(crate) fn receive(&mut self) -> Option<InboundMessage> {
+        self.inbound.receive(self.state.may_receive_data())
+    }
+
+    /// The application resets outgoing streams; none means all.
+    pub(crate) fn reset_streams(&mut self, streams: &[u16]) -> Result<(), ResetError> {
+        if !matches!(self.state, State::Established) {
+            return Err(ResetError::NotEstablished);
+        }
+        self.reset.begin(streams, self.config.max_packet_bytes, &mut self.out)
+    }
+
+    fn on_re_config(&mut self, cx: &mut Context<'_>, request: &ReConfig<'_>) {
+        if self.state.is_setting_up() {
+            return;
+        }
+        let is_established = matches!(self.state, State::Established);
+        let rto = self.out.recovery.paths()[self.paths.control()].timer().rto();
+        let mut halves = Halves {
+            inbound: &mut self.inbound,
+            out: &mut self.out,
+            rto,
+            max_streams: is_established.then(|| max_streams(self.config.max_packet_bytes)),
+        };
+        if let Err(error) = self.reset.on_re_config(cx, request, &mut halves) {
+            self.on_bad_data(cx, error);
+        }
+    }
+
+    fn on_re_config_timeout(&mut self, cx: &mut Context<'_>) {
+        let Some(is_error) = self.reset.on_timeout() else { return };
+        let path = self.paths.control();
+        if is_error && self.on_unanswered(cx, path) {
+            return;
+        }
+        self.out.recovery.on_t3_event(cx.now, path, T3Event::Unanswered);
+        self.paths.set_control(self.out.recovery.paths().alternate_to(path));
     }
 
     /// The chunks of a packet are processed: acknowledge, and see what may happen next.
@@ -334,36 +542,64 @@ impl Association {
         self.after_data(cx);
         self.advance_shutdown(cx);
         // A reset that has ended may have let messages go that meet a closed window.
-        self.watch_window(cx);
+        self.out.watch_window(cx.now, self.standing());
     }
 
-    /// Gives back what a burst has left: memory that is not in use.
+    /// Frees unused memory of a past burst.
     fn release_memory(&mut self) {
         self.out.release_memory();
-        self.inbound.reassembly.release_memory();
-        self.owed.release_memory();
-        self.release_keys();
+        self.inbound.release_memory();
+        self.replies.release_memory();
+        if let Some(auth) = &mut self.auth {
+            auth.release_memory();
+        }
     }
 
     /// Every timer that is due.
     pub(crate) fn on_timeout(&mut self, cx: &mut Context<'_>) {
         self.out.begin_opportunity();
-        while let Some(timer) = self.timers.pop_expired(cx.now) {
+        while let Some(timer) = first_due(cx.now, &self.timers())
+            && !self.state.is_closed()
+        {
             match timer {
                 Timer::T1 => self.on_t1(cx),
                 Timer::T2Shutdown => self.on_t2_shutdown(cx),
-                Timer::T5ShutdownGuard => self.on_t5_shutdown_guard(cx),
-                Timer::Sack => self.owed.sack = true,
-                Timer::WindowProbe => self.out.probe_is_due = true,
+                Timer::T5ShutdownGuard => self.abort(
+                    cx,
+                    AbortCause::Violation("the shutdown took longer than its guard allows"),
+                ),
+                Timer::Sack => self.inbound.on_sack_timer(),
+                Timer::WindowProbe => self.out.on_probe_timer(),
                 Timer::ReConfig => self.on_re_config_timeout(cx),
                 Timer::T4 => self.on_t4(cx),
             }
         }
-        self.on_early_retransmissions(cx);
         self.on_retransmission_timeouts(cx);
-        self.on_heartbeat_timers(cx);
-        self.expire_queued_messages(cx);
+        let watched = self.paths.on_heartbeat_timers(cx, &mut self.out.recovery);
+        if watched.is_idle {
+            // An idle association is small, whatever it did before.
+            self.release_memory();
+        }
+        if watched.is_unreachable {
+            self.end_unreachable(cx);
+        }
+        self.out.expire_messages(cx, self.standing());
         self.advance_shutdown(cx);
+    }
+
+    /// The timers of the procedures.
+    fn timers(&self) -> [(Timer, Deadline); 7] {
+        let [t1, t2, t5] = self.state.timers();
+        let t4 = self.asconf.as_ref().map_or(Deadline::OFF, |changes| changes.t4());
+        [
+            t1,
+            t2,
+            t5,
+            (Timer::Sack, self.inbound.sack_timer()),
+            (Timer::WindowProbe, self.out.probe_timer()),
+            (Timer::ReConfig, self.reset.timer()),
+            (Timer::T4, t4),
+        ]
     }
 
     /// When the earliest timer is due.
@@ -373,13 +609,23 @@ impl Association {
         }
         // T1-cookie stands for T3-rtx while DATA travel with COOKIE ECHO.
         let t3 = if self.state.is_setting_up() { None } else { self.out.recovery.next_timeout() };
-        let heartbeats = self.paths.iter().map(|path| path.heartbeat.deadline());
-        let others = [self.timers.next(), t3, self.out.queue.next_expiry(), self.rest_expiry()];
-        // Asked with every packet: without a branch for each.
-        let next = others
-            .into_iter()
-            .chain(heartbeats)
-            .fold(Instant::FAR_FUTURE, |next, at| next.min(at.unwrap_or(Instant::FAR_FUTURE)));
+        // Asked with every packet: those of the setup and the shutdown only while there is one.
+        let timers = match self.state {
+            State::Established => {
+                let t4 = self.asconf.as_ref().map_or(Deadline::OFF, |changes| changes.t4());
+                let [sack, probe] = [self.inbound.sack_timer(), self.out.probe_timer()];
+                sack.min(probe).min(self.reset.timer()).min(t4).instant()
+            }
+            _ => self
+                .timers()
+                .into_iter()
+                .fold(Instant::FAR_FUTURE, |next, (_, deadline)| next.min(deadline.instant())),
+        };
+        let [expiry, rest] = self.out.next_expiry();
+        let others = [t3, expiry, rest];
+        let next = others.into_iter().fold(timers.min(self.paths.next_heartbeat()), |next, at| {
+            next.min(at.unwrap_or(Instant::FAR_FUTURE))
+        });
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
@@ -389,12 +635,84 @@ impl Association {
         cx.tracer().emit(|| TraceEvent::State { state: name });
     }
 
-    fn header(&self) -> Header {
-        Header {
-            source_port: self.identity.local_port,
-            destination_port: self.identity.remote_port,
-            verification_tag: self.peer_tag,
+    /// AUTH, with all that follows it in its packet (RFC 4895 §6.3).
+    fn on_auth(&mut self, cx: &mut Context<'_>, raw: &RawChunk<'_>, rest: &[u8]) -> Next {
+        let ours = Ours { config: &self.config, random: &self.identity.random };
+        let Some(auth) = &mut self.auth else { return self.on_unknown_chunk(raw) };
+        match auth.verify(ours, (raw, rest)) {
+            Ok(()) => return Next::Continue,
+            Err(AuthError::UnsupportedHmac(id)) => {
+                self.replies.report(ReportedError::UnsupportedHmac(id));
+            }
+            Err(AuthError::Forged) => {}
         }
+        cx.around.statistics.unauthenticated += 1;
+        Next::Stop
+    }
+
+    /// Whether AUTH is right for the rest of a packet that begins with it: for what an endpoint looks
+    /// at before the association does.
+    pub(crate) fn is_authentic(&mut self, auth: &RawChunk<'_>, rest: &[u8]) -> bool {
+        let ours = Ours { config: &self.config, random: &self.identity.random };
+        self.auth.as_mut().is_some_and(|own| own.verify(ours, (auth, rest)).is_ok())
+    }
+
+    /// What authenticates chunks, for the application to change keys.
+    pub(crate) fn auth(&mut self) -> Result<&mut Auth, KeyError> {
+        self.auth.as_deref_mut().ok_or(KeyError::NotSupported)
+    }
+
+    /// From now on addresses may change.
+    fn begin_changes(&mut self) {
+        let initial_tsns = (self.identity.local_initial_tsn, self.peer.initial_tsn());
+        let paths = &self.paths;
+        self.asconf.get_or_insert_with(|| AddressChanges::new(paths.own_locals(), initial_tsns));
+    }
+
+    /// Once addresses have changed: where they stand, and what a change works on.
+    fn changes(&mut self) -> Option<(&mut AddressChanges, Ways<'_>)> {
+        let ways = Ways {
+            config: &self.config,
+            paths: &mut self.paths,
+            recovery: &mut self.out.recovery,
+            replies: &mut self.replies,
+        };
+        Some((self.asconf.as_deref_mut()?, ways))
+    }
+
+    /// The application changes an address of this host.
+    pub(crate) fn change_own_address(
+        &mut self,
+        cx: &mut Context<'_>,
+        change: OwnAddress,
+    ) -> Result<(), AddressError> {
+        if !matches!(self.state, State::Established) {
+            return Err(AddressError::NotEstablished);
+        } else if !self.peer.changes_addresses() {
+            return Err(AddressError::NotSupported);
+        }
+        self.begin_changes();
+        let (changes, mut ways) = self.changes().ok_or(AddressError::NotSupported)?;
+        changes.change_own(cx, &mut ways, change)
+    }
+
+    fn on_t4(&mut self, cx: &mut Context<'_>) {
+        let Some(path) = self.asconf.as_mut().and_then(|changes| changes.on_t4()) else { return };
+        self.out.recovery.on_t3_event(cx.now, path, T3Event::Unanswered);
+        if !self.on_unanswered(cx, path) {
+            self.paths.turn_control(&self.out.recovery);
+        }
+    }
+
+    /// Whether nothing but HEARTBEATs, where these may, can leave over `path` now.
+    fn is_held(&self, path: u8) -> bool {
+        let changes = self.asconf.as_ref();
+        changes.is_some_and(|changes| changes.is_held(&self.paths, &self.out.recovery, path))
+    }
+
+    /// Whether `packet`, with our tag and from an address that is not known, may be from the peer.
+    pub(crate) fn may_be_from_elsewhere(&self, packet: &Packet<'_>) -> bool {
+        self.peer.changes_addresses() && asconf::may_be_from_elsewhere(packet)
     }
 }
 

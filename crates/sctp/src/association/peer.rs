@@ -2,9 +2,11 @@
 
 use std::net::IpAddr;
 
+use rexmit_core::Instant;
+
 use super::addresses::is_in_scope;
 use super::auth::{AuthOffer, OfferReader};
-use crate::config::MAX_ADDRESSES;
+use crate::config::{AssociationConfig, MAX_ADDRESSES};
 use crate::wire::{Init, Param, kind};
 
 /// The least window that a peer may offer (RFC 9260 §3.3.2).
@@ -29,6 +31,63 @@ pub(crate) struct PeerParameters {
     pub(crate) auth: Option<AuthOffer>,
 }
 
+/// The state of the peer other than its paths.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    /// Its verification tag; 0 while it is not known.
+    tag: u32,
+    /// Its initial TSN, once the tag is known.
+    initial_tsn: u32,
+    /// When the newest cookie of ours was made that came back for this association.
+    newest_cookie: Instant,
+    /// Both sides speak RFC 5061, and RFC 4895 with it.
+    changes_addresses: bool,
+}
+
+impl Peer {
+    pub(super) const UNKNOWN: Self =
+        Self { tag: 0, initial_tsn: 0, newest_cookie: Instant::ZERO, changes_addresses: false };
+
+    pub(crate) const fn tag(&self) -> u32 {
+        self.tag
+    }
+
+    pub(super) const fn set_tag(&mut self, tag: u32) {
+        self.tag = tag;
+    }
+
+    pub(super) const fn initial_tsn(&self) -> u32 {
+        self.initial_tsn
+    }
+
+    pub(super) const fn changes_addresses(&self) -> bool {
+        self.changes_addresses
+    }
+
+    /// Takes over what the peer said of itself.
+    pub(super) const fn adopt(&mut self, peer: &PeerParameters, changes_addresses: bool) {
+        self.tag = peer.tag;
+        self.initial_tsn = peer.initial_tsn;
+        self.changes_addresses = changes_addresses;
+    }
+
+    /// Whether `peer`, under our tag and a new one of its own, lives again: a peer that began once
+    /// and answered us under another tag did so with the same TSNs (RFC 9260 §5.2.1).
+    pub(crate) const fn lives_again(&self, peer: &PeerParameters) -> bool {
+        peer.initial_tsn != self.initial_tsn
+    }
+
+    /// A cookie that was made at `created` came back, and was good for this association.
+    pub(super) fn on_cookie_used(&mut self, created: Instant) {
+        self.newest_cookie = self.newest_cookie.max(created);
+    }
+
+    /// Whether more is known of the peer than by a cookie made at `created`.
+    pub(crate) fn is_newer_than(&self, created: Instant) -> bool {
+        created < self.newest_cookie
+    }
+}
+
 /// What else INIT or INIT ACK brought.
 #[derive(Debug, Default)]
 pub(crate) struct Extras<'a> {
@@ -38,8 +97,20 @@ pub(crate) struct Extras<'a> {
     pub(crate) cookie_preservative_ms: u32,
     /// Addresses that were not taken.
     pub(crate) refused_addresses: u64,
-    /// Parameters to be reported, whole and padded.
+    /// Parameters to be reported, whole, each but the last padded: the padding of the last is not
+    /// counted in the length of what quotes them (RFC 9260 §3.2).
     pub(crate) unrecognized: Vec<u8>,
+}
+
+impl Extras<'_> {
+    /// Adds `param`, whole and without padding, to what is reported, if there is room.
+    fn report(&mut self, param: &[u8]) {
+        let start = crate::wire::padded(self.unrecognized.len());
+        if crate::wire::padded(start + param.len()) <= MAX_REPORT_BYTES {
+            self.unrecognized.resize(start, 0);
+            self.unrecognized.extend_from_slice(param);
+        }
+    }
 }
 
 /// Why INIT or INIT ACK cannot set up an association.
@@ -62,10 +133,12 @@ pub(crate) enum InitError {
 /// How much of the unrecognized parameters is reported.
 const MAX_REPORT_BYTES: usize = 512;
 
-/// Reads INIT or INIT ACK that came from `source`.
+/// Reads INIT or INIT ACK that came from `source`; parameters of extensions that `config` switches
+/// off count as unknown.
 pub(crate) fn read_init<'a>(
     init: &Init<'a>,
     source: IpAddr,
+    config: &AssociationConfig,
 ) -> Result<(PeerParameters, Extras<'a>), InitError> {
     if init.initiate_tag == 0 {
         return Err(InitError::TagZero);
@@ -99,7 +172,9 @@ pub(crate) fn read_init<'a>(
             Param::HostName(_) => return Err(InitError::HostName(param.bytes.to_vec())),
             Param::StateCookie(cookie) => extras.state_cookie = Some(cookie),
             Param::CookiePreservative(ms) => extras.cookie_preservative_ms = ms,
-            Param::ForwardTsnSupported => peer.supports_forward_tsn = true,
+            Param::ForwardTsnSupported if config.partial_reliability => {
+                peer.supports_forward_tsn = true;
+            }
             Param::SupportedExtensions(kinds) => {
                 peer.supports_re_config |= kinds.contains(&kind::RE_CONFIG);
                 peer.supports_forward_tsn |= kinds.contains(&kind::FORWARD_TSN);
@@ -113,14 +188,11 @@ pub(crate) fn read_init<'a>(
             | Param::EcnCapable
             | Param::UnrecognizedParameter(_)
             | Param::HeartbeatInfo(_) => {}
-            Param::Unknown => {
+            // RFC 3758 §3.3.2: without partial reliability, Forward-TSN-Supported is unknown.
+            Param::Unknown | Param::ForwardTsnSupported => {
                 let action = param.unknown_action();
-                let has_room =
-                    extras.unrecognized.len() + param.bytes.len() + 3 <= MAX_REPORT_BYTES;
-                if action.report && has_room {
-                    extras.unrecognized.extend_from_slice(param.bytes);
-                    let padded = crate::wire::padded(extras.unrecognized.len());
-                    extras.unrecognized.resize(padded, 0);
+                if action.report {
+                    extras.report(param.bytes);
                 }
                 if action.stop {
                     break;

@@ -34,7 +34,7 @@ pub(super) struct Received {
     packet: PacketNotes,
 }
 
-/// What the packet being processed brought.
+/// The results of the packet being processed.
 #[derive(Clone, Copy, Debug, Default)]
 struct PacketNotes {
     has_data: bool,
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     fn take(received: &mut Received, tsns: &[u64]) -> SackDue {
-        let config = AssociationConfig::default();
+        let config = AssociationConfig::rfc9260();
         received.begin_packet();
         for &tsn in tsns {
             if received.on_tsn(tsn, false, &config) == Arrival::New {
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn gap_ranges_and_distance_are_limited_but_gaps_can_always_be_filled() {
-        let config = AssociationConfig { max_gap_ranges: 2, ..AssociationConfig::default() };
+        let config = AssociationConfig { max_gap_ranges: 2, ..AssociationConfig::rfc9260() };
         let mut received = Received::new(100);
         for tsn in [102, 104] {
             assert_eq!(received.on_tsn(tsn, false, &config), Arrival::New);

@@ -3,11 +3,18 @@
 //! One request of ours is under way at a time. Requests to add streams or to reset all TSNs are
 //! denied, as RFC 6525 §5.2 lets a receiver do.
 
+use std::time::Duration;
+
+use rexmit_core::Instant;
 use rexmit_core::serial::Serial;
 
-use super::{Association, Context, State, Timer};
+use super::context::Context;
+use super::inbound::{DataError, Inbound};
+use super::outbound::Outbound;
+use super::timers::Deadline;
 use crate::error::ResetError;
 use crate::event::Event;
+use crate::streams::SendQueue;
 use crate::wire::{
     CHUNK_HEADER_LEN, COMMON_HEADER_LEN, PacketWriter, ReConfig, ReConfigParam, ReConfigResult,
     U16List,
@@ -16,6 +23,8 @@ use crate::wire::{
 /// Where stream reset stands, both ways.
 #[derive(Debug)]
 pub(super) struct StreamReset {
+    /// Both sides speak RFC 6525.
+    is_supported: bool,
     /// The sequence number of our next request.
     next_request: u32,
     /// The sequence number of the peer's next request.
@@ -29,6 +38,8 @@ pub(super) struct StreamReset {
     taken_up: Option<u32>,
     /// The peer's request that waits for DATA still on the way.
     deferred: Option<Box<Deferred>>,
+    /// The answer to our request.
+    timer: Deadline,
 }
 
 /// The sequence number of a request, and what became of it.
@@ -51,7 +62,7 @@ struct OwnRequest {
     is_owed: bool,
     /// The peer has said that it takes its time, which is no error.
     is_in_progress: bool,
-    /// It has left, so it must be repeated as it is.
+    /// It was sent, so it must be retransmitted unchanged.
     last_assigned_tsn: Option<u64>,
 }
 
@@ -62,17 +73,37 @@ struct Deferred {
     streams: Vec<u16>,
 }
 
+/// The state that a RE-CONFIG modifies, with its limits.
+pub(super) struct Halves<'a> {
+    pub(super) inbound: &'a mut Inbound,
+    pub(super) out: &'a mut Outbound,
+    /// The RTO of the path of RE-CONFIG.
+    pub(super) rto: Duration,
+    /// How many streams of ours the peer may have reset at once; `None` if it may not any more.
+    pub(super) max_streams: Option<usize>,
+}
+
 impl OwnRequest {
     /// Whether it resets all of `streams`; none stands for all there are.
     fn covers(&self, streams: &[u16]) -> bool {
         let has = |stream| self.streams.binary_search(stream).is_ok();
         self.streams.is_empty() || (!streams.is_empty() && streams.iter().all(has))
     }
+
+    /// Whether a message of a stream to be reset was sent in part: its rest goes first.
+    fn is_held_up(&self, queue: &SendQueue) -> bool {
+        if self.streams.is_empty() {
+            queue.has_begun_message()
+        } else {
+            self.streams.iter().any(|&stream| queue.has_begun_message_on(stream))
+        }
+    }
 }
 
 impl StreamReset {
     pub(super) const fn new(local_initial_tsn: u32) -> Self {
         Self {
+            is_supported: false,
             next_request: local_initial_tsn,
             next_of_peer: Serial(0),
             ours: None,
@@ -80,11 +111,21 @@ impl StreamReset {
             owed: Vec::new(),
             taken_up: None,
             deferred: None,
+            timer: Deadline::OFF,
         }
     }
 
-    pub(super) const fn on_peer_known(&mut self, peer_initial_tsn: u32) {
+    pub(super) const fn on_peer_known(&mut self, peer_initial_tsn: u32, is_supported: bool) {
+        self.is_supported = is_supported;
         self.next_of_peer = Serial(peer_initial_tsn);
+    }
+
+    pub(super) const fn is_supported(&self) -> bool {
+        self.is_supported
+    }
+
+    pub(super) const fn timer(&self) -> Deadline {
+        self.timer
     }
 
     /// Whether DATA of this TSN must wait until a reset was performed.
@@ -101,53 +142,40 @@ impl StreamReset {
             self.owed.push(answer);
         }
     }
-}
 
-/// Streams as they were named, in order and each once.
-fn sorted(streams: impl Iterator<Item = u16>) -> Vec<u16> {
-    let mut streams: Vec<u16> = streams.collect();
-    streams.sort_unstable();
-    streams.dedup();
-    streams
-}
-
-impl Association {
     /// The application resets outgoing streams; none means all.
-    pub(crate) fn reset_streams(&mut self, streams: &[u16]) -> Result<(), ResetError> {
-        if !matches!(self.state, State::Established) {
-            return Err(ResetError::NotEstablished);
-        } else if !self.supports_re_config {
+    pub(super) fn begin(
+        &mut self,
+        streams: &[u16],
+        max_packet_bytes: usize,
+        out: &mut Outbound,
+    ) -> Result<(), ResetError> {
+        if !self.is_supported {
             return Err(ResetError::NotSupported);
-        } else if streams.iter().any(|&stream| stream >= self.out.streams()) {
+        } else if streams.iter().any(|&stream| stream >= out.streams()) {
             return Err(ResetError::InvalidStream);
-        } else if self.reset.ours.is_some() {
+        } else if self.ours.is_some() {
             return Err(ResetError::InProgress);
         }
         let streams = sorted(streams.iter().copied());
-        let limit = self.max_reset_streams();
+        let limit = max_streams(max_packet_bytes);
         if streams.len() > limit {
             return Err(ResetError::TooManyStreams { limit });
         }
-        self.begin_reset(streams, None);
+        self.request(streams, None, out);
         Ok(())
     }
 
-    /// How many streams a request can name in one packet, beside one answer.
-    fn max_reset_streams(&self) -> usize {
-        let others = COMMON_HEADER_LEN + CHUNK_HEADER_LEN + RESPONSE_LEN + OUTGOING_REQUEST_LEN;
-        self.config.max_packet_bytes.saturating_sub(others) / 2
-    }
-
-    fn begin_reset(&mut self, streams: Vec<u16>, response_sequence: Option<u32>) {
+    fn request(&mut self, streams: Vec<u16>, response_sequence: Option<u32>, out: &mut Outbound) {
         if streams.is_empty() {
-            self.out.queue.pause_all();
+            out.queue.pause_all();
         }
         for &stream in &streams {
-            self.out.queue.pause(stream);
+            out.queue.pause(stream);
         }
-        let sequence = self.reset.next_request;
-        self.reset.next_request = sequence.wrapping_add(1);
-        self.reset.ours = Some(Box::new(OwnRequest {
+        let sequence = self.next_request;
+        self.next_request = sequence.wrapping_add(1);
+        self.ours = Some(Box::new(OwnRequest {
             sequence,
             response_sequence,
             streams,
@@ -157,37 +185,33 @@ impl Association {
         }));
     }
 
-    /// Whether a message of a stream to be reset has left in part: its rest goes first.
-    fn is_reset_held_up(&self, request: &OwnRequest) -> bool {
-        let queue = &self.out.queue;
-        if request.streams.is_empty() {
-            queue.has_begun_message()
-        } else {
-            request.streams.iter().any(|&stream| queue.has_begun_message_on(stream))
-        }
-    }
-
     /// The last TSN before the reset that the peer has not answered.
     pub(super) fn last_before_reset(&self) -> Option<u64> {
-        self.reset.ours.as_ref()?.last_assigned_tsn
+        self.ours.as_ref()?.last_assigned_tsn
     }
 
     /// Whether a RE-CONFIG may leave now.
-    pub(super) fn owes_re_config(&self) -> bool {
-        !self.reset.owed.is_empty() || self.may_request_reset()
+    pub(super) fn is_owed(&self, queue: &SendQueue) -> bool {
+        !self.owed.is_empty() || self.may_request(queue)
     }
 
-    fn may_request_reset(&self) -> bool {
-        self.reset.ours.as_ref().is_some_and(|ours| ours.is_owed && !self.is_reset_held_up(ours))
+    fn may_request(&self, queue: &SendQueue) -> bool {
+        self.ours.as_ref().is_some_and(|ours| ours.is_owed && !ours.is_held_up(queue))
     }
 
-    /// Writes what is owed: two answers, or one and our request (RFC 6525 §3.1).
-    pub(super) fn write_re_config(&mut self, cx: &Context<'_>, writer: &mut PacketWriter<'_>) {
-        let answers = self.reset.owed.len().min(MAX_PARAMS);
-        let requests = answers < MAX_PARAMS && self.may_request_reset();
-        let last = self.out.recovery.next_unit() - 1;
-        let last_of_peer = self.reset.next_of_peer.0.wrapping_sub(1);
-        let request = self.reset.ours.as_mut().filter(|_| requests).map(|request| {
+    /// Writes the due parameters: two answers, or one and our request (RFC 6525 §3.1).
+    pub(super) fn write(
+        &mut self,
+        now: Instant,
+        rto: Duration,
+        out: &Outbound,
+        writer: &mut PacketWriter<'_>,
+    ) {
+        let answers = self.owed.len().min(MAX_PARAMS);
+        let requests = answers < MAX_PARAMS && self.may_request(&out.queue);
+        let last = out.recovery.outstanding().next_unit() - 1;
+        let last_of_peer = self.next_of_peer.0.wrapping_sub(1);
+        let request = self.ours.as_mut().filter(|_| requests).map(|request| {
             let last_assigned_tsn = *request.last_assigned_tsn.get_or_insert(last);
             ReConfigParam::OutgoingSsnResetRequest {
                 request_sequence: request.sequence,
@@ -201,44 +225,38 @@ impl Association {
             result,
             next_tsns: None,
         };
-        let responses = self.reset.owed.iter().take(answers).map(response);
+        let responses = self.owed.iter().take(answers).map(response);
         if !writer.re_config(responses.chain(request)) {
             return;
         }
-        self.reset.owed.drain(..answers);
-        if let Some(request) = self.reset.ours.as_mut().filter(|_| requests) {
+        self.owed.drain(..answers);
+        if let Some(request) = self.ours.as_mut().filter(|_| requests) {
             request.is_owed = false;
-            let rto = self.out.recovery.timer(self.control_path).rto();
-            self.timers.arm(Timer::ReConfig, cx.now + rto);
+            self.timer = Deadline::at(now + rto);
         }
     }
 
-    /// Our request was not answered in time: the same again. That the peer takes its time is no
-    /// error (RFC 6525 §5.2.7 H2).
-    pub(super) fn on_re_config_timeout(&mut self, cx: &mut Context<'_>) {
-        let Some(request) = &mut self.reset.ours else { return };
+    /// The response timer expired: schedules a retransmission of our request. Returns whether it counts as
+    /// an error; it does not after "In progress" (RFC 6525 §5.2.7 H2).
+    pub(super) fn on_timeout(&mut self) -> Option<bool> {
+        self.timer = Deadline::OFF;
+        let request = self.ours.as_mut()?;
         request.is_owed = true;
-        let path = self.control_path;
-        if !request.is_in_progress {
-            self.count_path_error(cx, path);
-            if self.count_error(cx) {
-                return;
-            }
-        }
-        self.out.recovery.back_off(path);
-        self.control_path = self.out.recovery.alternate_to(path);
+        Some(!request.is_in_progress)
     }
 
-    /// RE-CONFIG.
-    pub(super) fn on_re_config(&mut self, cx: &mut Context<'_>, chunk: &ReConfig<'_>) {
-        if self.state.is_setting_up() {
-            return;
-        }
+    /// RE-CONFIG. An error is of DATA that waited for the reset.
+    pub(super) fn on_re_config(
+        &mut self,
+        cx: &mut Context<'_>,
+        chunk: &ReConfig<'_>,
+        halves: &mut Halves<'_>,
+    ) -> Result<(), DataError> {
         let mut answers = Vec::new();
         for param in chunk.params().map_while(Result::ok).take(MAX_PARAMS) {
             let answer = match param {
                 ReConfigParam::Response { response_sequence, result, .. } => {
-                    self.on_reset_answer(cx, response_sequence, result);
+                    self.on_answer(cx, (response_sequence, result), halves);
                     None
                 }
                 // Its response sequence may answer an incoming request; we send none.
@@ -249,10 +267,11 @@ impl Association {
                     ..
                 } => {
                     let streams = sorted(streams.iter());
-                    Some(self.on_incoming_reset(cx, (request_sequence, last_assigned_tsn), streams))
+                    let which = (request_sequence, last_assigned_tsn);
+                    Some(self.on_incoming(cx, which, streams, halves.inbound)?)
                 }
                 ReConfigParam::IncomingSsnResetRequest { request_sequence, streams } => {
-                    self.on_request_to_reset(request_sequence, sorted(streams.iter()))
+                    self.on_request(request_sequence, sorted(streams.iter()), halves)
                 }
                 ReConfigParam::SsnTsnResetRequest { request_sequence }
                 | ReConfigParam::AddOutgoingStreamsRequest { request_sequence, .. }
@@ -265,24 +284,25 @@ impl Association {
             answers.extend(answer);
         }
         for &answer in &answers {
-            self.reset.owe(answer);
+            self.owe(answer);
         }
         answers.retain(|&(_, result)| result != ReConfigResult::BadSequenceNumber);
         if !answers.is_empty() {
-            self.reset.answers = answers;
+            self.answers = answers;
         }
+        Ok(())
     }
 
-    /// What is to be said of a request by its sequence number alone: the same as before of one
+    /// The answer to a request by its sequence number alone: the same as before for one
     /// that was answered, an error of one that is out of order (RFC 6525 §5.2.1). `None` if it is
     /// to be performed.
     fn judge(&mut self, sequence: u32) -> Option<ReConfigResult> {
-        let before = self.reset.answers.iter().find(|&&(answered, _)| answered == sequence);
+        let before = self.answers.iter().find(|&&(answered, _)| answered == sequence);
         match before {
             Some((_, ReConfigResult::InProgress)) => None,
             Some(&(_, result)) => Some(result),
-            None if Serial(sequence) == self.reset.next_of_peer => {
-                self.reset.next_of_peer = Serial(sequence).next();
+            None if Serial(sequence) == self.next_of_peer => {
+                self.next_of_peer = Serial(sequence).next();
                 None
             }
             None => Some(ReConfigResult::BadSequenceNumber),
@@ -290,69 +310,73 @@ impl Association {
     }
 
     /// The peer resets its outgoing streams, our incoming ones (RFC 6525 §5.2.2).
-    fn on_incoming_reset(
+    fn on_incoming(
         &mut self,
         cx: &mut Context<'_>,
         (sequence, last_assigned_tsn): (u32, u32),
         streams: Vec<u16>,
-    ) -> Answer {
-        self.owed.sack = true;
+        inbound: &mut Inbound,
+    ) -> Result<Answer, DataError> {
+        inbound.owe_sack();
         if let Some(result) = self.judge(sequence) {
-            return (sequence, result);
+            return Ok((sequence, result));
         }
-        let cumulative = self.inbound.received.cumulative();
+        let cumulative = inbound.cumulative();
         let last_tsn = rexmit_core::serial::unwrap_u32(cumulative, last_assigned_tsn);
-        if streams.last().is_some_and(|&stream| stream >= self.inbound.streams()) {
-            return (sequence, ReConfigResult::WrongSsn);
+        if streams.last().is_some_and(|&stream| stream >= inbound.streams()) {
+            return Ok((sequence, ReConfigResult::WrongSsn));
         }
         if last_tsn > cumulative {
-            self.reset.deferred = Some(Box::new(Deferred { sequence, last_tsn, streams }));
-            return (sequence, ReConfigResult::InProgress);
+            self.deferred = Some(Box::new(Deferred { sequence, last_tsn, streams }));
+            return Ok((sequence, ReConfigResult::InProgress));
         }
-        self.reset.deferred = None;
-        self.perform_reset(cx, streams);
-        (sequence, ReConfigResult::Performed)
+        self.deferred = None;
+        perform(cx, streams, inbound)?;
+        Ok((sequence, ReConfigResult::Performed))
     }
 
-    fn perform_reset(&mut self, cx: &mut Context<'_>, streams: Vec<u16>) {
-        let which = (!streams.is_empty()).then_some(streams.as_slice());
-        self.inbound.reassembly.on_streams_reset(which);
-        cx.event(Event::PeerResetStreams(streams));
-    }
-
-    /// The DATA that a reset waited for may have arrived.
-    pub(super) fn perform_deferred_reset(&mut self, cx: &mut Context<'_>) {
-        let cumulative = self.inbound.received.cumulative();
+    /// The DATA that a reset waited for may have arrived. An error is of DATA that waited for the reset.
+    pub(super) fn perform_deferred(
+        &mut self,
+        cx: &mut Context<'_>,
+        inbound: &mut Inbound,
+    ) -> Result<(), DataError> {
+        let cumulative = inbound.cumulative();
         let is_due = |deferred: &mut Box<Deferred>| deferred.last_tsn <= cumulative;
-        if let Some(deferred) = self.reset.deferred.take_if(is_due) {
+        if let Some(deferred) = self.deferred.take_if(is_due) {
             let answer = (deferred.sequence, ReConfigResult::Performed);
-            self.reset.answers.retain(|&(sequence, _)| sequence != deferred.sequence);
-            self.reset.answers.push(answer);
-            self.reset.owe(answer);
-            self.perform_reset(cx, deferred.streams);
+            self.answers.retain(|&(sequence, _)| sequence != deferred.sequence);
+            self.answers.push(answer);
+            self.owe(answer);
+            perform(cx, deferred.streams, inbound)?;
         }
+        Ok(())
     }
 
     /// The peer asks us to reset our outgoing streams (RFC 6525 §5.2.3): our own request is the
     /// answer, once no other is under way.
-    fn on_request_to_reset(&mut self, sequence: u32, streams: Vec<u16>) -> Option<Answer> {
-        if self.reset.taken_up == Some(sequence) {
-            return self.on_request_to_reset_again(sequence);
+    fn on_request(
+        &mut self,
+        sequence: u32,
+        streams: Vec<u16>,
+        halves: &mut Halves<'_>,
+    ) -> Option<Answer> {
+        if self.taken_up == Some(sequence) {
+            return self.on_request_again(sequence);
         }
         if let Some(result) = self.judge(sequence) {
             return Some((sequence, result));
         }
-        let is_valid = streams.last().is_none_or(|&stream| stream < self.out.streams());
-        let may_perform =
-            matches!(self.state, State::Established) && streams.len() <= self.max_reset_streams();
-        let result = match &self.reset.ours {
+        let is_valid = streams.last().is_none_or(|&stream| stream < halves.out.streams());
+        let may_perform = halves.max_streams.is_some_and(|limit| streams.len() <= limit);
+        let result = match &self.ours {
             _ if !is_valid => ReConfigResult::WrongSsn,
             _ if !may_perform => ReConfigResult::Denied,
             Some(ours) if ours.covers(&streams) => ReConfigResult::NothingToDo,
             Some(_) => ReConfigResult::InProgress,
             None => {
-                self.reset.taken_up = Some(sequence);
-                self.begin_reset(streams, Some(sequence));
+                self.taken_up = Some(sequence);
+                self.request(streams, Some(sequence), halves.out);
                 return None;
             }
         };
@@ -360,9 +384,9 @@ impl Association {
     }
 
     /// The same request again: ours that answers it is lost, or waits, or has been performed.
-    fn on_request_to_reset_again(&mut self, sequence: u32) -> Option<Answer> {
+    fn on_request_again(&mut self, sequence: u32) -> Option<Answer> {
         let is_answer = |ours: &&mut Box<OwnRequest>| ours.response_sequence == Some(sequence);
-        match self.reset.ours.as_mut().filter(is_answer) {
+        match self.ours.as_mut().filter(is_answer) {
             None => Some((sequence, ReConfigResult::NothingToDo)),
             Some(ours) if ours.last_assigned_tsn.is_none() => {
                 Some((sequence, ReConfigResult::InProgress))
@@ -375,21 +399,26 @@ impl Association {
     }
 
     /// What became of our request.
-    fn on_reset_answer(&mut self, cx: &mut Context<'_>, sequence: u32, result: ReConfigResult) {
+    fn on_answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        (sequence, result): Answer,
+        halves: &mut Halves<'_>,
+    ) {
         let is_ours = |request: &mut Box<OwnRequest>| request.sequence == sequence;
-        let Some(mut request) = self.reset.ours.take_if(is_ours) else { return };
+        let Some(mut request) = self.ours.take_if(is_ours) else { return };
         if result == ReConfigResult::InProgress {
             request.is_in_progress = true;
-            self.reset.ours = Some(request);
-            let rto = self.out.recovery.timer(self.control_path).rto();
-            return self.timers.arm(Timer::ReConfig, cx.now + rto);
+            self.ours = Some(request);
+            self.timer = Deadline::at(cx.now + halves.rto);
+            return;
         }
-        self.timers.stop(Timer::ReConfig);
+        self.timer = Deadline::OFF;
         let performed = matches!(result, ReConfigResult::Performed | ReConfigResult::NothingToDo);
         if performed {
-            self.out.forward.reset_through = request.last_assigned_tsn.unwrap_or(0);
+            halves.out.on_streams_reset(request.last_assigned_tsn.unwrap_or(0));
         }
-        let queue = &mut self.out.queue;
+        let queue = &mut halves.out.queue;
         if request.streams.is_empty() {
             if performed {
                 queue.reset_all_ssns();
@@ -404,4 +433,29 @@ impl Association {
         }
         cx.event(Event::StreamsReset { streams: request.streams, performed });
     }
+}
+
+/// Streams as they were named, in order and each once.
+fn sorted(streams: impl Iterator<Item = u16>) -> Vec<u16> {
+    let mut streams: Vec<u16> = streams.collect();
+    streams.sort_unstable();
+    streams.dedup();
+    streams
+}
+
+/// How many streams a request can name in one packet, beside one answer.
+pub(super) fn max_streams(max_packet_bytes: usize) -> usize {
+    let others = COMMON_HEADER_LEN + CHUNK_HEADER_LEN + RESPONSE_LEN + OUTGOING_REQUEST_LEN;
+    max_packet_bytes.saturating_sub(others) / 2
+}
+
+/// The peer's streams begin again, and DATA that waited for that are taken (RFC 6525 §5.2.2 E4).
+fn perform(
+    cx: &mut Context<'_>,
+    streams: Vec<u16>,
+    inbound: &mut Inbound,
+) -> Result<(), DataError> {
+    inbound.on_streams_reset(&streams);
+    cx.event(Event::PeerResetStreams(streams));
+    inbound.release_held_back(cx)
 }

@@ -1,122 +1,91 @@
-//! The graceful end of an association (RFC 9260 §9.2).
+//! Retransmission of SHUTDOWN and SHUTDOWN ACK: T2-shutdown and T5-shutdown-guard (RFC 9260 §9.2).
 
-use super::{AbortCause, Association, Context, Farewell, State, Timer};
-use crate::event::{CloseReason, Event};
+use std::time::Duration;
 
-impl Association {
-    /// The application asks for the end: what was accepted is still delivered.
-    pub(crate) fn shutdown(&mut self, cx: &mut Context<'_>) {
-        match self.state {
-            State::Established => {
-                self.set_state(cx, State::ShutdownPending);
-                self.out.begin_opportunity();
-                self.advance_shutdown(cx);
-            }
-            // Nothing was agreed upon yet, so there is nobody to say goodbye to.
-            State::CookieWait(_) | State::CookieEchoed(..) => {
-                self.abort_by_user(cx, b"shut down before it was established");
-            }
-            _ => {}
-        }
+use rexmit_core::Instant;
+
+use super::timers::Deadline;
+
+/// State of SHUTDOWN (in SHUTDOWN-SENT) or SHUTDOWN ACK (in SHUTDOWN-ACK-SENT) until its reply arrives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shutdown {
+    is_owed: bool,
+    t2: Deadline,
+    t5: Deadline,
+}
+
+impl Shutdown {
+    /// SHUTDOWN is pending; arms T5-shutdown-guard.
+    pub(super) fn begin(now: Instant, guard: Duration) -> Self {
+        Self { is_owed: true, t2: Deadline::OFF, t5: Deadline::at(now + guard) }
     }
 
-    /// Everything outstanding may have been acknowledged now.
-    pub(super) fn advance_shutdown(&mut self, cx: &mut Context<'_>) {
-        if !self.out.is_empty() {
-            return;
-        }
-        match self.state {
-            State::ShutdownPending => {
-                self.set_state(cx, State::ShutdownSent);
-                self.owed.shutdown = true;
-                // SHUTDOWN acknowledges what a delayed SACK would.
-                self.timers.stop(Timer::Sack);
-                self.stop_heartbeats();
-                let guard = cx.now + self.config.shutdown_guard();
-                self.timers.arm(Timer::T5ShutdownGuard, guard);
-            }
-            State::ShutdownReceived => self.enter_shutdown_ack_sent(cx),
-            _ => {}
-        }
+    /// SHUTDOWN ACK is pending; we have not sent SHUTDOWN.
+    pub(super) const fn answering() -> Self {
+        Self { is_owed: true, t2: Deadline::OFF, t5: Deadline::OFF }
     }
 
-    fn enter_shutdown_ack_sent(&mut self, cx: &mut Context<'_>) {
-        self.set_state(cx, State::ShutdownAckSent);
-        self.owed.shutdown = false;
-        self.owed.shutdown_ack = true;
-        self.owed.sack = false;
-        self.timers.stop(Timer::Sack);
-        self.stop_heartbeats();
+    /// SHUTDOWN ACK is pending after our own SHUTDOWN; T2 and T5 keep running.
+    pub(super) const fn crossing(self) -> Self {
+        Self { is_owed: true, ..self }
     }
 
-    /// SHUTDOWN or SHUTDOWN ACK has just left.
-    pub(super) fn on_shutdown_sent(&mut self, cx: &Context<'_>) {
-        let rto = self.out.recovery.timer(self.control_path).rto();
-        self.timers.arm(Timer::T2Shutdown, cx.now + rto);
+    pub(super) const fn is_owed(&self) -> bool {
+        self.is_owed
     }
 
-    /// T2-shutdown expired: say it again.
-    pub(super) fn on_t2_shutdown(&mut self, cx: &mut Context<'_>) {
-        let path = self.control_path;
-        self.count_path_error(cx, path);
-        if self.count_error(cx) {
-            return;
+    pub(super) const fn t2(&self) -> Deadline {
+        self.t2
+    }
+
+    pub(super) const fn t5(&self) -> Deadline {
+        self.t5
+    }
+
+    /// Schedules a (re)transmission of the chunk.
+    pub(super) const fn owe(&mut self) {
+        self.is_owed = true;
+    }
+
+    /// The chunk has just left.
+    pub(super) fn on_sent(&mut self, now: Instant, rto: Duration) {
+        self.is_owed = false;
+        self.t2 = Deadline::at(now + rto);
+    }
+
+    /// A packet arrived in SHUTDOWN-SENT: restarts T2-shutdown, so that the peer can send its remaining
+    /// data. Returns whether SHUTDOWN was sent.
+    pub(super) fn on_heard(&mut self, now: Instant, rto: Duration) -> bool {
+        if !self.is_owed {
+            self.t2 = Deadline::at(now + rto);
         }
-        self.out.recovery.back_off(path);
-        self.control_path = self.out.recovery.alternate_to(path);
-        match self.state {
-            State::ShutdownSent => self.owed.shutdown = true,
-            State::ShutdownAckSent => self.owed.shutdown_ack = true,
-            _ => {}
-        }
+        !self.is_owed
     }
 
-    /// The whole shutdown takes too long.
-    pub(super) fn on_t5_shutdown_guard(&mut self, cx: &mut Context<'_>) {
-        self.abort(cx, AbortCause::Violation("the shutdown took longer than its guard allows"));
+    /// T2-shutdown expired.
+    pub(super) const fn on_t2(&mut self) {
+        self.t2 = Deadline::OFF;
     }
+}
 
-    /// SHUTDOWN.
-    pub(super) fn on_shutdown(&mut self, cx: &mut Context<'_>, cumulative_tsn_ack: u32) {
-        match self.state {
-            State::Established | State::ShutdownPending | State::ShutdownReceived => {
-                let is_news = !matches!(self.state, State::ShutdownReceived);
-                self.on_shutdown_ack_point(cx, cumulative_tsn_ack);
-                if self.state.is_closed() {
-                    return;
-                }
-                if is_news {
-                    self.set_state(cx, State::ShutdownReceived);
-                    cx.event(Event::PeerShutdown);
-                }
-            }
-            // Both ends have sent SHUTDOWN.
-            State::ShutdownSent => self.enter_shutdown_ack_sent(cx),
-            State::ShutdownAckSent => self.owed.shutdown_ack = true,
-            State::CookieWait(_) | State::CookieEchoed(..) | State::Closed(_) => {}
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// A packet of the peer in SHUTDOWN-SENT gives it time for the rest of its data.
-    pub(super) fn hear_of_peer_while_shutdown_sent(&mut self, cx: &Context<'_>) {
-        if matches!(self.state, State::ShutdownSent) && !self.owed.shutdown {
-            self.error_count = 0;
-            self.on_shutdown_sent(cx);
-        }
-    }
-
-    /// SHUTDOWN ACK. While setting up it belongs to an association before this one, and the
-    /// endpoint answers it (RFC 9260 §8.5.1 E).
-    pub(super) fn on_shutdown_ack(&mut self, cx: &mut Context<'_>) {
-        if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
-            self.close(cx, Some(Farewell::ShutdownComplete), CloseReason::Shutdown);
-        }
-    }
-
-    /// SHUTDOWN COMPLETE.
-    pub(super) fn on_shutdown_complete(&mut self, cx: &mut Context<'_>) {
-        if matches!(self.state, State::ShutdownAckSent) {
-            self.close(cx, None, CloseReason::Shutdown);
-        }
+    #[test]
+    fn the_guard_covers_the_answer_to_a_crossing_shutdown() {
+        let (now, rto) = (Instant::from_millis(5), Duration::from_millis(10));
+        let mut shutdown = Shutdown::begin(now, Duration::from_millis(100));
+        assert!(shutdown.is_owed());
+        assert!(!shutdown.on_heard(now, rto), "it has not left");
+        assert_eq!(shutdown.t2(), Deadline::OFF);
+        shutdown.on_sent(now, rto);
+        assert_eq!(shutdown.t2(), Deadline::at(Instant::from_millis(15)));
+        assert!(shutdown.on_heard(Instant::from_millis(9), rto));
+        let crossing = shutdown.crossing();
+        assert!(crossing.is_owed());
+        assert_eq!(crossing.t2(), Deadline::at(Instant::from_millis(19)));
+        assert_eq!(crossing.t5(), Deadline::at(Instant::from_millis(105)));
+        assert_eq!(Shutdown::answering().t5(), Deadline::OFF);
     }
 }

@@ -5,62 +5,29 @@ use std::time::Duration;
 use bytes::Bytes;
 use rexmit_core::Instant;
 
-/// The least that INIT and COOKIE ECHO wait for their answer.
-const MIN_SETUP_TIMEOUT: Duration = Duration::from_millis(10);
+use super::setup::Setup;
+use super::shutdown::Shutdown;
+use super::timers::{Deadline, Timer};
+use crate::wire::PacketWriter;
 
 /// Where an association stands.
 #[derive(Debug)]
-pub(super) enum State {
+pub(crate) enum State {
     /// INIT was sent; T1-init runs.
-    CookieWait(Setup),
+    CookieWait(Box<Setup>),
     /// COOKIE ECHO was sent; T1-cookie runs.
-    CookieEchoed(Setup, Box<EchoedCookie>),
+    CookieEchoed(Box<Setup>, Box<EchoedCookie>),
     Established,
     ShutdownPending,
-    ShutdownSent,
+    ShutdownSent(Shutdown),
     ShutdownReceived,
-    ShutdownAckSent,
+    ShutdownAckSent(Shutdown),
     /// Ended; a last packet may still have to leave.
-    Closed(Option<Farewell>),
-}
-
-/// What the setup keeps until its answer comes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Setup {
-    /// Times the present chunk was retransmitted at the RTO's pace.
-    pub(super) attempts: u32,
-    /// Times it was before, by the round-trip time: sooner than Max.Init.Retransmits counts on.
-    pub(super) early_attempts: u32,
-    /// When it was first sent, for a round-trip sample.
-    pub(super) sent_at: Option<Instant>,
-    /// The round-trip time, where the setup goes by it.
-    pub(super) rtt: Option<Duration>,
-    /// Attempts with a new INIT after a stale cookie.
-    pub(super) stale_cookies: u32,
-}
-
-impl Setup {
-    /// T1: `rto`, after what comes earlier.
-    pub(super) fn timeout(&self, rto: Duration) -> Duration {
-        self.early_timeout(rto).unwrap_or(rto)
-    }
-
-    /// T1 where the round-trip time is known: half as much again, doubling until that is no sooner than
-    /// `rto`.
-    pub(super) fn early_timeout(&self, rto: Duration) -> Option<Duration> {
-        let rtt = self.rtt.filter(|_| self.attempts == 0)?;
-        let first = rtt.saturating_add(rtt / 2).max(MIN_SETUP_TIMEOUT);
-        let doubled = first.saturating_mul(1 << self.early_attempts.min(31));
-        Some(doubled).filter(|&doubled| doubled < rto)
-    }
-
-    pub(super) const fn was_repeated(&self) -> bool {
-        self.attempts > 0 || self.early_attempts > 0
-    }
+    Closed(Option<Box<Farewell>>),
 }
 
 #[derive(Debug)]
-pub(super) struct EchoedCookie {
+pub(crate) struct EchoedCookie {
     /// What COOKIE ECHO carries.
     pub(super) cookie: Vec<u8>,
     /// Parameters of the INIT ACK to be reported, whole (RFC 9260 §3.3.10.8).
@@ -69,14 +36,14 @@ pub(super) struct EchoedCookie {
 
 /// The last packet of an association.
 #[derive(Debug)]
-pub(super) enum Farewell {
+pub(crate) enum Farewell {
     Abort { t_bit: bool, cause: AbortCause },
     ShutdownComplete,
 }
 
 /// Why we abort.
 #[derive(Clone, Debug)]
-pub(super) enum AbortCause {
+pub(crate) enum AbortCause {
     User(Bytes),
     Violation(&'static str),
     NoUserData(u32),
@@ -87,7 +54,7 @@ pub(super) enum AbortCause {
 }
 
 impl AbortCause {
-    /// What the application is told.
+    /// Events for the application.
     pub(super) fn words(&self) -> Bytes {
         match self {
             Self::User(reason) => reason.clone(),
@@ -113,9 +80,9 @@ impl State {
             Self::CookieEchoed(..) => "COOKIE-ECHOED",
             Self::Established => "ESTABLISHED",
             Self::ShutdownPending => "SHUTDOWN-PENDING",
-            Self::ShutdownSent => "SHUTDOWN-SENT",
+            Self::ShutdownSent(_) => "SHUTDOWN-SENT",
             Self::ShutdownReceived => "SHUTDOWN-RECEIVED",
-            Self::ShutdownAckSent => "SHUTDOWN-ACK-SENT",
+            Self::ShutdownAckSent(_) => "SHUTDOWN-ACK-SENT",
             Self::Closed(_) => "CLOSED",
         }
     }
@@ -132,7 +99,7 @@ impl State {
 
     /// Whether DATA is taken (RFC 9260 §6).
     pub(super) const fn may_receive_data(&self) -> bool {
-        matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownSent)
+        matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownSent(_))
     }
 
     /// Whether a SACK is processed (RFC 9260 §6).
@@ -153,29 +120,102 @@ impl State {
             Self::CookieEchoed(..)
                 | Self::Established
                 | Self::ShutdownPending
-                | Self::ShutdownSent
+                | Self::ShutdownSent(_)
                 | Self::ShutdownReceived
         )
-    }
-
-    /// Whether HEARTBEATs are sent (RFC 9260 §8.3).
-    pub(super) const fn may_heartbeat(&self) -> bool {
-        matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
     }
 
     /// Whether ASCONF and ASCONF-ACK are exchanged (RFC 5061 §5.1.1 C4).
     pub(super) const fn may_change_addresses(&self) -> bool {
         matches!(
             self,
-            Self::Established | Self::ShutdownPending | Self::ShutdownSent | Self::ShutdownReceived
+            Self::Established
+                | Self::ShutdownPending
+                | Self::ShutdownSent(_)
+                | Self::ShutdownReceived
         )
     }
 
-    pub(super) const fn is_setting_up(&self) -> bool {
+    pub(crate) const fn is_setting_up(&self) -> bool {
         matches!(self, Self::CookieWait(_) | Self::CookieEchoed(..))
     }
 
-    pub(super) const fn is_closed(&self) -> bool {
+    pub(crate) const fn is_closed(&self) -> bool {
         matches!(self, Self::Closed(_))
+    }
+
+    /// Whether an INIT may bring addresses that are not known: only while nothing is known of the
+    /// peer (RFC 9260 §5.2.1, §5.2.2).
+    pub(crate) const fn may_learn_addresses(&self) -> bool {
+        matches!(self, Self::CookieWait(_))
+    }
+
+    pub(crate) const fn is_shutdown_ack_sent(&self) -> bool {
+        matches!(self, Self::ShutdownAckSent(_))
+    }
+
+    /// Whether SHUTDOWN ACK may come.
+    pub(super) const fn is_shutting_down(&self) -> bool {
+        matches!(self, Self::ShutdownSent(_) | Self::ShutdownAckSent(_))
+    }
+
+    /// Writes a pending SHUTDOWN, with `cumulative` as its Cumulative TSN Ack, or SHUTDOWN ACK. Returns
+    /// whether one was written.
+    pub(super) fn write_shutdown(&self, cumulative: u32, writer: &mut PacketWriter<'_>) -> bool {
+        match self {
+            Self::ShutdownSent(shutdown) => shutdown.is_owed() && writer.shutdown(cumulative),
+            Self::ShutdownAckSent(shutdown) => shutdown.is_owed() && writer.shutdown_ack(),
+            _ => false,
+        }
+    }
+
+    /// INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK has just left over a path with this RTO.
+    pub(super) fn on_chunk_sent(&mut self, now: Instant, rto: Duration) {
+        match self {
+            Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => setup.on_sent(now, rto),
+            Self::ShutdownSent(shutdown) | Self::ShutdownAckSent(shutdown) => {
+                shutdown.on_sent(now, rto);
+            }
+            _ => {}
+        }
+    }
+
+    /// What INIT or COOKIE ECHO keeps, while its answer is awaited.
+    pub(super) fn setup_mut(&mut self) -> Option<&mut Setup> {
+        match self {
+            Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => Some(setup),
+            _ => None,
+        }
+    }
+
+    /// What SHUTDOWN or SHUTDOWN ACK keeps, once it is the turn of either.
+    pub(super) const fn shutdown_mut(&mut self) -> Option<&mut Shutdown> {
+        match self {
+            Self::ShutdownSent(shutdown) | Self::ShutdownAckSent(shutdown) => Some(shutdown),
+            _ => None,
+        }
+    }
+
+    /// INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK is to leave.
+    pub(super) fn is_chunk_owed(&self) -> bool {
+        match self {
+            Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => setup.is_owed(),
+            Self::ShutdownSent(shutdown) | Self::ShutdownAckSent(shutdown) => shutdown.is_owed(),
+            _ => false,
+        }
+    }
+
+    /// The timers that only some states have.
+    pub(super) fn timers(&self) -> [(Timer, Deadline); 3] {
+        let (t1, t2, t5) = match self {
+            Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => {
+                (setup.t1(), Deadline::OFF, Deadline::OFF)
+            }
+            Self::ShutdownSent(shutdown) | Self::ShutdownAckSent(shutdown) => {
+                (Deadline::OFF, shutdown.t2(), shutdown.t5())
+            }
+            _ => (Deadline::OFF, Deadline::OFF, Deadline::OFF),
+        };
+        [(Timer::T1, t1), (Timer::T2Shutdown, t2), (Timer::T5ShutdownGuard, t5)]
     }
 }

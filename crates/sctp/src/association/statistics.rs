@@ -1,16 +1,25 @@
-//! What an association tells of itself.
+//! The statistics of an association.
 
 use super::{Association, paths};
-use crate::statistics::{AssociationStatistics, PathStatistics};
+use crate::statistics::{AssociationStatistics, PathStatistics, Traffic};
 
 impl Association {
     pub(crate) fn statistics(&self) -> AssociationStatistics {
         let recovery = &self.out.recovery;
+        let mut traffic = Traffic {
+            packets_sent: self.packets.sent,
+            bytes_sent: self.packets.bytes_sent,
+            packets_received: self.packets.received,
+            bytes_received: self.packets.bytes_received,
+            ..Traffic::default()
+        };
+        self.inbound.count(&mut traffic);
+        self.out.count(&mut traffic);
         AssociationStatistics {
-            traffic: self.traffic,
+            traffic,
             recovery: *recovery.statistics(),
             thin: recovery.thinness(0),
-            thin_streams: self.out.thin_streams.thinness(recovery),
+            thin_streams: self.out.thin_streams(),
             send_buffered_bytes: self.out.buffered_bytes(),
             receive_buffered_bytes: self.inbound.held_bytes(),
             paths: self.path_statistics(),
@@ -20,22 +29,23 @@ impl Association {
     pub(crate) fn path_statistics(&self) -> Vec<PathStatistics> {
         let recovery = &self.out.recovery;
         let of = |(path, entry): (u8, &paths::PathEntry)| {
-            let (timer, window) = (recovery.timer(path), recovery.window(path));
-            let (flight, reach) = (recovery.flight(path), recovery.reach(path));
+            let (timer, window) = (recovery.paths()[path].timer(), recovery.paths()[path].window());
+            let (flight, reach) =
+                (recovery.outstanding().flight(path), recovery.paths()[path].reach());
             PathStatistics {
                 local: entry.route.local,
                 remote: entry.route.remote,
                 state: reach.state(),
-                is_primary: path == recovery.primary_path(),
+                is_primary: path == recovery.paths().primary(),
                 errors: reach.errors(),
                 srtt: timer.rtt().srtt(),
-                rto: recovery.rto(path),
+                rto: recovery.path_figures(path).rto,
                 cwnd: window.cwnd(),
                 ssthresh: window.ssthresh(),
-                reordering: recovery.reordering(path),
+                reordering: recovery.path_figures(path).reordering,
                 packets_in_flight: flight.packets,
                 bytes_in_flight: flight.bytes,
-                counters: recovery.path_counters(path),
+                counters: recovery.paths()[path].counters(),
             }
         };
         (0..).zip(self.paths.iter()).map(of).collect()

@@ -1,12 +1,12 @@
 //! The timers of an association beside T3-rtx, which is the business of loss recovery, and the
-//! heartbeat timers, which belong to the paths.
+//! heartbeat timers, which belong to the paths. Each has its deadline with the procedure that arms it.
 
-use rexmit_core::TimerKey;
+use rexmit_core::Instant;
 
-/// Names the timers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Names the timers, in the order in which simultaneous ones expire.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Timer {
-    /// T1-init and T1-cookie: the state tells which.
+    /// T1-init and T1-cookie, depending on the state.
     T1,
     /// T2-shutdown.
     T2Shutdown,
@@ -22,23 +22,32 @@ pub(super) enum Timer {
     T4,
 }
 
-/// How many there are.
-pub(super) const TIMERS: usize = 7;
+/// When a timer expires, if it runs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Deadline(Instant);
 
-impl TimerKey for Timer {
-    const ALL: &'static [Self] = &[
-        Self::T1,
-        Self::T2Shutdown,
-        Self::T5ShutdownGuard,
-        Self::Sack,
-        Self::WindowProbe,
-        Self::ReConfig,
-        Self::T4,
-    ];
+impl Deadline {
+    /// The timer does not run.
+    pub(super) const OFF: Self = Self(Instant::FAR_FUTURE);
 
-    fn index(self) -> usize {
-        self as usize
+    pub(super) const fn at(at: Instant) -> Self {
+        Self(at)
     }
+
+    /// When it expires; [`Instant::FAR_FUTURE`] if it does not run.
+    pub(super) const fn instant(self) -> Instant {
+        self.0
+    }
+
+    pub(super) fn is_armed(self) -> bool {
+        self.0 < Instant::FAR_FUTURE
+    }
+}
+
+/// Of the timers that are due at `now`, the one that was due first.
+pub(super) fn first_due(now: Instant, timers: &[(Timer, Deadline)]) -> Option<Timer> {
+    let due = timers.iter().filter(|(_, deadline)| deadline.is_armed() && deadline.0 <= now);
+    due.min_by_key(|(timer, deadline)| (deadline.0, *timer)).map(|&(timer, _)| timer)
 }
 
 #[cfg(test)]
@@ -46,10 +55,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_timer_has_its_place() {
-        assert_eq!(Timer::ALL.len(), TIMERS);
-        for (index, timer) in Timer::ALL.iter().enumerate() {
-            assert_eq!(timer.index(), index);
-        }
+    fn the_earliest_timer_expires_first_and_of_equals_the_first() {
+        let ms = |ms| Deadline::at(Instant::from_millis(ms));
+        let timers = [
+            (Timer::T4, ms(20)),
+            (Timer::Sack, ms(20)),
+            (Timer::ReConfig, ms(30)),
+            (Timer::T1, Deadline::OFF),
+        ];
+        let at = |ms| first_due(Instant::from_millis(ms), &timers);
+        assert_eq!(at(19), None);
+        assert_eq!(at(20), Some(Timer::Sack));
+        assert_eq!(first_due(Instant::from_millis(30), &timers[2..]), Some(Timer::ReConfig));
+        assert_eq!(first_due(Instant::FAR_FUTURE, &timers[3..]), None);
+        let late = [(Timer::T2Shutdown, ms(20)), (Timer::T4, ms(10))];
+        assert_eq!(first_due(Instant::from_millis(30), &late), Some(Timer::T4));
     }
 }

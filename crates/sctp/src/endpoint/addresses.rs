@@ -7,6 +7,7 @@ use rexmit_core::Instant;
 
 use super::{AssociationId, Endpoint};
 use crate::SharedKey;
+use crate::association::OwnAddress;
 use crate::error::{AddressError, KeyError};
 
 impl Endpoint {
@@ -14,7 +15,7 @@ impl Endpoint {
     /// acknowledged it, which [`Event::AddressChanged`](crate::Event::AddressChanged) tells.
     ///
     /// An unspecified address stands for the one that the driver sends from, whatever that is: also for
-    /// what a translator on the way makes of it.
+    /// its address behind a translator.
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -25,8 +26,10 @@ impl Endpoint {
         address: IpAddr,
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
-        self.call(now, index, |association, _| association.add_address(address))
-            .unwrap_or(Err(AddressError::UnknownAssociation))
+        self.call(now, index, |association, cx| {
+            association.change_own_address(cx, OwnAddress::Add(address))
+        })
+        .unwrap_or(Err(AddressError::UnknownAssociation))
     }
 
     /// This host has `address` no more, or does not want to be reached there: nothing leaves from it from
@@ -41,8 +44,10 @@ impl Endpoint {
         address: IpAddr,
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
-        self.call(now, index, |association, cx| association.delete_address(cx, address))
-            .unwrap_or(Err(AddressError::UnknownAssociation))
+        self.call(now, index, |association, cx| {
+            association.change_own_address(cx, OwnAddress::Delete(address))
+        })
+        .unwrap_or(Err(AddressError::UnknownAssociation))
     }
 
     /// Asks the peer to send to `address` of ours while it can (RFC 5061 §4.2.4).
@@ -56,8 +61,10 @@ impl Endpoint {
         address: IpAddr,
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
-        self.call(now, index, |association, _| association.set_peer_primary(address))
-            .unwrap_or(Err(AddressError::UnknownAssociation))
+        self.call(now, index, |association, cx| {
+            association.change_own_address(cx, OwnAddress::Prefer(address))
+        })
+        .unwrap_or(Err(AddressError::UnknownAssociation))
     }
 
     /// This host is at `address` from now on, and nowhere else: it has changed its network. One ASCONF,
@@ -75,8 +82,10 @@ impl Endpoint {
         address: IpAddr,
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
-        self.call(now, index, |association, cx| association.move_to(cx, address))
-            .unwrap_or(Err(AddressError::UnknownAssociation))
+        self.call(now, index, |association, cx| {
+            association.change_own_address(cx, OwnAddress::MoveTo(address))
+        })
+        .unwrap_or(Err(AddressError::UnknownAssociation))
     }
 
     /// Tells peers of associations to come these addresses, in place of those of
@@ -104,11 +113,11 @@ impl Endpoint {
         key: SharedKey,
     ) -> Result<(), KeyError> {
         let index = self.index_of(id).ok_or(KeyError::UnknownAssociation)?;
-        self.call(now, index, |association, _| association.set_shared_key(key))
+        self.call(now, index, |association, _| association.auth()?.set_key(key))
             .unwrap_or(Err(KeyError::UnknownAssociation))
     }
 
-    /// What is sent is authenticated with this key from now on.
+    /// Chunks are authenticated with this key from now on.
     ///
     /// # Errors
     /// See [`KeyError`].
@@ -119,7 +128,7 @@ impl Endpoint {
         key_id: u16,
     ) -> Result<(), KeyError> {
         let index = self.index_of(id).ok_or(KeyError::UnknownAssociation)?;
-        self.call(now, index, |association, _| association.use_shared_key(key_id))
+        self.call(now, index, |association, _| association.auth()?.use_key(key_id))
             .unwrap_or(Err(KeyError::UnknownAssociation))
     }
 
@@ -134,7 +143,7 @@ impl Endpoint {
         key_id: u16,
     ) -> Result<(), KeyError> {
         let index = self.index_of(id).ok_or(KeyError::UnknownAssociation)?;
-        self.call(now, index, |association, _| association.delete_shared_key(key_id))
+        self.call(now, index, |association, _| association.auth()?.delete_key(key_id))
             .unwrap_or(Err(KeyError::UnknownAssociation))
     }
 }

@@ -1,81 +1,78 @@
 //! The state cookie: everything the responder would have to remember between INIT and COOKIE ECHO,
 //! signed and given to the peer to keep (RFC 9260 §5.1.3, §5.1.5).
+//!
+//! The Tie-Tags in it are encrypted. In the clear they would be zero where there is no association
+//! and not zero where there is one, and an INIT would find out which.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit, Mac};
 use rexmit_core::{Instant, Seed};
-use sha2::Sha256;
 
-use crate::association::{AuthOffer, Identity, PeerParameters, RANDOM_LEN};
+use super::cookie_secret::{EpochSecret, MAC_LEN, Secrets};
+use crate::association::{AuthOffer, Identity, MAX_VECTOR_BYTES, PeerParameters, RANDOM_LEN};
 use crate::config::MAX_ADDRESSES;
 
-const MAC_LEN: usize = 32;
+/// Bytes of an address with its kind.
+const MAX_ADDRESS_LEN: usize = 1 + 16;
+/// What every cookie begins with: the time, eight numbers of 32 bits, four of 16 bits, flags.
+const FIXED_LEN: usize = 8 + 8 * 4 + 4 * 2 + 1;
+/// The longest cookie that is ever signed; a longer one is not ours and is not hashed.
+pub(super) const MAX_COOKIE_LEN: usize = FIXED_LEN
+    + (RANDOM_LEN + 2 + MAX_VECTOR_BYTES)
+    + (1 + MAX_ADDRESSES) * MAX_ADDRESS_LEN
+    + MAC_LEN;
 
-/// What a cookie holds.
+/// The content of a cookie.
 #[derive(Clone, Debug)]
 pub(super) struct StateCookie {
     pub(super) created: Instant,
     pub(super) lifetime: Duration,
-    /// Where the INIT came from.
-    pub(super) address: IpAddr,
+    /// Where the INIT came from, its UDP port included.
+    pub(super) address: SocketAddr,
     pub(super) identity: Identity,
     pub(super) peer: PeerParameters,
 }
 
-/// Signs cookies with a secret that changes with time; the one before the present still verifies.
+/// Signs cookies of one endpoint and takes them back.
 #[derive(Debug)]
 pub(super) struct CookieSigner {
-    master: [u8; 32],
-    secret_lifetime: Duration,
+    secrets: Secrets,
+    /// The SCTP port of the endpoint, which all of its cookies are for.
+    local_port: u16,
 }
 
 impl CookieSigner {
-    pub(super) fn new(seed: &Seed, secret_lifetime: Duration) -> Self {
-        let mut master = [0; 32];
-        seed.split("state cookie").rng().fill(&mut master);
-        Self { master, secret_lifetime }
+    pub(super) fn new(seed: &Seed, secret_lifetime: Duration, local_port: u16) -> Self {
+        Self { secrets: Secrets::new(seed, secret_lifetime), local_port }
     }
 
-    fn epoch(&self, at: Instant) -> u64 {
-        let lifetime = self.secret_lifetime.as_nanos().max(1);
-        u64::try_from(u128::from(at.as_nanos()) / lifetime).unwrap_or(u64::MAX)
+    pub(super) fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        self.secrets.mix(entropy);
     }
 
-    /// The keyed hash whose key is the secret of `epoch`, itself made from the master secret.
-    fn mac(&self, epoch: u64) -> Hmac<Sha256> {
-        let mut derive = keyed(&self.master);
-        derive.update(&epoch.to_be_bytes());
-        keyed(&derive.finalize().into_bytes())
-    }
-
-    pub(super) fn sign(&self, cookie: &StateCookie) -> Vec<u8> {
-        let mut bytes = cookie.encode();
-        let mut mac = self.mac(self.epoch(cookie.created));
-        mac.update(&bytes);
-        bytes.extend_from_slice(&mac.finalize().into_bytes());
+    pub(super) fn sign(&mut self, cookie: &StateCookie) -> Vec<u8> {
+        let secret = self.secrets.at(cookie.created);
+        let mut bytes = cookie.encode(secret);
+        let signature = secret.sign(&bytes);
+        bytes.extend_from_slice(&signature);
         bytes
     }
 
     /// The cookie in `bytes`, if this endpoint has signed it lately. Whether it has expired is for
     /// the caller to see.
     pub(super) fn verify(&self, now: Instant, bytes: &[u8]) -> Option<StateCookie> {
-        let (content, signature) = bytes.split_at_checked(bytes.len().checked_sub(MAC_LEN)?)?;
-        let cookie = StateCookie::decode(content)?;
-        let (epoch, present) = (self.epoch(cookie.created), self.epoch(now));
-        if cookie.created > now || present - epoch > 1 {
+        if bytes.len() > MAX_COOKIE_LEN {
             return None;
         }
-        let mut mac = self.mac(epoch);
-        mac.update(content);
-        mac.verify_slice(signature).ok()?;
-        Some(cookie)
+        let (content, signature) = bytes.split_at_checked(bytes.len().checked_sub(MAC_LEN)?)?;
+        let created = Instant::from_nanos(u64::from_be_bytes(*content.first_chunk()?));
+        let secret = self.secrets.of(created, now)?;
+        if !secret.verifies(content, signature) {
+            return None;
+        }
+        StateCookie::decode(content, secret, self.local_port)
     }
-}
-
-fn keyed(key: &[u8]) -> Hmac<Sha256> {
-    Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
 }
 
 impl StateCookie {
@@ -87,20 +84,26 @@ impl StateCookie {
 
     /// Whether `address` is one of those that the INIT came from and told.
     pub(super) fn may_come_from(&self, address: IpAddr) -> bool {
-        self.address == address || self.peer.addresses.contains(&address)
+        self.address.ip() == address || self.peer.addresses.contains(&address)
     }
 
-    fn encode(&self) -> Vec<u8> {
+    /// Two associations do not get the same number here, so that it is used once with a secret.
+    fn nonce(&self) -> [u8; 16] {
+        nonce(self.created, self.identity.local_tag, self.identity.local_initial_tsn)
+    }
+
+    fn encode(&self, secret: &EpochSecret) -> Vec<u8> {
         let (identity, peer) = (&self.identity, &self.peer);
         let mut bytes = Vec::with_capacity(160);
         bytes.extend_from_slice(&self.created.as_nanos().to_be_bytes());
+        let tie_tags = secret.encrypt_tie_tags(&self.nonce(), identity.tie_tags);
         let lifetime_ms = u32::try_from(self.lifetime.as_millis()).unwrap_or(u32::MAX);
         for number in [
             lifetime_ms,
             identity.local_tag,
             identity.local_initial_tsn,
-            identity.tie_tags.0,
-            identity.tie_tags.1,
+            tie_tags.0,
+            tie_tags.1,
             peer.tag,
             peer.a_rwnd,
             peer.initial_tsn,
@@ -108,7 +111,7 @@ impl StateCookie {
             bytes.extend_from_slice(&number.to_be_bytes());
         }
         for number in
-            [identity.local_port, identity.remote_port, peer.outbound_streams, peer.inbound_streams]
+            [self.address.port(), identity.remote_port, peer.outbound_streams, peer.inbound_streams]
         {
             bytes.extend_from_slice(&number.to_be_bytes());
         }
@@ -125,7 +128,7 @@ impl StateCookie {
             bytes.push(offer.vector().len() as u8);
             bytes.extend_from_slice(offer.vector());
         }
-        for address in std::iter::once(self.address).chain(peer.addresses.iter().copied()) {
+        for address in std::iter::once(self.address.ip()).chain(peer.addresses.iter().copied()) {
             match address {
                 IpAddr::V4(address) => {
                     bytes.push(4);
@@ -140,7 +143,7 @@ impl StateCookie {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
+    fn decode(bytes: &[u8], secret: &EpochSecret, local_port: u16) -> Option<Self> {
         let mut rest = bytes;
         let created = Instant::from_nanos(u64::from_be_bytes(take(&mut rest)?));
         let mut u32s = [0; 8];
@@ -163,24 +166,27 @@ impl StateCookie {
         }
         let address = take_address(&mut rest)?;
         let mut addresses = Vec::new();
-        while !rest.is_empty() && addresses.len() < MAX_ADDRESSES {
+        while !rest.is_empty() {
             addresses.push(take_address(&mut rest)?);
         }
         let [lifetime_ms, local_tag, local_initial_tsn, tie_local, tie_peer, tag, a_rwnd, tsn] =
             u32s;
-        let [local_port, remote_port, outbound_streams, inbound_streams] = u16s;
+        let [udp_port, remote_port, outbound_streams, inbound_streams] = u16s;
         let identity = Identity {
             local_port,
             remote_port,
             local_tag,
             local_initial_tsn,
-            tie_tags: (tie_local, tie_peer),
+            tie_tags: secret.encrypt_tie_tags(
+                &nonce(created, local_tag, local_initial_tsn),
+                (tie_local, tie_peer),
+            ),
             random,
         };
         Some(Self {
             created,
             lifetime: Duration::from_millis(lifetime_ms.into()),
-            address,
+            address: SocketAddr::new(address, udp_port),
             identity,
             peer: PeerParameters {
                 tag,
@@ -196,6 +202,14 @@ impl StateCookie {
             },
         })
     }
+}
+
+fn nonce(created: Instant, local_tag: u32, local_initial_tsn: u32) -> [u8; 16] {
+    let mut nonce = [0; 16];
+    nonce[..8].copy_from_slice(&created.as_nanos().to_be_bytes());
+    nonce[8..12].copy_from_slice(&local_tag.to_be_bytes());
+    nonce[12..].copy_from_slice(&local_initial_tsn.to_be_bytes());
+    nonce
 }
 
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
@@ -221,7 +235,7 @@ mod tests {
         StateCookie {
             created,
             lifetime: Duration::from_secs(60),
-            address: IpAddr::from([192, 0, 2, 1]),
+            address: SocketAddr::from(([192, 0, 2, 1], 9899)),
             identity: Identity {
                 local_port: 5000,
                 remote_port: 6000,
@@ -246,39 +260,91 @@ mod tests {
     }
 
     fn signer() -> CookieSigner {
-        CookieSigner::new(&Seed::from_u64(1), Duration::from_secs(3600))
+        CookieSigner::new(&Seed::from_u64(1), Duration::from_secs(3600), 5000)
     }
 
     #[test]
     fn what_was_signed_comes_back_whole() {
         let created = Instant::from_millis(77);
-        let signed = signer().sign(&cookie(created));
-        let read = signer().verify(created, &signed).expect("our own cookie");
+        let mut signer = signer();
+        let signed = signer.sign(&cookie(created));
+        let read = signer.verify(created, &signed).expect("our own cookie");
         assert_eq!(format!("{read:?}"), format!("{:?}", cookie(created)));
         assert_eq!(read.peer, cookie(created).peer);
     }
 
     #[test]
+    fn the_longest_cookie_has_the_length_that_is_allowed() {
+        let v6 = |n: usize| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, n as u16]);
+        let mut longest = cookie(Instant::ZERO);
+        longest.address = SocketAddr::new(v6(0), 1);
+        longest.peer.addresses = (1..=MAX_ADDRESSES).map(v6).collect();
+        longest.peer.auth = Some(AuthOffer::from_bits(3, &[1; MAX_VECTOR_BYTES]));
+        let mut signer = signer();
+        let signed = signer.sign(&longest);
+        assert_eq!(signed.len(), MAX_COOKIE_LEN);
+        assert!(signer.verify(Instant::ZERO, &signed).is_some());
+    }
+
+    /// A longer one is refused before anything is computed, even if signed.
+    #[test]
+    fn a_longer_cookie_is_refused() {
+        let mut signer = signer();
+        let mut content = vec![0; MAX_COOKIE_LEN - MAC_LEN + 1];
+        let signed = signer.sign(&cookie(Instant::ZERO));
+        content[..signed.len() - MAC_LEN].copy_from_slice(&signed[..signed.len() - MAC_LEN]);
+        let signature = signer.secrets.at(Instant::ZERO).sign(&content);
+        assert!(signer.verify(Instant::ZERO, &[&content[..], &signature].concat()).is_none());
+    }
+
+    /// Two cookies for a free port, and two for one with an association: nothing tells them apart.
+    #[test]
+    fn tie_tags_cannot_be_read_from_a_cookie() {
+        let mut signer = signer();
+        let mut ties = |tie_tags, local_tag| {
+            let mut cookie = cookie(Instant::ZERO);
+            cookie.identity = Identity { tie_tags, local_tag, ..cookie.identity };
+            let signed = signer.sign(&cookie);
+            let read = signer.verify(Instant::ZERO, &signed).expect("our own cookie");
+            assert_eq!(read.identity.tie_tags, tie_tags);
+            <[u8; 8]>::try_from(&signed[20..28]).unwrap()
+        };
+        let seen = [ties((0, 0), 1), ties((0, 0), 2), ties((7, 8), 3), ties((7, 8), 4)];
+        for (n, one) in seen.iter().enumerate() {
+            assert!(one.iter().any(|&byte| byte != 0), "{seen:?}");
+            assert!(seen[..n].iter().all(|other| other != one), "{seen:?}");
+        }
+    }
+
+    #[test]
     fn any_change_of_a_bit_is_noticed() {
-        let signed = signer().sign(&cookie(Instant::ZERO));
+        let mut signer = signer();
+        let signed = signer.sign(&cookie(Instant::ZERO));
         for bit in 0..signed.len() * 8 {
             let mut forged = signed.clone();
             forged[bit / 8] ^= 1 << (bit % 8);
-            assert!(signer().verify(Instant::ZERO, &forged).is_none(), "bit {bit}");
+            assert!(signer.verify(Instant::ZERO, &forged).is_none(), "bit {bit}");
         }
         for len in 0..signed.len() {
-            assert!(signer().verify(Instant::ZERO, &signed[..len]).is_none());
+            assert!(signer.verify(Instant::ZERO, &signed[..len]).is_none());
         }
-        let other = CookieSigner::new(&Seed::from_u64(2), Duration::from_secs(3600));
+        let mut other = CookieSigner::new(&Seed::from_u64(2), Duration::from_secs(3600), 5000);
+        other.sign(&cookie(Instant::ZERO));
         assert!(other.verify(Instant::ZERO, &signed).is_none());
     }
 
     #[test]
     fn a_secret_verifies_for_one_more_lifetime() {
         let hour = Instant::from_millis(3_600_000);
-        let signed = signer().sign(&cookie(Instant::ZERO));
-        assert!(signer().verify(hour, &signed).is_some());
-        assert!(signer().verify(hour + Duration::from_secs(3600), &signed).is_none());
+        for signs_later in [false, true] {
+            let mut signer = signer();
+            let signed = signer.sign(&cookie(Instant::ZERO));
+            if signs_later {
+                signer.sign(&cookie(hour));
+            }
+            assert!(signer.verify(hour, &signed).is_some());
+            assert!(signer.verify(hour + Duration::from_secs(3600), &signed).is_none());
+        }
     }
 
     #[test]

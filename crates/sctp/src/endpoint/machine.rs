@@ -4,7 +4,7 @@
 use rexmit_core::{Instant, Machine, Route};
 
 use super::{AssociationId, Endpoint, may_be_one_host};
-use crate::association::begins_with;
+use crate::association::{Incoming, begins_with};
 use crate::event::Event;
 use crate::wire::{Chunk, Packet, kind};
 
@@ -107,7 +107,7 @@ impl Endpoint {
         bytes: usize,
     ) {
         let header = packet.header;
-        let by_address = self.table.by_address(route.remote.ip(), header.source_port);
+        let by_address = self.table.by_address(route.remote, header.source_port);
         let by_tag = self.table.by_tag(header.verification_tag).filter(|&index| {
             let slot = self.table.slot(index);
             slot.is_some_and(|slot| {
@@ -116,8 +116,9 @@ impl Endpoint {
                         || slot.association.may_be_from_elsewhere(packet))
             })
         });
-        let is_setting_up =
-            |index| self.table.slot(index).is_some_and(|slot| slot.association.is_setting_up());
+        let is_setting_up = |index| {
+            self.table.slot(index).is_some_and(|slot| slot.association.state().is_setting_up())
+        };
         if by_address.is_some_and(is_setting_up) && has_shutdown_ack(packet) {
             // It ends an association before the one being set up (RFC 9260 §8.5.1 E).
             return self.on_stray(route, packet);
@@ -125,13 +126,12 @@ impl Endpoint {
         let found = by_tag.map(|index| (index, false)).or_else(|| {
             let index = by_address.filter(|_| bears_reflected_tag(packet))?;
             let slot = self.table.slot(index)?;
-            (slot.association.peer_tag() == header.verification_tag).then_some((index, true))
+            (slot.association.peer().tag() == header.verification_tag).then_some((index, true))
         });
         match (found, by_address) {
-            (Some((index, reflected)), _) => {
+            (Some((index, is_reflected)), _) => {
                 self.call(now, index, |association, cx| {
-                    association.count_received(bytes);
-                    association.on_packet(cx, (route, reflected), packet);
+                    association.on_packet(cx, Incoming { route, is_reflected, bytes }, packet);
                 });
             }
             (None, Some(_)) => self.around.statistics.misdirected += 1,

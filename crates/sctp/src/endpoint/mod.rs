@@ -3,10 +3,10 @@
 
 mod addresses;
 mod cookie;
+mod cookie_secret;
 mod machine;
 mod paths;
 mod retired;
-mod round_trips;
 mod setup;
 mod stray;
 mod table;
@@ -19,16 +19,15 @@ use rexmit_core::trace::TraceSink;
 use rexmit_core::{Instant, Rng, Route, Seed};
 use rexmit_recovery::ThinConfig;
 
-use crate::association::{Association, Context, Identity, RANDOM_LEN, Surroundings};
+use crate::association::{Association, Context, Identity, RANDOM_LEN, RoundTrips, Surroundings};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::error::{ConnectError, ResetError, SendError, ThinError};
 use crate::message::{InboundMessage, MessageId, OutboundMessage};
 use crate::statistics::{AssociationStatistics, EndpointStatistics};
 use crate::streams::PayloadArena;
 
+pub use crate::id::AssociationId;
 use cookie::CookieSigner;
-pub(crate) use round_trips::RoundTrips;
-pub use table::AssociationId;
 use table::Table;
 
 /// Answers that wait to be transmitted; more are dropped, as a network would.
@@ -43,7 +42,7 @@ const MAX_REPLIES: usize = 64;
 /// let now = Instant::ZERO;
 /// let mut client = Endpoint::new(EndpointConfig::default(), &Seed::from_u64(1))?;
 /// let mut server = Endpoint::new(
-///     EndpointConfig { accept: true, ..EndpointConfig::default() },
+///     EndpointConfig::default().accept(true),
 ///     &Seed::from_u64(2),
 /// )?;
 /// let route = Route {
@@ -102,7 +101,7 @@ impl Endpoint {
     pub fn new(config: EndpointConfig, seed: &Seed) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
-            signer: CookieSigner::new(seed, config.cookie_secret_lifetime),
+            signer: CookieSigner::new(seed, config.cookie_secret_lifetime, config.port),
             table: Table::new(config.cookie_lifetime + setup::MAX_COOKIE_EXTENSION),
             around: Surroundings {
                 addresses: config.addresses.clone(),
@@ -183,7 +182,7 @@ impl Endpoint {
         }
     }
 
-    /// Accepts a message for the peer of `id`. What becomes of it is told by events: failures
+    /// Accepts a message for the peer of `id`. Events report its fate: failures
     /// always, success if [`AssociationConfig::report_acknowledged`] is set.
     ///
     /// # Errors
@@ -252,7 +251,7 @@ impl Endpoint {
         thin: ThinConfig,
     ) -> Result<(), ThinError> {
         let index = self.index_of(id).ok_or(ThinError::UnknownAssociation)?;
-        self.call(now, index, |association, _| association.set_thin(thin))
+        self.call(now, index, |association, _| association.outbound().set_thin(thin))
             .unwrap_or(Err(ThinError::UnknownAssociation))
     }
 
@@ -271,7 +270,7 @@ impl Endpoint {
         thin: Option<ThinConfig>,
     ) -> Result<(), ThinError> {
         let index = self.index_of(id).ok_or(ThinError::UnknownAssociation)?;
-        self.call(now, index, |association, _| association.set_stream_thin(stream, thin))
+        self.call(now, index, |association, _| association.outbound().set_stream_thin(stream, thin))
             .unwrap_or(Err(ThinError::UnknownAssociation))
     }
 
@@ -282,13 +281,19 @@ impl Endpoint {
         self.table.find(id).map(|slot| slot.association.statistics())
     }
 
+    /// Cookie secrets to come depend on `entropy`, too: who knew the state of this endpoint before
+    /// cannot compute them.
+    pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        self.signer.mix_entropy(entropy);
+    }
+
     /// Counters of the endpoint.
     #[must_use]
     pub const fn endpoint_statistics(&self) -> &EndpointStatistics {
         &self.around.statistics
     }
 
-    /// Sends the events of all associations to `sink` from now on, or to nobody.
+    /// Sends the events of all associations to `sink` from now on; `None` switches the trace off.
     pub fn set_trace(&mut self, sink: Option<Box<dyn TraceSink>>) {
         self.around.sink = sink;
     }
@@ -331,7 +336,7 @@ impl Endpoint {
 }
 
 /// Whether it is no address of many hosts (RFC 9260 §8.4 rule 1). A broadcast address of a subnet
-/// cannot be told from others.
+/// cannot be distinguished from others.
 fn may_be_one_host(address: IpAddr) -> bool {
     !address.is_multicast() && address != IpAddr::V4(Ipv4Addr::BROADCAST)
 }

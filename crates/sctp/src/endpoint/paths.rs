@@ -25,8 +25,7 @@ impl Endpoint {
         config: Arc<AssociationConfig>,
     ) -> Result<AssociationId, ConnectError> {
         config.validate()?;
-        let is_taken =
-            |route: &Route| self.table.by_address(route.remote.ip(), remote_port).is_some();
+        let is_taken = |route: &Route| self.table.by_address(route.remote, remote_port).is_some();
         if remote_port == 0 {
             return Err(ConnectError::PortZero);
         } else if !(1..=MAX_ADDRESSES).contains(&routes.len()) {
@@ -53,7 +52,7 @@ impl Endpoint {
     }
 
     /// Has data take `path`, by its number, while it works (RFC 9260 §11.1 SET PRIMARY).
-    /// [`Event::DataPathChanged`](crate::Event::DataPathChanged) tells when they do.
+    /// [`Event::DataPathChanged`](crate::Event::DataPathChanged) reports when they do.
     ///
     /// # Errors
     /// See [`PrimaryError`].

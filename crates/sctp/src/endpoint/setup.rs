@@ -1,7 +1,7 @@
 //! INIT and COOKIE ECHO, as they reach the endpoint (RFC 9260 §5.1, §5.2). Answering INIT keeps no
 //! state: all of it travels in the cookie.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +10,10 @@ use rexmit_core::{Instant, Route};
 use super::cookie::StateCookie;
 use super::{AssociationId, Endpoint};
 use crate::association::{
-    Association, Auth, Context, Extras, Identity, InitError, Ours, PeerParameters, push_addresses,
-    push_extensions, push_offer, read_init,
+    Association, Auth, Context, Extras, Identity, Incoming, InitError, Ours, PeerParameters,
+    init_chunk, push_addresses, push_extensions, push_offer, read_init,
 };
+use crate::config::AssociationConfig;
 use crate::wire::{
     Cause, CausesWriter, Chunk, Header, Init, Packet, PacketWriter, Param, Params, RawChunk, kind,
 };
@@ -20,12 +21,13 @@ use crate::wire::{
 /// The most that a cookie's life is extended at the peer's wish (RFC 9260 §3.3.2.1.3).
 pub(super) const MAX_COOKIE_EXTENSION: Duration = Duration::from_secs(10);
 
-/// What an existing association makes of an INIT.
+/// The reaction of an existing association to an INIT.
 enum Existing {
-    /// There is none: Tie-Tags of 0.
+    /// No association: Tie-Tags of 0.
     None,
-    /// It is being set up from here, too: the answer repeats its own parameters.
-    Colliding(Identity),
+    /// It is being set up from here, too: the answer repeats the parameters of its own INIT
+    /// (RFC 9260 §5.2.1).
+    Colliding(Identity, Arc<AssociationConfig>),
     /// It may be about to be restarted: a new identity, with its Tie-Tags.
     Established { tie_tags: (u32, u32) },
 }
@@ -44,14 +46,25 @@ impl Endpoint {
             self.around.statistics.misdirected += 1;
             return;
         }
-        let (mut peer, extras) = match read_init(&init, route.remote.ip()) {
-            Ok(read) => read,
-            Err(error) => return self.refuse_init(route, packet, init.initiate_tag, error),
+        let read = |config: &_| read_init(&init, route.remote.ip(), config);
+        let refuse = |endpoint: &mut Self, error| {
+            endpoint.refuse_init(route, packet, init.initiate_tag, error);
         };
+        let (mut peer, mut extras) = match read(&self.config.association) {
+            Ok(read) => read,
+            Err(error) => return refuse(self, error),
+        };
+        let index = self.find_existing(route.remote, packet.header.source_port, &peer.addresses);
+        let config = self.config_to_answer_with(index);
+        if !Arc::ptr_eq(&config, &self.config.association) {
+            (peer, extras) = match read(&config) {
+                Ok(read) => read,
+                Err(error) => return refuse(self, error),
+            };
+        }
         self.around.statistics.addresses_refused += extras.refused_addresses;
-        // What is not taken up need not be remembered.
-        peer.auth.take_if(|_| !self.config.association.offers_authentication());
-        let index = self.find_existing(route, packet.header.source_port, &peer);
+        // An ignored one need not be remembered.
+        peer.auth.take_if(|_| !config.offers_authentication());
         match index {
             Some(index) => self.on_init_again(now, (route, index), packet, (&peer, &extras)),
             None if !self.config.accept => {
@@ -67,11 +80,43 @@ impl Endpoint {
         }
     }
 
+    /// The configuration of the answer to an INIT: that of the association `existing` if it is being
+    /// set up from here, too.
+    fn config_to_answer_with(&self, existing: Option<u32>) -> Arc<AssociationConfig> {
+        let slot = existing.and_then(|index| self.table.slot(index));
+        let association =
+            slot.map(|slot| &slot.association).filter(|it| it.state().is_setting_up());
+        Arc::clone(association.map_or(&self.config.association, |it| it.config()))
+    }
+
     /// An INIT belongs to an association if any of its addresses does (RFC 9260 §5.1.2 D).
-    fn find_existing(&self, route: Route, port: u16, peer: &PeerParameters) -> Option<u32> {
-        std::iter::once(route.remote.ip())
-            .chain(peer.addresses.iter().copied())
-            .find_map(|address| self.table.by_address(address, port))
+    ///
+    /// The addresses that it names have no UDP port. Over UDP they say nothing of an association that is
+    /// established: any host can name them, and an answer that differs would tell it what there is.
+    fn find_existing(&self, source: SocketAddr, port: u16, named: &[IpAddr]) -> Option<u32> {
+        let is_setting_up = |&index: &u32| {
+            self.table.slot(index).is_some_and(|slot| slot.association.state().is_setting_up())
+        };
+        self.table.by_address(source, port).or_else(|| {
+            named
+                .iter()
+                .filter_map(|&ip| self.table.by_address(SocketAddr::new(ip, source.port()), port))
+                .find(|index| source.port() == 0 || is_setting_up(index))
+        })
+    }
+
+    /// The association that a cookie of ours is for: the one that it has begun or that gave it its tag,
+    /// or the one whose peer the INIT came from.
+    fn find_of_cookie(&self, cookie: &StateCookie) -> Option<u32> {
+        let port = cookie.identity.remote_port;
+        let has_begun = |&index: &u32| {
+            self.table.slot(index).is_some_and(|slot| {
+                slot.association.identity().remote_port == port
+                    && slot.association.peer_addresses().any(|ip| cookie.may_come_from(ip))
+            })
+        };
+        let by_tag = self.table.by_tag(cookie.identity.local_tag).filter(has_begun);
+        by_tag.or_else(|| self.find_existing(cookie.address, port, &cookie.peer.addresses))
     }
 
     /// INIT for an association that exists (RFC 9260 §5.2.1, §5.2.2, §9.2).
@@ -84,8 +129,8 @@ impl Endpoint {
     ) {
         let Some(slot) = self.table.slot(index) else { return };
         let association = &slot.association;
-        if association.is_shutdown_ack_sent() {
-            self.call(now, index, |association, _| association.repeat_shutdown_ack());
+        if association.state().is_shutdown_ack_sent() {
+            self.call(now, index, |association, _| association.repeat_shutdown());
             return;
         }
         let is_known = |address| association.peer_addresses().any(|known| known == address);
@@ -93,7 +138,7 @@ impl Endpoint {
             .chain(peer.addresses.iter().copied())
             .filter(|&address| !is_known(address));
         if let Some(first) = added.next()
-            && !association.may_learn_addresses()
+            && !association.state().may_learn_addresses()
         {
             let added: Vec<_> = std::iter::once(first).chain(added).collect();
             return self.send_abort(route, packet, peer.tag, |causes| {
@@ -104,8 +149,8 @@ impl Endpoint {
         // (RFC 9260 §5.2.1 rules 1 and 2); in other states this is the INIT's own way.
         let is_from_known = is_known(route.remote.ip());
         let route = if is_from_known { route } else { association.primary_route() };
-        let existing = if association.is_setting_up() {
-            Existing::Colliding(*association.identity())
+        let existing = if association.state().is_setting_up() {
+            Existing::Colliding(*association.identity(), Arc::clone(association.config()))
         } else {
             Existing::Established { tie_tags: association.identity().tie_tags }
         };
@@ -121,28 +166,25 @@ impl Endpoint {
         existing: &Existing,
     ) {
         let fresh = self.new_identity(packet.header.source_port);
-        let identity = match *existing {
-            Existing::None => Identity { tie_tags: (0, 0), ..fresh },
-            Existing::Colliding(identity) => identity,
-            Existing::Established { tie_tags } => Identity { tie_tags, ..fresh },
+        let ours = &self.config.association;
+        let (identity, config) = match existing {
+            Existing::None => (Identity { tie_tags: (0, 0), ..fresh }, ours),
+            Existing::Colliding(identity, config) => (*identity, config),
+            &Existing::Established { tie_tags } => (Identity { tie_tags, ..fresh }, ours),
         };
+        let config = Arc::clone(config);
         let extension = Duration::from_millis(extras.cookie_preservative_ms.into());
         let cookie = self.signer.sign(&StateCookie {
             created: now,
             lifetime: self.config.cookie_lifetime + extension.min(MAX_COOKIE_EXTENSION),
-            address: route.remote.ip(),
+            address: route.remote,
             identity,
             peer: peer.clone(),
         });
-        let config = Arc::clone(&self.config.association);
-        let init_ack = Init {
-            initiate_tag: identity.local_tag,
-            a_rwnd: u32::try_from(config.receive_buffer_bytes).unwrap_or(u32::MAX),
-            outbound_streams: config.outbound_streams,
-            inbound_streams: config.max_inbound_streams,
-            initial_tsn: identity.local_initial_tsn,
-            params: Params::default(),
-        };
+        let ours = init_chunk(&identity, &config);
+        // RFC 9260 §3.3.3: no more than the peer takes.
+        let outbound_streams = ours.outbound_streams.min(peer.inbound_streams);
+        let init_ack = Init { outbound_streams, ..ours };
         let mut reply = Vec::with_capacity(512);
         let header = Header { verification_tag: peer.tag, ..answer_ports(packet) };
         let mut writer = PacketWriter::new(&mut reply, config.max_packet_bytes, header);
@@ -174,9 +216,9 @@ impl Endpoint {
             return self.deliver(now, route, packet, bytes);
         };
         self.call(now, index, |association, cx| {
-            association.count_received(bytes);
-            let known = association.primary_route();
-            association.on_packet(cx, (known, false), packet);
+            let incoming =
+                Incoming { route: association.primary_route(), is_reflected: false, bytes };
+            association.on_packet(cx, incoming, packet);
             association.note_addresses(cx, &[route.remote.ip()]);
         });
     }
@@ -190,17 +232,21 @@ impl Endpoint {
         let index = self.table.by_tag(packet.header.verification_tag)?;
         let association = &self.table.slot(index)?.association;
         let is_known = |address| association.peer_addresses().any(|known| known == address);
-        let is_elsewhere = association.may_learn_addresses()
+        let is_elsewhere = association.state().may_learn_addresses()
             && association.identity().remote_port == packet.header.source_port
             && !is_known(route.remote.ip());
-        let (peer, _) = read_init(&init_ack, route.remote.ip()).ok().filter(|_| is_elsewhere)?;
+        let read = read_init(&init_ack, route.remote.ip(), association.config());
+        let (peer, _) = read.ok().filter(|_| is_elsewhere)?;
         peer.addresses.iter().any(|&address| is_known(address)).then_some(index)
     }
 
     fn refuse_init(&mut self, route: Route, packet: &Packet<'_>, tag: u32, error: InitError) {
         self.around.statistics.malformed += 1;
         match error {
-            InitError::TagZero | InitError::Malformed => {}
+            InitError::TagZero => {}
+            InitError::Malformed => self.send_abort(route, packet, tag, |causes| {
+                causes.push(&Cause::ProtocolViolation(b"a parameter's length does not fit"));
+            }),
             InitError::Random => self.send_abort(route, packet, tag, |causes| {
                 causes.push(&Cause::ProtocolViolation(b"RANDOM has not 32 bytes"));
             }),
@@ -215,7 +261,7 @@ impl Endpoint {
         }
     }
 
-    /// An ABORT to somebody without an association, under the tag that it chose.
+    /// An ABORT to a sender without an association, under the tag that it chose.
     fn send_abort(
         &mut self,
         route: Route,
@@ -259,7 +305,7 @@ impl Endpoint {
             self.around.statistics.cookies_refused += 1;
             return;
         }
-        let existing = self.find_existing(route, header.source_port, &cookie.peer);
+        let existing = self.find_of_cookie(&cookie);
         if !self.is_authentic(existing, &cookie, auth.map(|auth| (auth, covered))) {
             self.around.statistics.unauthenticated += 1;
             return;
@@ -277,8 +323,7 @@ impl Endpoint {
             return self.send_abort(route, packet, cookie.peer.tag, |_| {});
         }
         // Confirmed is the address that got INIT ACK, whichever this came from (RFC 9260 §5.4).
-        let remote = SocketAddr::new(cookie.address, route.remote.port());
-        let confirmed = Route { remote, ..route };
+        let confirmed = Route { remote: cookie.address, ..route };
         let index = match existing {
             None => self.accept(now, confirmed, packet, &cookie),
             Some(index) => self.compare_tags(now, (confirmed, index), &cookie),
@@ -286,8 +331,8 @@ impl Endpoint {
         if let Some(index) = index {
             self.call(now, index, |association, cx| {
                 association.on_cookie_used(cookie.created);
-                association.count_received(bytes);
-                association.on_packet(cx, (route, false), packet);
+                let incoming = Incoming { route, is_reflected: false, bytes };
+                association.on_packet(cx, incoming, packet);
             });
         }
     }
@@ -300,12 +345,12 @@ impl Endpoint {
         cookie: &StateCookie,
         auth: Option<(RawChunk<'_>, &[u8])>,
     ) -> bool {
-        let config = &self.config.association;
+        let config = &self.config_to_answer_with(existing);
         let Some((auth, covered)) = auth else {
             return !config.authenticated_chunks.contains(&kind::COOKIE_ECHO);
         };
         match existing.and_then(|index| self.table.slot_mut(index)) {
-            Some(slot) if !slot.association.is_setting_up() => {
+            Some(slot) if !slot.association.state().is_setting_up() => {
                 slot.association.is_authentic(&auth, covered)
             }
             _ => cookie.peer.auth.as_ref().is_some_and(|offer| {
@@ -318,7 +363,7 @@ impl Endpoint {
     fn has_tags_of(&self, index: u32, cookie: &StateCookie) -> bool {
         self.table.slot(index).is_some_and(|slot| {
             slot.association.identity().local_tag == cookie.identity.local_tag
-                && slot.association.peer_tag() == cookie.peer.tag
+                && slot.association.peer().tag() == cookie.peer.tag
         })
     }
 
@@ -385,19 +430,22 @@ impl Endpoint {
         let slot = self.table.slot(index)?;
         let own = *slot.association.identity();
         let local_matches = own.local_tag == cookie.identity.local_tag;
-        let peer_matches = slot.association.peer_tag() == cookie.peer.tag;
+        let peer_matches = slot.association.peer().tag() == cookie.peer.tag;
         let has_ties = cookie.identity.tie_tags == own.tie_tags;
-        let is_shutdown_ack_sent = slot.association.is_shutdown_ack_sent();
+        let is_shutdown_ack_sent = slot.association.state().is_shutdown_ack_sent();
         let has_restarted = match (local_matches, peer_matches) {
             // A: the peer has restarted.
             (false, false) => has_ties,
             // B, but from a peer that restarted in the middle of the handshake.
-            (true, false) => slot.association.is_another_life(&cookie.peer),
+            (true, false) => {
+                !slot.association.state().is_setting_up()
+                    && slot.association.peer().lives_again(&cookie.peer)
+            }
             _ => false,
         };
         match (local_matches, peer_matches) {
             // The tag of an earlier life of the peer: as C.
-            (true, false) if slot.association.is_older(cookie.created) => None,
+            (true, false) if slot.association.peer().is_newer_than(cookie.created) => None,
             _ if has_restarted && is_shutdown_ack_sent => {
                 self.call(now, index, |association, _| association.refuse_restart());
                 None

@@ -6,7 +6,7 @@ use super::Endpoint;
 use super::setup::answer_ports;
 use crate::wire::{Cause, Chunk, Header, Packet, PacketWriter, RawChunk};
 
-/// What a packet out of the blue gets.
+/// The reply to a packet out of the blue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Answer {
     Nothing,

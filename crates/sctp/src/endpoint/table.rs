@@ -1,8 +1,12 @@
-//! The associations of an endpoint, found by id, by tag and by address, and the order in which
-//! their timers are due. No operation costs more for the associations it is not about.
+//! The associations of an endpoint, found by id, by tag and by transport address, and the order in
+//! which their timers are due. No operation costs more for the associations it is not about.
+//!
+//! A transport address here is an IP address, the UDP port of the encapsulation (0 without), and the
+//! SCTP port: clients behind one address are distinguished by their UDP ports. Only addresses that are
+//! confirmed are entered: one that a peer merely names is not its own yet (RFC 9260 §5.4, RFC 5062).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use rexmit_core::Instant;
@@ -10,21 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::retired::RetiredTags;
 use crate::association::Association;
-
-/// Names an association of an endpoint. An id is not used again for another association.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct AssociationId {
-    index: u32,
-    generation: u32,
-}
-
-impl AssociationId {
-    /// The number that trace events bear; it is used again after the association is gone.
-    #[must_use]
-    pub const fn index(self) -> u32 {
-        self.index
-    }
-}
+use crate::id::AssociationId;
 
 #[derive(Debug)]
 pub(super) struct Slot {
@@ -37,24 +27,35 @@ pub(super) struct Slot {
     tag: u32,
     /// Zero as long as it is not known.
     peer_tag: u32,
-    /// How many of the peer's addresses are entered; 0 once it is closed.
-    addresses: usize,
+    /// Which of the peer's transport addresses are entered; none once it is closed.
+    transports: Option<u32>,
     /// Whether the last event was taken by the application.
     pub(super) is_closed_told: bool,
 }
 
 impl Slot {
-    /// How many of the peer's addresses are to be entered.
-    fn addresses_to_enter(&self) -> usize {
-        if self.association.is_closed() { 0 } else { self.association.peer_addresses().count() }
+    /// Which of the peer's transport addresses are to be entered.
+    fn transports_to_enter(&self) -> Option<u32> {
+        let is_closed = self.association.state().is_closed();
+        (!is_closed).then(|| self.association.transports_version())
     }
 
     fn is_entered_as_it_is(&self) -> bool {
         self.tag == self.association.identity().local_tag
-            && self.peer_tag == self.association.peer_tag()
-            && self.addresses == self.addresses_to_enter()
-            && !self.association.has_departed()
+            && self.peer_tag == self.association.peer().tag()
+            && self.transports == self.transports_to_enter()
     }
+}
+
+/// IP address, UDP port, SCTP port. IPv4 in its IPv6 guise is as short as it gets.
+type Transport = (Ipv6Addr, u16, u16);
+
+const fn transport(address: SocketAddr, port: u16) -> Transport {
+    let ip = match address.ip() {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    (ip, address.port(), port)
 }
 
 /// See the module.
@@ -66,7 +67,7 @@ pub(super) struct Table {
     /// Tags are our own random numbers, so that a fast hash is safe.
     by_tag: FxHashMap<u32, u32>,
     /// Addresses and ports are the peer's choice, so that this is ordered instead of hashed.
-    by_address: BTreeMap<(IpAddr, u16), u32>,
+    by_address: BTreeMap<Transport, u32>,
     deadlines: BTreeSet<(Instant, u32)>,
     ready: VecDeque<u32>,
     retired: RetiredTags,
@@ -117,7 +118,7 @@ impl Table {
             scheduled: None,
             tag,
             peer_tag: 0,
-            addresses: 0,
+            transports: None,
             is_closed_told: false,
         });
         self.len += 1;
@@ -152,8 +153,9 @@ impl Table {
         self.retired.contains_peer(peer_tag, created)
     }
 
-    pub(super) fn by_address(&self, address: IpAddr, port: u16) -> Option<u32> {
-        self.by_address.get(&(address, port)).copied()
+    /// The association whose peer has `port` at `address`, UDP port included.
+    pub(super) fn by_address(&self, address: SocketAddr, port: u16) -> Option<u32> {
+        self.by_address.get(&transport(address, port)).copied()
     }
 
     /// Every association, in the order of their indices.
@@ -190,27 +192,25 @@ impl Table {
             return;
         };
         let port = slot.association.identity().remote_port;
-        let is_closed = slot.association.is_closed();
+        let is_closed = slot.association.state().is_closed();
         let tag = slot.association.identity().local_tag;
-        let count = slot.addresses_to_enter();
+        let transports = slot.transports_to_enter();
         if tag != slot.tag {
             self.by_tag.remove(&slot.tag);
             self.retired.retire(now, slot.tag);
             self.by_tag.insert(tag, index);
             slot.tag = tag;
         }
-        let peer_tag = slot.association.peer_tag();
+        let peer_tag = slot.association.peer().tag();
         if peer_tag != slot.peer_tag {
             self.retired.retire_peer(now, slot.peer_tag);
             slot.peer_tag = peer_tag;
         }
-        if count == slot.addresses && !slot.association.has_departed() {
+        if transports == slot.transports {
             return;
         }
         for address in slot.association.take_departed() {
-            if self.by_address.get(&(address, port)) == Some(&index) {
-                self.by_address.remove(&(address, port));
-            }
+            remove(&mut self.by_address, transport(address, port), index);
         }
         if is_closed {
             self.by_tag.remove(&tag);
@@ -218,9 +218,9 @@ impl Table {
             self.retired.retire_peer(now, peer_tag);
             return self.forget_addresses(index);
         }
-        slot.addresses = count;
-        for address in slot.association.peer_addresses() {
-            self.by_address.entry((address, port)).or_insert(index);
+        slot.transports = transports;
+        for address in slot.association.confirmed_transports() {
+            self.by_address.entry(transport(address, port)).or_insert(index);
         }
     }
 
@@ -230,12 +230,10 @@ impl Table {
         let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::as_mut) else {
             return;
         };
-        slot.addresses = 0;
+        slot.transports = None;
         let port = slot.association.identity().remote_port;
-        for address in slot.association.peer_addresses() {
-            if self.by_address.get(&(address, port)) == Some(&index) {
-                self.by_address.remove(&(address, port));
-            }
+        for address in slot.association.all_transports() {
+            remove(&mut self.by_address, transport(address, port), index);
         }
     }
 
@@ -294,5 +292,12 @@ impl Table {
         self.generations[index as usize] = slot.id.generation.wrapping_add(1);
         self.free.push(index);
         self.len -= 1;
+    }
+}
+
+/// Takes `index` out from under `key`, where another association may stand.
+fn remove(by_address: &mut BTreeMap<Transport, u32>, key: Transport, index: u32) {
+    if by_address.get(&key) == Some(&index) {
+        by_address.remove(&key);
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 /// order in which they were accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Scheduling {
     /// One message of each stream that has any, in turn (SCTP_SS_RR, RFC 8260 §3.2): a stream with
     /// much to send delays the others by one message at most.
@@ -57,7 +58,7 @@ impl Scheduler {
         rank: u64,
         next_arrival: Option<u64>,
     ) -> Option<u64> {
-        // Alone in the ring: whoever comes is behind it, at either rank.
+        // Alone in the ring: the next stream is behind it, at either rank.
         let is_alone = self.scheduling == Scheduling::RoundRobin && self.line.len() == 1;
         if is_alone && next_arrival.is_some() {
             return Some(rank);

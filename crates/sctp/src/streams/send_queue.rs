@@ -2,7 +2,7 @@
 //!
 //! Owns the outgoing stream sequence numbers, the order of messages within and between streams,
 //! fragmentation (RFC 9260 §6.9), and the lifetime of messages whose transmission has not begun.
-//! What was cut belongs to the association.
+//! Fragments belong to the association.
 
 #[cfg(test)]
 mod tests;
@@ -209,7 +209,7 @@ impl SendQueue {
         self.deadlines.first().map(|&(at, ..)| at)
     }
 
-    /// Drops what is not cut yet of the begun message, if it is `id`, and returns a fragment that
+    /// Drops the part of the begun message that is not fragmented yet, if it is `id`, and returns a fragment that
     /// ends it and holds nothing.
     ///
     /// The association then skips the message by a FORWARD-TSN. What it sent of it ends without an

@@ -37,9 +37,9 @@ struct Pair {
     flying: Vec<u64>,
     pending_reset: Option<Option<u16>>,
     messages: Vec<OutboundMessage>,
-    /// What may remain undelivered.
+    /// Messages that may remain undelivered.
     given_up: BTreeSet<u64>,
-    /// What may still be delivered in order, by stream.
+    /// Messages that may still be delivered in order, by stream.
     ordered: [VecDeque<u64>; STREAMS as usize],
     unordered: BTreeSet<u64>,
 }

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use super::TLV_HEADER_LEN;
 use super::cause::{Cause, Causes, CausesWriter};
-use super::chunk::{ChunkError, kind};
 use super::cursor::Cursor;
+use super::frame::{ChunkError, kind};
 use super::param::{Param, Params, RawParam, param_kind};
 use super::sink::Sink;
 use super::tlv::TlvError;
@@ -68,13 +68,13 @@ impl std::iter::FusedIterator for AsconfRequests<'_> {}
 pub struct AsconfRequest<'a> {
     /// ASCONF-Request Correlation ID: an answer bears it.
     pub correlation: u32,
-    /// What is asked for.
+    /// The request.
     pub change: AsconfChange<'a>,
     /// The whole parameter, as a refusal quotes it; empty in one that is to be written.
     pub bytes: &'a [u8],
 }
 
-/// What a request of an ASCONF asks for. An unspecified address stands for the one that the packet
+/// A request of an ASCONF. An unspecified address stands for the one that the packet
 /// comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AsconfChange<'a> {
@@ -132,7 +132,7 @@ pub struct AsconfAck<'a> {
 }
 
 impl<'a> AsconfAck<'a> {
-    /// Its answers, to be iterated over. What is not answered was done, if nothing was refused.
+    /// Its answers, to be iterated over. A request without an answer was performed, if none was refused.
     #[must_use]
     pub const fn answers(&self) -> AsconfAnswers<'a> {
         AsconfAnswers { params: self.params }

@@ -1,7 +1,7 @@
 //! AUTH (RFC 4895 §4.1).
 
-use super::chunk::kind;
 use super::cursor::Cursor;
+use super::frame::kind;
 use super::sink::Sink;
 
 /// Bytes of AUTH before its MAC.
@@ -31,4 +31,10 @@ impl<'a> Auth<'a> {
             sink.put(self.mac);
         });
     }
+}
+
+/// Whether a peer can be asked to authenticate chunks of this type (RFC 4895 §3.2).
+#[must_use]
+pub const fn may_be_authenticated(chunk: u8) -> bool {
+    !matches!(chunk, kind::INIT | kind::INIT_ACK | kind::SHUTDOWN_COMPLETE | kind::AUTH)
 }

@@ -1,101 +1,14 @@
 //! One chunk: its frame, its type, and what its type makes of its value (RFC 9260 §3.2, §3.3).
 
 use super::cursor::Cursor;
+use super::frame::{ChunkError, UnknownAction, kind};
 use super::heartbeat::decode_heartbeat_info;
 use super::{
     Asconf, AsconfAck, Auth, CHUNK_HEADER_LEN, Causes, Data, ForwardTsn, Init, ReConfig, Sack,
 };
 
-/// Chunk types (RFC 9260 §3.2, RFC 3758 §3.2, RFC 6525 §3.1, RFC 4895 §4.1, RFC 5061 §4.1).
-pub mod kind {
-    /// Payload Data.
-    pub const DATA: u8 = 0;
-    /// Initiation.
-    pub const INIT: u8 = 1;
-    /// Initiation Acknowledgement.
-    pub const INIT_ACK: u8 = 2;
-    /// Selective Acknowledgement.
-    pub const SACK: u8 = 3;
-    /// Heartbeat Request.
-    pub const HEARTBEAT: u8 = 4;
-    /// Heartbeat Acknowledgement.
-    pub const HEARTBEAT_ACK: u8 = 5;
-    /// Abort Association.
-    pub const ABORT: u8 = 6;
-    /// Shutdown Association.
-    pub const SHUTDOWN: u8 = 7;
-    /// Shutdown Acknowledgement.
-    pub const SHUTDOWN_ACK: u8 = 8;
-    /// Operation Error.
-    pub const ERROR: u8 = 9;
-    /// Cookie Echo.
-    pub const COOKIE_ECHO: u8 = 10;
-    /// Cookie Acknowledgement.
-    pub const COOKIE_ACK: u8 = 11;
-    /// Reserved for Explicit Congestion Notification Echo; unknown to us.
-    pub const ECNE: u8 = 12;
-    /// Reserved for Congestion Window Reduced; unknown to us.
-    pub const CWR: u8 = 13;
-    /// Shutdown Complete.
-    pub const SHUTDOWN_COMPLETE: u8 = 14;
-    /// Authentication.
-    pub const AUTH: u8 = 15;
-    /// Address Configuration Acknowledgment.
-    pub const ASCONF_ACK: u8 = 128;
-    /// Re-configuration.
-    pub const RE_CONFIG: u8 = 130;
-    /// Forward Cumulative TSN.
-    pub const FORWARD_TSN: u8 = 192;
-    /// Address Configuration Change.
-    pub const ASCONF: u8 = 193;
-}
-
 /// The T bit of ABORT and SHUTDOWN COMPLETE: the verification tag is reflected (RFC 9260 §3.3.7).
 pub(super) const T_BIT: u8 = 1;
-
-/// Why a chunk cannot be read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ChunkError {
-    /// Its length is below four or reaches beyond the packet; what follows it cannot be found.
-    #[error("the length of a chunk does not fit its packet")]
-    Framing,
-    /// Its length is not one that its type and its own counts allow.
-    #[error("the length of a chunk of type {kind} does not fit its layout")]
-    Length {
-        /// The chunk's type.
-        kind: u8,
-    },
-    /// A HEARTBEAT or HEARTBEAT ACK does not begin with its mandatory parameter (RFC 9260 §3.3.5).
-    #[error("a heartbeat without Heartbeat Info")]
-    NoHeartbeatInfo,
-    /// An ASCONF does not begin with its mandatory address parameter (RFC 5061 §4.1.1).
-    #[error("an ASCONF without an address parameter")]
-    NoAddress,
-    /// A DATA chunk without user data, to be answered with an ABORT (RFC 9260 §6.2).
-    #[error("DATA with TSN {tsn} has no user data")]
-    NoUserData {
-        /// The chunk's TSN, for the error cause.
-        tsn: u32,
-    },
-}
-
-/// What to do with an unknown chunk or parameter, by the two high bits of its type
-/// (RFC 9260 §3.2, §3.2.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UnknownAction {
-    /// Process nothing that follows in the packet (for a parameter: in its chunk); otherwise skip
-    /// this one and go on.
-    pub stop: bool,
-    /// Report it to the sender.
-    pub report: bool,
-}
-
-impl UnknownAction {
-    /// The action that the two high bits of `type_high_byte` ask for.
-    pub(super) const fn of(type_high_byte: u8) -> Self {
-        Self { stop: type_high_byte & 0x80 == 0, report: type_high_byte & 0x40 != 0 }
-    }
-}
 
 /// A chunk as found in a packet, not looked into yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! DATA (RFC 9260 §3.3.1).
 
-use super::chunk::{ChunkError, kind};
 use super::cursor::Cursor;
+use super::frame::{ChunkError, kind};
 use super::sink::Sink;
 
 /// Bytes of a DATA chunk in front of its user data, chunk header included (RFC 9260 §3.3.1).

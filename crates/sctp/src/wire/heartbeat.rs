@@ -1,6 +1,6 @@
 //! HEARTBEAT and HEARTBEAT ACK (RFC 9260 §3.3.5, §3.3.6), which share their layout.
 
-use super::chunk::ChunkError;
+use super::frame::ChunkError;
 use super::param::{Params, param_kind};
 use super::sink::Sink;
 

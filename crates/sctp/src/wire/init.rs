@@ -21,7 +21,7 @@ pub struct Init<'a> {
     pub inbound_streams: u16,
     /// Initial TSN: the first TSN that the sender uses.
     pub initial_tsn: u32,
-    /// Its parameters, not checked yet. [`Params::default`] is none.
+    /// Its parameters, not checked yet. [`Params::default`] is empty.
     pub params: Params<'a>,
 }
 

@@ -22,6 +22,7 @@ mod chunk;
 mod cursor;
 mod data;
 mod forward_tsn;
+mod frame;
 mod heartbeat;
 mod init;
 mod packet;
@@ -39,11 +40,12 @@ pub use asconf::{
     AnswersWriter, Asconf, AsconfAck, AsconfAnswer, AsconfAnswers, AsconfChange, AsconfRequest,
     AsconfRequests,
 };
-pub use auth::{AUTH_HEADER_LEN, Auth};
+pub use auth::{AUTH_HEADER_LEN, Auth, may_be_authenticated};
 pub use cause::{Cause, Causes, CausesWriter};
-pub use chunk::{Chunk, ChunkError, RawChunk, UnknownAction, kind};
+pub use chunk::{Chunk, RawChunk};
 pub use data::{DATA_HEADER_LEN, Data, DataFlags};
 pub use forward_tsn::{ForwardTsn, forward_tsn_len};
+pub use frame::{ChunkError, UnknownAction, kind};
 pub use init::Init;
 pub use packet::{COMMON_HEADER_LEN, Chunks, Header, Packet, PacketError, write_checksum};
 pub use param::{Param, Params, ParamsWriter, RawParam, param_kind};

@@ -2,8 +2,9 @@
 
 use rexmit_core::checksum::{crc32c, crc32c_append};
 
-use super::chunk::{ChunkError, RawChunk};
+use super::chunk::RawChunk;
 use super::cursor::Cursor;
+use super::frame::ChunkError;
 use super::{CHUNK_HEADER_LEN, padded};
 
 /// Bytes of the common header: ports, verification tag, checksum (RFC 9260 §3.1).
@@ -112,7 +113,7 @@ impl<'a> Chunks<'a> {
         Self { rest: body }
     }
 
-    /// What has not been iterated over: with the chunk before it, what an AUTH covers.
+    /// The bytes not iterated over yet: with the chunk before them, those that an AUTH covers.
     #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest

@@ -4,8 +4,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::chunk::UnknownAction;
 use super::cursor::Cursor;
+use super::frame::UnknownAction;
 use super::sink::Sink;
 use super::tlv::{TlvError, split_tlv};
 use super::u16_list::U16List;
@@ -125,7 +125,7 @@ fn exactly<const N: usize>(value: &[u8]) -> Option<[u8; N]> {
 /// A parameter, decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Param<'a> {
-    /// What the sender of a HEARTBEAT wants back (RFC 9260 §3.3.5).
+    /// The information that the sender of a HEARTBEAT gets back (RFC 9260 §3.3.5).
     HeartbeatInfo(&'a [u8]),
     /// An address of the sender (RFC 9260 §3.3.2.1.1).
     Ipv4(Ipv4Addr),

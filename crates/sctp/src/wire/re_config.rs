@@ -1,7 +1,7 @@
 //! RE-CONFIG and its parameters (RFC 6525 §3.1, §4).
 
-use super::chunk::kind;
 use super::cursor::Cursor;
+use super::frame::kind;
 use super::param::{Params, RawParam, param_kind};
 use super::sink::Sink;
 use super::tlv::TlvError;

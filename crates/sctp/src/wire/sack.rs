@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::CHUNK_HEADER_LEN;
-use super::chunk::kind;
 use super::cursor::Cursor;
+use super::frame::kind;
 use super::sink::Sink;
 
 /// Where the flags tell the number of packets.

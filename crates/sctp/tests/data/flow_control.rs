@@ -73,7 +73,7 @@ fn unanswered_probes_count_as_errors() {
     assert!(matches!(events.last(), Some(Event::Closed(CloseReason::Unreachable))), "{events:?}");
 }
 
-/// RFC 9260 §6.1 A: a refused probe leaves again as soon as the window opens, and the rest too.
+/// RFC 9260 §6.1 A: a refused probe is retransmitted as soon as the window opens, and the rest too.
 #[test]
 fn a_refused_probe_leaves_again_when_the_window_opens() {
     let mut s = closed();
@@ -89,7 +89,7 @@ fn a_refused_probe_leaves_again_when_the_window_opens() {
     assert_eq!(s.statistics().recovery.packets_lost, 0, "the network lost nothing");
 }
 
-/// A window update that left before the probe arrived says nothing about the probe.
+/// A window update that was sent before the probe arrived says nothing about the probe.
 #[test]
 fn a_window_update_that_crosses_the_probe_does_not_repeat_it() {
     let mut s = Script::with_round_trip(100);
@@ -149,7 +149,7 @@ fn nothing_is_probed_while_something_is_outstanding() {
     assert_eq!(s.take_data(), [2]);
     s.at(50).peer_sacks(tsn(1), 0, &[]);
     s.send(b"four");
-    s.at(1_050); // T3-rtx of the third chunk; no probe beside it.
+    s.at(1_050); // T3-rtx of the third chunk; no probe besides.
     assert_eq!(s.take_data(), [2]);
     s.at(1_100).peer_sacks(tsn(2), 0, &[]);
     s.expect_silence_until(3_099);
@@ -178,7 +178,7 @@ fn an_expired_probe_leaves_no_timer_behind() {
     assert_eq!(s.take_data(), [0]);
     s.peer_sacks(tsn(0), 0, &[]);
     let reliability = Reliability::Timed(Duration::from_millis(400));
-    s.try_send(rexmit_sctp::OutboundMessage { reliability, ..crate::message(10) }).expect("room");
+    s.try_send(crate::message(10).reliability(reliability)).expect("room");
     s.expect_silence_until(900);
     expect_event!(s, Event::MessageFailed { .. });
     s.send(b"later");

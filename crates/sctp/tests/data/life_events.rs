@@ -1,12 +1,11 @@
-//! What the application is told of its messages: nothing accepted disappears without an event.
+//! Events of messages: no accepted message disappears without an event.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rexmit_core::Seed;
+use rexmit_core::{Rng, Seed};
 use rexmit_sctp::{
-    AssociationConfig, CloseReason, Event, FailReason, MessageId, OutboundMessage, Reliability,
-    SendError,
+    AssociationConfig, CloseReason, Event, FailReason, MessageId, Reliability, SendError,
 };
 
 use crate::kit::*;
@@ -33,7 +32,7 @@ fn failures(events: &[Event]) -> Vec<(MessageId, usize, bool)> {
     events.iter().filter_map(failure).collect()
 }
 
-/// Sent when its last chunk has left, acknowledged when all of it is.
+/// Sent when its last chunk was sent, acknowledged when all of it is.
 #[test]
 fn a_message_is_reported_sent_and_then_acknowledged() {
     let mut s = client();
@@ -54,7 +53,7 @@ fn a_message_is_reported_sent_and_then_acknowledged() {
     assert_eq!(s.events(), [Event::MessageAcknowledged(large), Event::MessageAcknowledged(small)]);
 }
 
-/// A repeated chunk is not reported sent again.
+/// A repeated chunk is not reported retransmitted.
 #[test]
 fn a_message_is_reported_sent_once() {
     let mut s = client();
@@ -188,7 +187,7 @@ fn room_made_by_expiry_is_told() {
     assert_eq!(s.take_data(), [0]);
     s.peer_sacks(tsn(0), 0, &[]);
     let reliability = Reliability::Timed(Duration::from_millis(500));
-    s.try_send(OutboundMessage { reliability, ..crate::message(4_000) }).expect("room");
+    s.try_send(crate::message(4_000).reliability(reliability)).expect("room");
     assert_eq!(s.try_send(crate::message(1)), Err(SendError::BufferFull));
     s.at(500);
     let events = s.events();
@@ -222,6 +221,18 @@ fn every_message_ends_exactly_once_whatever_happens() {
     }
 }
 
+fn any_message(rng: &mut Rng) -> rexmit_sctp::OutboundMessage {
+    let reliability = match rng.below(3) {
+        0 => Reliability::Full,
+        1 => Reliability::Timed(Duration::from_millis(rng.below(3_000))),
+        _ => Reliability::MaxRetransmissions(rng.below(3) as u16),
+    };
+    let len = 1 + rng.below(4 * FULL as u64) as usize;
+    let unordered = rng.chance(0.3);
+    let stream = rng.below(4) as u16;
+    crate::message(len).reliability(reliability).unordered(unordered).stream(stream)
+}
+
 fn run(seed: u64) {
     let mut rng = Seed::from_u64(seed).rng();
     let mut s = Script::established_client_with(|_, association| {
@@ -239,16 +250,7 @@ fn run(seed: u64) {
     let (mut highest, mut cumulative, mut held) = (0, 0, std::collections::BTreeSet::new());
     for _ in 0..300 {
         for _ in 0..rng.below(3) {
-            let reliability = match rng.below(3) {
-                0 => Reliability::Full,
-                1 => Reliability::Timed(Duration::from_millis(rng.below(3_000))),
-                _ => Reliability::MaxRetransmissions(rng.below(3) as u16),
-            };
-            let len = 1 + rng.below(4 * FULL as u64) as usize;
-            let unordered = rng.chance(0.3);
-            let stream = rng.below(4) as u16;
-            let message = OutboundMessage { reliability, unordered, stream, ..crate::message(len) };
-            if let Ok(id) = s.try_send(message) {
+            if let Ok(id) = s.try_send(any_message(&mut rng)) {
                 ends.insert(id, 0);
             }
         }

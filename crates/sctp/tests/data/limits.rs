@@ -116,7 +116,7 @@ fn a_message_beyond_the_limit_ends_the_association() {
 #[test]
 fn the_number_of_outstanding_chunks_is_bounded() {
     let mut s = Script::client_with(|_, association| {
-        association.recovery.max_burst = 0;
+        association.recovery.max_burst = None;
         association.heartbeat_interval = None;
         association.send_buffer_bytes = 1 << 20;
     });

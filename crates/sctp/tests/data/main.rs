@@ -18,7 +18,7 @@ mod transmission;
 use kit::*;
 use rexmit_sctp::OutboundMessage;
 
-/// What the peer acknowledges before the first TSN.
+/// The cumulative TSN before the first TSN.
 const NONE: u32 = FIRST_TSN - 1;
 /// The payload of a DATA chunk that fills a packet of the default size.
 const FULL: usize = 1204;

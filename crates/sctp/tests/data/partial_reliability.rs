@@ -30,7 +30,7 @@ fn client() -> Script {
 impl Script {
     #[track_caller]
     fn send_with(&mut self, reliability: Reliability, len: usize) -> MessageId {
-        self.try_send(OutboundMessage { reliability, ..crate::message(len) }).expect("room")
+        self.try_send(crate::message(len).reliability(reliability)).expect("room")
     }
 
     /// Takes a packet with a FORWARD-TSN alone: the new cumulative TSN as a number, and what is
@@ -151,11 +151,8 @@ fn a_message_judged_lost_by_reports_is_skipped_in_a_packet_with_new_data() {
 fn a_forward_tsn_names_the_highest_ssn_of_each_ordered_stream() {
     let mut s = client();
     for (stream, unordered) in [(0, false), (5, false), (0, false), (7, true), (5, false)] {
-        let message = OutboundMessage {
-            unordered,
-            reliability: retransmissions(0),
-            ..OutboundMessage::new(stream, "m")
-        };
+        let message =
+            OutboundMessage::new(stream, "m").unordered(unordered).reliability(retransmissions(0));
         s.try_send(message).expect("room");
         s.next_packet();
     }
@@ -286,7 +283,7 @@ fn the_rest_of_an_expired_message_does_not_leave() {
     s.expect_silence_until(5_000);
 }
 
-/// The same when all of it that left has been acknowledged.
+/// The same when all of it that was sent has been acknowledged.
 #[test]
 fn the_rest_of_an_expired_message_is_skipped_though_nothing_is_outstanding() {
     let mut s = client();
@@ -379,7 +376,7 @@ fn a_peer_that_goes_on_when_told_is_alive() {
     assert_eq!(s.statistics().paths[0].state, PathState::Active);
 }
 
-/// What a profile takes along in a retransmission keeps its limit, too.
+/// Data bundled with a retransmission keeps its limit, too.
 #[test]
 fn a_message_at_its_limit_is_not_taken_along() {
     let mut s = Script::established_client_with(|_, association| {
@@ -415,7 +412,7 @@ fn a_forward_tsn_that_does_not_fit_goes_as_far_as_it_can() {
     // The window of 2000 bytes takes 4 packets of 25 chunks of 20 bytes, and then 2 more.
     for stream in 0..150 {
         let reliability = retransmissions(0);
-        let message = OutboundMessage { reliability, ..OutboundMessage::new(stream, "m") };
+        let message = OutboundMessage::new(stream, "m").reliability(reliability);
         s.try_send(message).expect("room");
     }
     for packet in 0..4u32 {
@@ -435,7 +432,7 @@ fn a_forward_tsn_that_does_not_fit_goes_as_far_as_it_can() {
     s.peer_acknowledges(tsn(149));
 }
 
-/// Every FORWARD-TSN that leaves now: the new cumulative TSN as a number, and what is skipped.
+/// Every FORWARD-TSN that is sent now: the new cumulative TSN as a number, and what is skipped.
 fn forwards(s: &mut Script) -> Vec<(u32, Vec<(u16, u16)>)> {
     let mut forwards = Vec::new();
     while let Some(sent) = s.poll_packet() {
@@ -460,7 +457,7 @@ fn nothing_behind_a_reset_is_skipped_before_its_answer() {
     s.reset(&[0]);
     expect_packet!(s, [ReConfig(_)]);
     let message = crate::message(100);
-    let other = OutboundMessage { stream: 1, reliability: retransmissions(0), ..message };
+    let other = message.stream(1).reliability(retransmissions(0));
     s.try_send(other).expect("room");
     expect_packet!(s, [Data(d)] if (d.tsn, d.stream) == (tsn(1), 1));
     s.at(1000);

@@ -1,4 +1,4 @@
-//! What the receiver offers and takes (RFC 9260 §6.2).
+//! The receive window (RFC 9260 §6.2).
 
 use rexmit_sctp::Event;
 
@@ -34,12 +34,47 @@ fn the_window_shrinks_by_what_is_held_and_grows_by_what_is_read() {
     assert_eq!(s.chunk(2), (2, 6_192));
 }
 
-/// RFC 9260 §6.2, RFC 1122 §4.2.3.3: less than a packet is offered as nothing.
+/// RFC 9260 §6.2, RFC 1122 §4.2.3.3: a window of less than a packet closes, and opens no wider than
+/// it was offered before.
 #[test]
 fn a_silly_window_is_not_offered() {
     let mut s = small();
-    let windows: Vec<u32> = (0..8).map(|n| s.chunk(n).1).collect();
-    assert_eq!(windows, [7_192, 6_192, 5_192, 4_192, 3_192, 2_192, 0, 0]);
+    let windows: Vec<u32> = (0..7).map(|n| s.chunk(n).1).collect();
+    assert_eq!(windows, [7_192, 6_192, 5_192, 4_192, 3_192, 2_192, 1_192]);
+    s.peer_sends([Data(data(7, &[0; 1_100]))]);
+    expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 92);
+    s.receive().expect("a message, after which there is room for 1092 bytes");
+    s.peer_sends([Data(data(8, &[0; 50]))]);
+    expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 42);
+    s.receive().expect("a message, after which there is room for a packet");
+    s.peer_sends([Data(data(9, &[0; 40]))]);
+    expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 2_002);
+}
+
+/// A buffer that the pieces of one message fill to less than a packet: the application can make no
+/// room, so the rest of the message is asked for and taken.
+#[test]
+fn the_rest_of_a_message_is_taken_though_little_is_left() {
+    let mut s = Script::established_server_with(|_, association| {
+        association.receive_buffer_bytes = 4_096;
+        association.max_message_bytes = 4_096;
+        association.sack_delay = std::time::Duration::ZERO;
+    });
+    let whole = data(0, &[0; 1_000]).flags;
+    for (n, len, window) in
+        [(0, 1_000, 3_096), (1, 1_000, 2_096), (2, 996, 1_232), (3, 1_000, 1_232)]
+    {
+        let payload = [0; 1_000];
+        let flags = wire::DataFlags { beginning: n == 0, ending: false, ..whole };
+        s.peer_sends([Data(wire::Data { flags, ssn: 0, ..data(n, &payload[..len]) })]);
+        expect_packet!(s, [Sack(sack)] if
+            (sack.cumulative_tsn_ack, sack.a_rwnd) == (tsn(n.into()), window));
+    }
+    let flags = wire::DataFlags { beginning: false, ending: true, ..whole };
+    s.peer_sends([Data(wire::Data { flags, ssn: 0, ..data(4, &[0; 100]) })]);
+    expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(4));
+    assert_eq!(s.receive().expect("a message").len(), 4_096);
+    expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 4_096);
 }
 
 /// RFC 9260 §6.2: new data are dropped while the buffer is full, and the SACK leaves at once and
@@ -105,7 +140,7 @@ fn a_closed_window_that_opens_by_a_quarter_is_told() {
     s.expect_silence_until(5_000);
 }
 
-/// A window that was open all the time: nobody waits to hear that it is wider.
+/// A window that was open all the time: no update is needed.
 #[test]
 fn a_window_that_never_closed_is_not_updated() {
     let mut s = small();

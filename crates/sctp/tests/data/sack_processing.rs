@@ -1,4 +1,4 @@
-//! What a SACK does (RFC 9260 §6.2.1, §7.2.4).
+//! Processing of a SACK (RFC 9260 §6.2.1, §7.2.4).
 
 use crate::kit::*;
 use crate::{FULL, NONE, PMDCS};
@@ -66,7 +66,7 @@ fn a_stale_sack_is_dropped() {
     assert_eq!(s.take_data(), [2], "it was not acknowledged by the stale SACK");
 }
 
-/// RFC 9260 §6.2.1 D ii: the window less what is in flight, over both sides of the wrap.
+/// RFC 9260 §6.2.1 D ii: the window less data in flight, over both sides of the wrap.
 #[test]
 fn the_window_counts_less_what_is_still_outstanding() {
     let mut s = four_in_flight();
@@ -91,7 +91,7 @@ fn what_the_receiver_reneged_on_is_sent_again() {
     assert_eq!(s.statistics().send_buffered_bytes, 0);
 }
 
-/// RFC 9260 §6.2: what the peer received twice was repeated needlessly, and is counted.
+/// RFC 9260 §6.2: what the peer received twice was repeated spuriously, and is counted.
 #[test]
 fn a_reported_duplicate_tells_a_spurious_retransmission() {
     let mut s = Script::established_client();

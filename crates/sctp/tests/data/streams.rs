@@ -31,7 +31,7 @@ impl Script {
 fn each_stream_counts_its_ordered_messages() {
     let mut s = Script::established_client();
     for (stream, unordered) in [(0, false), (3, false), (0, true), (0, false), (3, false)] {
-        let message = OutboundMessage { unordered, ..OutboundMessage::new(stream, "m") };
+        let message = OutboundMessage::new(stream, "m").unordered(unordered);
         s.try_send(message).expect("it is accepted");
     }
     let sent = s.next_packet();

@@ -1,4 +1,4 @@
-//! What leaves, and when (RFC 9260 §6.1, §6.10).
+//! Transmission of DATA (RFC 9260 §6.1, §6.10).
 
 use rexmit_sctp::{Event, OutboundMessage};
 
@@ -9,7 +9,7 @@ use crate::{FULL, NONE};
 #[test]
 fn a_chunk_carries_what_the_application_gave() {
     let mut s = Script::established_client();
-    let message = OutboundMessage { ppid: 51, ..OutboundMessage::new(7, "hello") };
+    let message = OutboundMessage::new(7, "hello").ppid(51);
     s.try_send(message).expect("it is accepted");
     let flags = DataFlags { beginning: true, ending: true, ..DataFlags::default() };
     let want = wire::Data { flags, tsn: tsn(0), stream: 7, ssn: 0, ppid: 51, payload: b"hello" };
@@ -59,7 +59,7 @@ fn what_timed_out_leaves_before_what_is_new() {
     s.at(1_000).send(b"new");
     assert_eq!(s.take_data(), [0]);
     s.at(1_100).peer_acknowledges(tsn(0));
-    assert_eq!(s.take_data(), [1], "new data does not fit beside it");
+    assert_eq!(s.take_data(), [1], "new data does not fit with it");
     assert_eq!(s.take_data(), [2]);
 }
 
@@ -136,7 +136,7 @@ fn a_delayed_sack_that_does_not_fit_beside_data_stays_delayed() {
     expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(1));
 }
 
-/// The same for DATA that leave again.
+/// The same for DATA that are retransmitted.
 #[test]
 fn a_delayed_sack_that_does_not_fit_beside_a_retransmission_stays_delayed() {
     let mut s = Script::established_client();
@@ -155,7 +155,7 @@ fn a_delayed_sack_that_does_not_fit_beside_a_retransmission_stays_delayed() {
 #[test]
 fn the_application_may_ask_for_an_immediate_sack() {
     let mut s = Script::established_client();
-    let message = OutboundMessage { immediate: true, ..crate::message(FULL + 1) };
+    let message = crate::message(FULL + 1).immediate(true);
     s.try_send(message).expect("it is accepted");
     expect_packet!(s, [Data(d)] if !d.flags.immediate && !d.flags.ending);
     expect_packet!(s, [Data(d)] if d.flags.immediate && d.flags.ending);

@@ -1,4 +1,4 @@
-//! What the peer's ASCONFs do (RFC 5061 §5.2, §5.3).
+//! Processing of the peer's ASCONFs (RFC 5061 §5.2, §5.3).
 
 use rexmit_sctp::wire::AsconfChange::{Add, Delete, SetPrimary};
 use rexmit_sctp::{Event, PathState};
@@ -63,7 +63,7 @@ fn what_was_under_way_to_a_deleted_address_leaves_to_another_at_once() {
     assert_eq!(s.statistics().paths.len(), 2);
 }
 
-/// §5.3.2: a phone in another network. Its ASCONF comes from an address that nobody knows, and the answer
+/// §5.3.2: a phone in another network. Its ASCONF comes from an unknown address, and the answer
 /// goes there; data follow as soon as it has answered a HEARTBEAT.
 #[test]
 fn a_peer_moves_to_another_network() {

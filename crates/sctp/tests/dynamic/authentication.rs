@@ -55,7 +55,7 @@ fn everything_is_authenticated_for_a_peer_that_asks_for_data() {
     };
     for mut s in [Dynamic::server_with(keys(), |_, _| ()), Dynamic::client_with(keys(), |_, _| ())]
     {
-        let limit = rexmit_sctp::AssociationConfig::default().max_packet_bytes;
+        let limit = rexmit_sctp::AssociationConfig::rfc9260().max_packet_bytes;
         s.try_send(rexmit_sctp::OutboundMessage::new(0, vec![7; 3 * limit])).unwrap();
         let mut sent_bytes = 0;
         while let Some(sent) = s.poll_packet() {
@@ -104,7 +104,7 @@ fn chunks_that_must_be_authenticated_are_dropped_without() {
     s.expect_silence_until(300);
 }
 
-/// §6.3: COOKIE ECHO under an AUTH, of an association that is not there yet: from who has the key.
+/// §6.3: COOKIE ECHO under an AUTH, of an association that does not exist yet, from a peer with the key.
 #[test]
 fn cookie_echo_is_taken_only_from_who_has_the_key() {
     let mut keys = Keys { shared: (5, b"we two".to_vec()), ..Keys::default() };

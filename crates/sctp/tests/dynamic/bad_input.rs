@@ -124,7 +124,7 @@ fn a_flood_of_addresses_is_refused() {
     let first = MAX_ADDRESSES as u32; // With the one that it has.
     let expected: Vec<_> = (first..=51).map(|n| (n, RESOURCE_SHORTAGE)).collect();
     let fits = refused.len();
-    assert!(fits > 20, "as many as fit a packet: {fits}");
+    assert!(fits > 20, "the number that fits a packet: {fits}");
     assert_eq!(refused, expected[..fits]);
     assert_eq!(s.statistics().paths.len(), MAX_ADDRESSES);
     assert_eq!(counts(&s).addresses_refused, u64::from(52 - first));
@@ -178,7 +178,7 @@ fn the_last_address_and_the_source_are_not_deleted() {
     s.take_probe();
     s.peer_asks(2, &[Delete(ip(2)), Delete(ip(3)), SetPrimary(ip(2))]);
     assert_eq!(s.take_answer(2, 2), [(1, 0xA2), (2, RESOURCE_SHORTAGE), (3, 0)]);
-    // From an address that is none of its own, all others would be the last.
+    // From an address that is not its own, all others would be the last.
     s.from(9).peer_asks(3, &[Delete(ANY)]);
     assert_eq!(s.take_answer(3, 9), [(1, 0xA0)]);
     assert_eq!(s.statistics().paths.len(), 2);
@@ -220,7 +220,7 @@ fn asconf_from_elsewhere_needs_the_tag_and_the_key() {
     s.expect_no_change();
 }
 
-/// RFC 5061 §5.2 V2: what is not known is reported as its type says.
+/// RFC 5061 §5.2 V2: unknown parameters are reported as their type says.
 #[test]
 fn unknown_requests_are_reported() {
     let mut s = Dynamic::server();

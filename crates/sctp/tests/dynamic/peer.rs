@@ -13,7 +13,7 @@ use crate::kit::*;
 /// RANDOM of the peer.
 pub const RANDOM: [u8; 32] = [0x5A; 32];
 
-/// What the peer says of authentication, and what it knows of the endpoint.
+/// The peer's parameters of authentication, and its state about the endpoint.
 #[derive(Clone)]
 pub struct Keys {
     /// What it wants to be authenticated.

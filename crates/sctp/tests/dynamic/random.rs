@@ -1,5 +1,5 @@
 //! Random changes of addresses on both sides, over a network that loses and reorders: every message
-//! arrives exactly once and in order, and in the end both sides agree on who has which addresses.
+//! arrives exactly once and in order, and in the end both sides agree on the addresses of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -51,18 +51,14 @@ fn address(host: usize, number: u64) -> IpAddr {
 impl World {
     fn new(seed: u64) -> Self {
         let host = |index: usize| {
-            let association = AssociationConfig {
-                association_max_retrans: 200,
-                heartbeat_interval: Some(Duration::from_secs(2)),
-                ..AssociationConfig::default()
-            };
-            let config = EndpointConfig {
-                accept: true,
-                addresses: vec![address(index, 1)],
-                initial_tsn: Some(u32::MAX - 3),
-                association: Arc::new(association),
-                ..EndpointConfig::default()
-            };
+            let association = AssociationConfig::rfc9260()
+                .association_max_retrans(200)
+                .heartbeat_interval(Some(Duration::from_secs(2)));
+            let config = EndpointConfig::default()
+                .accept(true)
+                .addresses(vec![address(index, 1)])
+                .initial_tsn(Some(u32::MAX - 3))
+                .association(Arc::new(association));
             let seed = Seed::from_u64(seed * 2 + index as u64);
             let home = BTreeSet::from([address(index, 1)]);
             Host {
@@ -90,7 +86,7 @@ impl World {
         self.now >= Instant::from_millis(CALM_MS)
     }
 
-    /// What the endpoints have to send and to say.
+    /// Packets and events of the endpoints.
     fn settle(&mut self) {
         for index in [0, 1] {
             let mut packet = Vec::new();
@@ -129,7 +125,7 @@ impl World {
                 }
             }
             Event::AddressChanged { change, refused } => {
-                // What a move has overtaken may be refused, for it comes from elsewhere; whether anything
+                // A request overtaken by an address change may be refused, as its source differs; whether anything
                 // else was, the end tells.
                 // Where the peer knows it, the plug may be pulled. What a move went to is kept: the next
                 // move may have overtaken the news of it.
@@ -188,7 +184,7 @@ impl World {
         let len = 1 + self.rng.below(3_000) as usize;
         let host = &mut self.hosts[index];
         let Some(id) = host.id else { return };
-        let message = OutboundMessage { ppid: host.sent, ..OutboundMessage::new(0, vec![0; len]) };
+        let message = OutboundMessage::new(0, vec![0; len]).ppid(host.sent);
         if host.endpoint.send(self.now, id, message).is_ok() {
             host.sent += 1;
         }

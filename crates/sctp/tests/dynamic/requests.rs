@@ -50,7 +50,7 @@ impl Dynamic {
     }
 }
 
-/// §5.1 A1–A5, §5.3 F1, F2: a new address is told from an old one, and used once it is acknowledged.
+/// §5.1 A1–A5, §5.3 F1, F2: a new address is distinguished from an old one, and used once it is acknowledged.
 #[test]
 fn an_address_is_used_once_it_is_acknowledged() {
     let mut s = Dynamic::client();
@@ -152,7 +152,7 @@ fn a_deleted_address_is_left_at_once() {
     s.expect_silence();
 }
 
-/// §5.3.1: an ABORT to an address that is being deleted is the answer to what left before.
+/// §5.3.1: an ABORT to an address that is being deleted is the answer to what was transmitted before.
 #[test]
 fn abort_to_an_address_that_is_being_deleted_is_ignored() {
     let mut s = two_addresses();

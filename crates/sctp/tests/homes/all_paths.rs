@@ -24,7 +24,7 @@ fn paths_take_turns() {
         expect_packet_to!(s, 2 + n % 2, [Data(d)] if d.tsn == tsn(n.into()));
     }
     s.expect_silence();
-    // What the faster path brought makes room there, and is no sign of loss on the other.
+    // Data from the faster path makes room there, and is no sign of loss on the other.
     s.peer_writes(|p| p.sack(tsn(0).wrapping_sub(1), PEER_RWND, [(2, 2), (4, 4), (6, 6)], []));
     for n in 8..12 {
         expect_packet_to!(s, 3, [Data(d)] if d.tsn == tsn(n));
@@ -32,7 +32,7 @@ fn paths_take_turns() {
     assert_eq!(s.statistics().recovery.retransmitted.total(), 0);
 }
 
-/// RFC 9260 §6.2.1: what waits to be sent again needs the peer's window before anything new.
+/// RFC 9260 §6.2.1: what waits to be retransmitted needs the peer's window before anything new.
 #[test]
 fn what_is_lost_keeps_its_part_of_the_window() {
     let mut s = two_homes(|association| {
@@ -90,7 +90,7 @@ fn retransmission_takes_the_path_with_the_larger_window() {
     assert!(matches!(sent.chunks()[..], [Data(d)] if d.tsn == tsn(0)));
 }
 
-/// DAC: a gap does not hurry a SACK, which tells how many packets it answers; a sender without DAC
+/// DAC: a gap does not hurry a SACK, which says how many packets it answers; a sender without DAC
 /// is told nothing.
 #[test]
 fn gap_does_not_hurry_an_acknowledgement() {
@@ -109,7 +109,7 @@ fn gap_does_not_hurry_an_acknowledgement() {
     expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 0);
 }
 
-/// DAC: what the peer tells of its packets counts.
+/// DAC: what the peer reports its packets counts.
 #[test]
 fn reports_count_by_the_packets_that_a_sack_answers() {
     let mut s = two_homes(|_| ());
@@ -130,12 +130,12 @@ fn reports_count_by_the_packets_that_a_sack_answers() {
 }
 
 /// Receive buffer splitting: the peer's window is nine chunks, of which a path may have four under way;
-/// the first one has four, as many as its own window holds, and that of the second would hold five.
+/// the first one has four, the size of its window, and that of the second would hold five.
 #[test]
 fn no_path_takes_more_than_its_part_of_the_peers_window() {
     for (split_buffer, may_leave) in [(false, 5), (true, 4)] {
         let mut s = two_homes(|association| {
-            association.recovery.max_burst = 0;
+            association.recovery.max_burst = None;
             association.recovery.cmt.split_buffer = split_buffer;
         });
         for n in 0..8 {

@@ -5,7 +5,7 @@ use rexmit_sctp::{CloseReason, Event, PathState, PrimaryError};
 use crate::kit::*;
 use crate::{states, two_homes, two_homes_with};
 
-/// RFC 9260 §6.4: what timed out goes to the other address; what is new, to the primary one.
+/// RFC 9260 §6.4: timed-out data goes to the other address, new data to the primary one.
 #[test]
 fn what_timed_out_is_repeated_over_the_other_path() {
     let mut s = two_homes();
@@ -25,7 +25,7 @@ fn what_timed_out_is_repeated_over_the_other_path() {
     assert_eq!(errors, [2, 1]);
 }
 
-/// RFC 9260 §8.2: an acknowledgement of what left over both paths does not tell which one works:
+/// RFC 9260 §8.2: an acknowledgement of data sent over both paths does not show which one works:
 /// the errors of the first stay.
 #[test]
 fn errors_of_the_first_path_stay_when_the_other_was_answered() {
@@ -175,7 +175,7 @@ fn data_go_on_while_every_path_is_inactive() {
     }
     assert_eq!(states(&s), [PathState::Inactive; 2]);
     s.at(10_100).from(3).peer_acknowledges(tsn(0));
-    assert_eq!(states(&s), [PathState::Inactive; 2], "nobody knows which one works");
+    assert_eq!(states(&s), [PathState::Inactive; 2], "it is unknown which one works");
     s.send(b"over one path alone");
     let sent = s.next_packet();
     let host = Script::host_of(&sent);
@@ -214,7 +214,7 @@ fn the_application_chooses_the_primary_path() {
     assert_eq!(s.events(), [], "no change");
 }
 
-/// Windows, timeouts and what is in flight are each path's own (RFC 9260 §6.3, §7.2).
+/// Windows, timeouts and data in flight are each path's own (RFC 9260 §6.3, §7.2).
 #[test]
 fn each_path_has_a_window_of_its_own() {
     let mut s = two_homes();

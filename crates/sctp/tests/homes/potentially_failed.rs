@@ -12,7 +12,7 @@ fn two_homes(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     })
 }
 
-/// One timeout on the first path; what it carried has left again over the other.
+/// One timeout on the first path; what it carried was retransmitted over the other.
 fn fail_once(s: &mut Script) {
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
@@ -76,7 +76,7 @@ fn an_answer_makes_the_path_active() {
     s.from(2).peer_acknowledges(tsn(1));
 }
 
-/// RFC 7829 §3.2 rules 9, 10: an acknowledgement does, too, if it is of data that left over this
+/// RFC 7829 §3.2 rules 9, 10: an acknowledgement does, too, if its data was sent over this
 /// path alone, and only then.
 #[test]
 fn an_acknowledgement_makes_the_path_active_only_if_it_is_certain() {
@@ -110,7 +110,7 @@ fn an_acknowledgement_makes_the_path_active_only_if_it_is_certain() {
     s.at(1_000);
     s.lose_until(1_000);
     s.peer_acknowledges(tsn(3));
-    assert_eq!(states(&s)[0], PathState::Active, "one of them had not left again");
+    assert_eq!(states(&s)[0], PathState::Active, "one of them had not been retransmitted");
     s.lose_until(1_000);
 }
 

@@ -12,7 +12,7 @@ use crate::states;
 fn client() -> Script {
     let mut s = Script::server();
     let routes = [2, 3].map(|host| Route { remote: address(host, 9899), ..s.peer.route });
-    let config = AssociationConfig { heartbeat_interval: None, ..AssociationConfig::default() };
+    let config = AssociationConfig::rfc9260().heartbeat_interval(None);
     s.endpoint.connect_over(Instant::ZERO, &routes, PEER_PORT, Arc::new(config)).unwrap();
     s
 }

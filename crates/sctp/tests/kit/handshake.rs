@@ -9,7 +9,7 @@ use super::{FIRST_TSN, PEER_PORT, PEER_RWND, PEER_TAG, Script, expect_event, exp
 /// The State Cookie of the peer.
 pub const COOKIE: &[u8] = b"a cookie of the peer";
 
-/// What the peer says of itself in INIT and INIT ACK: 10 streams either way.
+/// The parameters of the peer in INIT and INIT ACK: 10 streams either way.
 pub fn peer_init(initiate_tag: u32) -> Init<'static> {
     Init {
         initiate_tag,
@@ -86,6 +86,23 @@ impl Script {
     ) -> Self {
         let mut script = Self::with(change);
         let cookie = script.peer_begins();
+        script.peer_sends([CookieEcho(&cookie)]);
+        expect_packet!(script, [CookieAck]);
+        expect_event!(script, Event::Connected { incoming: true, .. });
+        script
+    }
+
+    /// Both sides speak SCTP directly over IP.
+    pub fn over_ip(&mut self) -> &mut Self {
+        self.peer.route.local.set_port(0);
+        self.peer.route.remote.set_port(0);
+        self
+    }
+
+    /// [`Self::established_server`] directly over IP.
+    pub fn established_server_over_ip() -> Self {
+        let mut script = Self::server();
+        let cookie = script.over_ip().peer_begins();
         script.peer_sends([CookieEcho(&cookie)]);
         expect_packet!(script, [CookieAck]);
         expect_event!(script, Event::Connected { incoming: true, .. });

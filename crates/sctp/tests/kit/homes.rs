@@ -64,7 +64,7 @@ impl Script {
         script
     }
 
-    /// Moves the clock to `ms`, and gives what leaves before to `f`.
+    /// Moves the clock to `ms`, and gives what is transmitted before to `f`.
     pub fn each_until(&mut self, ms: u64, mut f: impl FnMut(&mut Self, Sent)) {
         let end = rexmit_core::Instant::from_millis(ms);
         loop {
@@ -84,7 +84,7 @@ impl Script {
     pub fn host_of(sent: &Sent) -> u8 {
         match sent.route.remote.ip() {
             std::net::IpAddr::V4(address) => address.octets()[3],
-            std::net::IpAddr::V6(address) => panic!("{address} is none of the kit's"),
+            std::net::IpAddr::V6(address) => panic!("{address} is not one of the kit's"),
         }
     }
 }
@@ -98,7 +98,7 @@ macro_rules! expect_packet_to {
         match sent.chunks()[..] {
             [$($chunk),*] $(if $guard)? => ($($value)?),
             _ => panic!(
-                "expected [{}], but what left was {sent:?}",
+                "expected [{}], but what was transmitted was {sent:?}",
                 stringify!($($chunk),* $(if $guard)?),
             ),
         }

@@ -13,7 +13,7 @@
 //! - Time is in milliseconds from 0 and stands still until [`Script::at`] moves it. Timers fire at
 //!   their own instants on the way, so a packet leaves at exactly the millisecond a script says.
 //! - A packet that no `expect_packet!` took fails the script: before time moves on, and at its end.
-//! - Every packet that leaves is checked for what must always hold; see [`Sent`].
+//! - Every packet that is sent is checked for what must always hold; see [`Sent`].
 //! - TSNs of both sides begin at [`FIRST_TSN`], two below the wrap: [`tsn`]`(2)` is 0.
 //! - The shortcuts to an established association take no time and leave RTO at 1 s on both sides.
 
@@ -52,7 +52,7 @@ pub const PEER_TAG: u32 = 0x7EE7_7EE7;
 /// The SCTP ports.
 pub const PORT: u16 = 5000;
 pub const PEER_PORT: u16 = 6000;
-/// What the peer offers as its receive window.
+/// The receive window of the peer.
 pub const PEER_RWND: u32 = 100_000;
 
 /// The `n`th TSN of either side, from 0.
@@ -82,7 +82,7 @@ macro_rules! expect_packet {
         match sent.chunks()[..] {
             [$($chunk),*] $(if $guard)? => ($($value)?),
             _ => panic!(
-                "expected [{}], but what left was {sent:?}",
+                "expected [{}], but what was transmitted was {sent:?}",
                 stringify!($($chunk),* $(if $guard)?),
             ),
         }
@@ -129,13 +129,9 @@ pub struct Script {
 impl Script {
     /// An endpoint that accepts, with the defaults that `change` changes; nothing has happened.
     pub fn with(change: impl FnOnce(&mut EndpointConfig, &mut AssociationConfig)) -> Self {
-        let mut config = EndpointConfig {
-            port: PORT,
-            accept: true,
-            initial_tsn: Some(FIRST_TSN),
-            ..EndpointConfig::default()
-        };
-        let mut association = AssociationConfig::default();
+        let mut config =
+            EndpointConfig::default().port(PORT).accept(true).initial_tsn(Some(FIRST_TSN));
+        let mut association = AssociationConfig::rfc9260();
         change(&mut config, &mut association);
         config.association = Arc::new(association);
         let route = Route { local: address(1, 9899), remote: address(2, 9899) };
@@ -280,7 +276,7 @@ impl Script {
     }
 }
 
-/// What left and nobody expected is a failure.
+/// An unexpected transmission is a failure.
 impl Drop for Script {
     fn drop(&mut self) {
         if !std::thread::panicking() {

@@ -7,7 +7,7 @@ use rexmit_sctp::wire::{Chunk, Header, Packet, kind};
 
 use super::PORT;
 
-/// A packet that left. What must always hold was checked: checksum and ports are right, every
+/// A packet that was sent. What must always hold was checked: checksum and ports are right, every
 /// chunk can be read, the chunks may stand together and in this order (RFC 9260 §6.10), and INIT
 /// alone bears the tag 0 (RFC 9260 §8.5.1 A).
 pub struct Sent {
@@ -37,7 +37,7 @@ impl Sent {
         packet.chunks().map(decode).collect::<Result<_, _>>().expect("chunks that can be read")
     }
 
-    /// When it left, in milliseconds, rounded down.
+    /// When it was sent, in milliseconds, rounded down.
     pub fn at_ms(&self) -> u64 {
         self.at.as_nanos() / 1_000_000
     }

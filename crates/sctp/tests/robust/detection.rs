@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Chunks 1 to 8 are in flight at 302 ms; 1 is overtaken by three, and left again.
+/// Chunks 1 to 8 are in flight at 302 ms; 1 is overtaken by three, and was retransmitted.
 fn repeated() -> Script {
     let mut s = Script::with_profile("rr");
     s.offer(16);
@@ -42,7 +42,7 @@ fn a_lost_report_leaves_the_event_undecided() {
     s.sacked_at(303, 4, &[]);
     s.sacked_at(450, 8, &[]);
     assert_eq!(s.spurious_events().total(), 0);
-    // The report comes with a SACK that is older than what is known.
+    // The report comes with an old SACK.
     s.at(460).peer_sacks(4, &[], &[1]);
     s.take_all();
     assert_eq!(s.spurious_events().total(), 1);
@@ -60,7 +60,7 @@ fn a_duplicate_that_nobody_sent_makes_the_sender_doubt() {
     assert_eq!((events.total(), events.unexplained_duplicates, events.undone), (0, 1, 0));
 }
 
-/// A delay of 1.1 s: the timer expires at 1200 ms, and again at 3200 ms. The second report tells that both
+/// A delay of 1.1 s: the timer expires at 1200 ms, and again at 3200 ms. The second report says that both
 /// were spurious; RFC 4015 §3.1 step 11 makes the timeout from the first new round trip.
 #[test]
 fn a_sudden_delay_is_told_and_the_window_and_the_timer_recover() {
@@ -84,14 +84,11 @@ fn a_sudden_delay_is_told_and_the_window_and_the_timer_recover() {
     assert_eq!(s.statistics().paths[0].rto.as_millis(), 3_300);
 }
 
-/// What leaves again for a stream's copies on purpose explains its reports.
+/// Redundant copies of a stream explain its duplicate reports.
 #[test]
 fn copies_on_purpose_do_not_prove_anything() {
     let mut s = Script::with_profile("rr");
-    let thin = rexmit_sctp::recovery::ThinConfig {
-        max_bundle_packets: 1,
-        ..rexmit_sctp::recovery::ThinConfig::OFF
-    };
+    let thin = rexmit_sctp::recovery::ThinConfig::OFF.max_bundle_packets(1);
     let (now, id) = (rexmit_core::Instant::from_millis(200), s.id());
     s.endpoint.set_thin(now, id, thin).expect("it is valid");
     s.send(b"one");

@@ -48,17 +48,15 @@ fn endpoint(profile: &str, accept: bool) -> Endpoint {
     let mut recovery = RecoveryConfig::profile(profile).expect("a profile");
     // No timeout is near.
     recovery.rto.initial = Duration::from_secs(3);
-    let association = AssociationConfig {
-        recovery,
-        heartbeat_interval: None,
-        sack_every: 1,
-        max_packet_bytes: PAYLOAD + 16 + 12,
-        receive_buffer_bytes: WINDOW * PAYLOAD,
-        max_message_bytes: PAYLOAD,
-        ..AssociationConfig::default()
-    };
+    let association = AssociationConfig::rfc9260()
+        .recovery(recovery)
+        .heartbeat_interval(None)
+        .sack_every(1)
+        .max_packet_bytes(PAYLOAD + 16 + 12)
+        .receive_buffer_bytes(WINDOW * PAYLOAD)
+        .max_message_bytes(PAYLOAD);
     let association = Arc::new(association);
-    let config = EndpointConfig { port: PORT, accept, association, ..EndpointConfig::default() };
+    let config = EndpointConfig::default().port(PORT).accept(accept).association(association);
     Endpoint::new(config, &Seed::from_u64(1)).expect("a valid configuration")
 }
 

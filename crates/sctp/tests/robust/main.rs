@@ -27,7 +27,7 @@ impl Script {
         let profile = RecoveryConfig::profile(name).expect("a profile");
         let mut script = Self::client_with(|_, association| {
             association.heartbeat_interval = None;
-            association.recovery = RecoveryConfig { max_burst: 0, ..profile };
+            association.recovery = profile.max_burst(None);
         });
         script.take_init();
         script.at(100).peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
@@ -51,14 +51,14 @@ impl Script {
         self.peer_writes(|p| p.sack(cumulative, PEER_RWND, blocks.iter().copied(), duplicates));
     }
 
-    /// The same at `ms`, and what leaves then.
+    /// The same at `ms`, and what is transmitted then.
     #[track_caller]
     fn sacked_at(&mut self, ms: u64, cumulative: u32, blocks: &[(u16, u16)]) -> Vec<u32> {
         self.at(ms).peer_sacks(cumulative, blocks, &[]);
         self.take_all()
     }
 
-    /// Everything that leaves now: chunks by number, from 1.
+    /// Everything that is sent now: chunks by number, from 1.
     #[track_caller]
     fn take_all(&mut self) -> Vec<u32> {
         let mut numbers = Vec::new();

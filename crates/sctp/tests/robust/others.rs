@@ -16,7 +16,7 @@ fn after_a_spurious_timeout_f_rto_sends_new_chunks_and_nothing_again() {
     s.at(1_260).peer_sacks(2, &[], &[]);
     let events = s.spurious_events();
     assert_eq!((events.timeouts, events.by_f_rto, events.undone), (1, 1, 1));
-    assert_eq!(s.take_all(), [], "3 to 6 are in flight, as much as the window was");
+    assert_eq!(s.take_all(), [], "3 to 6 are in flight: the former window");
     assert_eq!(s.sacked_at(1_400, 6, &[]), [7, 8]);
     assert_eq!(s.statistics().recovery.retransmitted.total(), 1);
 }
@@ -47,7 +47,7 @@ fn f_rto_repeats_the_rest_when_only_new_chunks_are_acknowledged() {
     assert_eq!(s.spurious_events().total(), 0);
 }
 
-/// SRTT 100 ms and the least round trip 100 ms: chunk 1 is lost 125 ms after it left.
+/// SRTT 100 ms and the least round trip 100 ms: chunk 1 is lost 125 ms after it was sent.
 #[test]
 fn rack_waits_for_a_quarter_of_a_round_trip() {
     let mut s = Script::with_profile("rack");

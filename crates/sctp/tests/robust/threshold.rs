@@ -4,7 +4,7 @@ use super::*;
 
 impl Script {
     /// The chunk after `last` is overtaken by `positions` others, one SACK each, and arrives. Eight
-    /// chunks more; returns the highest, and whether it left again.
+    /// chunks more; returns the highest, and whether it was retransmitted.
     fn delay(&mut self, last: u32, positions: u16) -> (u32, bool) {
         let late = last + 1;
         self.offer(8);

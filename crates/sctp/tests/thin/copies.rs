@@ -1,10 +1,12 @@
-//! Copies of what is in flight beside new DATA, and the I bit.
+//! Copies of data in flight bundled with new DATA, and the I bit.
+
+use std::num::NonZeroU32;
 
 use rexmit_sctp::{OutboundMessage, Reliability};
 
 use super::*;
 
-const COPIES: ThinConfig = ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF };
+const COPIES: ThinConfig = ThinConfig::OFF.max_bundle_packets(1);
 
 #[test]
 fn a_packet_with_new_data_repeats_the_packet_before_it() {
@@ -40,7 +42,7 @@ fn duplicates_that_were_sent_on_purpose_mean_nothing() {
 
 #[test]
 fn what_fits_beside_the_new_chunk_is_copied_and_no_more() {
-    let mut s = Script::thin(ThinConfig { max_bundle_packets: 9, ..COPIES });
+    let mut s = Script::thin(COPIES.max_bundle_packets(9));
     for (n, len, want) in [(1, 600, vec![1]), (2, 300, vec![1, 2]), (3, 600, vec![2, 3])] {
         let payload = vec![b'x'; len];
         s.try_send(OutboundMessage::new(0, payload)).expect("accepted");
@@ -61,8 +63,11 @@ impl Script {
 fn a_limit_of_bytes_counts_the_whole_packet() {
     // Chunks of 7 bytes take 24.
     for (max_bundle_bytes, want) in [(71, vec![2, 3]), (72, vec![1, 2, 3])] {
-        let mut s =
-            Script::thin(ThinConfig { max_bundle_packets: 9, max_bundle_bytes, ..ThinConfig::OFF });
+        let mut s = Script::thin(
+            ThinConfig::OFF
+                .max_bundle_packets(9)
+                .max_bundle_bytes(NonZeroU32::new(max_bundle_bytes)),
+        );
         s.send_alone(1);
         s.send(b"payload");
         assert_eq!(s.take_data(), [1, 2]);
@@ -87,10 +92,8 @@ fn a_thick_stream_copies_nothing() {
 #[test]
 fn what_is_not_to_be_sent_again_is_not_copied() {
     let mut s = Script::thin(COPIES);
-    let once = OutboundMessage {
-        reliability: Reliability::MaxRetransmissions(0),
-        ..OutboundMessage::new(0, &b"once"[..])
-    };
+    let once =
+        OutboundMessage::new(0, &b"once"[..]).reliability(Reliability::MaxRetransmissions(0));
     s.try_send(once).expect("accepted");
     assert_eq!(s.take_data(), [1]);
     s.send_alone(2);
@@ -99,7 +102,7 @@ fn what_is_not_to_be_sent_again_is_not_copied() {
 /// RFC 7053.
 #[test]
 fn the_i_bit_is_set_while_thin() {
-    let thin = ThinConfig { sack_immediately: true, ..ThinConfig::OFF };
+    let thin = ThinConfig::OFF.sack_immediately(true);
     let mut s = Script::thin(thin);
     for n in 1..=6 {
         s.send(b"payload");

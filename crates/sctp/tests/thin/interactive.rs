@@ -26,7 +26,7 @@ fn a_lost_chunk_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
     s.at(775).peer_acknowledges(tsn(1));
     s.expect_silence_until(3_000);
     let counted = s.statistics().recovery;
-    assert_eq!((counted.retransmitted.overdue, counted.retransmitted.total()), (3, 3));
+    assert_eq!((counted.retransmitted.probe, counted.retransmitted.total()), (3, 3));
     assert_eq!((counted.timeouts, counted.fast_recoveries), (0, 1));
 }
 
@@ -40,18 +40,18 @@ fn a_redundant_repetition_leaves_twice() {
     s.at(652).peer_acknowledges(tsn(1));
     s.expect_silence_until(3_000);
     let counted = s.statistics().recovery;
-    assert_eq!((counted.retransmitted.overdue, counted.spaced_copies), (2, 2));
+    assert_eq!((counted.retransmitted.probe, counted.delayed_copies), (2, 2));
     assert_eq!(counted.timeouts, 0);
 }
 
-/// RFC 7496 §3.1 limits retransmissions; what left with one on purpose is none. What may not be sent
+/// RFC 7496 §3.1 limits retransmissions; redundant copies are not counted. What may not be sent
 /// again has no copies either.
 #[test]
 fn copies_do_not_use_up_the_limit_of_retransmissions() {
     let data_and_end = |name, limit| {
         let mut s = Script::with_profile(name);
         let reliability = Reliability::MaxRetransmissions(limit);
-        let message = OutboundMessage { reliability, ..OutboundMessage::new(0, &b"payload"[..]) };
+        let message = OutboundMessage::new(0, &b"payload"[..]).reliability(reliability);
         s.at(300).try_send(message).expect("accepted");
         let mut at = Vec::new();
         loop {
@@ -71,8 +71,8 @@ fn copies_do_not_use_up_the_limit_of_retransmissions() {
     assert_eq!(data_and_end(redundant, 2), [300, 425, 426, 551, 676]);
 }
 
-/// What is in flight travels with what is new, and is repeated only when the latest packet with it is
-/// overdue; what one newer packet carries lacks the second copy of a repetition, which leaves alone.
+/// Data in flight is bundled with new data, and retransmitted only when the probe timer of the latest packet with it
+/// expires; data that one newer packet carries lacks the second copy, which is sent alone.
 #[test]
 fn what_newer_packets_carry_waits_for_these() {
     let mut s = Script::with_profile("interactive-redundant");
@@ -85,7 +85,7 @@ fn what_newer_packets_carry_waits_for_these() {
     assert_eq!(s.wait_for_packet().at_ms(), 399 + 125);
 }
 
-/// What leaves with a copy that is due shares its packet.
+/// Data that is sent when a copy is due shares its packet.
 #[test]
 fn new_data_take_a_copy_that_is_due_along() {
     let mut s = Script::with_profile("interactive-redundant");

@@ -78,5 +78,5 @@ impl Script {
 }
 
 fn m1() -> ThinConfig {
-    ThinConfig { rto_min: Some(Duration::from_millis(200)), ..ThinConfig::OFF }
+    ThinConfig::OFF.rto_min(Some(Duration::from_millis(200)))
 }

@@ -1,8 +1,10 @@
 //! M1 to M4, each alone, over the wire.
 
+use rexmit_sctp::recovery::{LossDetection, Reordering};
+
 use super::*;
 
-/// The instant at which chunk 1 is repeated, which left at 200 ms with nothing after it.
+/// The time of the retransmission of chunk 1, which was sent at 200 ms with nothing after it.
 fn tail_loss(thin: ThinConfig) -> u64 {
     let mut s = Script::thin(thin);
     s.at(200).send_alone(1);
@@ -15,14 +17,14 @@ fn tail_loss(thin: ThinConfig) -> u64 {
 fn m1_repeats_the_last_chunk_after_srtt_and_its_variation() {
     assert_eq!(tail_loss(ThinConfig::OFF), 1_200);
     assert_eq!(tail_loss(m1()), 450);
-    assert_eq!(tail_loss(ThinConfig { rto_min: None, ..ThinConfig::M1_TO_M4 }), 1_200);
+    assert_eq!(tail_loss(ThinConfig::M1_TO_M4.rto_min(None)), 1_200);
 }
 
 /// Chunk 2 left at 250 ms, chunk 1, from 200 ms, is acknowledged at 300 ms.
 #[test]
 fn m2_counts_the_age_of_the_chunk_that_is_left() {
     for (restart_by_age, at) in [(false, 1_300), (true, 1_250)] {
-        let mut s = Script::thin(ThinConfig { restart_by_age, ..ThinConfig::OFF });
+        let mut s = Script::thin(ThinConfig::OFF.restart_by_age(restart_by_age));
         s.at(200).send_alone(1);
         s.at(250).send_alone(2);
         s.at(300).peer_acknowledges(tsn(1));
@@ -37,7 +39,7 @@ fn m2_counts_the_age_of_the_chunk_that_is_left() {
 #[test]
 fn m3_repeats_in_equal_steps_up_to_its_bound_and_gives_the_peer_up_as_ever() {
     let mut s = Script::established_client_with(|_, association| {
-        association.recovery.thin = ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF };
+        association.recovery.thin = ThinConfig::OFF.linear_timeouts(6);
         association.heartbeat_interval = None;
     });
     s.send_alone(1);
@@ -54,7 +56,7 @@ fn m3_repeats_in_equal_steps_up_to_its_bound_and_gives_the_peer_up_as_ever() {
 #[test]
 fn m4_repeats_at_the_first_report_and_only_while_thin() {
     for (first_indication, packets, at) in [(true, 4, 310), (false, 4, 330), (true, 6, 320)] {
-        let mut s = Script::thin(ThinConfig { first_indication, ..ThinConfig::OFF });
+        let mut s = Script::thin(ThinConfig::OFF.first_indication(first_indication));
         s.at(200);
         // At one instant, but each in a packet of its own; four per opportunity.
         (1..=packets).for_each(|n| s.send_alone(n));
@@ -72,7 +74,7 @@ fn m4_repeats_at_the_first_report_and_only_while_thin() {
 /// The same association, thin, thick and thin again.
 #[test]
 fn the_mechanisms_follow_the_stream_from_thin_to_thick_and_back() {
-    let mut s = Script::thin(ThinConfig { first_indication: true, ..m1() });
+    let mut s = Script::thin(m1().first_indication(true));
     s.at(200).send_alone(1);
     s.at(210).send_alone(2);
     s.at(310).peer_sacks(tsn(0), &[(2, 2)], &[]);
@@ -107,7 +109,7 @@ fn they_are_switched_on_and_off_at_run_time() {
     s.expect_silence_until(2_449);
     s.at(2_450);
     assert_eq!(s.take_data(), [1]);
-    let refused = ThinConfig { rto_min: Some(Duration::ZERO), ..ThinConfig::OFF };
+    let refused = ThinConfig::OFF.rto_min(Some(Duration::ZERO));
     let now = rexmit_core::Instant::from_millis(2_450);
     assert_eq!(s.endpoint.set_thin(now, id, refused), Err(rexmit_sctp::ThinError::Invalid));
 }
@@ -115,7 +117,10 @@ fn they_are_switched_on_and_off_at_run_time() {
 /// FreeBSD's: SRTT + RTTVAR is 137.5 ms.
 #[test]
 fn early_fast_retransmit_repeats_after_the_round_trip_and_its_variation() {
-    let mut s = Script::measured(|association| association.recovery.early_retransmit = true);
+    let mut s = Script::measured(|association| {
+        association.recovery.loss_detection =
+            LossDetection::MissingReports { reordering: Reordering::Fixed, early_retransmit: true };
+    });
     s.send_alone(1);
     assert_eq!(s.wait_for_packet().at.as_nanos(), 337_500_000);
     let counted = s.statistics().recovery;

@@ -1,8 +1,8 @@
-//! One loss pattern for every mechanism: a table of the copies of each chunk that left, when and why,
+//! One loss pattern for every mechanism: a table of the copies of each chunk that was sent, when and why,
 //! and when the peer's application got it. The receiver is an unmodified `rfc9260` without SACK delay.
 //!
 //! The sender has a message of 100 bytes every 80 ms from 1 s on; 50 ms each way. The network drops the
-//! first packets that carry one of the chunks, as many as the pattern says.
+//! first packets that carry one of the chunks; the pattern gives their number.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -21,10 +21,10 @@ const MESSAGES: u64 = 14;
 /// behind it that could report it missing.
 const PATTERNS: [(u64, u32); 5] = [(3, 1), (3, 2), (3, 3), (MESSAGES, 1), (MESSAGES, 3)];
 
-/// What left of a chunk: when, in ms, and why.
+/// The transmissions of a chunk: time in ms, and cause.
 type Left = Vec<(u64, &'static str)>;
 
-/// What the sender's trace tells, by chunk from 1.
+/// The sender's trace, by chunk from 1.
 #[derive(Clone, Default)]
 struct Copies(Arc<Mutex<BTreeMap<u64, Left>>>);
 
@@ -47,8 +47,8 @@ impl TraceSink for Copies {
                 SendCause::Timeout => "timeout",
                 SendCause::FastRetransmit => "fast",
                 SendCause::Early => "early",
-                SendCause::Overdue => "overdue",
-                SendCause::WindowProbe => "probe",
+                SendCause::Probe => "probe",
+                SendCause::WindowProbe => "window probe",
             };
             let chunk = tsn - (1 << 32) - u64::from(FIRST_TSN) + 1;
             let known = copies.entry(chunk).or_default();
@@ -71,18 +71,13 @@ struct Network {
 
 impl Network {
     fn new(recovery: RecoveryConfig, lost: (u64, u32)) -> (Self, Copies) {
-        let association = AssociationConfig {
-            recovery,
-            heartbeat_interval: None,
-            ..AssociationConfig::default()
-        };
-        let receiver =
-            AssociationConfig { sack_delay: Duration::ZERO, ..AssociationConfig::default() };
-        let config = |association, accept| EndpointConfig {
-            association: Arc::new(association),
-            accept,
-            initial_tsn: Some(FIRST_TSN),
-            ..EndpointConfig::default()
+        let association = AssociationConfig::rfc9260().recovery(recovery).heartbeat_interval(None);
+        let receiver = AssociationConfig::rfc9260().sack_delay(Duration::ZERO);
+        let config = |association, accept| {
+            EndpointConfig::default()
+                .association(Arc::new(association))
+                .accept(accept)
+                .initial_tsn(Some(FIRST_TSN))
         };
         let end = |config, seed| Endpoint::new(config, &Seed::from_u64(seed)).expect("valid");
         let copies = Copies::default();
@@ -104,7 +99,7 @@ impl Network {
         if end == 0 { self.route } else { self.route.reversed() }
     }
 
-    /// Everything that leaves now is on its way, or lost.
+    /// Everything that is sent now is on its way, or lost.
     fn drain(&mut self) {
         for end in 0..2 {
             let mut packet = Vec::new();
@@ -184,7 +179,7 @@ fn assert_table(recovery: &RecoveryConfig, expected: [&str; PATTERNS.len()]) {
 }
 
 fn lksctp_with(thin: ThinConfig) -> RecoveryConfig {
-    RecoveryConfig { thin, ..RecoveryConfig::profile("lksctp").expect("a profile") }
+    RecoveryConfig::profile("lksctp").expect("a profile").with_thin(thin)
 }
 
 /// The third SACK with a gap comes 340 ms after the chunk left; RTO.Min is 1 s.
@@ -224,7 +219,7 @@ fn with_m1_alone() {
 #[test]
 fn with_m2_alone() {
     assert_table(
-        &lksctp_with(ThinConfig { restart_by_age: true, ..ThinConfig::OFF }),
+        &lksctp_with(ThinConfig::OFF.restart_by_age(true)),
         [
             " 3 x1: new 0, fast 340 -> 390",
             " 3 x2: new 0, fast 340, timeout 1340 -> 1390",
@@ -238,7 +233,7 @@ fn with_m2_alone() {
 #[test]
 fn with_m3_alone() {
     assert_table(
-        &lksctp_with(ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF }),
+        &lksctp_with(ThinConfig::OFF.linear_timeouts(6)),
         [
             " 3 x1: new 0, fast 340 -> 390",
             " 3 x2: new 0, fast 340, timeout 1340 -> 1390",
@@ -253,7 +248,7 @@ fn with_m3_alone() {
 #[test]
 fn with_m4_alone() {
     assert_table(
-        &lksctp_with(ThinConfig { first_indication: true, ..ThinConfig::OFF }),
+        &lksctp_with(ThinConfig::OFF.first_indication(true)),
         [
             " 3 x1: new 0, fast 180 -> 230",
             " 3 x2: new 0, fast 180, timeout 1180 -> 1230",
@@ -283,7 +278,7 @@ fn with_all_four() {
 #[test]
 fn with_copies_alone() {
     assert_table(
-        &lksctp_with(ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF }),
+        &lksctp_with(ThinConfig::OFF.max_bundle_packets(1)),
         [
             " 3 x1: new 0, copy 80 -> 130",
             " 3 x2: new 0, copy 80, fast 420, copy 480 -> 470",
@@ -294,12 +289,12 @@ fn with_copies_alone() {
     );
 }
 
-/// The timer runs from when the chunk left: 212 ms. The SACK at 260 ms, of what left before that
+/// The timer runs from when the chunk left: 212 ms. The SACK at 260 ms, of what was transmitted before that
 /// timeout, counts as a report all the same (RFC 9260 §7.2.4).
 #[test]
 fn with_all_four_and_copies() {
     assert_table(
-        &lksctp_with(ThinConfig { max_bundle_packets: 1, ..ThinConfig::M1_TO_M4 }),
+        &lksctp_with(ThinConfig::M1_TO_M4.max_bundle_packets(1)),
         [
             " 3 x1: new 0, copy 80 -> 130",
             " 3 x2: new 0, copy 80, timeout 212, copy 240, fast 260 -> 262",

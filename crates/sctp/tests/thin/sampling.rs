@@ -5,7 +5,7 @@ use rexmit_sctp::PathState;
 use super::*;
 
 fn sampled() -> ThinConfig {
-    ThinConfig { heartbeat_samples: true, ..m1() }
+    m1().heartbeat_samples(true)
 }
 
 /// Chunk 1 is repeated at 450 ms; its acknowledgement at 600 ms may be of either copy.
@@ -74,16 +74,16 @@ fn one_heartbeat_leaves_per_timeout_and_an_unanswered_one_is_no_error() {
     }
     assert_eq!(s.statistics().paths[0].state, PathState::Active);
     s.expect_silence_until(60_000);
-    assert_eq!(s.events(), [], "nobody minds that it is not answered");
+    assert_eq!(s.events(), [], "a lost reply has no effect");
 }
 
 /// A receiver that acknowledges 200 ms late: the timeout is spurious, and Karn's rule takes no sample.
-/// The duplicate tells that the acknowledgement was that of the first copy, after 300 ms: SRTT
+/// The duplicate says that the acknowledgement was that of the first copy, after 300 ms: SRTT
 /// 7/8 · 100 + 1/8 · 300 = 125 ms, RTTVAR 3/4 · 37.5 + 1/4 · 200 = 78.125 ms.
 #[test]
 fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
     for (duplicate_samples, rto_us) in [(false, 500_000), (true, 437_500)] {
-        let mut s = Script::thin(ThinConfig { duplicate_samples, ..m1() });
+        let mut s = Script::thin(m1().duplicate_samples(duplicate_samples));
         s.at(200).send_alone(1);
         s.at(450);
         assert_eq!(s.take_data(), [1]);
@@ -97,7 +97,7 @@ fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
 /// The first SACK is lost: the one that reports the duplicate answers the second copy, or may.
 #[test]
 fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
-    let mut s = Script::thin(ThinConfig { duplicate_samples: true, ..m1() });
+    let mut s = Script::thin(m1().duplicate_samples(true));
     s.at(200).send_alone(1);
     s.at(450);
     assert_eq!(s.take_data(), [1]);
@@ -108,7 +108,7 @@ fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
 /// Nor is what is acknowledged with something later: its own SACK may have been lost.
 #[test]
 fn what_is_acknowledged_with_a_later_chunk_measures_nothing() {
-    let mut s = Script::thin(ThinConfig { duplicate_samples: true, ..m1() });
+    let mut s = Script::thin(m1().duplicate_samples(true));
     s.at(200).send_alone(1);
     s.at(440).send_alone(2);
     s.at(450);

@@ -1,4 +1,4 @@
-//! A setup that goes by the round-trip time: what of it is lost costs no second.
+//! A setup with a known round-trip time: a loss in it costs less than a second.
 
 use rexmit_core::Machine;
 use rexmit_sctp::{CloseReason, Event};
@@ -58,7 +58,7 @@ fn a_known_round_trip_does_not_have_the_setup_given_up_sooner() {
         let mut s = Script::knowing(rtt, false);
         assert_eq!(s.give_up(), (packets + early, ms + early_ms), "{rtt:?}");
     }
-    // The round trip of INIT is what COOKIE ECHO goes by.
+    // The timeout of COOKIE ECHO follows from the round trip of INIT.
     for (rtt, early, early_ms) in [(None, 0, 0), (Some(200), 3, 1050)] {
         for data in [false, true] {
             let mut s = Script::knowing(rtt, false);
@@ -86,7 +86,7 @@ fn cookie_echo_goes_by_the_round_trip_of_init_and_takes_data_along_again() {
     }
 }
 
-/// What was repeated measures nothing, but what was known before is the first sample.
+/// A retransmission makes no sample; the known round trip is the first sample.
 #[test]
 fn a_repeated_setup_leaves_no_backoff_behind() {
     let mut s = Script::knowing(Some(100), false);

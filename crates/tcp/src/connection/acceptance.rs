@@ -1,17 +1,15 @@
 //! Which segments are looked at (RFC 9293 §3.10.7.4, first to fourth check and the beginning of the
 //! fifth; RFC 5961; RFC 7323 §5.3).
 
-use std::time::Duration;
-
+use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
 
+use super::inbound::Inbound;
+use super::outbound::Outbound;
+use super::timestamps::TimestampState;
 use super::{Arrival, Connection, Context, State};
 use crate::event::CloseReason;
 use crate::wire::{Flags, Segment};
-
-/// A segment out of the window without data or FIN is answered at most this often: two ends that
-/// disagree would otherwise acknowledge each other for ever, and a SYN costs nobody anything.
-const MIN_BETWEEN_ANSWERS: Duration = Duration::from_millis(100);
 
 /// Table 6 of RFC 9293 §3.10.7.4: a segment of `len` at `seq` against the window from `rcv_nxt` on.
 const fn is_in_window(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
@@ -27,10 +25,102 @@ const fn is_in_window(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     }
 }
 
-/// What a table entry refuses though its acknowledgement, RST or urgent pointer is good: what meets
+/// Segments that a table entry refuses though the acknowledgement, RST or urgent pointer is good: those with
 /// a closed window, and an empty segment behind data that fill the window.
 const fn may_look_at_control(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     (window == 0 && seq == rcv_nxt) || (len == 0 && seq == rcv_nxt + window)
+}
+
+/// Why a segment is not looked at, or not further.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Refusal {
+    /// It bears no timestamps, though they were agreed on (RFC 7323 §3.2).
+    NoTimestamps,
+    /// Its timestamp is older than one that was taken (PAWS, RFC 7323 §5.3 R1).
+    OldTimestamp,
+    OutOfWindow,
+    /// It may be forged: the peer is to prove it (RFC 5961 §3.2, §4.2, §5.2).
+    Doubtful(&'static str),
+    /// It ends the connection, for this reason if anybody is to know one.
+    Ends(Option<CloseReason>),
+    Silently,
+}
+
+/// The state that the checks use.
+struct Checks<'a> {
+    now: Instant,
+    state: State,
+    is_passive: bool,
+    timestamps: Option<&'a TimestampState>,
+    inbound: &'a Inbound,
+    out: &'a Outbound,
+}
+
+impl Checks<'_> {
+    /// The timestamps. A RST is exempt.
+    fn timestamp(&self, arrival: &Arrival<'_>) -> Result<(), Refusal> {
+        let Some(state) = self.timestamps else { return Ok(()) };
+        if arrival.has(Flags::RST) {
+            return Ok(());
+        }
+        match arrival.header.options.timestamps {
+            None => Err(Refusal::NoTimestamps),
+            Some(it) if state.is_old(self.now, it.value) => Err(Refusal::OldTimestamp),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The first check. Returns whether the segment is answered though it passes.
+    fn sequence(&self, arrival: &Arrival<'_>) -> Result<bool, Refusal> {
+        let rcv_nxt = self.inbound.rcv_nxt();
+        let window = self.inbound.window.edge().saturating_sub(rcv_nxt);
+        let (seq, len) = (arrival.seq, arrival.sequence_len());
+        if is_in_window(seq, len, rcv_nxt, window) {
+            Ok(false)
+        } else if may_look_at_control(seq, len, rcv_nxt, window) {
+            Ok(len > 0 && !arrival.has(Flags::RST))
+        } else {
+            Err(Refusal::OutOfWindow)
+        }
+    }
+
+    /// The second check (RFC 5961 §3.2): only the very next sequence number resets. Nothing resets
+    /// TIME-WAIT, which an old RST could end early (RFC 1337 §3).
+    fn reset(&self, arrival: &Arrival<'_>) -> Result<(), Refusal> {
+        if !arrival.has(Flags::RST) {
+            return Ok(());
+        }
+        Err(match self.state {
+            _ if arrival.seq != self.inbound.rcv_nxt() => Refusal::Doubtful("RST in window"),
+            State::TimeWait => Refusal::Silently,
+            State::SynReceived if self.is_passive => Refusal::Ends(None),
+            State::SynReceived => Refusal::Ends(Some(CloseReason::Refused)),
+            _ => Refusal::Ends(Some(CloseReason::Reset)),
+        })
+    }
+
+    /// The fourth check (RFC 5961 §4.2). A half-open connection of a listener gives way to a new
+    /// SYN.
+    fn syn(&self, arrival: &Arrival<'_>) -> Result<(), Refusal> {
+        if !arrival.has(Flags::SYN) {
+            return Ok(());
+        }
+        let is_half_open = self.is_passive && self.state == State::SynReceived;
+        Err(if is_half_open { Refusal::Ends(None) } else { Refusal::Doubtful("SYN in window") })
+    }
+
+    /// The fifth check's beginning (RFC 5961 §5.2).
+    fn ack(&self, arrival: &Arrival<'_>) -> Result<(), Refusal> {
+        if !arrival.has(Flags::ACK) {
+            return Err(Refusal::Silently);
+        }
+        let oldest = self.out.snd_una - self.out.window.largest;
+        let is_known = (oldest..=self.out.snd_nxt).contains(&arrival.ack);
+        if is_known || self.state == State::SynReceived {
+            return Ok(());
+        }
+        Err(Refusal::Doubtful("ACK of what was never sent, or long ago"))
+    }
 }
 
 impl Connection {
@@ -48,9 +138,7 @@ impl Connection {
             seq: unwrap_u32(self.inbound.rcv_nxt(), header.sequence),
             ack: self.out.unwrap_ack(header.acknowledgment),
         };
-        if !self.check_timestamp(cx, &arrival) {
-            return None;
-        }
+        self.check(cx, &arrival, |checks| checks.timestamp(&arrival))?;
         let is_repeated_syn = self.state == State::SynReceived
             && arrival.has(Flags::SYN)
             && !arrival.has(Flags::RST)
@@ -58,78 +146,82 @@ impl Connection {
         let arrival = if is_repeated_syn {
             self.take_repeated_syn(segment)?
         } else {
-            let is_good = self.check_sequence(cx, &arrival)
-                && self.check_reset(cx, &arrival)
-                && self.check_syn(cx, &arrival);
-            is_good.then_some(arrival)?
+            self.owed.ack |= self.check(cx, &arrival, |checks| checks.sequence(&arrival))?;
+            self.check(cx, &arrival, |checks| checks.reset(&arrival))?;
+            self.check(cx, &arrival, |checks| checks.syn(&arrival))?;
+            arrival
         };
-        self.note_timestamp(cx, &arrival);
-        self.check_ack(cx, &arrival).then_some(arrival)
+        // RFC 7323 §4.3 (2), §5.3 R3.
+        if arrival.seq <= self.inbound.last_ack_sent
+            && let Some(state) = &mut self.timestamps
+            && let Some(timestamps) = arrival.header.options.timestamps
+        {
+            state.on_segment(cx.now, timestamps.value);
+        }
+        self.check(cx, &arrival, |checks| checks.ack(&arrival))?;
+        Some(arrival)
     }
 
-    /// PAWS (RFC 7323 §5.3 R1), and a segment without the timestamps that were agreed on is
-    /// dropped silently (§3.2). A RST is exempt from both.
-    fn check_timestamp(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) -> bool {
-        let Some(state) = &self.timestamps else { return true };
-        if arrival.has(Flags::RST) {
-            return true;
-        }
-        let Some(timestamps) = arrival.header.options.timestamps else {
-            self.traffic.missing_timestamps += 1;
-            Self::trace_dropped(cx, "no timestamps");
-            return false;
+    /// The result of a check, if the segment passes.
+    #[inline]
+    fn check<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        arrival: &Arrival<'_>,
+        check: impl FnOnce(&Checks<'_>) -> Result<T, Refusal>,
+    ) -> Option<T> {
+        let checks = Checks {
+            now: cx.now,
+            state: self.state,
+            is_passive: self.handshake.is_passive,
+            timestamps: self.timestamps.as_ref(),
+            inbound: &self.inbound,
+            out: &self.out,
         };
-        if state.is_old(cx.now, timestamps.value) {
-            self.traffic.paws_drops += 1;
-            cx.around.statistics.paws_drops += 1;
-            Self::trace_dropped(cx, "old timestamp");
-            self.answer_unacceptable(cx, arrival);
-            return false;
-        }
-        true
+        check(&checks).map_err(|refusal| self.refuse(cx, arrival, refusal)).ok()
     }
 
-    /// The first check.
-    fn check_sequence(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) -> bool {
-        let rcv_nxt = self.inbound.rcv_nxt();
-        let window = self.inbound.window.edge().saturating_sub(rcv_nxt);
-        let (seq, len) = (arrival.seq, arrival.sequence_len());
-        if is_in_window(seq, len, rcv_nxt, window) {
-            return true;
-        }
-        if may_look_at_control(seq, len, rcv_nxt, window) {
-            self.owed.ack |= len > 0 && !arrival.has(Flags::RST);
-            return true;
-        }
-        self.traffic.out_of_window += 1;
-        cx.around.statistics.out_of_window += 1;
-        if !arrival.has(Flags::RST) {
-            if !arrival.payload.is_empty() {
-                self.note_duplicate(arrival);
+    /// Counts and answers a segment that did not pass.
+    fn refuse(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>, refusal: Refusal) {
+        match refusal {
+            Refusal::NoTimestamps => {
+                self.traffic.missing_timestamps += 1;
+                cx.trace_dropped("no timestamps");
             }
-            if self.state == State::TimeWait && arrival.has(Flags::FIN) {
-                self.restart_time_wait(cx.now);
+            Refusal::OldTimestamp => {
+                self.traffic.paws_drops += 1;
+                cx.around.statistics.paws_drops += 1;
+                cx.trace_dropped("old timestamp");
+                self.answer_unacceptable(cx, arrival);
             }
-            self.answer_unacceptable(cx, arrival);
+            Refusal::OutOfWindow => {
+                self.traffic.out_of_window += 1;
+                cx.around.statistics.out_of_window += 1;
+                if !arrival.has(Flags::RST) {
+                    let end = arrival.seq + arrival.payload.len() as u64;
+                    let is_known = self.inbound.note_duplicate(arrival.seq, end);
+                    self.traffic.duplicates_received += u64::from(is_known);
+                    if self.state == State::TimeWait && arrival.has(Flags::FIN) {
+                        self.restart_time_wait(cx.now);
+                    }
+                    self.answer_unacceptable(cx, arrival);
+                }
+            }
+            Refusal::Doubtful(reason) => self.challenge(cx, reason),
+            Refusal::Ends(reason) => self.end(cx, reason, None),
+            Refusal::Silently => {}
         }
-        false
     }
 
-    /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK> for what is not acceptable.
+    /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK> for an unacceptable segment.
     fn answer_unacceptable(&mut self, cx: &Context<'_>, arrival: &Arrival<'_>) {
         let is_bare = arrival.payload.is_empty() && !arrival.has(Flags::FIN);
-        if is_bare && cx.now < self.silence.answers_from {
-            return;
-        }
-        if is_bare {
-            self.silence.answers_from = cx.now + MIN_BETWEEN_ANSWERS;
-        }
-        self.owed.ack = true;
+        self.owed.ack |= !is_bare || self.silence.may_answer(cx.now);
     }
 
     /// RFC 5961 §3.2, §4.2, §5.2: asks the peer to prove what may be forged.
     fn challenge(&mut self, cx: &mut Context<'_>, reason: &'static str) {
-        Self::trace_dropped(cx, reason);
+        cx.trace_dropped(reason);
         self.traffic.challenged += 1;
         let around = &mut *cx.around;
         let rng = &mut around.rng;
@@ -138,69 +230,6 @@ impl Connection {
             self.owed.ack = true;
         } else {
             around.statistics.challenge_acks_suppressed += 1;
-        }
-    }
-
-    /// The second check (RFC 5961 §3.2): only the very next sequence number resets. Nothing resets
-    /// TIME-WAIT, which an old RST could end early (RFC 1337 §3).
-    fn check_reset(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) -> bool {
-        if !arrival.has(Flags::RST) {
-            return true;
-        }
-        if arrival.seq != self.inbound.rcv_nxt() {
-            self.challenge(cx, "RST in window");
-            return false;
-        }
-        if self.state == State::TimeWait {
-            return false;
-        }
-        let reason = match self.state {
-            State::SynReceived if self.is_passive => None,
-            State::SynReceived => Some(CloseReason::Refused),
-            _ => Some(CloseReason::Reset),
-        };
-        self.end(cx, reason, None);
-        false
-    }
-
-    /// The fourth check (RFC 5961 §4.2). A half-open connection of a listener gives way to a new
-    /// SYN.
-    fn check_syn(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) -> bool {
-        if !arrival.has(Flags::SYN) {
-            return true;
-        }
-        if self.is_half_open() {
-            self.end(cx, None, None);
-        } else {
-            self.challenge(cx, "SYN in window");
-        }
-        false
-    }
-
-    /// The fifth check's beginning (RFC 5961 §5.2).
-    fn check_ack(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) -> bool {
-        if !arrival.has(Flags::ACK) {
-            return false;
-        }
-        if self.state == State::SynReceived {
-            return true;
-        }
-        let oldest = self.out.snd_una - self.out.max_window;
-        if (oldest..=self.out.snd_nxt).contains(&arrival.ack) {
-            return true;
-        }
-        self.challenge(cx, "ACK of what was never sent, or long ago");
-        false
-    }
-
-    /// RFC 7323 §4.3 (2), §5.3 R3.
-    fn note_timestamp(&mut self, cx: &Context<'_>, arrival: &Arrival<'_>) {
-        let last_ack_sent = self.inbound.last_ack_sent;
-        if let Some(state) = &mut self.timestamps
-            && let Some(timestamps) = arrival.header.options.timestamps
-            && arrival.seq <= last_ack_sent
-        {
-            state.on_segment(cx.now, timestamps.value);
         }
     }
 }

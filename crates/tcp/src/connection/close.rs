@@ -3,9 +3,9 @@
 use rexmit_core::Instant;
 
 use super::outbound::Fin;
-use super::transmit::{Owed, Reset};
+use super::owed::{Owed, Reset};
 use super::{Connection, Context, State, Timer};
-use crate::event::{CloseReason, Event};
+use crate::event::CloseReason;
 
 /// What of a connection in TIME-WAIT is needed to answer for it until it is over.
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +31,9 @@ impl Connection {
         }
         self.out.fin = Fin::Queued;
         self.out.recovery.begin_opportunity();
-        match self.state {
-            State::Established => self.set_state(cx, State::FinWait1),
-            State::CloseWait => self.set_state(cx, State::LastAck),
-            _ => {}
+        let state = self.state.after_our_fin();
+        if state != self.state {
+            self.set_state(cx, state);
         }
         self.watch_window(cx);
     }
@@ -43,7 +42,7 @@ impl Connection {
     /// is told so by a RST.
     pub(crate) fn close(&mut self, cx: &mut Context<'_>) {
         let is_unread = self.inbound.buffer.readable() > 0;
-        self.is_orphan = true;
+        self.application.is_gone = true;
         let is_untried = self.state == State::SynSent && self.out.buffer.len() == 0;
         if is_untried || (is_unread && !matches!(self.state, State::Closed | State::TimeWait)) {
             return self.abort(cx);
@@ -55,9 +54,9 @@ impl Connection {
 
     /// Ends the connection with a RST.
     pub(crate) fn abort(&mut self, cx: &mut Context<'_>) {
-        self.is_orphan = true;
+        self.application.is_gone = true;
         let reset = match self.state {
-            // Nobody is to be told, or knows already (RFC 9293 §3.10.5).
+            // The application need not be informed, or knows already (RFC 9293 §3.10.5).
             State::SynSent | State::Closed | State::TimeWait => None,
             _ => Some(Reset::Now),
         };
@@ -67,7 +66,7 @@ impl Connection {
     }
 
     /// Enters CLOSED. What arrived in order can still be read; what is beyond a gap, or was not
-    /// acknowledged, is lost. Without a reason nobody is told.
+    /// acknowledged, is lost. Without a reason the application is not informed.
     pub(super) fn end(
         &mut self,
         cx: &mut Context<'_>,
@@ -82,19 +81,16 @@ impl Connection {
         self.out.clear();
         self.inbound.buffer.discard_held();
         if let Some(reason) = reason {
-            self.tell_end(cx, reason);
-        }
-    }
-
-    pub(super) fn tell_end(&mut self, cx: &mut Context<'_>, reason: CloseReason) {
-        if !std::mem::replace(&mut self.is_end_told, true) {
-            cx.emit(Event::Closed(reason));
+            self.application.tell_end(cx, reason);
         }
     }
 
     /// In TIME-WAIT, with everything read and acknowledged: what remains of it.
     pub(crate) fn time_wait(&self) -> Option<TimeWaitSeed> {
-        if self.state != State::TimeWait || self.has_unread() || self.owed.is_any() {
+        if self.state != State::TimeWait
+            || self.inbound.has_unread(self.application.is_gone)
+            || self.owed.is_any()
+        {
             return None;
         }
         let rcv_nxt = self.inbound.rcv_nxt();

@@ -1,14 +1,14 @@
-//! What a connection finds around it, and what it is made from.
+//! The context of a connection, and its parts.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use rexmit_core::trace::{TraceSink, Tracer};
+use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
 use rexmit_core::{Instant, Rng};
 use rexmit_recovery::RecoveryConfig;
 
-use super::ChallengeLimit;
+use super::challenge::ChallengeLimit;
 use crate::config::ConnectionConfig;
 use crate::endpoint::ConnectionId;
 use crate::event::Event;
@@ -23,11 +23,11 @@ pub(crate) struct Surroundings {
     pub(crate) challenges: ChallengeLimit,
     pub(crate) events: VecDeque<(ConnectionId, Event)>,
     pub(crate) sink: Option<Box<dyn TraceSink>>,
-    /// What the rules of all connections counted.
+    /// Counters shared by all connections.
     pub(crate) statistics: EndpointStatistics,
 }
 
-/// What a connection finds around it in one call.
+/// The context of a connection during a call.
 pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
     pub(crate) id: ConnectionId,
@@ -53,6 +53,10 @@ impl Context<'_> {
         self.around.events.push_back((self.id, event));
     }
 
+    pub(crate) fn trace_dropped(&mut self, reason: &'static str) {
+        self.tracer().emit(|| TraceEvent::Dropped { reason });
+    }
+
     pub(crate) fn tracer(&mut self) -> Tracer<'_> {
         let sink = self.around.sink.as_deref_mut().map(|sink| sink as &mut dyn TraceSink);
         Tracer::new(self.now, self.id.index(), sink)
@@ -66,11 +70,11 @@ pub(crate) struct Identity {
     pub(crate) remote: SocketAddr,
     /// Our initial sequence number (ISS).
     pub(crate) iss: u32,
-    /// What is added to the clock to make TSval (RFC 7323 §5.4).
+    /// The offset added to the clock to make TSval (RFC 7323 §5.4).
     pub(crate) timestamp_offset: u32,
 }
 
-/// What the two SYNs agreed on, and what the peer's said.
+/// The options negotiated by the two SYNs, and those of the peer's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Negotiated {
     /// The peer's initial sequence number (IRS).

@@ -1,8 +1,8 @@
 //! Data that arrives (RFC 9293 §3.10.7.4, sixth and seventh check), when it is acknowledged
 //! (§3.8.6.3, RFC 5681 §4.2), and how the application takes it (§3.10.3).
 
-use super::inbound::PeerFin;
-use super::transmit::Reset;
+use super::inbound::Inbound;
+use super::owed::Reset;
 use super::{Arrival, Connection, Context, State, Timer};
 use crate::error::ReceiveError;
 use crate::event::{CloseReason, Event};
@@ -17,39 +17,25 @@ impl Connection {
         if arrival.payload.is_empty() || !self.state.may_receive_data() {
             return;
         }
-        if self.is_orphan && arrival.seq + arrival.payload.len() as u64 > self.inbound.rcv_nxt() {
-            // RFC 9293 §3.6.1: nobody will ever read it, and the peer is to know.
+        if self.application.is_gone
+            && arrival.seq + arrival.payload.len() as u64 > self.inbound.rcv_nxt()
+        {
+            // RFC 9293 §3.6.1: it will never be read, and the peer is to know.
             return self.end(cx, Some(CloseReason::Aborted), Some(Reset::Now));
         }
         let edge = self.inbound.edge();
         let inserted = self.inbound.buffer.insert(arrival.seq, arrival.payload, edge);
         self.inbound.largest_payload =
             self.inbound.largest_payload.max(arrival.payload.len() as u64);
-        self.count_inserted(&inserted);
-        self.count_duplicate_acks(&inserted);
-        self.inbound.duplicate = inserted.duplicate.or(self.inbound.duplicate);
-        self.acknowledge_later(cx, &inserted);
-    }
-
-    fn count_inserted(&mut self, inserted: &Inserted) {
         let traffic = &mut self.traffic;
         traffic.out_of_order_received += u64::from(inserted.is_beyond_gap);
-        let is_new = inserted.advanced > 0 || inserted.is_beyond_gap || inserted.is_dropped;
-        traffic.duplicates_received += u64::from(!is_new);
+        traffic.duplicates_received += u64::from(inserted.is_known());
         traffic.dropped_for_limit += u64::from(inserted.is_dropped);
-    }
-
-    /// What has come into order ends those that are owed and begins with one of its own.
-    fn count_duplicate_acks(&mut self, inserted: &Inserted) {
-        if self.out.has_reports {
-            return;
+        if !self.out.has_reports {
+            self.owed.count_duplicate_acks(&inserted, self.inbound.buffer.has_gap());
         }
-        let has_gap = self.inbound.buffer.has_gap();
-        if inserted.advanced > 0 {
-            self.owed.duplicate_acks = u32::from(has_gap);
-        } else {
-            self.owed.duplicate_acks += u32::from(inserted.is_beyond_gap);
-        }
+        self.inbound.duplicate = inserted.duplicate.or(self.inbound.duplicate);
+        self.acknowledge_later(cx, &inserted);
     }
 
     /// Out of order, closing a gap, in part known or in part refused: at once; every second full
@@ -71,42 +57,13 @@ impl Connection {
         }
     }
 
-    /// What an unacceptable segment holds that had arrived before is reported (RFC 2883 §4).
-    pub(super) fn note_duplicate(&mut self, arrival: &Arrival<'_>) {
-        let end = arrival.seq + arrival.payload.len() as u64;
-        let end = end.min(self.inbound.buffer.next());
-        if arrival.seq < end {
-            self.traffic.duplicates_received += 1;
-            self.inbound.duplicate = Some((arrival.seq, end));
-        }
-    }
-
-    /// Tells the application, once, that there is something to receive.
-    pub(super) fn tell_readable(&mut self, cx: &mut Context<'_>) {
-        if !self.inbound.is_readable_told && self.has_unread() && self.may_read() {
-            self.inbound.is_readable_told = true;
-            cx.emit(Event::Readable);
-        }
-    }
-
-    /// Whether bytes, or the end of the peer's data, wait for the application.
-    pub(super) fn has_unread(&self) -> bool {
-        !self.is_orphan
-            && (self.inbound.buffer.readable() > 0 || self.inbound.fin == PeerFin::Taken)
-    }
-
-    /// Data that came with a SYN waits until the connection is established.
-    const fn may_read(&self) -> bool {
-        !matches!(self.state, State::SynSent | State::SynReceived)
-    }
-
     /// Hands bytes to the application.
     pub(crate) fn receive(
         &mut self,
         _cx: &Context<'_>,
         into: &mut [u8],
     ) -> Result<usize, ReceiveError> {
-        let count = if self.may_read() { self.inbound.buffer.read(into) } else { 0 };
+        let count = if self.state.may_read() { self.inbound.buffer.read(into) } else { 0 };
         if count > 0 {
             if count < into.len() {
                 self.inbound.is_readable_told = false;
@@ -117,7 +74,7 @@ impl Connection {
         if into.is_empty() {
             return Ok(0);
         }
-        self.receive_nothing()
+        self.inbound.receive_nothing(self.state == State::Closed)
     }
 
     /// Lends bytes to the application. If it takes none, it is as if there were none.
@@ -126,7 +83,7 @@ impl Connection {
         _cx: &Context<'_>,
         take: impl FnOnce(&[u8]) -> usize,
     ) -> Result<usize, ReceiveError> {
-        if self.may_read() && self.inbound.buffer.readable() > 0 {
+        if self.state.may_read() && self.inbound.buffer.readable() > 0 {
             let count = self.inbound.buffer.lend(take);
             if count > 0 {
                 self.on_read(count);
@@ -135,34 +92,25 @@ impl Connection {
             self.inbound.is_readable_told = false;
             return Err(ReceiveError::Empty);
         }
-        self.receive_nothing()
+        self.inbound.receive_nothing(self.state == State::Closed)
     }
 
+    /// The application has taken bytes, which makes room: the peer is told if that is worth a segment.
     fn on_read(&mut self, count: usize) {
         self.traffic.payload_delivered_bytes += count as u64;
-        self.update_window();
-    }
-
-    /// There is nothing to be read: for now, or for good.
-    fn receive_nothing(&mut self) -> Result<usize, ReceiveError> {
-        match self.inbound.fin {
-            PeerFin::Taken | PeerFin::Told => {
-                self.inbound.fin = PeerFin::Told;
-                Ok(0)
-            }
-            _ if self.state == State::Closed => Err(ReceiveError::Ended),
-            _ => {
-                self.inbound.is_readable_told = false;
-                Err(ReceiveError::Empty)
-            }
-        }
-    }
-
-    /// The application has made room: the peer is told if that is worth a segment.
-    fn update_window(&mut self) {
         let room = self.inbound.room(self.out.segment_bytes);
         if self.state.may_receive_data() && self.inbound.window.is_worth_an_update(room) {
             self.owed.ack = true;
+        }
+    }
+}
+
+impl Inbound {
+    /// Tells the application, once, that there is something to receive, if it is there and may read.
+    pub(super) fn tell_readable(&mut self, cx: &mut Context<'_>, state: State, is_gone: bool) {
+        if !self.is_readable_told && self.has_unread(is_gone) && state.may_read() {
+            self.is_readable_told = true;
+            cx.emit(Event::Readable);
         }
     }
 }

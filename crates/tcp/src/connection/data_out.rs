@@ -2,9 +2,10 @@
 //! segment (§3.7.4, §3.8.6.2.1).
 
 use rexmit_core::Instant;
-use rexmit_core::trace::Tracer;
+use rexmit_recovery::{NewUnit, OpenPacket};
 
-use super::outbound::{Fin, Outbound, PATH, Piece};
+use super::outbound::{Fin, GROUP, Outbound};
+use super::piece::Piece;
 use super::{Connection, Context, State};
 use crate::error::SendError;
 use crate::event::Event;
@@ -30,18 +31,17 @@ impl Connection {
         self.watch_window(cx);
         Ok(taken)
     }
-
-    /// Tells the application that there is room again, if it waits for that.
-    pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
-        let limit = self.config.send_buffer_bytes;
-        let has_room = self.out.buffer.len() <= limit - limit / 4;
-        if has_room && !self.out.is_finishing() && std::mem::take(&mut self.out.is_writer_waiting) {
-            cx.emit(Event::Writable);
-        }
-    }
 }
 
 impl Outbound {
+    /// Tells the application that there is room again in a buffer of `limit` bytes, if it waits for that.
+    pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>, limit: usize) {
+        let has_room = self.buffer.len() <= limit - limit / 4;
+        if has_room && !self.is_finishing() && std::mem::take(&mut self.is_writer_waiting) {
+            cx.emit(Event::Writable);
+        }
+    }
+
     /// The payload length of the next new segment, if it may leave with `room` for payload: full
     /// segments at once; a small one if it takes all that is queued and nothing is outstanding or,
     /// without Nagle's algorithm, not too much; half of the largest window ever offered, if nothing
@@ -55,54 +55,58 @@ impl Outbound {
             return (self.fin == Fin::Queued && usable > 0).then_some(0);
         }
         let len = unsent.min(usable).min(room.into());
-        let is_quiet = self.recovery.is_empty();
+        let is_quiet = self.recovery.outstanding().is_empty();
         let is_full = len == u64::from(room);
-        let outstanding = self.recovery.next_unit() - self.recovery.cumulative() - 1;
+        let outstanding =
+            self.recovery.outstanding().next_unit() - self.recovery.outstanding().cumulative() - 1;
         let may_be_small = !nagle && outstanding < MAX_SMALL_OUTSTANDING;
         let is_all = len == unsent && (is_quiet || may_be_small || self.is_finishing());
-        let is_much = is_quiet && len >= (self.max_window / 2).max(1);
+        let is_much = is_quiet && len >= (self.window.largest / 2).max(1);
         (is_full || is_all || is_much).then_some(len as u32)
     }
 
-    /// The same, or as much as the window takes, but a byte (or the FIN) at least, if the probe is
+    /// The same, or the part that fits the window, but a byte (or the FIN) at least, if the probe is
     /// due.
     fn next_or_probe_len(&self, nagle: bool, room: u32) -> Option<u32> {
         self.next_len(nagle, room).or_else(|| {
-            let is_probe = self.probe_is_due && self.recovery.is_empty() && self.has_unsent();
+            let is_probe =
+                self.probing.is_due && self.recovery.outstanding().is_empty() && self.has_unsent();
             let usable = self.usable_window().max(1);
             is_probe.then(|| self.unsent().min(usable).min(room.into()) as u32)
         })
     }
 
-    /// Cuts the next new segment with `room` for payload, if one may leave, and hands it to loss
-    /// recovery.
-    pub(super) fn cut_new(
-        &mut self,
-        now: Instant,
-        (nagle, room): (bool, u32),
-        tracer: &mut Tracer<'_>,
-    ) -> Option<Piece> {
-        if !self.has_unsent() || !self.recovery.may_send_new(PATH) {
+    /// The next new segment with `room` for payload, if one may be sent.
+    pub(super) fn next_new(&self, nagle: bool, room: u32) -> Option<Piece> {
+        if !self.has_unsent() {
             return None;
         }
         let len = self.next_or_probe_len(nagle, room)?;
         let is_last = self.fin == Fin::Queued && u64::from(len) == self.unsent();
         // With nothing but the FIN to send it probes the window itself.
         let has_fin = is_last && (len == 0 || self.usable_window() > u64::from(len));
-        let piece = Piece { start: self.snd_nxt, len, has_fin };
-        self.recovery.begin_packet(PATH);
-        let start = self.copy_before(now, piece, room);
-        self.send_piece(now, piece);
-        self.recovery.end_packet(now, tracer);
-        let len = (piece.start - start) as u32 + len;
-        Some(self.without_acknowledged(Piece { start, len, has_fin }))
+        Some(Piece { start: self.snd_nxt, len, has_fin })
     }
 
-    /// A new unit goes into the packet being built.
-    pub(super) fn send_piece(&mut self, now: Instant, piece: Piece) {
+    /// New data that goes behind a retransmission with `room` for more payload, if it fills the segment or is
+    /// all there is: otherwise a refused probe would travel alone, and what waits behind it for a round trip
+    /// more.
+    pub(super) fn next_behind(&self, room: u32) -> Option<Piece> {
+        let len = self.unsent().min(self.usable_window()).min(room.into());
+        let is_last = len == self.unsent();
+        let has_fin = is_last && self.fin == Fin::Queued && self.usable_window() > len;
+        let is_worth_it = is_last || len == u64::from(room);
+        let is_any = self.has_unsent() && (len > 0 || has_fin);
+        (is_worth_it && is_any).then_some(Piece { start: self.snd_nxt, len: len as u32, has_fin })
+    }
+
+    /// New data goes into `packet`.
+    pub(super) fn send_piece(&mut self, now: Instant, piece: Piece, packet: &mut OpenPacket) {
         let bytes = piece.len + u32::from(piece.has_fin);
-        let unit = self.recovery.send_new(now, bytes, bytes, piece);
-        if piece.end() > self.window_end {
+        let is_probe = piece.end() > self.window.end;
+        let new = NewUnit { bytes, user_bytes: bytes, group: GROUP, is_probe };
+        let (unit, _) = packet.put_new(&mut self.recovery, now, new, piece);
+        if is_probe {
             self.on_probe_sent(now, unit);
         }
         self.snd_nxt = piece.end();

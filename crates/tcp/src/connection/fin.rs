@@ -26,16 +26,10 @@ impl Connection {
         {
             self.inbound.fin = PeerFin::Taken;
             self.owed.ack = true;
-            self.on_peer_finished(cx);
-        }
-    }
-
-    fn on_peer_finished(&mut self, cx: &mut Context<'_>) {
-        match self.state {
-            State::Established => self.set_state(cx, State::CloseWait),
-            State::FinWait1 => self.set_state(cx, State::Closing),
-            State::FinWait2 => self.enter_time_wait(cx),
-            _ => {}
+            match self.state.after_peer_fin() {
+                State::TimeWait => self.enter_time_wait(cx),
+                state => self.set_state(cx, state),
+            }
         }
     }
 
@@ -66,31 +60,21 @@ impl Connection {
         self.set_state(cx, State::TimeWait);
         self.timers.stop_all();
         self.restart_time_wait(cx.now);
-        self.tell_readable(cx);
-        self.tell_end(cx, CloseReason::Finished);
+        self.inbound.tell_readable(cx, self.state, self.application.is_gone);
+        self.application.tell_end(cx, CloseReason::Finished);
     }
 
     pub(super) fn restart_time_wait(&mut self, now: rexmit_core::Instant) {
         self.timers.arm(Timer::TimeWait, now + self.config.msl * 2);
     }
 
-    pub(super) fn on_time_wait_over(&mut self, cx: &mut Context<'_>) {
-        self.end(cx, None, None);
-    }
-
     /// FIN-WAIT-2 without an application lasts no longer than the configuration says.
     pub(super) fn limit_fin_wait(&mut self, now: rexmit_core::Instant) {
-        if self.is_orphan
+        if self.application.is_gone
             && self.state == State::FinWait2
             && let Some(timeout) = self.config.fin_wait_timeout
         {
             self.timers.arm(Timer::FinWait, now + timeout);
-        }
-    }
-
-    pub(super) fn on_fin_wait_timeout(&mut self, cx: &mut Context<'_>) {
-        if self.state == State::FinWait2 {
-            self.end(cx, Some(CloseReason::TimedOut), None);
         }
     }
 }

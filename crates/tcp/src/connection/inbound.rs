@@ -4,7 +4,9 @@
 use super::context::Negotiated;
 use super::window::{OfferedWindow, Room};
 use crate::config::ConnectionConfig;
+use crate::error::ReceiveError;
 use crate::stream::ReceiveBuffer;
+use crate::wire::Options;
 
 /// How far the peer's end of stream is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,7 +36,7 @@ pub(super) struct Inbound {
     pub(super) last_ack_sent: u64,
     /// The largest payload seen: what the peer's full segments hold.
     pub(super) largest_payload: u64,
-    /// What the next acknowledgement reports as a duplicate (RFC 2883).
+    /// The duplicate that the next acknowledgement reports (RFC 2883).
     pub(super) duplicate: Option<(u64, u64)>,
     /// The application was told that there is something, and has not found it empty since.
     pub(super) is_readable_told: bool,
@@ -62,7 +64,7 @@ impl Inbound {
     pub(super) fn new(config: &ConnectionConfig, agreed: &Negotiated) -> Self {
         let irs = (1 << 32) + u64::from(agreed.irs);
         let limit = config.receive_buffer_bytes;
-        // What a SYN-ACK offers is not scaled.
+        // The window of a SYN-ACK is not scaled.
         let offered = limit.min(usize::from(u16::MAX)) as u64;
         let shift = agreed.window_scale.map_or(0, |(_, receive)| receive);
         Self {
@@ -97,4 +99,85 @@ impl Inbound {
             step: (self.limit as u64 / 2).min(mss.into()).max(1),
         }
     }
+
+    /// Whether bytes, or the end of the peer's data, wait for the application, if it is not gone.
+    pub(super) fn has_unread(&self, is_orphan: bool) -> bool {
+        !is_orphan && (self.buffer.readable() > 0 || self.fin == PeerFin::Taken)
+    }
+
+    /// Data of an unacceptable segment from `seq` to `end` that had arrived before is reported (RFC
+    /// 2883 §4). Returns whether there is anything.
+    pub(super) fn note_duplicate(&mut self, seq: u64, end: u64) -> bool {
+        let end = end.min(self.buffer.next());
+        let is_known = seq < end;
+        if is_known {
+            self.duplicate = Some((seq, end));
+        }
+        is_known
+    }
+
+    /// There is nothing to be read: for now, or for good.
+    pub(super) fn receive_nothing(&mut self, has_ended: bool) -> Result<usize, ReceiveError> {
+        match self.fin {
+            PeerFin::Taken | PeerFin::Told => {
+                self.fin = PeerFin::Told;
+                Ok(0)
+            }
+            _ if has_ended => Err(ReceiveError::Ended),
+            _ => {
+                self.is_readable_told = false;
+                Err(ReceiveError::Empty)
+            }
+        }
+    }
+
+    /// Bytes of the SACK option that a segment would bear now, with `limit` blocks at most.
+    pub(super) fn report_len(&self, limit: Option<usize>) -> u32 {
+        if self.duplicate.is_none() && !self.buffer.has_gap() {
+            return 0;
+        }
+        let mut options = Options::default();
+        let is_told = self.fill_report(&mut options, limit, u32::MAX);
+        if is_told { options.wire_len() as u32 } else { 0 }
+    }
+
+    /// Adds the blocks that fit into `room` bytes, `limit` at most; returns whether the peer knows then
+    /// what there is to know.
+    pub(super) fn report(
+        &mut self,
+        options: &mut Options,
+        limit: Option<usize>,
+        room: u32,
+    ) -> bool {
+        if self.duplicate.is_none() && !self.buffer.has_gap() {
+            return true;
+        }
+        let is_told = self.fill_report(options, limit, room);
+        if is_told {
+            self.duplicate = None;
+        }
+        is_told
+    }
+
+    /// A duplicate first, and behind it the run that it lies in, if that is beyond a gap
+    /// (RFC 2883 §4); then the runs beyond gaps (RFC 2018 §4).
+    fn fill_report(&self, options: &mut Options, limit: Option<usize>, room: u32) -> bool {
+        let Some(limit) = limit else { return true };
+        let most = limit.min(blocks_that_fit(room));
+        if most == 0 {
+            return false;
+        }
+        let mut left = most;
+        if let Some((start, end)) = self.duplicate {
+            options.sack.push(start as u32, end as u32);
+            left -= 1;
+        }
+        self.buffer.report(left, &mut options.sack);
+        true
+    }
+}
+
+/// SACK blocks that `room` bytes of options hold.
+const fn blocks_that_fit(room: u32) -> usize {
+    (room.saturating_sub(4) / 8) as usize
 }

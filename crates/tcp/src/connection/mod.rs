@@ -3,7 +3,9 @@
 
 mod acceptance;
 mod acknowledge;
-mod again;
+mod application;
+mod arrival;
+
 mod challenge;
 mod close;
 mod context;
@@ -14,11 +16,16 @@ mod handshake;
 mod inbound;
 mod keep_alive;
 mod negotiate;
+mod opening;
 mod outbound;
+mod owed;
 mod persist;
+mod piece;
 mod redundant;
 mod report;
-mod sent_again;
+mod retransmitted;
+mod segment;
+mod silence;
 mod state;
 mod timers;
 mod timestamps;
@@ -40,20 +47,23 @@ pub(crate) use negotiate::syn_header;
 pub use state::State;
 pub(crate) use timestamps::timestamp_clock;
 
+use application::Application;
+use arrival::{Arrival, Next, wire_len};
 use handshake::Handshake;
 use inbound::Inbound;
-use keep_alive::Silence;
 use outbound::Outbound;
+use owed::Owed;
+use silence::Silence;
 use timers::{TIMERS, Timer};
 use timestamps::TimestampState;
-use transmit::Owed;
 
 use crate::config::ConnectionConfig;
+use crate::event::CloseReason;
 use crate::statistics::{ConnectionStatistics, Traffic};
-use crate::wire::{Flags, HEADER_LEN, Header, Segment, Sum, between};
+use crate::wire::{Segment, Sum, between};
 
 /// Challenge ACKs of one connection per second (RFC 5961 §7): honest peers hardly need one, and
-/// somebody with a connection of his own is not to use up those of the others.
+/// an attacker with one connection must not use up those of the others.
 const CHALLENGES_PER_SECOND: u32 = 10;
 
 /// The state of one connection (the TCB).
@@ -61,17 +71,10 @@ const CHALLENGES_PER_SECOND: u32 = 10;
 pub(crate) struct Connection {
     config: Arc<ConnectionConfig>,
     identity: Identity,
-    /// What the checksums of all its segments have in common.
+    /// The common part of the checksums of all its segments.
     addresses: Sum,
     state: State,
-    /// It began with the peer's SYN.
-    is_passive: bool,
-    /// The application is gone: what still arrives has nobody to take it.
-    is_orphan: bool,
-    /// The application was told that it has ended.
-    is_end_told: bool,
-    /// What the SYNs agreed on, once the peer's is here.
-    agreed: Option<Negotiated>,
+    application: Application,
     /// Set if timestamps are agreed on.
     timestamps: Option<TimestampState>,
     handshake: Handshake,
@@ -83,41 +86,6 @@ pub(crate) struct Connection {
     out: Outbound,
     inbound: Inbound,
     traffic: Traffic,
-}
-
-/// Whether more of the segment is looked at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Next {
-    Continue,
-    Stop,
-}
-
-/// A segment with its numbers unwrapped.
-#[derive(Clone, Copy, Debug)]
-struct Arrival<'a> {
-    header: &'a Header,
-    payload: &'a [u8],
-    /// The sequence number of the first payload byte, or of the SYN before it.
-    seq: u64,
-    /// SEG.ACK.
-    ack: u64,
-}
-
-/// Bytes of the segment as it arrived, but for the padding of its options.
-fn wire_len(segment: &Segment<'_>) -> u64 {
-    (HEADER_LEN + segment.header.options.wire_len() + segment.payload.len()) as u64
-}
-
-impl Arrival<'_> {
-    const fn has(&self, flags: Flags) -> bool {
-        self.header.flags.has(flags)
-    }
-
-    /// SEG.LEN.
-    fn sequence_len(&self) -> u64 {
-        let flag = |flag| u64::from(self.has(flag));
-        self.payload.len() as u64 + flag(Flags::SYN) + flag(Flags::FIN)
-    }
 }
 
 impl Connection {
@@ -132,12 +100,9 @@ impl Connection {
             addresses: between(&identity.local.ip(), &identity.remote.ip()),
             identity,
             state,
-            is_passive: false,
-            is_orphan: false,
-            is_end_told: false,
-            agreed: None,
+            application: Application::default(),
             timestamps: None,
-            handshake: Handshake::new(cx.now, &config),
+            handshake: Handshake::new(cx.now),
             silence: Silence::new(cx.now),
             challenges: ChallengeLimit::new(CHALLENGES_PER_SECOND),
             timers: TimerTable::default(),
@@ -149,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// What a segment does (RFC 9293 §3.10.7). Nothing in CLOSED: the endpoint answers then.
+    /// Processing of a segment (RFC 9293 §3.10.7). Nothing in CLOSED: the endpoint answers then.
     pub(crate) fn on_segment(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         self.traffic.segments_received += 1;
         self.traffic.bytes_received += wire_len(segment);
@@ -164,14 +129,16 @@ impl Connection {
     /// RFC 9293 §3.10.7.4, in its order.
     fn on_segment_in_sequence(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         let Some(arrival) = self.examine(cx, segment) else { return };
-        self.hear_peer(cx.now);
+        self.silence.on_heard(cx.now);
         if self.on_ack(cx, &arrival) == Next::Stop {
             return;
         }
         self.on_text(cx, &arrival);
         self.on_fin(cx, &arrival);
-        self.tell_readable(cx);
-        self.watch_quiet(cx.now);
+        self.inbound.tell_readable(cx, self.state, self.application.is_gone);
+        if self.state != State::Closed && !self.timers.is_armed(Timer::Release) {
+            self.timers.arm(Timer::Release, self.silence.quiet_at());
+        }
     }
 
     /// Every timer that is due.
@@ -181,10 +148,13 @@ impl Connection {
             match timer {
                 Timer::Syn => self.on_syn_timeout(cx),
                 Timer::Ack => self.owed.ack = true,
-                Timer::Persist => self.out.probe_is_due = true,
+                Timer::Persist => self.out.probing.is_due = true,
                 Timer::KeepAlive => self.on_keep_alive(cx),
-                Timer::FinWait => self.on_fin_wait_timeout(cx),
-                Timer::TimeWait => self.on_time_wait_over(cx),
+                Timer::FinWait if self.state == State::FinWait2 => {
+                    self.end(cx, Some(CloseReason::TimedOut), None);
+                }
+                Timer::FinWait => {}
+                Timer::TimeWait => self.end(cx, None, None),
                 Timer::Release => self.on_release(cx),
             }
         }
@@ -205,10 +175,6 @@ impl Connection {
         cx.tracer().emit(|| TraceEvent::State { state: state.name() });
     }
 
-    fn trace_dropped(cx: &mut Context<'_>, reason: &'static str) {
-        cx.tracer().emit(|| TraceEvent::Dropped { reason });
-    }
-
     pub(crate) const fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -217,15 +183,17 @@ impl Connection {
         self.state
     }
 
-    /// Whether it counts against the listener's backlog: nobody knows of it yet, and nobody is
+    /// Whether it counts against the listener's backlog: the application does not know it yet, and is not
     /// told if it fails.
     pub(crate) const fn is_half_open(&self) -> bool {
-        self.is_passive && matches!(self.state, State::SynReceived)
+        self.handshake.is_passive && matches!(self.state, State::SynReceived)
     }
 
     /// Whether it has ended and nothing is left to read or to send.
     pub(crate) fn is_over(&self) -> bool {
-        self.state == State::Closed && !self.owed.is_any() && !self.has_unread()
+        self.state == State::Closed
+            && !self.owed.is_any()
+            && !self.inbound.has_unread(self.application.is_gone)
     }
 
     /// Whether nothing is outstanding, queued, or owed to the peer.
@@ -238,20 +206,21 @@ impl Connection {
 
     pub(crate) fn statistics(&self) -> ConnectionStatistics {
         let recovery = &self.out.recovery;
-        let (timer, window) = (recovery.timer(outbound::PATH), recovery.window(outbound::PATH));
+        let (timer, window) =
+            (recovery.paths()[outbound::PATH].timer(), recovery.paths()[outbound::PATH].window());
         ConnectionStatistics {
             traffic: self.traffic,
             recovery: *recovery.statistics(),
             send_buffered_bytes: self.out.buffer.len(),
             receive_buffered_bytes: self.inbound.buffer.len(),
             srtt: timer.rtt().srtt(),
-            rto: recovery.rto(outbound::PATH),
+            rto: recovery.path_figures(outbound::PATH).rto,
             thin: recovery.thinness(outbound::GROUP),
-            reordering: recovery.reordering(outbound::PATH),
+            reordering: recovery.path_figures(outbound::PATH).reordering,
             cwnd: window.cwnd(),
             ssthresh: window.ssthresh(),
             bytes_in_flight: self.out.bytes_in_flight(),
-            send_window: self.out.window_end.saturating_sub(self.out.snd_una),
+            send_window: self.out.window.end.saturating_sub(self.out.snd_una),
         }
     }
 }

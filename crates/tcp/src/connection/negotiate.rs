@@ -1,4 +1,4 @@
-//! What the two SYNs agree on (RFC 9293 §3.7.1, RFC 7323, RFC 2018).
+//! The options negotiated by the two SYNs (RFC 9293 §3.7.1, RFC 7323, RFC 2018).
 
 use super::context::{Identity, Negotiated};
 use crate::config::{ConnectionConfig, MIN_MSS};
@@ -6,7 +6,7 @@ use crate::wire::{Flags, Header, Options, Timestamps};
 
 /// The largest shift of a window (RFC 7323 §2.3).
 const MAX_SHIFT: u8 = 14;
-/// What a peer takes that sends no MSS option (RFC 9293 §3.7.1, MUST-15).
+/// The MSS of a peer without an MSS option (RFC 9293 §3.7.1, MUST-15).
 const DEFAULT_MSS_V4: u16 = 536;
 /// The same over IPv6.
 const DEFAULT_MSS_V6: u16 = 1220;

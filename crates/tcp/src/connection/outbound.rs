@@ -1,16 +1,19 @@
-//! The sending half: what the application gave, what of it has left, and what the peer takes
+//! The sending half: data of the application, the part that was sent, and the peer's window
 //! (RFC 9293 §3.3.1, send sequence variables).
 
 use std::sync::Arc;
 
 use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
-use rexmit_recovery::{Flight, LossRecovery, RecoveryConfig, UnitState};
+use rexmit_core::trace::Tracer;
+use rexmit_recovery::{Flight, LossRecovery, RecoveryConfig, SetupEvent, UnitState};
 
 use super::context::Negotiated;
-use super::sent_again::SentAgain;
+use super::piece::Piece;
+use super::retransmitted::Retransmitted;
 use crate::config::ConnectionConfig;
 use crate::stream::SendBuffer;
+use crate::wire::MAX_SACK_BLOCKS;
 
 /// A connection has one path.
 pub(super) const PATH: u8 = 0;
@@ -23,23 +26,6 @@ const FIRST_UNIT: u64 = 1;
 /// memory all the time, or means harm.
 const MAX_RENEGINGS: u32 = 8;
 
-/// The stretch of the stream that left as one segment: a unit of loss recovery.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Piece {
-    /// The sequence number of the first byte.
-    pub(super) start: u64,
-    pub(super) len: u32,
-    /// The FIN follows the last byte.
-    pub(super) has_fin: bool,
-}
-
-impl Piece {
-    /// The sequence number after the last.
-    pub(super) fn end(&self) -> u64 {
-        self.start + u64::from(self.len) + u64::from(self.has_fin)
-    }
-}
-
 /// How far the end of our stream is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fin {
@@ -47,7 +33,7 @@ pub(super) enum Fin {
     Open,
     /// It has finished; the FIN has not left.
     Queued,
-    /// The FIN has left.
+    /// The FIN was sent.
     Sent,
 }
 
@@ -61,6 +47,27 @@ pub(super) struct Probe {
     pub(super) is_refused: bool,
 }
 
+/// Probing a closed window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Probing {
+    pub(super) sent: Option<Probe>,
+    /// The next one is to leave.
+    pub(super) is_due: bool,
+    /// The peer has confirmed its closed window since the timer last expired.
+    pub(super) is_closed_confirmed: bool,
+}
+
+/// The peer's window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SendWindow {
+    /// SND.UNA + SND.WND when the window was last told.
+    pub(super) end: u64,
+    /// SEG.SEQ and SEG.ACK of the segment that told it (SND.WL1, SND.WL2).
+    pub(super) told_by: (u64, u64),
+    /// MAX.SND.WND.
+    pub(super) largest: u64,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Outbound {
@@ -69,12 +76,7 @@ pub(super) struct Outbound {
     pub(super) recovery: LossRecovery<Piece>,
     pub(super) snd_una: u64,
     pub(super) snd_nxt: u64,
-    /// SND.UNA + SND.WND when the window was last told.
-    pub(super) window_end: u64,
-    /// SEG.SEQ and SEG.ACK of the segment that told it (SND.WL1, SND.WL2).
-    pub(super) window_told_by: (u64, u64),
-    /// MAX.SND.WND.
-    pub(super) max_window: u64,
+    pub(super) window: SendWindow,
     /// Snd.Wind.Shift.
     pub(super) shift: u8,
     /// The payload and options of a segment at most.
@@ -86,16 +88,13 @@ pub(super) struct Outbound {
     /// How often it has taken a report back.
     renegings: u32,
     pub(super) fin: Fin,
-    pub(super) probe: Option<Probe>,
-    pub(super) probe_is_due: bool,
-    /// The peer has confirmed its closed window since the timer last expired.
-    pub(super) is_closed_window_confirmed: bool,
+    pub(super) probing: Probing,
     /// Consecutive timeouts without an answer.
     pub(super) unanswered: u32,
     /// The application was told that the buffer is full.
     pub(super) is_writer_waiting: bool,
-    /// What a duplicate report may speak of; nothing before anything left again.
-    pub(super) sent_again: Option<Box<SentAgain>>,
+    /// The data that a duplicate report may concern; none before the first retransmission.
+    pub(super) retransmitted: Option<Box<Retransmitted>>,
 }
 
 impl Outbound {
@@ -107,21 +106,17 @@ impl Outbound {
             recovery: LossRecovery::new(recovery, FIRST_UNIT, mss),
             snd_una: iss,
             snd_nxt: iss + 1,
-            window_end: iss + 1,
-            window_told_by: (0, 0),
-            max_window: 0,
+            window: SendWindow { end: iss + 1, told_by: (0, 0), largest: 0 },
             shift: 0,
             mss,
             segment_bytes: mss,
             has_reports: false,
             renegings: 0,
             fin: Fin::Open,
-            probe: None,
-            probe_is_due: false,
-            is_closed_window_confirmed: false,
+            probing: Probing::default(),
             unanswered: 0,
             is_writer_waiting: false,
-            sent_again: None,
+            retransmitted: None,
         }
     }
 
@@ -145,31 +140,39 @@ impl Outbound {
 
     /// The peer's SYN, numbered `irs`, offers a window, which is not scaled.
     pub(super) fn on_syn(&mut self, irs: u64, window: u64) {
-        self.window_end = self.snd_nxt + window;
-        self.window_told_by = (irs, self.snd_nxt);
-        self.max_window = window;
+        self.window = SendWindow {
+            end: self.snd_nxt + window,
+            told_by: (irs, self.snd_nxt),
+            largest: window,
+        };
     }
 
     /// Our SYN is acknowledged: data may flow.
-    pub(super) fn on_established(&mut self, syn_was_repeated: bool) {
-        self.recovery.on_established(PATH, self.segment_bytes, syn_was_repeated);
+    pub(super) fn on_established(
+        &mut self,
+        now: Instant,
+        syn_was_repeated: bool,
+        tracer: &mut Tracer<'_>,
+    ) {
+        let done = SetupEvent::Done { packet: self.segment_bytes, was_repeated: syn_was_repeated };
+        self.recovery.on_setup(now, PATH, done, tracer);
     }
 
-    /// What the peer's window still takes; zero if it was shrunk below what has left.
+    /// The free part of the peer's window; zero if it was shrunk below the data sent.
     pub(super) const fn usable_window(&self) -> u64 {
-        self.window_end.saturating_sub(self.snd_nxt)
+        self.window.end.saturating_sub(self.snd_nxt)
     }
 
     /// The sequence number of a segment without data: SND.NXT, unless what was sent lies beyond the
     /// window, where a peer would not look at it (RFC 9293 §3.10.7.4, first check).
     pub(super) fn next_acceptable(&self) -> u64 {
-        self.snd_nxt.min(self.window_end.max(self.snd_una))
+        self.snd_nxt.min(self.window.end.max(self.snd_una))
     }
 
-    /// Whether sending `piece` again has to wait for what is in flight: of what lies beyond the
+    /// Whether a retransmission of `piece` has to wait for data in flight: of data beyond the
     /// window one segment is enough to probe it (RFC 9293 §3.8.6).
     pub(super) fn is_held_by_window(&self, piece: &Piece) -> bool {
-        piece.end() > self.window_end && self.flight().packets > 0
+        piece.end() > self.window.end && self.flight().packets > 0
     }
 
     /// Bytes that have not left.
@@ -192,37 +195,46 @@ impl Outbound {
 
     /// Whether nothing is queued or outstanding.
     pub(super) fn is_empty(&self) -> bool {
-        self.recovery.is_empty() && !self.has_unsent()
+        self.recovery.outstanding().is_empty() && !self.has_unsent()
     }
 
     /// What loss recovery counts as in flight: whole units.
     pub(super) fn flight(&self) -> Flight {
-        self.recovery.flight(PATH)
+        self.recovery.outstanding().flight(PATH)
     }
 
     /// The same without what an acknowledgement that ended within the oldest unit has covered.
     pub(super) fn bytes_in_flight(&self) -> u64 {
-        let oldest = self.recovery.unit(self.recovery.cumulative() + 1);
+        let oldest = self.recovery.outstanding().unit(self.recovery.outstanding().cumulative() + 1);
         let oldest = oldest.filter(|unit| unit.state() == UnitState::InFlight);
         let covered = oldest.map_or(0, |unit| self.snd_una.saturating_sub(unit.payload.start));
         self.flight().bytes - covered
     }
 
-    /// The oldest unit that is outstanding.
-    pub(super) fn oldest(&self) -> Option<Piece> {
-        self.recovery.unit(self.recovery.cumulative() + 1).map(|unit| unit.payload)
+    /// SACK blocks that a segment may bear; `None` if the peer does not understand them.
+    pub(super) fn sack_limit(&self, has_timestamps: bool) -> Option<usize> {
+        let limit = if has_timestamps { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
+        self.has_reports.then_some(limit)
     }
 
-    /// The peer has dropped what it had reported, which costs as much as is outstanding.
+    /// The oldest unit that is outstanding.
+    pub(super) fn oldest(&self) -> Option<Piece> {
+        self.recovery
+            .outstanding()
+            .unit(self.recovery.outstanding().cumulative() + 1)
+            .map(|unit| unit.payload)
+    }
+
+    /// The peer has dropped data that it had reported, which costs a pass over outstanding data.
     pub(super) const fn on_reneged(&mut self) {
         self.renegings += 1;
         self.has_reports &= self.renegings < MAX_RENEGINGS;
     }
 
-    /// Remembers what left again, if the peer can report it.
-    pub(super) fn note_sent_again(&mut self, piece: Piece, unit: u64) {
+    /// Remembers retransmitted data, if the peer can report it.
+    pub(super) fn note_retransmission(&mut self, piece: Piece, unit: u64) {
         if self.has_reports {
-            self.sent_again.get_or_insert_default().add(piece, unit);
+            self.retransmitted.get_or_insert_default().add(piece, unit);
         }
     }
 
@@ -230,18 +242,20 @@ impl Outbound {
     pub(super) fn clear(&mut self) {
         self.recovery.drain(drop);
         self.buffer.clear();
-        self.sent_again = None;
-        self.probe = None;
-        self.probe_is_due = false;
+        self.retransmitted = None;
+        self.probing.sent = None;
+        self.probing.is_due = false;
     }
 
     /// Gives back memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.buffer.release_memory();
         self.recovery.release_memory();
-        if self.recovery.is_empty() {
+        if self.recovery.outstanding().is_empty() {
             let next = self.snd_nxt;
-            self.sent_again.iter_mut().for_each(|sent_again| sent_again.release_memory(next));
+            self.retransmitted
+                .iter_mut()
+                .for_each(|retransmitted| retransmitted.release_memory(next));
         }
     }
 }

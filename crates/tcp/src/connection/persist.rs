@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use rexmit_core::Instant;
-use rexmit_recovery::{TimeoutKind, UnitState};
+use rexmit_core::trace::Tracer;
+use rexmit_recovery::{T3Event, Timeout, TimeoutKind, UnitState};
 
 use super::outbound::{Outbound, PATH, Probe};
 use super::{Connection, Context, Timer};
@@ -17,77 +18,77 @@ impl Connection {
     /// Arms the timer of the probe when the window alone holds back what could be sent, with
     /// nothing outstanding whose acknowledgement could open it.
     pub(super) fn watch_window(&mut self, cx: &Context<'_>) {
-        let nagles = self.nagles();
+        let nagles = self.out.nagles(self.config.nagle);
         let out = &mut self.out;
-        let is_held_back = out.recovery.is_empty()
+        let is_held_back = out.recovery.outstanding().is_empty()
             && self.state.may_send_data()
             && out.has_unsent()
             && out.next_len(nagles, out.segment_bytes).is_none();
         if !is_held_back {
-            out.probe_is_due = false;
+            out.probing.is_due = false;
             self.timers.stop(Timer::Persist);
-        } else if !out.probe_is_due && !self.timers.is_armed(Timer::Persist) {
-            let rto = out.recovery.timer(PATH).rto();
+        } else if !out.probing.is_due && !self.timers.is_armed(Timer::Persist) {
+            let rto = out.recovery.paths()[PATH].timer().rto();
             let wait = if out.usable_window() > 0 { OVERRIDE.min(rto) } else { rto };
             self.timers.arm(Timer::Persist, cx.now + wait);
         }
     }
-
-    /// The probe of a closed window was answered: taken, or refused. Refused by a window that has
-    /// opened since, it leaves again at once. A window update that left before the probe arrived
-    /// says nothing about it: it comes sooner than a round trip, with no refusal before it.
-    pub(super) fn check_probe(&mut self, cx: &mut Context<'_>) {
-        let out = &mut self.out;
-        let is_closed = out.is_window_closed_to_oldest();
-        out.is_closed_window_confirmed |= is_closed;
-        let Some(probe) = &mut out.probe else { return };
-        let state = out.recovery.unit(probe.unit).map(rexmit_recovery::Unit::state);
-        if !matches!(state, Some(UnitState::InFlight | UnitState::Lost(_))) {
-            out.probe = None;
-            out.recovery.on_window_opened(PATH);
-            return;
-        }
-        let round_trip = out.recovery.timer(PATH).rtt().srtt().unwrap_or_default();
-        if is_closed {
-            probe.is_refused = true;
-        } else if probe.is_refused || cx.now - probe.sent_at >= round_trip {
-            let unit = probe.unit;
-            out.probe = None;
-            // Nothing but the probe is outstanding, and its timer has its back-off.
-            out.recovery.stop_timer(PATH);
-            out.recovery.on_window_opened(PATH);
-            out.recovery.on_probe_refused(unit, &mut cx.tracer());
-        }
-    }
-
-    /// Tells loss recovery what the expiry of its timer means; returns whether the peer had shown
-    /// meanwhile that it is there and its window closed, and whether the timeout grew: one that did
-    /// not is no sign of a dead peer by itself.
-    pub(super) fn on_timeout_kind(&mut self, cx: &mut Context<'_>, path: u8) -> (bool, bool) {
-        let out = &mut self.out;
-        let is_probing = out.is_window_closed_to_oldest();
-        let kind = if is_probing { TimeoutKind::WindowProbe } else { TimeoutKind::Loss };
-        let has_backed_off = out.recovery.on_timeout(path, kind, &mut cx.tracer());
-        let is_confirmed = std::mem::take(&mut out.is_closed_window_confirmed);
-        if let Some(probe) = &mut out.probe {
-            probe.sent_at = cx.now;
-            probe.is_refused = false;
-        }
-        (is_probing && is_confirmed, has_backed_off)
-    }
 }
 
 impl Outbound {
-    /// Whether what is outstanding longest is beyond what the peer takes.
+    /// The probe of a closed window was answered: taken, or refused. Refused by a window that has
+    /// opened since, it is retransmitted at once. A window update sent before the probe arrived
+    /// says nothing about it: it comes sooner than a round trip, with no refusal before it.
+    pub(super) fn check_probe(&mut self, now: Instant, tracer: &mut Tracer<'_>) {
+        let is_closed = self.is_window_closed_to_oldest();
+        self.probing.is_closed_confirmed |= is_closed;
+        let Some(probe) = &mut self.probing.sent else { return };
+        let state = self.recovery.outstanding().unit(probe.unit).map(rexmit_recovery::Unit::state);
+        if !matches!(state, Some(UnitState::InFlight | UnitState::Lost(_))) {
+            self.probing.sent = None;
+            self.recovery.on_t3_event(now, PATH, T3Event::BackoffOver);
+            return;
+        }
+        let round_trip = self.recovery.paths()[PATH].timer().rtt().srtt().unwrap_or_default();
+        if is_closed {
+            probe.is_refused = true;
+        } else if probe.is_refused || now - probe.sent_at >= round_trip {
+            let unit = probe.unit;
+            self.probing.sent = None;
+            // Nothing but the probe is outstanding, and its timer has its back-off.
+            self.recovery.on_t3_event(now, PATH, T3Event::NotNeeded);
+            self.recovery.on_t3_event(now, PATH, T3Event::BackoffOver);
+            self.recovery.on_probe_refused(unit, tracer);
+        }
+    }
+
+    /// The timers of loss recovery that are due. Returns the expiry of a retransmission timer, and whether the
+    /// peer had shown meanwhile that it is there and its window closed.
+    pub(super) fn expire_recovery(
+        &mut self,
+        now: Instant,
+        tracer: &mut Tracer<'_>,
+    ) -> Option<(Timeout, bool)> {
+        let is_probing = self.is_window_closed_to_oldest();
+        let kind = if is_probing { TimeoutKind::WindowProbe } else { TimeoutKind::Loss };
+        let timeout = self.recovery.on_timeout(now, kind, tracer)?;
+        let is_confirmed = std::mem::take(&mut self.probing.is_closed_confirmed);
+        if let Some(probe) = &mut self.probing.sent {
+            probe.sent_at = now;
+            probe.is_refused = false;
+        }
+        Some((timeout, is_probing && is_confirmed))
+    }
+
+    /// Whether the oldest outstanding data is beyond the peer's window.
     fn is_window_closed_to_oldest(&self) -> bool {
-        self.oldest().is_some_and(|piece| piece.end() > self.window_end)
+        self.oldest().is_some_and(|piece| piece.end() > self.window.end)
     }
 
     /// A new unit leaves, beyond the window.
     pub(super) fn on_probe_sent(&mut self, now: Instant, unit: u64) {
-        self.probe_is_due = false;
-        self.is_closed_window_confirmed = false;
-        self.probe = Some(Probe { unit, sent_at: now, is_refused: false });
-        self.recovery.on_probe_sent(unit);
+        self.probing.is_due = false;
+        self.probing.is_closed_confirmed = false;
+        self.probing.sent = Some(Probe { unit, sent_at: now, is_refused: false });
     }
 }

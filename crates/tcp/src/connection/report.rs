@@ -4,11 +4,10 @@
 use rexmit_core::serial::unwrap_u32;
 
 use super::outbound::Outbound;
-use super::sent_again::Known;
-use super::{Connection, Context};
+use super::retransmitted::Known;
 use crate::wire::MAX_SACK_BLOCKS;
 
-/// What the blocks of one segment say.
+/// The content of the blocks of one segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reports {
     units: [(u64, u64); MAX_SACK_BLOCKS],
@@ -59,16 +58,17 @@ fn units_within(out: &Outbound, left: u64, right: u64) -> Option<(u64, u64)> {
     let recovery = &out.recovery;
     let first = first_unit(out, |start, _| start >= left);
     let after = first_unit(out, |_, end| end > right);
-    (first < after && after > recovery.cumulative() + 1).then(|| (first, after - 1))
+    (first < after && after > recovery.outstanding().cumulative() + 1).then(|| (first, after - 1))
 }
 
 /// The first unit whose start and end satisfy `is_there`, which holds from some unit on.
 fn first_unit(out: &Outbound, is_there: impl Fn(u64, u64) -> bool) -> u64 {
     let recovery = &out.recovery;
-    let (mut low, mut high) = (recovery.cumulative() + 1, recovery.next_unit());
+    let (mut low, mut high) =
+        (recovery.outstanding().cumulative() + 1, recovery.outstanding().next_unit());
     while low < high {
         let middle = low + (high - low) / 2;
-        let piece = recovery.unit(middle).map(|unit| unit.payload);
+        let piece = recovery.outstanding().unit(middle).map(|unit| unit.payload);
         if piece.is_none_or(|piece| is_there(piece.start, piece.end())) {
             high = middle;
         } else {
@@ -78,18 +78,29 @@ fn first_unit(out: &Outbound, is_there: impl Fn(u64, u64) -> bool) -> u64 {
     low
 }
 
-impl Connection {
+/// The content of a duplicate report.
+#[derive(Clone, Debug)]
+pub(super) enum Duplicates {
+    /// Nothing of which it is known whether it was sent more than once.
+    None,
+    /// The network made a copy of something that was sent once.
+    Unexplained,
+    /// These units were sent more than once, and arrived more than once.
+    Units(Vec<u64>),
+}
+
+impl Outbound {
     /// The peer has received `left..right` more than once: each unit in it that was sent again was
-    /// sent needlessly, or as a copy on purpose. If nothing of it was, the network made a copy.
-    pub(super) fn on_duplicate_reported(&mut self, cx: &mut Context<'_>, left: u64, right: u64) {
-        let Outbound { recovery, sent_again, .. } = &mut self.out;
-        let known = sent_again.as_mut().map_or(Known::Never, |sent_again| {
-            sent_again.report(left, right, |unit| {
-                recovery.on_duplicate_report(cx.now, unit, &mut cx.tracer());
-            })
+    /// a spurious retransmission or a redundant copy. If nothing of it was, the network made a copy.
+    pub(super) fn duplicates_within(&mut self, left: u64, right: u64) -> Duplicates {
+        let mut units = Vec::new();
+        let known = self.retransmitted.as_mut().map_or(Known::Never, |retransmitted| {
+            retransmitted.report(left, right, |unit| units.push(unit))
         });
-        if known == Known::Never {
-            recovery.on_unexplained_duplicate();
+        match known {
+            Known::Never => Duplicates::Unexplained,
+            Known::Maybe if units.is_empty() => Duplicates::None,
+            Known::Maybe => Duplicates::Units(units),
         }
     }
 }

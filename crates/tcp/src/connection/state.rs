@@ -44,6 +44,25 @@ impl State {
         }
     }
 
+    /// What follows when our FIN is to leave (RFC 9293 §3.10.4). Before the connection is established it waits.
+    pub(super) const fn after_our_fin(self) -> Self {
+        match self {
+            Self::Established => Self::FinWait1,
+            Self::CloseWait => Self::LastAck,
+            state => state,
+        }
+    }
+
+    /// What follows on the FIN of the peer (RFC 9293 §3.10.7.4, eighth check).
+    pub(super) const fn after_peer_fin(self) -> Self {
+        match self {
+            Self::Established => Self::CloseWait,
+            Self::FinWait1 => Self::Closing,
+            Self::FinWait2 => Self::TimeWait,
+            state => state,
+        }
+    }
+
     /// Whether both SYNs are acknowledged, and it has not ended.
     pub(super) const fn is_synchronized(self) -> bool {
         !matches!(self, Self::SynSent | Self::SynReceived | Self::Closed)
@@ -55,6 +74,12 @@ impl State {
             self,
             Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck
         )
+    }
+
+    /// Whether the application may read: data that came with a SYN waits until the connection is
+    /// established.
+    pub(super) const fn may_read(self) -> bool {
+        !matches!(self, Self::SynSent | Self::SynReceived)
     }
 
     /// Whether the peer may still send data.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use rexmit_core::Instant;
 use rexmit_core::serial::Serial;
 
+use crate::wire::Header;
+
 /// After this time TS.Recent says nothing any more (RFC 7323 §5.5: 24 days at a tick of 1 ms).
 const RECENT_IS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
@@ -27,7 +29,7 @@ pub(crate) fn timestamp_clock(now: Instant, offset: u32) -> u32 {
 }
 
 impl TimestampState {
-    /// The peer's SYN bore `recent`; ours bore, or could have borne, `first_sent`.
+    /// The peer's SYN carried `recent`; ours carried, or could have carried, `first_sent`.
     pub(super) const fn new(now: Instant, recent: u32, first_sent: u32) -> Self {
         Self { recent, recent_since: now, first_sent }
     }
@@ -51,6 +53,13 @@ impl TimestampState {
             self.recent = value;
             self.recent_since = now;
         }
+    }
+
+    /// The round-trip time that the echo in a segment tells (RFC 7323 §4): for what was retransmitted the
+    /// clock alone cannot tell. An echo of what a delayed acknowledgement covered is that of the earliest
+    /// segment, so that it includes the delay.
+    pub(super) fn round_trip_by_echo(&self, clock: u32, header: &Header) -> Option<Duration> {
+        self.round_trip(clock, header.options.timestamps?.echo_reply)
     }
 
     /// The round-trip time that an echo of ours tells, unless we never sent it.

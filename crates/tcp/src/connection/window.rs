@@ -17,7 +17,7 @@ pub(super) struct Room {
     pub(super) rcv_nxt: u64,
     /// Bytes that the buffer still takes.
     pub(super) free: usize,
-    /// What the window opens by at least: the smaller of half the buffer and a segment.
+    /// The minimum by which the window opens: the smaller of half the buffer and a segment.
     pub(super) step: u64,
 }
 
@@ -39,7 +39,7 @@ impl OfferedWindow {
     }
 
     /// What goes into the window field now. A window that stays is rounded up where there is room
-    /// for that, since rounding it down seems to take back what was offered. Where there is none it
+    /// for that, since rounding it down seems to take back what was offered. Without one it
     /// is rounded down (RFC 7323 §2.4), and what was offered is still taken: many small segments,
     /// each followed by a rounding up, would move the edge beyond any limit.
     pub(super) fn offer(&mut self, room: Room) -> u16 {
@@ -99,7 +99,7 @@ mod tests {
         const LIMIT: u64 = 4100;
         let mut window = OfferedWindow::new(1000, 4);
         assert_eq!(window.offer(room(1000, LIMIT as usize)), 256);
-        // A byte at a time, and nobody reads.
+        // A byte at a time, without a reader.
         let mut rcv_nxt = 1000;
         while rcv_nxt < window.edge() {
             rcv_nxt += 1;

@@ -5,7 +5,7 @@
 //! the time, with an index of its MSS in the lowest three bits. Window scale and SACK stand in the
 //! lowest bits of the timestamp, which the peer echoes; without timestamps they are given up.
 //!
-//! 29 bits are left for the hash. Whoever guesses them gets a connection from an address that is
+//! 29 bits are left for the hash. An attacker who guesses them gets a connection from an address that is
 //! not his, as he would with any initial sequence number; therefore nothing but a lately full
 //! backlog makes us look at cookies at all. The bits in the timestamp are not covered: they say
 //! only what the peer itself can do, and it alone suffers if it changes them.
@@ -24,7 +24,7 @@ const PERIOD: Duration = Duration::from_secs(64);
 /// Cookies accepted lately that are remembered; beyond it the oldest are forgotten.
 const MAX_ACCEPTED: usize = 65_536;
 
-/// What an MSS is rounded down to: the smallest we take, the defaults for IPv4 and IPv6, and those
+/// The values to which an MSS is rounded down: the smallest we take, the defaults for IPv4 and IPv6, and those
 /// of usual links.
 const MSS: [u16; 8] = [88, 536, 1024, 1220, 1360, 1440, 1460, 8960];
 const MSS_BITS: u32 = 0b111;
@@ -68,7 +68,7 @@ impl Cookies {
         Self { key, last_made: None, accepted }
     }
 
-    /// The initial sequence number that keeps `syn`, as [`kept`] has left it.
+    /// The initial sequence number that stores `syn`, as shortened by [`kept`].
     pub(super) fn make(&mut self, now: Instant, tuple: &FourTuple, syn: &Header) -> u32 {
         self.last_made = Some(now);
         let mss = syn.options.mss.unwrap_or(MSS[0]);
@@ -123,7 +123,7 @@ impl Cookies {
         self.accepted.remember(now, opened.mark);
     }
 
-    /// The period stands for a secret of its own: whoever has not the key learns nothing about its
+    /// The period stands for a secret of its own: without the key nothing can be learned about its
     /// hashes from those of others.
     fn hash(&self, period: u64, tuple: &FourTuple, irs: u32, index: u32) -> u64 {
         self.key.hash((period, tuple, irs, index))

@@ -1,6 +1,6 @@
 //! What tells one connection from another, and hashes of it under secret keys.
 //!
-//! The remote half is whatever somebody writes into a packet. Under a key that nobody else knows he
+//! The remote half is chosen by the sender of a packet. Under a secret key an attacker
 //! cannot choose values that fall into one place of a table, or guess what is made from them.
 
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -61,7 +61,7 @@ impl FourTuple {
     }
 }
 
-/// Whether it may be the address of one host. A broadcast address of a subnet cannot be told from
+/// Whether it may be the address of one host. A broadcast address of a subnet cannot be distinguished from
 /// others.
 fn is_one_host(address: IpAddr) -> bool {
     !address.is_multicast()
@@ -109,7 +109,7 @@ impl SecretKey {
     }
 }
 
-/// For the places of a table, which nobody sees: fewer rounds will do.
+/// For the places of a table, which are not observable: fewer rounds are enough.
 impl BuildHasher for SecretKey {
     type Hasher = SipHasher13;
 

@@ -32,7 +32,7 @@ impl Beginnings {
         self.fixed.unwrap_or_else(|| clock.wrapping_add(self.sequence_key.hash(tuple) as u32))
     }
 
-    /// What is added to the clock to make TSval (RFC 7323 §5.4): the same for each connection
+    /// The offset that is added to the clock to make TSval (RFC 7323 §5.4): the same for each connection
     /// between two ends, so that timestamps tell a later one from an earlier (RFC 6191).
     pub(super) fn timestamp_offset(&self, tuple: &FourTuple) -> u32 {
         self.timestamp_key.hash(tuple) as u32

@@ -3,7 +3,7 @@
 use rexmit_core::{Instant, Machine, Route};
 
 use super::four_tuple::FourTuple;
-use super::table::ConnectionId;
+use super::id::ConnectionId;
 use super::{Endpoint, Reply};
 use crate::event::Event;
 use crate::wire::{ParseError, Segment};

@@ -3,6 +3,7 @@
 
 mod cookie;
 mod four_tuple;
+mod id;
 mod isn;
 mod listener;
 mod machine;
@@ -28,10 +29,10 @@ use crate::wire::Header;
 
 use cookie::Cookies;
 use four_tuple::FourTuple;
+pub use id::ConnectionId;
 use isn::Beginnings;
 use listener::Listener;
 use ports::EphemeralPorts;
-pub use table::ConnectionId;
 use table::Table;
 use time_wait::TimeWaits;
 
@@ -193,7 +194,7 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// A port from which `remote` can be reached, and on which nobody listens.
+    /// A port from which `remote` can be reached, and that has no listener.
     fn ephemeral_port(
         &mut self,
         local: SocketAddr,
@@ -229,7 +230,7 @@ impl Endpoint {
         }
     }
 
-    /// Accepts bytes for the peer of `id`, as many as find room, and returns how many. None, of
+    /// Accepts bytes for the peer of `id` up to the free room, and returns their number. None, of
     /// some, means to wait for [`Event::Writable`](crate::Event::Writable).
     ///
     /// # Errors
@@ -338,7 +339,7 @@ impl Endpoint {
         &self.around.statistics
     }
 
-    /// Sends the events of all connections to `sink` from now on, or to nobody.
+    /// Sends the events of all connections to `sink` from now on; `None` switches the trace off.
     pub fn set_trace(&mut self, sink: Option<Box<dyn TraceSink>>) {
         self.around.sink = sink;
     }

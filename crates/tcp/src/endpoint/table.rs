@@ -6,27 +6,8 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use rexmit_core::{Instant, Seed};
 
 use super::four_tuple::{FourTuple, SecretKey};
+use super::id::ConnectionId;
 use crate::connection::{Connection, State};
-
-/// Names a connection of an endpoint. An id is not used again for another connection.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ConnectionId {
-    index: u32,
-    generation: u32,
-}
-
-impl ConnectionId {
-    /// The number that trace events bear; it is used again after the connection is gone.
-    #[must_use]
-    pub const fn index(self) -> u32 {
-        self.index
-    }
-
-    #[cfg(test)]
-    pub(crate) const fn new(index: u32, generation: u32) -> Self {
-        Self { index, generation }
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct Slot {
@@ -48,7 +29,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Whether nobody has any use for it.
+    /// Whether it is unused.
     fn is_done(&self) -> bool {
         let is_handed_over = !self.is_entered && self.connection.state() == State::TimeWait;
         (self.is_closed_told || !self.is_announced) && (is_handed_over || self.connection.is_over())
@@ -93,7 +74,7 @@ impl Table {
         let fresh = || u32::try_from(self.slots.len()).expect("max_connections is below 2³²");
         let index = self.free.last().copied().unwrap_or_else(fresh);
         let generation = self.generations.get(index as usize).copied().unwrap_or(0);
-        ConnectionId { index, generation }
+        ConnectionId::new(index, generation)
     }
 
     /// Enters a connection, made for [`Self::next_id`].
@@ -103,9 +84,9 @@ impl Table {
             self.slots.push(None);
             self.generations.push(0);
         }
-        self.by_tuple.insert(tuple, id.index);
+        self.by_tuple.insert(tuple, id.index());
         self.len += 1;
-        self.slots[id.index as usize].insert(Slot {
+        self.slots[id.index() as usize].insert(Slot {
             id,
             connection: Box::new(connection),
             tuple,
@@ -128,7 +109,7 @@ impl Table {
 
     /// The slot of `id`, if the connection is still there.
     pub(super) fn find(&self, id: ConnectionId) -> Option<&Slot> {
-        self.slot(id.index).filter(|slot| slot.id == id)
+        self.slot(id.index()).filter(|slot| slot.id == id)
     }
 
     pub(super) fn by_tuple(&self, tuple: &FourTuple) -> Option<u32> {
@@ -200,7 +181,7 @@ impl Table {
         loop {
             let id = *self.ready.front()?;
             if self.find(id).is_some() {
-                return Some(id.index);
+                return Some(id.index());
             }
             self.ready.pop_front();
         }
@@ -216,7 +197,7 @@ impl Table {
     /// The first ready connection has nothing (more) to send.
     pub(super) fn has_nothing_to_send(&mut self) {
         let Some(id) = self.ready.pop_front() else { return };
-        if let Some(slot) = self.slot_mut(id.index) {
+        if let Some(slot) = self.slot_mut(id.index()) {
             slot.is_ready = false;
         }
     }
@@ -234,7 +215,7 @@ impl Table {
         if let Some(at) = slot.scheduled {
             self.deadlines.remove(&(at, index));
         }
-        self.generations[index as usize] = slot.id.generation.wrapping_add(1);
+        self.generations[index as usize] = slot.id.generation().wrapping_add(1);
         self.free.push(index);
         self.len -= 1;
     }

@@ -25,7 +25,7 @@ pub(super) struct TimeWait {
     scheduled: (Instant, u64),
 }
 
-/// What a segment for it calls for.
+/// The reply to a segment for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Nothing,
@@ -141,7 +141,7 @@ impl Endpoint {
         self.table.release_tuple(index);
     }
 
-    /// What a segment calls for that arrived for a connection in TIME-WAIT; none if there is none.
+    /// The reply to a segment for a connection in TIME-WAIT, if it is in TIME-WAIT.
     pub(super) fn ask_time_wait(
         &mut self,
         now: Instant,
@@ -224,7 +224,7 @@ impl TimeWait {
         match (self.seed.ts_recent, offered) {
             (Some(recent), Some(stamps)) if stamps.value == recent => is_later,
             (Some(recent), Some(stamps)) => Serial(stamps.value).is_after(Serial(recent)),
-            // What is left of this connection would be dropped by the new one.
+            // Late segments of this connection would be dropped by the new one.
             (None, Some(_)) => true,
             (_, None) => is_later,
         }

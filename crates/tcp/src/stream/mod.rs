@@ -1,4 +1,4 @@
-//! The two byte streams of a connection: what is to be delivered, and what has arrived. Knows
+//! The two byte streams of a connection: outgoing and incoming. Knows
 //! sequence numbers, unwrapped, and nothing of segments.
 
 mod receive_buffer;

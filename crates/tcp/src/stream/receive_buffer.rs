@@ -22,6 +22,13 @@ pub(crate) struct Inserted {
     pub(crate) is_dropped: bool,
 }
 
+impl Inserted {
+    /// Whether all of it had arrived before.
+    pub(crate) const fn is_known(&self) -> bool {
+        self.advanced == 0 && !self.is_beyond_gap && !self.is_dropped
+    }
+}
+
 /// See the module. Bytes that were taken are never dropped.
 #[derive(Debug)]
 pub(crate) struct ReceiveBuffer {
@@ -135,7 +142,7 @@ impl ReceiveBuffer {
         !joins && self.held.range_count() >= self.max_held
     }
 
-    /// Copies what is new of `from..to`: of two versions of a byte the first is kept.
+    /// Copies the new part of `from..to`: of two versions of a byte the first is kept.
     fn place(&mut self, from: u64, to: u64, bytes: &[u8]) {
         let base = self.base();
         self.make_room((to - base) as usize);
@@ -146,7 +153,7 @@ impl ReceiveBuffer {
         });
     }
 
-    /// What has come into order is no longer held.
+    /// Data that is in order now is no longer held.
     fn absorb(&mut self) -> u64 {
         let Some(first) = self.held.first().filter(|range| *range.start() <= self.next) else {
             return 0;
@@ -226,7 +233,7 @@ impl ReceiveBuffer {
         self.held = RangeSet::new();
     }
 
-    /// What is beyond a gap will never be complete: the connection has ended.
+    /// Data beyond a gap will never be complete: the connection has ended.
     pub(crate) fn discard_held(&mut self) {
         self.held = RangeSet::new();
     }

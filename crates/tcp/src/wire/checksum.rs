@@ -88,7 +88,7 @@ pub fn pseudo_header(source: IpAddr, destination: IpAddr, len: usize) -> Sum {
     between(&source, &destination).with_len(len)
 }
 
-/// What the pseudo-headers of all segments between two addresses have in common, in either
+/// The common part of the pseudo-headers of all segments between two addresses, in either
 /// direction.
 pub(crate) fn between(one: &IpAddr, other: &IpAddr) -> Sum {
     Sum::default().with_word(TCP.into()).with_address(one).with_address(other)

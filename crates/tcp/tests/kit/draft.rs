@@ -1,4 +1,4 @@
-//! Segments of either side: those a script writes down, and those that left.
+//! Segments of either side: those a script writes down, and those that were sent.
 
 use std::net::SocketAddr;
 
@@ -92,7 +92,7 @@ impl Draft {
     }
 }
 
-/// A segment that left. What must always hold was checked: the checksum is right and the options
+/// A segment that was sent. What must always hold was checked: the checksum is right and the options
 /// can be read; MSS, window scale and SACK permitted stand in SYNs only; there is no
 /// acknowledgment number without ACK, no payload in a RST or SYN, and no FIN in either.
 #[derive(Debug)]
@@ -132,7 +132,7 @@ impl Sent {
         Self { at, local, remote, header, payload, bytes }
     }
 
-    /// When it left, in milliseconds, rounded down.
+    /// When it was sent, in milliseconds, rounded down.
     pub fn at_ms(&self) -> u64 {
         self.at.as_nanos() / 1_000_000
     }

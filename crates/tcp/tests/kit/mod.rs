@@ -11,8 +11,8 @@
 //!
 //! - Time is in milliseconds from 0 and stands still until [`Script::at`] moves it. Timers fire at
 //!   their own instants on the way, so a segment leaves at exactly the millisecond a script says.
-//! - A segment that nobody expected fails the script: before time moves on, and at its end.
-//! - Every segment that leaves is checked for what must always hold; see [`Sent`].
+//! - An unexpected segment fails the script: before time moves on, and at its end.
+//! - Every segment that is sent is checked for what must always hold; see [`Sent`].
 //! - Sequence and acknowledgment numbers are counted from the SYN of their own side, which is 0.
 //!   On the wire the SYNs are [`ISS`] and [`PEER_ISS`], just below the wrap.
 //! - The peer offers no options but an MSS, unless a script fills [`Peer::options`].
@@ -93,15 +93,14 @@ impl Script {
     /// happened.
     pub fn with(change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig)) -> Self {
         let mut script = Self::silent_with(change);
-        script.endpoint.listen(PORT, None).expect("nobody listens yet");
+        script.endpoint.listen(PORT, None).expect("a free port");
         script
     }
 
     /// The same, but it does not listen.
     pub fn silent_with(change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig)) -> Self {
-        let mut config =
-            EndpointConfig { initial_sequence: Some(ISS), ..EndpointConfig::default() };
-        let mut connection = ConnectionConfig::default();
+        let mut config = EndpointConfig::default().initial_sequence(Some(ISS));
+        let mut connection = ConnectionConfig::sack();
         change(&mut config, &mut connection);
         config.connection = Arc::new(connection);
         let peer = Peer {
@@ -202,7 +201,7 @@ impl Script {
         let is_same = fields(&sent.header) == fields(&expected) && sent.payload == draft.payload;
         assert!(
             is_same && sent.remote == self.peer.address,
-            "expected {draft:?}, but what left was {sent:?} = {:?}",
+            "expected {draft:?}, but what was transmitted was {sent:?} = {:?}",
             sent.relative(self.peer.endpoint_iss, self.peer.iss),
         );
         sent
@@ -263,7 +262,7 @@ impl Script {
     }
 }
 
-/// What left and nobody expected is a failure.
+/// An unexpected transmission is a failure.
 impl Drop for Script {
     fn drop(&mut self) {
         if !std::thread::panicking() {

@@ -53,27 +53,23 @@ async fn main() {
 
 fn config(options: &Options) -> Result<EndpointConfig, String> {
     let recovery = match &options.profile {
-        None => RecoveryConfig::default(),
+        None => RecoveryConfig::rfc9260(),
         Some(name) => RecoveryConfig::profile(name).ok_or(format!("no profile {name}"))?,
     };
-    let mut association = AssociationConfig {
-        outbound_streams: options.streams,
-        max_message_bytes: LARGEST_MESSAGE,
-        recovery,
-        ..AssociationConfig::default()
-    };
+    let mut association = AssociationConfig::rfc9260()
+        .outbound_streams(options.streams)
+        .max_message_bytes(LARGEST_MESSAGE)
+        .recovery(recovery);
     change(&mut association, options);
     let own = std::iter::once(options.local.ip()).chain(options.more_locals.iter().copied());
-    Ok(EndpointConfig {
-        port: options.sctp_port,
-        accept: options.role == Role::Server,
-        addresses: if options.more_locals.is_empty() { Vec::new() } else { own.collect() },
-        association: Arc::new(association),
-        ..EndpointConfig::default()
-    })
+    Ok(EndpointConfig::default()
+        .port(options.sctp_port)
+        .accept(options.role == Role::Server)
+        .addresses(if options.more_locals.is_empty() { Vec::new() } else { own.collect() })
+        .association(Arc::new(association)))
 }
 
-/// What was asked to be other than in the profile.
+/// Requested changes to the profile.
 fn change(association: &mut AssociationConfig, options: &Options) {
     let recovery = &mut association.recovery;
     if let Some(least) = options.rto_min {
@@ -131,7 +127,7 @@ struct Exchange {
     /// How the association ended, once it has.
     end: Option<CloseReason>,
     gaps: Gaps,
-    /// What was counted, once it has.
+    /// The counters, once it has ended.
     counted: AssociationStatistics,
 }
 
@@ -185,7 +181,7 @@ fn check_mechanisms(options: &Options, counted: &AssociationStatistics) -> Resul
     let copies = counted.recovery.retransmitted.redundant;
     let has_copied = copies > 0;
     if has_copied != (recovery.thin.max_bundle_packets > 0) {
-        return Err(format!("{copies} copies left on purpose"));
+        return Err(format!("{copies} redundant copies were sent"));
     }
     Ok(())
 }
@@ -200,11 +196,8 @@ async fn send(
         if !every.is_zero() {
             tokio::time::sleep(every).await;
         }
-        let message = OutboundMessage {
-            ppid: PPID,
-            unordered: next.is_unordered,
-            ..OutboundMessage::new(next.stream, next.payload)
-        };
+        let message =
+            OutboundMessage::new(next.stream, next.payload).ppid(PPID).unordered(next.is_unordered);
         association.send(message).await?;
         *sent += 1;
     }

@@ -1,4 +1,4 @@
-//! What the loop needs of an implementation.
+//! The interface of an implementation for the loop.
 
 use std::net::SocketAddr;
 use std::time::Instant;

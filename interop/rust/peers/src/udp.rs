@@ -13,7 +13,7 @@ pub(crate) struct Udp {
 }
 
 impl Udp {
-    /// Binds `local`. Without a `remote`, whoever sends is the remote.
+    /// Binds `local`. Without a `remote`, the first sender is the remote.
     pub(crate) fn bind(local: SocketAddr, remote: Option<SocketAddr>) -> io::Result<Self> {
         Ok(Self { socket: UdpSocket::bind(local)?, remote, buffer: vec![0; 1 << 16] })
     }
@@ -25,7 +25,7 @@ impl Udp {
         }
     }
 
-    /// Waits for a packet; `None` after `patience`.
+    /// Waits for a packet; `None` after the timeout `patience`.
     pub(crate) fn wait(&mut self, patience: Duration) -> io::Result<Option<(SocketAddr, &[u8])>> {
         self.socket.set_nonblocking(false)?;
         self.socket.set_read_timeout(Some(patience.max(Duration::from_millis(1))))?;
@@ -45,7 +45,7 @@ impl Udp {
                 Ok(Some((from, &self.buffer[..length])))
             }
             Err(error) => match error.kind() {
-                // Refused: the other side has not bound its port yet, or has left.
+                // Refused: the other side has not bound its port yet, or has closed it.
                 ErrorKind::WouldBlock
                 | ErrorKind::TimedOut
                 | ErrorKind::Interrupted

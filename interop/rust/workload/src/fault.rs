@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// What is done to one message.
+/// The change to one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// It is not sent.
@@ -20,7 +20,7 @@ pub enum FaultKind {
 /// A fault and the number of the message it befalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What is done.
+    /// The change.
     pub kind: FaultKind,
     /// To which message; for [`FaultKind::Swap`], the first ordered one from it on.
     pub number: u32,

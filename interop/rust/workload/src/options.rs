@@ -48,12 +48,12 @@ pub struct Options {
     pub streams: u16,
     /// After this time the peer gives up and reports what it has.
     pub timeout: Duration,
-    /// How long a client stays, after the association, to answer packets that arrive for it; it
+    /// Time that a client stays after the association, to answer packets that arrive for it; it
     /// leaves earlier when its standard input ends.
     pub linger: Duration,
-    /// A deliberate fault in what is sent.
+    /// A deliberate fault in the sent messages.
     pub fault: Option<Fault>,
-    /// What is done about loss, by name; rexmit alone knows profiles.
+    /// Recovery profile by name; only rexmit has profiles.
     pub profile: Option<String>,
     /// The time between two messages; rexmit and usrsctp alone take it.
     pub every: Duration,
@@ -63,11 +63,11 @@ pub struct Options {
     pub rto_min: Option<Duration>,
     /// Path.Max.Retrans; rexmit and usrsctp alone take it.
     pub path_max_retrans: Option<u32>,
-    /// What is done with several paths; rexmit alone takes it.
+    /// Use of several paths; only rexmit has it.
     pub paths: Paths,
 }
 
-/// What is done with several paths.
+/// Use of several paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
     /// One at a time, another when it is inactive (RFC 9260 §8.2).
@@ -102,7 +102,7 @@ impl Options {
     /// Reads the arguments that follow the program's name.
     ///
     /// # Errors
-    /// What is wrong with them, in words.
+    /// The mistakes, in words.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut arguments = arguments.into_iter();
         let (mut role, mut local) = (None, None);

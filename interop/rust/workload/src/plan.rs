@@ -15,7 +15,7 @@ pub(crate) const NUMBER_BYTES: usize = 4;
 const HEADER_BYTES: usize = 16;
 const UNORDERED_SEQUENCE: u32 = u32::MAX;
 
-/// Who sends.
+/// The sending side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the side that connected.

@@ -2,7 +2,7 @@
 
 use crate::plan::{NUMBER_BYTES, Plan};
 
-/// What a [`Verifier`] has seen.
+/// The observations of a [`Verifier`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Messages of the plan that arrived intact, each counted once.
@@ -60,7 +60,7 @@ impl Verifier {
         }
     }
 
-    /// What was seen up to now.
+    /// The observations so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts

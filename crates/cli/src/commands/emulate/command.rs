@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use crate::failure::Failure;
 use crate::signals::{Signals, after};
 
-/// How long a server is waited for until it listens, and until it has ended.
+/// Time limit for a server to listen, and to end.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Time between two looks at whether it listens.
 const LOOK: Duration = Duration::from_millis(10);
@@ -63,7 +63,7 @@ pub(super) fn serve(namespace: &NetNamespace, line: &str) -> Result<Child, Failu
     Ok(command.process_group(0).kill_on_drop(true).spawn()?)
 }
 
-/// Waits until somebody listens in the namespace. A server that never does is not waited for
+/// Waits until a socket listens in the namespace. A server that never listens is not waited for
 /// longer than [`PATIENCE`]: it may be of another kind.
 pub(super) async fn until_listening(
     namespace: &NetNamespace,

@@ -1,4 +1,4 @@
-//! What the link does to packets: the options, in netem's words.
+//! The options of the link, in netem's words.
 
 use clap::Args;
 use rexmit::emulator::netem;
@@ -66,12 +66,10 @@ pub(super) struct Link {
 impl Link {
     /// The two paths.
     pub(super) fn config(&self) -> Result<LinkConfig, Failure> {
-        Ok(LinkConfig {
-            forward: self.path(&self.forward)?,
-            backward: self.path(&self.backward)?,
-            seed: Seed::from_u64(self.seed),
-            ..LinkConfig::default()
-        })
+        Ok(LinkConfig::default()
+            .forward(self.path(&self.forward)?)
+            .backward(self.path(&self.backward)?)
+            .seed(Seed::from_u64(self.seed)))
     }
 
     fn path(&self, more: &str) -> Result<PathConfig, Failure> {

@@ -2,7 +2,7 @@
 
 mod command;
 mod link;
-mod report;
+mod told;
 mod tun;
 mod udp;
 
@@ -16,7 +16,7 @@ use clap::Args;
 
 use self::link::Link;
 use self::tun::TunOptions;
-use super::examples;
+use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 use crate::values;
@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     /// End after this time.
     #[arg(long, value_name = "TIME", value_parser = values::interval)]
     duration: Option<Duration>,
-    /// Write what leaves the link at either end, and what was dropped (with a comment that says
+    /// Write packets as they arrive at either end of the link, and dropped ones (with a comment that says
     /// why), to this file, for Wireshark (pcapng).
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,

@@ -15,7 +15,7 @@ use serde::Serialize;
 use tokio::process::Child;
 
 use super::command::{self, Ended};
-use super::report::{Report, text, watch};
+use super::told::{Told, text, watch};
 use super::{Arguments, unwritable};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::signals::{Signals, after, block_on};
@@ -90,11 +90,11 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         Ok((emulator.stop()?, ended?, captured))
     })?;
     let ends = Ends { near: tun.addresses(Network::second), far: tun.addresses(Network::first) };
-    let report = Report::new(ends, link.seed, statistics);
+    let told = Told::new(ends, link.seed, statistics);
     if command.is_empty() || format.json {
-        format.print(&report, text)?;
+        format.print(&told, text)?;
     } else {
-        eprint!("{}", text(&report));
+        eprint!("{}", text(&told));
     }
     match (pcap, captured, ended) {
         (Some(path), Err(error), _) => Err(unwritable(path, &error)),
@@ -103,7 +103,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Runs the server and COMMAND until the latter, or somebody, ends it; how COMMAND ended.
+/// Runs the server and COMMAND until COMMAND ends or is interrupted; returns how COMMAND ended.
 async fn at_both_ends(
     arguments: &Arguments,
     place: &Place,
@@ -225,12 +225,10 @@ impl TunOptions {
     }
 
     fn device(&self, of: fn(&Network) -> IpAddr, is_default_route: bool) -> TunConfig {
-        let mut config = TunConfig {
-            mtu: self.mtu(),
-            queue_packets: QUEUE_PACKETS,
-            is_default_route,
-            ..TunConfig::default()
-        };
+        let mut config = TunConfig::default()
+            .mtu(self.mtu())
+            .queue_packets(QUEUE_PACKETS)
+            .is_default_route(is_default_route);
         for network in self.networks() {
             match of(network) {
                 IpAddr::V4(address) => config.ipv4 = Some((address, network.prefix)),

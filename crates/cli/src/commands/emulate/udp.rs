@@ -7,7 +7,7 @@ use std::path::Path;
 use rexmit::emulator::{Emulator, EmulatorConfig};
 use serde::Serialize;
 
-use super::report::{Report, text, watch};
+use super::told::{Told, text, watch};
 use super::{Arguments, unwritable};
 use crate::failure::{Failure, Outcome};
 use crate::signals::{Signals, after, block_on};
@@ -23,12 +23,10 @@ struct Ends {
 pub(super) fn run(arguments: &Arguments, listen: SocketAddr, to: SocketAddr) -> Outcome {
     let Arguments { link, duration, pcap, format, .. } = arguments;
     let paths = link.config()?;
-    let config = EmulatorConfig {
-        forward: paths.forward,
-        backward: paths.backward,
-        seed: paths.seed,
-        ..EmulatorConfig::new(listen, to)
-    };
+    let config = EmulatorConfig::new(listen, to)
+        .forward(paths.forward)
+        .backward(paths.backward)
+        .seed(paths.seed);
     let (listen, statistics, captured) = block_on(async {
         let signals = Signals::new()?;
         let mut emulator = start(&config, pcap.as_deref())?;
@@ -42,7 +40,7 @@ pub(super) fn run(arguments: &Arguments, listen: SocketAddr, to: SocketAddr) -> 
         let captured = emulator.finish_capture();
         Ok((listen, emulator.stop()?, captured))
     })?;
-    format.print(&Report::new(Ends { listen, to }, link.seed, statistics), text)?;
+    format.print(&Told::new(Ends { listen, to }, link.seed, statistics), text)?;
     match (pcap, captured) {
         (Some(path), Err(error)) => Err(unwritable(path, &error)),
         _ => Ok(()),

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use rexmit_lab::load::result::BulkReceived;
-use rexmit_lab::load::{receive, send};
+use rexmit_perf::load::result::BulkReceived;
+use rexmit_perf::load::{receive, send};
 
-use super::examples;
+use super::ends;
+use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 use crate::signals::{Signals, block_on};
@@ -30,7 +31,7 @@ enum Command {
     Send(Send),
 }
 
-/// Receive as much as comes, and print the goodput.
+/// Receive bulk data and print the goodput.
 ///
 /// Ends when all connections have ended, or with SIGINT or SIGTERM.
 #[derive(Debug, Args)]
@@ -49,7 +50,7 @@ struct Recv {
     format: Format,
 }
 
-/// Send as much as goes, and print the goodput.
+/// Send at full speed and print the goodput.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit perf bulk send --to 127.0.0.1:9899 --connections 4 --duration 10s"))]
@@ -93,7 +94,7 @@ fn recv(arguments: &Recv) -> Outcome {
     let received = block_on(async {
         let signals = Signals::new()?;
         let endpoint = transport.listen(*listen, transport.association(|_| {}))?;
-        Ok(receive::bulk(&endpoint, super::stop_after(&signals, *duration)).await?)
+        Ok(receive::bulk(&endpoint, ends::stop_after(&signals, *duration)).await?)
     })?;
     format.print(&received, BulkReceived::table)
 }
@@ -118,8 +119,8 @@ fn bulk_send(arguments: &Send) -> Outcome {
         let target = transport.target(*to, peers, association, *timeout);
         let started = || eprintln!("{connections} connections set up");
         let (sent, lingering) =
-            send::bulk(&target, &load, super::stop_after(&signals, None), started).await?;
+            send::bulk(&target, &load, ends::stop_after(&signals, None), started).await?;
         format.print(&sent, |sent| sent.table(true))?;
-        super::end(&sent, lingering).await
+        ends::end(&sent, lingering).await
     })
 }

@@ -1,19 +1,14 @@
 //! `rexmit perf`: load between two programs, and what it measures.
 
 mod bulk;
+mod ends;
 mod recv;
 mod send;
 
-use std::time::Duration;
-
 use clap::{Args, Subcommand};
-use rexmit_lab::load::result::Sent;
-use rexmit_lab::load::{Lingering, LoadError};
 
-use super::examples;
-use crate::carry::LINGER;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::signals::{Signals, after};
+use crate::commands::examples::examples;
+use crate::failure::Outcome;
 
 /// Measure latency of many thin streams, or throughput, between two machines.
 ///
@@ -42,38 +37,5 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Command::Recv(arguments) => recv::run(&arguments),
         Command::Send(arguments) => send::run(&arguments),
         Command::Bulk(arguments) => bulk::run(&arguments),
-    }
-}
-
-/// Ready when somebody asks to stop, or after `duration`.
-async fn stop_after(signals: &Signals, duration: Option<Duration>) {
-    tokio::select! {
-        () = signals.stop() => {}
-        () = after(duration) => {}
-    }
-}
-
-/// Stays for a receiver that did not hear the end, and says whether everything was delivered.
-async fn end(sent: &Sent, lingering: Lingering) -> Outcome {
-    lingering.linger(LINGER).await;
-    if sent.undelivered > 0 || sent.broken > 0 {
-        let Sent { undelivered, broken, .. } = sent;
-        let message = format!(
-            "{broken} connections broke, {undelivered} messages were not delivered: check that the \
-             receiver is running and the network"
-        );
-        return Err(Failure::new(Kind::Peer, message));
-    }
-    Ok(())
-}
-
-impl From<LoadError> for Failure {
-    fn from(error: LoadError) -> Self {
-        match error {
-            LoadError::Bind(error) => error.into(),
-            LoadError::Connect(error) => error.into(),
-            LoadError::Stopped => Self::new(Kind::Interrupted, error),
-            LoadError::Io(error) => error.into(),
-        }
     }
 }

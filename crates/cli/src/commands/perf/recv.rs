@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use rexmit_lab::load::receive;
-use rexmit_lab::load::result::Received;
+use rexmit_perf::load::receive;
+use rexmit_perf::load::result::Received;
 
-use super::examples;
+use super::ends;
+use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 use crate::signals::{Signals, block_on};
@@ -52,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let received = block_on(async {
         let signals = Signals::new()?;
         let endpoint = transport.listen(*listen, transport.association(|_| {}))?;
-        let stop = super::stop_after(&signals, *duration);
+        let stop = ends::stop_after(&signals, *duration);
         Ok(receive::thin(&endpoint, out, stop).await?)
     })?;
     format.print(&received, Received::table)

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
-use rexmit_lab::load::schedule::ThinLoad;
-use rexmit_lab::load::send;
-use rexmit_lab::load::stamp::STAMP_BYTES;
+use rexmit_perf::load::schedule::ThinLoad;
+use rexmit_perf::load::send;
+use rexmit_perf::load::stamp::STAMP_BYTES;
 
-use super::examples;
+use super::ends;
+use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 use crate::signals::{Signals, block_on};
@@ -18,7 +19,7 @@ use crate::values;
 /// Send thin streams: a small message on each of many connections every so often.
 ///
 /// The connections begin spread over one interval. SIGINT or SIGTERM ends the load early; what was
-/// sent is still delivered. Prints what was sent again and why, and what a byte of payload cost on
+/// sent is still delivered. Prints what was retransmitted and why, and what a byte of payload cost on
 /// the wire (with UDP and IP headers, this side's packets only).
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
@@ -86,8 +87,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let target = transport.target(*to, peers, association, *timeout);
         let started = || eprintln!("{} connections set up", load.connections);
         let (sent, lingering) =
-            send::thin(&target, &load, super::stop_after(&signals, None), started).await?;
+            send::thin(&target, &load, ends::stop_after(&signals, None), started).await?;
         arguments.format.print(&sent, |sent| sent.table(false))?;
-        super::end(&sent, lingering).await
+        ends::end(&sent, lingering).await
     })
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rexmit_lab::runner::Progress;
+use rexmit_study::runner::Progress;
 
 /// A bar of runs.
 #[derive(Clone)]
@@ -32,11 +32,12 @@ impl Bar {
     }
 }
 
-/// A duration that nobody needs to the second.
+/// A duration, rounded for people.
 pub(super) fn words(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().round() as u64;
     match seconds {
-        0..60 => format!("{seconds} s"),
+        0 => "a second".into(),
+        1..60 => format!("{seconds} s"),
         60..3600 => format!("{} min", (seconds + 30) / 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
     }

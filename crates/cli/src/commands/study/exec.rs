@@ -5,10 +5,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rexmit_lab::scenario::{ExecuteError, execute};
-use rexmit_lab::study::{DOCUMENT_SCHEMA, RunDocument};
+use rexmit_lab::scenario::ExecuteError;
+use rexmit_perf::execute;
+use rexmit_study::{DOCUMENT_SCHEMA, RunDocument};
 
-use super::super::examples;
+use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
 

@@ -10,14 +10,14 @@ use crate::failure::{Failure, Kind};
 use crate::signals::{Signals, block_on};
 
 /// Ends the process at SIGINT or SIGTERM, with a word on how to go on. A run may take minutes, so
-/// nobody is made to wait for those that are under way.
+/// the process does not wait for runs under way.
 pub(super) fn watch(bar: &Bar) -> io::Result<()> {
     let bar = bar.clone();
     let (ready, is_ready) = mpsc::channel();
     thread::Builder::new().name("signals".into()).spawn(move || {
         let end = block_on(async {
             let signals = Signals::new();
-            // Nobody is left to hear it only if the process ends.
+            // The receiver is gone only if the process ends.
             let _ = ready.send(());
             signals?.stop().await;
             bar.clear();

@@ -1,10 +1,13 @@
 //! `rexmit study list`.
 
+use std::path::PathBuf;
+
 use clap::Args;
+use rexmit_study::Outline;
 use serde::Serialize;
 
-use super::super::examples;
-use super::select::{Chosen, Selection};
+use super::select::Selection;
+use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output::Format;
 
@@ -30,22 +33,17 @@ struct Listed {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let (chosen, wrong) = arguments.selection.readable()?;
-    let listed: Vec<Listed> = chosen.iter().map(Listed::new).collect();
+    let (outlines, wrong) = arguments.selection.outlines()?;
+    let listed: Vec<Listed> = outlines.into_iter().map(Listed::new).collect();
     arguments.format.print(&listed, |listed| text(listed))?;
     wrong.map_or(Ok(()), Err)
 }
 
 impl Listed {
-    fn new(chosen: &Chosen) -> Self {
-        let Chosen { study, path, .. } = chosen;
-        Self {
-            name: study.name.clone(),
-            title: study.title.clone(),
-            source: study.source.clone(),
-            runs: study.runs(),
-            path: path.as_ref().map(|path| path.display().to_string()),
-        }
+    fn new((outline, path): (Outline, Option<PathBuf>)) -> Self {
+        let Outline { name, title, source, runs } = outline;
+        let path = path.map(|path| path.display().to_string());
+        Self { name, title, source, runs, path }
     }
 }
 

@@ -14,7 +14,7 @@ mod work;
 
 use clap::{Args, Subcommand};
 
-use super::examples;
+use crate::commands::examples::examples;
 use crate::failure::Outcome;
 
 /// Redo the figures of papers: run their studies, draw them, and judge what they claim.

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::super::examples;
 use super::select::{Seeds, Selection};
+use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output;
 

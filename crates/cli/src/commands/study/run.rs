@@ -1,12 +1,12 @@
 //! `rexmit study run`.
 
 use clap::Args;
-use rexmit_lab::study::VerdictKind;
+use rexmit_study::VerdictKind;
 
-use super::super::examples;
 use super::select::{Seeds, Selection};
 use super::telling::{Told, counts, failures};
 use super::work::{self, Done, Options, StudyDone};
+use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 
@@ -17,7 +17,7 @@ use crate::output::{self, Format};
 /// keeps them (messages.parquet), and the exact inputs (study.toml, runs.jsonl, version.json).
 /// index.html leads to all of them.
 ///
-/// What was run before by this very program is not run again: interrupt it at any time, and say the
+/// Results of earlier runs by the same program are reused: interrupt it at any time, and say the
 /// same again to go on. A run that fails is told at the end, with the document to run it alone; the
 /// others go on. That a claim does not hold is a result, not a failure.
 #[derive(Debug, Args)]
@@ -58,14 +58,14 @@ fn text(done: &Done) -> String {
 
 /// A study, its claims, and where its report is.
 fn study(done: &StudyDone) -> String {
-    let StudyDone { report, folder, .. } = done;
-    let mut text = format!("{}: {}\n", report.study.name, report.study.title);
-    for claim in &report.claims {
+    let StudyDone { page, folder, .. } = done;
+    let mut text = format!("{}: {}\n", page.study.name, page.study.title);
+    for claim in &page.claims {
         text += &format!("  {:13}  {}\n", claim.verdict.words(), claim.says);
     }
-    let of = |kind| report.claims.iter().filter(|claim| claim.verdict == kind).count();
-    if !report.claims.is_empty() {
-        let (hold, all) = (of(VerdictKind::Holds), report.claims.len());
+    let of = |kind| page.claims.iter().filter(|claim| claim.verdict == kind).count();
+    if !page.claims.is_empty() {
+        let (hold, all) = (of(VerdictKind::Holds), page.claims.len());
         text += &format!("  {hold} of {all} claims hold\n");
     }
     text + &format!("  {}\n\n", folder.join("report.html").display())

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use glob::Pattern;
-use rexmit_lab::studies::{BUILT_IN, BuiltIn};
-use rexmit_lab::study::{MAX_SEEDS, Study, StudyError};
+use rexmit_study::studies::{BUILT_IN, BuiltIn};
+use rexmit_study::{MAX_SEEDS, Outline, Study, StudyError};
 
 use crate::failure::{Failure, Kind};
 
@@ -41,9 +41,12 @@ pub(super) struct Chosen {
     pub(super) study: Study,
     /// Its file, word for word.
     pub(super) text: String,
-    /// Where that is; `None` if it comes with rexmit.
+    /// Its path; `None` if it comes with rexmit.
     pub(super) path: Option<PathBuf>,
 }
+
+/// A study in a list, and the path of its file if it is not built in.
+pub(super) type Outlined = (Outline, Option<PathBuf>);
 
 /// Where a study is, before it is read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,7 +56,7 @@ enum Source {
 }
 
 impl Selection {
-    /// The studies; somebody must have named one or said `--all`.
+    /// The studies; at least one name or `--all` is required.
     pub(super) fn named(&self) -> Result<Vec<Chosen>, Failure> {
         if self.names.is_empty() && !self.all {
             let message = "which study? Name one, or say --all; `rexmit study list` tells them";
@@ -63,7 +66,7 @@ impl Selection {
     }
 
     /// The studies in the order in which they were named, each once; all built-in ones if none was.
-    /// What is wrong with any is told before something runs.
+    /// Mistakes in any of them are reported before anything runs.
     pub(super) fn or_all(&self) -> Result<Vec<Chosen>, Failure> {
         let (chosen, wrong) = self.readable()?;
         wrong.map_or(Ok(()), Err)?;
@@ -82,6 +85,29 @@ impl Selection {
         }
         let failure = || Failure::new(Kind::File, wrong.join("\n"));
         Ok((chosen, (!wrong.is_empty()).then(failure)))
+    }
+
+    /// An outline of each study and its path, and what is wrong with those that cannot be read. Files are
+    /// checked completely; the built-in studies were checked when rexmit was built.
+    pub(super) fn outlines(&self) -> Result<(Vec<Outlined>, Option<Failure>), Failure> {
+        let (mut outlines, mut wrong) = (Vec::new(), Vec::new());
+        for source in self.sources()? {
+            let outlined = match source {
+                Source::BuiltIn(BuiltIn { name, text }) => Study::outline(name, text)
+                    .map(|outline| (outline, None))
+                    .map_err(StudyError::from),
+                file @ Source::File(_) => read(file).and_then(|chosen| {
+                    let Chosen { study, text, path } = chosen;
+                    Ok((Study::outline(&study.name, &text)?, path))
+                }),
+            };
+            match outlined {
+                Ok(outlined) => outlines.push(outlined),
+                Err(error) => wrong.push(in_words(&error)),
+            }
+        }
+        let failure = || Failure::new(Kind::File, wrong.join("\n"));
+        Ok((outlines, (!wrong.is_empty()).then(failure)))
     }
 
     fn sources(&self) -> Result<Vec<Source>, Failure> {
@@ -148,8 +174,8 @@ fn unknown(name: &str) -> Failure {
     Failure::new(Kind::Usage, message)
 }
 
-/// Those that may have been meant, most likely first. Who is off by more than half of the letters, of
-/// the whole name or of what follows its source, meant none.
+/// Similar names, most similar first. A name that differs in more than half of the letters, of
+/// the whole name or of the part after its source, is not similar.
 fn nearest(known: &[BuiltIn], name: &str) -> Vec<&'static str> {
     let distance = |known: &str| {
         let figure = known.rsplit('-').next().unwrap_or(known);

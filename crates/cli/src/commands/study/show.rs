@@ -1,13 +1,14 @@
 //! `rexmit study show`.
 
 use clap::Args;
-use rexmit_lab::store::{Found, Store};
-use rexmit_lab::study::{RunDocument, StudyReport};
+use rexmit_study::RunDocument;
+use rexmit_study::page::StudyPage;
+use rexmit_study::store::{Found, Store};
 use serde::Serialize;
 
-use super::super::examples;
 use super::select::{Chosen, Seeds, Selection};
 use super::work::Cache;
+use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output::Format;
 
@@ -41,7 +42,7 @@ struct Shown {
     found: usize,
     /// Seconds of simulated time of all runs together.
     simulated_s: f64,
-    /// What is claimed: in words, and in those of quantities.
+    /// The claims: in words, and as quantities.
     claims: Vec<(String, String)>,
     costs: Vec<String>,
 }
@@ -59,7 +60,7 @@ impl Shown {
     fn new(chosen: Chosen, store: &Store) -> Self {
         let study = chosen.study;
         // Without a run it says what it claims, and no more.
-        let StudyReport { claims, axes, .. } = study.report(|_| None);
+        let StudyPage { claims, axes, .. } = study.page(|_| None);
         let runs = study.plan();
         let is_found = |run: &RunDocument| matches!(store.look_up(&run.key()), Found::Result);
         Self {

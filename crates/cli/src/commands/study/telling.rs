@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rexmit_lab::study::{RunDocument, Verdict};
+use rexmit_study::{RunDocument, Verdict};
 use serde::Serialize;
 
 use super::work::{Done, FailedDone, StudyDone};
@@ -33,7 +33,9 @@ struct StudyTold<'a> {
     title: &'a str,
     /// Where its results are.
     folder: String,
-    report: String,
+    // What programs that read this know it by.
+    #[serde(rename = "report")]
+    page: String,
     claims: &'a [Verdict],
     failed: Vec<FailedTold>,
 }
@@ -64,11 +66,11 @@ impl<'a> StudyTold<'a> {
             why: failed.why.to_string(),
         };
         Self {
-            name: &done.report.study.name,
-            title: &done.report.study.title,
+            name: &done.page.study.name,
+            title: &done.page.study.title,
             folder: done.folder.display().to_string(),
-            report: done.folder.join("report.html").display().to_string(),
-            claims: &done.report.claims,
+            page: done.folder.join("report.html").display().to_string(),
+            claims: &done.page.claims,
             failed: done.failed.iter().map(failed).collect(),
         }
     }
@@ -95,7 +97,7 @@ pub(super) fn counts(done: &Done) -> String {
 }
 
 /// A failure if any run failed: which, why, and how to run it alone. What this machine does not
-/// permit is none, and told alone.
+/// permit is not one, and reported alone.
 pub(super) fn failures(done: &Done) -> Outcome {
     let failed = done.studies.iter().flat_map(|study| &study.failed);
     let (not_permitted, failed): (Vec<&FailedDone>, Vec<_>) =

@@ -1,12 +1,12 @@
 //! `rexmit study verify`.
 
 use clap::Args;
-use rexmit_lab::study::{verdict_markdown, verdict_table};
+use rexmit_study::{verdict_markdown, verdict_table};
 
-use super::super::examples;
 use super::select::{Seeds, Selection};
 use super::telling::{Told, counts, failures};
 use super::work::{self, Done, Options};
+use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 
@@ -42,8 +42,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     if format.json {
         output::json_line(&Told::new(&done))?;
     } else if *markdown {
-        let reports = done.studies.iter().map(|study| &study.report);
-        output::print(&verdict_markdown(reports))?;
+        let pages = done.studies.iter().map(|study| &study.page);
+        output::print(&verdict_markdown(pages))?;
     } else {
         output::print(&text(&done))?;
     }
@@ -51,8 +51,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn text(done: &Done) -> String {
-    let reports = || done.studies.iter().map(|study| &study.report);
-    let table = verdict_table(reports(), width());
+    let pages = || done.studies.iter().map(|study| &study.page);
+    let table = verdict_table(pages(), width());
     format!("{table}{}; all reports: {}\n", counts(done), done.index.display())
 }
 

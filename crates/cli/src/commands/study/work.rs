@@ -1,18 +1,25 @@
 //! Running studies: what `run` and `verify` have in common.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, IsTerminal as _};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread;
+use std::time::Duration;
 
 use clap::Args;
+use rexmit::clock;
 use rexmit::emulator::Priority;
-use rexmit_lab::results::{Results, ResultsError, StudyRun, write_index};
-use rexmit_lab::runner::{Finished, Pacing, Runner, all_cores, weight};
-use rexmit_lab::scenario::{Clock, ExecuteError, execute};
-use rexmit_lab::store::{Program, Store, StoreError};
-use rexmit_lab::study::{RunDocument, StudyReport};
+use rexmit_lab::scenario::{Clock, ExecuteError, Scenario};
+use rexmit_perf::execute;
+use rexmit_study::RunDocument;
+use rexmit_study::page::StudyPage;
+use rexmit_study::results::{Results, ResultsError, StudyRun, write_index};
+use rexmit_study::runner::{Finished, Pacing, Runner, all_cores, estimated_time, weight};
+use rexmit_study::store::{Program, Store, StoreError};
 
-use super::bar::Bar;
+use super::bar::{Bar, words};
 use super::interrupt;
 use super::select::Chosen;
 use crate::failure::{Failure, Kind};
@@ -20,7 +27,7 @@ use crate::failure::{Failure, Kind};
 /// How to run, and where results go.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// How many runs at a time [default: as many as there are cores]. Runs on real sockets do not
+    /// Number of runs at a time [default: the number of cores]. Runs on real sockets do not
     /// count: they go one at a time beside the others, or before them without the right to
     /// real-time priority.
     #[arg(long, value_name = "N")]
@@ -28,6 +35,9 @@ pub(super) struct Options {
     /// Where reports and tables go: a directory per study, and an index of all.
     #[arg(long, value_name = "DIR", default_value = "rexmit-results")]
     out: PathBuf,
+    /// Run without asking first, on a terminal, too.
+    #[arg(long, short)]
+    yes: bool,
     #[command(flatten)]
     cache: Cache,
 }
@@ -51,7 +61,7 @@ pub(super) struct Done {
 
 /// What came of one.
 pub(super) struct StudyDone {
-    pub(super) report: StudyReport,
+    pub(super) page: StudyPage,
     pub(super) folder: PathBuf,
     /// What failed, and where its documents are.
     pub(super) failed: Vec<FailedDone>,
@@ -88,11 +98,11 @@ pub(super) fn run(chosen: &[Chosen], options: &Options, is_quiet: bool) -> Resul
     let places = chosen.iter().map(|chosen| Results::new(&options.out, &chosen.study.name));
     let places = places.collect::<Result<Vec<_>, _>>()?;
     let plans: Vec<Vec<RunDocument>> = chosen.iter().map(|chosen| chosen.study.plan()).collect();
-    if let [_, _, ..] = chosen {
-        let runs: usize = plans.iter().map(Vec::len).sum();
-        eprintln!("{} studies, {runs} runs: {}", chosen.len(), sizes(chosen, &plans));
-    }
-    let finished = run_missing(&plans.concat(), options, &store, is_quiet)?;
+    let documents = plans.concat();
+    let extent = Extent::of(&documents, options, &store);
+    eprintln!("{}{extent}", sizes(chosen, &plans));
+    extent.confirm(options)?;
+    let finished = run_missing(&documents, options, &store, is_quiet)?;
     let mut studies = Vec::new();
     for ((chosen, documents), results) in chosen.iter().zip(&plans).zip(&places) {
         studies.push(write(chosen, documents, &finished, (results, &store))?);
@@ -101,12 +111,71 @@ pub(super) fn run(chosen: &[Chosen], options: &Options, is_quiet: bool) -> Resul
     Ok(Done { studies, finished, index })
 }
 
-/// Each study with its runs, so that whoever meant less can say so before hours of them.
+/// How much a command is about to run.
+struct Extent {
+    runs: usize,
+    missing: usize,
+    time: Duration,
+}
+
+impl Extent {
+    /// A longer one is asked about on a terminal.
+    const ASKED: Duration = Duration::from_secs(60);
+
+    fn of(documents: &[RunDocument], options: &Options, store: &Store) -> Self {
+        let keyed: BTreeMap<_, _> = documents.iter().map(|one| (one.key(), one)).collect();
+        let missing = keyed.iter().filter(|(key, _)| !store.has(key));
+        let missing: Vec<_> = missing.map(|(_, document)| &document.scenario).collect();
+        let (real, simulated): (Vec<_>, Vec<_>) =
+            missing.iter().partition(|scenario| scenario.clock == Clock::Real);
+        let time = |list: &[&&Scenario]| -> Duration {
+            list.iter().map(|scenario| estimated_time(scenario)).sum()
+        };
+        let jobs = options.jobs.unwrap_or_else(all_cores);
+        let jobs = u32::try_from(jobs.get()).unwrap_or(u32::MAX);
+        // Runs on real sockets are one at a time, beside the others.
+        let time = time(&real).max(time(&simulated) / jobs);
+        Self { runs: keyed.len(), missing: missing.len(), time }
+    }
+
+    fn confirm(&self, options: &Options) -> Result<(), Failure> {
+        let is_asked = self.time > Self::ASKED && !options.yes;
+        if !is_asked || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return Ok(());
+        }
+        eprint!("Run them? [y/N] ");
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        match answer.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Ok(()),
+            _ => {
+                Err(Failure::new(Kind::Interrupted, "nothing was run (--yes runs without asking)"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { runs, missing, time } = self;
+        match missing {
+            0 => write!(f, "{runs} runs, all in the cache"),
+            _ if missing == runs => write!(f, "{runs} runs, about {}", words(*time)),
+            _ => write!(f, "{runs} runs, {missing} not in the cache, about {}", words(*time)),
+        }
+    }
+}
+
+/// Each study with its number of runs, if there are several.
 fn sizes(chosen: &[Chosen], plans: &[Vec<RunDocument>]) -> String {
+    if chosen.len() < 2 {
+        return String::new();
+    }
     let size = |(chosen, plan): (&Chosen, &Vec<RunDocument>)| {
         format!("{} ({})", chosen.study.name, plan.len())
     };
-    chosen.iter().zip(plans).map(size).collect::<Vec<_>>().join(", ")
+    let sizes = chosen.iter().zip(plans).map(size).collect::<Vec<_>>().join(", ");
+    format!("{} studies: {sizes}\n", chosen.len())
 }
 
 fn run_missing(
@@ -118,8 +187,8 @@ fn run_missing(
     let jobs = options.jobs.unwrap_or_else(all_cores);
     let bar = Bar::new(is_quiet);
     interrupt::watch(&bar)?;
-    let runner =
-        Runner { store, jobs, weigh: |document| weight(&document.scenario), pacing: pacing() };
+    let weigh = |document: &RunDocument| weight(&document.scenario);
+    let runner = Runner { store, jobs, weigh, pacing: pacing(), now: clock::now };
     let finished = runner.run(
         documents,
         |document| execute(&document.scenario, document.seed),
@@ -147,20 +216,20 @@ fn write(
     (results, store): (&Results, &Store),
 ) -> Result<StudyDone, Failure> {
     let failed = &finished.failed;
-    let report = chosen.study.report(|document| store.outcome(&document.key()).ok());
-    results.write(&StudyRun { text: &chosen.text, documents, failed, report: &report }, store)?;
+    let page = chosen.study.page(|document| store.outcome(&document.key()).ok());
+    results.write(&StudyRun { text: &chosen.text, documents, failed, page: &page }, store)?;
     let written = results.write_failed(documents, failed)?;
     let failed = written.into_iter().map(|(path, document)| {
         let why = failed[&document.key()].why.clone();
         FailedDone { document: document.clone(), path, why }
     });
-    Ok(StudyDone { failed: failed.collect(), report, folder: results.folder().to_owned() })
+    Ok(StudyDone { failed: failed.collect(), page, folder: results.folder().to_owned() })
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let message = format!(
-            "{error}; what was run is kept: make room or choose another place by --cache, and say \
+            "{error}; finished runs are kept: make room or choose another place by --cache, and say \
              the same again"
         );
         Self::new(Kind::File, message)

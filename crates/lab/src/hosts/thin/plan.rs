@@ -1,4 +1,4 @@
-//! What is to be sent.
+//! The messages to send.
 
 use std::fmt;
 use std::sync::Arc;

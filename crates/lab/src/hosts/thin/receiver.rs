@@ -92,7 +92,7 @@ impl<T: Transport> ThinReceiver<T> {
         records.collect()
     }
 
-    /// How long the messages took that were there at `layer`.
+    /// The latency of the messages that reached `layer`.
     #[must_use]
     pub fn latency(&self, layer: Layer) -> LatencyDistribution {
         let mut latency = LatencyDistribution::new();
@@ -124,7 +124,7 @@ impl<T: Transport, G: Gauge> ThinReceiver<T, G> {
         }
     }
 
-    /// What was told of the messages.
+    /// The events of the messages.
     #[must_use]
     pub fn gauge(&self) -> &G {
         &self.gauge

@@ -47,7 +47,7 @@ pub struct ThinSender<T: Transport> {
     next: Option<PlannedMessage>,
     /// Its number.
     number: usize,
-    /// What is left of the one before.
+    /// The rest of the previous one.
     unsent: Bytes,
     buffer: BytesMut,
 }

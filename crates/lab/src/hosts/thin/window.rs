@@ -25,7 +25,7 @@ pub struct ThinRecord {
 /// Messages from the first one that is not delivered to the highest one that has been heard of.
 ///
 /// It never holds more than [`Window::LIMIT`] messages: the oldest is given up for lost when there
-/// are more, which happens to nobody but to UDP. An ordered stream holds as many as its transport
+/// are more, which happens with UDP only. An ordered stream holds the number that its transport
 /// holds behind a hole.
 #[derive(Clone)]
 pub(super) struct Window {
@@ -98,7 +98,7 @@ impl Window {
         self.base += 1;
     }
 
-    /// What became of all messages that are not through, also of those that nobody has heard of.
+    /// The fate of all unfinished messages, including those that never arrived.
     pub(super) fn rest(&self) -> impl Iterator<Item = ThinRecord> {
         let drawn = self.open.iter().copied();
         let unheard = self.plan.clone().map(|message| Open {

@@ -1,4 +1,4 @@
-//! What the receiver sends back, and what a sender could have known that repeated in vain.
+//! The acknowledgements of the receiver, and what a sender of a spurious retransmission could have known.
 //!
 //! An *answer* to a unit is any packet with an acknowledgement that the receiver sends after the unit
 //! arrived. Its words are not looked into: an acknowledgement that has no room for a unit, or without
@@ -16,9 +16,9 @@ use super::statistics::NeedlessStatistics;
 pub(super) struct Answers {
     /// In the order in which they left.
     under_way: VecDeque<Answer>,
-    /// How many have left: the number of the next.
+    /// How many were sent: the number of the next.
     sent: u64,
-    /// Units that arrived after the last one that left.
+    /// Units that arrived after the last one that was sent.
     arrived_since: SmallVec<[u64; 2]>,
     /// The number of the latest of those that have arrived.
     last_arrived: Option<u64>,
@@ -37,7 +37,7 @@ struct Answer {
     units: SmallVec<[u64; 2]>,
 }
 
-/// What has become of the first answer to a unit.
+/// The fate of the first ACK of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum FirstAnswer {
     /// It has not left.
@@ -50,18 +50,18 @@ pub(super) enum FirstAnswer {
     Arrived,
 }
 
-/// What is known of an answer to these units.
+/// The fate of an ACK of these units.
 pub(super) struct Told {
     pub(super) units: SmallVec<[u64; 2]>,
     pub(super) first: FirstAnswer,
 }
 
-/// A repetition that left while answers were under way that decide what it is.
+/// A repetition that was sent while answers were under way that decide what it is.
 #[derive(Debug)]
 struct Waiting {
     /// The number of the first answer.
     first: u64,
-    /// That of the first that left after the repetition.
+    /// That of the first that was sent after the repetition.
     end: u64,
     /// Those of them that are under way.
     under_way: usize,
@@ -100,7 +100,7 @@ impl Answers {
         }
     }
 
-    /// A packet comes to its end, at the sender or before; returns what that tells, if it was an
+    /// A packet reaches its end, at the sender or before; returns the information, if it was an
     /// answer.
     pub(super) fn on_ended(&mut self, id: PacketId, has_arrived: bool) -> Option<Told> {
         let place = self.place(id)?;
@@ -122,7 +122,7 @@ impl Answers {
         Some(Told { units, first })
     }
 
-    /// A unit leaves again that has arrived.
+    /// A unit is retransmitted that has arrived.
     pub(super) fn on_repetition(&mut self, first: FirstAnswer) {
         let (number, is_first_lost) = match first {
             FirstAnswer::None | FirstAnswer::Arrived => {
@@ -142,7 +142,7 @@ impl Answers {
         }
     }
 
-    /// What is known, and what would be if nothing that is under way were lost.
+    /// Present knowledge, and knowledge if no packet under way were lost.
     pub(super) fn statistics(&self) -> NeedlessStatistics {
         let mut statistics = self.settled;
         for waiting in &self.waiting {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     /// A unit arrives and `before` answers leave, of which some end as told (`+` arrived, `-` lost);
-    /// it leaves again, one more answer leaves, and others end. What is said when it has left, and at
+    /// it is retransmitted, one more answer leaves, and others end. What is said when it was sent, and at
     /// the end.
     fn course(
         before: u64,
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(course(2, &[(0, '-')], &[(1, '+')]), [crossed; 2]);
         assert_eq!(course(3, &[(0, '-')], &[(1, '-'), (2, '+')]), [crossed; 2]);
         assert_eq!(course(2, &[(0, '-'), (1, '+')], &[]), [crossed; 2]);
-        // What was under way is lost on a later link.
+        // The packet under way is lost on a later link.
         assert_eq!(course(2, &[], &[(0, '-'), (1, '+')]), [needless(1, 0, 0), crossed]);
         assert_eq!(course(2, &[(1, '+')], &[(0, '-')]), [needless(1, 0, 0), crossed]);
     }

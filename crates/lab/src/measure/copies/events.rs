@@ -1,4 +1,4 @@
-//! Retransmission events: what the sender judged lost at once, whether it was, and what the sender
+//! Retransmission events: what the sender declared lost at once, whether it was, and what the sender
 //! found out of that.
 
 use std::collections::VecDeque;
@@ -55,7 +55,7 @@ impl Events {
         self.close(path);
     }
 
-    /// What left over `path` leaves again because of `cause`; returns the number of the event.
+    /// Data sent over `path` is retransmitted because of `cause`; returns the number of the event.
     pub(super) fn on_copy(&mut self, path: u8, cause: SendCause) -> Option<u64> {
         let number = self.latest(path)?;
         let event = self.event(number).filter(|event| event.kind == cause)?;

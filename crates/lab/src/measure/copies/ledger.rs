@@ -32,7 +32,7 @@ pub(super) struct Ledger {
 struct Packet {
     /// The sender's number of it.
     number: u64,
-    /// The network's, once it has left.
+    /// The network's, once it was sent.
     id: Option<PacketId>,
     /// How many of it are under way.
     instances: u32,
@@ -44,7 +44,7 @@ struct Packet {
 impl Ledger {
     /// The sender has written packet `number`, which leaves next, over `path`.
     pub(super) fn on_written(&mut self, now: Instant, number: u64, path: u8, runs: &[SentRun]) {
-        // What was written before and did not leave never will.
+        // Data that was written before and not sent is never sent.
         if self.packets.back().is_some_and(|packet| packet.id.is_none()) {
             self.end(self.packets.len() - 1);
         }
@@ -63,7 +63,7 @@ impl Ledger {
         }
     }
 
-    /// The packet written just before carries copies on purpose too.
+    /// The packet written just before carries redundant copies too.
     pub(super) fn on_copies_written(&mut self, now: Instant, number: u64, runs: &[(u64, u64)]) {
         let Some(packet) = self.packets.back_mut().filter(|packet| packet.number == number) else {
             return;
@@ -90,7 +90,7 @@ impl Ledger {
                 self.events.on_copy(unit.path(), cause)
             }
             // The window answers it as a fast retransmit.
-            SendCause::Overdue => self.events.on_copy(unit.path(), SendCause::FastRetransmit),
+            SendCause::Probe => self.events.on_copy(unit.path(), SendCause::FastRetransmit),
             _ => None,
         };
         let first_answer = unit.first_answer;
@@ -162,7 +162,7 @@ impl Ledger {
         self.forget_settled();
     }
 
-    /// What is known, and what would be if nothing that is under way were lost.
+    /// Present knowledge, and knowledge if no packet under way were lost.
     pub(super) fn statistics(&self) -> CopyStatistics {
         let (mut statistics, mut events) = (self.statistics.clone(), self.events.clone());
         for unit in &self.units {
@@ -238,7 +238,7 @@ impl Ledger {
     }
 }
 
-/// Whether `copy` left in vain is known.
+/// Whether `copy` left spuriously is known.
 fn book(statistics: &mut CopyStatistics, events: &mut Events, copy: &UnitCopy, is_spurious: bool) {
     statistics.of_number(copy).spurious[copy.cause] += u64::from(is_spurious);
     // What had arrived is counted by its answers.
@@ -266,7 +266,7 @@ mod tests {
         ledger.on_written(now, packet, 0, &[SentRun { lowest, highest, cause }]);
     }
 
-    /// The same, and it leaves; the network's numbers are ten times the sender's.
+    /// The same, and it is sent; the network's numbers are ten times the sender's.
     fn send(ledger: &mut Ledger, packet: u64, units: (u64, u64), cause: SendCause) {
         write(ledger, packet, units, cause);
         ledger.on_sent(PacketId(10 * packet));
@@ -409,7 +409,7 @@ mod tests {
         }
     }
 
-    /// What was lost is known only when the last copy has come to its end.
+    /// A loss is known only when the last copy has reached its end.
     #[test]
     fn an_event_waits_for_its_copies() {
         let mut ledger = event(None, SendCause::Timeout);
@@ -427,7 +427,7 @@ mod tests {
         assert_eq!((timeouts.events, timeouts.spurious, timeouts.mistaken), (2, 1, 1));
     }
 
-    /// An event is of the path over which what it judged lost had left.
+    /// An event is of the path over which what it declared lost had left.
     #[test]
     fn what_leaves_again_over_another_path_belongs_to_the_event_of_its_own() {
         let mut ledger = Ledger::default();
@@ -447,7 +447,7 @@ mod tests {
         ledger.events.on_told(1);
         let events = ledger.statistics().events;
         assert_eq!((events.fast_retransmits.spurious, events.timeouts.detected), (0, 1));
-        // It left over path 1 last.
+        // Its last transmission was over path 1.
         ledger.events.begin(1, SendCause::Timeout);
         leave(&mut ledger, 5, 0, 1, SendCause::Timeout);
         ledger.on_dropped(PacketId(50));

@@ -1,18 +1,18 @@
-//! Every copy of a data unit that left a sender of a simulated network: why it left, and what became
+//! Every copy of a data unit sent in a simulated network: why it was sent, and what became
 //! of it.
 //!
-//! Two sources are brought together. The trace of the sender tells which units a packet carries and
-//! why each of them left; the network tells what becomes of the packet. They meet without guessing:
-//! an endpoint tells of a packet while it writes it, and the network sends what was written before it
+//! Two sources are brought together. The trace of the sender says which units a packet carries and
+//! why each of them left; the network says what becomes of the packet. They meet without guessing:
+//! an endpoint reports a packet while it writes it, and the network sends what was written before it
 //! asks the endpoint for more, so what the trace tells belongs to the next packet of that host.
 //!
-//! A retransmission event is what the sender judged lost at once: by a timeout, or by a fast
-//! retransmit and those that follow until the next event. It was spurious if every copy that left in
-//! it was needless.
+//! A retransmission event is what the sender declared lost at once: by a timeout, or by a fast
+//! retransmit and those that follow until the next event. It was spurious if every copy that was sent in
+//! it was spurious.
 //!
-//! A needless repetition is told apart by the answers to what had arrived: see [`NeedlessStatistics`].
+//! A spurious repetition is distinguished by the answers to what had arrived: see [`NeedlessStatistics`].
 //!
-//! A unit is what loss recovery counts: a DATA chunk of SCTP; of TCP what left as one segment at
+//! A unit is the unit of loss recovery: a DATA chunk of SCTP; in TCP the data of one segment at
 //! first, a FIN included. It *arrives* when the first undamaged packet with it reaches the receiving
 //! host, in order or not. What an endpoint does with it then is not seen: one that refuses a unit, for
 //! want of room in its window or as older than it seems (PAWS, RFC 7323 §5), has it all the same here.
@@ -43,7 +43,7 @@ pub use statistics::{
 /// into the network, both before data leaves. What it keeps is what is under way, and the units since
 /// the oldest that is not acknowledged or has a copy under way: nothing grows with the length of a run.
 ///
-/// What the host that receives the data sends is taken for answers to it, of which TCP's all are; of
+/// Packets from the host that receives the data count as ACKs of it: all of TCP's; of
 /// [SCTP's](Self::of_sctp) it is those with a SACK.
 ///
 /// ```
@@ -107,7 +107,7 @@ impl CopyLedger {
         Observer { ledger, sender, receiver: None, is_answer }
     }
 
-    /// What is known now. What is under way counts as not lost: a copy of it is spurious.
+    /// Present knowledge. Data under way counts as not lost: a copy of it is spurious.
     #[must_use]
     pub fn statistics(&self) -> CopyStatistics {
         lock(&self.ledger).statistics()

@@ -1,4 +1,4 @@
-//! What was measured of the copies of a flow.
+//! The measurements of the copies of a flow.
 
 use std::ops::{AddAssign, Index, IndexMut};
 
@@ -10,24 +10,12 @@ use crate::measure::LatencyDistribution;
 
 /// One value for each cause of sending a data unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PerCause<T>([T; CAUSES.len()]);
-
-/// In the order of their declaration.
-const CAUSES: [SendCause; 8] = [
-    SendCause::New,
-    SendCause::Timeout,
-    SendCause::FastRetransmit,
-    SendCause::Bundled,
-    SendCause::WindowProbe,
-    SendCause::Early,
-    SendCause::Redundant,
-    SendCause::Overdue,
-];
+pub struct PerCause<T>([T; SendCause::ALL.len()]);
 
 impl<T> PerCause<T> {
     /// Every cause with its value.
     pub fn iter(&self) -> impl Iterator<Item = (SendCause, &T)> {
-        CAUSES.into_iter().zip(&self.0)
+        SendCause::ALL.into_iter().zip(&self.0)
     }
 }
 
@@ -40,7 +28,7 @@ impl PerCause<u64> {
 }
 
 impl From<&ByCause> for PerCause<u64> {
-    /// What a sender counted; of new data it counts nothing here.
+    /// The counters of a sender; new data is not counted.
     fn from(counted: &ByCause) -> Self {
         let mut counts = Self::default();
         counts[SendCause::Timeout] = counted.timeout;
@@ -49,7 +37,7 @@ impl From<&ByCause> for PerCause<u64> {
         counts[SendCause::WindowProbe] = counted.window_probe;
         counts[SendCause::Early] = counted.early;
         counts[SendCause::Redundant] = counted.redundant;
-        counts[SendCause::Overdue] = counted.overdue;
+        counts[SendCause::Probe] = counted.probe;
         counts
     }
 }
@@ -74,8 +62,8 @@ impl AddAssign for PerCause<u64> {
     }
 }
 
-/// What is known of the copies that left as the k-th retransmission of their unit. The first
-/// transmission is number 0. A copy on purpose ([`SendCause::Redundant`]) is no retransmission and
+/// The copies sent as the k-th retransmission of their unit. The first
+/// transmission is number 0. A redundant copy ([`SendCause::Redundant`]) is not a retransmission and
 /// counts with the last one before it.
 #[derive(Clone, Debug, Default)]
 pub struct RetransmissionStatistics {
@@ -85,12 +73,12 @@ pub struct RetransmissionStatistics {
     pub delivered: PerCause<u64>,
     /// How many left.
     pub sent: PerCause<u64>,
-    /// Of those that left: how many were needless, as an earlier copy arrives, be it later.
+    /// Of those that were sent: how many were spurious, as an earlier copy arrives, be it later.
     pub spurious: PerCause<u64>,
 }
 
-/// The retransmission events of one kind. An event is *spurious* if nothing of what was judged lost in
-/// it was: whatever left again in it did so needlessly.
+/// The retransmission events of one kind. An event is *spurious* if nothing of what was declared lost in
+/// it was: all of its retransmissions were spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KindStatistics {
     /// How many began.
@@ -112,8 +100,8 @@ impl AddAssign for KindStatistics {
     }
 }
 
-/// Needless repetitions, by what the sender could have known. What had arrived is answered by every
-/// packet with an acknowledgement that the receiver sends from then on. Copies on purpose
+/// Spurious repetitions, by what the sender could have known. What had arrived is answered by every
+/// packet with an acknowledgement that the receiver sends from then on. Redundant copies
 /// ([`SendCause::Redundant`]) are in none of these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NeedlessStatistics {
@@ -151,28 +139,28 @@ pub struct EventStatistics {
     pub fast_retransmits: KindStatistics,
 }
 
-/// What became of the data units of a flow, and of every copy of them that left.
+/// What became of the data units of a flow, and of every copy of them that was sent.
 #[derive(Clone, Debug, Default)]
 pub struct CopyStatistics {
-    /// Packets with data that left.
+    /// Packets with data that were sent.
     pub packets: u64,
     /// Those of them that ended without having arrived undamaged.
     pub packets_lost: u64,
-    /// Units that left.
+    /// Units that were sent.
     pub units: u64,
     /// By the number of the retransmission; the last has all from number 4 on.
     pub by_retransmission: [RetransmissionStatistics; Self::RETRANSMISSIONS],
     /// From the first transmission of a unit to its arrival, by the cause of the copy that arrived
     /// first.
     pub latency_by_cause: PerCause<LatencyDistribution>,
-    /// Needless copies but those on purpose, told apart.
+    /// Spurious copies by reason, without redundant ones.
     pub needless: NeedlessStatistics,
     /// Retransmission events.
     pub events: EventStatistics,
 }
 
 impl CopyStatistics {
-    /// Numbers of retransmissions that are told apart.
+    /// Numbers of retransmissions that are distinguished.
     pub const RETRANSMISSIONS: usize = 5;
 
     /// Units that have arrived.
@@ -189,13 +177,13 @@ impl CopyStatistics {
         all
     }
 
-    /// Copies that left, by cause: the first, retransmissions, and copies on purpose.
+    /// Copies that were sent, by cause: the first, retransmissions, and redundant copies.
     #[must_use]
     pub fn sent(&self) -> PerCause<u64> {
         self.sum(|number| number.sent)
     }
 
-    /// Copies that were needless, by cause.
+    /// Copies that were spurious, by cause.
     #[must_use]
     pub fn spurious(&self) -> PerCause<u64> {
         self.sum(|number| number.spurious)
@@ -240,11 +228,11 @@ mod tests {
     #[test]
     fn every_cause_has_its_own_place() {
         let mut counts = PerCause::<u64>::default();
-        for (n, cause) in (1..).zip(CAUSES) {
+        for (n, cause) in (1..).zip(SendCause::ALL) {
             assert_eq!(counts[cause], 0);
             counts[cause] = n;
         }
-        assert!(counts.iter().eq(CAUSES.into_iter().zip(&[1, 2, 3, 4, 5, 6, 7, 8])));
+        assert!(counts.iter().eq(SendCause::ALL.into_iter().zip(&[1, 2, 3, 4, 5, 6, 7, 8])));
         assert_eq!(counts.total(), 36);
     }
 

@@ -1,4 +1,4 @@
-//! The copies of one data unit, and which of them left in vain.
+//! The copies of one data unit, and which of them left spuriously.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::answers::FirstAnswer;
 
-/// One copy that left: the first, a retransmission, or a copy on purpose.
+/// One copy that was sent: the first, a retransmission, or a redundant copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct UnitCopy {
     /// The number that the sender gave its packet.
@@ -16,7 +16,7 @@ pub(super) struct UnitCopy {
     /// How often the unit had been retransmitted then, this time included.
     pub(super) retransmission: u32,
     pub(super) cause: SendCause,
-    /// The number of the retransmission event that it left in.
+    /// The number of the retransmission event that it was sent in.
     pub(super) event: Option<u64>,
     /// Whether the unit had arrived then.
     pub(super) had_arrived: bool,
@@ -33,7 +33,7 @@ pub(super) enum Fate {
 
 /// A data unit of which not everything is known.
 ///
-/// A copy is spurious if one that left before it arrives, be it later. So the copies are judged in the
+/// A copy is spurious if one that was sent before it arrives, be it later. So the copies are judged in the
 /// order in which they left: as long as all before were lost, a copy was needed; behind the first
 /// that arrives none was.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ pub(super) struct Unit {
     has_arrived: bool,
     pub(super) first_answer: FirstAnswer,
     retransmissions: u32,
-    /// Over which it left last, copies on purpose left out.
+    /// Over which it was sent last, redundant copies left out.
     path: u8,
     /// Copies that are not judged, in the order in which they left.
     unjudged: SmallVec<[UnitCopy; 2]>,
@@ -52,7 +52,7 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// The path over which it left last.
+    /// The path over which it was sent last.
     pub(super) const fn path(&self) -> u8 {
         self.path
     }
@@ -96,7 +96,7 @@ impl Unit {
         is_first.then_some((*copy, latency))
     }
 
-    /// Judges what can be judged; `on_judged` gets each copy, and whether it left in vain.
+    /// Judges what can be judged; `on_judged` gets each copy, and whether it was sent spuriously.
     pub(super) fn judge(&mut self, mut on_judged: impl FnMut(&UnitCopy, bool)) {
         let mut judged = 0;
         for copy in &self.unjudged {
@@ -160,7 +160,7 @@ mod tests {
         let two = [New, Timeout];
         assert_eq!(course(&two, &[(0, '-'), (1, '+')]), (Some(1), vec![], vec![]));
         assert_eq!(course(&two, &[(0, '+'), (1, '+')]), (Some(0), vec![1], vec![]));
-        // The later one came first, and was sent in vain all the same.
+        // The later one came first, and was sent spuriously all the same.
         assert_eq!(course(&two, &[(1, '+')]), (Some(1), vec![], vec![1]));
         assert_eq!(course(&two, &[(1, '+'), (0, '+')]), (Some(1), vec![1], vec![]));
         // Lost itself, and needed or not.

@@ -18,7 +18,7 @@ use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErr
 
 /// Bytes of an AEAD tag (RFC 9001 §5.3).
 const TAG_BYTES: usize = 16;
-/// What a side says when it has nothing more to say in the handshake.
+/// The last handshake message of a side.
 const FINISHED: &[u8] = b"finished";
 
 /// Keys that change nothing.
@@ -151,7 +151,7 @@ struct Handshake {
     side: Side,
     own: Vec<u8>,
     stage: Stage,
-    /// What came of what is not whole.
+    /// The rest of incomplete data.
     read: Vec<u8>,
     peer: Option<TransportParameters>,
     has_peer_finished: bool,

@@ -15,7 +15,7 @@ pub(super) struct Messages {
     is_unordered: bool,
     /// The stream on which an ordered flow is sent.
     stream: Option<StreamId>,
-    /// What has come on the streams that are not through.
+    /// Data received on unfinished streams.
     partial: BTreeMap<StreamId, BytesMut>,
     whole: VecDeque<Bytes>,
 }

@@ -22,7 +22,7 @@ use rexmit_core::{Instant, Rng, Route, Seed};
 use self::keys::Open;
 use self::messages::Messages;
 use super::Role;
-use super::endpoint::Stack;
+use super::stack::Stack;
 use crate::hosts::{Given, News};
 
 /// Streams that may be open at once, of which an unordered message needs one: with fewer, packets leave
@@ -79,7 +79,7 @@ impl Quinn {
         self.epoch + Duration::from_nanos(now.as_nanos())
     }
 
-    /// What the endpoint and the connection have to tell each other and us.
+    /// Exchanges the events of the endpoint and the connection.
     fn sort_events(&mut self) {
         let Self { endpoint, connection: Some((handle, connection)), news, messages, .. } = self
         else {

@@ -84,7 +84,7 @@ impl SharedMeter {
         Self(Arc::new(Mutex::new(meter)))
     }
 
-    /// What was measured until now.
+    /// The measurements so far.
     pub(in crate::scenario) fn meter(&self) -> MessageMeter {
         self.lock().clone()
     }

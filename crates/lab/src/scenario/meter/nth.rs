@@ -6,7 +6,7 @@ use std::time::Duration;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, SentRun};
 
-/// Times from the first transmission of a unit to its n-th retransmission, copies on purpose not
+/// Times from the first transmission of a unit to its n-th retransmission, redundant copies not
 /// counted. It remembers the units that are not acknowledged, in the order of their numbers.
 #[derive(Clone, Debug, Default)]
 pub(in crate::scenario) struct NthRetransmission {
@@ -38,7 +38,7 @@ impl Times {
 }
 
 impl NthRetransmission {
-    /// Retransmissions that are told apart: what comes after is not measured.
+    /// Retransmissions that are distinguished: what comes after is not measured.
     pub(in crate::scenario) const COUNT: usize = 10;
     /// Units remembered at most; more are in flight of no sender here.
     const LIMIT: usize = 1 << 16;

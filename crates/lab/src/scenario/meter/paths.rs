@@ -1,4 +1,4 @@
-//! What the trace of a sender tells of each of its paths.
+//! Measurements of each path from the trace of a sender.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,12 +8,12 @@ use rexmit_core::trace::{SendCause, TraceEvent, TraceSink};
 use super::Thinned;
 use crate::measure::LatencyDistribution;
 
-/// What is measured of one path of a sender.
+/// The measurements of one path of a sender.
 #[derive(Clone, Debug, Default)]
 pub(in crate::scenario) struct PathTally {
-    /// Data packets that left over it.
+    /// Data packets sent over it.
     pub(in crate::scenario) packets: u64,
-    /// Of these, the ones that began with something sent again.
+    /// Of these, the ones that began with something retransmitted.
     pub(in crate::scenario) retransmissions: u64,
     /// Expiries of its retransmission timer.
     pub(in crate::scenario) timeouts: u64,
@@ -76,7 +76,7 @@ impl PathsTrace {
         Box::new(self.clone())
     }
 
-    /// What was measured until now.
+    /// The measurements so far.
     pub(in crate::scenario) fn tallies(&self) -> [PathTally; 2] {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// What is measured of a path that sent `packets`, of which the first was sent again, and whose round
+    /// The measurements of a path that sent `packets`, of which the first was retransmitted, and whose round
     /// trips took `rtts` milliseconds.
     fn tally(packets: u64, rtts: &[u64]) -> PathTally {
         let mut tally = PathTally::default();

@@ -6,7 +6,9 @@ use hdrhistogram::Histogram;
 use rexmit_core::Instant;
 
 use crate::hosts::Counter;
-use crate::scenario::{Distribution, Series};
+use crate::scenario::outcome::{Distribution, Series};
+use crate::scenario::spec::Scenario;
+use crate::scenario::words::{Time, Words};
 
 /// Bytes that applications received from `begin` to `end`, in bins of equal length.
 #[derive(Clone, Debug)]
@@ -40,7 +42,7 @@ impl RateMeter {
             end,
             total: 0,
             filling: (0, 0),
-            // More than a terabyte in a bin is none of our business.
+            // More than a terabyte in a bin is not supported.
             bytes_per_bin: Histogram::new_with_max(1 << 40, 3).expect("constant bounds are valid"),
             points: Vec::new(),
             per_point: u64::try_from(per_point).unwrap_or(u64::MAX),
@@ -126,6 +128,17 @@ impl Counter for RateMeter {
         self.filling.1 += bytes;
         self.total += bytes;
     }
+}
+
+impl Scenario {
+    /// Measures goodput from `start` to the end.
+    pub(in crate::scenario) fn rate_meter(&self, start: Option<&Words<Time>>) -> RateMeter {
+        let bin = self.bin.as_ref().map_or(Self::BIN, |bin| ***bin);
+        let start = Instant::ZERO + start.map_or(Duration::ZERO, |start| ***start);
+        RateMeter::new(bin, start, self.end())
+    }
+
+    const BIN: Duration = Duration::from_millis(100);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the trace of a sender tells.
+//! Measurements from the trace of a sender.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::measure::LatencyDistribution;
 /// The path of which values over time are told.
 const FIRST: u8 = 0;
 
-/// What is measured of a sender's trace.
+/// The measurements of a sender's trace.
 #[derive(Clone, Debug, Default)]
 pub(in crate::scenario) struct SenderTally {
     /// The size of a window with room for one packet and not for two.
@@ -33,7 +33,7 @@ pub(in crate::scenario) struct SenderTally {
     pub(in crate::scenario) nth: NthRetransmission,
     /// The number of the first data unit.
     first_unit: Option<u64>,
-    /// Data units as they left, by number from 1.
+    /// Data units by time of sending, by number from 1.
     pub(in crate::scenario) sequence: Thinned,
     pub(in crate::scenario) missing_reports: Thinned,
 }
@@ -104,7 +104,7 @@ impl SenderTally {
 #[derive(Clone, Debug)]
 pub(in crate::scenario) struct SenderTrace(Arc<Mutex<Connections>>);
 
-/// What was measured of each connection, by its number in the trace.
+/// The measurements of each connection, by its number in the trace.
 #[derive(Debug)]
 struct Connections {
     packet_bytes: u64,
@@ -124,7 +124,7 @@ impl SenderTrace {
         Box::new(Sink(Arc::clone(&self.0)))
     }
 
-    /// What was measured until now, of all connections together.
+    /// The measurements so far, of all connections together.
     pub(in crate::scenario) fn tally(&self) -> SenderTally {
         let mut sum = SenderTally::default();
         lock(&self.0).tallies.values().for_each(|tally| sum.merge(tally));

@@ -1,4 +1,4 @@
-//! What an application means to send: sizes of its messages, and the times between them.
+//! The intended traffic of an application: sizes of its messages, and the times between them.
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use super::*;
 /// Of most courses; the FIN of TCP goes with the last one.
 const MESSAGES: u64 = 10;
 
-/// What the ledger says of so many messages over a path that does `what` on the way there.
+/// The ledger of a number of messages over a forward path `what`.
 fn measured<T: Traced>(recovery: &RecoveryConfig, messages: u64, what: &str) -> CopyStatistics {
     let forward = format!("delay 50ms {what}");
     measured_with::<T>(recovery, messages, &forward, |_| {})
@@ -56,7 +56,7 @@ fn assert_sent(
 ) {
     let by_number = &copies.by_retransmission[number];
     assert_eq!(by_number.sent, per_cause(sent), "number {number}");
-    assert_eq!(by_number.spurious, per_cause(spurious), "number {number}, in vain");
+    assert_eq!(by_number.spurious, per_cause(spurious), "number {number}, spuriously");
 }
 
 fn profile(name: &str) -> RecoveryConfig {
@@ -90,8 +90,8 @@ fn a_message_lost_twice_is_brought_by_the_second_timeout() {
 /// Message 2 is lost six times in all: later retransmissions count together.
 #[test]
 fn from_the_fourth_on_retransmissions_count_together() {
-    let linear = ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF };
-    let recovery = RecoveryConfig { thin: linear, ..profile("rfc9260") };
+    let linear = ThinConfig::OFF.linear_timeouts(6);
+    let recovery = profile("rfc9260").with_thin(linear);
     let copies = measured::<Sctp>(&recovery, 3, "loss list 4,5,6,7,8,9");
     for number in 1..=3 {
         assert_sent(&copies, number, &[(Timeout, 1)], &[]);
@@ -109,7 +109,7 @@ fn reordered<T: Traced>(recovery: &RecoveryConfig) {
     assert_brought(&copies, 0, &[(New, 9, 50), (New, 1, 370)]);
     assert_brought(&copies, 1, &[]);
     assert_eq!(copies.packets_lost, 0);
-    // The copy overtakes: it brings the message, and yet was sent in vain.
+    // The copy overtakes: it brings the message, and yet was sent spuriously.
     let copies = measured::<T>(recovery, MESSAGES, "hold 4 5");
     assert_sent(&copies, 1, &[(FastRetransmit, 1)], &[(FastRetransmit, 1)]);
     assert_brought(&copies, 0, &[(New, 9, 50)]);
@@ -126,7 +126,7 @@ fn a_fast_retransmit_that_reordering_provoked_is_spurious() {
     reordered::<Tcp>(&profile("tcp-sack"));
 }
 
-/// Message 2 is lost; when the third report of it comes, message 6 has left 20 ms before and goes
+/// Message 2 is lost; when the third report of it comes, message 6 was sent 20 ms before and goes
 /// along.
 #[test]
 fn what_a_retransmission_takes_along_is_bundled() {
@@ -136,7 +136,7 @@ fn what_a_retransmission_takes_along_is_bundled() {
     assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
 }
 
-/// Message 6 is lost as well: what was taken along brings it, 70 ms after it left.
+/// Message 6 is lost as well: what was bundled brings it, 70 ms after it was sent.
 #[test]
 fn what_was_taken_along_may_be_needed() {
     let copies = measured::<Sctp>(&profile("lksctp"), MESSAGES, "loss list 4,8");
@@ -149,8 +149,7 @@ fn what_was_taken_along_may_be_needed() {
 #[test]
 fn a_tcp_takes_along_all_that_lies_behind() {
     let loss_detection = LossDetection::DuplicateAcks;
-    let recovery =
-        RecoveryConfig { bundle_outstanding: true, loss_detection, ..profile("tcp-sack") };
+    let recovery = profile("tcp-sack").bundle_outstanding(true).loss_detection(loss_detection);
     let copies = measured::<Tcp>(&recovery, MESSAGES, "loss list 4");
     assert_sent(&copies, 1, &[(FastRetransmit, 1), (Bundled, 4)], &[(Bundled, 4)]);
     assert_brought(&copies, 0, &[(New, 9, 50)]);
@@ -160,8 +159,8 @@ fn a_tcp_takes_along_all_that_lies_behind() {
 /// Each message but the last leaves once more with the next. Message 2 is lost and arrives with
 /// message 3, 80 ms later; no other copy is needed.
 fn bundled_redundantly<T: Traced>(recovery: &RecoveryConfig) {
-    let thin = ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF };
-    let recovery = RecoveryConfig { thin, ..recovery.clone() };
+    let thin = ThinConfig::OFF.max_bundle_packets(1);
+    let recovery = recovery.clone().with_thin(thin);
     let copies = measured::<T>(&recovery, MESSAGES, "loss list 4");
     assert_sent(&copies, 0, &[(New, MESSAGES), (Redundant, 9)], &[(Redundant, 8)]);
     assert_sent(&copies, 1, &[], &[]);

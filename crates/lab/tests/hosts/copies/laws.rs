@@ -33,7 +33,7 @@ fn counts_agree(copies: &CopyStatistics, sender: &RecoveryStatistics) {
         (SendCause::WindowProbe, again.window_probe),
         (SendCause::Early, again.early),
         (SendCause::Redundant, again.redundant),
-        (SendCause::Overdue, again.overdue),
+        (SendCause::Probe, again.probe),
     ]);
     assert_eq!(sent, expected);
 }
@@ -85,7 +85,7 @@ fn is_eventful(copies: &CopyStatistics, causes: &[SendCause]) {
     assert!(impatient.min(crossed).min(unanswered) > 20, "{:?}", copies.needless);
     for (number, of_number) in copies.by_retransmission.iter().enumerate().skip(1) {
         assert!(of_number.latency.count() > 0, "number {number}");
-        assert!(of_number.spurious.total() > 0, "number {number}, in vain");
+        assert!(of_number.spurious.total() > 0, "number {number}, spuriously");
     }
 }
 

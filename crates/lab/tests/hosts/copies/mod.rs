@@ -20,15 +20,13 @@ use crate::kit::{PORT, at, path, run, tcp_with};
 
 /// An SCTP endpoint that acknowledges at once.
 fn sctp(recovery: &RecoveryConfig, seed: &Seed) -> Sctp {
-    let association = rexmit_sctp::AssociationConfig {
-        recovery: recovery.clone(),
-        sack_delay: Duration::ZERO,
-        heartbeat_interval: None,
-        ..Default::default()
-    };
+    let association = rexmit_sctp::AssociationConfig::rfc9260()
+        .recovery(recovery.clone())
+        .sack_delay(Duration::ZERO)
+        .heartbeat_interval(None);
     let association = Arc::new(association);
     let config =
-        rexmit_sctp::EndpointConfig { port: PORT, accept: true, association, ..Default::default() };
+        rexmit_sctp::EndpointConfig::default().port(PORT).accept(true).association(association);
     Sctp::new(config, seed).expect("a valid configuration")
 }
 

@@ -157,7 +157,7 @@ impl Look for Segments {
             }
             from = Some((first, place.1));
         }
-        // What the peer has acknowledged of the first does not leave again.
+        // Acknowledged data of the first is not retransmitted.
         from.map_or(start == end, |(first, last)| first <= start && start < last && last == end)
     }
 }
@@ -166,7 +166,7 @@ impl Look for Segments {
 struct Unit {
     first: Instant,
     retransmissions: usize,
-    /// Number of the retransmission, cause, and of what was told the places where it left and where
+    /// Number of the retransmission, cause, and of what was told the places where it was sent and where
     /// it arrived.
     copies: Vec<(usize, SendCause, usize, Option<usize>)>,
 }
@@ -217,7 +217,7 @@ impl Oracle {
         assert_eq!(copies.units, units.len() as u64);
         for (number, found) in copies.by_retransmission.iter().enumerate() {
             let all = [found.sent, found.spurious, found.delivered];
-            assert_eq!(all, expected[number], "sent, in vain, brought by number {number}");
+            assert_eq!(all, expected[number], "sent, spuriously, brought by number {number}");
             let sum: Duration = waited[number].iter().sum();
             let mean = sum.checked_div(waited[number].len() as u32);
             assert_eq!(found.latency.mean(), mean, "number {number}");
@@ -252,7 +252,7 @@ fn units_in<L: Look>(
     for (place, told) in told.iter().enumerate() {
         match told {
             Told::Written(at, carried) => {
-                assert!(written.is_empty(), "what was written has left");
+                assert!(written.is_empty(), "all written units were sent");
                 (written, now) = (carried.clone(), *at);
             }
             Told::Copied(carried) => written.extend(carried),

@@ -24,7 +24,7 @@ fn reduced_from(packets: u64) -> CongestionWindow {
 
 fn window(packets: u64) -> CongestionWindow {
     let config =
-        RecoveryConfig { congestion: CongestionControl::Cubic, ..RecoveryConfig::default() };
+        RecoveryConfig { congestion: CongestionControl::Cubic, ..RecoveryConfig::rfc9260() };
     let mut w = CongestionWindow::new(&config, 1000);
     w.window.cwnd = packets * PACKET;
     w

@@ -1,4 +1,4 @@
-//! What the machine is asked, and told.
+//! Queries and changes of the machine's settings.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use nix::ifaddrs::getifaddrs;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::{Firewall, SetupError};
+use super::config::Firewall;
+use super::error::SetupError;
 
 /// Where programs of root are, if not in the path of this user.
 const SBIN: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];

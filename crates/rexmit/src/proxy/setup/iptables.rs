@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
-use super::nft::Found;
-use super::plan::Rules;
-use super::{DEVICE_PREFIX, Firewall, GUARD, NAME_PREFIX, SetupError, host, name};
+use super::config::{DEVICE_PREFIX, Firewall, GUARD, NAME_PREFIX, name};
+use super::error::SetupError;
+use super::host;
+use super::rules::{Found, Rules};
 
 /// The tables that have rules of ours.
 const TABLES: [&str; 2] = ["nat", "filter"];

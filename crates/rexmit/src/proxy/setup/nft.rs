@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 
-use super::plan::Rules;
-use super::{GUARD, NAME_PREFIX, SetupError, host, name};
+use super::config::{DEVICE_PREFIX, GUARD, NAME_PREFIX, name};
+use super::error::SetupError;
+use super::host;
+use super::rules::{Found, Rules};
 
 fn nft(script: String) -> Vec<String> {
     vec!["nft".into(), script]
@@ -31,11 +33,11 @@ pub(super) fn add(rules: &Rules<'_>) -> Vec<Vec<String>> {
         // The device is gone: say so, and send nothing elsewhere.
         let gone = format!("{family} daddr {ours} oifname != \"{device}\" meta l4proto tcp");
         script.push(format!("add rule {table} forward {gone} reject with tcp reset"));
-        // What is no answer would leave untranslated.
+        // Packets other than replies would stay untranslated.
         script.push(format!("add rule {table} forward iifname {device} ct state new,invalid drop"));
     }
     for interface in *guarded {
-        let others = format!("iifname \"{interface}\" oifname != \"{}*\"", super::DEVICE_PREFIX);
+        let others = format!("iifname \"{interface}\" oifname != \"{DEVICE_PREFIX}*\"");
         let rule = format!("{others} ct status & (snat | dnat) == 0 drop comment \"{GUARD}\"");
         script.push(format!("add rule {table} forward {rule}"));
     }
@@ -59,7 +61,7 @@ pub(super) fn find(listen: SocketAddr) -> Result<Found, SetupError> {
         let text = host::run(&nft(format!("list table {} {table}", family(listen))));
         let guarded = match text {
             Ok(text) => guarded(&text),
-            // Somebody else's, deleted meanwhile.
+            // Another process's, deleted meanwhile.
             Err(_) => continue,
         };
         if table == name(listen) {
@@ -70,17 +72,6 @@ pub(super) fn find(listen: SocketAddr) -> Result<Found, SetupError> {
         }
     }
     Ok(found)
-}
-
-/// Rules of proxies that were found.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    /// Whether any belong to this listening address.
-    pub(super) is_there: bool,
-    /// Interfaces on which it has switched forwarding on.
-    pub(super) guarded: Vec<String>,
-    /// Those on which others have.
-    pub(super) guarded_by_others: Vec<String>,
 }
 
 /// The interfaces of the rules that guard, in a listing of a table.

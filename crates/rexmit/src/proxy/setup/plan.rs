@@ -1,11 +1,13 @@
-//! What is to be done for one proxy, in order: printed, or done and undone.
+//! The changes for one proxy, in order: printed, or applied and undone.
 
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use super::nft::Found;
-use super::{DEVICE_PREFIX, Firewall, SetupConfig, SetupError, host, iptables, nft};
+use super::config::{DEVICE_PREFIX, Firewall, SetupConfig};
+use super::error::SetupError;
+use super::rules::{Found, Rules};
+use super::{host, iptables, nft};
 use crate::tun::TunConfig;
 
 /// The longest name of an interface.
@@ -19,16 +21,6 @@ pub struct Setup {
     is_translated: bool,
     /// Where clients come in and forwarding has to be switched on.
     guarded: Vec<String>,
-}
-
-/// The rules of one proxy.
-pub(super) struct Rules<'a> {
-    pub(super) listen: SocketAddr,
-    pub(super) device: &'a str,
-    /// The stack's address, if that is not the one that clients connect to.
-    pub(super) translated: Option<IpAddr>,
-    /// Interfaces that forward only because of this.
-    pub(super) guarded: &'a [String],
 }
 
 /// One thing to do.
@@ -201,14 +193,14 @@ impl Setup {
         self.firewall().map(drop)
     }
 
-    /// Does what is to be done once the device is there, after removing what an earlier proxy at
-    /// the same address may have left.
+    /// Applies the changes once the device exists, after removing those of an earlier proxy at
+    /// the same address may be left over.
     ///
     /// # Errors
     /// What failed; what was done before that is undone.
     pub fn apply(&self) -> Result<Applied, SetupError> {
         let firewall = self.firewall()?;
-        super::remove(self.config.listen)?;
+        remove(self.config.listen)?;
         // From here on, whatever fails is undone.
         let applied = Applied { listen: self.config.listen, firewall, is_removed: false };
         for step in self.steps(firewall) {
@@ -232,7 +224,7 @@ impl Applied {
 impl Drop for Applied {
     fn drop(&mut self) {
         if !self.is_removed {
-            // Nobody is there to be told; the next start tries again.
+            // The error cannot be reported; the next start tries again.
             let _ = remove_with(self.firewall, self.listen);
         }
     }
@@ -259,7 +251,22 @@ fn find_all(listen: SocketAddr) -> Result<Found, SetupError> {
     Ok(all)
 }
 
-/// As [`super::remove`], what one of the programs made.
+/// Removes the remaining rules of a proxy at `listen`, if any, and switches forwarding back
+/// off where it had switched it on and no other proxy needs it. Whether there was anything.
+///
+/// # Errors
+/// What could not be removed.
+pub fn remove(listen: SocketAddr) -> Result<bool, SetupError> {
+    let mut has_removed = false;
+    for firewall in [Firewall::Nft, Firewall::Iptables] {
+        if host::is_installed(firewall, listen.is_ipv4()) {
+            has_removed |= remove_with(firewall, listen)?;
+        }
+    }
+    Ok(has_removed)
+}
+
+/// As [`remove`], what one of the programs made.
 pub(super) fn remove_with(firewall: Firewall, listen: SocketAddr) -> Result<bool, SetupError> {
     let found = find(firewall, listen)?;
     if !found.is_there {
@@ -267,7 +274,7 @@ pub(super) fn remove_with(firewall: Firewall, listen: SocketAddr) -> Result<bool
     }
     let is_ipv4 = listen.is_ipv4();
     let others = find_all(listen)?.guarded_by_others;
-    // Who has switched it on everywhere meanwhile needs it here, too.
+    // If it was switched on for all interfaces meanwhile, it is needed here, too.
     let is_on_by_default = host::is_on(&host::forwarding(is_ipv4, "all"))?;
     for interface in &found.guarded {
         if is_on_by_default || others.contains(interface) {

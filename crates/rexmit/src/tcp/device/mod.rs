@@ -18,7 +18,7 @@ pub trait PacketDevice: Send + Sync + 'static {
     /// Ready once packets are there; `batch` has them then, at least one. A single task calls this.
     ///
     /// # Errors
-    /// What the system says. The stack counts it and tries again once it is woken up.
+    /// The error of the system. The stack counts it and tries again once it is woken up.
     fn poll_receive(&self, cx: &mut Context<'_>, batch: &mut Batch) -> Poll<io::Result<()>>;
 
     /// Sends one packet, whose IP header and segment lie side by side. It must not wait.

@@ -1,4 +1,4 @@
-//! What a stream and its halves are handles of.
+//! The shared handle of a stream and its halves.
 
 use std::io;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use rexmit_tcp::{CloseReason, ConnectionId, ConnectionStatistics, State, ThinErr
 use tokio::io::ReadBuf;
 use tokio::task::coop::poll_proceed;
 
-use crate::tcp::Shared;
 use crate::tcp::entry::{Cell, Entry};
+use crate::tcp::state::Shared;
 
 /// The owner of a connection: dropping it closes the connection.
 pub(in crate::tcp) struct Handle {
@@ -107,7 +107,7 @@ impl Handle {
 
     pub(super) fn abort(&self) {
         self.shared.with(|state, now| {
-            // What was written and may leave does so before the RST, even if it was put off.
+            // Written data that may be sent is sent before the RST, even if it was delayed.
             state.transmit(now);
             state.tcp.abort(now, self.id());
         });

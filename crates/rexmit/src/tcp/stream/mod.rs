@@ -69,7 +69,7 @@ impl TcpStream {
     /// Writes what there is room for, if there is any.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none: [`writable`](Self::writable)
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) without any: [`writable`](Self::writable)
     /// waits for it. Else why nothing can be written any more.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.handle.try_write(bytes)
@@ -101,7 +101,7 @@ impl TcpStream {
         self.handle.abort();
     }
 
-    /// Waits until the connection has ended on both sides, and tells how. That it ends is up to
+    /// Waits until the connection has ended on both sides, and says how. That it ends is up to
     /// reading, writing and [`abort`](Self::abort).
     pub async fn closed(&self) -> CloseReason {
         self.handle.closed().await
@@ -127,7 +127,7 @@ impl TcpStream {
         self.handle.set_thin(thin)
     }
 
-    /// What was exchanged, lost and sent again so far, or until the end.
+    /// Traffic, losses and retransmissions so far, or until the end.
     #[must_use]
     pub fn statistics(&self) -> ConnectionStatistics {
         self.handle.statistics()

@@ -1,4 +1,4 @@
-//! Reading headers: what is not a whole packet for us is dropped, and counted.
+//! Reading headers: anything but a whole packet for us is dropped, and counted.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// What became of the packets that came in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct IpStatistics {
     /// Packets for us.
     pub accepted: u64,
@@ -26,7 +27,7 @@ pub struct IpStatistics {
     pub other_protocol: u64,
     /// For other addresses.
     pub other_destination: u64,
-    /// From an address that nobody can have: unspecified, multicast, broadcast or loopback
+    /// From an impossible address: unspecified, multicast, broadcast or loopback
     /// (RFC 1122 §3.2.1.3).
     pub impossible_source: u64,
 }

@@ -4,22 +4,26 @@ use std::net::IpAddr;
 use std::ops::Deref;
 
 use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header};
-use rexmit_core::Route;
+use rexmit_core::{Route, config};
 use thiserror::Error;
 
-/// What the headers of a protocol's packets have in common.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HeaderConfig {
-    /// The protocol's number at IANA: 6 for TCP, 132 for SCTP.
-    pub protocol: u8,
-    /// IPv4's time to live, IPv6's hop limit. Default 64 (RFC 1700).
-    pub hop_limit: u8,
-    /// DSCP and ECN: IPv4's type of service, IPv6's traffic class. Default 0.
-    pub traffic_class: u8,
+config! {
+    const
+    /// The common part of the headers of a protocol's packets.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct HeaderConfig {
+        /// The protocol's number at IANA: 6 for TCP, 132 for SCTP.
+        pub protocol: u8,
+        /// IPv4's time to live, IPv6's hop limit. Default 64 (RFC 1700).
+        pub hop_limit: u8,
+        /// DSCP and ECN: IPv4's type of service, IPv6's traffic class. Default 0.
+        pub traffic_class: u8,
+    }
 }
 
 /// Why a packet has no header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
 pub enum HeaderError {
     /// One address is IPv4, the other IPv6.
     #[error("no packet goes from one address family to the other")]

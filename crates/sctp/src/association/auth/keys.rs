@@ -5,24 +5,26 @@ use std::cmp::Ordering;
 use hmac::{Hmac, KeyInit, Mac as _};
 use sha1::Sha1;
 use sha2::Sha256;
+use zeroize::Zeroizing;
 
 use crate::error::KeyError;
 
 /// Most shared keys of an association.
 pub const MAX_SHARED_KEYS: usize = 8;
 
-/// An endpoint pair shared key (RFC 4895 §6.1): bytes that both sides know, under a number.
+/// An endpoint pair shared key (RFC 4895 §6.1): bytes that both sides know, under a number. They are
+/// overwritten when they are dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedKey {
     id: u16,
-    bytes: Box<[u8]>,
+    bytes: Zeroizing<Box<[u8]>>,
 }
 
 impl SharedKey {
     /// The key `bytes` under the Shared Key Identifier `id`.
     #[must_use]
     pub fn new(id: u16, bytes: &[u8]) -> Self {
-        Self { id, bytes: bytes.into() }
+        Self { id, bytes: Zeroizing::new(bytes.into()) }
     }
 
     /// Its Shared Key Identifier.
@@ -126,7 +128,7 @@ impl HmacKind {
     }
 }
 
-/// A MAC; what is not in use of it is zero.
+/// A MAC; unused bytes are zero.
 #[derive(Default)]
 pub(super) struct Mac([u8; 32]);
 
@@ -145,7 +147,7 @@ pub(super) enum Keyed {
 impl Keyed {
     /// Keyed with the association key: the shared key, then the key vectors in their order.
     pub(super) fn new(kind: HmacKind, parts: &[&[u8]]) -> Self {
-        let key = parts.concat();
+        let key = Zeroizing::new(parts.concat());
         let infallible = "HMAC takes keys of any length";
         match kind {
             HmacKind::Sha1 => Self::Sha1(Hmac::new_from_slice(&key).expect(infallible)),
@@ -256,6 +258,17 @@ mod tests {
         assert_eq!(one_more, Err(KeyError::TooMany { limit: MAX_SHARED_KEYS }));
         ring.set(SharedKey::new(16, b"e")).expect("it is there");
         assert_eq!(ring.find(16).map(SharedKey::bytes), Some(&b"e"[..]));
+    }
+
+    /// The memory of a key after it was dropped, read while it is still there: in a buffer of our own.
+    #[test]
+    fn a_key_that_is_dropped_overwrites_its_bytes() {
+        use zeroize::Zeroize;
+        let mut key = SharedKey::new(7, b"secret");
+        key.bytes.zeroize(); // What dropping does.
+        assert!(key.bytes().iter().all(|&byte| byte == 0));
+        const fn overwrites_when_dropped<T: zeroize::ZeroizeOnDrop>(_: &T) {}
+        overwrites_when_dropped(&key.bytes);
     }
 
     #[test]

@@ -2,16 +2,18 @@
 
 use super::keys::HmacKind;
 use crate::config::AssociationConfig;
-use crate::wire::{Param, ParamsWriter, RawParam, TLV_HEADER_LEN, U16List, kind, param_kind};
+use crate::wire::{
+    Param, ParamsWriter, RawParam, TLV_HEADER_LEN, U16List, kind, may_be_authenticated, param_kind,
+};
 
 /// Bytes of a random number; another length is a violation (RFC 4895 §6.1).
 pub(crate) const RANDOM_LEN: usize = 32;
 
 /// The longest key vector of a peer: a cookie has to hold it. A peer that says more counts as one that
 /// does not speak of authentication.
-const MAX_VECTOR_BYTES: usize = 160;
+pub(crate) const MAX_VECTOR_BYTES: usize = 160;
 
-/// What a peer says of authentication.
+/// The authentication parameters of a peer.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct AuthOffer {
     vector: Box<[u8]>,
@@ -82,7 +84,7 @@ impl<'a> OfferReader<'a> {
     pub(crate) fn finish(self) -> Option<AuthOffer> {
         let (random, (hmacs, kind)) = (self.random?, self.hmacs?);
         let listed = self.chunks.map_or(&[][..], |chunks| chunks.value);
-        let is_more = |chunk: &u8| may_be_asked_for(*chunk) && !is_about_addresses(*chunk);
+        let is_more = |chunk: &u8| may_be_authenticated(*chunk) && !is_about_addresses(*chunk);
         let chunks = self.chunks.map_or(&[][..], |chunks| chunks.bytes);
         let vector = [random.bytes, chunks, hmacs.bytes].concat();
         (vector.len() <= MAX_VECTOR_BYTES).then_some(AuthOffer {
@@ -91,11 +93,6 @@ impl<'a> OfferReader<'a> {
             covers_all: listed.iter().any(is_more),
         })
     }
-}
-
-/// Whether a peer can be asked to authenticate chunks of this type (RFC 4895 §3.2).
-pub(crate) const fn may_be_asked_for(chunk: u8) -> bool {
-    !matches!(chunk, kind::INIT | kind::INIT_ACK | kind::SHUTDOWN_COMPLETE | kind::AUTH)
 }
 
 const fn is_about_addresses(chunk: u8) -> bool {
@@ -113,7 +110,7 @@ fn asked_for(config: &AssociationConfig) -> Vec<u8> {
     chunks
 }
 
-/// Tells a peer what we offer, if we do.
+/// Writes our offer for a peer, if any.
 pub(crate) fn push_offer(
     params: &mut ParamsWriter<'_, '_>,
     config: &AssociationConfig,
@@ -147,7 +144,7 @@ mod tests {
     use super::*;
     use crate::wire::{Chunk, Header, Init, Packet, PacketWriter, Params};
 
-    /// What a peer reads of the parameters that `push` writes.
+    /// The offer that a peer reads from the parameters that `push` writes.
     fn read(push: impl FnOnce(&mut ParamsWriter<'_, '_>)) -> (bool, Option<AuthOffer>) {
         let header = Header { source_port: 1, destination_port: 1, verification_tag: 0 };
         let init = Init {
@@ -173,13 +170,13 @@ mod tests {
         (reader.is_violated(), reader.finish())
     }
 
-    /// Both sides must come to the same key: what the peer reads is what we make of it ourselves, with
+    /// Both sides must compute the same key: the peer reads the bytes that we use ourselves, with
     /// an odd number of chunks, too, where the wire has padding.
     #[test]
     fn our_vector_is_what_the_peer_reads() {
         for chunks in [vec![], vec![kind::DATA], vec![kind::DATA, kind::SACK, kind::SACK]] {
             let config =
-                AssociationConfig { authenticated_chunks: chunks, ..AssociationConfig::default() };
+                AssociationConfig { authenticated_chunks: chunks, ..AssociationConfig::rfc9260() };
             let random = [7; RANDOM_LEN];
             let (_, offer) = read(|params| push_offer(params, &config, &random));
             let offer = offer.expect("an offer");

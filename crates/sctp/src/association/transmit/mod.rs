@@ -1,21 +1,15 @@
-//! Building packets: what is owed to the peer, in the order in which it stands in a packet
+//! Building packets: due chunks, in the order of a packet
 //! (RFC 9260 §6.10), then DATA.
 
-mod data;
-mod owed;
 mod setup;
 
 use rexmit_core::Route;
 
 use super::state::AbortCause;
-use super::{Association, Context, Farewell, State};
+use super::{Association, Context, Farewell, Ours, State};
 use crate::wire::{
     Cause, CausesWriter, DATA_HEADER_LEN, PacketWriter, U16List, kind, padded, param_kind,
 };
-
-pub(super) use data::data_chunk;
-pub(super) use owed::{Owed, OwedError};
-pub(crate) use setup::{push_addresses, push_extensions};
 
 impl Association {
     /// Writes the next packet, if one may leave now.
@@ -30,12 +24,31 @@ impl Association {
             State::CookieEchoed(..) => self.write_cookie_echo(cx, packet),
             _ => self
                 .write_heartbeat_ack(packet)
+                .or_else(|| self.write_port_probe(cx, packet))
+                .or_else(|| self.write_port_probe(cx, packet))
                 .or_else(|| self.write_address_changes(cx, packet))
                 .or_else(|| self.write_established(cx, packet)),
         }?;
-        self.traffic.packets_sent += 1;
-        self.traffic.bytes_sent += packet.len() as u64;
+        self.packets.sent += 1;
+        self.packets.bytes_sent += packet.len() as u64;
         Some(route)
+    }
+
+    /// The HEARTBEAT to a port that the peer may have stands alone.
+    fn write_port_probe(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
+        let path = self.paths.with_port_probe_due()?;
+        if self.is_silent(path) {
+            return None;
+        }
+        let mut writer = self.begin_packet(packet);
+        let route = self.paths.write_port_probe(cx, &self.out.recovery, &mut writer);
+        self.finish_packet(writer);
+        route
+    }
+
+    /// Whether not even HEARTBEATs may leave over `path` now.
+    fn is_silent(&self, path: u8) -> bool {
+        self.asconf.as_ref().is_some_and(|changes| changes.is_silent(&self.paths, path))
     }
 
     /// ASCONF-ACK and ASCONF have packets of their own: they may go where nothing else may.
@@ -44,21 +57,58 @@ impl Association {
         cx: &mut Context<'_>,
         packet: &mut Vec<u8>,
     ) -> Option<Route> {
-        self.asconf.as_ref()?;
-        self.write_asconf_ack(packet).or_else(|| self.write_asconf(cx, packet))
+        let changes = self.asconf.as_ref()?;
+        let path = if changes.owes_answers() {
+            None
+        } else if self.state.may_change_addresses() {
+            Some(changes.path_to_ask(&self.paths, &self.out.recovery)?)
+        } else {
+            return None;
+        };
+        let mut writer = self.new_packet(packet);
+        self.auth.as_ref()?.put(&mut writer);
+        let changes = self.asconf.as_mut()?;
+        let route = if let Some(path) = path {
+            let route = self.paths.get(path).route;
+            let t4 = cx.now + self.out.recovery.paths()[path].timer().rto();
+            changes.write_asconf(t4, (path, route.remote.ip()), &mut writer);
+            route
+        } else {
+            changes.write_answers(&mut writer)?
+        };
+        self.finish_packet(writer);
+        Some(route)
     }
 
-    pub(super) fn writer<'b>(&self, packet: &'b mut Vec<u8>) -> PacketWriter<'b> {
-        PacketWriter::new(packet, self.config.max_packet_bytes, self.header())
+    fn new_packet<'b>(&self, packet: &'b mut Vec<u8>) -> PacketWriter<'b> {
+        let header = self.identity.header(self.peer.tag());
+        PacketWriter::new(packet, self.config.max_packet_bytes, header)
+    }
+
+    /// Begins a packet, with AUTH if the peer wants all chunks to be authenticated.
+    fn begin_packet<'b>(&self, packet: &'b mut Vec<u8>) -> PacketWriter<'b> {
+        let mut writer = self.new_packet(packet);
+        if let Some(auth) = &self.auth {
+            auth.begin(&mut writer);
+        }
+        writer
+    }
+
+    /// Ends a packet: signs it if it begins with AUTH.
+    fn finish_packet(&mut self, writer: PacketWriter<'_>) {
+        let ours = Ours { config: &self.config, random: &self.identity.random };
+        match &mut self.auth {
+            Some(auth) => auth.finish(ours, writer),
+            None => _ = writer.finish(),
+        }
     }
 
     /// ABORT or SHUTDOWN COMPLETE, which stand alone.
     fn write_farewell(&mut self, packet: &mut Vec<u8>) -> Option<Route> {
         let State::Closed(farewell) = &mut self.state else { return None };
         let farewell = farewell.take()?;
-        let mut writer = self.writer(packet);
-        self.begin_authentic(&mut writer);
-        match farewell {
+        let mut writer = self.begin_packet(packet);
+        match *farewell {
             Farewell::ShutdownComplete => {
                 writer.shutdown_complete(false);
             }
@@ -67,14 +117,13 @@ impl Association {
             }
         }
         self.finish_packet(writer);
-        Some(self.route_of(self.control_path))
+        Some(self.paths.get(self.paths.control()).route)
     }
 
     /// HEARTBEAT ACK goes to where the HEARTBEAT came from.
     fn write_heartbeat_ack(&mut self, packet: &mut Vec<u8>) -> Option<Route> {
-        while let Some((route, value)) = self.owed.heartbeat_acks.pop_front() {
-            let mut writer = self.writer(packet);
-            self.begin_authentic(&mut writer);
+        while let Some((route, value)) = self.replies.next_heartbeat_ack() {
+            let mut writer = self.begin_packet(packet);
             if writer.plain(kind::HEARTBEAT_ACK, 0, &value) {
                 self.finish_packet(writer);
                 return Some(route);
@@ -89,38 +138,39 @@ impl Association {
             let rng = &mut cx.around.rng;
             self.out.recovery.choose_destination(cx.now, |count| rng.below(count));
         }
-        self.abandon_next(cx);
-        let data = self.path_with_data();
+        let (control, may_send) = (self.paths.control(), self.state.may_send_data());
+        self.out.abandon_next(cx, control);
+        let with_data = || self.out.path_with_data(|path| self.is_held(path));
+        let data = may_send.then(with_data).flatten();
         let heartbeat = self.paths.with_heartbeat_due();
         let heartbeat = heartbeat.filter(|&path| !self.is_silent(path));
         let path = self.path_of_control(heartbeat).or(data)?;
-        let sends_data = data == Some(path) || (data.is_some() && self.may_send_data_over(path));
-        let mut writer = self.writer(packet);
-        self.begin_authentic(&mut writer);
+        let sends_data = data == Some(path)
+            || (data.is_some() && !self.is_held(path) && self.out.has_data_for(path));
+        let mut writer = self.begin_packet(packet);
         let is_held = self.is_held(path);
         if !is_held {
-            if std::mem::take(&mut self.owed.cookie_ack) {
-                writer.cookie_ack();
-            }
-            self.write_errors(&mut writer);
+            self.replies.write(&mut writer);
         }
         if heartbeat.is_some() {
-            self.write_heartbeats(cx, path, &mut writer);
+            self.paths.write_heartbeats(cx, &self.out.recovery, path, &mut writer);
         }
         if is_held {
             return self.finish_established(path, writer);
         }
-        if path == self.control_path && self.owes_re_config() {
-            self.write_re_config(cx, &mut writer);
+        if path == self.paths.control() && self.reset.is_owed(&self.out.queue) {
+            let rto = self.out.recovery.paths()[control].timer().rto();
+            self.reset.write(cx.now, rto, &self.out, &mut writer);
         }
-        if self.owed.sack || (sends_data && self.has_room_for_sack(path, &writer)) {
-            self.write_sack(&mut writer);
+        if self.inbound.is_sack_owed() || (sends_data && self.has_room_for_sack(path, &writer)) {
+            self.inbound.write_sack(self.paths.has_dac(), &mut writer);
         }
-        if path == self.control_path {
-            if self.owed.forward_tsn {
-                self.write_forward_tsn(cx.now, &mut writer);
+        if path == self.paths.control() {
+            let last = self.reset.last_before_reset();
+            self.out.write_forward_tsn(cx.now, control, last, &mut writer);
+            if self.state.write_shutdown(self.inbound.cumulative() as u32, &mut writer) {
+                self.on_chunk_sent(cx);
             }
-            self.write_shutdown(cx, &mut writer);
         }
         if sends_data {
             self.write_data(cx, path, &mut writer);
@@ -133,18 +183,22 @@ impl Association {
             return None;
         }
         self.finish_packet(writer);
-        Some(self.route_of(path))
+        Some(self.paths.get(path).route)
     }
 
     /// The path of the next packet, if there is something else than DATA to send. Replies go to where
     /// they were asked for (RFC 9260 §6.4) and come first; a HEARTBEAT is of its own path.
     fn path_of_control(&self, heartbeat: Option<u8>) -> Option<u8> {
-        if self.owed.is_reply() && !self.is_held(self.inbound.reply_path) {
-            return Some(self.inbound.reply_path);
+        if (self.replies.is_bundled() || self.inbound.is_sack_owed())
+            && !self.is_held(self.paths.reply)
+        {
+            return Some(self.paths.reply);
         }
         heartbeat.or_else(|| {
-            let is_owed = self.owed.is_control() || self.owes_re_config();
-            (is_owed && !self.is_held(self.control_path)).then_some(self.control_path)
+            let is_owed = self.out.owes_forward_tsn()
+                || self.state.is_chunk_owed()
+                || self.reset.is_owed(&self.out.queue);
+            (is_owed && !self.is_held(self.paths.control())).then_some(self.paths.control())
         })
     }
 
@@ -152,83 +206,23 @@ impl Association {
     /// taking its room. It does not if that goes elsewhere: where SACKs go is not to vary
     /// (RFC 9260 §6.4).
     fn has_room_for_sack(&self, path: u8, writer: &PacketWriter<'_>) -> bool {
-        let received = &self.inbound.received;
-        let recovery = &self.out.recovery;
-        let again = recovery.next_to_resend(path).and_then(|tsn| recovery.unit(tsn));
-        let len = match again {
-            Some(unit) => unit.payload.payload.len(),
-            None => self.out.next_new_len().unwrap_or(0),
-        };
-        path == self.inbound.reply_path
-            && received.is_unacknowledged()
-            && writer.room() >= padded(DATA_HEADER_LEN + len) + crate::wire::sack_len(0, 0)
-    }
-
-    fn write_errors(&mut self, writer: &mut PacketWriter<'_>) {
-        while let Some(error) = self.owed.errors.pop_front() {
-            let is_written = writer.error(|causes| {
-                let _ = match &error {
-                    OwedError::InvalidStream(stream) => {
-                        causes.push(&Cause::InvalidStreamIdentifier(*stream))
-                    }
-                    OwedError::UnrecognizedChunk(bytes) => {
-                        causes.push(&Cause::UnrecognizedChunkType(bytes))
-                    }
-                    OwedError::UnsupportedHmac(id) => causes.push(&Cause::UnsupportedHmac(*id)),
-                    OwedError::CookieReceivedWhileShuttingDown => {
-                        causes.push(&Cause::CookieReceivedWhileShuttingDown)
-                    }
-                };
-            });
-            if !is_written && !writer.is_only_auth() {
-                self.owed.errors.push_front(error);
-                return;
-            }
+        if path != self.paths.reply || !self.inbound.is_unacknowledged() {
+            return false;
         }
+        writer.room()
+            >= padded(DATA_HEADER_LEN + self.out.next_len(path)) + crate::wire::sack_len(0, 0)
     }
 
-    fn write_shutdown(&mut self, cx: &Context<'_>, writer: &mut PacketWriter<'_>) {
-        let cumulative = self.inbound.received.cumulative() as u32;
-        if self.owed.shutdown && writer.shutdown(cumulative) {
-            self.owed.shutdown = false;
-            self.on_shutdown_sent(cx);
-        }
-        if self.owed.shutdown_ack && writer.shutdown_ack() {
-            self.owed.shutdown_ack = false;
-            self.on_shutdown_sent(cx);
-        }
+    /// INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK has just left: its timer runs.
+    fn on_chunk_sent(&mut self, cx: &Context<'_>) {
+        let rto = self.out.recovery.paths()[self.paths.control()].timer().rto();
+        self.state.on_chunk_sent(cx.now, rto);
     }
 
-    /// The path over which a packet with DATA may leave now: with what is to be sent again, before
-    /// anything new (RFC 9260 §6.1 C).
-    fn path_with_data(&self) -> Option<u8> {
-        let (recovery, count) = (&self.out.recovery, self.paths.len());
-        if count == 1 {
-            return self.may_send_data_over(0).then_some(0);
-        }
-        let turn = if recovery.uses_all_paths() { self.turn } else { recovery.data_path() };
-        (0..count).map(|n| (turn + n) % count).find(|&path| self.may_send_data_over(path))
-    }
-
-    fn may_send_data_over(&self, path: u8) -> bool {
-        let recovery = &self.out.recovery;
-        self.state.may_send_data()
-            && !self.is_held(path)
-            && (recovery.next_to_resend(path).is_some()
-                || recovery.next_copy(path).is_some()
-                || (recovery.takes_new(path) && self.out.next_new_len_over(path).is_some()))
-    }
-
-    /// Gives up what would leave next and may not, so that the packet can carry the FORWARD-TSN,
-    /// and one without DATA is not taken for one with. Copies of such are dropped.
-    fn abandon_next(&mut self, cx: &mut Context<'_>) {
-        for path in 0..self.paths.len() {
-            while let Some(tsn) = self.out.recovery.next_to_resend(path)
-                && let Some(reason) = self.reason_to_abandon(cx.now, tsn)
-            {
-                self.abandon_message(cx, tsn, reason);
-            }
-            self.next_spaced_copy(cx.now, path);
+    /// Fills the packet with DATA.
+    fn write_data(&mut self, cx: &mut Context<'_>, path: u8, writer: &mut PacketWriter<'_>) {
+        if self.out.write_data(cx, path, self.standing(), writer) {
+            self.paths.on_used(cx.now, path);
         }
     }
 }

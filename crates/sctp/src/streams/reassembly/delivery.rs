@@ -1,6 +1,7 @@
 //! Complete messages on their way to the application: the order within each stream
 //! (RFC 9260 §6.6), and what is ready to be read.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
@@ -98,9 +99,26 @@ impl Delivery {
 
     /// Lets `stream` continue after `ssn`: delivers what waits up to it, then what follows.
     pub(super) fn skip(&mut self, stream: u16, ssn: u16) {
-        let expected = self.expected(stream);
-        let ssn = unwrap_u16(expected, ssn);
-        if ssn >= expected {
+        let ssn = match self.expected.entry(stream) {
+            Entry::Occupied(mut expected) => {
+                let ssn = unwrap_u16(*expected.get(), ssn);
+                if ssn < *expected.get() {
+                    return;
+                }
+                expected.insert(ssn + 1);
+                ssn
+            }
+            Entry::Vacant(expected) => {
+                let ssn = unwrap_u16(FIRST_SSN, ssn);
+                if ssn < FIRST_SSN {
+                    return;
+                }
+                expected.insert(ssn + 1);
+                ssn
+            }
+        };
+        // A FORWARD-TSN may name thousands of streams in which nothing waits.
+        if !self.waiting.is_empty() {
             self.deliver_stranded(stream, ssn);
             self.deliver_from(stream, ssn + 1);
         }

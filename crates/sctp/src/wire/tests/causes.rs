@@ -9,7 +9,7 @@ fn error_with(write: impl FnOnce(&mut CausesWriter<'_, '_>)) -> Vec<u8> {
     written_below(1500, |writer| assert!(writer.error(write)))
 }
 
-/// What the only chunk of `packet` has behind its header, padding included.
+/// The value of the only chunk of `packet`, padding included.
 fn cause_bytes(packet: &[u8]) -> &[u8] {
     &packet[16..]
 }

@@ -27,7 +27,37 @@ fn one_of_everything() -> Vec<Vec<u8>> {
         Param::SupportedExtensions(&[0xC0, 0x82, 1]),
         Param::ForwardTsnSupported,
     ];
-    let causes = [
+    let causes = every_cause();
+    let init = Init {
+        initiate_tag: 1,
+        a_rwnd: 2,
+        outbound_streams: 3,
+        inbound_streams: 4,
+        initial_tsn: 5,
+        params: Params::default(),
+    };
+    let mut packets = vec![
+        written_below(1500, |writer| {
+            assert!(writer.init(&init, |w| assert!(params.iter().all(|p| w.push(p)))));
+            assert!(writer.init_ack(&init, |w| assert!(params.iter().all(|p| w.push(p)))));
+        }),
+        written_below(1500, |writer| {
+            assert!(writer.error(|w| assert!(causes.iter().all(|cause| w.push(cause)))));
+            assert!(writer.abort(true, |w| assert!(causes.iter().all(|cause| w.push(cause)))));
+        }),
+        written_below(1500, |writer| assert!(small_chunks(writer))),
+    ];
+    for request_sequence in [1, 2] {
+        packets.push(written_below(1500, |writer| {
+            assert!(writer.re_config(every_request(request_sequence)));
+        }));
+    }
+    packets.extend(captured::all());
+    packets
+}
+
+fn every_cause() -> [Cause<'static>; 20] {
+    [
         Cause::InvalidStreamIdentifier(1),
         Cause::MissingMandatoryParameter(U16List::from(&[7][..])),
         Cause::StaleCookie { measure_of_staleness_us: 4 },
@@ -48,50 +78,28 @@ fn one_of_everything() -> Vec<Vec<u8>> {
         Cause::NotAuthorized(&[0xC0, 4, 0, 4]),
         Cause::UnsupportedHmac(4),
         Cause::Unknown { code: 99, value: &[1] },
-    ];
-    let init = Init {
-        initiate_tag: 1,
-        a_rwnd: 2,
-        outbound_streams: 3,
-        inbound_streams: 4,
-        initial_tsn: 5,
-        params: Params::default(),
-    };
+    ]
+}
+
+fn every_request(request_sequence: u32) -> [ReConfigParam<'static>; 6] {
     let streams = U16List::from(&[1, 2, 3][..]);
-    let mut packets = vec![
-        written_below(1500, |writer| {
-            assert!(writer.init(&init, |w| assert!(params.iter().all(|p| w.push(p)))));
-            assert!(writer.init_ack(&init, |w| assert!(params.iter().all(|p| w.push(p)))));
-        }),
-        written_below(1500, |writer| {
-            assert!(writer.error(|w| assert!(causes.iter().all(|cause| w.push(cause)))));
-            assert!(writer.abort(true, |w| assert!(causes.iter().all(|cause| w.push(cause)))));
-        }),
-        written_below(1500, |writer| assert!(small_chunks(writer))),
-    ];
-    for request_sequence in [1, 2] {
-        packets.push(written_below(1500, |writer| {
-            assert!(writer.re_config([
-                ReConfigParam::OutgoingSsnResetRequest {
-                    request_sequence,
-                    response_sequence: 2,
-                    last_assigned_tsn: 3,
-                    streams,
-                },
-                ReConfigParam::IncomingSsnResetRequest { request_sequence, streams },
-                ReConfigParam::SsnTsnResetRequest { request_sequence },
-                ReConfigParam::Response {
-                    response_sequence: 1,
-                    result: ReConfigResult::Denied,
-                    next_tsns: Some((1, 2)),
-                },
-                ReConfigParam::AddOutgoingStreamsRequest { request_sequence, new_streams: 1 },
-                ReConfigParam::AddIncomingStreamsRequest { request_sequence, new_streams: 2 },
-            ]));
-        }));
-    }
-    packets.extend(captured::all());
-    packets
+    [
+        ReConfigParam::OutgoingSsnResetRequest {
+            request_sequence,
+            response_sequence: 2,
+            last_assigned_tsn: 3,
+            streams,
+        },
+        ReConfigParam::IncomingSsnResetRequest { request_sequence, streams },
+        ReConfigParam::SsnTsnResetRequest { request_sequence },
+        ReConfigParam::Response {
+            response_sequence: 1,
+            result: ReConfigResult::Denied,
+            next_tsns: Some((1, 2)),
+        },
+        ReConfigParam::AddOutgoingStreamsRequest { request_sequence, new_streams: 1 },
+        ReConfigParam::AddIncomingStreamsRequest { request_sequence, new_streams: 2 },
+    ]
 }
 
 fn asconf_requests() -> [AsconfRequest<'static>; 3] {

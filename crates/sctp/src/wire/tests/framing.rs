@@ -1,4 +1,4 @@
-//! What a packet must be for its chunks to be found, and what is tolerated.
+//! The framing of a packet, and tolerated deviations.
 
 use super::{HEADER, decode_all, hex, packet_around};
 use crate::wire::{Chunk, ChunkError, Packet, PacketError, padded, write_checksum};

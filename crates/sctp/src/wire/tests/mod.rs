@@ -31,7 +31,7 @@ fn packet_around(chunks: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// What the chunks of a packet decode to.
+/// The decoded chunks of a packet.
 fn decode_all(packet: &[u8]) -> Vec<Result<Chunk<'_>, ChunkError>> {
     let packet = Packet::parse(packet).expect("a packet");
     packet.chunks().map(|raw| raw?.decode()).collect()
@@ -46,7 +46,7 @@ fn decode_one(packet: &[u8]) -> Chunk<'_> {
 
 /// The packet that `write` writes below `limit`.
 fn written_below(limit: usize, write: impl FnOnce(&mut PacketWriter<'_>)) -> Vec<u8> {
-    let mut buffer = vec![0xEE; 40]; // What was in the buffer must not matter.
+    let mut buffer = vec![0xEE; 40]; // The former content must not matter.
     let mut writer = PacketWriter::new(&mut buffer, limit, HEADER);
     write(&mut writer);
     let len = writer.finish();

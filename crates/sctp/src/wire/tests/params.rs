@@ -17,7 +17,7 @@ fn init_with(write: impl FnOnce(&mut crate::wire::ParamsWriter<'_, '_>)) -> Vec<
     written_below(1500, |writer| assert!(writer.init(&init, write)))
 }
 
-/// What the only chunk of `packet` has behind its fixed part, without final padding.
+/// The parameters of the only chunk of `packet`, without final padding.
 fn param_bytes(packet: &[u8]) -> &[u8] {
     &Packet::parse(packet).unwrap().chunks().next().unwrap().unwrap().value[16..]
 }

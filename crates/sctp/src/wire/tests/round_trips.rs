@@ -1,4 +1,4 @@
-//! What is written and read again is the same, for random values.
+//! Written values are read back unchanged, for random values.
 
 use std::net::IpAddr;
 

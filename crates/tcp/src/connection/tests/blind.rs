@@ -1,4 +1,4 @@
-//! What somebody blind may send (RFC 5961), and what lies out of the window.
+//! Segments of a blind attacker (RFC 5961), and segments out of the window.
 
 use super::script::*;
 use super::*;
@@ -45,7 +45,7 @@ fn acknowledgements_of_what_cannot_be_are_challenged_and_their_data_not_taken() 
     let long_ago = 1001u32.wrapping_sub(60_001);
     s.peer(&format!("P. 1:101(100) ack {long_ago}")).expect(". 1001:1001(0) ack 1");
     assert_eq!(s.read(1000), 0);
-    // An old one is borne, and its data taken.
+    // An old one is tolerated, and its data accepted.
     let old = 1001u32.wrapping_sub(60_000);
     s.peer(&format!("P. 1:101(100) ack {old}"));
     assert_eq!(s.read(1000), 100);
@@ -77,7 +77,7 @@ fn challenges_are_limited_over_all_connections() {
     assert_eq!(s.end.around.statistics.challenge_acks_suppressed, 99);
 }
 
-/// Else somebody with a connection of his own could silence those of all the others.
+/// Otherwise an attacker with one connection could silence all others.
 #[test]
 fn one_connection_takes_no_more_than_its_share_of_the_challenges() {
     let mut s = Script::established();

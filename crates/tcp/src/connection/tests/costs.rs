@@ -1,4 +1,4 @@
-//! What a connection costs: memory when nothing happens, allocations while data flow.
+//! The cost of a connection: memory while idle, allocations while data flow.
 
 use allocation_counter::measure;
 

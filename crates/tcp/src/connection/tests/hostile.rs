@@ -1,4 +1,4 @@
-//! A peer, or somebody between, that sends whatever it likes.
+//! A hostile peer, or an attacker in between.
 
 use std::collections::BTreeSet;
 
@@ -136,14 +136,14 @@ impl Attacked {
         let unit = 1 << 14;
         assert!(c.inbound.buffer.len() <= c.config.receive_buffer_bytes + unit);
         assert!(c.out.buffer.len() <= c.config.send_buffer_bytes);
-        let again = c.out.sent_again.as_ref().map_or(0, |again| again.len());
+        let again = c.out.retransmitted.as_ref().map_or(0, |again| again.len());
         assert!(again <= rexmit_recovery::LOG_CAPACITY);
         assert!(c.out.snd_una <= c.out.snd_nxt);
         assert!(self.end.around.events.len() < 10);
         let edge = c.inbound.window.edge();
         assert!(edge >= self.highest_edge || c.state == State::SynSent, "the window shrank");
         self.highest_edge = edge;
-        let outstanding = c.out.recovery.units().map(|(_, unit)| unit.payload);
+        let outstanding = c.out.recovery.outstanding().units().map(|(_, unit)| unit.payload);
         let mut next = None;
         for piece in outstanding {
             assert!(next.is_none_or(|next| next == piece.start), "units are contiguous");
@@ -153,7 +153,7 @@ impl Attacked {
         if c.state == State::Closed {
             assert_eq!(c.next_timeout(), None);
         }
-        // What is queued goes on by itself: some timer runs.
+        // Queued data makes progress by itself: some timer runs.
         if c.state.may_send_data() && !c.out.is_empty() {
             assert!(c.next_timeout().is_some(), "data wait for ever");
         }

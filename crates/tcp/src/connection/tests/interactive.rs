@@ -1,7 +1,9 @@
 //! The profiles `tcp-interactive` and `tcp-interactive-redundant`, packet by packet: the recovery timer
 //! against peers that delay acknowledgements, and copies in segments of their own.
 
-use rexmit_recovery::{RecoveryStatistics, SpacedCopies, ThinConfig};
+use std::num::NonZeroU16;
+
+use rexmit_recovery::{DelayedCopyConfig, RecoveryStatistics, ThinConfig};
 
 use super::redundant::run_to;
 use super::script::*;
@@ -43,8 +45,8 @@ fn a_lost_segment_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
     }
     s.at(750).peer(". 1:1(0) ack 201").at(5000);
     let told = recovery(&s);
-    assert_eq!((told.retransmitted.overdue, told.retransmitted.total()), (3, 3));
-    assert_eq!((told.timeouts, told.fast_recoveries, told.spaced_copies), (0, 1, 0));
+    assert_eq!((told.retransmitted.probe, told.retransmitted.total()), (3, 3));
+    assert_eq!((told.timeouts, told.fast_recoveries, told.delayed_copies), (0, 1, 0));
 }
 
 #[test]
@@ -54,8 +56,8 @@ fn a_redundant_repetition_leaves_twice_and_is_waited_for_from_the_second() {
     s.at(502).expect("P. 101:201(100) ack 1");
     s.at(602).peer(". 1:1(0) ack 201").at(5000);
     let told = recovery(&s);
-    assert_eq!((told.retransmitted.overdue, told.retransmitted.redundant), (2, 2));
-    assert_eq!((told.spaced_copies, told.redundant_bytes, told.timeouts), (2, 200, 0));
+    assert_eq!((told.retransmitted.probe, told.retransmitted.redundant), (2, 2));
+    assert_eq!((told.delayed_copies, told.redundant_bytes, told.timeouts), (2, 200, 0));
 }
 
 #[test]
@@ -68,21 +70,21 @@ fn a_copy_does_not_leave_once_what_it_repeats_is_acknowledged() {
             s.at(351).expect("P. 101:201(100) ack 1");
         }
         s.at(400).peer(". 1:1(0) ack 201").at(5000);
-        assert_eq!(recovery(&s).spaced_copies, copies);
+        assert_eq!(recovery(&s).delayed_copies, copies);
     }
 }
 
 #[test]
 fn each_duplicate_report_is_told_from_the_others() {
-    // What left at 200 ms was lost, and both copies arrived.
+    // The segment of 200 ms was lost, and both copies arrived.
     let mut s = lost_and_doubled();
     s.at(450).peer(". 1:1(0) ack 201").at(451).peer(". 1:1(0) ack 201 <sack 101:201>");
     let told = recovery(&s);
     assert_eq!((told.spurious.total(), told.spurious_events.unexplained_duplicates), (0, 0));
-    // It had arrived as well: the repetition was needless.
+    // It had arrived as well: the retransmission was spurious.
     s.at(452).peer(". 1:1(0) ack 201 <sack 101:201>");
     let told = recovery(&s);
-    assert_eq!((told.spurious.overdue, told.spurious.total()), (1, 1));
+    assert_eq!((told.spurious.probe, told.spurious.total()), (1, 1));
     assert_eq!(told.spurious_events.unexplained_duplicates, 0);
     // More than left: the network makes copies.
     s.at(453).peer(". 1:1(0) ack 201 <sack 101:201>");
@@ -93,7 +95,7 @@ fn each_duplicate_report_is_told_from_the_others() {
 /// Two are lost of eight.
 fn two_lost(len: u64) -> Script {
     let mut s = with_profile("tcp-interactive-redundant");
-    s.end.connection.set_thin(copies(SpacedCopies { of_retransmissions: 1, ..SPACED })).unwrap();
+    s.end.connection.set_thin(copies(SPACED.of_retransmissions(1))).unwrap();
     for n in 0..8 {
         let (start, end) = (101 + n * len, 101 + (n + 1) * len);
         s.send(len).expect(&format!("P. {start}:{end}({len}) ack 1"));
@@ -109,13 +111,13 @@ fn copies_of_segments_that_follow_each_other_share_one_if_they_fit() {
         s.at(ms).expect(". 101:1101(1000) ack 1");
     }
     s.at(430).peer(". 1:1(0) ack 4101");
-    assert_eq!((recovery(&s).spaced_copies, recovery(&s).packets), (2, 1 + 8 + 2));
+    assert_eq!((recovery(&s).delayed_copies, recovery(&s).packets), (2, 1 + 8 + 2));
     let mut s = two_lost(501);
     for ms in [325, 326] {
         s.at(ms).expect(". 101:602(501) ack 1").expect(". 602:1103(501) ack 1");
     }
     s.at(430).peer(". 1:1(0) ack 4109");
-    assert_eq!((recovery(&s).spaced_copies, recovery(&s).packets), (2, 1 + 8 + 4));
+    assert_eq!((recovery(&s).delayed_copies, recovery(&s).packets), (2, 1 + 8 + 4));
 }
 
 #[test]
@@ -146,41 +148,41 @@ fn a_copy_beyond_the_window_waits_for_it() {
     s.at(350).expect("P. 101:201(100) ack 1").peer(". 1:1(0) ack 101 win 0");
     s.at(360).peer(". 1:1(0) ack 101 win 1000").expect("P. 101:201(100) ack 1");
     s.at(450).peer(". 1:1(0) ack 201");
-    assert_eq!(recovery(&s).spaced_copies, 1);
+    assert_eq!(recovery(&s).delayed_copies, 1);
 }
 
-const SPACED: SpacedCopies = SpacedCopies::OFF;
+const SPACED: DelayedCopyConfig = DelayedCopyConfig::OFF;
 
 /// `tcp-interactive` with these copies and no others.
-fn copies(spaced_copies: SpacedCopies) -> ThinConfig {
+fn copies(delayed_copies: DelayedCopyConfig) -> ThinConfig {
     let interactive = RecoveryConfig::tcp_profile("tcp-interactive").expect("it is listed").thin;
-    ThinConfig { spaced_copies, ..interactive }
+    interactive.delayed_copies(delayed_copies)
 }
 
 #[test]
 fn the_last_segment_has_a_copy_if_none_follows_in_time() {
     let mut s = with_profile("tcp-interactive");
     let after = Duration::from_millis(30);
-    let last = SpacedCopies { of_last_after: Some(after), ..SPACED };
+    let last = SPACED.of_last_after(Some(after));
     s.end.connection.set_thin(copies(last)).unwrap();
     s.send(100).expect("P. 101:201(100) ack 1");
     s.at(220).send(100).expect("P. 201:301(100) ack 1");
     s.at(250).expect("P. 201:301(100) ack 1");
     s.at(350).peer(". 1:1(0) ack 301 <sack 201:301>").at(5000);
     let told = recovery(&s);
-    assert_eq!((told.spaced_copies, told.retransmitted.total(), told.spurious.total()), (1, 0, 0));
+    assert_eq!((told.delayed_copies, told.retransmitted.total(), told.spurious.total()), (1, 0, 0));
 }
 
 #[test]
 fn the_budget_limits_copies_in_segments_of_their_own() {
     let mut s = changed("tcp-interactive-redundant", |recovery| {
-        recovery.thin.copy_budget.packets_percent = 1;
+        recovery.thin.copy_budget.packets_percent = NonZeroU16::new(1);
     });
     s.send(100).expect("P. 101:201(100) ack 1");
     s.at(350).expect("P. 101:201(100) ack 1");
     s.at(500).expect("P. 101:201(100) ack 1");
     s.at(600).peer(". 1:1(0) ack 201");
-    assert_eq!((recovery(&s).spaced_copies, recovery(&s).copies_denied), (0, 2));
+    assert_eq!((recovery(&s).delayed_copies, recovery(&s).copies_denied), (0, 2));
 }
 
 /// Messages at even intervals to a peer that holds acknowledgements back: all arrive, and so do these.
@@ -221,14 +223,14 @@ impl Delayed {
         }
     }
 
-    /// What is repeated of `count` messages.
+    /// The retransmissions of `count` messages.
     fn repeats_of(&mut self, count: u64) -> u64 {
         let before = self.repeats();
         self.send(count, |_, _| Fate::Deliver);
         self.repeats() - before
     }
 
-    /// After how long, to a millisecond, a message that is lost leaves again.
+    /// The time to the retransmission of a lost message, to a millisecond.
     fn time_to_repeat(&mut self) -> u64 {
         let (before, sent_at) = (self.repeats(), self.pair.now);
         self.pair.a.send(sent_at, &[0; 100]);

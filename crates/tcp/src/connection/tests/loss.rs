@@ -112,7 +112,7 @@ fn a_peer_that_takes_back_its_reports_again_and_again_is_no_longer_believed() {
     // As from a peer without SACK.
     s.peer(&format!(". 1:1(0) ack {ack} <sack {}:{}>", ack + 1000, ack + 5000)).drain();
     let flight = s.end.connection.out.flight().bytes;
-    assert_eq!(flight, s.end.connection.out.recovery.outstanding_bytes());
+    assert_eq!(flight, s.end.connection.out.recovery.outstanding().bytes());
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn the_timer_doubles_until_an_answer_and_what_was_lost_leaves_in_slow_start() {
     s.at(7050).peer(". 1:1(0) ack 1001");
     s.expect(". 1001:2001(1000) ack 1").expect(". 2001:3001(1000) ack 1");
     s.expect_silence();
-    // What was sent again measures nothing (Karn): the timeout stays backed off.
+    // A retransmission makes no sample (Karn): the timeout stays backed off.
     s.at(15_050).expect(". 1001:2001(1000) ack 1");
 }
 
@@ -141,7 +141,7 @@ fn consecutive_timeouts_end_the_connection() {
 }
 
 #[test]
-fn what_waits_goes_with_what_is_sent_again() {
+fn what_waits_goes_with_what_is_retransmitted() {
     let mut s = Script::established();
     s.send(100).expect("P. 1:101(100) ack 1").send(200).expect_silence();
     s.at(1000).expect("P. 1:301(300) ack 1");
@@ -179,7 +179,7 @@ fn lost_small_segments_leave_again_in_one() {
 }
 
 #[test]
-fn an_acknowledgement_within_a_segment_is_not_sent_again() {
+fn an_acknowledgement_within_a_segment_is_not_retransmitted() {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
     assert_eq!(s.end.connection.statistics().bytes_in_flight, 1000);

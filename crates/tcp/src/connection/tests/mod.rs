@@ -31,13 +31,14 @@ use super::*;
 use crate::endpoint::ConnectionId;
 use crate::event::Event;
 use crate::statistics::EndpointStatistics;
+use crate::wire::{Flags, Header};
 
 /// One-way delay of the link.
 const DELAY: Duration = Duration::from_millis(10);
 
 fn config() -> ConnectionConfig {
     let recovery = RecoveryConfig::tcp_profile("tcp-sack").expect("it is listed");
-    ConnectionConfig { recovery, ..ConnectionConfig::default() }
+    ConnectionConfig { recovery, ..ConnectionConfig::sack() }
 }
 
 fn surroundings(seed: u64) -> Surroundings {
@@ -68,11 +69,11 @@ struct End {
     id: ConnectionId,
     events: Vec<Event>,
     received: Vec<u8>,
-    /// What the other end will get, and when.
+    /// The packets for the other end, and their times.
     outgoing: VecDeque<(Instant, Vec<u8>)>,
 }
 
-/// What a link does to a packet.
+/// The fate of a packet on a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Deliver,

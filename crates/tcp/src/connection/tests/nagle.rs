@@ -28,7 +28,7 @@ fn full_segments_do_not_wait_and_the_rest_does() {
 fn half_of_a_small_window_waits_as_well() {
     let mut s = Script::established_with(plain(), "S 0:0(0) win 1500 <mss 1000>");
     s.peer(". 1:1(0) ack 1 win 1500");
-    s.end.connection.out.max_window = 1500;
+    s.end.connection.out.window.largest = 1500;
     s.send(600).expect("P. 1:601(600) ack 1");
     s.send(800).expect_silence();
     s.at(50).peer(". 1:1(0) ack 601 win 1500").expect("P. 601:1401(800) ack 1");
@@ -44,7 +44,7 @@ fn switched_off_nothing_waits() {
     s.at(60).peer(". 1:1(0) ack 201");
 }
 
-/// What is kept of a segment is more than a byte. The window counts bytes, and holds no small
+/// The state of a segment is larger than a byte. The window counts bytes, and holds no small
 /// segments back.
 #[test]
 fn switched_off_no_more_small_ones_are_outstanding_than_the_limit() {

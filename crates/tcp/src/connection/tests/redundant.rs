@@ -1,5 +1,7 @@
-//! Redundant Data Bundling (Petlund 2008) on the wire: what goes with new data and with what is sent
+//! Redundant Data Bundling (Petlund 2008) on the wire: copies with new data and with data sent
 //! again, and what an acknowledgement of it means.
+
+use std::num::NonZeroU32;
 
 use rexmit_recovery::{RecoveryStatistics, ThinConfig};
 
@@ -8,7 +10,7 @@ use super::thin::with;
 use super::*;
 
 const NO_SACK: &str = "S 0:0(0) <mss 1000>";
-const RDB: ThinConfig = ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF };
+const RDB: ThinConfig = ThinConfig::OFF.max_bundle_packets(1);
 
 fn recovery(s: &Script) -> RecoveryStatistics {
     s.end.connection.statistics().recovery
@@ -38,7 +40,7 @@ fn new_data_take_the_packet_before_along() {
 
 #[test]
 fn with_two_packets_before_both_go_along() {
-    let mut s = two(ThinConfig { max_bundle_packets: 2, ..RDB });
+    let mut s = two(RDB.max_bundle_packets(2));
     s.at(40).send(30).expect("P. 1:181(180) ack 1");
     s.at(50).send(20).expect("P. 101:201(100) ack 1");
     s.at(90).peer(". 1:1(0) ack 201");
@@ -64,7 +66,7 @@ fn what_does_not_fit_stays_out() {
     s.send(600).expect("P. 1:601(600) ack 1");
     s.send(401).expect("P. 601:1002(401) ack 1");
     s.send(599).expect("P. 601:1601(1000) ack 1");
-    let mut s = with(ThinConfig { max_bundle_bytes: 150, ..RDB }, SYN);
+    let mut s = with(RDB.max_bundle_bytes(NonZeroU32::new(150)), SYN);
     s.send(100).expect("P. 1:101(100) ack 1");
     s.send(50).expect("P. 1:151(150) ack 1");
     s.send(101).expect("P. 151:252(101) ack 1");
@@ -94,7 +96,7 @@ fn the_end_of_the_stream_takes_the_last_data_along() {
 #[test]
 fn a_loss_that_a_copy_repaired_is_answered_as_any_other_loss() {
     let mut s = two(RDB);
-    // What left at 0 ms was lost: both arrive with the second, once.
+    // The segment of 0 ms was lost: both arrive with the second, once.
     s.at(70).peer(". 1:1(0) ack 151");
     let told = recovery(&s);
     assert_eq!((told.packets_repaired, told.packets_lost), (1, 1));
@@ -116,7 +118,7 @@ fn the_answer_to_a_repaired_loss_sends_nothing_again() {
 
 #[test]
 fn the_answer_is_switched_off_as_rdb_was_published() {
-    let mut s = two(ThinConfig { loss_hiding: true, ..RDB });
+    let mut s = two(RDB.loss_hiding(true));
     s.at(70).peer(". 1:1(0) ack 151");
     let told = recovery(&s);
     assert_eq!((told.packets_repaired, told.packets_lost, told.fast_recoveries), (1, 0, 0));
@@ -138,13 +140,13 @@ fn a_copy_that_was_not_needed_is_no_loss_and_no_spurious_retransmission() {
 
 #[test]
 fn several_copies_of_one_packet_explain_as_many_reports_and_no_more() {
-    let mut s = two(ThinConfig { max_bundle_packets: 2, linear_timeouts: 6, ..RDB });
+    let mut s = two(RDB.max_bundle_packets(2).linear_timeouts(6));
     s.at(40).send(30).expect("P. 1:181(180) ack 1");
     s.at(1000).expect("P. 1:181(180) ack 1");
     s.at(1050).peer(". 1:1(0) ack 151 <sack 1:101>");
     s.at(1060).peer(". 1:1(0) ack 181 <sack 1:151>");
     assert_eq!(recovery(&s).spurious.total(), 0);
-    // The timeout was needless.
+    // The timeout was spurious.
     s.at(1070).peer(". 1:1(0) ack 181 <sack 1:181>");
     assert_eq!(recovery(&s).spurious.timeout, 3);
 }
@@ -161,8 +163,8 @@ fn only_what_is_not_acknowledged_of_a_packet_goes_along_or_leaves_again() {
 }
 
 #[test]
-fn what_is_sent_again_takes_along_what_follows() {
-    let thin = ThinConfig { first_indication: true, ..RDB };
+fn what_is_retransmitted_takes_along_what_follows() {
+    let thin = RDB.first_indication(true);
     let three = |thin, syn| {
         let mut s = with(thin, syn);
         s.send(300).expect("P. 1:301(300) ack 1");
@@ -176,11 +178,11 @@ fn what_is_sent_again_takes_along_what_follows() {
     assert_eq!(recovery(&s).retransmitted.bundled, 1);
     s.at(100).peer(". 1:1(0) ack 1051");
     // No further than the limit, or without the switch, or to what has arrived.
-    let mut s = three(ThinConfig { max_bundle_bytes: 750, ..thin }, NO_SACK);
-    s.end.connection.set_thin(ThinConfig { max_bundle_bytes: 699, ..thin }).unwrap();
+    let mut s = three(thin.max_bundle_bytes(NonZeroU32::new(750)), NO_SACK);
+    s.end.connection.set_thin(thin.max_bundle_bytes(NonZeroU32::new(699))).unwrap();
     s.at(50).peer(". 1:1(0) ack 1").expect(". 1:301(300) ack 1");
     let mut s = three(thin, NO_SACK);
-    s.end.connection.set_thin(ThinConfig { max_bundle_packets: 0, ..thin }).unwrap();
+    s.end.connection.set_thin(thin.max_bundle_packets(0)).unwrap();
     s.at(50).peer(". 1:1(0) ack 1").expect(". 1:301(300) ack 1");
     let mut s = three(thin, SYN);
     s.at(50).peer(". 1:1(0) ack 1 <sack 301:701>").expect(". 1:301(300) ack 1");
@@ -224,10 +226,11 @@ fn thin_streams_survive_loss_reordering_and_duplication_whatever_is_agreed_on() 
     for variant in 0..16 {
         let mut config = ConnectionConfig {
             recovery: RecoveryConfig::tcp_profile("tcp-thin-rdb").expect("it is listed"),
-            ..ConnectionConfig::default()
+            ..ConnectionConfig::sack()
         };
         config.recovery.thin.max_bundle_packets = 1 + (variant & 1);
-        config.recovery.thin.max_bundle_bytes = if variant & 2 == 0 { 0 } else { 400 };
+        config.recovery.thin.max_bundle_bytes =
+            NonZeroU32::new(if variant & 2 == 0 { 0 } else { 400 });
         config.sack = variant & 4 == 0;
         config.timestamps = variant & 8 == 0;
         let mut pair = Pair::established(config.clone(), config);

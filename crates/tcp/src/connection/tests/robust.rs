@@ -1,4 +1,4 @@
-//! Spurious retransmissions told by DSACK, timestamps and F-RTO, and the threshold that follows
+//! Spurious retransmissions detected by DSACK, timestamps and F-RTO, and the threshold that follows
 //! reordering (RFC 3708, 3522, 4015, 5682; RR-TCP), in exact virtual time.
 
 use rexmit_recovery::{RecoveryConfig, SpuriousConfig, SpuriousEvents};
@@ -35,7 +35,7 @@ fn take(s: &mut Script) -> Vec<u64> {
 }
 
 /// Ten segments leave at 0 ms; the first is overtaken by `positions`, one acknowledgement each, and
-/// arrives. Returns whether it left again.
+/// arrives. Returns whether it was retransmitted.
 fn delay(s: &mut Script, first: u64, positions: u64) -> bool {
     s.send(10_000);
     let mut sent = take(s);
@@ -67,7 +67,7 @@ fn dsack_tells_a_spurious_fast_retransmit_and_the_threshold_follows() {
     assert!(take(&mut s).is_empty());
 }
 
-/// RFC 3708 §3 A.4: nothing of 2001:3001 left again.
+/// RFC 3708 §3 A.4: nothing of 2001:3001 was retransmitted.
 #[test]
 fn a_dsack_of_what_left_once_tells_a_network_that_duplicates() {
     let mut s = with_recovery(profile("tcp-rr"), false);
@@ -111,8 +111,8 @@ fn an_old_echo_of_everything_tells_nothing() {
 /// acknowledged.
 #[test]
 fn f_rto_sends_new_data_and_tells_a_spurious_timeout() {
-    let spurious = SpuriousConfig { f_rto: true, ..SpuriousConfig::OFF };
-    let recovery = RecoveryConfig { spurious, undo: true, ..profile("tcp-sack") };
+    let spurious = SpuriousConfig::OFF.f_rto(true);
+    let recovery = profile("tcp-sack").spurious(spurious).undo(true);
     let mut s = with_recovery(recovery.clone(), false);
     s.send(20_000);
     assert_eq!(take(&mut s).len(), 10);
@@ -122,7 +122,7 @@ fn f_rto_sends_new_data_and_tells_a_spurious_timeout() {
     assert_eq!(take(&mut s), [10, 11]);
     s.at(1060).peer(". 1:1(0) ack 2001");
     assert_eq!((events(&s).by_f_rto, events(&s).undone), (1, 1));
-    assert!(take(&mut s).iter().all(|&n| n > 11), "nothing leaves again");
+    assert!(take(&mut s).iter().all(|&n| n > 11), "nothing is retransmitted");
     // With nothing new to send it is the usual recovery.
     let mut s = with_recovery(recovery, false);
     s.send(10_000);

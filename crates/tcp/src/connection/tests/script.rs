@@ -9,7 +9,7 @@
 //! - A segment is its flags (`S`, `F`, `R`, `P`, and `.` for ACK), its sequence numbers with the
 //!   length, and if they matter `ack`, `win` (the field), and `<options>`. Numbers count from the
 //!   SYN of their side; both sides' wrap on the wire within the first 1500 bytes.
-//! - Payload bytes are those of [`byte_at`] their place; what leaves is checked against it.
+//! - Payload bytes are those of [`byte_at`] their place; sent bytes are checked against it.
 //! - A segment that no `expect` took fails the script: before time moves on, and at its end.
 //! - Without a word about it nothing but SACK is agreed on, and a segment holds 1000 bytes.
 
@@ -18,7 +18,7 @@ use crate::wire::{Options, Timestamps};
 
 /// Both initial sequence numbers.
 const ISS: u32 = u32::MAX - 1500;
-/// What the peer offers unless a script says otherwise.
+/// The peer's window unless a script says otherwise.
 const PEER_WINDOW: u16 = 60_000;
 /// The peer's SYN.
 pub(super) const SYN: &str = "S 0:0(0) <mss 1000,sackOK>";
@@ -36,7 +36,7 @@ pub(super) struct Script {
     now: Instant,
     /// Bytes sent so far.
     sent: u64,
-    /// The window field of what leaves is told, too.
+    /// The window field of sent segments is shown, too.
     pub(super) shows_window: bool,
 }
 
@@ -188,7 +188,7 @@ impl Script {
         self.next_segment().expect("a segment")
     }
 
-    /// For a script that ends before what is owed has left.
+    /// For a script that ends before due segments are sent.
     pub(super) fn silent(mut self) -> Self {
         self.drain();
         self
@@ -245,7 +245,7 @@ impl Script {
     }
 }
 
-/// What left and nobody expected is a failure.
+/// An unexpected segment is a failure.
 impl Drop for Script {
     fn drop(&mut self) {
         if !std::thread::panicking() {

@@ -8,11 +8,10 @@ use super::*;
 
 const NO_SACK: &str = "S 0:0(0) <mss 1000>";
 
-const LINEAR: ThinConfig = ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF };
-const FIRST: ThinConfig = ThinConfig { first_indication: true, ..ThinConfig::OFF };
-const RTO_MIN: ThinConfig =
-    ThinConfig { rto_min: Some(Duration::from_millis(200)), ..ThinConfig::OFF };
-const BY_AGE: ThinConfig = ThinConfig { restart_by_age: true, ..ThinConfig::OFF };
+const LINEAR: ThinConfig = ThinConfig::OFF.linear_timeouts(6);
+const FIRST: ThinConfig = ThinConfig::OFF.first_indication(true);
+const RTO_MIN: ThinConfig = ThinConfig::OFF.rto_min(Some(Duration::from_millis(200)));
+const BY_AGE: ThinConfig = ThinConfig::OFF.restart_by_age(true);
 
 /// Nothing waits for Nagle's algorithm.
 pub(super) fn with(thin: ThinConfig, syn: &str) -> Script {
@@ -43,7 +42,7 @@ fn measure(s: &mut Script) {
     s.at(50).peer(". 1:1(0) ack 101").at(100);
 }
 
-/// When the first segment leaves again, of a stretch of small ones that nobody acknowledges.
+/// The time of the first retransmission in a row of small segments without acknowledgements.
 fn timeouts(thin: ThinConfig, times: &[u64]) {
     let mut s = with(thin, SYN);
     s.send(100).expect("P. 1:101(100) ack 1");
@@ -162,7 +161,7 @@ fn nothing_waits_longer_than_a_timeout_since_it_left() {
 
 #[test]
 fn small_segments_do_not_wait_while_thin_if_the_profile_says_so() {
-    let no_delay = ThinConfig { no_delay: true, ..ThinConfig::OFF };
+    let no_delay = ThinConfig::OFF.no_delay(true);
     let mut config = plain();
     assert!(config.nagle);
     config.recovery.thin = no_delay;
@@ -183,7 +182,7 @@ fn the_mechanisms_are_switched_while_the_connection_is_up() {
     s.at(300).expect("P. 101:201(100) ack 1");
     s.end.connection.set_thin(ThinConfig::OFF).unwrap();
     s.at(2300).expect("P. 101:201(100) ack 1");
-    let invalid = ThinConfig { rto_min: Some(Duration::ZERO), ..ThinConfig::OFF };
+    let invalid = ThinConfig::OFF.rto_min(Some(Duration::ZERO));
     assert_eq!(s.end.connection.set_thin(invalid), Err(crate::ThinError::Invalid));
 }
 

@@ -70,7 +70,7 @@ fn what_opens_too_little_lets_the_refused_probe_go_alone() {
 }
 
 /// The same as `closed`, with a round trip of 300 ms: SRTT + 4 · RTTVAR is 300 + 4 · 112.5 ms, and
-/// the RTO its least, 1 s. The probe has left at 1600 ms.
+/// the RTO its minimum, 1 s. The probe was sent at 1600 ms.
 fn probed_over_300_ms() -> Script {
     let mut s = Script::server(plain(), SYN);
     s.expect("S. 0:0(0) ack 1");
@@ -113,7 +113,7 @@ fn the_timeout_of_probes_is_not_that_of_data() {
         s.at(at).expect(". 1001:1002(1) ack 1");
         s.at(at + 50).peer(". 1:1(0) ack 1001 win 0").expect_silence();
     }
-    // What leaves when the window is open is lost.
+    // Data sent when the window is open is lost.
     s.at(8100).peer(". 1:1(0) ack 1001 win 5000").expect("P. 1001:1501(500) ack 1");
     s.at(9100).expect("P. 1001:1501(500) ack 1");
     s.at(9150).peer(". 1:1(0) ack 1501");
@@ -172,7 +172,7 @@ fn an_old_segment_does_not_tell_the_window() {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
     s.at(10).peer("P. 1001:1101(100) ack 1001 win 2000");
-    // It left before, and nothing else in it is wrong.
+    // It was sent before, and nothing else in it is wrong.
     s.peer(". 1:1(0) ack 1001 win 0");
     assert_eq!(s.end.connection.statistics().send_window, 2000);
     s.drain();
@@ -221,7 +221,7 @@ fn send_takes_what_fits_and_tells_when_there_is_room_again() {
     assert!(s.end.events.is_empty(), "told once");
 }
 
-/// A probe has left that the peer has not taken. To the peer an empty segment behind it lies out of
+/// A probe was sent that the peer has not accepted. To the peer an empty segment behind it lies out of
 /// its window, and what it acknowledges would be lost.
 #[test]
 fn acknowledgements_and_resets_do_not_pass_the_closed_window_of_the_peer() {
@@ -241,7 +241,7 @@ fn what_acknowledges_behind_a_window_that_shrank_lies_at_its_edge() {
     s.at(100).peer(". 101:201(100) ack 1001 win 0").at(140).expect(". 1001:1001(0) ack 201");
 }
 
-/// RFC 9293 §3.8.6: what was sent beyond a window that shrank may leave again, but one segment is
+/// RFC 9293 §3.8.6: data beyond a window that shrank may be retransmitted, but one segment is
 /// enough to probe it.
 #[test]
 fn of_what_lies_beyond_a_window_that_shrank_one_segment_at_a_time_leaves_again() {

@@ -1,4 +1,4 @@
-//! What was written is read again as the same.
+//! Written values are read back unchanged.
 
 use super::*;
 

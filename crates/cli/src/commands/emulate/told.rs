@@ -1,0 +1,108 @@
+//! What became of all packets, for people and for programs.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use rexmit::clock::{now, sleep_until};
+use rexmit::emulator::{DirectionStatistics, EmulatorStatistics};
+use serde::Serialize;
+
+/// Time between two lines of progress on a terminal.
+const PROGRESS: Duration = Duration::from_secs(5);
+
+/// What became of all packets; `E` says between which ends.
+#[derive(Serialize)]
+pub(super) struct Told<E> {
+    #[serde(flatten)]
+    ends: E,
+    seed: u64,
+    packets: u64,
+    dropped: u64,
+    late_p50_us: f64,
+    late_p99_us: f64,
+    #[serde(rename = "late_p99.9_us")]
+    late_p999_us: f64,
+    late_max_us: f64,
+    statistics: EmulatorStatistics,
+}
+
+impl<E> Told<E> {
+    pub(super) fn new(ends: E, seed: u64, statistics: EmulatorStatistics) -> Self {
+        let late = statistics.lateness;
+        let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
+        let EmulatorStatistics { forward, backward, refused, .. } = statistics;
+        Self {
+            ends,
+            seed,
+            packets: forward.path.offered + backward.path.offered,
+            dropped: dropped(&forward) + dropped(&backward) + refused,
+            late_p50_us: micros(late.p50),
+            late_p99_us: micros(late.p99),
+            late_p999_us: micros(late.p999),
+            late_max_us: micros(late.max),
+            statistics,
+        }
+    }
+}
+
+/// Tells the counts on a terminal, without an end.
+pub(super) async fn watch(statistics: impl Fn() -> EmulatorStatistics) {
+    loop {
+        sleep_until(now() + PROGRESS).await;
+        if std::io::stderr().is_terminal() {
+            let EmulatorStatistics { forward, backward, lateness, .. } = statistics();
+            eprintln!(
+                "forward {} packets, {} dropped; backward {}, {} dropped; late by {:?} (99 %)",
+                forward.path.offered,
+                dropped(&forward),
+                backward.path.offered,
+                dropped(&backward),
+                lateness.p99,
+            );
+        }
+    }
+}
+
+fn dropped(direction: &DirectionStatistics) -> u64 {
+    direction.path.lost() + direction.overflowed + direction.unsent
+}
+
+pub(super) fn text<E>(told: &Told<E>) -> String {
+    let mut text = String::from(
+        "           packets     lost  delivered  reordered  duplicated  corrupted  queue full\n",
+    );
+    for (name, direction) in
+        [("forward", told.statistics.forward), ("backward", told.statistics.backward)]
+    {
+        let (path, arrivals) = (direction.path, direction.arrivals);
+        text += &format!(
+            "{name:9}{:9}{:9}{:11}{:11}{:12}{:11}{:12}\n",
+            path.offered,
+            path.lost() - path.lost_queue,
+            arrivals.delivered,
+            arrivals.reordered,
+            path.duplicated,
+            path.corrupted,
+            path.lost_queue,
+        );
+    }
+    let others = told.statistics.forward.overflowed
+        + told.statistics.backward.overflowed
+        + told.statistics.forward.unsent
+        + told.statistics.backward.unsent
+        + told.statistics.refused;
+    if others > 0 {
+        text += &format!("dropped by the emulator itself, over its limits: {others}\n");
+    }
+    if told.statistics.uncaptured > 0 {
+        text += &format!("missing in the capture: {}\n", told.statistics.uncaptured);
+    }
+    text += &format!(
+        "sent late by {:.3} ms (50 %), {:.3} ms (99 %), {:.3} ms (99.9 %), {:.3} ms at most\n",
+        told.late_p50_us / 1e3,
+        told.late_p99_us / 1e3,
+        told.late_p999_us / 1e3,
+        told.late_max_us / 1e3
+    );
+    text
+}

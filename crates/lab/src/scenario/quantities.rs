@@ -1,0 +1,461 @@
+//! The quantities of each kind of flow; the table in the [module's documentation](super) lists them.
+
+use std::time::Duration;
+
+use rexmit_core::trace::SendCause;
+use rexmit_netsim::network::{HostStats, LinkStats};
+use rexmit_netsim::source::SinkStats;
+use rexmit_sctp::recovery::RecoveryStatistics;
+
+use super::meter::{
+    MessageMeter, NthRetransmission, PathTally, RateMeter, SenderTally, TrafficMeter,
+};
+use super::outcome::{MessageRow, Unit};
+use super::sheet::Sheet;
+use crate::connections::Lateness;
+use crate::hosts::WebStats;
+use crate::measure::{
+    CopyStatistics, EventStatistics, KindStatistics, NeedlessStatistics, PerCause,
+    RetransmissionStatistics,
+};
+
+/// The measurements of the sending end of a connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sender {
+    pub(super) tally: SenderTally,
+    pub(super) copies: Copies,
+    pub(super) wire: HostStats,
+    /// The packets of the receiver's host: acknowledgements.
+    pub(super) back: HostStats,
+    /// What its host had sent, and that of the receiver received, when the last message was meant to
+    /// leave.
+    pub(super) by_end: HostStats,
+    /// Each of two paths, if there are two.
+    pub(super) paths: Option<[PathTally; 2]>,
+    /// Whether nothing is known of it but its packets.
+    pub(super) has_no_trace: bool,
+}
+
+/// The copies that were sent.
+#[derive(Clone, Debug)]
+pub(super) enum Copies {
+    /// The fate of each, as the simulator knows it.
+    Followed(Box<CopyStatistics>),
+    /// The counters of the senders; arrivals were not observed.
+    Counted(Box<RecoveryStatistics>),
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self::Followed(Box::default())
+    }
+}
+
+impl Copies {
+    /// Copies that were sent, the first ones included, and the spurious ones.
+    fn counts(&self) -> [PerCause<u64>; 2] {
+        match self {
+            Self::Followed(followed) => [followed.sent(), followed.spurious()],
+            Self::Counted(counted) => {
+                let mut sent = PerCause::from(&counted.retransmitted);
+                sent[SendCause::New] = counted.new_units;
+                [sent, PerCause::from(&counted.spurious)]
+            }
+        }
+    }
+}
+
+/// Bytes of the IP header of every packet.
+const IP_BYTES: u64 = 20;
+
+impl Sender {
+    /// Bytes of the packets of its host on the wire.
+    fn wire_bytes(&self) -> u64 {
+        self.wire.bytes_out + IP_BYTES * self.wire.packets_out
+    }
+
+    /// Bytes of the packets of both hosts on the wire.
+    fn two_way_bytes(&self) -> u64 {
+        self.wire_bytes() + self.back.bytes_out + IP_BYTES * self.back.packets_out
+    }
+
+    /// What of the network it takes while `goodput` is measured.
+    fn tell_wire_rate(&self, sheet: &mut Sheet, goodput: &RateMeter) {
+        let HostStats { packets_out, bytes_out, packets_in, bytes_in, .. } = self.by_end;
+        let rate = |packets: u64, bytes: u64| goodput.rate(bytes + IP_BYTES * packets);
+        let unit = Unit::BitsPerSecond;
+        let about = "IP packets of the sender's host";
+        sheet.quantity("wire_rate", unit, about, rate(packets_out, bytes_out));
+        let about = "IP packets that reached the receiver's host";
+        sheet.quantity("arrived_wire_rate", unit, about, rate(packets_in, bytes_in));
+    }
+
+    fn tell(&self, sheet: &mut Sheet) {
+        sheet.set_is_unknown(self.has_no_trace);
+        self.tell_trace(sheet);
+        sheet.set_is_unknown(false);
+    }
+
+    /// The measurements of the trace.
+    fn tell_trace(&self, sheet: &mut Sheet) {
+        let tally = &self.tally;
+        sheet.count("timeouts", "expiries of the retransmission timer", tally.timeouts);
+        sheet.count("reductions", "times the congestion window was reduced", tally.reductions);
+        sheet.count(
+            "collapses",
+            "times the congestion window was reduced to a packet",
+            tally.collapses,
+        );
+        sheet.latency("rtt", "round-trip times that the sender measured", &tally.rtt_samples);
+        let about = "retransmission timeouts after these measurements";
+        sheet.latency("rto", about, &tally.rto_samples);
+        let milliseconds = Unit::Milliseconds;
+        sheet.series("rtt", milliseconds, "round-trip time", tally.rtt.series());
+        sheet.series("rto", milliseconds, "retransmission timeout", tally.rto.series());
+        sheet.series("cwnd", Unit::Bytes, "congestion window", tally.cwnd.series());
+        let about = "data units sent, retransmissions included, by number from 1";
+        sheet.series("sequence", Unit::Count, about, tally.sequence.series());
+        let about = "missing reports that make a loss, where that follows the path";
+        sheet.series("missing_reports", Unit::Count, about, tally.missing_reports.series());
+        copies(sheet, &self.copies);
+        if let Copies::Followed(followed) = &self.copies {
+            events(sheet, &followed.events);
+        }
+        nth(sheet, &tally.nth);
+        for (number, path) in (1..).zip(self.paths.iter().flatten()) {
+            one_path(sheet, number, path);
+        }
+    }
+}
+
+/// One of the paths of a sender that has two.
+fn one_path(sheet: &mut Sheet, number: u8, path: &PathTally) {
+    let name = |what: &str| format!("path{number}.{what}");
+    sheet.count(&name("packets"), "data packets sent over the path", path.packets);
+    let about = "data packets over the path that began with something retransmitted";
+    sheet.count(&name("retransmissions"), about, path.retransmissions);
+    sheet.count(&name("timeouts"), "expiries of the timer of the path", path.timeouts);
+    sheet.latency(&name("rtt"), "round-trip times measured on the path", &path.rtt_samples);
+    let about = "round-trip time of the path";
+    sheet.series(&name("rtt"), Unit::Milliseconds, about, path.rtt.series());
+    let about = "congestion window of the path";
+    sheet.series(&name("cwnd"), Unit::Bytes, about, path.cwnd.series());
+}
+
+/// Causes of sending something again, with their names and in words.
+const CAUSES: [(SendCause, &str, &str); 7] = [
+    (SendCause::Timeout, "timeout", "after a timeout"),
+    (SendCause::FastRetransmit, "fast_retransmit", "by fast retransmit"),
+    (SendCause::Bundled, "bundled", "bundled with another retransmission"),
+    (SendCause::Probe, "probe", "by the recovery timer of thin streams"),
+    (SendCause::Redundant, "redundant", "on purpose"),
+    (SendCause::Early, "early", "by Early Fast Retransmit"),
+    (SendCause::WindowProbe, "window_probe", "as a probe of a closed window"),
+];
+
+/// Retransmissions, their causes and results, counted in data units.
+fn copies(sheet: &mut Sheet, copies: &Copies) {
+    if let Copies::Followed(followed) = copies {
+        let about = "data packets that did not arrive, of those sent";
+        sheet.share("loss_share", about, followed.packets_lost, followed.packets);
+        sheet.count("units", "data units that were sent", followed.units);
+    }
+    let [sent, spurious] = copies.counts();
+    for (cause, name, words) in CAUSES {
+        let about = format!("data units retransmitted {words}");
+        sheet.count(&format!("retransmissions.{name}"), &about, sent[cause]);
+        let about = format!("spurious ones of the data units retransmitted {words}");
+        sheet.count(&format!("spurious.{name}"), &about, spurious[cause]);
+    }
+    let all = |counts: &PerCause<u64>| counts.total() - counts[SendCause::New];
+    sheet.count("retransmissions.all", "data units retransmitted", all(&sent));
+    let about = "data units retransmitted, of all sent";
+    sheet.share("retransmitted_share", about, all(&sent), sent.total());
+    sheet.count("spurious.all", "spurious ones of the data units retransmitted", all(&spurious));
+    let about = "spurious ones of all data units sent, first or again";
+    sheet.share("spurious_share", about, all(&spurious), sent.total());
+    if let Copies::Followed(followed) = copies {
+        needless(sheet, followed);
+        let about = "from first sending to arrival, of all data units that arrived";
+        sheet.latency("delay", about, &followed.latency());
+        for (k, number) in followed.by_retransmission.iter().enumerate() {
+            retransmission(sheet, k, number);
+        }
+    }
+}
+
+/// Knowledge of a sender at its spurious retransmissions: shares of all data units sent.
+fn needless(sheet: &mut Sheet, copies: &CopyStatistics) {
+    let NeedlessStatistics { impatient, crossed, unanswered } = copies.needless;
+    let shares = [
+        ("impatient_share", "by not waiting for the first answer, which was not lost", impatient),
+        ("crossed_share", "with the first answer lost and a later one under way", crossed),
+        ("unanswered_share", "with every answer lost that had been sent", unanswered),
+        ("on_purpose_share", "on purpose", copies.spurious()[SendCause::Redundant]),
+    ];
+    for (name, words, count) in shares {
+        let about = format!("data units retransmitted spuriously, {words}, of all sent");
+        sheet.share(name, &about, count, copies.sent().total());
+    }
+}
+
+/// The units that were delivered by their k-th retransmission, and the k-th retransmissions.
+fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics) {
+    let is_last = k + 1 == CopyStatistics::RETRANSMISSIONS;
+    let name = if is_last { format!("rtx{k}plus") } else { format!("rtx{k}") };
+    let which = match k {
+        0 => "first transmission".to_owned(),
+        _ if is_last => format!("retransmission {k} or a later one"),
+        _ => format!("retransmission {k}"),
+    };
+    let about = format!("from first sending to arrival, of data units that their {which} brought");
+    sheet.latency(&name, &about, &number.latency);
+    let about = format!("data units that their {which} brought");
+    sheet.count(&format!("{name}.count"), &about, number.latency.count());
+    let sent = number.sent.total();
+    sheet.count(&format!("{name}.sent"), &format!("copies sent as {which}"), sent);
+    let spurious = number.spurious.total();
+    let about = format!("spurious ones of those sent as {which}");
+    sheet.share(&format!("{name}.spurious_share"), &about, spurious, sent);
+    for (cause, of_cause, words) in CAUSES {
+        let about = format!("of those sent as {which}: {words}");
+        sheet.share(&format!("{name}.share.{of_cause}"), &about, number.sent[cause], sent);
+        let about = format!("of those sent as {which}: {words}, and spurious");
+        let part = number.spurious[cause];
+        sheet.share(&format!("{name}.spurious_share.{of_cause}"), &about, part, sent);
+    }
+}
+
+/// Data declared lost in one event, how much of it was lost, and what the sender detected later.
+fn events(sheet: &mut Sheet, events: &EventStatistics) {
+    let mut all = events.timeouts;
+    all += events.fast_retransmits;
+    let kinds = [
+        ("timeout", "timeouts over data in flight", events.timeouts),
+        (
+            "fast_retransmit",
+            "fast retransmits, with all until the next event",
+            events.fast_retransmits,
+        ),
+        ("all", "retransmission events", all),
+    ];
+    for (name, words, KindStatistics { events, spurious, detected, mistaken }) in kinds {
+        let name = format!("events.{name}");
+        sheet.count(&name, words, events);
+        let about = format!("{words}: those in which nothing was lost");
+        sheet.count(&format!("{name}.spurious"), &about, spurious);
+        let about = format!("{words}: those in which nothing was lost, as the sender found out");
+        sheet.count(&format!("{name}.detected"), &about, detected);
+        let about =
+            format!("{words}: of those in which nothing was lost, what the sender found out");
+        sheet.share(&format!("{name}.detected_share"), &about, detected, spurious);
+        let about = format!("{words}: those that the sender mistook for such");
+        sheet.count(&format!("{name}.mistaken"), &about, mistaken);
+    }
+}
+
+/// When the n-th retransmissions left.
+fn nth(sheet: &mut Sheet, times: &NthRetransmission) {
+    for (n, times) in (1..).zip(times.times()) {
+        let ms = |time: Duration| time.as_nanos() as f64 / 1e6;
+        let about = format!("from the first transmission of a data unit to retransmission {n}");
+        let name = format!("nth_retransmission.{n}");
+        let mean = times.mean().map(ms);
+        sheet.quantity(
+            &format!("{name}.mean"),
+            Unit::Milliseconds,
+            &format!("{about}: mean"),
+            mean,
+        );
+        let max = (times.count > 0).then(|| ms(times.max));
+        sheet.quantity(
+            &format!("{name}.max"),
+            Unit::Milliseconds,
+            &format!("{about}: maximum"),
+            max,
+        );
+        sheet.count(&format!("{name}.count"), &format!("{about}: how many"), times.count);
+    }
+}
+
+fn goodput(sheet: &mut Sheet, goodput: &RateMeter) {
+    let unit = Unit::BitsPerSecond;
+    sheet.quantity("goodput", unit, "payload that applications received", goodput.mean());
+    sheet.distribution("goodput_bins", unit, "goodput in bins", goodput.distribution());
+    sheet.series("goodput", unit, "goodput over time", goodput.series());
+}
+
+/// The intended traffic of a thin flow.
+fn traffic(sheet: &mut Sheet, meter: &TrafficMeter) {
+    let payload = meter.payload();
+    let words = [("mean", "mean"), ("min", "smallest"), ("max", "largest")];
+    for (n, (name, words)) in words.into_iter().enumerate() {
+        let about = format!("payload of a message: {words}");
+        let value = payload.map(|payload| payload[n]);
+        sheet.quantity(&format!("traffic.payload.{name}"), Unit::Bytes, &about, value);
+    }
+    let gaps = meter.interarrival();
+    let words = [
+        ("mean", "mean"),
+        ("min", "shortest"),
+        ("p1", "1st percentile"),
+        ("p50", "median"),
+        ("p99", "99th percentile"),
+        ("max", "longest"),
+    ];
+    for (n, (name, words)) in words.into_iter().enumerate() {
+        let about = format!("time between the intended sendings of two messages: {words}");
+        let value = gaps.map(|gaps| gaps[n].as_nanos() as f64 / 1e6);
+        sheet.quantity(&format!("traffic.interarrival.{name}"), Unit::Milliseconds, &about, value);
+    }
+    let about = "messages per second: the inverse of the mean time between them";
+    sheet.quantity("traffic.packets_per_second", Unit::Ratio, about, meter.per_second());
+}
+
+/// A thin flow.
+pub(super) fn thin(
+    sheet: &mut Sheet,
+    meter: &MessageMeter,
+    planned: &TrafficMeter,
+    sender: &Sender,
+) {
+    traffic(sheet, planned);
+    sheet.count("messages", "messages that were meant to be sent", meter.messages);
+    sheet.count("undelivered", "messages that never reached the application", meter.undelivered);
+    let about = "from the intended sending to the application";
+    sheet.latency("latency", about, &meter.latency);
+    let sees_arrivals = matches!(sender.copies, Copies::Followed(_));
+    if sees_arrivals {
+        let about = "from the intended sending to the arrival at the receiver";
+        sheet.latency("transport_latency", about, &meter.transport);
+        let about = "from the intended sending to the arrival at the receiver, weighted by bytes";
+        sheet.latency("bytes_latency", about, &meter.bytes);
+    }
+    for (bound, [application, transport]) in &meter.late {
+        let bound = rexmit_core::words::format_duration(*bound);
+        let about = format!("messages that took longer than {bound} to the application");
+        sheet.share(&format!("late_share.{bound}"), &about, *application, meter.messages);
+        let about = format!("1 if any message took longer than {bound} to the application, else 0");
+        let had_late = (meter.messages > 0).then(|| f64::from(u8::from(*application > 0)));
+        sheet.quantity(&format!("had_late.{bound}"), Unit::Share, &about, had_late);
+        if sees_arrivals {
+            let about = format!("messages that took longer than {bound} to the receiver");
+            let name = format!("transport_late_share.{bound}");
+            sheet.share(&name, &about, *transport, meter.messages);
+        }
+    }
+    goodput(sheet, &meter.goodput);
+    sender.tell(sheet);
+    let per = |value: u64, of: u64| (of > 0).then(|| value as f64 / of as f64);
+    sheet.quantity(
+        "wire_bytes_per_payload_byte",
+        Unit::Ratio,
+        "bytes of the IP packets of the sender's host, per byte of its messages",
+        per(sender.wire_bytes(), meter.payload_bytes),
+    );
+    sheet.quantity(
+        "packets_per_message",
+        Unit::Ratio,
+        "packets of the sender's host per message",
+        per(sender.wire.packets_out, meter.messages),
+    );
+    sheet.quantity(
+        "two_way.wire_bytes_per_payload_byte",
+        Unit::Ratio,
+        "bytes of the IP packets of both hosts, acknowledgements included, per byte of messages",
+        per(sender.two_way_bytes(), meter.payload_bytes),
+    );
+    sheet.quantity(
+        "two_way.packets_per_message",
+        Unit::Ratio,
+        "packets of both hosts, acknowledgements included, per message",
+        per(sender.wire.packets_out + sender.back.packets_out, meter.messages),
+    );
+    if sees_arrivals {
+        sender.tell_wire_rate(sheet, &meter.goodput);
+    }
+    let flow = sheet.flow().to_owned();
+    sheet.outcome.messages.extend(meter.rows.iter().flatten().map(|record| {
+        let since = |at: Option<rexmit_core::Instant>| {
+            at.map(|at| (at - record.intended).as_nanos() as f64 / 1e6)
+        };
+        MessageRow {
+            flow: flow.clone(),
+            message: record.number,
+            bytes: record.bytes,
+            intended_s: record.intended.as_secs_f64(),
+            transport_ms: since(record.arrived),
+            application_ms: since(record.delivered),
+            transmissions: None,
+        }
+    }));
+}
+
+/// A bulk flow; of one in the background nothing is known of its sender.
+pub(super) fn bulk(sheet: &mut Sheet, meter: &RateMeter, sender: Option<&Sender>) {
+    let received_bytes = meter.total_bytes();
+    goodput(sheet, meter);
+    let Some(sender) = sender else { return };
+    sender.tell(sheet);
+    let ratio = (received_bytes > 0).then(|| sender.wire_bytes() as f64 / received_bytes as f64);
+    sheet.quantity(
+        "wire_bytes_per_payload_byte",
+        Unit::Ratio,
+        "bytes of the IP packets of the sender's host, per byte that the application received",
+        ratio,
+    );
+    sender.tell_wire_rate(sheet, meter);
+}
+
+/// Web clients.
+pub(super) fn web(sheet: &mut Sheet, stats: &WebStats, seconds: f64) {
+    sheet.count("files", "files that came whole", stats.completed);
+    sheet.count("asked", "files that were asked for", stats.asked);
+    sheet.count("failed", "files whose connection failed", stats.failed);
+    sheet.latency("file_time", "from asking for a file to its last byte", &stats.completion);
+    let rate = (seconds > 0.0).then(|| stats.received_bytes as f64 * 8.0 / seconds);
+    sheet.quantity("goodput", Unit::BitsPerSecond, "payload that the clients received", rate);
+}
+
+/// Packets over UDP.
+pub(super) fn udp(sheet: &mut Sheet, stats: &SinkStats, sent: u64, seconds: f64) {
+    sheet.count("packets", "packets that were sent", sent);
+    let lost = sent.saturating_sub(stats.packets);
+    sheet.share("loss_share", "packets that did not arrive", lost, sent);
+    let rate = (seconds > 0.0).then(|| stats.bytes as f64 * 8.0 / seconds);
+    sheet.quantity("goodput", Unit::BitsPerSecond, "payload that arrived", rate);
+    let mean = (stats.delay.count > 0).then(|| stats.delay.mean().as_secs_f64() * 1e3);
+    sheet.quantity("delay.mean", Unit::Milliseconds, "mean one-way delay of packets", mean);
+}
+
+/// The shared path of the network called `name`.
+pub(super) fn network(sheet: &mut Sheet, name: &str, [forward, backward]: [&LinkStats; 2]) {
+    sheet.set_flow(name);
+    for (way, link) in [("forward", forward), ("backward", backward)] {
+        let path = &link.path;
+        let name = |what: &str| format!("{way}.{what}");
+        let about = format!("packets lost on the shared path {way}");
+        sheet.share(&name("loss_share"), &about, path.lost(), path.offered);
+        let about = format!("packets lost for want of room in the queue {way}");
+        sheet.share(&name("queue_loss_share"), &about, path.lost_queue, path.offered);
+        let about = format!("packets that entered the shared path {way}");
+        sheet.count(&name("packets"), &about, path.offered);
+        let about = format!("most packets that ever waited in the queue {way}");
+        sheet.count(&name("queue.max"), &about, path.max_queue_packets as u64);
+    }
+}
+
+/// The delay that the emulator adds to that of its path.
+pub(super) fn lateness(sheet: &mut Sheet, lateness: Option<Lateness>) {
+    let figures = [
+        ("p50", "median", lateness.map(|all| all.p50)),
+        ("p99", "99th percentile", lateness.map(|all| all.p99)),
+        ("p999", "99.9th percentile", lateness.map(|all| all.p999)),
+        ("max", "maximum", lateness.map(|all| all.max)),
+    ];
+    for (name, words, value) in figures {
+        let value = value.map(|value| value.as_nanos() as f64 / 1e6);
+        let about = format!("how late packets left the emulator: {words}");
+        sheet.quantity(&format!("lateness.{name}"), Unit::Milliseconds, &about, value);
+    }
+}

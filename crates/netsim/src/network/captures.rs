@@ -1,0 +1,69 @@
+//! Captures of a network: where they are put, and how they end.
+
+use std::io::{self, Write};
+
+use rexmit_core::Machine;
+
+use super::Network;
+use super::ids::{HostId, NodeId};
+use super::tap::{Interface, TapId, TapPoint};
+
+impl<M: Machine> Network<M> {
+    /// Captures from now on what passes at `points` and writes it as pcapng with nanosecond
+    /// timestamps, one interface per point.
+    ///
+    /// Packets whose route has no ports are captured as SCTP directly over IP (or as what
+    /// [`set_ip_protocol`](Self::set_ip_protocol) says for their sender), others in UDP (RFC 6951).
+    /// Each packet causes a few small writes: give a file a [`BufWriter`](std::io::BufWriter).
+    ///
+    /// # Errors
+    /// Those of writing the head of the file. Later ones are kept for
+    /// [`finish_tap`](Self::finish_tap).
+    pub fn tap(
+        &mut self,
+        points: &[TapPoint],
+        out: impl Write + Send + 'static,
+    ) -> io::Result<TapId> {
+        let names: Vec<_> = points.iter().map(|&point| self.tap_name(point)).collect();
+        let tap = self.taps.open(&names, Box::new(out))?;
+        for (number, &point) in (0..).zip(points) {
+            let interface = Interface { tap: tap.0, number };
+            match point {
+                TapPoint::Host(host) => self.hosts[host.0 as usize].taps.push(interface),
+                TapPoint::Entry(link, direction) => {
+                    self.links[link.end(direction)].entry_taps.push(interface);
+                }
+                TapPoint::Exit(link, direction) => {
+                    self.links[link.end(direction)].exit_taps.push(interface);
+                }
+            }
+        }
+        Ok(tap)
+    }
+
+    /// Ends a capture and flushes its writer. No effect if it has ended.
+    ///
+    /// # Errors
+    /// The first error of writing; what was captured after it is missing.
+    pub fn finish_tap(&mut self, tap: TapId) -> io::Result<()> {
+        self.taps.finish(tap)
+    }
+
+    /// The IP protocol number that packets without ports carry which `host` sends from now on, and
+    /// under which captures show them. The default is 132, SCTP; TCP is 6.
+    pub fn set_ip_protocol(&mut self, host: HostId, number: u8) {
+        self.hosts[host.0 as usize].ip_protocol = number;
+    }
+
+    fn tap_name(&self, point: TapPoint) -> String {
+        let name = |node: NodeId| self.nodes[node.0 as usize].name.as_str();
+        match point {
+            TapPoint::Host(host) => name(self.host_node(host)).to_owned(),
+            TapPoint::Entry(link, direction) | TapPoint::Exit(link, direction) => {
+                let end = &self.links[link.end(direction)];
+                let side = if matches!(point, TapPoint::Entry(..)) { "entry" } else { "exit" };
+                format!("{} to {}, {side}", name(end.from), name(end.to))
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The events of a network.
+
+use super::ids::HostId;
+use super::packets::Slot;
+
+/// The scheduled event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    /// A packet reaches the end of a link direction.
+    Arrival { link: u32, packet: Slot },
+    /// A call with a token is due.
+    Wake { host: HostId, token: u64 },
+    /// A closure is due.
+    Call { host: HostId, call: u32 },
+}

@@ -1,0 +1,90 @@
+//! What becomes of a packet that is offered to a path.
+
+use std::ops::Deref;
+
+use rexmit_core::Instant;
+use smallvec::SmallVec;
+
+/// What became of an offered packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Its number: 0 for the first packet offered to this path.
+    pub packet: u64,
+    /// Its fate.
+    pub fate: Fate,
+    /// The deliveries that are certain from now on, in the order in which those of the same time
+    /// are to be made. Besides those of this packet they may be of earlier ones that were
+    /// [`Fate::Held`] and that this packet releases.
+    pub deliveries: Deliveries,
+}
+
+/// The decision about an offered packet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fate {
+    /// It is among the deliveries.
+    Passed,
+    /// It is held back: the driver keeps it until it is among the deliveries of a later packet.
+    Held,
+    /// It is never delivered.
+    Lost(LossCause),
+}
+
+/// Why a packet was lost. If several causes apply, the first of this list but the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LossCause {
+    /// Its number is on the list.
+    Listed,
+    /// The burst process.
+    Burst,
+    /// Uniform loss.
+    Uniform,
+    /// No room in the queue.
+    Queue,
+}
+
+/// One arrival of one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivery {
+    /// The packet's number.
+    pub packet: u64,
+    /// When it arrives.
+    pub at: Instant,
+    /// The damage that the driver is to do to it.
+    pub corruption: Option<Corruption>,
+    /// Whether this is the copy of a packet that is delivered twice.
+    pub is_copy: bool,
+}
+
+/// One bit to be flipped at a random place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Corruption(pub(super) u64);
+
+impl Corruption {
+    /// Flips the bit; no effect on an empty packet.
+    pub fn apply(self, bytes: &mut [u8]) {
+        let bits = bytes.len() as u128 * 8;
+        let bit = ((u128::from(self.0) * bits) >> 64) as usize;
+        if let Some(byte) = bytes.get_mut(bit / 8) {
+            *byte ^= 1 << (bit % 8);
+        }
+    }
+}
+
+/// A few deliveries, kept inline: a packet seldom causes more than its own and its copy's.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Deliveries(pub(super) SmallVec<[Delivery; 2]>);
+
+impl Deref for Deliveries {
+    type Target = [Delivery];
+    fn deref(&self) -> &[Delivery] {
+        &self.0
+    }
+}
+
+impl<'a> IntoIterator for &'a Deliveries {
+    type Item = &'a Delivery;
+    type IntoIter = std::slice::Iter<'a, Delivery>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}

@@ -1,0 +1,198 @@
+//! Setting up and ending the associations of a load.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit::clock::{now, sleep_until};
+use rexmit::{
+    Association, AssociationConfig, AssociationStatistics, CloseReason, ConnectError, Endpoint,
+    EndpointConfig, Event,
+};
+use rexmit_core::Seed;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::LoadError;
+
+/// Set-ups under way at a time.
+const SETUPS_AT_A_TIME: u32 = 32;
+/// SCTP ports that systems do not hand out to services (RFC 6335 §6).
+const FIRST_PORT: u16 = 49_152;
+const PORTS: u16 = u16::MAX - FIRST_PORT;
+
+/// Whom to load, and how.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The receiver: its address, and its UDP port unless [`raw`](Self::raw).
+    pub remote: SocketAddr,
+    /// More addresses of it, with the same UDP port.
+    pub more_remotes: Vec<IpAddr>,
+    /// Our addresses, if there are several.
+    pub locals: Vec<IpAddr>,
+    /// Its SCTP port.
+    pub sctp_port: u16,
+    /// SCTP directly over IP instead of UDP.
+    pub raw: bool,
+    /// The associations.
+    pub association: Arc<AssociationConfig>,
+    /// Time limit for the set-up of an association.
+    pub patience: Duration,
+}
+
+/// Endpoints whose associations have ended. They still answer a peer that did not hear the last
+/// packet; dropping this ends that.
+#[derive(Debug)]
+pub struct Lingering(Vec<Endpoint>);
+
+/// An association of the load, with the endpoint that it alone uses: two associations with the same
+/// peer need different ports (RFC 9260 §1.3).
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) association: Association,
+    endpoint: Endpoint,
+}
+
+/// How a connection ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// Its counts when everything was acknowledged, or at the last look before it broke.
+    pub(super) statistics: AssociationStatistics,
+    reason: CloseReason,
+    /// Messages that were accepted and not, or perhaps not, delivered.
+    pub(super) failed: u64,
+    endpoint: Endpoint,
+}
+
+impl Target {
+    /// Sets up one association, on an endpoint of its own.
+    ///
+    /// # Errors
+    /// As [`Endpoint::bind`] and [`Endpoint::connect`], and when the peer does not answer in time.
+    pub async fn connect(&self) -> Result<(Association, Endpoint), LoadError> {
+        self.connect_from(draw_port()).await
+    }
+
+    /// Sets up `count` associations, in the order of their numbers.
+    pub(super) async fn connect_all(&self, count: u32) -> Result<Vec<Connection>, LoadError> {
+        raise_descriptor_limit();
+        let first = draw_port();
+        let mut connections = Vec::with_capacity(count as usize);
+        let mut setups = JoinSet::new();
+        for number in 0..count {
+            if setups.len() as u32 >= SETUPS_AT_A_TIME {
+                collect(&mut setups, &mut connections).await?;
+            }
+            let offset = (u32::from(first - FIRST_PORT) + number) % u32::from(PORTS);
+            let port = FIRST_PORT + offset as u16;
+            let target = self.clone();
+            setups.spawn(async move {
+                let (association, endpoint) = target.connect_from(port).await?;
+                Ok((number, Connection { association, endpoint }))
+            });
+        }
+        while !setups.is_empty() {
+            collect(&mut setups, &mut connections).await?;
+        }
+        connections.sort_by_key(|(number, _)| *number);
+        Ok(connections.into_iter().map(|(_, connection)| connection).collect())
+    }
+
+    async fn connect_from(&self, port: u16) -> Result<(Association, Endpoint), LoadError> {
+        let config = EndpointConfig::default()
+            .port(port)
+            .association(Arc::clone(&self.association))
+            .addresses(self.locals.clone());
+        let more = self.more_remotes.iter();
+        let more = more.map(|&remote| SocketAddr::new(remote, self.remote.port()));
+        let remotes: Vec<_> = std::iter::once(self.remote).chain(more).collect();
+        let any = unspecified(&remotes);
+        let endpoint = if self.raw {
+            Endpoint::bind_raw(any, config)?
+        } else {
+            Endpoint::bind((any, 0).into(), config)?
+        };
+        let start = now();
+        let config = Arc::clone(&self.association);
+        let connecting = endpoint.connect_over(&remotes, self.sctp_port, config);
+        let association = match timeout(self.patience, connecting).await {
+            Ok(result) => result?,
+            Err(_) => Err(ConnectError::NoAnswer {
+                remote: self.remote,
+                port: self.sctp_port,
+                waited: now() - start,
+            })?,
+        };
+        Ok((association, endpoint))
+    }
+}
+
+/// Ports that were just used may still be known to the receiver, so that a fixed one would not do.
+fn draw_port() -> u16 {
+    FIRST_PORT + Seed::from_u64(now().as_nanos()).rng().below(PORTS.into()) as u16
+}
+
+/// Each connection has a socket and a timer. Raises the limit to the maximum that the system allows.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // If it is refused, the connections that go beyond it say so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+type Setup = Result<(u32, Connection), LoadError>;
+
+async fn collect(
+    setups: &mut JoinSet<Setup>,
+    connections: &mut Vec<(u32, Connection)>,
+) -> Result<(), LoadError> {
+    if let Some(setup) = setups.join_next().await {
+        connections.push(setup.map_err(std::io::Error::other)??);
+    }
+    Ok(())
+}
+
+/// Any local address of the family of `remotes`; that of IPv6 serves IPv4, too.
+fn unspecified(remotes: &[SocketAddr]) -> IpAddr {
+    if remotes.iter().all(SocketAddr::is_ipv4) {
+        IpAddr::from([0; 4])
+    } else {
+        IpAddr::from([0; 16])
+    }
+}
+
+impl Connection {
+    /// Ends the association gracefully, which waits until everything is acknowledged.
+    pub(super) async fn finish(self) -> Ended {
+        let reason = self.association.shutdown().await;
+        let statistics = self.association.statistics();
+        let mut failed = 0;
+        while let Some(event) = self.association.try_event() {
+            failed += match event {
+                Event::MessageFailed { .. } => 1,
+                Event::Missed(missed) => missed.messages_failed,
+                _ => 0,
+            };
+        }
+        Ended { statistics, reason, failed, endpoint: self.endpoint }
+    }
+}
+
+impl Ended {
+    /// Whether everything was delivered, as far as the protocol knows.
+    pub(super) fn is_graceful(&self) -> bool {
+        self.reason == CloseReason::Shutdown
+    }
+}
+
+impl Lingering {
+    pub(super) fn new(ended: impl IntoIterator<Item = Ended>) -> Self {
+        Self(ended.into_iter().map(|ended| ended.endpoint).collect())
+    }
+
+    /// Stays for `duration`.
+    pub async fn linger(self, duration: Duration) {
+        sleep_until(now() + duration).await;
+        drop(self.0);
+    }
+}

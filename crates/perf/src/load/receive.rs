@@ -1,0 +1,220 @@
+//! The program that receives: accepts, records, and measures when all have ended.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io::Write;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rexmit::clock::{now, sleep_until};
+use rexmit::{Association, Endpoint, InboundMessage};
+use rexmit_core::Instant;
+use rexmit_lab::measure::LatencyDistribution;
+use tokio::task::JoinSet;
+
+use super::LoadError;
+use super::result::{BulkReceived, Received, rate};
+use super::stamp::Stamp;
+
+/// The receiver ends when no connection has been open for so long, after the first.
+pub const QUIET: Duration = Duration::from_secs(1);
+/// How often the record is flushed.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// Receives a thin load on `endpoint` until all connections have ended, or `stop` is ready: then
+/// those still open are aborted. Writes a line `conn,seq,send_ns,recv_ns` per message to `out`, in
+/// the order of delivery, after a line of headings.
+///
+/// # Errors
+/// When the record cannot be written.
+///
+/// # Panics
+/// Outside a tokio runtime with I/O and time enabled.
+pub async fn thin<W: Write + Send + 'static>(
+    endpoint: &Endpoint,
+    mut out: W,
+    stop: impl Future<Output = ()>,
+) -> Result<Received, LoadError> {
+    out.write_all(b"conn,seq,send_ns,recv_ns\n")?;
+    out.flush()?;
+    let record = serve(endpoint, Record::new(out), stop).await?;
+    Ok(record.received())
+}
+
+/// Receives a bulk load; otherwise as [`thin`].
+///
+/// # Errors
+/// Never, so far.
+///
+/// # Panics
+/// As [`thin`].
+pub async fn bulk(
+    endpoint: &Endpoint,
+    stop: impl Future<Output = ()>,
+) -> Result<BulkReceived, LoadError> {
+    let count = serve(endpoint, Count::default(), stop).await?;
+    let statistics = endpoint.statistics();
+    let duration = count.last - count.first.unwrap_or(count.last);
+    Ok(BulkReceived {
+        duration,
+        goodput_bits_per_second: rate(count.received.payload_bytes, duration),
+        packets_received: statistics.packets_received,
+        packets_sent: statistics.packets_sent,
+        ..count.received
+    })
+}
+
+/// A receiver's handling of received data.
+trait Log: Send + 'static {
+    fn on_connection(&mut self);
+    fn on_message(&mut self, at: Instant, message: &InboundMessage) -> std::io::Result<()>;
+    fn flush(&mut self) -> std::io::Result<()>;
+}
+
+async fn serve<L: Log>(
+    endpoint: &Endpoint,
+    log: L,
+    stop: impl Future<Output = ()>,
+) -> Result<L, LoadError> {
+    let mut stop = pin!(stop);
+    let log = Arc::new(Mutex::new(log));
+    let mut open = JoinSet::new();
+    let mut quiet_since = None;
+    let mut next_flush = now() + FLUSH;
+    loop {
+        let quiet_end = quiet_since.map_or(Instant::FAR_FUTURE, |since| since + QUIET);
+        tokio::select! {
+            () = stop.as_mut() => break endpoint.abort(b"the receiver was stopped"),
+            () = sleep_until(quiet_end.min(next_flush)) => {
+                if now() >= quiet_end {
+                    break;
+                }
+                lock(&log).flush()?;
+                next_flush = now() + FLUSH;
+            }
+            Some(association) = endpoint.accept() => {
+                quiet_since = None;
+                lock(&log).on_connection();
+                open.spawn(receive(association, Arc::clone(&log)));
+            }
+            Some(ended) = open.join_next() => {
+                ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
+                quiet_since = open.is_empty().then(now);
+            }
+        }
+    }
+    while let Some(ended) = open.join_next().await {
+        ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
+    }
+    lock(&log).flush()?;
+    // Every task that had a handle has ended.
+    let log = Arc::into_inner(log).expect("one handle is left");
+    Ok(log.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+async fn receive<L: Log>(association: Association, log: Arc<Mutex<L>>) -> std::io::Result<()> {
+    while let Some(message) = association.recv().await {
+        let mut log = lock(&log);
+        log.on_message(now(), &message)?;
+    }
+    Ok(())
+}
+
+fn lock<L>(log: &Mutex<L>) -> MutexGuard<'_, L> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The record of a thin load.
+struct Record<W: Write> {
+    out: std::io::BufWriter<W>,
+    received: Received,
+    latency: LatencyDistribution,
+    first: Option<Instant>,
+    last: Instant,
+    /// Per connection: messages, and the number after the highest.
+    connections: BTreeMap<u32, (u64, u64)>,
+}
+
+impl<W: Write> Record<W> {
+    fn new(out: W) -> Self {
+        Self {
+            out: std::io::BufWriter::with_capacity(1 << 16, out),
+            received: Received::default(),
+            latency: LatencyDistribution::new(),
+            first: None,
+            last: Instant::ZERO,
+            connections: BTreeMap::new(),
+        }
+    }
+
+    fn received(&self) -> Received {
+        let missing = self.connections.values().map(|(count, end)| end.saturating_sub(*count));
+        Received {
+            missing: missing.sum(),
+            duration: self.last - self.first.unwrap_or(self.last),
+            latency: self.latency.summary(),
+            ..self.received
+        }
+    }
+}
+
+impl<W: Write + Send + 'static> Log for Record<W> {
+    fn on_connection(&mut self) {
+        self.received.connections += 1;
+    }
+
+    fn on_message(&mut self, at: Instant, message: &InboundMessage) -> std::io::Result<()> {
+        let Some(stamp) = Stamp::read(&message.payload) else {
+            self.received.foreign += 1;
+            return Ok(());
+        };
+        let Stamp { connection, sequence, sent } = stamp;
+        self.first.get_or_insert(at);
+        self.last = at;
+        self.received.messages += 1;
+        self.received.payload_bytes += message.payload.len() as u64;
+        self.latency.record(at - sent);
+        if self.connections.len() < MAX_CONNECTIONS || self.connections.contains_key(&connection) {
+            let (count, end) = self.connections.entry(connection).or_default();
+            *count += 1;
+            self.received.overtaken += u64::from(sequence < *end);
+            *end = (*end).max(sequence.saturating_add(1));
+        }
+        writeln!(self.out, "{connection},{sequence},{},{}", sent.as_nanos(), at.as_nanos())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Connections whose messages are counted each for itself, so that a peer's numbers take no memory
+/// without bound. Missing and overtaken messages of others go uncounted.
+const MAX_CONNECTIONS: usize = 1 << 20;
+
+/// The counts of a bulk load.
+#[derive(Default)]
+struct Count {
+    received: BulkReceived,
+    first: Option<Instant>,
+    last: Instant,
+}
+
+impl Log for Count {
+    fn on_connection(&mut self) {
+        self.received.connections += 1;
+    }
+
+    fn on_message(&mut self, at: Instant, message: &InboundMessage) -> std::io::Result<()> {
+        self.first.get_or_insert(at);
+        self.last = at;
+        self.received.messages += 1;
+        self.received.payload_bytes += message.payload.len() as u64;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

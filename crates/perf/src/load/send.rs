@@ -1,0 +1,212 @@
+//! The program that sends: connects, sends as the load says, waits until all has arrived, and counts.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::time::Duration;
+
+use bytes::Bytes;
+use rexmit::clock::{Alarm, now};
+use rexmit::{OutboundMessage, TrySendError};
+use rexmit_core::Instant;
+use tokio::task::JoinSet;
+
+use super::connections::{Connection, Ended, Lingering};
+use super::result::Sent;
+use super::schedule::{Schedule, ThinLoad};
+use super::stamp::Stamp;
+use super::{LoadError, Target};
+
+/// Bulk data on some connections.
+#[derive(Clone, Debug)]
+pub struct BulkLoad {
+    /// Connections.
+    pub connections: u32,
+    /// Bytes of a message; at least one.
+    pub message_bytes: usize,
+    /// How long messages are sent.
+    pub duration: Duration,
+    /// Messages may be delivered out of order.
+    pub unordered: bool,
+}
+
+/// Sends a thin load to `target`. Once `stop` is ready, or all connections are broken, nothing more
+/// is sent; what was sent is still delivered. `started` is called when all connections are set up.
+///
+/// A message that finds the send buffer full waits and keeps the time at which it was due.
+///
+/// # Errors
+/// When a connection cannot be set up, or the system fails. A connection that breaks later is a
+/// part of the result.
+///
+/// # Panics
+/// Outside a tokio runtime with I/O and time enabled.
+pub async fn thin(
+    target: &Target,
+    load: &ThinLoad,
+    stop: impl Future<Output = ()>,
+    started: impl FnOnce(),
+) -> Result<(Sent, Lingering), LoadError> {
+    let mut stop = pin!(stop);
+    let connections = set_up(target, load.connections, stop.as_mut()).await?;
+    started();
+    let start = now();
+    let mut schedule = Schedule::new(load, start);
+    let mut lines: Vec<Line> = (0..).zip(connections).map(|(i, c)| Line::new(i, c, load)).collect();
+    let mut alarm = Alarm::new()?;
+    while let Some(due) = schedule.next_due() {
+        alarm.arm(due);
+        tokio::select! {
+            result = alarm.expired() => result?,
+            () = stop.as_mut() => break,
+        }
+        while let Some((at, connection)) = schedule.poll(now()) {
+            lines[connection as usize].send(at);
+        }
+        if lines.iter().all(|line| line.is_broken) {
+            break;
+        }
+    }
+    let mut finishing = JoinSet::new();
+    lines.into_iter().for_each(|line| drop(finishing.spawn(line.finish())));
+    Ok(gather(finishing, target, start).await)
+}
+
+/// Sends bulk data to `target`; otherwise like [`thin`].
+///
+/// # Errors
+/// As [`thin`].
+///
+/// # Panics
+/// As [`thin`].
+pub async fn bulk(
+    target: &Target,
+    load: &BulkLoad,
+    stop: impl Future<Output = ()>,
+    started: impl FnOnce(),
+) -> Result<(Sent, Lingering), LoadError> {
+    let mut stop = pin!(stop);
+    let connections = set_up(target, load.connections, stop.as_mut()).await?;
+    started();
+    let start = now();
+    let (stopped, _) = tokio::sync::watch::channel(());
+    let mut finishing = JoinSet::new();
+    for connection in connections {
+        let (load, mut stopped) = (load.clone(), stopped.subscribe());
+        finishing.spawn(async move {
+            let mut sent = 0;
+            tokio::select! {
+                () = fill(&connection, &load, start, &mut sent) => {}
+                _ = stopped.changed() => {}
+            }
+            (sent, connection.finish().await)
+        });
+    }
+    let mut gathering = pin!(gather(finishing, target, start));
+    tokio::select! {
+        result = gathering.as_mut() => return Ok(result),
+        () = stop => stopped.send_replace(()),
+    }
+    Ok(gathering.await)
+}
+
+async fn set_up(
+    target: &Target,
+    connections: u32,
+    stop: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Vec<Connection>, LoadError> {
+    tokio::select! {
+        connections = target.connect_all(connections) => connections,
+        () = stop => Err(LoadError::Stopped),
+    }
+}
+
+/// Sends until the load is over or the connection breaks.
+async fn fill(connection: &Connection, load: &BulkLoad, start: Instant, sent: &mut u64) {
+    let payload = Bytes::from(vec![0; load.message_bytes]);
+    let message = OutboundMessage::new(0, payload).unordered(load.unordered);
+    while now() - start < load.duration
+        && connection.association.send(message.clone()).await.is_ok()
+    {
+        *sent += 1;
+    }
+}
+
+/// One connection of a thin load.
+struct Line {
+    number: u32,
+    connection: Connection,
+    message_bytes: usize,
+    unordered: bool,
+    /// Messages that were due so far.
+    due: u64,
+    /// Those of them that found no room yet: when they were due.
+    waiting: VecDeque<Instant>,
+    /// Nothing can be sent any more.
+    is_broken: bool,
+}
+
+impl Line {
+    fn new(number: u32, connection: Connection, load: &ThinLoad) -> Self {
+        Self {
+            number,
+            connection,
+            message_bytes: load.message_bytes,
+            unordered: load.unordered,
+            due: 0,
+            waiting: VecDeque::new(),
+            is_broken: false,
+        }
+    }
+
+    /// A message is due since `at`.
+    fn send(&mut self, at: Instant) {
+        self.due += 1;
+        self.waiting.push_back(at);
+        while let Some(message) = self.next_message() {
+            match self.connection.association.try_send(message) {
+                Ok(_) => drop(self.waiting.pop_front()),
+                Err(error) => {
+                    self.is_broken = error != TrySendError::Full;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn next_message(&self) -> Option<OutboundMessage> {
+        let sent = *self.waiting.front()?;
+        let sequence = self.due - self.waiting.len() as u64;
+        let stamp = Stamp { connection: self.number, sequence, sent };
+        let payload = stamp.message(self.message_bytes);
+        Some(OutboundMessage::new(0, payload).unordered(self.unordered))
+    }
+
+    /// Sends what waits, and ends the association. Returns how many messages were due.
+    async fn finish(mut self) -> (u64, Ended) {
+        while let Some(message) = self.next_message() {
+            match self.connection.association.send(message).await {
+                Ok(_) => drop(self.waiting.pop_front()),
+                Err(_) => break, // The others would fare no better.
+            }
+        }
+        (self.due, self.connection.finish().await)
+    }
+}
+
+async fn gather(
+    mut finishing: JoinSet<(u64, Ended)>,
+    target: &Target,
+    start: Instant,
+) -> (Sent, Lingering) {
+    let mut sent = Sent::new(target);
+    let mut all = Vec::new();
+    while let Some(finished) = finishing.join_next().await {
+        // A task ends early only by a panic, which goes on here.
+        let (due, ended) =
+            finished.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        sent.add(due, &ended);
+        all.push(ended);
+    }
+    (sent.ended(now() - start), Lingering::new(all))
+}

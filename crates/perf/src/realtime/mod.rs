@@ -1,0 +1,209 @@
+//! Comparisons in real time: the messages of a captured trace go from a server to its clients over
+//! real sockets, through the link emulator, under several recovery profiles side by side.
+//!
+//! Each profile has a *lane* of its own: a server, a client per flow, and an emulator between them.
+//! All emulators draw from the same seed, so that the n-th packet of a direction is lost in every
+//! lane or in none. All lanes run at the same time on the calling runtime.
+//!
+//! # Measurements
+//!
+//! - The server's profile is what is compared: the messages go from the server to the clients.
+//! - Over TCP ours sends and the kernel's receives, in namespaces, with Nagle's algorithm off in every
+//!   lane as games switch it off; the trace's lengths cut the stream into messages. The rest is the
+//!   same, but for what follows of SCTP.
+//! - A message of the trace is a message of SCTP, of the same length. The payload protocol
+//!   identifier carries its number, so that even messages of one byte arrive by name; the content is
+//!   made up and checked. Each must be delivered exactly once, and in order unless
+//!   [`Replay::unordered`]: anything else ends the run with [`RealtimeError::Broken`].
+//! - Latency counts from the time at which the trace has the message to the time at which the
+//!   client's `recv` returns it, on one clock ([`rexmit::clock`]).
+//! - On the wire is what enters the emulator in both directions from the first message on: SCTP
+//!   packets with their UDP and IPv4 headers, acknowledgements and lost packets included.
+
+mod connections;
+mod error;
+mod flow;
+mod lane;
+mod records;
+mod replay;
+mod tasks;
+mod tcp;
+mod transport;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rexmit::emulator::EmulatorStatistics;
+use rexmit::{AssociationConfig, clock};
+use rexmit_lab::load::Load;
+use rexmit_lab::measure::{Comparison, LatencyDistribution};
+use tokio::task::JoinSet;
+
+pub use connections::RealSockets;
+pub use error::RealtimeError;
+use lane::Lane;
+pub use replay::Replay;
+use replay::{LaneOutcome, Span};
+use tasks::in_order;
+pub use transport::{COMPARED, COMPARED_REORDERED, Transport};
+
+/// From when the last lane is ready to the first message.
+const HEAD_START: Duration = Duration::from_millis(50);
+
+/// Time that a run waits after the last planned message for data under way. Longer
+/// than three timeouts in a row with their backoff.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Something to show while a run lasts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// All associations stand.
+    Started {
+        /// Messages in each lane.
+        messages: usize,
+    },
+    /// A message was delivered.
+    Delivered {
+        /// The index of its profile.
+        lane: usize,
+        /// The longest wait so far.
+        worst: Duration,
+    },
+}
+
+/// A lane, whatever its protocol.
+enum AnyLane {
+    Sctp(Lane),
+    Tcp(tcp::Lane),
+}
+
+impl AnyLane {
+    async fn set_up(name: String, replay: &Replay) -> Result<Self, RealtimeError> {
+        match replay.transport {
+            Transport::Sctp => {
+                let config = AssociationConfig::profile(&name).ok_or_else(|| {
+                    let transport = Transport::Sctp;
+                    RealtimeError::UnknownProfile { name: name.clone(), transport }
+                })?;
+                Lane::set_up(name, config, replay).await.map(Self::Sctp)
+            }
+            Transport::Tcp => tcp::Lane::set_up(name, replay).await.map(Self::Tcp),
+        }
+    }
+
+    async fn run(
+        self,
+        span: Span,
+        on_delivery: flow::OnDelivery,
+    ) -> Result<LaneOutcome, RealtimeError> {
+        match self {
+            Self::Sctp(lane) => lane.run(span, on_delivery).await,
+            Self::Tcp(lane) => lane.run(span, on_delivery).await,
+        }
+    }
+}
+
+/// Is told of progress, on the runtime's threads.
+pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The figures, a run per profile in their order.
+    pub comparison: Comparison,
+    /// What each lane's emulator did, handshakes included.
+    pub emulators: Vec<EmulatorStatistics>,
+    /// How late the messages were given to the transport, all lanes together: what a busy machine
+    /// adds to the latencies before anything is sent.
+    pub sending: LatencyDistribution,
+}
+
+impl Outcome {
+    /// The 99th percentile of the emulators' lateness; the worst lane's.
+    #[must_use]
+    pub fn timing_error(&self) -> Duration {
+        self.emulators.iter().map(|emulator| emulator.lateness.p99).max().unwrap_or_default()
+    }
+}
+
+impl Replay {
+    /// Sets up the lanes, replays the messages in real time and measures.
+    ///
+    /// # Errors
+    /// When a profile or a link cannot be, no socket is to be had, no association comes about, one
+    /// ends early, or the transport does not keep its promises.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with its I/O driver and timer enabled.
+    pub async fn run(&self, watch: Watch) -> Result<Outcome, RealtimeError> {
+        let lanes = self.set_up().await?;
+        watch(Progress::Started { messages: self.load.messages() });
+        let start = clock::now() + HEAD_START;
+        let mut running = JoinSet::new();
+        for (index, lane) in lanes.into_iter().enumerate() {
+            let watch = Arc::clone(&watch);
+            let on_delivery = Arc::new(worst_so_far(move |worst| {
+                watch(Progress::Delivered { lane: index, worst });
+            }));
+            let deadline = start + self.load.duration + PATIENCE;
+            running
+                .spawn(async move { Ok((index, lane.run((start, deadline), on_delivery).await?)) });
+        }
+        Ok(self.outcome(&in_order(running).await?))
+    }
+
+    /// A lane for each profile, with its associations established.
+    async fn set_up(&self) -> Result<Vec<AnyLane>, RealtimeError> {
+        if self.unordered && self.transport == Transport::Tcp {
+            return Err(RealtimeError::Unordered);
+        }
+        let mut lanes = JoinSet::new();
+        for (index, name) in self.profiles.iter().enumerate() {
+            let (name, replay) = (name.clone(), self.clone());
+            lanes.spawn(async move { Ok((index, AnyLane::set_up(name, &replay).await?)) });
+        }
+        in_order(lanes).await
+    }
+
+    fn outcome(&self, lanes: &[LaneOutcome]) -> Outcome {
+        let mut sending = LatencyDistribution::new();
+        lanes.iter().for_each(|lane| sending.merge(&lane.sending));
+        let emulators = lanes.iter().map(|lane| lane.emulator).collect();
+        let mut outcome = Outcome { comparison: self.describe(), emulators, sending };
+        let p99 = |duration: Duration| format!("{:.2} ms at p99", duration.as_secs_f64() * 1e3);
+        let link = p99(outcome.timing_error());
+        let application = p99(outcome.sending.quantile(0.99));
+        let comparison = outcome.comparison.with("link late by", link);
+        let comparison = comparison.with("sender late by", application);
+        outcome.comparison =
+            lanes.iter().fold(comparison, |comparison, lane| comparison.with_run(&lane.run));
+        outcome
+    }
+
+    /// The comparison without its runs.
+    fn describe(&self) -> Comparison {
+        let Load { name, flows, duration } = &self.load;
+        let title = format!("{name}, from a server to its clients over {}", self.link);
+        let comparison = Comparison::new(title, self.seed)
+            .with("traffic", format!("trace {name}, server to client"))
+            .with(self.transport.peers(), flows.len().to_string())
+            .with("duration", format!("{:.0} s", duration.as_secs_f64()))
+            .with("delivery", if self.unordered { "unordered" } else { "ordered" });
+        self.link
+            .parameters()
+            .into_iter()
+            .fold(comparison, |comparison, (name, value)| comparison.with(name, value))
+            .with("on the wire", self.transport.headers())
+    }
+}
+
+/// Hands on the longest of the waits it is told.
+fn worst_so_far(watch: impl Fn(Duration) + Send + Sync) -> impl Fn(Duration) + Send + Sync {
+    let worst = AtomicU64::new(0);
+    move |latency| {
+        let latency = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        let before = worst.fetch_max(latency, Ordering::Relaxed);
+        watch(Duration::from_nanos(before.max(latency)));
+    }
+}

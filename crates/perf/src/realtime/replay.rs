@@ -1,0 +1,41 @@
+//! The replayed load, and the result of one lane.
+
+use std::time::Duration;
+
+use rexmit::emulator::EmulatorStatistics;
+use rexmit_core::Instant;
+use rexmit_lab::link::Link;
+use rexmit_lab::load::Load;
+use rexmit_lab::measure::{LatencyDistribution, Run};
+
+use super::transport::Transport;
+
+/// Time limit for an association to be established: several lost packets of its set-up.
+pub(super) const SET_UP_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The plan of the run.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// The messages.
+    pub load: Load,
+    /// The link between server and clients.
+    pub link: Link,
+    /// What carries the messages.
+    pub transport: Transport,
+    /// The names of the recovery profiles, a lane for each.
+    pub profiles: Vec<String>,
+    /// The seed of the emulators.
+    pub seed: u64,
+    /// Whether messages may be delivered in any order. A game over TCP knows order only.
+    pub unordered: bool,
+}
+
+/// What came of a lane.
+pub(super) struct LaneOutcome {
+    pub(super) run: Run,
+    pub(super) emulator: EmulatorStatistics,
+    pub(super) sending: LatencyDistribution,
+}
+
+/// A stretch of the run: from the first message to the time limit.
+pub(super) type Span = (Instant, Instant);

@@ -1,0 +1,305 @@
+//! Loss by missing reports: the threshold rule with HTNA (RFC 9260 §7.2.4).
+
+use std::collections::BTreeMap;
+
+use rexmit_core::Instant;
+
+use super::tolerance::{Tolerance, is_last_report};
+use super::verdict::{AckRange, may_be_fast_retransmitted};
+use crate::outstanding::Outstanding;
+use crate::probe::ProbeTimer;
+use crate::state::State;
+
+/// Counts, for each unit in flight that something later has overtaken, how often it was reported
+/// missing.
+///
+/// Only overtaken units are kept, and each is forgotten when it is acknowledged or, unless the count is
+/// asked for later, declared lost; so the cost is that of the reports, not of the window.
+#[derive(Debug, Default)]
+pub(crate) struct MissingReports {
+    overtaken: BTreeMap<u64, Overtaken>,
+    /// By path: for SFR and Early Fast Retransmit. None on one path without that.
+    paths: Vec<OfPath>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Overtaken {
+    /// Since it was last sent.
+    reports: u16,
+    /// Before.
+    earlier: u16,
+    /// It is declared lost, and no further report makes it a loss.
+    is_judged: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OfPath {
+    /// The highest unit acknowledged that was sent over it, and that of the acknowledgement being processed;
+    /// 0 without one.
+    highest_acked: u64,
+    highest_newly_acked: u64,
+    /// When the timer of Early Fast Retransmit expires; far in the future if it does not run.
+    early: Instant,
+}
+
+impl OfPath {
+    const NEW: Self = Self { highest_acked: 0, highest_newly_acked: 0, early: Instant::FAR_FUTURE };
+}
+
+impl Overtaken {
+    const fn in_all(&self) -> u16 {
+        self.earlier.saturating_add(self.reports)
+    }
+}
+
+impl MissingReports {
+    /// There are so many paths, of which the last is new.
+    pub(super) fn add_path(&mut self, paths: usize) {
+        if paths > 1 {
+            self.paths.resize(paths, OfPath::NEW);
+        }
+    }
+
+    /// Another path takes the place of `path`.
+    pub(super) fn replace_path(&mut self, path: u8) {
+        self.paths.get_mut(usize::from(path)).into_iter().for_each(|it| *it = OfPath::NEW);
+    }
+
+    /// When the timer of Early Fast Retransmit of `path` expires; far in the future if it does not run.
+    #[inline]
+    pub(super) fn deadline(&self, path: u8) -> Instant {
+        self.paths.get(usize::from(path)).map_or(Instant::FAR_FUTURE, |it| it.early)
+    }
+
+    /// The timer of Early Fast Retransmit of `path` expires at `deadline`.
+    pub(super) fn arm_early(&mut self, path: u8, deadline: Instant) {
+        let index = usize::from(path);
+        if index >= self.paths.len() {
+            self.paths.resize(index + 1, OfPath::NEW);
+        }
+        self.paths[index].early = deadline;
+    }
+
+    /// The timer of Early Fast Retransmit of `path` stops.
+    pub(super) fn stop_timer(&mut self, path: u8) {
+        let path = self.paths.get_mut(usize::from(path));
+        path.into_iter().for_each(|it| it.early = Instant::FAR_FUTURE);
+    }
+
+    /// An acknowledgement is about to be processed.
+    pub(super) fn begin_ack(&mut self) {
+        self.paths.iter_mut().for_each(|path| path.highest_newly_acked = 0);
+    }
+
+    /// `unit`, which was sent over `path`, is acknowledged. Returns how often it was reported missing, if it
+    /// was overtaken.
+    pub(super) fn on_acked(&mut self, unit: u64, path: u8) -> Option<u16> {
+        if let Some(path) = self.paths.get_mut(usize::from(path)) {
+            path.highest_newly_acked = path.highest_newly_acked.max(unit);
+        }
+        self.forget(unit)
+    }
+
+    /// `unit` is in flight and below something acknowledged; it has at least `reports` so far.
+    pub(super) fn watch(&mut self, unit: u64, reports: u16) {
+        let known = self.overtaken.entry(unit).or_default();
+        if std::mem::take(&mut known.is_judged) {
+            known.earlier = known.earlier.saturating_add(known.reports);
+            known.reports = 0;
+        }
+        known.reports = reports.max(known.reports);
+    }
+
+    /// Units in flight below the newly highest acknowledged one are overtaken from now on.
+    pub(super) fn watch_overtaken<P>(&mut self, range: &AckRange, outstanding: &Outstanding<P>) {
+        let known = range.highest_before.max(range.cumulative);
+        let mut ranges = outstanding.acknowledged().iter().rev().peekable();
+        while let Some(above) = ranges.next().filter(|above| *above.end() > known) {
+            let below = ranges.peek().map_or(range.cumulative, |below| *below.end());
+            for unit in below.max(known) + 1..*above.start() {
+                if may_be_fast_retransmitted(outstanding, unit) {
+                    self.watch(unit, 0);
+                }
+            }
+        }
+    }
+
+    /// `unit` is acknowledged, retransmitted, or abandoned. Returns how often it was reported missing, if it
+    /// was overtaken.
+    pub(super) fn forget(&mut self, unit: u64) -> Option<u16> {
+        if self.overtaken.is_empty() {
+            return None;
+        }
+        self.overtaken.remove(&unit).as_ref().map(Overtaken::in_all)
+    }
+
+    /// `unit` is declared lost, but what is reported of it still counts.
+    pub(super) fn judge(&mut self, unit: u64) {
+        if let Some(known) = self.overtaken.get_mut(&unit) {
+            known.is_judged = true;
+        }
+    }
+
+    /// Every unit up to `cumulative` is acknowledged.
+    pub(super) fn forget_through(&mut self, cumulative: u64) {
+        while self.overtaken.first_key_value().is_some_and(|(&unit, _)| unit <= cumulative) {
+            self.overtaken.pop_first();
+        }
+    }
+
+    /// Every unit is declared lost at once (timeout).
+    pub(super) fn clear(&mut self) {
+        self.overtaken.clear();
+        self.paths.iter_mut().for_each(|path| path.early = Instant::FAR_FUTURE);
+    }
+
+    /// How often `unit` was reported missing, over all its transmissions.
+    pub(super) fn reports_in_all(&self, unit: u64) -> u16 {
+        self.overtaken.get(&unit).map_or(0, Overtaken::in_all)
+    }
+
+    /// Counts missing reports of an acknowledgement, and returns lost units, ascending.
+    pub(super) fn count<P>(
+        &mut self,
+        range: &AckRange,
+        state: &State<P>,
+        (probe, tolerance): (&ProbeTimer, &Tolerance),
+    ) -> Vec<u64> {
+        if state.splits_fast_retransmit() {
+            return self.count_by_path(range, state, tolerance);
+        }
+        if self.overtaken.is_empty() {
+            return Vec::new();
+        }
+        let htna = range.highest_newly_acked.unwrap_or(0);
+        let is_after_advance = state.fast_recovery.is_on() && range.has_advanced;
+        let bound = if is_after_advance { htna.max(range.highest_in_blocks) } else { htna };
+        let early = state.first_indication_groups();
+        let is_last = tolerance.is_adaptive() && is_last_report(state);
+        report(&mut self.overtaken, bound, tolerance.is_adaptive(), |number| {
+            let unit = state.outstanding.unit(number);
+            if unit.is_some_and(|unit| probe.covers_unit(state, unit)) {
+                return Some((1, u16::MAX)); // The probe timer sees to it.
+            }
+            let (path, group) = unit.map_or((0, 0), |unit| (unit.path(), unit.group()));
+            let is_first = unit.is_some() && early & (1 << group) != 0;
+            Some((1, tolerance.threshold(path, is_first, is_last)))
+        })
+    }
+
+    /// SFR: a unit is missing if a later one that was sent over its path is acknowledged.
+    fn count_by_path<P>(
+        &mut self,
+        range: &AckRange,
+        state: &State<P>,
+        tolerance: &Tolerance,
+    ) -> Vec<u64> {
+        for path in &mut self.paths {
+            path.highest_acked = path.highest_acked.max(path.highest_newly_acked);
+        }
+        if self.overtaken.is_empty() {
+            return Vec::new();
+        }
+        let bound = range.highest_newly_acked.unwrap_or(0);
+        let early = state.first_indication_groups();
+        let is_adaptive = tolerance.is_adaptive();
+        let last = if is_adaptive { self.paths_without_report(state) } else { 0 };
+        let Self { overtaken, paths } = self;
+        report(overtaken, bound, is_adaptive, |number| {
+            let unit = state.outstanding.unit(number)?;
+            let path = unit.path();
+            let is_passed = paths[usize::from(path)].highest_newly_acked > number;
+            let is_before = range.lowest_newly_acked.is_some_and(|lowest| number < lowest);
+            let count = if is_before { range.reports } else { 1 };
+            let (is_first, is_last) = (early & (1 << unit.group()) != 0, last & (1 << path) != 0);
+            is_passed.then(|| (count, tolerance.threshold(path, is_first, is_last)))
+        })
+    }
+
+    /// The paths over which nothing is in flight whose acknowledgement could report what is missing once
+    /// more, one bit each, where only data of the same path counts as a missing report (SFR).
+    fn paths_without_report<P>(&self, state: &State<P>) -> u64 {
+        let has_none = |&path: &u8| {
+            let outstanding = &state.outstanding;
+            let newest = outstanding.unit(self.paths[usize::from(path)].highest_acked);
+            newest.is_none_or(|unit| {
+                !outstanding.packets().has_in_flight_after(path, unit.last().packet)
+            })
+        };
+        state.paths.numbers().filter(has_none).fold(0, |set, path| set | 1 << path)
+    }
+}
+
+/// An acknowledgement reports overtaken units below `bound`: `reported` says of each how often, and what
+/// its threshold is; a unit for which it says nothing is not reported. Returns those that reach their
+/// threshold, in ascending order, and forgets them unless it `keeps` counting what is reported of them.
+fn report(
+    overtaken: &mut BTreeMap<u64, Overtaken>,
+    bound: u64,
+    keeps: bool,
+    mut reported: impl FnMut(u64) -> Option<(u16, u16)>,
+) -> Vec<u64> {
+    let mut lost = Vec::new(); // Allocates only when something is lost.
+    let forgotten = overtaken.extract_if(..bound, |&unit, known| {
+        let Some((count, threshold)) = reported(unit) else { return false };
+        known.reports = known.reports.saturating_add(count);
+        if known.is_judged || known.reports < threshold {
+            return false;
+        }
+        lost.push(unit);
+        known.is_judged = true;
+        !keeps
+    });
+    forgotten.for_each(drop);
+    lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(missing: &mut MissingReports, bound: u64) -> Vec<u64> {
+        super::report(&mut missing.overtaken, bound, false, |_| Some((1, 3)))
+    }
+
+    #[test]
+    fn the_third_report_makes_a_loss_and_only_below_the_newest_acknowledgement() {
+        let mut missing = MissingReports::default();
+        missing.watch(10, 0);
+        missing.watch(12, 0);
+        assert_eq!(report(&mut missing, 12), []);
+        assert_eq!(report(&mut missing, 14), []);
+        assert_eq!(report(&mut missing, 15), [10]);
+        assert_eq!(report(&mut missing, 16), [12]);
+        assert_eq!(report(&mut missing, 17), []);
+    }
+
+    #[test]
+    fn an_acknowledged_unit_is_never_lost() {
+        let mut missing = MissingReports::default();
+        missing.watch(10, 2);
+        missing.watch(11, 2);
+        missing.watch(12, 2);
+        missing.forget(12);
+        missing.forget_through(10);
+        assert_eq!(report(&mut missing, 20), [11]);
+    }
+
+    /// A unit declared lost is counted until it is acknowledged, over several transmissions.
+    #[test]
+    fn a_judged_unit_is_counted_on_if_that_is_asked_for() {
+        let mut missing = MissingReports::default();
+        missing.watch(10, 0);
+        let mut lost = Vec::new();
+        for _ in 0..5 {
+            lost.extend(super::report(&mut missing.overtaken, 20, true, |_| Some((1, 3))));
+        }
+        assert_eq!((&lost[..], missing.reports_in_all(10)), (&[10][..], 5));
+        missing.watch(10, 0); // It was retransmitted, and may be lost once more.
+        (0..3).for_each(|_| {
+            lost.extend(super::report(&mut missing.overtaken, 20, true, |_| Some((1, 3))));
+        });
+        assert_eq!((lost, missing.forget(10)), (vec![10, 10], Some(8)));
+        assert_eq!(missing.forget(10), None);
+    }
+}

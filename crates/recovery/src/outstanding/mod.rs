@@ -1,0 +1,792 @@
+//! Outstanding data: every unit that was sent and is not cumulatively acknowledged, the packets it was sent
+//! in, and data in flight. [`Outstanding`] is the only owner of a unit's state: each transition is one
+//! method, keeps every sum, and returns what it changed.
+
+mod packets;
+mod path_units;
+mod repeats;
+mod unit;
+
+#[cfg(any(test, debug_assertions))]
+mod invariants;
+#[cfg(test)]
+mod tests;
+
+use rexmit_core::trace::SendCause;
+use rexmit_core::{Instant, RangeSet};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+use packets::{Carried, Departed};
+pub use packets::{Fate, Flight, PacketNumber, SentPacket, SentPackets};
+use path_units::PathUnits;
+pub use repeats::LOG_CAPACITY;
+pub(crate) use repeats::Repeats;
+pub(crate) use repeats::{EpisodeId, Explained, FirstSent, FirstTransmission};
+use repeats::{History, NewRepeat};
+pub(crate) use unit::Transmission;
+pub use unit::{Unit, UnitState};
+
+/// Runs of units, inclusive.
+pub(crate) type Runs = SmallVec<[(u64, u64); 4]>;
+
+/// The units of one association that are not cumulatively acknowledged. Their numbers are consecutive and
+/// do not wrap. `P` is what the protocol keeps with a unit.
+#[derive(Debug)]
+pub struct Outstanding<P> {
+    /// The number of `units[0]`: one above the cumulative point.
+    first: u64,
+    units: VecDeque<Unit<P>>,
+    /// Units acknowledged above the cumulative point.
+    acknowledged: RangeSet,
+    packets: SentPackets,
+    paths: Vec<PathUnits>,
+    history: History,
+    /// `FlightSize` (RFC 5681 §2).
+    bytes: u64,
+    user_bytes_in_flight: u64,
+    user_bytes_lost: u64,
+    #[cfg(any(test, debug_assertions))]
+    checks: invariants::Checks,
+}
+
+/// Where a unit goes that is being sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    pub(crate) path: u8,
+    /// It is the first unit of its packet.
+    pub(crate) starts_packet: bool,
+}
+
+/// A unit as it is sent for the first time.
+#[derive(Clone, Copy, Debug)]
+pub struct NewUnit {
+    /// With header and padding: what congestion control counts.
+    pub bytes: u32,
+    /// What counts against the peer's receive window.
+    pub user_bytes: u32,
+    /// The group whose mechanisms apply to it.
+    pub group: u8,
+    /// It is sent although the peer's window is closed, so that a missing acknowledgement does not show a
+    /// loss: only T3-rtx repeats it.
+    pub is_probe: bool,
+}
+
+/// A unit was acknowledged for the first time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckedUnit {
+    pub(crate) unit: u64,
+    pub(crate) group: u8,
+    pub(crate) bytes: u32,
+    /// The path on which it was outstanding.
+    pub(crate) path: u8,
+    pub(crate) last: Transmission,
+    /// When its last transmission was sent, unless that packet is forgotten.
+    pub(crate) sent_at: Option<Instant>,
+    /// It was in flight, and not waiting to be retransmitted.
+    pub(crate) was_in_flight: bool,
+    /// The packet that was acknowledged with it.
+    pub(crate) packet: Option<PacketNumber>,
+    /// It was sent once, bundled copies aside.
+    pub(crate) is_first_transmission: bool,
+    pub(crate) is_copied: bool,
+    pub(crate) is_on_several_paths: bool,
+    /// It was the earliest unit outstanding on its path.
+    pub(crate) was_earliest: bool,
+}
+
+/// A unit was declared lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LostUnit {
+    pub(crate) path: u8,
+    /// The path over which it was last sent.
+    pub(crate) sent_over: u8,
+    pub(crate) group: u8,
+    /// The packet that is lost with it.
+    pub(crate) packet: Option<PacketNumber>,
+    /// When its last transmission was sent, unless that packet is forgotten.
+    pub(crate) sent_at: Option<Instant>,
+    pub(crate) is_first_transmission: bool,
+    pub(crate) is_copied: bool,
+}
+
+/// A unit was retransmitted in a packet of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retransmitted {
+    /// Its transmission before.
+    pub(crate) before: Transmission,
+    /// It was in flight, and not declared lost.
+    pub(crate) was_in_flight: bool,
+    /// It is the earliest unit outstanding on its path, and was last sent over that path.
+    pub(crate) is_earliest: bool,
+    pub(crate) moved: Option<Moved>,
+}
+
+/// A unit is outstanding on another path than before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    pub(crate) from: u8,
+    pub(crate) to: u8,
+    /// Nothing was outstanding on the new path.
+    pub(crate) was_idle: bool,
+}
+
+/// A unit was abandoned that was outstanding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Abandoned {
+    pub(crate) path: u8,
+    pub(crate) sent_over: u8,
+    /// It waited to be retransmitted.
+    pub(crate) was_lost: bool,
+}
+
+impl<P> Outstanding<P> {
+    pub(crate) fn new(first: u64) -> Self {
+        Self {
+            first,
+            units: VecDeque::new(),
+            acknowledged: RangeSet::new(),
+            packets: SentPackets::default(),
+            paths: Vec::with_capacity(1),
+            history: History::default(),
+            bytes: 0,
+            user_bytes_in_flight: 0,
+            user_bytes_lost: 0,
+            #[cfg(any(test, debug_assertions))]
+            checks: invariants::Checks::default(),
+        }
+    }
+
+    pub(crate) fn add_path(&mut self) {
+        self.packets.add_path();
+        self.paths.push(PathUnits::default());
+    }
+
+    /// The units of `path`.
+    #[inline]
+    pub(crate) fn on(&self, path: u8) -> &PathUnits {
+        &self.paths[usize::from(path)]
+    }
+
+    #[inline]
+    fn on_mut(&mut self, path: u8) -> &mut PathUnits {
+        &mut self.paths[usize::from(path)]
+    }
+}
+
+/// Queries.
+impl<P> Outstanding<P> {
+    /// The number of the next new unit.
+    #[must_use]
+    pub fn next_unit(&self) -> u64 {
+        self.first + self.units.len() as u64
+    }
+
+    /// Every unit up to this one is acknowledged (or was never sent).
+    #[must_use]
+    pub const fn cumulative(&self) -> u64 {
+        self.first - 1
+    }
+
+    /// The unit numbered `unit`, if it was sent and is not cumulatively acknowledged.
+    #[must_use]
+    #[inline]
+    pub fn unit(&self, unit: u64) -> Option<&Unit<P>> {
+        #[cfg(test)]
+        self.checks.count_visit();
+        self.units.get(usize::try_from(unit.checked_sub(self.first)?).ok()?)
+    }
+
+    fn unit_mut(&mut self, unit: u64) -> Option<&mut Unit<P>> {
+        #[cfg(test)]
+        self.checks.count_visit();
+        self.units.get_mut(usize::try_from(unit.checked_sub(self.first)?).ok()?)
+    }
+
+    /// The units that are not cumulatively acknowledged, in order.
+    pub fn units(&self) -> impl Iterator<Item = (u64, &Unit<P>)> {
+        (self.first..).zip(&self.units)
+    }
+
+    /// The units from `first` on, in order, with their numbers.
+    pub(crate) fn units_from(&self, first: u64) -> impl Iterator<Item = (u64, &Unit<P>)> {
+        let skipped = usize::try_from(first.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        let skipped = skipped.min(self.units.len());
+        (self.first + skipped as u64..).zip(self.units.range(skipped..))
+    }
+
+    /// Whether everything sent is cumulatively acknowledged.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.units.is_empty()
+    }
+
+    /// Data in flight on `path`.
+    #[must_use]
+    #[inline]
+    pub fn flight(&self, path: u8) -> Flight {
+        self.packets.flight(path)
+    }
+
+    /// Bytes sent and not cumulatively acknowledged, on all paths: `FlightSize` (RFC 5681 §2).
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// User bytes in flight on all paths: what counts against the peer's receive window.
+    #[must_use]
+    pub const fn user_bytes_in_flight(&self) -> u64 {
+        self.user_bytes_in_flight
+    }
+
+    /// User bytes in flight and waiting to be retransmitted: what the peer's receive window has to hold
+    /// before anything new.
+    #[must_use]
+    pub const fn user_bytes_to_arrive(&self) -> u64 {
+        self.user_bytes_in_flight + self.user_bytes_lost
+    }
+
+    /// The packets that are remembered.
+    #[must_use]
+    pub const fn packets(&self) -> &SentPackets {
+        &self.packets
+    }
+
+    /// Units acknowledged above the cumulative point.
+    pub(crate) const fn acknowledged(&self) -> &RangeSet {
+        &self.acknowledged
+    }
+
+    /// How many units are acknowledged above `unit`, and above the cumulative point.
+    pub(crate) fn acknowledged_above(&self, unit: u64) -> u16 {
+        let above = self.acknowledged.iter().rev().take_while(|range| *range.end() > unit);
+        let count: u64 =
+            above.map(|range| range.end() - (range.start().max(&(unit + 1))) + 1).sum();
+        u16::try_from(count).unwrap_or(u16::MAX)
+    }
+
+    /// The units in flight in `packet`, in order.
+    pub(crate) fn in_flight_in(&self, packet: PacketNumber) -> SmallVec<[u64; 8]> {
+        let Some(sent) = self.packets.packet(packet) else { return SmallVec::new() };
+        let units = self.units_from(sent.lowest);
+        let units = units.take_while(|(number, _)| *number <= sent.highest);
+        units.filter(|(_, unit)| unit.is_in_flight_in(packet)).map(|(number, _)| number).collect()
+    }
+
+    /// Whether anything waits to be retransmitted, over any path.
+    #[must_use]
+    #[inline]
+    pub fn has_lost(&self) -> bool {
+        self.paths.iter().any(PathUnits::has_lost)
+    }
+
+    /// The first unit from `from` on that waits to be retransmitted, over any path.
+    pub(crate) fn lost_anywhere(&self, from: u64) -> Option<u64> {
+        self.paths.iter().filter_map(|path| path.lost_from(from)).min()
+    }
+
+    /// The units declared lost that were last sent over `path`, whichever path they wait for.
+    pub(crate) fn awaiting(&self, path: u8) -> impl Iterator<Item = u64> {
+        let lost = self.paths.iter().flat_map(|on_path| on_path.lost.iter().copied());
+        lost.filter(move |&unit| self.unit(unit).is_some_and(|unit| unit.last.path == path))
+    }
+
+    /// The first transmission of `unit`, if it was declared lost and round trips are measured by it.
+    pub(crate) fn first_transmission(&self, unit: u64) -> Option<FirstTransmission> {
+        let repeats = match unit >= self.first {
+            true => self.unit(unit)?.repeats(),
+            false => self.history.delivered(unit),
+        };
+        repeats?.first()
+    }
+}
+
+/// Transitions.
+impl<P> Outstanding<P> {
+    /// A new unit is sent. Returns its number, and whether nothing was outstanding on its path.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        place: Placement,
+        new: NewUnit,
+        payload: P,
+    ) -> (u64, bool) {
+        let unit = self.next_unit();
+        let NewUnit { bytes, user_bytes, group, is_probe } = new;
+        let packet = self.put(now, place, SendCause::New, Carried { unit, bytes, group });
+        let last = Transmission { packet, path: place.path, cause: SendCause::New };
+        self.bytes += u64::from(bytes);
+        self.user_bytes_in_flight += u64::from(user_bytes);
+        self.units.push_back(Unit {
+            payload,
+            bytes,
+            user_bytes,
+            group,
+            path: place.path,
+            state: UnitState::InFlight,
+            last,
+            transmissions: 1,
+            redundant: 0,
+            is_fast_retransmitted: false,
+            is_copied: false,
+            is_on_several_paths: false,
+            is_probe,
+            repeats: None,
+        });
+        let on_path = self.on_mut(place.path);
+        let was_idle = on_path.outstanding == 0;
+        if was_idle {
+            on_path.earliest = unit;
+        }
+        on_path.outstanding += 1;
+        on_path.user_bytes += u64::from(user_bytes);
+        self.check();
+        (unit, was_idle)
+    }
+
+    /// A number is spent on a unit that is never sent: it is abandoned from the start.
+    pub(crate) fn skip(&mut self, payload: P) -> u64 {
+        let unit = self.next_unit();
+        let packet = self.packets.next_number();
+        self.units.push_back(Unit {
+            payload,
+            bytes: 0,
+            user_bytes: 0,
+            group: 0,
+            path: 0,
+            state: UnitState::Abandoned,
+            last: Transmission { packet, path: 0, cause: SendCause::New },
+            transmissions: 0,
+            redundant: 0,
+            is_fast_retransmitted: false,
+            is_copied: false,
+            is_on_several_paths: false,
+            is_probe: false,
+            repeats: None,
+        });
+        unit
+    }
+
+    /// Enters a unit into the packet being built.
+    fn put(
+        &mut self,
+        now: Instant,
+        place: Placement,
+        cause: SendCause,
+        carried: Carried,
+    ) -> PacketNumber {
+        if place.starts_packet {
+            self.packets.begin(now, place.path, cause, carried);
+        } else {
+            self.packets.add(carried);
+        }
+        self.newest_packet()
+    }
+
+    /// The packet that was begun last.
+    pub(crate) fn newest_packet(&self) -> PacketNumber {
+        PacketNumber(self.packets.next_number().0.saturating_sub(1))
+    }
+
+    /// An outstanding unit is retransmitted because of `cause`; `is_redundant`: as a redundant copy. `None` if
+    /// it is not outstanding.
+    pub(crate) fn retransmit(
+        &mut self,
+        now: Instant,
+        place: Placement,
+        unit: u64,
+        (cause, is_redundant): (SendCause, bool),
+    ) -> Option<Retransmitted> {
+        let &Unit { bytes, user_bytes, group, path: from, state, last: before, .. } =
+            self.unit(unit)?;
+        match state {
+            UnitState::Lost(_) => self.leave_lost(unit),
+            UnitState::InFlight => _ = self.leave_flight(unit, Fate::Superseded),
+            UnitState::Acknowledged | UnitState::Abandoned => return None,
+        }
+        let packet = self.put(now, place, cause, Carried { unit, bytes, group });
+        let path = place.path;
+        self.user_bytes_in_flight += u64::from(user_bytes);
+        let moved = (from != path).then(|| self.move_between(unit, from, path));
+        let is_earliest = self.on(path).earliest == unit && before.path == path;
+        self.on_mut(before.path).user_bytes -= u64::from(user_bytes);
+        self.on_mut(path).user_bytes += u64::from(user_bytes);
+        let u = self.unit_mut(unit)?;
+        u.last = Transmission { packet, path, cause };
+        u.is_on_several_paths |= before.path != path;
+        u.state = UnitState::InFlight;
+        u.transmissions = u.transmissions.saturating_add(1);
+        u.redundant = u.redundant.saturating_add(u16::from(is_redundant));
+        // The probe timer repeats it if that is lost, too.
+        u.is_fast_retransmitted |= matches!(cause, SendCause::FastRetransmit | SendCause::Probe);
+        self.check();
+        let was_in_flight = state == UnitState::InFlight;
+        Some(Retransmitted { before, was_in_flight, is_earliest, moved })
+    }
+
+    /// `unit` is acknowledged. `None` if it was before, or is abandoned.
+    pub(crate) fn acknowledge(&mut self, unit: u64) -> Option<AckedUnit> {
+        let u = self.unit_mut(unit)?;
+        let &mut Unit { bytes, user_bytes, group, path, state, last, .. } = u;
+        if matches!(state, UnitState::Acknowledged | UnitState::Abandoned) {
+            return None;
+        }
+        let mut acked = AckedUnit {
+            unit,
+            group,
+            bytes,
+            path,
+            last,
+            sent_at: None,
+            was_in_flight: state == UnitState::InFlight,
+            packet: None,
+            is_first_transmission: u.is_first_transmission(),
+            is_copied: u.is_copied,
+            is_on_several_paths: u.is_on_several_paths,
+            was_earliest: false,
+        };
+        u.state = UnitState::Acknowledged;
+        if acked.was_in_flight {
+            self.user_bytes_in_flight -= u64::from(user_bytes);
+            let departed = Departed { unit, bytes, path, packet: last.packet };
+            let is_ended = self.packets.on_departed(&departed, Fate::Acknowledged);
+            acked.packet = is_ended.then_some(last.packet);
+        } else {
+            self.leave_lost(unit);
+        }
+        acked.sent_at = self.packets.sent_at(last.packet);
+        let on_path = self.on_mut(path);
+        on_path.outstanding -= 1;
+        acked.was_earliest = on_path.earliest == unit;
+        self.on_mut(last.path).user_bytes -= u64::from(user_bytes);
+        self.check();
+        Some(acked)
+    }
+
+    /// The cumulative point passes the first unit, which is acknowledged or abandoned.
+    pub(crate) fn deliver_first(&mut self) -> Option<Unit<P>> {
+        let mut unit = self.units.pop_front()?;
+        if let Some(repeats) = unit.repeats.take() {
+            self.history.on_delivered(self.first, repeats);
+        }
+        self.first += 1;
+        self.bytes -= u64::from(unit.bytes);
+        Some(unit)
+    }
+
+    /// The cumulative point is where it is: what was acknowledged above it before is passed.
+    pub(crate) fn forget_passed(&mut self) {
+        self.acknowledged.remove_below(self.first);
+    }
+
+    /// Adds an acknowledged run above the cumulative point, and the parts of it that are new to `new`.
+    pub(crate) fn add_acknowledged(&mut self, (start, end): (u64, u64), new: &mut Runs) {
+        self.acknowledged.insert_range(start, end, |from, to| new.push((from, to)));
+    }
+
+    /// `unit`, which is in flight, is declared lost.
+    pub(crate) fn lose(&mut self, unit: u64, cause: SendCause) -> Option<LostUnit> {
+        let packet = self.leave_flight(unit, Fate::Lost(cause));
+        let u = self.unit_mut(unit)?;
+        let (path, last, group) = (u.path, u.last, u.group);
+        let (is_first_transmission, is_copied) = (u.is_first_transmission(), u.is_copied);
+        u.state = UnitState::Lost(cause);
+        if !is_first_transmission || is_copied {
+            u.repeats.iter_mut().for_each(|repeats| repeats.on_later_lost());
+        }
+        self.user_bytes_lost += u64::from(u.user_bytes);
+        self.on_mut(last.path).awaiting += 1;
+        self.on_mut(path).lost.insert(unit);
+        self.check();
+        Some(LostUnit {
+            path,
+            sent_over: last.path,
+            group,
+            packet,
+            sent_at: self.packets.sent_at(last.packet),
+            is_first_transmission,
+            is_copied,
+        })
+    }
+
+    /// The receiver no longer reports `unit`, which it had acknowledged above the cumulative point: it is in
+    /// flight again. Returns whether it was acknowledged.
+    fn renege(&mut self, unit: u64) -> bool {
+        let Some(u) = self.unit_mut(unit).filter(|u| u.state == UnitState::Acknowledged) else {
+            return false; // An abandoned unit stays abandoned.
+        };
+        u.path = u.last.path;
+        let (path, user_bytes) = (u.path, u64::from(u.user_bytes));
+        self.return_to_flight(unit);
+        let on_path = self.on_mut(path);
+        on_path.earliest = if on_path.outstanding == 0 { unit } else { on_path.earliest.min(unit) };
+        on_path.outstanding += 1;
+        on_path.user_bytes += user_bytes;
+        self.check();
+        true
+    }
+
+    /// Units that the receiver has dropped after it acknowledged them above the cumulative point are in
+    /// flight again; `blocks` are what it still reports. Such a unit must pass with the cumulative point: one
+    /// that is left in front shows that the receiver reneged (RFC 9260 §6.2.1 D iii, R4). A SACK overtaken
+    /// by a newer one cannot be mistaken for this.
+    pub(crate) fn check_reneging(&mut self, blocks: impl Iterator<Item = (u64, u64)>) -> Vec<u64> {
+        let in_front = self.units.front().map(|unit| unit.state);
+        if in_front != Some(UnitState::Acknowledged) {
+            return Vec::new();
+        }
+        let mut still = RangeSet::new();
+        let (first, next) = (self.first, self.next_unit());
+        for (start, end) in blocks.filter(|&(start, end)| start >= first && end < next) {
+            still.insert_range(start, end, |_, _| ());
+        }
+        let known = std::mem::replace(&mut self.acknowledged, still);
+        let is_dropped = |unit: &u64| !self.acknowledged.contains(*unit);
+        let reneged: Vec<u64> = known.iter().flatten().filter(is_dropped).collect();
+        reneged.iter().for_each(|&unit| _ = self.renege(unit));
+        reneged
+    }
+
+    /// `unit` was declared lost wrongly: it is in flight where it was last sent.
+    pub(crate) fn return_lost(&mut self, unit: u64) -> Option<Moved> {
+        let &Unit { path: from, last, .. } = self.unit(unit)?;
+        self.leave_lost(unit);
+        let moved = (from != last.path).then(|| self.move_between(unit, from, last.path));
+        self.return_to_flight(unit);
+        self.check();
+        moved
+    }
+
+    /// `unit` is outstanding on `to`.
+    pub(crate) fn move_to(&mut self, unit: u64, to: u8) -> Option<Moved> {
+        let from = self.unit(unit)?.path;
+        if from == to {
+            return None;
+        }
+        if self.on_mut(from).lost.remove(&unit) {
+            self.on_mut(to).lost.insert(unit);
+        }
+        let moved = self.move_between(unit, from, to);
+        self.check();
+        Some(moved)
+    }
+
+    /// `unit` is abandoned. One that was acknowledged above the cumulative point is abandoned, too, as a part
+    /// of its message. `None` if it was not outstanding.
+    pub(crate) fn abandon(&mut self, unit: u64) -> Option<Abandoned> {
+        let u = self.unit_mut(unit)?;
+        let (state, path, last) = (u.state, u.path, u.last);
+        u.state = UnitState::Abandoned;
+        match state {
+            UnitState::Abandoned | UnitState::Acknowledged => return None,
+            UnitState::InFlight => {
+                self.leave_flight(unit, Fate::Superseded);
+                self.packets.forget_ended();
+            }
+            UnitState::Lost(_) => self.leave_lost(unit),
+        }
+        let user_bytes = self.unit(unit).map_or(0, |u| u64::from(u.user_bytes));
+        self.on_mut(last.path).user_bytes -= user_bytes;
+        self.leave_path(unit, path);
+        self.check();
+        Some(Abandoned { path, sent_over: last.path, was_lost: state != UnitState::InFlight })
+    }
+
+    /// The peer's window is open again: `unit` does not probe it any more. Returns whether it is in flight.
+    pub(crate) fn end_probe(&mut self, unit: u64) -> bool {
+        let Some(u) = self.unit_mut(unit) else { return false };
+        u.is_probe = false;
+        u.is_in_flight()
+    }
+
+    /// Finds the earliest unit outstanding on `path`, upwards from where it was: each unit is passed over
+    /// once.
+    pub(crate) fn advance_earliest(&mut self, path: u8) {
+        let from = self.on(path).earliest.max(self.first);
+        let is_it = |u: &Unit<P>| u.path == path && u.is_outstanding();
+        let found = (from..self.next_unit()).find(|&unit| self.unit(unit).is_some_and(is_it));
+        self.on_mut(path).earliest = found.unwrap_or(self.next_unit());
+    }
+
+    /// Forgets the oldest packets with a known fate.
+    pub(crate) fn forget_ended(&mut self) {
+        self.packets.forget_ended();
+    }
+
+    /// Forgets every unit, giving each to `f` in order: the end of the association.
+    pub(crate) fn drain(&mut self, f: impl FnMut(Unit<P>)) {
+        self.first = self.next_unit();
+        self.units.drain(..).for_each(f);
+        self.acknowledged.clear();
+        self.packets.clear();
+        self.history.release_memory(self.first - 1);
+        (self.bytes, self.user_bytes_in_flight, self.user_bytes_lost) = (0, 0, 0);
+        for path in &mut self.paths {
+            *path = PathUnits { earliest: path.earliest, ..PathUnits::default() };
+        }
+    }
+
+    /// Gives back memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        self.units.shrink_to_fit();
+        self.acknowledged.release_memory();
+        self.packets.release_memory();
+        if self.units.is_empty() {
+            // These are empty, but keep a node until they are cleared.
+            self.paths.iter_mut().for_each(|path| path.lost.clear());
+            self.history.release_memory(self.first - 1);
+        }
+    }
+
+    /// Takes `unit` out of the flight; returns its packet if that met `fate`.
+    fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
+        let &Unit { bytes, user_bytes, path, last, .. } = self.unit(unit)?;
+        self.user_bytes_in_flight -= u64::from(user_bytes);
+        let departed = Departed { unit, bytes, path, packet: last.packet };
+        self.packets.on_departed(&departed, fate).then_some(last.packet)
+    }
+
+    /// `unit` no longer waits to be retransmitted.
+    fn leave_lost(&mut self, unit: u64) {
+        let Some(u) = self.unit(unit) else { return };
+        let (path, sent_over, user_bytes) = (u.path, u.last.path, u64::from(u.user_bytes));
+        self.on_mut(path).lost.remove(&unit);
+        self.on_mut(sent_over).awaiting -= 1;
+        self.user_bytes_lost -= user_bytes;
+    }
+
+    /// `unit` is no longer outstanding on `path`.
+    fn leave_path(&mut self, unit: u64, path: u8) {
+        let on_path = self.on_mut(path);
+        on_path.outstanding -= 1;
+        if on_path.outstanding > 0 && on_path.earliest == unit {
+            self.advance_earliest(path);
+        }
+    }
+
+    fn move_between(&mut self, unit: u64, from: u8, to: u8) -> Moved {
+        if let Some(u) = self.unit_mut(unit) {
+            u.path = to;
+        }
+        self.leave_path(unit, from);
+        let on_path = self.on_mut(to);
+        let was_idle = on_path.outstanding == 0;
+        if was_idle || unit < on_path.earliest {
+            on_path.earliest = unit;
+        }
+        on_path.outstanding += 1;
+        Moved { from, to, was_idle }
+    }
+
+    fn return_to_flight(&mut self, unit: u64) {
+        let Some(u) = self.unit_mut(unit) else { return };
+        u.state = UnitState::InFlight;
+        let (path, bytes, user_bytes) = (u.path, u.bytes, u64::from(u.user_bytes));
+        self.packets.on_returned(path, bytes);
+        self.user_bytes_in_flight += user_bytes;
+    }
+
+    #[inline]
+    fn check(&mut self) {
+        #[cfg(any(test, debug_assertions))]
+        self.check_now_and_then();
+    }
+}
+
+/// Repeated transmissions.
+impl<P> Outstanding<P> {
+    /// `unit`, which was last sent in a packet of its own as `key`, is retransmitted, or copied in `key`, in
+    /// `episode`. Beyond [`LOG_CAPACITY`] the oldest transmission of the lowest unit is forgotten; returns
+    /// the episode of that.
+    pub(crate) fn remember_repeat(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        (key, cause): (PacketNumber, SendCause),
+        episode: Option<EpisodeId>,
+    ) -> Option<EpisodeId> {
+        self.remember(now, unit, NewRepeat { key, cause, is_bundled: false, episode })
+    }
+
+    /// A copy of `unit` is sent in `packet`, bundled with something else.
+    pub(crate) fn remember_bundled_copy(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        packet: PacketNumber,
+    ) -> Option<EpisodeId> {
+        let copy =
+            NewRepeat { key: packet, cause: SendCause::Redundant, is_bundled: true, episode: None };
+        let forgotten = self.remember(now, unit, copy);
+        if let Some(u) = self.unit_mut(unit)
+            && !std::mem::replace(&mut u.is_copied, true)
+        {
+            u.repeats.get_or_insert_default().on_first_copy(packet, None);
+        }
+        forgotten
+    }
+
+    fn remember(&mut self, now: Instant, unit: u64, new: NewRepeat) -> Option<EpisodeId> {
+        let forgotten = if self.history.has_room() { None } else { self.forget_oldest_repeat() };
+        let index = usize::try_from(unit.checked_sub(self.first)?).ok()?;
+        let repeats = self.units.get_mut(index)?.repeats.get_or_insert_default();
+        if !new.is_bundled {
+            repeats.on_sent_again(now);
+        }
+        self.history.remember(now, (unit, repeats), new);
+        forgotten
+    }
+
+    fn forget_oldest_repeat(&mut self) -> Option<EpisodeId> {
+        if let Some(episode) = self.history.forget_oldest_delivered() {
+            return episode;
+        }
+        // Each unit is passed over once, until a lower one is retransmitted.
+        let lowest = self.history.lowest_outstanding().max(self.first);
+        let skipped = usize::try_from(lowest - self.first).unwrap_or(usize::MAX);
+        let Self { units, history, .. } = self;
+        let units = (lowest..).zip(units.range_mut(skipped.min(units.len())..));
+        let mut repeats = units.filter_map(|(unit, u)| Some((unit, u.repeats.as_mut()?)));
+        repeats.find_map(|(unit, repeats)| history.forget_oldest_of(unit, repeats)).flatten()
+    }
+
+    /// `unit` was sent in a packet of its own as a redundant copy, and before only where `first` says.
+    pub(crate) fn on_copied_alone(&mut self, unit: u64, first: FirstSent) {
+        if let Some(u) = self.unit_mut(unit) {
+            u.is_copied = true;
+            let packet = u.last.packet;
+            u.repeats.get_or_insert_default().on_first_copy(packet, Some(first));
+        }
+    }
+
+    /// The first transmission of `unit` is declared lost, and its round trip may be measured later.
+    pub(crate) fn watch_first_transmission(&mut self, unit: u64, path: u8, sent_at: Instant) {
+        if let Some(u) = self.unit_mut(unit) {
+            u.repeats.get_or_insert_default().on_first_lost(path, sent_at);
+        }
+    }
+
+    /// The receiver reports `unit` as a duplicate. `None` if no transmission that is remembered explains it.
+    pub(crate) fn on_duplicate_report(&mut self, unit: u64) -> Option<Explained> {
+        let Some(index) = unit.checked_sub(self.first) else {
+            return self.history.on_duplicate_report_of_delivered(unit);
+        };
+        let repeats = self.units.get_mut(usize::try_from(index).ok()?)?.repeats.as_mut()?;
+        self.history.on_duplicate_report(repeats)
+    }
+
+    /// The history of `unit`.
+    pub(crate) fn repeats_mut(&mut self, unit: u64) -> Option<&mut Repeats> {
+        match unit.checked_sub(self.first) {
+            Some(index) => self.units.get_mut(usize::try_from(index).ok()?)?.repeats.as_deref_mut(),
+            None => self.history.delivered_mut(unit),
+        }
+    }
+
+    /// The history of repeated transmissions.
+    pub(crate) const fn history(&mut self) -> &mut History {
+        &mut self.history
+    }
+}

@@ -1,0 +1,369 @@
+//! The transmissions of a unit after the first: what an ambiguous acknowledgement and a duplicate report are
+//! compared with, while the unit is outstanding and for a while after it was delivered.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rexmit_core::Instant;
+use rexmit_core::trace::SendCause;
+
+use super::PacketNumber;
+
+/// Repeated transmissions that are remembered, over all units of an association.
+pub const LOG_CAPACITY: usize = 1024;
+
+/// The number of a recovery episode: the episodes of a path in their order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct EpisodeId {
+    /// The path whose window the episode reduced.
+    pub(crate) path: u8,
+    pub(crate) number: u32,
+}
+
+/// The history of a unit that was declared lost, retransmitted or copied.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Repeats {
+    list: Vec<Repeat>,
+    /// Bundled copies before this place do not count any more: the unit was retransmitted since, or they
+    /// have expired.
+    standing_from: usize,
+    first_copy: Option<FirstCopy>,
+    is_reported: bool,
+    /// The first transmission, if round trips are to be measured by it.
+    first: Option<FirstTransmission>,
+}
+
+/// One transmission after the first.
+#[derive(Clone, Copy, Debug)]
+struct Repeat {
+    /// The packet that it replaces, or that of a bundled copy.
+    key: PacketNumber,
+    sent_at: Instant,
+    cause: SendCause,
+    is_bundled: bool,
+    /// The recovery episode that it belongs to, unless that is forgotten.
+    episode: Option<EpisodeId>,
+    /// The reordering threshold that would have waited for the unit; zero before that is known.
+    needed: u16,
+    is_reported: bool,
+}
+
+/// The first redundant copy of a unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstCopy {
+    /// Its packet.
+    pub(crate) packet: PacketNumber,
+    /// Where the unit was before, if the copy was sent in a packet of its own and nothing was sent since.
+    pub(crate) alone: Option<FirstSent>,
+}
+
+/// Where a unit was before it was copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstSent {
+    pub(crate) packet: PacketNumber,
+    pub(crate) sent_at: Option<Instant>,
+    pub(crate) path: u8,
+    pub(crate) group: u8,
+}
+
+/// The first transmission of a unit that was declared lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstTransmission {
+    pub(crate) path: u8,
+    pub(crate) sent_at: Instant,
+    /// When the unit was retransmitted.
+    repeated_at: Option<Instant>,
+    /// When the unit was acknowledged.
+    pub(crate) acked_at: Option<Instant>,
+    /// It was acknowledged sooner than the second transmission can have been.
+    pub(crate) is_answered: bool,
+    /// It was declared lost once, so that it was sent twice at most.
+    is_lost_once: bool,
+}
+
+/// A repeated transmission that a duplicate report explains.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Explained {
+    /// The packet that was declared lost or, of a redundant copy, its own.
+    pub(crate) packet: PacketNumber,
+    pub(crate) cause: SendCause,
+    pub(crate) episode: Option<EpisodeId>,
+    pub(crate) needed: u16,
+}
+
+/// Whether a transmission with this cause repeats something that was not declared lost.
+const fn is_redundant(cause: SendCause) -> bool {
+    matches!(cause, SendCause::Redundant | SendCause::Bundled | SendCause::WindowProbe)
+}
+
+impl Repeats {
+    /// The first transmission, over `path` at `sent_at`, is declared lost, and its round trip may be
+    /// measured later.
+    pub(super) fn on_first_lost(&mut self, path: u8, sent_at: Instant) {
+        self.first = Some(FirstTransmission {
+            path,
+            sent_at,
+            repeated_at: None,
+            acked_at: None,
+            is_answered: false,
+            is_lost_once: true,
+        });
+    }
+
+    /// A later transmission is declared lost.
+    pub(super) fn on_later_lost(&mut self) {
+        if let Some(first) = &mut self.first {
+            first.is_lost_once = false;
+        }
+    }
+
+    /// The unit is retransmitted in a packet of its own; its copies so far do not count any more.
+    pub(super) fn on_sent_again(&mut self, now: Instant) {
+        self.expire_copies();
+        if let Some(first) = &mut self.first {
+            first.repeated_at.get_or_insert(now);
+        }
+    }
+
+    /// Copies sent so far do not stand for the unit any more.
+    pub(crate) fn expire_copies(&mut self) {
+        self.standing_from = self.list.len();
+        if let Some(copy) = &mut self.first_copy {
+            copy.alone = None;
+        }
+    }
+
+    /// Bundled copies since the unit was last sent in a packet of its own, and when the latest was sent.
+    pub(crate) fn standing_copies(&self) -> (u8, Option<Instant>) {
+        let standing = self.list.get(self.standing_from..).unwrap_or_default();
+        let mut bundled = standing.iter().filter(|repeat| repeat.is_bundled);
+        let latest = bundled.next_back().map(|repeat| repeat.sent_at);
+        let count = bundled.count() + usize::from(latest.is_some());
+        (u8::try_from(count).unwrap_or(u8::MAX), latest)
+    }
+
+    /// The first redundant copy, until the unit is acknowledged, and whether the receiver reported the
+    /// unit as a duplicate.
+    pub(crate) fn take_first_copy(&mut self) -> Option<(FirstCopy, bool)> {
+        self.standing_from = self.list.len();
+        Some((self.first_copy.take()?, self.is_reported))
+    }
+
+    pub(super) fn on_first_copy(&mut self, packet: PacketNumber, alone: Option<FirstSent>) {
+        self.first_copy = Some(FirstCopy { packet, alone });
+        self.is_reported = false;
+    }
+
+    /// The unit is acknowledged, and its path answers after `shortest` at least. When the first transmission
+    /// was sent over the same path, if it must have been what was acknowledged.
+    pub(crate) fn answered_before_repeat(
+        &mut self,
+        now: Instant,
+        path: u8,
+        shortest: Duration,
+    ) -> Option<Instant> {
+        let first = self.first.as_mut()?;
+        first.is_answered = now - first.repeated_at? < shortest;
+        (first.is_answered && first.path == path).then_some(first.sent_at)
+    }
+
+    /// The unit is acknowledged, and no later one with it: the time of one that is may be longer, because
+    /// its own acknowledgement may have been lost.
+    pub(crate) fn on_acked(&mut self, now: Instant) {
+        if let Some(first) = &mut self.first {
+            first.acked_at = Some(now);
+        }
+    }
+
+    /// The first transmission, if round trips are to be measured by it.
+    pub(crate) const fn first(&self) -> Option<FirstTransmission> {
+        self.first
+    }
+
+    /// Both transmissions have arrived, so that the acknowledgement of the unit was for the first: its path
+    /// and its round trip, if the acknowledgement came alone (Karn's algorithm forbids only what is
+    /// ambiguous).
+    pub(crate) fn take_round_trip(&mut self) -> Option<(u8, Duration)> {
+        let first = self.first.take()?;
+        first.acked_at.filter(|_| first.is_lost_once).map(|at| (first.path, at - first.sent_at))
+    }
+
+    /// A reordering threshold of `needed` would have waited for the unit.
+    pub(crate) fn on_late(&mut self, needed: u16) {
+        let open = self.list.iter_mut().filter(|repeat| !repeat.is_reported);
+        if let Some(repeat) = open.max_by_key(|repeat| repeat.key) {
+            repeat.needed = needed;
+        }
+    }
+
+    /// The receiver has received the unit more than once. A redundant copy explains it first; then the
+    /// oldest retransmission does.
+    fn on_duplicate_report(&mut self) -> Option<Explained> {
+        self.is_reported = true;
+        let open = self.list.iter_mut().filter(|repeat| !repeat.is_reported);
+        let repeat = open.min_by_key(|repeat| (!is_redundant(repeat.cause), repeat.key))?;
+        repeat.is_reported = true;
+        let Repeat { key: packet, cause, episode, needed, .. } = *repeat;
+        Some(Explained { packet, cause, episode, needed })
+    }
+
+    /// Forgets the oldest transmission that was not reported, and returns its episode.
+    fn forget_oldest(&mut self) -> Option<Option<EpisodeId>> {
+        let open = self.list.iter_mut().filter(|repeat| !repeat.is_reported);
+        let repeat = open.min_by_key(|repeat| repeat.key)?;
+        repeat.is_reported = true;
+        Some(repeat.episode)
+    }
+
+    fn has_open(&self) -> bool {
+        self.list.iter().any(|repeat| !repeat.is_reported)
+    }
+}
+
+/// A transmission to be remembered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewRepeat {
+    pub(super) key: PacketNumber,
+    pub(super) cause: SendCause,
+    pub(super) is_bundled: bool,
+    pub(super) episode: Option<EpisodeId>,
+}
+
+/// Delivered units of which a duplicate may still be reported, and the count of all that is remembered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    delivered: BTreeMap<u64, Box<Repeats>>,
+    /// Transmissions remembered and not reported, of outstanding and delivered units.
+    remembered: usize,
+    /// Of units up to this one something may be forgotten.
+    forgotten_through: u64,
+    /// No outstanding unit below has a transmission that is remembered and not reported.
+    lowest_outstanding: u64,
+}
+
+impl History {
+    /// Whether there is room for one more transmission.
+    pub(super) const fn has_room(&self) -> bool {
+        self.remembered < LOG_CAPACITY
+    }
+
+    /// No outstanding unit below has a transmission to forget.
+    pub(super) const fn lowest_outstanding(&self) -> u64 {
+        self.lowest_outstanding
+    }
+
+    /// `unit` is retransmitted.
+    pub(super) fn remember(
+        &mut self,
+        now: Instant,
+        (unit, repeats): (u64, &mut Repeats),
+        new: NewRepeat,
+    ) {
+        let NewRepeat { key, cause, is_bundled, episode } = new;
+        let (needed, is_reported) = (0, false);
+        let repeat = Repeat { key, sent_at: now, cause, is_bundled, episode, needed, is_reported };
+        repeats.list.push(repeat);
+        self.remembered += 1;
+        self.lowest_outstanding = self.lowest_outstanding.min(unit);
+    }
+
+    /// Forgets the oldest transmission of the lowest delivered unit, and returns its episode; `None` if
+    /// there is no such unit.
+    pub(super) fn forget_oldest_delivered(&mut self) -> Option<Option<EpisodeId>> {
+        let mut entry = self.delivered.first_entry()?;
+        let episode = entry.get_mut().forget_oldest()?;
+        let unit = *entry.key();
+        if !entry.get().has_open() {
+            entry.remove();
+        }
+        self.on_forgotten(unit);
+        Some(episode)
+    }
+
+    /// The same of `unit`, which is outstanding.
+    pub(super) fn forget_oldest_of(
+        &mut self,
+        unit: u64,
+        repeats: &mut Repeats,
+    ) -> Option<Option<EpisodeId>> {
+        self.lowest_outstanding = unit;
+        let episode = repeats.forget_oldest()?;
+        self.on_forgotten(unit);
+        Some(episode)
+    }
+
+    fn on_forgotten(&mut self, unit: u64) {
+        self.remembered -= 1;
+        self.forgotten_through = self.forgotten_through.max(unit);
+    }
+
+    /// `unit` is delivered.
+    pub(super) fn on_delivered(&mut self, unit: u64, repeats: Box<Repeats>) {
+        if repeats.has_open() {
+            self.delivered.insert(unit, repeats);
+        }
+    }
+
+    pub(super) fn delivered(&self, unit: u64) -> Option<&Repeats> {
+        self.delivered.get(&unit).map(|repeats| &**repeats)
+    }
+
+    pub(super) fn delivered_mut(&mut self, unit: u64) -> Option<&mut Repeats> {
+        self.delivered.get_mut(&unit).map(|repeats| &mut **repeats)
+    }
+
+    pub(super) fn on_duplicate_report(&mut self, repeats: &mut Repeats) -> Option<Explained> {
+        let explained = repeats.on_duplicate_report()?;
+        self.remembered -= 1;
+        Some(explained)
+    }
+
+    pub(super) fn on_duplicate_report_of_delivered(&mut self, unit: u64) -> Option<Explained> {
+        let explained = self.delivered.get_mut(&unit)?.on_duplicate_report()?;
+        self.remembered -= 1;
+        Some(explained)
+    }
+
+    /// Forgets the history of a delivered unit, once no further report can concern it.
+    pub(crate) fn settle_delivered(&mut self, unit: u64) {
+        if self.delivered.get(&unit).is_some_and(|repeats| !repeats.has_open()) {
+            self.delivered.remove(&unit);
+        }
+    }
+
+    /// A new episode of `path` begins: transmissions of delivered units belong to none of that path any
+    /// more, because such units are not retransmitted.
+    pub(crate) fn forget_episodes(&mut self, path: u8) {
+        let repeats = self.delivered.values_mut().flat_map(|repeats| &mut repeats.list);
+        repeats.for_each(|repeat| repeat.episode = repeat.episode.filter(|it| it.path != path));
+    }
+
+    /// Whether a repeated transmission of `unit` would still be remembered.
+    pub(crate) const fn remembers(&self, unit: u64) -> bool {
+        unit > self.forgotten_through
+    }
+
+    /// Forgets every delivered unit; `cumulative` is the highest.
+    pub(super) fn release_memory(&mut self, cumulative: u64) {
+        *self = Self { forgotten_through: cumulative, ..Self::default() };
+    }
+
+    /// Transmissions remembered of delivered units.
+    #[cfg(any(test, debug_assertions))]
+    pub(super) fn remembered_of_delivered(&self) -> usize {
+        self.delivered.values().map(|repeats| repeats.open()).sum()
+    }
+
+    #[cfg(any(test, debug_assertions))]
+    pub(super) const fn remembered(&self) -> usize {
+        self.remembered
+    }
+}
+
+#[cfg(any(test, debug_assertions))]
+impl Repeats {
+    /// Transmissions that were not reported.
+    pub(super) fn open(&self) -> usize {
+        self.list.iter().filter(|repeat| !repeat.is_reported).count()
+    }
+}

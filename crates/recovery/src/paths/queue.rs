@@ -1,0 +1,264 @@
+//! What shows a queue on a path: the delay that it adds to round trips, and the packets that it drops.
+//!
+//! A drop-tail queue that a greedy sender keeps filled delays every packet for as long as it stands; jitter
+//! delays each packet by another time. The queueing delay is therefore the mean round trip less the shortest
+//! recent one, less what jitter explains. Jitter shows in the difference between round trips: independent
+//! delays differ over one step by the same amount as over two, while a queue, which grows and drains, differs more over
+//! two. A queue that stood for minutes is not seen, as by every delay-based sender, nor one so short that
+//! others fill and drain it between two of our packets; the loss rate shows these.
+
+use std::time::Duration;
+
+use rexmit_core::Instant;
+
+/// The shortest round trip is that of the last one to two of these.
+const LEAST_WINDOW: Duration = Duration::from_secs(60);
+/// Round trips before any delay is reported.
+const FIRST_SAMPLES: u32 = 16;
+/// A new sample weighs at least one part in this many in the mean.
+const WEIGHT: u32 = 16;
+/// The same in the squares that measure jitter.
+const JITTER_WEIGHT: u32 = 128;
+/// Standard deviations of jitter between the mean and the least of about a thousand samples, with one for
+/// the uncertainty of the estimate.
+const JITTER_DEVIATIONS: f64 = 4.5;
+
+/// What shows a queue on a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueueSigns {
+    pub(crate) delay: QueueingDelay,
+    pub(crate) losses: RecentLosses,
+}
+
+/// How much longer round trips take because of a queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueueingDelay {
+    /// The latest sample, and the one before.
+    latest: [f64; 2],
+    mean: f64,
+    /// The mean squares of the differences over one step and over two.
+    squares: [f64; 2],
+    /// The shortest of this window, and of the one before.
+    least: [f64; 2],
+    window_began_at: Instant,
+    /// Samples so far, up to [`JITTER_WEIGHT`].
+    count: u32,
+}
+
+impl QueueingDelay {
+    /// A round trip was measured.
+    pub(crate) fn on_sample(&mut self, now: Instant, rtt: Duration) {
+        let rtt = rtt.as_secs_f64();
+        if self.count == 0 {
+            (self.latest, self.mean, self.least) = ([rtt; 2], rtt, [rtt; 2]);
+            self.window_began_at = now;
+        } else if now - self.window_began_at > LEAST_WINDOW {
+            // The shortest before a long pause says nothing of the path now.
+            let is_recent = now - self.window_began_at <= 2 * LEAST_WINDOW;
+            self.least = [rtt, if is_recent { self.least[0] } else { rtt }];
+            self.window_began_at = now;
+        }
+        self.count = (self.count + 1).min(JITTER_WEIGHT);
+        self.least[0] = self.least[0].min(rtt);
+        blend(&mut self.mean, rtt, self.count.min(WEIGHT));
+        for (square, before) in self.squares.iter_mut().zip(self.latest) {
+            blend(square, (rtt - before).powi(2), self.count);
+        }
+        self.latest = [rtt, self.latest[0]];
+    }
+
+    /// The delay that the queue adds; zero while there are too few samples to distinguish it from jitter.
+    pub(crate) fn standing(&self) -> Duration {
+        if self.count < FIRST_SAMPLES {
+            return Duration::ZERO;
+        }
+        let [one_step, two_steps] = self.squares;
+        let jitter = (one_step - two_steps / 2.0).max(0.0).sqrt();
+        let least = self.least[0].min(self.least[1]);
+        Duration::from_secs_f64((self.mean - least - JITTER_DEVIATIONS * jitter).max(0.0))
+    }
+}
+
+/// `old · (1 − 1/n) + new / n`.
+fn blend(old: &mut f64, new: f64, n: u32) {
+    *old += (new - *old) / f64::from(n);
+}
+
+/// Packets after which what was counted before weighs half: more than a burst of losses takes.
+const LOSS_WINDOW: u32 = 128;
+/// Packets counted as sent before the first.
+const LOSS_HEAD_START: u32 = 64;
+/// With more than this percentage of packets lost a path is overloaded, whatever its delay.
+const OVERLOAD_PERCENT: u32 = 40;
+/// With more than this percentage lost redundant copies stop, since they may be what fills the queue.
+const COPIES_STOP_PERCENT: u32 = 30;
+/// With less than this percentage lost they resume.
+const COPIES_RESUME_PERCENT: u32 = 15;
+
+/// How many of the latest packets with new data were declared lost. Retransmissions do not count: a burst of
+/// losses takes many of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecentLosses {
+    sent: u32,
+    lost: u32,
+    forbid_copies: bool,
+}
+
+impl Default for RecentLosses {
+    fn default() -> Self {
+        Self { sent: LOSS_HEAD_START, lost: 0, forbid_copies: false }
+    }
+}
+
+impl RecentLosses {
+    /// A packet with new data was sent.
+    pub(crate) const fn on_sent(&mut self) {
+        if self.sent >= LOSS_WINDOW {
+            (self.sent, self.lost) = (self.sent / 2, self.lost / 2);
+        }
+        self.sent += 1;
+        self.forbid_copies &= self.exceed(COPIES_RESUME_PERCENT);
+    }
+
+    /// One was declared lost.
+    pub(crate) const fn on_lost(&mut self) {
+        self.lost = self.lost.saturating_add(1);
+        self.forbid_copies |= self.exceed(COPIES_STOP_PERCENT);
+    }
+
+    /// Whether the path is overloaded, whatever its delay.
+    pub(crate) const fn show_overload(&self) -> bool {
+        self.exceed(OVERLOAD_PERCENT)
+    }
+
+    /// Whether so much is lost that redundant copies may be the reason.
+    pub(crate) const fn forbid_copies(&self) -> bool {
+        self.forbid_copies
+    }
+
+    const fn exceed(&self, percent: u32) -> bool {
+        self.lost as u64 * 100 > self.sent as u64 * percent as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rexmit_core::{Rng, Seed};
+
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// Answers at a pace, each so long, from `start` on; the most and the least that they told.
+    fn answers(
+        queueing: &mut QueueingDelay,
+        start: Instant,
+        times: impl IntoIterator<Item = Duration>,
+    ) -> (Duration, Duration) {
+        let mut told = (Duration::ZERO, Duration::MAX);
+        for (n, time) in (0..).zip(times) {
+            queueing.on_sample(start + n * MS(50), time);
+            let standing = queueing.standing();
+            told = (told.0.max(standing), told.1.min(standing));
+        }
+        told
+    }
+
+    #[test]
+    fn a_queue_is_told_within_two_seconds_and_forgotten_as_soon() {
+        let mut queueing = QueueingDelay::default();
+        let at = Instant::from_millis;
+        assert_eq!(answers(&mut queueing, at(0), vec![MS(100); 100]).0, MS(0));
+        answers(&mut queueing, at(10_000), vec![MS(150); 40]);
+        assert!((MS(30)..=MS(50)).contains(&queueing.standing()), "{:?}", queueing.standing());
+        answers(&mut queueing, at(20_000), vec![MS(100); 40]);
+        assert!(queueing.standing() < MS(5), "{:?}", queueing.standing());
+    }
+
+    /// Of a normal distribution, as the sum of many.
+    fn normal(rng: &mut Rng, deviation: Duration) -> Duration {
+        let sum: f64 = (0..12).map(|_| rng.unit()).sum();
+        Duration::from_secs_f64(0.2 + (sum - 6.0) * deviation.as_secs_f64())
+    }
+
+    /// Jitter with a standard deviation of 5 and of 20 ms each way.
+    #[test]
+    fn jitter_is_no_queue() {
+        for each_way in [5, 20] {
+            let mut rng = Seed::from_u64(each_way).rng();
+            let deviation = MS(each_way).mul_f64(2f64.sqrt());
+            let times: Vec<_> = (0..10_000).map(|_| normal(&mut rng, deviation)).collect();
+            let most = answers(&mut QueueingDelay::default(), Instant::ZERO, times).0;
+            assert!(most < MS(each_way), "{most:?} beside a deviation of {deviation:?}");
+        }
+    }
+
+    /// The minimum of two windows ago is forgotten: the path may have become longer.
+    #[test]
+    fn what_lasts_for_two_minutes_is_no_queue() {
+        let mut queueing = QueueingDelay::default();
+        let told = |queueing: &mut QueueingDelay, second: u64, ms| {
+            answers(queueing, Instant::from_millis(second * 1000), vec![MS(ms); 20]);
+            queueing.standing()
+        };
+        assert_eq!(told(&mut queueing, 0, 100), MS(0));
+        for second in (1..60).step_by(5) {
+            told(&mut queueing, second, 200);
+        }
+        assert!(told(&mut queueing, 60, 200) > MS(90));
+        for second in (62..122).step_by(5) {
+            assert!(told(&mut queueing, second, 200) > MS(90), "{second}");
+        }
+        told(&mut queueing, 125, 200);
+        assert_eq!(told(&mut queueing, 130, 200), MS(0));
+    }
+
+    #[test]
+    fn the_first_answers_tell_no_queue() {
+        let mut queueing = QueueingDelay::default();
+        assert_eq!(answers(&mut queueing, Instant::ZERO, [MS(10), MS(200), MS(210)]).0, MS(0));
+    }
+
+    #[test]
+    fn what_was_the_shortest_before_a_pause_is_no_measure() {
+        let mut queueing = QueueingDelay::default();
+        answers(&mut queueing, Instant::ZERO, vec![MS(100); 20]);
+        answers(&mut queueing, Instant::from_millis(3_600_000), vec![MS(200); 20]);
+        assert_eq!(queueing.standing(), MS(0));
+    }
+
+    #[test]
+    fn more_than_two_fifths_of_the_packets_are_too_many_to_lose() {
+        let are_too_many = |every: u32, of: u32| {
+            let mut losses = RecentLosses::default();
+            for n in 0..1000 {
+                losses.on_sent();
+                if n % of < every {
+                    losses.on_lost();
+                }
+            }
+            losses.show_overload()
+        };
+        assert!(!are_too_many(9, 25), "a fifth each way is judged to be 36 %");
+        assert!(are_too_many(1, 2));
+        let mut losses = RecentLosses::default();
+        (0..20).for_each(|_| (losses.on_sent(), losses.on_lost()).0);
+        assert!(!losses.show_overload(), "the first ones tell nothing");
+    }
+
+    #[test]
+    fn copies_stop_when_much_is_lost_and_resume_when_little_is() {
+        let mut losses = RecentLosses::default();
+        let mut forbids = |lost_of_ten: u32| {
+            for n in 0..1000 {
+                losses.on_sent();
+                if n % 10 < lost_of_ten {
+                    losses.on_lost();
+                }
+            }
+            losses.forbid_copies()
+        };
+        let told = [2, 4, 2, 1, 2].map(&mut forbids);
+        assert_eq!(told, [false, true, true, false, false]);
+    }
+}

@@ -1,0 +1,521 @@
+//! The probe timer of thin streams (compare RFC 9002 §6.2): a packet whose ACK does not come in time is
+//! retransmitted.
+//!
+//! A packet is watched from when it was sent; one of which enough redundant copies were sent with newer
+//! packets, from when the latest of these was sent. The timer runs for the earliest of them, whatever is sent
+//! later, and only for streams that are thin while the window has room: a sender that fills its window fills
+//! queues, too, and has ACKs of later packets. Only T3-rtx declares a packet lost that the timer watches,
+//! unless the receiver delays ACKs: then later packets may show a loss sooner.
+
+mod config;
+mod rtt_samples;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use rexmit_core::Instant;
+
+pub use config::ProbeConfig;
+pub(crate) use rtt_samples::Round;
+use rtt_samples::RttSamples;
+
+use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
+use crate::paths::PerPath;
+use crate::state::State;
+
+/// Packets looked at to find the earliest that the timer is for, at most: some may be of streams that are not
+/// thin.
+const MAX_LOOK_AHEAD: usize = 64;
+/// Rounds of probes in a row without an ACK before each doubles the timeout: on a short path a silence that is
+/// tolerated would otherwise hold hundreds of them.
+const STEADY_ROUNDS: u32 = 8;
+/// The timeout doubles at most so often.
+const MOST_DOUBLINGS: u32 = 16;
+/// A unit that was sent so often is left to T3-rtx: it may never arrive, as one that is too large for the path.
+pub(crate) const MOST_TRANSMISSIONS: u16 = 16;
+/// A silence of so many timeouts is tolerated, however long each is.
+const MIN_SILENT_TIMEOUTS: u32 = 4;
+
+/// Packets that were in flight, by when they, or copies of what is in them, were sent.
+type Queue = VecDeque<(Instant, PacketNumber)>;
+
+/// The probe timers of an association: one for each path, once a stream has one.
+#[derive(Debug, Default)]
+pub(crate) struct ProbeTimer {
+    paths: PerPath<PathProbe>,
+}
+
+/// The probe timer of a path.
+#[derive(Debug)]
+struct PathProbe {
+    samples: RttSamples,
+    /// The watched packets by [`Round`]: all packets of a round wait for the same time, so that the first of each
+    /// is due first.
+    queues: [Queue; 2],
+    /// When a packet is due; far in the future if none will be.
+    deadline: Instant,
+    /// When something was last acknowledged or, with nothing in flight, sent; far in the future before that.
+    last_ack_at: Instant,
+    /// Rounds of probes since the last ACK of a first transmission, and when the latest began: each takes a
+    /// timeout, however many packets it retransmits.
+    unanswered: u32,
+    round_began_at: Instant,
+    /// The last ACK is too long ago: T3-rtx takes over.
+    is_disabled: bool,
+    ack: Answered,
+    /// The round trip of the setup, where only that was certainly answered at once.
+    setup_rtt: Option<Duration>,
+}
+
+/// The packets of a path that the current ACK acknowledges.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answered {
+    /// Packets, and the last of them.
+    packets: u32,
+    packet: Option<PacketNumber>,
+    /// When the newest of them was sent.
+    newest: Option<Instant>,
+    /// When the newest and the oldest of those were sent whose first transmission was acknowledged for certain.
+    certain: Option<(Instant, Instant)>,
+    /// A first transmission was acknowledged.
+    has_first: bool,
+}
+
+impl Default for PathProbe {
+    fn default() -> Self {
+        Self {
+            samples: RttSamples::default(),
+            queues: <[Queue; 2]>::default(),
+            deadline: Instant::FAR_FUTURE,
+            last_ack_at: Instant::FAR_FUTURE,
+            unanswered: 0,
+            round_began_at: Instant::ZERO,
+            is_disabled: false,
+            ack: Answered::default(),
+            setup_rtt: None,
+        }
+    }
+}
+
+/// Paths.
+impl ProbeTimer {
+    /// A stream has a probe timer, and there is `path`.
+    pub(crate) fn enable(&mut self, path: u8) {
+        self.paths.get_or_insert_with(path, PathProbe::default);
+    }
+
+    /// The path leads another way, of which nothing is known. Data in flight is watched on.
+    pub(crate) fn renew_path(&mut self, now: Instant, path: u8) {
+        if let Some(probe) = self.paths.get_mut(path) {
+            *probe = PathProbe { queues: std::mem::take(&mut probe.queues), ..Default::default() };
+            probe.begin(now);
+        }
+    }
+
+    /// Nothing is in flight any more.
+    pub(crate) fn clear(&mut self) {
+        for probe in self.paths.iter_mut() {
+            probe.queues.iter_mut().for_each(VecDeque::clear);
+            probe.deadline = Instant::FAR_FUTURE;
+        }
+    }
+
+    /// When the timer of `path` expires; far in the future if it does not run.
+    #[inline]
+    pub(crate) fn deadline(&self, path: u8) -> Instant {
+        self.paths.get(path).map_or(Instant::FAR_FUTURE, |probe| probe.deadline)
+    }
+
+    /// The shortest round trip of `path` that is remembered.
+    pub(crate) fn shortest_rtt(&self, path: u8) -> Option<Duration> {
+        self.paths.get(path)?.samples.shortest()
+    }
+
+    /// A new unit is sent over `path`, where nothing was outstanding.
+    pub(crate) fn on_first_outstanding(&mut self, now: Instant, path: u8) {
+        if let Some(probe) = self.paths.get_mut(path) {
+            probe.begin(now);
+        }
+    }
+
+    /// Units come from another path, where nothing was outstanding, and are sent next.
+    pub(crate) fn on_moved_to(&mut self, path: u8) {
+        self.on_first_outstanding(Instant::FAR_FUTURE, path);
+    }
+
+    /// A round trip over `path` was measured by other means (a HEARTBEAT).
+    pub(crate) fn on_rtt(&mut self, path: u8, rtt: Duration) {
+        if let Some(probe) = self.paths.get_mut(path) {
+            probe.samples.on_sample(rtt);
+        }
+    }
+
+    /// The setup took a round trip over `path`. It is answered at once, which data is not if the receiver
+    /// delays ACKs and nothing asks it not to: samples are made of data alone.
+    pub(crate) fn on_setup_rtt(&mut self, path: u8, rtt: Duration) {
+        if let Some(probe) = self.paths.get_mut(path) {
+            probe.setup_rtt = Some(rtt);
+        }
+    }
+}
+
+/// Timeouts.
+impl ProbeTimer {
+    /// The probe timeout of a packet over `path` with units of `group`; `None` while the timer is
+    /// not for it.
+    fn timeout<P>(&self, state: &State<P>, path: u8, group: u8, round: Round) -> Option<Duration> {
+        let probe = self.paths.get(path).filter(|probe| !probe.is_disabled)?;
+        let timer = state.groups.config(group).probe_timer.as_ref()?;
+        if !state.is_thin(group) || !state.has_window_for(path) {
+            return None;
+        }
+        let steady = if state.yields(path, group) { 0 } else { STEADY_ROUNDS };
+        let doublings = probe.unanswered.saturating_sub(steady).min(MOST_DOUBLINGS);
+        Some(probe.samples.timeout(timer, round)? * (1 << doublings))
+    }
+
+    fn timeout_of<P>(
+        &self,
+        state: &State<P>,
+        path: u8,
+        groups: u32,
+        round: Round,
+    ) -> Option<Duration> {
+        let mut probed = groups & state.groups.probed();
+        while probed != 0 {
+            let timeout = self.timeout(state, path, probed.trailing_zeros() as u8, round);
+            if timeout.is_some() {
+                return timeout;
+            }
+            probed &= probed - 1;
+        }
+        None
+    }
+
+    /// How long T3-rtx of `path` waits at least for what the timer is for, so that it comes last.
+    pub(crate) fn least_t3<P>(&self, state: &State<P>, path: u8) -> Option<Duration> {
+        let probe = self.paths.get(path)?;
+        let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref()?;
+        probe.samples.timeout(timer, Round::First).map(|timeout| 2 * timeout)
+    }
+
+    /// Whether the timer, and nothing else but T3-rtx, declares a packet over `path` with units of these
+    /// groups lost now. Where the receiver delays ACKs, later packets show a loss sooner.
+    pub(crate) fn covers<P>(&self, state: &State<P>, path: u8, groups: u32) -> bool {
+        let probe = self.paths.get(path);
+        probe.is_some_and(|probe| !probe.samples.are_delayed())
+            && self.timeout_of(state, path, groups, Round::First).is_some()
+    }
+
+    /// The same of a unit.
+    pub(crate) fn covers_unit<P>(&self, state: &State<P>, unit: &Unit<P>) -> bool {
+        state.groups.probed() != 0 && self.covers(state, unit.path(), 1 << unit.group())
+    }
+
+    /// Whether nothing was acknowledged over `path` for longer than any timer tolerates.
+    pub(crate) fn is_silent<P>(&self, state: &State<P>, now: Instant, path: u8) -> bool {
+        let Some(probe) = self.paths.get(path) else { return false };
+        let probed = state.groups.probed();
+        let groups = (0..u32::BITS as u8).filter(|group| probed & (1 << group) != 0);
+        let timers = groups.filter_map(|group| state.groups.config(group).probe_timer.as_ref());
+        let silence = timers.map(|timer| {
+            let timeout = probe.samples.timeout(timer, Round::First).unwrap_or_default();
+            timer.silence.max(MIN_SILENT_TIMEOUTS * timeout)
+        });
+        silence.min().is_some_and(|silence| now - probe.last_ack_at > silence)
+    }
+}
+
+/// Packets.
+impl ProbeTimer {
+    /// The newest packet is sent over `path`.
+    pub(crate) fn on_sent<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
+        let number = state.outstanding.newest_packet();
+        let probed = state.groups.probed();
+        let packet = state.outstanding.packets().packet(number);
+        if probed == 0 || packet.is_none_or(|packet| packet.groups() & probed == 0) {
+            return;
+        }
+        let round = round_of(state, number);
+        let probe = self.paths.get_or_insert_with(path, PathProbe::default);
+        probe.last_ack_at = probe.last_ack_at.min(now);
+        probe.queues[round as usize].push_back((now, number));
+    }
+
+    /// A redundant copy of `unit` is sent with another packet: its own packet is not due before the copy is.
+    pub(crate) fn on_copied<P>(&mut self, now: Instant, unit: &Unit<P>, state: &State<P>) {
+        let packet = unit.last().packet;
+        let round = round_of(state, packet);
+        let Some(probe) = self.paths.get_mut(unit.path()) else { return };
+        let queue = &mut probe.queues[round as usize];
+        if queue.back() != Some(&(now, packet)) {
+            queue.push_back((now, packet));
+        }
+    }
+
+    /// Whether a copy of `unit` restarts T3-rtx, as if the unit were retransmitted; on a dead path it does not, or
+    /// that would go on for ever.
+    pub(crate) fn restarts_t3<P>(
+        &self,
+        now: Instant,
+        (unit, path): (u64, u8),
+        state: &State<P>,
+    ) -> bool {
+        self.paths.get(path).is_some()
+            && state.groups.probed() != 0
+            && state.outstanding.on(path).earliest() == unit
+            && !self.is_silent(state, now, path)
+    }
+
+    /// Sees when the timer of `path` expires next.
+    #[inline]
+    pub(crate) fn renew<P>(&mut self, path: u8, state: &State<P>) {
+        if self.paths.get(path).is_some() {
+            self.find_deadline(path, state);
+        }
+    }
+
+    fn find_deadline<P>(&mut self, path: u8, state: &State<P>) {
+        let mut deadline = Instant::FAR_FUTURE;
+        for round in Round::BOTH {
+            let Some(probe) = self.paths.get_mut(path) else { return };
+            let queue = &mut probe.queues[round as usize];
+            while queue.front().is_some_and(|&(_, it)| groups_in_flight(state, path, it).is_none())
+            {
+                queue.pop_front();
+            }
+            deadline = deadline.min(self.first_due(path, round, state));
+        }
+        if let Some(probe) = self.paths.get_mut(path) {
+            probe.deadline = deadline;
+        }
+    }
+
+    fn first_due<P>(&self, path: u8, round: Round, state: &State<P>) -> Instant {
+        let mut deadline = Instant::FAR_FUTURE;
+        let queue =
+            self.paths.get(path).into_iter().flat_map(|probe| &probe.queues[round as usize]);
+        for &(at, packet) in queue.take(MAX_LOOK_AHEAD) {
+            let Some(groups) = groups_in_flight(state, path, packet) else { continue };
+            let timeout = self.timeout_of(state, path, groups, round);
+            deadline = timeout.map_or(deadline, |timeout| deadline.min(at + timeout));
+            if state.groups.is_one() {
+                break; // All wait for the same time, so that the first is the earliest.
+            }
+        }
+        deadline
+    }
+
+    /// Takes the packets that are due out of the queue.
+    pub(crate) fn take_expired<P>(
+        &mut self,
+        now: Instant,
+        path: u8,
+        round: Round,
+        state: &State<P>,
+    ) -> Vec<(Instant, PacketNumber)> {
+        let mut due = Vec::new(); // Allocates only when something is lost.
+        let mut index = 0;
+        while index < MAX_LOOK_AHEAD
+            && let Some(probe) = self.paths.get(path)
+            && let Some(&(at, packet)) = probe.queues[round as usize].get(index)
+        {
+            let groups = groups_in_flight(state, path, packet);
+            let timeout = groups.and_then(|groups| self.timeout_of(state, path, groups, round));
+            let is_due = timeout.is_some_and(|timeout| at + timeout <= now);
+            if groups.is_none() || is_due {
+                let Some(probe) = self.paths.get_mut(path) else { break };
+                probe.queues[round as usize].remove(index);
+                if is_due {
+                    due.push((at, packet));
+                    probe.note_expired(state, (at, packet), round);
+                }
+            } else if state.groups.is_one() {
+                break;
+            } else {
+                index += 1;
+            }
+        }
+        due
+    }
+
+    /// Stops if the last ACK is too long ago, until the next.
+    pub(crate) fn disable_if_silent<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
+        let is_silent = self.is_silent(state, now, path);
+        if let Some(probe) = self.paths.get_mut(path) {
+            probe.is_disabled |= is_silent;
+        }
+    }
+
+    /// Something is retransmitted by the timer: the first of a round?
+    pub(crate) fn count_round<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
+        let group = state.group_of_earliest(path);
+        let timeout = self.timeout(state, path, group, Round::Again).unwrap_or_default();
+        if let Some(probe) = self.paths.get_mut(path)
+            && (probe.unanswered == 0 || now >= probe.round_began_at + timeout)
+        {
+            probe.unanswered += 1;
+            probe.round_began_at = now;
+        }
+    }
+}
+
+/// ACKs.
+impl ProbeTimer {
+    /// A unit is acknowledged for the first time.
+    pub(crate) fn on_acked<P>(&mut self, now: Instant, acked: &AckedUnit, state: &mut State<P>) {
+        let path = acked.last.path;
+        if state.groups.probed() & (1 << acked.group) == 0 || !state.is_thin(acked.group) {
+            return;
+        }
+        let Some(probe) = self.paths.get_mut(path) else { return };
+        let is_first = acked.is_first_transmission;
+        let packet = acked.last.packet;
+        let is_packet = probe.ack.packet.replace(packet) != Some(packet);
+        probe.ack.packets += u32::from(is_packet);
+        probe.ack.has_first |= is_first;
+        if is_packet && is_first {
+            probe.samples.on_first_awaited(false);
+        }
+        let certain = match (is_first, acked.is_copied) {
+            (true, false) => acked.sent_at,
+            (true, true) => None,
+            // It was acknowledged sooner than anything is: that was the transmission before.
+            (false, _) => probe.too_short().and_then(|shortest| {
+                let repeats = state.outstanding.repeats_mut(acked.unit)?;
+                repeats.answered_before_repeat(now, path, shortest)
+            }),
+        };
+        match certain {
+            Some(sent_at) => probe.ack.note_certain(sent_at),
+            None => probe.ack.newest = probe.ack.newest.max(acked.sent_at),
+        }
+    }
+
+    /// A unit with redundant copies was acknowledged by its own packet, which was sent at `sent_at`.
+    pub(crate) fn on_copied_acked(&mut self, path: u8, sent_at: Option<Instant>) {
+        if let (Some(probe), Some(sent_at)) = (self.paths.get_mut(path), sent_at) {
+            probe.ack.note_certain(sent_at);
+        }
+    }
+
+    /// All units of an ACK are processed; `has_acked`: some were last sent over `path`. `echo` is when that was
+    /// sent whose timestamp the ACK echoes, give or take a tick.
+    #[inline]
+    pub(crate) fn learn(
+        &mut self,
+        now: Instant,
+        path: u8,
+        has_acked: bool,
+        echo: Option<(Instant, Duration)>,
+    ) {
+        if let Some(probe) = self.paths.get_mut(path) {
+            probe.learn(now, has_acked, echo);
+        }
+    }
+
+    /// A unit that the timer retransmitted had arrived, as a duplicate report shows: its ACK was late, or was
+    /// lost. Returns whether the ACK was lost as far as is known.
+    pub(crate) fn on_spurious(&mut self, now: Instant, first: FirstTransmission) -> bool {
+        if first.is_answered {
+            return false;
+        }
+        if let Some(probe) = self.paths.get_mut(first.path) {
+            probe.samples.on_ack_judged(true);
+            if probe.samples.are_delayed() {
+                probe.samples.on_sample(first.acked_at.unwrap_or(now) - first.sent_at);
+            }
+        }
+        true
+    }
+}
+
+impl PathProbe {
+    /// Something is sent, and nothing was outstanding.
+    const fn begin(&mut self, now: Instant) {
+        self.last_ack_at = now;
+        self.unanswered = 0;
+        self.is_disabled = false;
+    }
+
+    /// The timer expired over `packet`, or over copies of what is in it.
+    fn note_expired<P>(
+        &mut self,
+        state: &State<P>,
+        (at, packet): (Instant, PacketNumber),
+        round: Round,
+    ) {
+        let is_own = state.outstanding.packets().sent_at(packet) == Some(at);
+        if is_own && round == Round::First {
+            self.samples.on_first_awaited(true);
+        }
+    }
+
+    fn learn(&mut self, now: Instant, has_acked: bool, echo: Option<(Instant, Duration)>) {
+        if has_acked {
+            self.last_ack_at = now;
+            self.is_disabled = false;
+        }
+        // Others may be ACKs of what was retransmitted too early, and show nothing of how early.
+        if self.ack.has_first || self.ack.certain.is_some() {
+            self.unanswered = 0;
+        }
+        let ack = std::mem::take(&mut self.ack);
+        if ack.packets == 0 {
+            return;
+        }
+        self.samples.on_ack_judged(false);
+        // A receiver that delays ACKs does so for every second packet (RFC 9260 §6.2): others were lost.
+        if ack.packets > 1 && echo.is_none() {
+            self.samples.on_ack_judged(true);
+        }
+        let Some((newest, oldest)) = ack.certain else { return };
+        let is_alone = Some(newest) == ack.newest;
+        if is_alone {
+            self.samples.on_sample(now - newest);
+        }
+        let is_delayed = match echo {
+            // A retransmission may be what was acknowledged: the receiver answers a duplicate at once.
+            Some((echo, tick)) => is_alone && oldest <= echo + tick && echo <= oldest + tick,
+            None => self.samples.are_delayed(),
+        };
+        if is_delayed && (oldest < newest || !is_alone) {
+            self.samples.on_sample(now - oldest);
+        }
+    }
+
+    /// No round trip is shorter: not much, if all that were measured may be delayed.
+    fn too_short(&self) -> Option<Duration> {
+        let at_once = self.setup_rtt.map_or(Duration::MAX, |rtt| rtt - rtt / 4);
+        self.samples.too_short().map(|shortest| shortest.min(at_once))
+    }
+}
+
+impl Answered {
+    fn note_certain(&mut self, sent_at: Instant) {
+        self.certain = Some(match self.certain {
+            None => (sent_at, sent_at),
+            Some((newest, oldest)) => (newest.max(sent_at), oldest.min(sent_at)),
+        });
+        self.newest = self.newest.max(Some(sent_at));
+    }
+}
+
+/// New data in a packet is the highest in it, and waits as long as any.
+fn round_of<P>(state: &State<P>, packet: PacketNumber) -> Round {
+    let packet = state.outstanding.packets().packet(packet);
+    let highest = packet.and_then(|packet| state.outstanding.unit(packet.highest));
+    match highest.is_some_and(Unit::is_fast_retransmitted) {
+        false => Round::First,
+        true => Round::Again,
+    }
+}
+
+/// The groups of a packet that is in flight on `path`, one bit each.
+fn groups_in_flight<P>(state: &State<P>, path: u8, packet: PacketNumber) -> Option<u32> {
+    let packet = state.outstanding.packets().packet(packet)?;
+    (packet.fate == Fate::InFlight && packet.path == path).then(|| packet.groups())
+}

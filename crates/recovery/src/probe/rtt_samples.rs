@@ -1,0 +1,323 @@
+//! The round trips of a path, and how long the probe timer waits because of them.
+//!
+//! A packet of a thin stream is retransmitted when its ACK should have come: when it was sent, plus a round
+//! trip, plus a margin. A thin stream has nothing better: later packets, whose ACKs would show a loss, are
+//! sent too late or never. The margin follows the samples, packet by packet ([`RttSamples`]): next to nothing
+//! on a steady path, and on one with jitter what all but a share of the samples keep within.
+//!
+//! # How many probes may be early
+//! The setting is the share of packets that may be retransmitted while their ACK is under way. A first
+//! transmission always runs that risk, a retransmission only where there is one: if the share r of the packets
+//! is retransmitted, early shares a and b cost a + r·b. A message that is lost twice waits for both,
+//! w(a) + w(b). Where the tail of round trips falls exponentially, w is c·ln(1/a), and the least sum at a given
+//! cost has a = r·b: half the cost for each, whatever c and r are. (A normal tail is thinner and would give
+//! the first less, for 0.3 of 27 ms with 5 ms of jitter each way and r = 5 %.) So a first transmission waits
+//! for all but half of the share, and a retransmission for all but that half divided by r: a far shorter time
+//! at the same cost.
+//!
+//! # Lost and delayed ACKs
+//! An ACK is missed when a packet is acknowledged only together with a later one, or a duplicate report proves
+//! that it had arrived. Where ACKs are lost, a few are missed, and nothing is to be learned from them: to wait
+//! for lost data would cost more than a spurious retransmission. Where the receiver delays ACKs, most are.
+//! From [`DELAYED_SHARE`] on the receiver is taken to delay ACKs, and whatever acknowledged a packet counts as
+//! its ACK.
+
+use std::time::Duration;
+
+use super::config::ProbeConfig;
+
+/// Samples that are remembered.
+const REMEMBERED: usize = 256;
+/// The share of missed ACKs, of 65,536, from which on the receiver is taken to delay them.
+const DELAYED_SHARE: u32 = 65_536 * 35 / 100;
+/// A new sample weighs at least one part in this many in the mean.
+const WEIGHT: u32 = 16;
+/// The same in the mean deviation while it falls, so that it outlasts a while without late samples.
+const FALLING_WEIGHT: u32 = 32;
+/// Added to the slowest sample that is waited for, for clocks.
+const LEAST_MARGIN: Duration = Duration::from_micros(100);
+/// The margin is at most so many mean deviations, for the time after a few very late samples.
+const MOST_DEVIATIONS: u32 = 8;
+/// The largest share of early retransmissions of retransmissions: more would gain little, because the wait is
+/// near the mean.
+const MOST_EARLY_AGAIN: u32 = MILLION / 4;
+const MILLION: u32 = 1_000_000;
+/// A packet weighs at least one part in this many in the share of those retransmitted.
+const REPEATED_WEIGHT: u32 = 256;
+
+/// Which transmission of a unit is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// One that was not declared lost before.
+    First,
+    /// A retransmission of a unit that was.
+    Again,
+}
+
+impl Round {
+    pub(crate) const BOTH: [Self; 2] = [Self::First, Self::Again];
+}
+
+/// The round trips of the packets of a path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RttSamples {
+    /// The latest, in microseconds, as a ring that begins anywhere.
+    recent: Vec<u32>,
+    /// The place of the oldest, once the ring is full.
+    oldest: usize,
+    /// The same, ascending.
+    sorted: Vec<u32>,
+    mean: Duration,
+    deviation: Duration,
+    /// All samples so far.
+    count: u32,
+    /// Packets of which it is known whether their ACK came by itself.
+    judged: u32,
+    /// The smoothed share of those without, of 65,536.
+    missed: u32,
+    /// First transmissions that were acknowledged in time or not, up to [`REPEATED_WEIGHT`].
+    awaited: u32,
+    /// The smoothed share of those that were not, of 65,536.
+    repeated: u32,
+}
+
+impl RttSamples {
+    /// A round trip was measured.
+    pub(crate) fn on_sample(&mut self, rtt: Duration) {
+        let micros = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
+        if self.recent.len() < REMEMBERED {
+            self.recent.push(micros);
+        } else {
+            let forgotten = std::mem::replace(&mut self.recent[self.oldest], micros);
+            self.oldest = (self.oldest + 1) % REMEMBERED;
+            self.sorted.remove(self.sorted.partition_point(|&known| known < forgotten));
+        }
+        self.sorted.insert(self.sorted.partition_point(|&known| known < micros), micros);
+        self.count = self.count.saturating_add(1);
+        let weight = |most| self.count.min(most);
+        if self.count == 1 {
+            (self.mean, self.deviation) = (rtt, rtt / 2);
+        }
+        let deviation = self.mean.abs_diff(rtt);
+        let falling = weight(if deviation < self.deviation { FALLING_WEIGHT } else { WEIGHT });
+        self.deviation = blend(self.deviation, deviation, falling);
+        self.mean = blend(self.mean, rtt, weight(WEIGHT));
+    }
+
+    /// Whether the ACK of a packet came by itself, or was missed.
+    pub(crate) fn on_ack_judged(&mut self, is_missed: bool) {
+        self.judged = self.judged.saturating_add(1);
+        let weight = self.judged.saturating_add(4).min(WEIGHT);
+        self.missed -= self.missed / weight;
+        self.missed += if is_missed { 65_536 / weight } else { 0 };
+    }
+
+    /// Whether the receiver is taken to delay ACKs.
+    pub(crate) const fn are_delayed(&self) -> bool {
+        self.missed > DELAYED_SHARE
+    }
+
+    /// A first transmission was acknowledged in time, or the timer expired over it.
+    pub(crate) fn on_first_awaited(&mut self, has_expired: bool) {
+        self.awaited = (self.awaited + 1).min(REPEATED_WEIGHT);
+        let weight = (self.awaited + 16).min(REPEATED_WEIGHT);
+        self.repeated -= self.repeated / weight;
+        self.repeated += if has_expired { 65_536 / weight } else { 0 };
+    }
+
+    /// The probe timeout; `None` before the first sample.
+    ///
+    /// While there are few samples the margin is wider: half a round trip after the first, as RTTVAR is, and
+    /// less with each.
+    pub(crate) fn timeout(&self, timer: &ProbeConfig, round: Round) -> Option<Duration> {
+        let late = self.exceeded_by(self.early_share(timer, round))?;
+        let most = self.mean + MOST_DEVIATIONS * self.deviation;
+        let at_first = self.mean / self.count.saturating_mul(2);
+        let within = late.min(most) + LEAST_MARGIN.max(at_first);
+        Some(within.max(self.mean + timer.min_margin.max(at_first)))
+    }
+
+    /// How many retransmissions may be early, in a million.
+    fn early_share(&self, timer: &ProbeConfig, round: Round) -> u32 {
+        let half = u32::from(timer.late_per_mille) * (MILLION / 1000 / 2);
+        match round {
+            Round::First => half,
+            Round::Again => {
+                let among_repeated = u64::from(half) * 65_536 / u64::from(self.repeated.max(1));
+                among_repeated.min(MOST_EARLY_AGAIN.max(half).into()) as u32
+            }
+        }
+    }
+
+    /// The round trip that so many samples in a million exceed: of n samples the k-th slowest is exceeded by
+    /// k in n + 1, with linear interpolation between two.
+    fn exceeded_by(&self, share: u32) -> Option<Duration> {
+        let known = self.sorted.len();
+        let exceeding = (known as u64 + 1) * u64::from(share);
+        let whole = (exceeding / u64::from(MILLION)) as usize;
+        let slowest = |k: usize| self.sorted.get(known.checked_sub(k.min(known).max(1))?).copied();
+        let (slower, faster) = (slowest(whole)?, slowest(whole + 1)?);
+        let part = u64::from(slower - faster) * (exceeding % u64::from(MILLION));
+        Some(Duration::from_micros(u64::from(slower) - part / u64::from(MILLION)))
+    }
+
+    /// The shortest that is remembered.
+    pub(crate) fn shortest(&self) -> Option<Duration> {
+        self.sorted.first().map(|&micros| Duration::from_micros(micros.into()))
+    }
+
+    /// No round trip takes so little. Of n retransmissions one in n is acknowledged in less than the shortest
+    /// of n samples, and to take that for the ACK of the transmission before would be far off: so this is as
+    /// much below the shortest as that is below the mean.
+    pub(crate) fn too_short(&self) -> Option<Duration> {
+        let shortest = self.shortest()?;
+        let below = self.mean.saturating_sub(shortest);
+        Some(shortest.saturating_sub(below).max(shortest / 2))
+    }
+}
+
+/// `old · (1 − 1/n) + new / n`.
+fn blend(old: Duration, new: Duration, n: u32) -> Duration {
+    old - old / n + new / n
+}
+
+#[cfg(test)]
+mod tests {
+    use rexmit_core::Seed;
+
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn after(answers: impl IntoIterator<Item = Duration>) -> RttSamples {
+        let mut times = RttSamples::default();
+        answers.into_iter().for_each(|time| times.on_sample(time));
+        times
+    }
+
+    fn timeout(times: &RttSamples) -> Duration {
+        times.timeout(&ProbeConfig::DEFAULT, Round::First).expect("there was an answer")
+    }
+
+    #[test]
+    fn the_margin_narrows_to_the_least_on_a_steady_path() {
+        for round in Round::BOTH {
+            assert_eq!(RttSamples::default().timeout(&ProbeConfig::DEFAULT, round), None);
+        }
+        for (count, margin_us) in [(1, 50_000), (2, 25_000), (10, 5000), (34, 1500), (1000, 1500)] {
+            let times = after(vec![MS(100); count]);
+            assert_eq!(timeout(&times), MS(100) + Duration::from_micros(margin_us), "{count}");
+        }
+    }
+
+    /// The mean of the waits for a first sending and for a repetition, and how many of a thousand sent
+    /// were repeated early: jitter of 5 ms each way, with a normal distribution, and a loss of 5 %.
+    fn with_jitter(timer: &ProbeConfig) -> ([f64; 2], f64) {
+        let mut rng = Seed::from_u64(1).rng();
+        let mut times = RttSamples::default();
+        let (mut early, mut waits, mut lost) = (0, [Duration::ZERO; 2], [0, 0]);
+        const SENT: u32 = 50_000;
+        for _ in 0..SENT {
+            for round in Round::BOTH {
+                let timeout = times.timeout(timer, round).unwrap_or(MS(200));
+                let vary = (0..24).map(|_| rng.unit()).sum::<f64>() - 12.0;
+                let time = Duration::from_secs_f64(0.1 + 0.005 * vary);
+                let is_lost = rng.chance(0.05);
+                early += u32::from(!is_lost && time > timeout);
+                waits[round as usize] += timeout;
+                lost[round as usize] += 1;
+                if round == Round::First {
+                    times.on_first_awaited(is_lost || time > timeout);
+                    if !is_lost {
+                        times.on_sample(time);
+                        break; // It answers what was repeated early, too.
+                    }
+                }
+            }
+        }
+        let mean = |round: usize| waits[round].as_secs_f64() / f64::from(lost[round]);
+        ([mean(0), mean(1)], f64::from(early) * 1000.0 / f64::from(SENT))
+    }
+
+    /// Two rounds are as near to 20 + 27 ms as 256 answers tell: 2.58 and 1.28 deviations of 7.07 ms.
+    #[test]
+    fn what_is_repeated_early_keeps_within_the_stated_share() {
+        let ([first, again], early) = with_jitter(&ProbeConfig::DEFAULT);
+        assert!((6.5..10.0).contains(&early), "{early} of 1000");
+        assert!((0.117..0.1195).contains(&first), "{first}");
+        assert!((0.108..0.111).contains(&again), "{again}");
+        let twice = ProbeConfig { late_per_mille: 20, ..ProbeConfig::DEFAULT };
+        let (waits, early) = with_jitter(&twice);
+        assert!((13.0..20.0).contains(&early), "{early} of 1000");
+        assert!(waits[0] < first && waits[1] < again, "{waits:?}");
+    }
+
+    /// As many repetitions as there are first sendings: nothing is gained by a shorter wait.
+    #[test]
+    fn the_more_is_repeated_the_longer_a_repetition_is_waited_for() {
+        let mut times =
+            after((0..1000).map(|n| MS(100) + Duration::from_micros(n * 37 % 1000 * 20)));
+        let again = |times: &RttSamples| times.timeout(&ProbeConfig::DEFAULT, Round::Again);
+        let (least, first) = (again(&times), times.timeout(&ProbeConfig::DEFAULT, Round::First));
+        (0..200).for_each(|n| times.on_first_awaited(n % 20 == 0));
+        let few = again(&times);
+        (0..1000).for_each(|_| times.on_first_awaited(true));
+        assert!(least < few && few < again(&times), "{least:?} {few:?}");
+        assert!(first.unwrap().abs_diff(again(&times).unwrap()) < MS(1));
+    }
+
+    #[test]
+    fn a_few_very_late_answers_are_not_waited_for_long() {
+        let mut times = after(vec![MS(100); 1000]);
+        for _ in 0..5 {
+            times.on_sample(MS(400));
+        }
+        assert!(timeout(&times) > MS(390));
+        (0..150).for_each(|_| times.on_sample(MS(100)));
+        assert!(timeout(&times) < MS(120), "{:?}", timeout(&times));
+    }
+
+    /// One packet in ten takes another way, which is 30 ms longer.
+    #[test]
+    fn answers_that_are_late_now_and_then_are_waited_for() {
+        let mut rng = Seed::from_u64(2).rng();
+        let mut times = RttSamples::default();
+        let late = (0..10_000)
+            .filter(|&n| {
+                let time = if rng.chance(0.1) { MS(130) } else { MS(100) };
+                let is_late = n > 100 && time > timeout(&times);
+                times.on_sample(time);
+                is_late
+            })
+            .count();
+        assert!(late < 60, "{late} of 10,000");
+    }
+
+    #[test]
+    fn a_path_that_became_longer_is_known_at_once() {
+        let mut times = after(vec![MS(100); 1000]);
+        (0..4).for_each(|_| times.on_sample(MS(150)));
+        assert!(timeout(&times) > MS(150), "{:?}", timeout(&times));
+    }
+
+    #[test]
+    fn lost_answers_are_few_and_delayed_ones_are_not() {
+        let is_delayed = |missed: fn(u32) -> bool| {
+            let mut times = RttSamples::default();
+            (0..200).for_each(|n| times.on_ack_judged(missed(n)));
+            times.are_delayed()
+        };
+        assert!(!is_delayed(|n| n % 10 == 0));
+        assert!(is_delayed(|n| n % 2 == 0));
+        let mut times = RttSamples::default();
+        (0..3).for_each(|_| times.on_ack_judged(true));
+        assert!(times.are_delayed(), "the first ones are enough");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let times = after((0..10_000).map(MS));
+        assert_eq!((times.recent.len(), times.sorted.len()), (REMEMBERED, REMEMBERED));
+        assert_eq!(times.shortest(), Some(MS(10_000 - REMEMBERED as u64)));
+    }
+}

@@ -1,0 +1,371 @@
+//! The timer over outstanding data, without a sender: when it expires, for what, and when it does not run.
+
+use super::*;
+use crate::SendCause;
+use crate::state::tests::{AT, FULL, MS, SMALL};
+use crate::{ProbeConfig, ThinConfig, ThinTest};
+
+const TIMED: ThinConfig = ThinConfig { probe_timer: Some(ProbeConfig::DEFAULT), ..ThinConfig::OFF };
+/// The timeout after many round trips of 100 ms: the least margin is 1.5 ms.
+const TIMEOUT: Duration = Duration::from_micros(101_500);
+
+struct Probing {
+    state: State<()>,
+    probe: ProbeTimer,
+}
+
+impl Probing {
+    fn new(thin: ThinConfig) -> Self {
+        let state = State::thin(thin);
+        let mut probe = ProbeTimer::default();
+        if state.groups.probed() != 0 {
+            probe.enable(0);
+        }
+        Self { state, probe }
+    }
+
+    /// With 40 round trips of 100 ms.
+    fn warm(thin: ThinConfig) -> Self {
+        let mut p = Self::new(thin);
+        (0..40).for_each(|_| p.probe.on_rtt(0, MS(100)));
+        p
+    }
+
+    fn send(&mut self, now: Instant, bytes: u32) -> u64 {
+        self.send_of(now, (0, 0), bytes)
+    }
+
+    fn send_of(&mut self, now: Instant, place: (u8, u8), bytes: u32) -> u64 {
+        let was_idle = self.state.outstanding.on(place.0).count() == 0;
+        let unit = self.state.send_of(now, place, bytes);
+        if was_idle {
+            self.probe.on_first_outstanding(now, place.0);
+        }
+        self.probe.on_sent(now, place.0, &self.state);
+        self.probe.renew(place.0, &self.state);
+        unit
+    }
+
+    /// `unit` is declared lost, and is retransmitted because of the timer.
+    fn repeat(&mut self, now: Instant, unit: u64) {
+        self.state.outstanding.lose(unit, SendCause::Probe);
+        self.state.outstanding.watch_first_transmission(unit, 0, AT(0));
+        self.probe.count_round(now, 0, &self.state);
+        self.state.resend(now, 0, unit, SendCause::Probe);
+        self.probe.on_sent(now, 0, &self.state);
+        self.probe.renew(0, &self.state);
+    }
+
+    fn ack(&mut self, now: Instant, units: &[u64]) {
+        for &unit in units {
+            let acked = self.state.outstanding.acknowledge(unit).expect("it is outstanding");
+            self.probe.on_acked(now, &acked, &mut self.state);
+        }
+        self.probe.learn(now, 0, true, None);
+        self.probe.renew(0, &self.state);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.probe.deadline(0)).filter(|&at| at < Instant::FAR_FUTURE)
+    }
+
+    fn expired(&mut self, now: Instant, round: Round) -> Vec<(Instant, u64)> {
+        let due = self.probe.take_expired(now, 0, round, &self.state);
+        due.into_iter().map(|(at, packet)| (at, packet.0)).collect()
+    }
+}
+
+#[test]
+fn a_packet_is_due_a_round_trip_and_the_margin_after_it_was_sent() {
+    let mut p = Probing::warm(TIMED);
+    p.send(AT(10), SMALL);
+    p.send(AT(50), SMALL);
+    assert_eq!(p.deadline(), Some(AT(10) + TIMEOUT), "later packets do not put it off");
+    assert_eq!(p.expired(AT(111), Round::First), []);
+    assert_eq!(p.expired(AT(112), Round::First), [(AT(10), 0)]);
+    assert_eq!(p.expired(AT(112), Round::First), [], "once");
+    assert_eq!(p.expired(AT(200), Round::First), [(AT(50), 1)]);
+}
+
+#[test]
+fn what_was_acknowledged_is_not_due() {
+    let mut p = Probing::warm(TIMED);
+    let first = p.send(AT(10), SMALL);
+    p.send(AT(50), SMALL);
+    p.ack(AT(110), &[first]);
+    assert_eq!(p.deadline(), Some(AT(50) + TIMEOUT));
+    assert_eq!(p.expired(AT(120), Round::First), []);
+}
+
+#[test]
+fn the_first_round_trip_starts_it_with_half_of_it_as_margin() {
+    let mut p = Probing::new(TIMED);
+    let first = p.send(AT(0), SMALL);
+    assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (None, None));
+    p.ack(AT(100), &[first]);
+    assert_eq!(p.probe.shortest_rtt(0), Some(MS(100)));
+    p.send(AT(200), SMALL);
+    assert_eq!(p.deadline(), Some(AT(350)));
+}
+
+#[test]
+fn a_thick_stream_a_full_window_or_one_without_the_mechanism_has_none() {
+    let mut p = Probing::warm(TIMED);
+    (0..5).for_each(|_| _ = p.send(AT(10), SMALL));
+    assert_eq!(p.deadline(), None, "five in flight");
+    let mut p = Probing::warm(TIMED);
+    (0..4).for_each(|_| _ = p.send(AT(10), FULL));
+    assert_eq!(p.deadline(), None, "a window of four");
+    let mut p = Probing::warm(ThinConfig::OFF);
+    p.send(AT(10), SMALL);
+    assert_eq!((p.deadline(), p.probe.least_t3(&p.state, 0)), (None, None));
+}
+
+/// Beside a stream without a timer, whose packets are passed over.
+#[test]
+fn it_is_for_the_groups_that_have_it() {
+    let mut p = Probing::warm(ThinConfig::OFF);
+    let group = p.state.groups.add(TIMED, (0, 0)).expect("there is room");
+    p.probe.enable(0);
+    (0..40).for_each(|_| p.probe.on_rtt(0, MS(100)));
+    p.send_of(AT(10), (0, 0), SMALL);
+    assert_eq!(p.deadline(), None);
+    p.send_of(AT(20), (0, group), SMALL);
+    assert_eq!(p.deadline(), Some(AT(20) + TIMEOUT));
+    assert_eq!(p.expired(AT(150), Round::First), [(AT(20), 1)]);
+    assert!(p.probe.covers(&p.state, 0, 1 << group) && !p.probe.covers(&p.state, 0, 1));
+}
+
+#[test]
+fn t3_waits_for_two_timeouts_at_least() {
+    let p = Probing::warm(TIMED);
+    assert_eq!(p.probe.least_t3(&p.state, 0), Some(2 * TIMEOUT));
+    assert_eq!(Probing::new(TIMED).probe.least_t3(&p.state, 0), None, "nothing was measured");
+}
+
+/// Eight rounds without an answer; from the ninth on each waits twice as long.
+#[test]
+fn rounds_without_an_answer_double_the_timeout_after_the_eighth() {
+    let mut p = Probing::warm(TIMED);
+    let unit = p.send(AT(0), SMALL);
+    let mut at = AT(0);
+    for factor in [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8] {
+        let due = p.deadline().expect("it runs");
+        assert_eq!(due, at + factor * TIMEOUT);
+        at = due;
+        p.repeat(at, unit);
+    }
+    p.ack(at + MS(100), &[unit]);
+    // Any of them may have been acknowledged, which shows nothing of how early they were.
+    let next = p.send(at + MS(200), SMALL);
+    assert_eq!(
+        p.deadline(),
+        Some(at + MS(200) + TIMEOUT),
+        "nothing was outstanding: it begins anew"
+    );
+    p.ack(at + MS(300), &[next]);
+}
+
+/// Packets that are due together are one round.
+#[test]
+fn packets_of_one_round_count_once() {
+    let mut p = Probing::warm(ThinConfig { test: ThinTest::Packets(16), ..TIMED });
+    let units: Vec<u64> = (0..10).map(|_| p.send(AT(0), SMALL)).collect();
+    for &unit in &units {
+        p.repeat(AT(102), unit);
+    }
+    assert_eq!(p.deadline(), Some(AT(102) + TIMEOUT));
+}
+
+#[test]
+fn a_silence_of_a_second_disables_it_until_something_is_acknowledged() {
+    let mut p = Probing::warm(TIMED);
+    let unit = p.send(AT(0), SMALL);
+    assert!(!p.probe.is_silent(&p.state, AT(1000), 0));
+    assert!(p.probe.is_silent(&p.state, AT(1001), 0));
+    p.probe.disable_if_silent(AT(1000), 0, &p.state);
+    p.probe.renew(0, &p.state);
+    assert_eq!(p.deadline(), Some(AT(0) + TIMEOUT));
+    p.probe.disable_if_silent(AT(1001), 0, &p.state);
+    p.probe.renew(0, &p.state);
+    assert_eq!(p.deadline(), None);
+    assert!(!p.probe.covers(&p.state, 0, 1));
+    let second = p.send(AT(1100), SMALL);
+    assert_eq!(p.deadline(), None);
+    p.ack(AT(1200), &[second]);
+    assert_eq!(p.deadline(), Some(AT(0) + TIMEOUT), "{unit} is due");
+}
+
+/// Four timeouts, where that is longer than a second.
+#[test]
+fn a_longer_round_trip_tolerates_a_longer_silence() {
+    let mut p = Probing::new(TIMED);
+    (0..40).for_each(|_| p.probe.on_rtt(0, MS(500)));
+    let timeout = p.probe.least_t3(&p.state, 0).expect("measured") / 2;
+    p.send(AT(0), SMALL);
+    let end = AT(0) + 4 * timeout;
+    assert!(timeout > MS(500) && !p.probe.is_silent(&p.state, end, 0));
+    assert!(p.probe.is_silent(&p.state, end + MS(1), 0));
+}
+
+/// Time without anything in flight is no silence.
+#[test]
+fn an_idle_path_was_not_silent() {
+    let mut p = Probing::warm(TIMED);
+    let first = p.send(AT(0), SMALL);
+    p.ack(AT(100), &[first]);
+    p.state.deliver_through(first);
+    p.send(AT(60_000), SMALL);
+    assert!(!p.probe.is_silent(&p.state, AT(60_900), 0));
+    assert_eq!(p.deadline(), Some(AT(60_000) + TIMEOUT));
+}
+
+/// A copy bundled with newer data: the unit's packet is due once more when that is.
+#[test]
+fn a_copy_is_waited_for_as_well() {
+    let mut p = Probing::warm(TIMED);
+    let first = p.send(AT(0), SMALL);
+    p.send(AT(40), SMALL);
+    let unit = p.state.outstanding.unit(first).expect("outstanding");
+    p.probe.on_copied(AT(40), unit, &p.state);
+    p.probe.on_copied(AT(40), unit, &p.state);
+    assert_eq!(p.expired(AT(110), Round::First), [(AT(0), 0)]);
+    assert_eq!(p.expired(AT(141), Round::First), []);
+    assert_eq!(p.expired(AT(142), Round::First), [(AT(40), 1), (AT(40), 0)]);
+}
+
+#[test]
+fn a_copy_of_the_earliest_restarts_t3_while_the_path_answers() {
+    let mut p = Probing::warm(TIMED);
+    let first = p.send(AT(0), SMALL);
+    let second = p.send(AT(40), SMALL);
+    assert!(p.probe.restarts_t3(AT(50), (first, 0), &p.state));
+    assert!(!p.probe.restarts_t3(AT(50), (second, 0), &p.state), "not the earliest");
+    assert!(!p.probe.restarts_t3(AT(2000), (first, 0), &p.state), "a dead path");
+}
+
+/// Round trips of 100 to 140 ms: a repetition waits for less than a first transmission does.
+#[test]
+fn repetitions_have_a_queue_and_a_timeout_of_their_own() {
+    let mut p = Probing::new(TIMED);
+    (0..200).for_each(|n| p.probe.on_rtt(0, MS(100 + n % 41)));
+    let unit = p.send(AT(0), SMALL);
+    let first = p.deadline().expect("it runs") - AT(0);
+    p.repeat(AT(200), unit);
+    let again = p.deadline().expect("it runs") - AT(200);
+    assert!(again < first && again > MS(100), "{first:?} {again:?}");
+    assert_eq!(p.expired(AT(1000), Round::First), [], "its first packet is not in flight");
+    assert_eq!(p.expired(AT(1000), Round::Again), [(AT(200), 1)]);
+}
+
+/// Karn: of what was sent twice only an answer that came too soon is certain.
+#[test]
+fn samples_are_of_what_was_sent_once_or_answered_too_soon() {
+    for (answered_at, is_sample) in [(205, false), (115, true)] {
+        let mut p = Probing::warm(TIMED);
+        let unit = p.send(AT(0), SMALL);
+        p.repeat(AT(102), unit);
+        p.ack(AT(answered_at), &[unit]);
+        p.state.deliver_through(unit);
+        p.send(AT(300), SMALL);
+        let timeout = p.deadline().expect("it runs") - AT(300);
+        assert_eq!(timeout > TIMEOUT, is_sample, "answered at {answered_at} ms: {timeout:?}");
+    }
+}
+
+/// A bundled copy may be what arrived: the round trip is known where it cannot have been.
+#[test]
+fn a_copied_unit_makes_a_sample_only_where_no_copy_can_have_arrived() {
+    for is_certain in [false, true] {
+        let mut p = Probing::warm(TIMED);
+        let first = p.send(AT(0), SMALL);
+        let second = p.send(AT(40), SMALL);
+        p.state.outstanding.remember_bundled_copy(AT(40), first, PacketNumber(1));
+        let acked = p.state.outstanding.acknowledge(first).expect("it is outstanding");
+        p.probe.on_acked(AT(140), &acked, &mut p.state);
+        if is_certain {
+            p.probe.on_copied_acked(0, acked.sent_at);
+        }
+        p.probe.learn(AT(140), 0, true, None);
+        p.state.deliver_through(second);
+        p.send(AT(300), SMALL);
+        let timeout = p.deadline().expect("it runs") - AT(300);
+        assert_eq!(timeout > TIMEOUT, is_certain, "{timeout:?}");
+    }
+}
+
+/// Two packets in one ACK: the ACK of the first was lost or delayed. With most so, later packets show losses.
+#[test]
+fn a_receiver_that_delays_acks_is_not_covered() {
+    let mut p = Probing::warm(TIMED);
+    for n in 0..60 {
+        let units = [p.send(AT(1000 * n), SMALL), p.send(AT(1000 * n + 10), SMALL)];
+        p.ack(AT(1000 * n + 110), &units);
+        p.state.deliver_through(units[1]);
+    }
+    p.send(AT(100_000), SMALL);
+    assert!(!p.probe.covers(&p.state, 0, 1), "every second ACK is missed");
+    let mut p = Probing::warm(TIMED);
+    p.send(AT(0), SMALL);
+    assert!(p.probe.covers(&p.state, 0, 1));
+}
+
+#[test]
+fn a_spurious_probe_is_a_missed_ack_unless_the_ack_came_for_the_first() {
+    let mut p = Probing::warm(TIMED);
+    let unit = p.send(AT(0), SMALL);
+    p.repeat(AT(102), unit);
+    let first = p.state.outstanding.first_transmission(unit).expect("it is watched");
+    assert!(p.probe.on_spurious(AT(300), first), "as far as is known");
+    p.ack(AT(110), &[unit]);
+    let first = p.state.outstanding.first_transmission(unit).expect("it is watched");
+    assert!(
+        !p.probe.on_spurious(AT(300), first),
+        "it was answered before the second can have been"
+    );
+}
+
+#[test]
+fn the_setup_makes_no_sample() {
+    let mut p = Probing::new(TIMED);
+    p.probe.on_setup_rtt(0, MS(100));
+    p.send(AT(0), SMALL);
+    assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (None, None));
+}
+
+/// The samples are forgotten, and packets in flight are watched on.
+#[test]
+fn another_way_is_measured_anew() {
+    let mut p = Probing::warm(TIMED);
+    p.send(AT(0), SMALL);
+    p.probe.renew_path(AT(50), 0);
+    p.probe.renew(0, &p.state);
+    assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (None, None));
+    p.probe.on_rtt(0, MS(20));
+    p.probe.renew(0, &p.state);
+    assert_eq!(p.deadline(), Some(AT(30)), "half of the round trip more");
+}
+
+#[test]
+fn what_moves_to_a_path_is_waited_for_from_when_it_is_sent() {
+    let mut p = Probing::warm(TIMED);
+    p.state.add_active_path();
+    p.probe.enable(1);
+    (0..40).for_each(|_| p.probe.on_rtt(1, MS(100)));
+    p.probe.on_moved_to(1);
+    let unit = p.send(AT(0), SMALL);
+    p.state.outstanding.lose(unit, SendCause::Timeout);
+    p.state.resend(AT(5000), 1, unit, SendCause::Timeout);
+    p.probe.on_sent(AT(5000), 1, &p.state);
+    p.probe.renew(1, &p.state);
+    assert!(!p.probe.is_silent(&p.state, AT(5900), 1), "it was sent at 5000 ms");
+    assert_eq!(p.probe.deadline(1), AT(5000) + TIMEOUT);
+}
+
+#[test]
+fn the_end_leaves_nothing_to_wait_for() {
+    let mut p = Probing::warm(TIMED);
+    p.send(AT(0), SMALL);
+    p.probe.clear();
+    assert_eq!((p.deadline(), p.expired(AT(500), Round::First)), (None, vec![]));
+}

@@ -1,0 +1,714 @@
+//! Processing of an acknowledgement, step by step.
+
+use std::time::Duration;
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{Detector, SendCause, TraceEvent, Tracer};
+use smallvec::SmallVec;
+
+use super::{LossRecovery, trace_window};
+use crate::Acked;
+use crate::loss::{AckRange, LateUnit};
+use crate::outstanding::{Repeats, Runs, Unit};
+use crate::redundancy::AckedCopied;
+use crate::spurious::Acknowledged;
+
+/// TCP, which has duplicate acknowledgements, has one path.
+const ONLY_PATH: u8 = 0;
+/// And one stream.
+const ONLY_GROUP: u8 = 0;
+
+/// An acknowledgement, mapped onto units.
+#[derive(Clone, Debug)]
+pub struct Ack<B, D> {
+    /// Every unit up to this one has arrived.
+    pub cumulative: u64,
+    /// Data received above: inclusive runs, ascending.
+    pub blocks: B,
+    /// Units that arrived more than once.
+    pub duplicates: D,
+    /// Something is reported as a duplicate that was never sent more than once.
+    pub has_unexplained_duplicate: bool,
+    /// It is more than a repetition of the last one, which may only report duplicates.
+    pub has_news: bool,
+    /// It is a duplicate acknowledgement (RFC 5681 §2) of a peer that does not report what it holds above the
+    /// cumulative point: over path 0.
+    pub is_duplicate: bool,
+    /// How many packets it answers; 0 if that is unknown (CMT: DAC).
+    pub packets_answered: u8,
+    /// When that was sent whose timestamp it echoes, give or take a tick of that clock.
+    pub echo: Option<(Instant, Duration)>,
+    /// New data could be sent now (RFC 5682 §3.1).
+    pub has_new: bool,
+}
+
+impl<B, D> Ack<B, D> {
+    /// An acknowledgement that says no more than this.
+    pub const fn new(cumulative: u64, blocks: B, duplicates: D) -> Self {
+        Self {
+            cumulative,
+            blocks,
+            duplicates,
+            has_unexplained_duplicate: false,
+            has_news: true,
+            is_duplicate: false,
+            packets_answered: 0,
+            echo: None,
+            has_new: false,
+        }
+    }
+}
+
+/// The result of an acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckOutcome {
+    /// Older than the present state: ignored.
+    pub is_stale: bool,
+    /// The cumulative point advanced.
+    pub has_advanced: bool,
+    /// Units acknowledged for the first time.
+    pub newly_acked: u64,
+    /// Paths over which one of them was last sent, as a bit set by index.
+    pub paths: u64,
+    /// Of these, the ones over which a unit was sent that was sent over no other.
+    pub certain_paths: u64,
+    /// Units declared lost.
+    pub newly_lost: u64,
+    /// The receiver has dropped units that it had acknowledged above the cumulative point.
+    pub has_reneged: bool,
+    /// A round-trip time was measured.
+    pub has_sampled: bool,
+    /// One of the units acknowledged for the first time had been sent more than once, so that the
+    /// acknowledgement alone gives no round-trip time (Karn).
+    pub has_acked_resent: bool,
+}
+
+/// Why an acknowledgement is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckError {
+    /// It acknowledges a unit that was never sent.
+    NeverSent,
+}
+
+impl<P> LossRecovery<P> {
+    /// An acknowledgement arrives. `on_delivered` gets each unit that the cumulative point passes, in order.
+    ///
+    /// # Errors
+    /// [`AckError::NeverSent`] if the cumulative point is beyond the last unit sent; then nothing but duplicate
+    /// reports was processed.
+    pub fn on_ack<B, D>(
+        &mut self,
+        now: Instant,
+        ack: Ack<B, D>,
+        tracer: &mut Tracer<'_>,
+        on_delivered: impl FnMut(Unit<P>),
+    ) -> Result<AckOutcome, AckError>
+    where
+        B: Iterator<Item = (u64, u64)> + Clone,
+        D: IntoIterator<Item = u64>,
+    {
+        let mut step = Acknowledging::new(self, now, tracer);
+        // Before the rest: a copy that was not needed has repaired no loss.
+        ack.duplicates.into_iter().for_each(|unit| step.on_duplicate(unit));
+        if ack.has_unexplained_duplicate {
+            step.on_unexplained_duplicate();
+        }
+        let outstanding = &step.recovery.state.outstanding;
+        if ack.cumulative >= outstanding.next_unit() {
+            return Err(AckError::NeverSent);
+        } else if ack.cumulative < outstanding.cumulative() {
+            return Ok(AckOutcome { is_stale: true, ..AckOutcome::default() });
+        }
+        if ack.has_news {
+            step.begin(ack.cumulative);
+            step.advance(on_delivered);
+            step.take_blocks(ack.blocks.clone());
+            step.check_reneging(ack.blocks);
+            step.measure(ack.echo);
+            step.grow_windows();
+            step.leave_recovery();
+            step.leave_duplicates();
+            step.answer_repaired_losses();
+            step.detect_losses(ack.packets_answered);
+            step.judge_episodes(ack.has_new, ack.echo);
+            step.update_timers();
+        }
+        if ack.is_duplicate {
+            step.count_duplicate();
+        }
+        Ok(step.outcome)
+    }
+}
+
+/// An acknowledgement that is being processed.
+struct Acknowledging<'a, 't, 's, P> {
+    recovery: &'a mut LossRecovery<P>,
+    now: Instant,
+    tracer: &'t mut Tracer<'s>,
+    range: AckRange,
+    /// The association was in fast recovery before.
+    was_recovering: bool,
+    paths: SmallVec<[PathAck; 2]>,
+    reneged: Vec<u64>,
+    /// Units of which copies were sent.
+    copied: SmallVec<[AckedCopied; 2]>,
+    /// Units that blocks report after units above them.
+    late: Vec<LateUnit>,
+    /// The acknowledgement of the earliest unit restarts T3-rtx.
+    may_restart_t3: bool,
+    outcome: AckOutcome,
+}
+
+/// What it says of a path.
+#[derive(Clone, Copy, Debug, Default)]
+struct PathAck {
+    flight_before: u64,
+    bytes: u64,
+    /// Bytes that the cumulative point passed.
+    cumulative_bytes: u64,
+    has_acked_earliest: bool,
+    /// The pseudo-cumulative point of this path has advanced (CUC).
+    has_pseudo_advanced: bool,
+    /// When the newest unit that makes an RTT sample was sent.
+    sample_sent_at: Option<Instant>,
+}
+
+/// Steps.
+impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
+    fn new(recovery: &'a mut LossRecovery<P>, now: Instant, tracer: &'t mut Tracer<'s>) -> Self {
+        let range = AckRange {
+            cumulative: 0,
+            has_advanced: false,
+            highest_before: 0,
+            highest_in_blocks: 0,
+            highest_newly_acked: None,
+            lowest_newly_acked: None,
+            reports: 1,
+        };
+        Self {
+            recovery,
+            now,
+            tracer,
+            range,
+            was_recovering: false,
+            paths: SmallVec::new(),
+            reneged: Vec::new(),
+            copied: SmallVec::new(),
+            late: Vec::new(),
+            may_restart_t3: true,
+            outcome: AckOutcome::default(),
+        }
+    }
+
+    fn begin(&mut self, cumulative: u64) {
+        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
+        state.find_pseudo_cumulative();
+        loss.begin_ack();
+        spurious.begin_ack();
+        let known = state.outstanding.cumulative();
+        self.range.cumulative = cumulative;
+        self.range.has_advanced = cumulative > known;
+        self.range.highest_before = state.outstanding.acknowledged().max().unwrap_or(known);
+        self.range.highest_in_blocks = cumulative;
+        self.was_recovering = state.fast_recovery.is_on();
+        self.outcome.has_advanced = self.range.has_advanced;
+        let flight = |path| state.outstanding.flight(path).bytes;
+        let path_ack = |path| PathAck { flight_before: flight(path), ..PathAck::default() };
+        self.paths.extend(state.paths.numbers().map(path_ack));
+    }
+
+    /// The cumulative point advances.
+    fn advance(&mut self, mut on_delivered: impl FnMut(Unit<P>)) {
+        loop {
+            let first = self.recovery.state.outstanding.cumulative() + 1;
+            if first > self.range.cumulative {
+                break;
+            }
+            self.take_unit(first);
+            let Some(unit) = self.recovery.state.outstanding.deliver_first() else { break };
+            let path = &mut self.paths[usize::from(unit.last().path)];
+            path.cumulative_bytes += u64::from(unit.bytes());
+            on_delivered(unit);
+        }
+        self.recovery.state.outstanding.forget_passed();
+        self.recovery.loss.on_advanced(self.range.cumulative);
+    }
+
+    fn take_blocks(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
+        let next = self.recovery.state.outstanding.next_unit();
+        let known = self.outcome.newly_acked;
+        let mut new = Runs::new();
+        for (start, end) in blocks {
+            // A block at or below the cumulative point, or of units never sent, says nothing.
+            if start <= self.range.cumulative || end < start || end >= next {
+                continue;
+            }
+            self.range.highest_in_blocks = self.range.highest_in_blocks.max(end);
+            self.recovery.state.outstanding.add_acknowledged((start, end), &mut new);
+        }
+        for (from, to) in new {
+            (from..=to).for_each(|unit| self.take_unit(unit));
+        }
+        let newly_acked = self.outcome.newly_acked - known;
+        let LossRecovery { state, loss, .. } = &mut *self.recovery;
+        loss.on_late_units(&self.late, newly_acked, state);
+    }
+
+    /// `unit` is acknowledged; counts it if that is new.
+    fn take_unit(&mut self, unit: u64) {
+        let LossRecovery { state, loss, probe, spurious, .. } = &mut *self.recovery;
+        let Some(acked) = state.outstanding.acknowledge(unit) else { return };
+        if let Some(packet) = acked.packet {
+            self.tracer.emit(|| TraceEvent::PacketAcked { packet: packet.0 });
+        }
+        let is_original = acked.is_first_transmission && !acked.is_copied;
+        if !acked.was_in_flight {
+            spurious.on_waiting_acked(acked.last.path, is_original);
+            if is_original {
+                loss.tolerance.on_not_lost(acked.last.path);
+            }
+        }
+        if acked.is_copied {
+            self.copied.extend(AckedCopied::of(&acked, state));
+        }
+        probe.on_acked(self.now, &acked, state);
+        self.late.extend(loss.on_acked(self.now, &acked, &self.range, state));
+
+        self.range.highest_newly_acked = self.range.highest_newly_acked.max(Some(unit));
+        self.range.lowest_newly_acked.get_or_insert(unit);
+        let sent_over = 1 << acked.last.path;
+        self.outcome.newly_acked += 1;
+        self.outcome.paths |= sent_over;
+        self.outcome.certain_paths |= if acked.is_on_several_paths { 0 } else { sent_over };
+        self.outcome.has_acked_resent |= !acked.is_first_transmission;
+        self.paths[usize::from(acked.path)].has_acked_earliest |= acked.was_earliest;
+        let earliest = state.paths[acked.last.path].beside.as_ref();
+        let earliest = earliest.map_or(0, |beside| beside.earliest_first_sent);
+        let path = &mut self.paths[usize::from(acked.last.path)];
+        path.bytes += u64::from(acked.bytes);
+        path.has_pseudo_advanced |= !acked.is_first_transmission || unit == earliest;
+        if is_original {
+            path.sample_sent_at = path.sample_sent_at.max(acked.sent_at);
+        }
+    }
+
+    fn check_reneging(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
+        self.reneged = self.recovery.state.outstanding.check_reneging(blocks);
+        self.outcome.has_reneged = !self.reneged.is_empty();
+    }
+
+    /// Round trips, for T3-rtx and for the probe timer.
+    fn measure(&mut self, echo: Option<(Instant, Duration)>) {
+        let LossRecovery { state, probe, .. } = &mut *self.recovery;
+        if let Some(unit) = self.range.highest_newly_acked.filter(|_| self.outcome.has_acked_resent)
+            && let Some(repeats) = state.outstanding.repeats_mut(unit)
+        {
+            repeats.on_acked(self.now);
+        }
+        // A copied unit makes a sample if no copy can have arrived.
+        for acked in &self.copied {
+            if !acked.may_be_of_copy(self.now, state, probe) {
+                let sample = &mut self.paths[usize::from(acked.first.path)].sample_sent_at;
+                *sample = (*sample).max(acked.first.sent_at);
+                probe.on_copied_acked(acked.first.path, acked.first.sent_at);
+            }
+        }
+        for (path, ack) in (0..).zip(&self.paths) {
+            probe.learn(self.now, path, ack.bytes > 0, echo);
+        }
+        for path in self.recovery.state.paths.numbers() {
+            let Some(sent_at) = self.paths[usize::from(path)].sample_sent_at else { continue };
+            let rtt = self.now - sent_at;
+            self.recovery.state.note_queueing(self.now, path, rtt);
+            if self.recovery.state.paths[path].may_sample(sent_at) {
+                self.recovery.take_round_trip(self.now, path, rtt, self.tracer);
+                self.outcome.has_sampled = true;
+            }
+        }
+    }
+
+    fn grow_windows(&mut self) {
+        let state = &mut self.recovery.state;
+        state.couple_windows();
+        for (path, ack) in (0..).zip(&self.paths) {
+            if ack.bytes == 0 {
+                continue;
+            }
+            let flight_after = state.outstanding.flight(path).bytes;
+            let in_fast_recovery =
+                self.was_recovering || state.fast_recovery.is_on_path_alone(path);
+            let may_grow = match (state.uses_all_paths(), state.config.cmt.cwnd_update) {
+                (false, _) => true,
+                (true, true) => ack.has_pseudo_advanced,
+                (true, false) => self.outcome.has_advanced,
+            };
+            let p = &mut state.paths[path];
+            p.gate.is_single_packet = false;
+            if !may_grow {
+                continue;
+            }
+            let before = p.window.cwnd();
+            p.window.on_acked(Acked {
+                now: self.now,
+                bytes: ack.bytes,
+                cumulative_bytes: ack.cumulative_bytes,
+                srtt: p.timer.rtt().srtt(),
+                flight_before: ack.flight_before,
+                flight_after,
+                in_fast_recovery,
+            });
+            if p.window.cwnd() != before {
+                trace_window(state, path, self.tracer);
+            }
+        }
+    }
+
+    fn leave_recovery(&mut self) {
+        if self.recovery.state.fast_recovery.on_acked(self.range.cumulative) {
+            self.recovery.loss.on_recovery_left(None);
+        }
+    }
+
+    /// Timers follow data in flight now.
+    fn update_timers(&mut self) {
+        for path in self.recovery.state.paths.numbers() {
+            let ack = self.paths[usize::from(path)];
+            let state = &mut self.recovery.state;
+            let is_running = state.paths[path].t3.is_running();
+            // T3-rtx stops when nothing is outstanding (R2), and restarts when the earliest unit is acknowledged
+            // (R3).
+            if state.outstanding.on(path).count() == 0 {
+                state.paths[path].t3.stop();
+                state.paths[path].gate.may_retransmit_now = false;
+            } else if ack.has_acked_earliest {
+                state.outstanding.advance_earliest(path);
+                if self.may_restart_t3 || !is_running {
+                    self.recovery.arm_t3(self.now, path);
+                }
+            } else if !is_running {
+                self.recovery.arm_t3(self.now, path);
+            }
+        }
+        let LossRecovery { state, loss, .. } = &mut *self.recovery;
+        for path in state.paths.numbers() {
+            let has_any = state.outstanding.on(path).count() > 0;
+            let earliest = has_any.then(|| state.outstanding.on(path).earliest());
+            if state.fast_recovery.on_path_acked(path, earliest) {
+                loss.on_recovery_left(Some(path));
+            }
+        }
+        state.settle_gates();
+        state.outstanding.forget_ended();
+        for path in self.recovery.state.paths.numbers() {
+            self.recovery.refresh(path);
+        }
+        self.recovery.watch_thinness(self.tracer);
+    }
+}
+
+/// Losses.
+impl<P> Acknowledging<'_, '_, '_, P> {
+    /// A packet whose units arrived only as copies was lost: congestion as any other loss, once per window,
+    /// unless the stream hides it.
+    fn answer_repaired_losses(&mut self) {
+        if self.copied.is_empty() {
+            return;
+        }
+        let mut last = None;
+        for acked in std::mem::take(&mut self.copied) {
+            let LossRecovery { state, probe, .. } = &*self.recovery;
+            let packet = acked.first.packet;
+            let is_repaired = !acked.is_reported && acked.may_be_of_copy(self.now, state, probe);
+            if is_repaired && last.replace(packet) != Some(packet) {
+                self.on_repaired(&acked);
+            }
+        }
+        // With nothing left of that window there is nothing to recover from.
+        self.leave_recovery();
+    }
+
+    fn on_repaired(&mut self, acked: &AckedCopied) {
+        let AckedCopied { unit, first, .. } = *acked;
+        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
+        state.statistics.packets_repaired += 1;
+        let (packet, cause) = (first.packet.0, SendCause::Redundant);
+        self.tracer.emit(|| TraceEvent::PacketLost { packet, cause });
+        if state.groups.config(first.group).loss_hiding {
+            return;
+        }
+        state.count_lost_packet();
+        if state.paths.is_one() {
+            state.paths[first.path].counters.packets_lost += 1;
+        }
+        state.note_first_lost(first.path);
+        let is_new_window = state.fast_recovery.recover().is_none_or(|recover| unit > recover);
+        // Something was lost: no episode before is to be undone.
+        spurious.doubt(first.path);
+        if is_new_window && !state.fast_recovery.is_on() {
+            state.reduce_window(first.path);
+            trace_window(state, first.path, self.tracer);
+            state.begin_recovery();
+            let outstanding = &state.outstanding;
+            loss.on_repaired(outstanding.cumulative(), outstanding.next_unit() - 1);
+        }
+    }
+
+    /// What this acknowledgement shows to be lost.
+    fn detect_losses(&mut self, packets_answered: u8) {
+        if self.recovery.loss.is_by_time() {
+            let lost = self.recovery.detect_by_time(self.now, self.tracer);
+            self.outcome.newly_lost += lost;
+            return;
+        }
+        let LossRecovery { state, loss, probe, .. } = &mut *self.recovery;
+        let has_dac = state.config.cmt.delayed_ack && self.outcome.paths.is_power_of_two();
+        self.range.reports = if has_dac { packets_answered.max(1).into() } else { 1 };
+        let verdict = loss.detect(&self.range, &self.reneged, state, probe);
+        let is_by_scoreboard = loss.is_by_scoreboard();
+        let was_recovering = state.fast_recovery.is_on();
+        let is_split = state.splits_fast_retransmit();
+        let mut paths = 0u64;
+        for &unit in &verdict.lost {
+            let lost = self.recovery.declare_lost(unit, SendCause::FastRetransmit, self.tracer);
+            self.outcome.newly_lost += 1;
+            let Some(path) = lost.filter(|_| !is_by_scoreboard) else { continue };
+            if is_split && !self.recovery.state.fast_recovery.is_on_path_alone(path) {
+                self.recovery.state.begin_path_recovery(path);
+                self.recovery.reduce_window(path, self.tracer);
+            } else if !is_split && !was_recovering && paths & (1 << path) == 0 {
+                paths |= 1 << path;
+                self.recovery.reduce_window(path, self.tracer);
+            }
+        }
+        if verdict.begins_recovery {
+            let outstanding = &self.recovery.state.outstanding;
+            let first = outstanding.unit(outstanding.cumulative() + 1);
+            self.recovery.reduce_window(first.map_or(0, Unit::path), self.tracer);
+        }
+        if verdict.begins_recovery || paths != 0 {
+            self.recovery.state.begin_recovery();
+        }
+    }
+
+    /// The cumulative point moved although the peer does not report what it holds above: the end of a recovery
+    /// that duplicates began, or the next hole in it (RFC 6582 §3.2 step 3).
+    fn leave_duplicates(&mut self) {
+        if !self.outcome.has_advanced {
+            return;
+        }
+        let LossRecovery { state, loss, .. } = &mut *self.recovery;
+        state.fast_recovery.forget_beyond_window();
+        if !loss.duplicates.is_recovering() {
+            loss.duplicates.clear();
+        } else if state.fast_recovery.is_on() {
+            let acked = self.paths[usize::from(ONLY_PATH)].cumulative_bytes;
+            let packet = state.paths[ONLY_PATH].window.packet();
+            self.may_restart_t3 = loss.duplicates.on_partial(acked, packet);
+            self.outcome.newly_lost += self.lose_first();
+            self.recovery.state.paths[ONLY_PATH].gate.may_retransmit_now = true;
+        } else {
+            loss.duplicates.clear();
+            let flight = state.outstanding.flight(ONLY_PATH).bytes;
+            state.paths[ONLY_PATH].window.on_recovery_left(flight);
+            trace_window(state, ONLY_PATH, self.tracer);
+        }
+    }
+
+    /// Returns how many units are lost: one or none.
+    fn lose_first(&mut self) -> u64 {
+        let first = self.recovery.state.outstanding.cumulative() + 1;
+        let is_in_flight =
+            self.recovery.state.outstanding.unit(first).is_some_and(Unit::is_in_flight);
+        if is_in_flight {
+            self.recovery.declare_lost(first, SendCause::FastRetransmit, self.tracer);
+        }
+        u64::from(is_in_flight)
+    }
+
+    /// A duplicate acknowledgement. The third begins a recovery, unless the units of the last one, or of a
+    /// timeout, are not all acknowledged yet (RFC 5681 §3.2, RFC 6582).
+    fn count_duplicate(&mut self) {
+        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
+        if state.outstanding.is_empty() {
+            return;
+        }
+        let flight = state.outstanding.flight(ONLY_PATH).bytes;
+        let packet = state.paths[ONLY_PATH].window.packet();
+        let count = loss.duplicates.on_duplicate(packet, flight);
+        let recover = state.fast_recovery.recover();
+        let covers_more = recover.is_none_or(|recover| state.outstanding.cumulative() > recover);
+        let threshold = u32::from(state.loss_threshold(ONLY_GROUP));
+        spurious.end_f_rto(ONLY_PATH); // RFC 5682 §2.1 steps 2 a and 3 a.
+        // A stream that becomes thin after its first duplicate has one more to begin with.
+        let is_threshold = count == threshold || (threshold == 1 && count > 1);
+        if is_threshold && covers_more && !state.fast_recovery.is_on() {
+            loss.duplicates.on_recovery();
+            self.lose_first();
+            self.recovery.state.outstanding.forget_ended();
+            self.recovery.reduce_window(ONLY_PATH, self.tracer);
+            self.recovery.state.begin_recovery();
+            self.recovery.state.settle_gates();
+        }
+    }
+}
+
+/// Duplicate reports and spurious episodes.
+impl<P> Acknowledging<'_, '_, '_, P> {
+    /// The receiver reports `unit` as a duplicate.
+    fn on_duplicate(&mut self, unit: u64) {
+        let LossRecovery { state, probe, spurious, .. } = &mut *self.recovery;
+        if unit >= state.outstanding.next_unit() {
+            return;
+        }
+        spurious.on_duplicate();
+        let Some(explained) = state.outstanding.on_duplicate_report(unit) else {
+            if state.outstanding.history().remembers(unit) {
+                self.on_unexplained_duplicate();
+            }
+            return;
+        };
+        if explained.cause == SendCause::Redundant {
+            return state.outstanding.history().settle_delivered(unit);
+        }
+        state.statistics.spurious.count(explained.cause);
+        if explained.cause == SendCause::Probe
+            && let Some(first) = state.outstanding.first_transmission(unit)
+        {
+            state.statistics.acks_missed += u64::from(probe.on_spurious(self.now, first));
+        }
+        let repeats = state.outstanding.repeats_mut(unit);
+        let round_trip = repeats.and_then(Repeats::take_round_trip);
+        state.outstanding.history().settle_delivered(unit);
+        if let Some((path, rtt)) = round_trip {
+            self.recovery.take_round_trip(self.now, path, rtt, self.tracer);
+        }
+        let packet = explained.packet.0;
+        self.tracer.emit(|| TraceEvent::PacketSpurious { packet });
+        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
+        let Some(episode) = explained.episode else { return };
+        let (path, cumulative) = (episode.path, state.outstanding.cumulative());
+        // A probe that was early says nothing of reordering.
+        if explained.cause != SendCause::Probe {
+            loss.widen_window(path, cumulative, state.outstanding.next_unit() - 1);
+        }
+        let needed = match explained.needed {
+            0 => loss.needed_so_far(unit, state),
+            needed => needed,
+        };
+        if spurious.on_reported(episode) {
+            loss.tolerance.on_report(path, explained.cause, needed);
+        }
+        if spurious.judge_by_duplicates(path, state) {
+            self.on_spurious(path, Detector::Duplicates);
+        }
+        self.trace_threshold(path);
+    }
+
+    fn on_unexplained_duplicate(&mut self) {
+        let LossRecovery { state, spurious, .. } = &mut *self.recovery;
+        state.statistics.spurious_events.unexplained_duplicates += 1;
+        spurious.on_unexplained_duplicate(state.outstanding.next_unit());
+    }
+
+    /// Judges the episodes that are undecided.
+    fn judge_episodes(&mut self, has_new: bool, echo: Option<(Instant, Duration)>) {
+        if !self.recovery.spurious.is_on() {
+            return;
+        }
+        self.recovery.loss.tolerance.on_delivered(self.outcome.newly_acked);
+        let ack = Acknowledged {
+            advanced_to: self.outcome.has_advanced.then_some(self.range.cumulative),
+            highest_newly_acked: self.range.highest_newly_acked,
+            has_new,
+            echo,
+        };
+        for path in self.recovery.state.paths.numbers() {
+            let LossRecovery { state, spurious, .. } = &mut *self.recovery;
+            if spurious.judge_by_f_rto(path, &ack, state.outstanding.next_unit() - 1) {
+                self.on_spurious(path, Detector::FRto);
+            }
+            let LossRecovery { state, spurious, .. } = &mut *self.recovery;
+            if spurious.judge_by_timestamp(path, &ack, state) {
+                self.on_spurious(path, Detector::Timestamps);
+            }
+            let LossRecovery { state, spurious, .. } = &*self.recovery;
+            if spurious.judge_by_duplicates(path, state) {
+                self.on_spurious(path, Detector::Duplicates);
+            }
+            self.trace_threshold(path);
+        }
+        self.recovery.spurious.end_ack();
+    }
+
+    /// The latest episode of `path` was spurious.
+    fn on_spurious(&mut self, path: u8, by: Detector) {
+        let Some(episode) = self.recovery.spurious.settle(path) else { return };
+        let kind = episode.kind;
+        self.recovery.state.statistics.spurious_events.count(kind, by);
+        self.tracer.emit(|| TraceEvent::EventSpurious { path, kind, by });
+        if by != Detector::Duplicates {
+            self.resume(path);
+        }
+        self.leave_spurious_recovery(path, kind);
+        let acked = self.paths.get(usize::from(path)).map_or(0, |ack| ack.bytes);
+        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
+        loss.tolerance.on_spurious(self.now, path, &episode, state);
+        if state.config.undo && spurious.undo(path, &episode, (by, acked), state) {
+            state.statistics.spurious_events.undone += 1;
+            let window = &state.paths[path].window;
+            let (cwnd, ssthresh) = (window.cwnd(), window.ssthresh());
+            self.tracer.emit(|| TraceEvent::Undone { path, cwnd, ssthresh });
+            trace_window(state, path, self.tracer);
+        }
+    }
+
+    /// Units last sent over `path` that wait to be retransmitted were sent before the episode that declared them
+    /// lost: they are in flight (RFC 4015 §3.1 step 8, RFC 5682 §4).
+    fn resume(&mut self, path: u8) {
+        let state = &self.recovery.state;
+        let highest = state.outstanding.acknowledged().max();
+        let counts_reports = state.counts_reports();
+        let awaiting: Vec<u64> = state.outstanding.awaiting(path).collect();
+        for number in awaiting {
+            let LossRecovery { state, loss, probe, .. } = &mut *self.recovery;
+            if let Some(moved) = state.outstanding.return_lost(number) {
+                state.stop_t3_if_idle(moved.from);
+                if moved.was_idle && state.paths[moved.to].reach.errors() == 0 {
+                    probe.on_moved_to(moved.to);
+                }
+            }
+            loss.on_returned(number);
+            let is_overtaken = highest.is_some_and(|highest| number < highest);
+            let unit = state.outstanding.unit(number);
+            let may_count = unit.is_some_and(|unit| !unit.is_fast_retransmitted());
+            if is_overtaken && may_count && counts_reports {
+                loss.watch(number, 0);
+            }
+        }
+        let state = &mut self.recovery.state;
+        state.paths[path].gate.is_single_packet = false;
+        state.settle_gates();
+    }
+
+    /// With nothing lost there is nothing to recover from, and what is missing from here on is another loss.
+    fn leave_spurious_recovery(&mut self, path: u8, kind: SendCause) {
+        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
+        if !state.outstanding.on(path).is_awaiting() {
+            state.fast_recovery.leave_on_path(path);
+        }
+        let is_other_open = spurious.has_open_fast_retransmit();
+        let is_recovering = state.fast_recovery.is_on() || loss.duplicates.is_recovering();
+        let is_timeout = kind == SendCause::Timeout && !is_recovering;
+        let has_lost = || state.outstanding.has_lost() || loss.duplicates.is_recovering();
+        if is_timeout || (!is_other_open && !has_lost()) {
+            state.fast_recovery.forget();
+        }
+    }
+
+    fn trace_threshold(&mut self, path: u8) {
+        if let Some((missing_reports, percentile)) = self.recovery.loss.tolerance.take_change(path)
+        {
+            self.tracer.emit(|| TraceEvent::LossThreshold { path, missing_reports, percentile });
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Paths that are added, fail, recover, end, or lead another way (RFC 9260 §8, RFC 7829, RFC 5061).
+
+use std::sync::Arc;
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{SendCause, Tracer};
+
+use super::LossRecovery;
+use super::timeout::Expiry;
+use super::timeout::T3Event;
+use crate::paths::Path;
+use crate::{CongestionWindow, FailureLimits, PathCounters, PathState, Reach, TimeoutKind};
+
+/// What shows whether a path works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathEvent {
+    /// Something sent over it was not answered in time (RFC 9260 §8.2).
+    Error {
+        /// Path.Max.Retrans.
+        path_max_retrans: u32,
+    },
+    /// Something sent over it was answered.
+    Answered {
+        /// It was sent over no other path.
+        is_certain: bool,
+    },
+    /// A probe of it with a random number was answered (RFC 9260 §5.4, §8.3).
+    Probed,
+}
+
+/// What becomes of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathChange {
+    /// It ends, and there is another one, over which its data is retransmitted. If it was the primary path, the one
+    /// that data takes from now on is.
+    Removed,
+    /// It leads another way to the same peer: what was measured is forgotten.
+    Redirected {
+        /// The largest unit that its packets hold, with header and padding, in bytes.
+        packet: u32,
+    },
+}
+
+/// What happens to the setup of an association.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetupEvent {
+    /// It is done: packets hold units of up to `packet` bytes, and the window is the initial one. If the setup
+    /// had to be retransmitted, the window is one packet, and without a round-trip time the timeout is 3 s
+    /// (RFC 5681 §3.1, RFC 6298 §5.7).
+    Done {
+        /// The largest unit, with header and padding, in bytes.
+        packet: u32,
+        /// The setup was sent more than once.
+        was_repeated: bool,
+    },
+    /// It was not answered in time: data that were sent with it is lost, and the timeout doubles.
+    TimedOut,
+    /// It begins again: data that were sent with it has to be retransmitted.
+    Restarted,
+}
+
+impl<P> LossRecovery<P> {
+    /// Adds what the mechanisms keep for a path.
+    pub(super) fn add_path_state(&mut self) {
+        self.state.outstanding.add_path();
+        self.state.fast_recovery.set_paths(self.state.paths.count().into());
+        self.loss.add_path(self.state.paths.count().into());
+        if self.state.groups.probed() != 0 {
+            self.probe.enable(self.state.paths.count() - 1);
+        }
+        self.spurious.add_path();
+    }
+
+    /// A path that is not confirmed begins: now in the place of one that was removed, or as a new one. Returns
+    /// its number.
+    ///
+    /// # Panics
+    /// With more than 64 paths; the protocol limits them far below.
+    pub fn open_path(&mut self, removed: Option<(Instant, u8)>, packet: u32) -> u8 {
+        let Some((now, path)) = removed else {
+            let path = Path::new(&self.state.config, packet, Reach::UNCONFIRMED);
+            let number = self.state.paths.add(path);
+            self.add_path_state();
+            return number;
+        };
+        self.renew_path(now, path, packet);
+        self.loss.replace_path(path);
+        self.state.fast_recovery.leave_on_path(path);
+        let p = &mut self.state.paths[path];
+        p.reach = Reach::UNCONFIRMED;
+        p.counters = PathCounters::default();
+        p.beside = Some(Box::default());
+        path
+    }
+
+    /// `path` ends or leads elsewhere: data in flight on it is declared lost, and one packet of it is sent
+    /// again at once.
+    pub fn change_path(
+        &mut self,
+        now: Instant,
+        path: u8,
+        change: PathChange,
+        tracer: &mut Tracer<'_>,
+    ) {
+        let reach = &mut self.state.paths[path].reach;
+        *reach = match change {
+            PathChange::Removed => Reach::REMOVED,
+            PathChange::Redirected { .. } if reach.is_confirmed() => Reach::ACTIVE,
+            PathChange::Redirected { .. } => Reach::UNCONFIRMED,
+        };
+        let moves = self.state.choose_paths();
+        self.on_moves(moves);
+        if change == PathChange::Removed && self.state.paths.primary() == path {
+            let data_path = self.state.paths.data_path();
+            self.state.paths.set_primary(data_path);
+        }
+        self.lose_way(path, tracer);
+        if let PathChange::Redirected { packet } = change {
+            self.renew_path(now, path, packet);
+            let has_lost = self.state.outstanding.on(path).has_lost();
+            self.state.paths[path].gate.may_retransmit_now = has_lost;
+        } else {
+            let to = self.state.paths.alternate_to(path);
+            let has_lost = self.state.outstanding.on(to).has_lost();
+            self.state.paths[to].gate.may_retransmit_now |= has_lost;
+        }
+    }
+
+    /// The way that packets on `path` took is gone, and they with it.
+    fn lose_way(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+        // A fast recovery that outlived this would freeze the window.
+        self.state.fast_recovery.leave();
+        self.state.fast_recovery.leave_on_path(path);
+        self.lose_flight(path, SendCause::Timeout, tracer);
+        self.state.paths[path].t3.stop();
+        self.loss.stop_timer(path);
+        self.spurious.cancel(path);
+        self.state.settle_gates();
+        self.watch_thinness(tracer);
+    }
+
+    /// Nothing is known of the way that `path` leads from now on.
+    fn renew_path(&mut self, now: Instant, path: u8, packet: u32) {
+        let config = Arc::clone(&self.state.config);
+        self.state.paths[path].renew(now, &config, packet);
+        self.loss.renew_path(path);
+        self.probe.renew_path(now, path);
+        self.redundancy.renew_path(path);
+        self.spurious.renew_path(path);
+    }
+
+    /// New data takes `path` while it works.
+    pub fn set_primary_path(&mut self, path: u8) {
+        self.state.paths.set_primary(path);
+        let moves = self.state.choose_paths();
+        self.on_moves(moves);
+    }
+
+    /// Something shows whether `path` works. Returns its new state, if that is another.
+    pub fn on_path_event(&mut self, path: u8, event: PathEvent) -> Option<PathState> {
+        let potentially_failed = self.state.config.potentially_failed_max_retrans;
+        let reach = &mut self.state.paths[path].reach;
+        let before = reach.state();
+        match event {
+            PathEvent::Error { path_max_retrans: inactive } => {
+                reach.on_error(FailureLimits { potentially_failed, inactive });
+            }
+            PathEvent::Answered { is_certain } => reach.on_answer(is_certain),
+            PathEvent::Probed => reach.on_probe_answered(),
+        }
+        let state = reach.state();
+        // Among paths that are not active the fewest errors decide.
+        if state != before || matches!(event, PathEvent::Error { .. }) {
+            let moves = self.state.choose_paths();
+            self.on_moves(moves);
+        }
+        (state != before).then_some(state)
+    }
+
+    /// The setup, over `path`, is done, timed out, or begins again.
+    pub fn on_setup(&mut self, now: Instant, path: u8, event: SetupEvent, tracer: &mut Tracer<'_>) {
+        match event {
+            SetupEvent::Done { packet, was_repeated } => {
+                let config = Arc::clone(&self.state.config);
+                let p = &mut self.state.paths[path];
+                p.window = CongestionWindow::new(&config, packet);
+                if was_repeated {
+                    p.window.on_setup_lost();
+                    p.timer.on_setup_lost(&config.rto);
+                }
+            }
+            SetupEvent::TimedOut if self.state.outstanding.flight(path).packets > 0 => {
+                // Data was sent with the COOKIE ECHO, and shares its fate.
+                Expiry::new(self, now, tracer).expire_t3(path, TimeoutKind::Loss);
+            }
+            SetupEvent::TimedOut => self.on_t3_event(now, path, T3Event::Unanswered),
+            SetupEvent::Restarted => {
+                self.lose_flight(path, SendCause::Timeout, tracer);
+                self.spurious.end_f_rto(path); // It was sent with the setup, and so it is retransmitted.
+                self.state.paths[path].t3.stop();
+            }
+        }
+    }
+}

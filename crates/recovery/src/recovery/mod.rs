@@ -1,0 +1,470 @@
+//! [`LossRecovery`]: the sender's side of an association. It hands what happens to the mechanisms, one after the
+//! other, and does what they answer.
+//!
+//! `ack` is what an acknowledgement does, `timeout` what a timer does, `packet` how a packet is filled,
+//! `permission` the rules of sending, and `addresses` changes of paths.
+
+mod ack;
+mod addresses;
+mod packet;
+mod permission;
+mod timeout;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
+
+pub use ack::{Ack, AckError, AckOutcome};
+pub use addresses::{PathChange, PathEvent, SetupEvent};
+pub use packet::{Next, OpenPacket, Written};
+use permission::Permission;
+pub use timeout::{T3Event, Timeout, TimeoutKind};
+
+use crate::fast_recovery::FastRecovery;
+use crate::loss::LossDetector;
+use crate::outstanding::Outstanding;
+use crate::paths::{Path, Paths};
+use crate::probe::ProbeTimer;
+use crate::redundancy::Redundancy;
+use crate::spurious::SpuriousDetection;
+use crate::state::{Moves, PeerWindow, State};
+use crate::thin::{GroupLimit, Groups};
+use crate::{
+    Reach, RecoveryConfig, RecoveryStatistics, ReorderingState, ThinConfig, Thinness, Unit,
+};
+
+/// Loss recovery and congestion control of one association, over units numbered by the protocol.
+///
+/// Numbers are unwrapped and consecutive. `P` is what the protocol keeps with a unit.
+#[derive(Debug)]
+pub struct LossRecovery<P> {
+    state: State<P>,
+    loss: LossDetector,
+    probe: ProbeTimer,
+    redundancy: Redundancy,
+    spurious: SpuriousDetection,
+}
+
+/// What applies on a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathFigures {
+    /// The timeout: that of its timer, or a shorter one while the stream of the earliest unit outstanding is thin
+    /// (Petlund 2009 §5.2).
+    pub rto: Duration,
+    /// The reordering tolerated.
+    pub reordering: ReorderingState,
+}
+
+/// How a round trip was measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RttSource {
+    /// By a HEARTBEAT or the like, which is answered at once.
+    Heartbeat,
+    /// By the setup, which is answered at once although data may not be: the probe timer takes no sample.
+    Setup,
+    /// By a timestamp. An ACK that was lost may have been made up for by a later one, so that only the
+    /// retransmission timeout takes this into account.
+    Timestamp,
+}
+
+impl<P> LossRecovery<P> {
+    /// A sender whose first unit will be `first`, over one path whose packets hold units of up to `packet`
+    /// bytes (header and padding included).
+    #[must_use]
+    pub fn new(config: Arc<RecoveryConfig>, first: u64, packet: u32) -> Self {
+        let groups = Groups::new(&config);
+        let mut recovery = Self {
+            loss: LossDetector::new(config.loss_detection, config.missing_reports),
+            probe: ProbeTimer::default(),
+            redundancy: Redundancy::default(),
+            spurious: SpuriousDetection::new(&config),
+            state: State {
+                outstanding: Outstanding::new(first),
+                paths: Paths::new(Path::new(&config, packet, Reach::ACTIVE)),
+                groups,
+                fast_recovery: FastRecovery::default(),
+                statistics: RecoveryStatistics::default(),
+                config,
+            },
+        };
+        recovery.add_path_state();
+        recovery
+    }
+
+    /// Data sent and not cumulatively acknowledged.
+    #[must_use]
+    #[inline]
+    pub const fn outstanding(&self) -> &Outstanding<P> {
+        &self.state.outstanding
+    }
+
+    /// The paths.
+    #[must_use]
+    #[inline]
+    pub const fn paths(&self) -> &Paths {
+        &self.state.paths
+    }
+
+    /// The counters.
+    #[must_use]
+    pub const fn statistics(&self) -> &RecoveryStatistics {
+        &self.state.statistics
+    }
+
+    /// The loss recovery of `group` while it is thin.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    #[inline]
+    pub fn thin_config(&self, group: u8) -> &ThinConfig {
+        self.state.groups.config(group)
+    }
+
+    /// Whether `group` is thin now, with the figures that decide it.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    pub fn thinness(&self, group: u8) -> Thinness {
+        self.state.thinness(group)
+    }
+
+    /// What applies on `path` now.
+    #[must_use]
+    pub fn path_figures(&self, path: u8) -> PathFigures {
+        let reordering = self.loss.tolerance.reordering(path, &self.state);
+        PathFigures { rto: self.state.rto(path), reordering }
+    }
+
+    /// Sets what is done about loss while a group is thin: in `group`, or in a new one. Returns the group.
+    ///
+    /// # Errors
+    /// With [`MAX_GROUPS`](crate::MAX_GROUPS) groups there is no new one.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    pub fn set_thin(&mut self, group: Option<u8>, thin: ThinConfig) -> Result<u8, GroupLimit> {
+        let packets = self.state.packets_and_lost();
+        let set = match group {
+            None => self.state.groups.add(thin, packets)?,
+            Some(group) => {
+                self.state.groups.set(group, thin, packets);
+                group
+            }
+        };
+        if self.state.groups.probed() != 0 {
+            self.state.paths.numbers().for_each(|path| self.probe.enable(path));
+        }
+        if group.is_some() {
+            for path in self.state.paths.numbers() {
+                let least = self.probe.least_t3(&self.state, path);
+                self.state.renew_t3(path, least);
+                self.probe.renew(path, &self.state);
+                self.redundancy.renew(path);
+            }
+        }
+        Ok(set)
+    }
+
+    /// Whether `path` may take so many new user bytes, beside other paths.
+    #[must_use]
+    pub fn may_take(&self, path: u8, user_bytes: u64, peer: PeerWindow) -> bool {
+        self.state.may_take(path, user_bytes, peer)
+    }
+
+    /// Whether the round-trip time is to be measured by other means where an acknowledgement is ambiguous. The
+    /// probe timer learns from those that are not, and needs more only before the first sample, or when nothing
+    /// but a sample ends the backoff of T3-rtx.
+    #[must_use]
+    pub fn wants_rtt_sample(&self) -> bool {
+        let State { groups, paths, .. } = &self.state;
+        let timer = &paths[paths.data_path()].timer;
+        let needs_any = timer.rtt().srtt().is_none() || timer.backoffs() > 0;
+        let wants = |group| {
+            let thin = groups.config(group);
+            let needs_it = needs_any || thin.probe_timer.is_none();
+            thin.heartbeat_samples && needs_it && self.state.is_thin(group)
+        };
+        groups.has_mechanisms() && (0..groups.count()).any(wants)
+    }
+
+    /// Something happened (a packet arrived, a timer expired, the application called): a new opportunity to
+    /// send, with a new allowance of Max.Burst packets.
+    pub fn begin_opportunity(&mut self) {
+        let State { paths, config, .. } = &mut self.state;
+        paths.iter_mut().for_each(|path| path.renew_burst(config));
+    }
+
+    /// Before a packet is built: chooses the path that retransmissions take now, where that is a choice. `draw`
+    /// gives a number below its argument, for ties.
+    pub fn choose_destination(&mut self, now: Instant, draw: impl FnOnce(u64) -> u64) {
+        self.state.choose_destination(now, draw);
+    }
+
+    /// What goes into a packet over `path` before new data, if that may be sent now: something that was declared
+    /// lost, or else a delayed copy.
+    #[must_use]
+    #[inline]
+    pub fn next_due(&self, path: u8) -> Option<Next> {
+        let permission = Permission::of(self);
+        match permission.next_lost(path) {
+            Some(unit) => Some(Next::Lost(unit)),
+            None => permission.next_copy(path, false).map(Next::DelayedCopy),
+        }
+    }
+
+    /// Whether a packet that begins with new data may be sent over `path` now.
+    #[must_use]
+    #[inline]
+    pub fn takes_new(&self, path: u8) -> bool {
+        Permission::of(self).takes_new(path)
+    }
+
+    /// `unit`, of which a delayed copy over `path` is due ([`next_due`](Self::next_due)), is to have none.
+    pub fn drop_copy(&mut self, path: u8, unit: u64) {
+        self.redundancy.drop_copy(path, unit);
+    }
+
+    /// A number is spent on a unit that is never sent: it is abandoned from the start.
+    pub fn skip_new(&mut self, payload: P) -> u64 {
+        self.state.outstanding.skip(payload)
+    }
+
+    /// Abandons `unit` (RFC 3758): it is not retransmitted and is not in flight. One that was acknowledged above
+    /// the cumulative point is abandoned, too, as a part of its message.
+    pub fn abandon(&mut self, unit: u64) {
+        let Some(abandoned) = self.state.outstanding.abandon(unit) else { return };
+        if abandoned.was_lost {
+            // Whether it had arrived will never be known.
+            self.spurious.doubt(abandoned.sent_over);
+        }
+        self.loss.on_abandoned(unit);
+        self.refresh(abandoned.path);
+        self.state.stop_t3_if_idle(abandoned.path);
+        self.state.settle_gates();
+    }
+
+    /// The probe of a closed window was refused, and the window is open again: `unit` is retransmitted.
+    pub fn on_probe_refused(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
+        if self.state.outstanding.end_probe(unit) {
+            self.declare_lost(unit, SendCause::WindowProbe, tracer);
+            let path = self.state.outstanding.unit(unit).map_or(0, Unit::path);
+            self.state.paths[path].gate.may_retransmit_now = true;
+        }
+    }
+
+    /// A round trip over `path` was measured by other means than the acknowledgement of data.
+    pub fn on_rtt_sample(
+        &mut self,
+        now: Instant,
+        path: u8,
+        (rtt, source): (Duration, RttSource),
+        tracer: &mut Tracer<'_>,
+    ) {
+        match source {
+            RttSource::Heartbeat => {
+                self.probe.on_rtt(path, rtt);
+                self.state.note_queueing(now, path, rtt);
+            }
+            RttSource::Setup => self.probe.on_setup_rtt(path, rtt),
+            RttSource::Timestamp => {}
+        }
+        self.take_round_trip(now, path, rtt, tracer);
+        if source == RttSource::Heartbeat {
+            self.probe.renew(path, &self.state);
+            self.redundancy.renew(path);
+        }
+    }
+
+    /// Forgets every unit, giving each to `f` in order: the end of the association.
+    pub fn drain(&mut self, f: impl FnMut(Unit<P>)) {
+        self.state.outstanding.drain(f);
+        self.loss.clear();
+        self.probe.clear();
+        self.redundancy.clear();
+        self.spurious.clear();
+        self.state.fast_recovery.forget_beyond_window();
+        for path in self.state.paths.iter_mut() {
+            path.t3.stop();
+            path.gate.may_retransmit_now = false;
+        }
+    }
+
+    /// Gives back memory that is not in use: for when nothing was sent for a while, so that no duplicate report
+    /// is to be expected either.
+    pub fn release_memory(&mut self) {
+        self.state.outstanding.release_memory();
+        if self.state.outstanding.is_empty() {
+            self.loss.release_memory();
+        }
+    }
+}
+
+/// Steps that acknowledgements, timers and path changes share.
+impl<P> LossRecovery<P> {
+    /// `unit`, which is in flight, is declared lost. Returns the path that it was outstanding on.
+    fn declare_lost(&mut self, unit: u64, cause: SendCause, tracer: &mut Tracer<'_>) -> Option<u8> {
+        let lost = self.state.outstanding.lose(unit, cause)?;
+        // With a probe the receiver refused it; the network lost nothing.
+        self.state.count_lost(&lost, cause != SendCause::WindowProbe);
+        if let Some(packet) = lost.packet {
+            tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
+        }
+        let thin = self.state.groups.config(lost.group);
+        let is_measured = thin.duplicate_samples || thin.probe_timer.is_some();
+        if lost.is_first_transmission
+            && !lost.is_copied
+            && let Some(sent_at) = lost.sent_at
+            && is_measured
+            && self.state.is_thin(lost.group)
+        {
+            self.state.outstanding.watch_first_transmission(unit, lost.sent_over, sent_at);
+        }
+        self.loss.on_judged(unit);
+        if !self.state.paths.is_one() {
+            let moves = self.state.move_unit(unit, self.state.destination(lost.path, false));
+            self.on_moves(moves);
+        }
+        Some(lost.path)
+    }
+
+    /// Everything in flight on `path` is declared lost. Visits each unit above the cumulative acknowledgement once.
+    fn lose_flight(&mut self, path: u8, cause: SendCause, tracer: &mut Tracer<'_>) {
+        let outstanding = &self.state.outstanding;
+        for number in outstanding.cumulative() + 1..outstanding.next_unit() {
+            let unit = self.state.outstanding.unit(number);
+            if unit.is_some_and(|unit| unit.path() == path && unit.is_in_flight()) {
+                self.declare_lost(number, cause, tracer);
+            }
+        }
+        self.state.outstanding.forget_ended();
+    }
+
+    /// Units moved between paths.
+    fn on_moves(&mut self, moves: Moves) {
+        for path in self.state.paths.numbers() {
+            if moves.left & (1 << path) != 0 {
+                self.spurious.end_f_rto(path);
+            }
+            // With errors both paths may be dead, and each expiry of T3-rtx would begin another silence.
+            if moves.begun & (1 << path) != 0 && self.state.paths[path].reach.errors() == 0 {
+                self.probe.on_moved_to(path);
+            }
+        }
+    }
+
+    /// A fast retransmit begins on `path`: its window is reduced.
+    fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+        let kind = SendCause::FastRetransmit;
+        self.spurious.begin(path, kind, &mut self.state);
+        if self.state.outstanding.on(path).is_awaiting() {
+            tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind });
+        } else {
+            // What it is about was retransmitted in the recovery before.
+            self.spurious.cancel(path);
+        }
+        self.state.reduce_window(path);
+        trace_window(&self.state, path, tracer);
+    }
+
+    /// Something on `path` was declared lost because time has passed. Returns whether a recovery of the
+    /// association is to begin.
+    fn recover_by_time(&mut self, path: u8, tracer: &mut Tracer<'_>) -> bool {
+        if self.state.fast_recovery.is_on_path(path) {
+            self.state.retransmit_now(path);
+            return false;
+        }
+        let is_split = self.state.splits_fast_retransmit();
+        if is_split {
+            self.state.begin_path_recovery(path);
+        }
+        self.reduce_window(path, tracer);
+        !is_split
+    }
+
+    /// Declares lost what was sent long enough before something that has arrived (RACK). Returns how many units.
+    fn detect_by_time(&mut self, now: Instant, tracer: &mut Tracer<'_>) -> u64 {
+        let (mut newly_lost, mut begins) = (0, false);
+        for path in self.state.paths.numbers() {
+            let due = self.loss.expired_by_time(now, path, &self.state, &self.probe);
+            let before = newly_lost;
+            for packet in due {
+                for unit in self.state.outstanding.in_flight_in(packet) {
+                    self.declare_lost(unit, SendCause::FastRetransmit, tracer);
+                    newly_lost += 1;
+                }
+            }
+            begins |= newly_lost > before && self.recover_by_time(path, tracer);
+        }
+        if begins {
+            self.state.begin_recovery();
+        }
+        newly_lost
+    }
+
+    /// A round trip over `path` was measured.
+    fn take_round_trip(&mut self, now: Instant, path: u8, rtt: Duration, tracer: &mut Tracer<'_>) {
+        let State { paths, config, .. } = &mut self.state;
+        let after = self.spurious.take_spurious_before(path, now - rtt);
+        if after.is_some() {
+            // The packets may take another way.
+            self.loss.tolerance.age(path);
+        }
+        let estimate = after.map(|after| after.restart(rtt, &config.rto));
+        paths[path].on_sample(now, rtt, estimate, &config.rto);
+        let srtt = paths[path].timer.rtt().srtt().unwrap_or(rtt);
+        tracer.emit(|| TraceEvent::RttSample { path, rtt, srtt, rto: self.state.rto(path) });
+    }
+
+    /// Starts T3-rtx of `path` anew.
+    fn arm_t3(&mut self, now: Instant, path: u8) {
+        let least = self.probe.least_t3(&self.state, path);
+        self.state.arm_t3(now, path, least);
+    }
+
+    /// Data in flight on `path` has changed: sees when its timers expire.
+    #[inline]
+    fn refresh(&mut self, path: u8) {
+        if self.state.config.loss_detection.is_early() {
+            self.loss.arm_early(path, &self.state);
+        }
+        self.probe.renew(path, &self.state);
+        self.redundancy.renew(path);
+    }
+
+    /// Counts and traces groups that became thin or thick.
+    #[inline]
+    fn watch_thinness(&mut self, tracer: &mut Tracer<'_>) {
+        let in_flight = self.state.outstanding.packets().packets_of(0);
+        if self.state.groups.is_known_thick(in_flight) {
+            return;
+        }
+        for group in 0..self.state.groups.count() {
+            let is_thin = self.state.is_thin(group);
+            let Some(is_change) = self.state.groups.note(group, is_thin) else { continue };
+            self.state.statistics.thin_changes += u64::from(is_change);
+            tracer.emit(|| {
+                let Thinness { is_thin, in_flight, loss_rate, bound } = self.state.thinness(group);
+                TraceEvent::Thin { group, is_thin, in_flight, loss_rate, bound }
+            });
+        }
+    }
+}
+
+fn trace_window<P>(state: &State<P>, path: u8, tracer: &mut Tracer<'_>) {
+    tracer.emit(|| {
+        let window = &state.paths[path].window;
+        TraceEvent::Window {
+            path,
+            cwnd: window.cwnd(),
+            ssthresh: window.ssthresh(),
+            flight: state.outstanding.flight(path).bytes,
+        }
+    });
+}

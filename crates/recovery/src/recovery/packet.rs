@@ -1,0 +1,635 @@
+//! How a packet is filled: what is declared lost, what is bundled with it, redundant copies, then new data
+//! (RFC 9260 §6.1 C, E).
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{SendCause, SentRun, TraceEvent, Tracer};
+
+use super::LossRecovery;
+use super::permission::Permission;
+use crate::TimerRestart;
+use crate::outstanding::{FirstSent, NewUnit, PacketNumber, Placement, Unit};
+use crate::redundancy::{BundleRoom, Copies, Redundancy};
+
+/// Units looked at to find one of the same thin stream, at most: bulk may stand between.
+const MAX_LOOK_AHEAD: usize = 64;
+
+/// What goes into a packet next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// A unit that was declared lost.
+    Lost(u64),
+    /// A unit in flight that is bundled with a retransmission.
+    Bundled(u64),
+    /// A unit in flight of which a delayed copy is due.
+    DelayedCopy(u64),
+    /// A unit in flight of which a copy is bundled with new data.
+    BundledCopy(u64),
+    /// New data, if there is any.
+    New,
+    /// A unit that may be lost, to keep acknowledgements coming.
+    Rescue(u64),
+}
+
+/// A unit as it is to be written into the packet.
+#[derive(Debug)]
+pub struct Written<'a, P> {
+    /// The protocol's own data.
+    pub payload: &'a P,
+    /// The peer is to be asked to acknowledge it at once (SCTP: the I bit).
+    pub wants_ack: bool,
+}
+
+/// A packet being built: [`next`](Self::next) says what goes into it; the protocol writes it and says so by
+/// [`put`](Self::put) or [`put_new`](Self::put_new), or refuses it by [`pass`](Self::pass) or
+/// [`refuse`](Self::refuse). Ends with [`end`](Self::end).
+#[must_use = "a packet ends with `end`"]
+#[derive(Debug)]
+pub struct OpenPacket {
+    path: u8,
+    /// Its units have to follow each other.
+    is_run: bool,
+    stage: Stage,
+    /// The unit named last.
+    named: Option<Next>,
+    /// The last unit that was named.
+    last_named: Option<u64>,
+    /// The last unit in it.
+    last: Option<u64>,
+    /// Copies to be bundled with new data.
+    to_copy: Copies,
+    /// Those that were.
+    copied: Copies,
+    content: Content,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Lost,
+    Bundled,
+    DelayedCopies,
+    New,
+    Rescue,
+    Full,
+}
+
+/// The content of a packet, without redundant copies bundled with new data.
+#[derive(Clone, Copy, Debug, Default)]
+struct Content {
+    units: u16,
+    /// It repeats the earliest unit outstanding of its path, so that T3-rtx restarts.
+    has_earliest: bool,
+    has_repeats: bool,
+    /// It has delayed copies.
+    has_delayed: bool,
+    /// Something in it is neither new nor a redundant copy.
+    is_needed: bool,
+    /// The probe timer is why something is in it.
+    has_probe: bool,
+    /// The new units, which are the last of all, their bytes and group.
+    new: u16,
+    new_bytes: u32,
+    new_group: u8,
+}
+
+impl OpenPacket {
+    fn new(path: u8, is_run: bool, stage: Stage) -> Self {
+        Self {
+            path,
+            is_run,
+            stage,
+            named: None,
+            last_named: None,
+            last: None,
+            to_copy: Copies::default(),
+            copied: Copies::default(),
+            content: Content::default(),
+        }
+    }
+
+    /// Its path.
+    #[must_use]
+    pub const fn path(&self) -> u8 {
+        self.path
+    }
+
+    /// Whether there is no unit in it; copies bundled with new data do not count before that.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.content.units == 0
+    }
+
+    /// Whether copies are named next that were chosen to be bundled with new data.
+    #[must_use]
+    pub fn is_bundling(&self) -> bool {
+        !self.to_copy.is_empty()
+    }
+
+    /// Whether there is new data in it.
+    #[must_use]
+    pub const fn has_new(&self) -> bool {
+        self.content.new > 0
+    }
+
+    /// What goes into it next, if anything does.
+    #[inline]
+    pub fn next<P>(&mut self, recovery: &LossRecovery<P>) -> Option<Next> {
+        // New data is the rule; what is repeated is worth a call.
+        let is_at_new = self.stage == Stage::New && self.to_copy.is_empty();
+        if is_at_new && self.may_have_new(recovery) {
+            self.named = Some(Next::New);
+            return self.named;
+        }
+        if is_at_new || self.stage == Stage::Rescue {
+            let may_rescue = self.is_empty() && recovery.state.fast_recovery.is_on();
+            (self.named, self.stage) = (None, if may_rescue { Stage::Rescue } else { Stage::Full });
+        }
+        if self.stage == Stage::Full { None } else { self.find_next(recovery) }
+    }
+
+    #[inline(never)]
+    fn find_next<P>(&mut self, recovery: &LossRecovery<P>) -> Option<Next> {
+        while self.stage != Stage::Full {
+            self.named = self.find(&Permission::of(recovery), recovery);
+            match self.named {
+                Some(next) => {
+                    self.last_named = next.unit().or(self.last_named);
+                    return self.named;
+                }
+                None => self.refuse(),
+            }
+        }
+        None
+    }
+
+    fn find<P>(&self, permission: &Permission<'_, P>, recovery: &LossRecovery<P>) -> Option<Next> {
+        let follows = |unit: &u64| !self.is_run || self.last.is_none_or(|last| *unit == last + 1);
+        match self.stage {
+            Stage::Lost => {
+                let lost = match self.last_named {
+                    None => permission.next_lost(self.path),
+                    Some(last) => permission.lost_after(last, self.path),
+                };
+                lost.filter(follows).map(Next::Lost)
+            }
+            Stage::Bundled => {
+                // With more to be retransmitted than fits there is no room, and no need to look for more.
+                let is_full = !self.is_run && recovery.state.outstanding.has_lost();
+                let last = self.last.filter(|_| !is_full)?;
+                next_to_bundle(recovery, last, self.path).filter(follows).map(Next::Bundled)
+            }
+            Stage::DelayedCopies => {
+                let has_others = self.content.has_repeats && !self.content.has_delayed;
+                let copy = permission.next_copy(self.path, !self.is_empty());
+                let copy = copy.filter(|_| !(self.is_run && has_others));
+                copy.filter(follows).map(Next::DelayedCopy)
+            }
+            Stage::New => match self.to_copy.first() {
+                Some(unit) => Some(Next::BundledCopy(unit)),
+                None => self.may_have_new(recovery).then_some(Next::New),
+            },
+            Stage::Rescue if self.is_empty() => permission.to_rescue(self.path).map(Next::Rescue),
+            Stage::Rescue => None,
+            Stage::Full => None,
+        }
+    }
+
+    #[inline]
+    fn may_have_new<P>(&self, recovery: &LossRecovery<P>) -> bool {
+        if self.content.new > 0 {
+            return !self.is_run;
+        }
+        match self.last {
+            // Behind the last retransmission before new data: the window had room for the whole segment.
+            Some(last) if self.is_run => {
+                !self.content.has_delayed && last + 1 == recovery.state.outstanding.next_unit()
+            }
+            _ => Permission::of(recovery).takes_new(self.path),
+        }
+    }
+
+    /// The named unit does not fit and is skipped; others of its kind may fit.
+    pub fn pass<P>(&mut self, recovery: &mut LossRecovery<P>) {
+        match self.named.take() {
+            Some(Next::DelayedCopy(unit)) => recovery.redundancy.drop_copy(self.path, unit),
+            Some(Next::BundledCopy(_)) => _ = self.to_copy.next(),
+            Some(Next::Lost(_)) | None => {}
+            Some(Next::Bundled(_) | Next::New | Next::Rescue(_)) => self.refuse(),
+        }
+    }
+
+    /// The named unit does not fit, nor does any other of its kind.
+    pub fn refuse(&mut self) {
+        self.named = None;
+        self.to_copy = Copies::default();
+        self.stage = match self.stage {
+            Stage::Lost => Stage::Bundled,
+            Stage::Bundled => Stage::DelayedCopies,
+            Stage::DelayedCopies => Stage::New,
+            Stage::New => Stage::Rescue,
+            Stage::Rescue | Stage::Full => Stage::Full,
+        };
+    }
+
+    /// The unit that was named goes into it. `None` if it is not outstanding any more.
+    #[inline(never)] // Retransmission is the exception: new data stays fast.
+    pub fn put<'r, P>(
+        &mut self,
+        recovery: &'r mut LossRecovery<P>,
+        now: Instant,
+    ) -> Option<Written<'r, P>> {
+        let named = self.named.take()?;
+        let unit = named.unit()?;
+        let group = recovery.state.outstanding.unit(unit)?.group();
+        let wants_ack = recovery.state.wants_immediate_ack(group);
+        match named {
+            Next::Lost(_) | Next::Bundled(_) => self.retransmit(recovery, now, unit)?,
+            Next::DelayedCopy(_) => self.copy_alone(recovery, now, unit)?,
+            Next::BundledCopy(_) => self.copy_bundled(recovery, unit)?,
+            Next::Rescue(_) => {
+                let exit = recovery.state.fast_recovery.exit()?;
+                recovery.loss.on_rescued(&recovery.state.outstanding, unit, exit);
+                self.repeat(recovery, now, unit, SendCause::FastRetransmit)?;
+                self.stage = Stage::Full;
+            }
+            Next::New => return None,
+        }
+        let payload = &recovery.state.outstanding.unit(unit)?.payload;
+        Some(Written { payload, wants_ack })
+    }
+
+    /// Copies of data in flight of `group` are to be bundled with new data of it; a packet that has units
+    /// already bundles what it may by itself. To be called before the first new unit; returns whether there are
+    /// any, which are named next.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    pub fn bundle<P>(
+        &mut self,
+        recovery: &mut LossRecovery<P>,
+        now: Instant,
+        group: u8,
+        room: BundleRoom,
+    ) -> bool {
+        let LossRecovery { state, probe, redundancy, .. } = recovery;
+        if state.outstanding.is_empty() || !self.is_empty() || !Redundancy::may_copy(group, state) {
+            return false;
+        }
+        let known = (&*state, &*probe);
+        let (copies, is_denied) = redundancy.choose(now, (self.path, group), room, known);
+        state.statistics.copies_denied += u64::from(is_denied);
+        self.to_copy = copies;
+        self.copied = Copies::before(state.outstanding.next_unit());
+        !self.to_copy.is_empty()
+    }
+
+    /// New data goes into it. Returns the number of its unit, and whether the peer is to be asked to acknowledge
+    /// it at once.
+    pub fn put_new<P>(
+        &mut self,
+        recovery: &mut LossRecovery<P>,
+        now: Instant,
+        new: NewUnit,
+        payload: P,
+    ) -> (u64, bool) {
+        let state = &mut recovery.state;
+        let wants_ack = state.wants_immediate_ack(new.group);
+        let place = self.place();
+        let (unit, was_idle) = state.outstanding.send(now, place, new, payload);
+        if place.starts_packet {
+            self.on_started(recovery, now, new.bytes);
+        }
+        let LossRecovery { state, loss, .. } = &mut *recovery;
+        // What acknowledgements showed of later units lets this one leave beyond the window, perhaps; it is left
+        // out when the window is reduced (RFC 5681 §3.2 step 2).
+        let has_reports =
+            !loss.duplicates.is_empty() || !state.outstanding.acknowledged().is_empty();
+        if has_reports && !state.fast_recovery.is_on() {
+            let window = &state.paths[self.path].window;
+            let before = state.outstanding.bytes() - u64::from(new.bytes);
+            if before + window.packet() > window.cwnd() {
+                state.fast_recovery.on_beyond_window(u64::from(new.bytes));
+            }
+        }
+        state.statistics.new_units += 1;
+        if was_idle {
+            recovery.probe.on_first_outstanding(now, self.path);
+        }
+        self.content.new += 1;
+        self.content.new_bytes += new.bytes;
+        self.content.new_group = new.group;
+        self.last = Some(unit);
+        (unit, wants_ack)
+    }
+
+    const fn place(&mut self) -> Placement {
+        let starts_packet = self.content.units == 0;
+        self.content.units += 1;
+        Placement { path: self.path, starts_packet }
+    }
+
+    /// The packet has begun with a unit of `bytes`: an idle window decays first.
+    fn on_started<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, bytes: u32) {
+        let state = &mut recovery.state;
+        let flight = state.outstanding.flight(self.path).bytes - u64::from(bytes);
+        let p = &mut state.paths[self.path];
+        p.window.on_send(now, p.timer.rto(), flight);
+    }
+}
+
+impl Next {
+    /// Whether it is sent because it was declared lost, or a copy of it is due.
+    #[must_use]
+    pub const fn is_due(self) -> bool {
+        matches!(self, Self::Lost(_) | Self::DelayedCopy(_))
+    }
+
+    const fn unit(self) -> Option<u64> {
+        match self {
+            Self::Lost(unit)
+            | Self::Bundled(unit)
+            | Self::DelayedCopy(unit)
+            | Self::BundledCopy(unit)
+            | Self::Rescue(unit) => Some(unit),
+            Self::New => None,
+        }
+    }
+}
+
+/// Repeating units.
+impl OpenPacket {
+    #[inline(never)]
+    fn retransmit<P>(
+        &mut self,
+        recovery: &mut LossRecovery<P>,
+        now: Instant,
+        unit: u64,
+    ) -> Option<()> {
+        let cause = match recovery.state.outstanding.unit(unit)?.state() {
+            crate::UnitState::Lost(cause) => cause,
+            _ => SendCause::Bundled,
+        };
+        if recovery.state.fast_recovery.is_on() && cause == SendCause::FastRetransmit {
+            recovery.loss.on_retransmitted(unit);
+        }
+        let repeats = recovery.state.outstanding.unit(unit)?.repeats();
+        let standing = repeats.map_or(0, |repeats| repeats.standing_copies().0);
+        self.repeat(recovery, now, unit, cause)?;
+        let LossRecovery { state, redundancy, .. } = recovery;
+        let is_lost = matches!(cause, SendCause::Probe | SendCause::FastRetransmit);
+        if is_lost && state.groups.has_delayed_copies() {
+            redundancy.plan_copies(now, unit, standing, state);
+        }
+        if is_redundant(cause, state.config.bundle_outstanding) {
+            redundancy.on_copied(state.outstanding.unit(unit)?.bytes());
+        }
+        if self.is_run {
+            self.stage = Stage::Lost;
+        }
+        Some(())
+    }
+
+    fn copy_alone<P>(
+        &mut self,
+        recovery: &mut LossRecovery<P>,
+        now: Instant,
+        unit: u64,
+    ) -> Option<()> {
+        let state = &recovery.state;
+        let u = state.outstanding.unit(unit)?;
+        let is_first = u.is_first_transmission() && !u.is_copied();
+        let bytes = u.bytes();
+        let first = FirstSent {
+            packet: u.last().packet,
+            sent_at: state.outstanding.packets().sent_at(u.last().packet),
+            path: u.path(),
+            group: u.group(),
+        };
+        let left = recovery.redundancy.take_copy(self.path, unit)?;
+        self.repeat(recovery, now, unit, SendCause::Redundant)?;
+        let LossRecovery { state, redundancy, .. } = recovery;
+        if is_first {
+            state.outstanding.on_copied_alone(unit, first);
+        }
+        state.statistics.redundant_bytes += u64::from(bytes);
+        state.statistics.delayed_copies += 1;
+        redundancy.on_copy_sent(now, unit, left, state);
+        self.content.has_delayed = true;
+        Some(())
+    }
+
+    /// The unit stays in the packet that it was sent in: the copy is neither in flight nor a retransmission.
+    fn copy_bundled<P>(&mut self, recovery: &LossRecovery<P>, unit: u64) -> Option<()> {
+        self.to_copy.next();
+        if !recovery.state.outstanding.unit(unit)?.is_in_flight() {
+            return None;
+        }
+        self.copied.insert(unit);
+        Some(())
+    }
+
+    /// `unit` is retransmitted in this packet.
+    fn repeat<P>(
+        &mut self,
+        recovery: &mut LossRecovery<P>,
+        now: Instant,
+        unit: u64,
+        cause: SendCause,
+    ) -> Option<()> {
+        let LossRecovery { state, loss, probe, spurious, .. } = &mut *recovery;
+        if !state.outstanding.unit(unit)?.is_outstanding() {
+            return None;
+        }
+        let place = self.place();
+        let redundant = is_redundant(cause, state.config.bundle_outstanding);
+        let sent = state.outstanding.retransmit(now, place, unit, (cause, redundant))?;
+        let before = sent.before;
+        let episode = spurious.on_resent(now, before.path, cause);
+        let key = (before.packet, cause);
+        let forgotten = state.outstanding.remember_repeat(now, unit, key, episode);
+        spurious.on_forgotten(forgotten);
+        state.statistics.retransmitted.count(cause);
+        if sent.was_in_flight {
+            loss.on_judged(unit);
+        }
+        if let Some(moved) = sent.moved {
+            state.stop_t3_if_idle(moved.from);
+            if moved.was_idle && state.paths[moved.to].reach.errors() == 0 {
+                probe.on_moved_to(moved.to);
+            }
+        }
+        let u = state.outstanding.unit(unit)?;
+        let is_overtaken = state.outstanding.acknowledged().max().is_some_and(|max| unit < max);
+        if state.counts_reports() && is_overtaken && !u.is_fast_retransmitted() {
+            loss.watch(unit, 0);
+        }
+        let bytes = u.bytes();
+        if place.starts_packet {
+            self.on_started(recovery, now, bytes);
+        }
+        self.content.has_repeats = true;
+        self.content.has_earliest |= sent.is_earliest;
+        self.content.is_needed |= cause != SendCause::Redundant;
+        self.content.has_probe |= cause == SendCause::Probe;
+        self.last = Some(unit);
+        Some(())
+    }
+}
+
+/// Whether something retransmitted because of `cause` is a redundant copy.
+const fn is_redundant(cause: SendCause, bundles_outstanding: bool) -> bool {
+    match cause {
+        SendCause::Redundant => true,
+        SendCause::Bundled => !bundles_outstanding,
+        _ => false,
+    }
+}
+
+impl<P> LossRecovery<P> {
+    /// A packet over `path` is built. `is_run`: its units have to follow each other, as in a segment of TCP.
+    #[inline]
+    pub fn packet(&self, path: u8, is_run: bool) -> OpenPacket {
+        let stage = if self.next_due(path).is_some() { Stage::Lost } else { Stage::New };
+        OpenPacket::new(path, is_run, stage)
+    }
+}
+
+/// The next unit after `unit` that is outstanding but not declared lost, if the profile bundles such units
+/// with a retransmission; or of the same thin stream over the same path, if it copies data in flight.
+fn next_to_bundle<P>(recovery: &LossRecovery<P>, unit: u64, path: u8) -> Option<u64> {
+    let state = &recovery.state;
+    let bundles_any = state.config.bundle_outstanding;
+    let u = state.outstanding.unit(unit)?;
+    let (group, of_path) = (u.group(), u.path());
+    if !bundles_any && !recovery.redundancy.may_bundle(path, group, state) {
+        return None;
+    }
+    let is_bundled = |u: &Unit<P>| {
+        let is_alike = u.group() == group && u.path() == of_path && !u.is_probe();
+        u.is_in_flight() && (bundles_any || is_alike)
+    };
+    let most = if bundles_any { usize::MAX } else { MAX_LOOK_AHEAD };
+    let mut following = state.outstanding.units_from(unit + 1).take(most);
+    following.find(|(_, unit)| is_bundled(unit)).map(|(number, _)| number)
+}
+
+/// The end of a packet.
+impl OpenPacket {
+    /// The packet is sent. Starts T3-rtx if it does not run, and restarts it if the packet repeats the earliest
+    /// outstanding unit (RFC 9260 §6.1, R1), unless the profile says otherwise ([`TimerRestart`]). Returns
+    /// whether the packet carries any unit.
+    pub fn end<P>(
+        self,
+        recovery: &mut LossRecovery<P>,
+        now: Instant,
+        tracer: &mut Tracer<'_>,
+    ) -> bool {
+        let content = self.content;
+        if content.units == 0 {
+            return false;
+        }
+        self.count(recovery, now);
+        let may_restart =
+            content.has_probe || recovery.state.config.timer_restart == TimerRestart::OnResend;
+        let is_restarted = content.has_earliest && may_restart;
+        if !recovery.state.paths[self.path].t3.is_running() || is_restarted {
+            recovery.arm_t3(now, self.path);
+        }
+        let number = recovery.state.outstanding.newest_packet();
+        tracer.emit(|| sent_event(recovery, number));
+        self.end_copies(recovery, now, tracer);
+        self.count_new(recovery, now);
+        recovery.refresh(self.path);
+        recovery.watch_thinness(tracer);
+        true
+    }
+
+    fn count<P>(&self, recovery: &mut LossRecovery<P>, now: Instant) {
+        let has_repeats = self.content.has_repeats;
+        let state = &mut recovery.state;
+        state.statistics.packets += 1;
+        state.statistics.retransmission_packets += u64::from(has_repeats);
+        let chooses_late = state.chooses_late();
+        let p = &mut state.paths[self.path];
+        p.counters.packets += 1;
+        p.counters.retransmissions += u64::from(has_repeats);
+        p.gate.burst_left = p.gate.burst_left.saturating_sub(1);
+        if !has_repeats {
+            return recovery.spurious.on_sent_new(self.path);
+        }
+        p.gate.may_retransmit_now = false;
+        p.on_retransmission(now);
+        if chooses_late {
+            state.paths.iter_mut().for_each(|path| path.gate.may_retransmit_now = false);
+        }
+    }
+
+    /// Copies that are bundled with new data.
+    fn end_copies<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, tracer: &mut Tracer<'_>) {
+        if self.copied.is_empty() {
+            return;
+        }
+        let number = recovery.state.outstanding.newest_packet();
+        for unit in self.copied {
+            let LossRecovery { state, probe, redundancy, spurious, .. } = &mut *recovery;
+            let forgotten = state.outstanding.remember_bundled_copy(now, unit, number);
+            spurious.on_forgotten(forgotten);
+            state.statistics.retransmitted.count(SendCause::Redundant);
+            let Some(u) = state.outstanding.unit(unit) else { continue };
+            let (bytes, path) = (u.bytes(), u.path());
+            state.statistics.redundant_bytes += u64::from(bytes);
+            redundancy.on_copied(bytes);
+            probe.on_copied(now, u, state);
+            if probe.restarts_t3(now, (unit, path), state) {
+                recovery.arm_t3(now, path);
+            }
+        }
+        let (packet, path) = (number.0, self.path);
+        tracer.emit(|| TraceEvent::CopiesSent { packet, path, runs: runs_of(self.copied) });
+    }
+
+    /// New data in the packet allows for copies, and the packet is watched.
+    fn count_new<P>(&self, recovery: &mut LossRecovery<P>, now: Instant) {
+        let Content { new, new_bytes, new_group, is_needed, .. } = self.content;
+        let LossRecovery { state, probe, redundancy, .. } = recovery;
+        if !state.groups.has_mechanisms() {
+            return;
+        }
+        if new > 0 {
+            state.note_first_sent(self.path);
+            redundancy.on_first_sent(self.path, new_group, new_bytes, state);
+            let next = state.outstanding.next_unit();
+            redundancy.plan_last(now, self.path, next - u64::from(new)..next, state);
+        } else if !is_needed {
+            redundancy.on_packet_of_copies();
+        }
+        probe.on_sent(now, self.path, state);
+    }
+}
+
+fn sent_event<P>(recovery: &LossRecovery<P>, number: PacketNumber) -> TraceEvent {
+    let outstanding = &recovery.state.outstanding;
+    let packet = outstanding.packets().packet(number).expect("it was entered just now");
+    let mut runs: Vec<SentRun> = Vec::new();
+    for unit in packet.lowest..=packet.highest {
+        let sent = outstanding.unit(unit).map(Unit::last).filter(|last| last.packet == number);
+        let Some(cause) = sent.map(|last| last.cause) else { continue };
+        match runs.last_mut() {
+            Some(run) if run.highest + 1 == unit && run.cause == cause => run.highest = unit,
+            _ => runs.push(SentRun { lowest: unit, highest: unit, cause }),
+        }
+    }
+    let (units, bytes) = (packet.units, packet.bytes);
+    TraceEvent::PacketSent { packet: number.0, path: packet.path, units, bytes, runs }
+}
+
+/// Ascending numbers as runs.
+fn runs_of(units: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for unit in units {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == unit => *last = unit,
+            _ => runs.push((unit, unit)),
+        }
+    }
+    runs
+}

@@ -1,0 +1,128 @@
+//! Permission to send: by the window, Max.Burst, and the rules of a recovery.
+
+use super::LossRecovery;
+use crate::PathState;
+
+/// A look at what decides.
+#[derive(Debug)]
+pub(super) struct Permission<'a, P>(&'a LossRecovery<P>);
+
+impl<'a, P> Permission<'a, P> {
+    #[inline]
+    pub(super) const fn of(recovery: &'a LossRecovery<P>) -> Self {
+        Self(recovery)
+    }
+
+    /// Whether the window of `path` has room for a packet, if `beyond` bytes in flight do not count.
+    #[inline]
+    fn has_room(&self, path: u8, beyond: u64) -> bool {
+        self.0.state.has_room(path, self.0.loss.duplicates.departed() + beyond)
+    }
+
+    #[inline]
+    pub(super) fn may_pass_window(&self, path: u8) -> bool {
+        self.0.state.paths[path].gate.burst_left > 0 && self.has_room(path, 0)
+    }
+
+    /// The next unit to be retransmitted over `path`, if one may be sent now (RFC 9260 §6.1 C, §7.2.4).
+    #[inline]
+    pub(super) fn next_lost(&self, path: u8) -> Option<u64> {
+        if self.0.state.chooses_late() {
+            return self.next_lost_of_chosen(path);
+        }
+        let unit = self.0.state.outstanding.on(path).first_lost()?;
+        let gate = &self.0.state.paths[path].gate;
+        let may_be_sent = gate.may_retransmit_now || self.may_pass_window(path);
+        let is_held = || self.0.spurious.holds_lost(path, gate.may_retransmit_now);
+        (may_be_sent && !is_held()).then_some(unit)
+    }
+
+    #[cold]
+    fn next_lost_of_chosen(&self, path: u8) -> Option<u64> {
+        let paths = &self.0.state.paths;
+        let unit = self.0.state.outstanding.lost_anywhere(0);
+        let unit = unit.filter(|_| paths.chosen == Some(path))?;
+        let may_be_sent =
+            paths.iter().any(|path| path.gate.may_retransmit_now) || self.may_pass_window(path);
+        may_be_sent.then_some(unit)
+    }
+
+    /// The unit after `unit` that waits to be retransmitted over `path`, to fill a packet.
+    pub(super) fn lost_after(&self, unit: u64, path: u8) -> Option<u64> {
+        if self.0.state.chooses_late() {
+            self.0.state.outstanding.lost_anywhere(unit + 1)
+        } else {
+            self.0.state.outstanding.on(path).lost_from(unit + 1)
+        }
+    }
+
+    /// The next unit of which a delayed copy may be sent over `path`.
+    #[inline]
+    pub(super) fn next_copy(&self, path: u8, is_begun: bool) -> Option<u64> {
+        let has_burst = || self.0.state.paths[path].gate.burst_left > 0;
+        let may_be_any = self.0.redundancy.has_ready(path) && has_burst();
+        if may_be_any { self.0.redundancy.next_copy(path, is_begun, &self.0.state) } else { None }
+    }
+
+    /// Whether a packet with new units may be sent over `path` now: retransmissions come first
+    /// (RFC 9260 §6.1 C), of those on the same path if all are used at once.
+    #[inline]
+    pub(super) fn takes_new(&self, path: u8) -> bool {
+        let paths = &self.0.state.paths;
+        if !self.may_send_new(path) {
+            false
+        } else if paths.is_one() {
+            !self.must_retransmit_first()
+        } else if self.0.state.config.cmt.all_paths {
+            let is_active = paths[path].reach().state() == PathState::Active;
+            (path == paths.data_path() || is_active) && !self.is_held_back(path)
+        } else {
+            path == paths.data_path() && !self.must_retransmit_first()
+        }
+    }
+
+    /// Whether the window of `path` has room for new units (RFC 9260 §6.1 B, D; RFC 3042 §2).
+    #[inline]
+    pub(super) fn may_send_new(&self, path: u8) -> bool {
+        let gate = &self.0.state.paths[path].gate;
+        gate.burst_left > 0
+            && !gate.may_retransmit_now
+            && !self.0.spurious.holds_new(path)
+            && self.has_room(path, self.limited_transmit(path))
+    }
+
+    /// Bytes that may be sent beyond the window of `path` because of the first duplicate acknowledgements.
+    #[inline]
+    pub(super) fn limited_transmit(&self, path: u8) -> u64 {
+        if !self.0.state.config.limited_transmit || self.0.state.outstanding.has_lost() {
+            return 0;
+        }
+        self.0.loss.duplicates.limited_transmit(self.0.state.paths[path].window.packet())
+    }
+
+    /// Whether what is declared lost has to be sent before anything new: always, except for F-RTO.
+    #[inline]
+    fn must_retransmit_first(&self) -> bool {
+        self.0.state.outstanding.has_lost() && !self.0.spurious.prefers_new_somewhere()
+    }
+
+    /// Whether retransmissions over `path` come before new data.
+    fn is_held_back(&self, path: u8) -> bool {
+        if self.0.state.chooses_late() {
+            self.0.state.paths.chosen == Some(path) && self.0.state.outstanding.has_lost()
+        } else {
+            self.0.state.outstanding.on(path).has_lost() && !self.0.spurious.prefers_new(path)
+        }
+    }
+
+    /// A unit that may be lost, to keep the acknowledgements of a recovery by scoreboard coming (RFC 6675 §4
+    /// `NextSeg` rules 3 and 4).
+    pub(super) fn to_rescue(&self, path: u8) -> Option<u64> {
+        let is_recovering =
+            self.0.state.fast_recovery.is_on() && !self.0.loss.duplicates.is_recovering();
+        if !is_recovering || self.0.state.outstanding.has_lost() || !self.may_pass_window(path) {
+            return None;
+        }
+        self.0.loss.to_rescue(&self.0.state.outstanding)
+    }
+}

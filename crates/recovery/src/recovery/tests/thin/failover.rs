@@ -1,0 +1,71 @@
+//! The recovery timer beside another path, which takes over what T3-rtx gives up.
+
+use super::recovery_timer::TIMED;
+use super::*;
+use crate::TimeoutKind;
+
+impl Sender {
+    /// Warm over the first path, and HEARTBEATs have measured 100 ms on the second.
+    fn warm_over_two() -> Self {
+        let mut s = Self::warm(|config| config.thin = TIMED);
+        s.add_confirmed_path();
+        for _ in 0..40 {
+            let rtt = Duration::from_millis(100);
+            s.heartbeat(1, rtt);
+        }
+        s
+    }
+
+    /// T3-rtx of `path` expires, and what it gave up leaves over the other one.
+    fn fail_over(&mut self, path: u8) {
+        self.expire_path(path, TimeoutKind::Loss);
+        self.path_error(path, 5);
+        assert_eq!(self.resend_over(1 - path).len(), 1);
+    }
+
+    /// When the next timer expires, in microseconds, and how many units are retransmitted over `path` then.
+    fn repeat_next_over(&mut self, path: u8) -> (u64, usize) {
+        let us = self.next_us().expect("something is due");
+        self.after_us(us);
+        self.timers();
+        (us, self.resend_over(path).len())
+    }
+}
+
+#[test]
+fn what_fails_over_is_watched_from_when_it_leaves() {
+    let mut s = Sender::warm_over_two();
+    s.push(&[SMALL]);
+    s.after_us(1_500_000).fail_over(0);
+    assert_eq!(s.repeat_next_over(1), (1_601_500, 1));
+    assert_eq!(s.repeat_next_over(1), (1_703_000, 1));
+    // The same when it waits for a while before it is sent.
+    let mut s = Sender::warm_over_two();
+    s.push(&[SMALL]);
+    s.after_us(1_500_000).expire_path(0, TimeoutKind::Loss);
+    assert_eq!(s.after_us(9_000_000).resend_over(1).len(), 1);
+    assert_eq!(s.repeat_next_over(1), (9_101_500, 1));
+}
+
+/// With both dead, each expiry of T3-rtx would have the timer repeat for a second more.
+#[test]
+fn the_timer_rests_on_a_path_that_has_not_answered_the_last_time() {
+    let mut s = Sender::warm_over_two();
+    s.push(&[SMALL]);
+    s.after_us(1_500_000).fail_over(0);
+    s.after_us(4_000_000).fail_over(1);
+    let (us, resent) = s.repeat_next_over(0);
+    assert_eq!(resent, 0);
+    assert!(us > 4_100_000 && s.next_us() > Some(5_000_000), "T3-rtx: {us}, {:?}", s.next_us());
+}
+
+/// Sooner than the second path ever answered: that was for data sent over the first.
+#[test]
+fn a_late_answer_over_one_path_measures_no_other() {
+    let mut s = Sender::warm_over_two();
+    s.push(&[SMALL]);
+    s.after_us(1_500_000).fail_over(0);
+    s.after_us(1_550_000).ack_after_warm(1, &[]);
+    s.after_us(2_000_000).push_over(1, &[SMALL]);
+    assert_eq!(s.next_us(), Some(2_101_500));
+}

@@ -1,0 +1,58 @@
+//! The mechanisms for thin streams, each alone: at which instant it acts, and that it does not when
+//! its switch is off or the stream is thick (Petlund 2009 §5).
+
+mod changing_path;
+mod crossing;
+mod early;
+mod failover;
+mod first_indication;
+mod linear;
+mod pace;
+mod queueing;
+mod recovery_timer;
+mod redundancy;
+mod spaced;
+mod timer;
+
+use std::time::Duration;
+
+use rexmit_core::trace::Tracer;
+
+use super::{FULL, Sender};
+use crate::{RecoveryConfig, RttSource, ThinConfig};
+
+/// Small: many fit the first window.
+const SMALL: u32 = 100;
+
+impl Sender {
+    fn thin(thin: ThinConfig) -> Self {
+        Self::with(|config| config.thin = thin)
+    }
+
+    /// One round trip of 100 ms is measured: unit 1. SRTT + 4 · RTTVAR is 300 ms after it.
+    fn measured(change: impl FnOnce(&mut RecoveryConfig)) -> Self {
+        let mut s = Self::with(change);
+        s.push(&[SMALL]);
+        s.at(100).ack(1, &[]);
+        s
+    }
+
+    /// A packet with a new unit of [`SMALL`] and the copies bundled with it; which units.
+    pub(super) fn push_with_copies(&mut self, is_contiguous: bool) -> Vec<u64> {
+        self.push_with_copies_beside(SMALL, is_contiguous)
+    }
+
+    /// A HEARTBEAT over `path` took so long.
+    fn heartbeat(&mut self, path: u8, rtt: Duration) {
+        let sample = (rtt, RttSource::Heartbeat);
+        self.recovery.on_rtt_sample(self.now, path, sample, &mut Tracer::off());
+    }
+
+    fn set_thin(&mut self, thin: ThinConfig) {
+        self.recovery.set_thin(Some(0), thin).expect("there is such a group");
+    }
+
+    fn is_thin(&self) -> bool {
+        self.recovery.thinness(0).is_thin
+    }
+}

@@ -1,0 +1,112 @@
+//! Bundled copies when the probe timer expires over the original: how many more are sent.
+
+use super::recovery_timer::WARM;
+use super::*;
+use crate::recovery::tests::BASE;
+use crate::{CopyBudget, DelayedCopyConfig, ProbeConfig};
+
+const BUNDLED: ThinConfig = ThinConfig {
+    probe_timer: Some(ProbeConfig::DEFAULT),
+    max_bundle_packets: u8::MAX,
+    delayed_copies: DelayedCopyConfig { of_retransmissions: 1, ..DelayedCopyConfig::OFF },
+    ..ThinConfig::OFF
+};
+
+/// The first of these units leaves at once, and with each of the others, so many microseconds later.
+fn bundled(thin: ThinConfig, others: &[u64]) -> Sender {
+    let mut s = Sender::warm(|config| {
+        config.thin = thin;
+        config.initial_window_packets = 20;
+        config.initial_window_bytes = 20_000;
+    });
+    s.push(&[SMALL]);
+    for &us in others {
+        assert_eq!(s.after_us(us).push_with_copies(false)[0] - 40, 1);
+    }
+    s
+}
+
+/// A message per round trip: each travels with the next as well, just before the timer expires.
+#[test]
+fn a_copy_that_left_just_now_is_one_of_the_two_of_a_repetition() {
+    let mut s = bundled(BUNDLED, &[100_000]);
+    assert_eq!(s.repeat_next(), (101_500, vec![1]));
+    assert_eq!(s.cwnd(), 10_000, "a loss as any other");
+    assert_eq!(s.after_us(102_500).timers().copy_ready(), []);
+    assert_eq!(s.repeat_next(), (201_500, vec![2]));
+    assert_eq!(s.after_us(202_500).timers().copy_ready(), [2]);
+    // Nothing new left since, so that both copies of a repetition are missing.
+    assert_eq!(s.repeat_next(), (203_000, vec![1]));
+    assert_eq!(s.after_us(204_000).timers().copy_ready(), [1]);
+    let counted = s.recovery.statistics();
+    assert_eq!((s.cwnd(), counted.fast_recoveries), (10_000, 1), "of one window");
+}
+
+/// A retransmission that new data followed lacks the same number of copies as an original.
+#[test]
+fn copies_of_what_left_again_count_as_well() {
+    let mut s = bundled(BUNDLED, &[100_000]);
+    assert_eq!(s.repeat_next(), (101_500, vec![1]));
+    assert_eq!(s.after_us(200_000).push_with_copies(false), [41, 42]);
+    assert_eq!(s.repeat_next(), (201_500, vec![2]));
+    assert_eq!(s.repeat_next(), (203_000, vec![1]));
+    assert_eq!(s.after_us(204_000).timers().copy_ready(), []);
+}
+
+#[test]
+fn with_as_many_as_a_repetition_has_nothing_more_leaves() {
+    let mut s = bundled(BUNDLED, &[50_000, 100_000]);
+    assert_eq!(s.repeat_next(), (101_500, vec![]));
+    let counted = *s.recovery.statistics();
+    assert_eq!((counted.fast_recoveries, counted.packets_lost), (0, 0), "the copies will tell");
+    // The second left with one more; the latest of the first is the last of its round, and two leave.
+    assert_eq!(s.repeat_next(), (151_500, vec![2]));
+    assert_eq!(s.repeat_next(), (201_500, vec![1, 3]));
+    assert_eq!(s.after_us(202_500).timers().copy_ready(), [1, 3]);
+}
+
+#[test]
+fn of_three_copies_those_that_are_missing_leave() {
+    let delayed_copies = DelayedCopyConfig { of_retransmissions: 2, ..BUNDLED.delayed_copies };
+    let mut s = bundled(ThinConfig { delayed_copies, ..BUNDLED }, &[100_000]);
+    assert_eq!(s.repeat_next(), (101_500, vec![1]));
+    assert_eq!(s.after_us(102_500).timers().copy_ready(), [1]);
+    assert_eq!(s.after_us(103_500).timers().copy_ready(), []);
+}
+
+/// One copy was sent, and is enough if no other may be.
+#[test]
+fn what_is_missing_leaves_within_the_budget() {
+    let copy_budget = CopyBudget::percent(1, 0);
+    let mut s = bundled(ThinConfig { copy_budget, ..BUNDLED }, &[100_000]);
+    assert_eq!(s.repeat_next(), (101_500, vec![]));
+    assert_eq!(s.recovery.statistics().copies_denied, 1);
+    assert_eq!(s.repeat_next(), (201_500, vec![1, 2]));
+}
+
+/// A packet that lacks a copy draws on the budget as any packet of copies: (16 + 40 + 2) · 2 % is one.
+#[test]
+fn what_is_missing_is_paid_for() {
+    let copy_budget = CopyBudget::percent(2, 0);
+    let mut s = bundled(ThinConfig { copy_budget, ..BUNDLED }, &[100_000]);
+    assert_eq!(s.repeat_next(), (101_500, vec![1]));
+    assert_eq!(s.repeat_next(), (201_500, vec![2]));
+    assert_eq!(s.after_us(202_500).timers().copy_ready(), []);
+}
+
+/// When little of the budget is left, it is for what should have been answered by now.
+#[test]
+fn what_had_no_answer_comes_before_what_just_left() {
+    let copy_budget = CopyBudget::percent(0, 20);
+    let test = crate::ThinTest::Packets(16);
+    let mut s = Sender::warm(|config| config.thin = ThinConfig { copy_budget, test, ..BUNDLED });
+    // (4096 + 40 · 100) · 20 % allow for 16 copies; the last is kept.
+    s.push(&[SMALL]);
+    for us in 1..=12 {
+        s.after_us(us).push_with_copies(false);
+    }
+    assert!(!s.after_us(99_000).push_with_copies(false).contains(&(WARM + 1)));
+    let copied = s.after_us(100_000).push_with_copies(false);
+    assert_eq!((copied[0], copied.len() < 3), (WARM + 1, true), "{copied:?}");
+    assert!(s.recovery.outstanding().unit(BASE + WARM + 1).is_some() && s.is_thin());
+}

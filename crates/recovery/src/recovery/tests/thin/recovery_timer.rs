@@ -1,0 +1,376 @@
+//! The probe timer: when it expires, and that T3-rtx and missing reports leave its packets alone.
+
+use std::collections::VecDeque;
+
+use rexmit_core::Instant;
+
+use super::*;
+use crate::ProbeConfig;
+use crate::recovery::tests::{Next, new_unit};
+use crate::{TimeoutKind, UnitState};
+
+/// A margin of 1.5 ms, and a second of silence.
+pub(super) const TIMED: ThinConfig =
+    ThinConfig { probe_timer: Some(ProbeConfig::DEFAULT), ..ThinConfig::OFF };
+/// Units acknowledged before the scripts begin.
+pub(super) const WARM: u64 = 40;
+/// When the scripts begin, in milliseconds.
+const BEGIN: u64 = 8_200;
+
+impl Sender {
+    /// At [`BEGIN`], with [`WARM`] units acknowledged after 100 ms each.
+    pub(super) fn warm(change: impl FnOnce(&mut RecoveryConfig)) -> Self {
+        Self::warm_after(change, |_| 100)
+    }
+
+    /// The same, with answers after so many milliseconds each.
+    fn warm_after(change: impl FnOnce(&mut RecoveryConfig), answer: impl Fn(u64) -> u64) -> Self {
+        let mut s = Self::with(change);
+        for unit in 1..=WARM {
+            s.at(200 * unit).push(&[SMALL]);
+            s.at(200 * unit + answer(unit)).ack(unit, &[]);
+        }
+        s.at(BEGIN);
+        s
+    }
+
+    fn timed() -> Self {
+        Self::warm(|config| config.thin = TIMED)
+    }
+
+    /// So many microseconds after [`BEGIN`].
+    pub(super) fn after_us(&mut self, us: u64) -> &mut Self {
+        let then = Instant::from_nanos((BEGIN * 1000 + us) * 1000);
+        assert!(then >= self.now, "{us} us is past");
+        self.now = then;
+        self.recovery.begin_opportunity();
+        self
+    }
+
+    /// When anything is due next, in microseconds after [`BEGIN`].
+    pub(super) fn next_us(&self) -> Option<u64> {
+        self.recovery.next_timeout().map(|at| at.as_nanos().div_ceil(1000) - BEGIN * 1000)
+    }
+
+    /// Lets the next timer expire; returns when that was, in microseconds, and what was retransmitted.
+    #[track_caller]
+    pub(super) fn repeat_next(&mut self) -> (u64, Vec<u64>) {
+        let us = self.next_us().expect("something is due");
+        self.after_us(us);
+        self.timers();
+        assert_eq!(self.due_path(), None, "T3-rtx comes last");
+        (us, self.resend().into_iter().map(|unit| unit - WARM).collect())
+    }
+
+    pub(super) fn ack_after_warm(&mut self, cumulative: u64, blocks: &[(u64, u64)]) {
+        let blocks: Vec<_> = blocks.iter().map(|(from, to)| (from + WARM, to + WARM)).collect();
+        self.ack(cumulative + WARM, &blocks);
+    }
+}
+
+#[test]
+fn a_packet_leaves_again_a_round_trip_and_the_margin_after_it_left() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    s.after_us(50_000).push(&[SMALL]);
+    assert_eq!(s.repeat_next(), (101_500, vec![1]), "later packets do not put it off");
+    let counted = s.recovery.statistics();
+    assert_eq!((counted.retransmitted.probe, counted.retransmitted.total()), (1, 1));
+    assert_eq!((counted.fast_recoveries, counted.timeouts), (1, 0));
+}
+
+/// Each copy has a deadline of its own, from when it was sent; the window falls once.
+#[test]
+fn a_lost_retransmission_is_found_as_any_loss_is() {
+    let mut s = Sender::warm(|config| {
+        config.thin = TIMED;
+        config.initial_window_packets = 20;
+        config.initial_window_bytes = 20_000;
+    });
+    s.push(&[SMALL]);
+    assert_eq!(s.cwnd(), 20_000);
+    for round in 1..=5 {
+        assert_eq!(s.repeat_next(), (101_500 * round, vec![1]));
+        assert_eq!(s.cwnd(), 10_000);
+    }
+    s.after_us(600_000).ack_after_warm(1, &[]);
+    assert!(!s.is_in_fast_recovery());
+    assert_eq!(s.recovery.statistics().timeouts, 0);
+    assert_eq!(s.next_us(), None);
+}
+
+/// Answers after 81 to 120 ms: all are waited for at first, and three quarters after a repetition.
+fn varying() -> Sender {
+    Sender::warm_after(|config| config.thin = TIMED, |unit| 80 + unit * 17 % 41)
+}
+
+#[test]
+fn a_repetition_is_waited_for_less_where_answers_vary() {
+    let mut s = varying();
+    s.push(&[SMALL]);
+    let (first, _) = s.repeat_next();
+    assert!((120_000..122_000).contains(&first), "{first}");
+    let (again, _) = s.repeat_next();
+    assert!((108_000..114_000).contains(&(again - first)), "{first} {again}");
+}
+
+/// New data in a packet with a retransmission is waited for as long as any new data.
+#[test]
+fn what_leaves_with_a_repetition_is_waited_for_as_at_first() {
+    let mut s = varying();
+    s.push(&[SMALL]);
+    let us = s.next_us().expect("the first is due");
+    s.after_us(us).timers();
+    let mut packet = s.recovery.packet(0, false);
+    assert!(matches!(packet.next(&s.recovery), Some(Next::Lost(_))));
+    assert!(packet.put(&mut s.recovery, s.now).is_some());
+    packet.put_new(&mut s.recovery, s.now, new_unit(SMALL, 0), ());
+    assert!(packet.end(&mut s.recovery, s.now, &mut Tracer::off()));
+    let wait = s.next_us().expect("they are due") - us;
+    assert!((120_000..122_000).contains(&wait), "{wait}");
+}
+
+/// The answer to the first copy comes late, and long before the timer expires over the second.
+#[test]
+fn what_left_again_too_early_does_not_leave_once_more() {
+    let mut s = varying();
+    s.push(&[SMALL]);
+    let (us, _) = s.repeat_next();
+    s.after_us(us + 10_000).ack_after_warm(1, &[]);
+    assert_eq!(s.next_us(), None);
+    // The answer was that of the first copy, and the next is waited for as long.
+    s.push(&[SMALL]);
+    let begun = us + 10_000;
+    assert!(s.next_us().expect("it is due") - begun > us, "{us}");
+    assert_eq!(s.recovery.statistics().retransmitted.total(), 1);
+}
+
+/// Sooner than any before, but not sooner than the first transmission can be ruled out.
+#[test]
+fn a_quick_answer_to_a_repetition_is_not_taken_for_a_slow_one() {
+    let mut s = varying();
+    s.push(&[SMALL]);
+    let (first, _) = s.repeat_next();
+    s.after_us(first + 75_000).ack_after_warm(1, &[]);
+    s.push(&[SMALL]);
+    let wait = s.next_us().expect("it is due") - (first + 75_000);
+    assert!((120_000..122_000).contains(&wait), "{wait}");
+}
+
+#[test]
+fn without_an_answer_so_far_t3_is_the_timer() {
+    let mut s = Sender::thin(TIMED);
+    s.push(&[SMALL]);
+    assert_eq!(s.expire(), 1000);
+}
+
+/// The margin after the first answer is half its time.
+#[test]
+fn the_first_answer_starts_it() {
+    let mut s = Sender::measured(|config| config.thin = TIMED);
+    s.at(200).push(&[SMALL]);
+    assert_eq!(s.t3(), Some(350));
+}
+
+/// Neither do later packets judge what the timer watches, however many.
+#[test]
+fn what_arrives_out_of_order_is_not_sent_again() {
+    let mut s = Sender::warm(|config| {
+        config.thin =
+            ThinConfig { first_indication: true, test: crate::ThinTest::Packets(16), ..TIMED };
+    });
+    for unit in 0..6 {
+        s.after_us(10_000 * unit).push(&[SMALL]);
+    }
+    for unit in 2..=6 {
+        s.after_us(50_000 + 10_000 * unit / 2).ack_after_warm(0, &[(2, unit)]);
+        assert_eq!(s.resend(), [], "{unit}");
+    }
+    s.after_us(101_000).ack_after_warm(6, &[]);
+    assert_eq!(s.recovery.statistics().retransmitted.total(), 0);
+}
+
+/// With five in flight the stream is thick: three missing reports are what counts.
+#[test]
+fn a_thick_stream_is_left_to_missing_reports() {
+    let mut s = Sender::timed();
+    for _ in 0..8 {
+        s.push(&[SMALL]);
+    }
+    assert!(!s.is_thin());
+    assert!(s.next_us() > Some(900_000), "T3-rtx");
+    for unit in 2..=4 {
+        s.after_us(100_000).ack_after_warm(0, &[(2, unit)]);
+    }
+    assert_eq!(s.resend(), [WARM + 1]);
+    assert_eq!(s.recovery.statistics().retransmitted.fast_retransmit, 1);
+}
+
+/// A sender that fills its window has later packets, and a queue, to think of.
+#[test]
+fn a_full_window_is_left_to_t3() {
+    let mut s = Sender::timed();
+    (0..4).for_each(|_| s.push(&[FULL]));
+    assert!(s.is_thin() && !s.may_send_new(0));
+    assert_eq!(s.next_us(), Some(1_000_000));
+}
+
+/// RTO.Min is a second: T3-rtx, armed by the last retransmission, takes over and backs off.
+#[test]
+fn after_a_silence_only_t3_repeats_until_something_is_heard() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    let repeats: Vec<_> = (0..9).map(|_| s.repeat_next().0).collect();
+    assert_eq!(repeats.last(), Some(&913_500));
+    // The ninth without an answer waits twice as long; then nothing was heard for more than a second.
+    let (us, repeated) = s.repeat_next();
+    assert_eq!((us, repeated), (1_116_500, vec![]));
+    assert_eq!(s.next_us(), Some(1_913_500));
+    s.after_us(1_913_500).expire_path(0, TimeoutKind::Loss);
+    assert_eq!(s.resend(), [WARM + 1]);
+    assert_eq!(s.next_us(), Some(3_913_500), "doubled");
+    s.after_us(2_100_000).ack_after_warm(1, &[]);
+    s.push(&[SMALL]);
+    assert_eq!(s.repeat_next(), (2_201_500, vec![2]));
+}
+
+/// A round trip of 5 ms: the second of silence would hold more than 150 repetitions.
+#[test]
+fn after_eight_repetitions_each_waits_twice_as_long() {
+    let mut s = Sender::with(|config| config.thin = TIMED);
+    for unit in 1..=WARM {
+        s.at(200 * unit).push(&[SMALL]);
+        s.at(200 * unit + 5).ack(unit, &[]);
+    }
+    s.at(BEGIN).push(&[SMALL]);
+    let mut at = 0;
+    for patience in [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64] {
+        at += 6_500 * patience;
+        assert_eq!(s.repeat_next(), (at, vec![1]));
+    }
+    assert_eq!(s.repeat_next(), (at + 128 * 6_500, vec![]), "a second has passed");
+    s.ack_after_warm(1, &[]);
+    let heard = at + 128 * 6_500;
+    s.push(&[SMALL]);
+    assert_eq!(s.repeat_next(), (heard + 6_500, vec![2]), "as before");
+}
+
+/// Time without anything in flight is no silence.
+#[test]
+fn an_idle_stream_was_not_silent() {
+    let mut s = Sender::timed();
+    s.after_us(60_000_000).push(&[SMALL]);
+    assert_eq!(s.repeat_next(), (60_101_500, vec![1]));
+}
+
+/// Unit 1 travels with the next two packets as well, and all are lost.
+#[test]
+fn a_unit_is_due_when_the_latest_packet_with_it_is() {
+    let mut s = Sender::warm(|config| {
+        config.thin = ThinConfig { max_bundle_packets: u8::MAX, ..TIMED };
+    });
+    s.push_with_copies(false);
+    assert_eq!(s.after_us(40_000).push_with_copies(false), [WARM + 1]);
+    assert_eq!(s.after_us(80_000).push_with_copies(false), [WARM + 1, WARM + 2]);
+    assert_eq!(s.repeat_next(), (101_500, vec![]), "the first packet alone");
+    assert_eq!(s.repeat_next(), (141_500, vec![]));
+    assert_eq!(s.repeat_next(), (181_500, vec![1, 2, 3]));
+}
+
+/// A closed window is no sign of loss.
+#[test]
+fn a_probe_of_a_closed_window_is_left_to_t3() {
+    let mut s = Sender::timed();
+    s.push_probe(0, SMALL);
+    assert_eq!(s.repeat_next(), (101_500, vec![]));
+    assert_eq!(s.next_us(), Some(1_000_000));
+}
+
+#[test]
+fn what_was_given_up_is_not_due() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    s.after_us(50_000).abandon(WARM + 1);
+    assert_eq!(s.next_us(), None);
+    assert!(matches!(s.state(WARM + 1), Some(UnitState::Abandoned)));
+}
+
+/// A receiver that has everything, answers every second packet at once, if it is one of RFC 9260, and
+/// others after 200 ms; whatever it is asked.
+struct SlowReceiver {
+    every_other: bool,
+    arriving: VecDeque<(u64, u64)>,
+    answering: VecDeque<(u64, u64, Option<u64>)>,
+    cumulative: u64,
+    /// When unacknowledged data will be acknowledged.
+    waits_until: Option<u64>,
+    duplicates: u64,
+}
+
+impl SlowReceiver {
+    fn tick(&mut self, ms: u64) {
+        while let Some((_, unit)) = self.arriving.pop_front_if(|(at, _)| *at <= ms) {
+            let is_new = unit > self.cumulative;
+            self.cumulative = self.cumulative.max(unit);
+            self.duplicates += u64::from(!is_new);
+            let is_second = self.every_other && self.waits_until.is_some();
+            if !is_new || is_second {
+                self.answer(ms, (!is_new).then_some(unit));
+            } else {
+                self.waits_until.get_or_insert(ms + 200);
+            }
+        }
+        if self.waits_until.is_some_and(|at| at <= ms) {
+            self.answer(ms, None);
+        }
+    }
+
+    fn answer(&mut self, ms: u64, duplicate: Option<u64>) {
+        self.waits_until = None;
+        self.answering.push_back((ms + 50, self.cumulative, duplicate));
+    }
+}
+
+/// open5gs#895: a timer below the peer's SACK delay sends everything twice, for ever, unless it learns.
+#[test]
+fn a_receiver_that_delays_acknowledgements_is_learned() {
+    for (every_other, interval) in [(false, 250), (true, 250), (true, 50), (true, 30)] {
+        let mut s = Sender::thin(ThinConfig {
+            duplicate_samples: true,
+            test: crate::ThinTest::Packets(16),
+            ..TIMED
+        });
+        s.heartbeat(0, Duration::from_millis(100));
+        let mut peer = SlowReceiver {
+            every_other,
+            arriving: VecDeque::new(),
+            answering: VecDeque::new(),
+            cumulative: 0,
+            waits_until: None,
+            duplicates: 0,
+        };
+        let mut at_first = 0;
+        for ms in 1..1000 * interval {
+            s.at(ms);
+            peer.tick(ms);
+            while let Some((_, cumulative, duplicate)) =
+                peer.answering.pop_front_if(|(at, ..)| *at <= ms)
+            {
+                duplicate.into_iter().for_each(|unit| s.report(unit));
+                s.ack(cumulative, &[]);
+            }
+            s.timers();
+            if ms % interval == 0 {
+                s.push(&[SMALL]);
+                peer.arriving.push_back((ms + 50, ms / interval));
+            }
+            peer.arriving.extend(s.resend().into_iter().map(|unit| (ms + 50, unit)));
+            if ms == 40 * interval {
+                at_first = peer.duplicates;
+            }
+        }
+        let share = (peer.duplicates - at_first) as f64 / 960.0;
+        assert!(share < 0.02, "{share} spurious, {every_other}, {interval} ms");
+        assert!((1..40).contains(&at_first), "{at_first} at first");
+    }
+}

@@ -1,0 +1,329 @@
+//! Timers: T3-rtx (RFC 9260 §6.3.2, §6.3.3; RFC 6298 §5), the probe timer and delayed copies of thin streams,
+//! RACK, and Early Fast Retransmit.
+
+use std::sync::Arc;
+
+use rexmit_core::Instant;
+use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
+
+use super::{LossRecovery, trace_window};
+use crate::loss::LossDetector;
+use crate::outstanding::{PacketNumber, Unit};
+use crate::paths::RetransmissionDestination;
+use crate::probe::{MOST_TRANSMISSIONS, Round};
+use crate::redundancy::Lack;
+use crate::{RecoveryConfig, TimedOut};
+
+/// The meaning of an expiry of T3-rtx.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeoutKind {
+    /// Something was lost.
+    Loss,
+    /// The peer's window is closed and the probe of it was not taken: no sign of congestion (RFC 9260 §6.1 A).
+    WindowProbe,
+}
+
+/// What concerns T3-rtx of a path, other than the loss of data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum T3Event {
+    /// Something is to be retransmitted that is no unit (a FORWARD-TSN): it starts if it does not run.
+    Needed,
+    /// It stops.
+    NotNeeded,
+    /// Something other than data was not answered in time (INIT, HEARTBEAT, …): the timeout doubles.
+    Unanswered,
+    /// The timeout has not passed for the watched packet, or it was a probe of a window that is open
+    /// again, which backs off by itself (RFC 9293 §3.8.6.1): the backoff is over.
+    BackoffOver,
+}
+
+/// An expiry of T3-rtx.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timeout {
+    /// The path whose timer expired.
+    pub path: u8,
+    /// The timeout doubled. A linear timeout does not, and is no sign of a dead peer by itself: if it counted as
+    /// one, a thin stream would be given up in a fraction of the time.
+    pub has_backed_off: bool,
+}
+
+impl<P> LossRecovery<P> {
+    /// When the earliest timer expires.
+    #[must_use]
+    #[inline]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        // Asked with every packet, most of the time of one path.
+        let next = match self.state.paths.count() {
+            1 => self.next_timeout_of(0),
+            count => (0..count).map(|path| self.next_timeout_of(path)).min()?,
+        };
+        (next < Instant::FAR_FUTURE).then_some(next)
+    }
+
+    #[inline]
+    fn next_timeout_of(&self, path: u8) -> Instant {
+        let probe = self.probe.deadline(path).min(self.redundancy.deadline(path));
+        let next = self.loss.deadline(path).min(probe);
+        let Some(t3) = self.state.paths[path].t3.running() else { return next };
+        let is_standard = t3.only().is_some() || self.state.is_surely_thick();
+        let t3 = if is_standard { Some(t3.standard) } else { self.state.t3_deadline(path) };
+        next.min(t3.unwrap_or(next))
+    }
+
+    /// Every timer that is due expires, but only one T3-rtx, which means `kind`: to be called until it returns
+    /// `None`.
+    pub fn on_timeout(
+        &mut self,
+        now: Instant,
+        kind: TimeoutKind,
+        tracer: &mut Tracer<'_>,
+    ) -> Option<Timeout> {
+        let mut expiry = Expiry::new(self, now, tracer);
+        expiry.expire_probes();
+        let path = expiry.due_t3()?;
+        let has_backed_off = expiry.expire_t3(path, kind);
+        Some(Timeout { path, has_backed_off })
+    }
+
+    /// Something other than the loss of data concerns T3-rtx of `path`.
+    pub fn on_t3_event(&mut self, now: Instant, path: u8, event: T3Event) {
+        let config = Arc::clone(&self.state.config);
+        let p = &mut self.state.paths[path];
+        match event {
+            T3Event::Needed if !p.t3.is_running() => self.arm_t3(now, path),
+            T3Event::Needed => {}
+            T3Event::NotNeeded => p.t3.stop(),
+            T3Event::Unanswered => p.timer.on_timeout(&config.rto),
+            T3Event::BackoffOver => p.timer.forget_backoff(&config.rto),
+        }
+    }
+}
+
+/// The timers of an association at one time.
+pub(super) struct Expiry<'a, 't, 's, P> {
+    recovery: &'a mut LossRecovery<P>,
+    now: Instant,
+    tracer: &'t mut Tracer<'s>,
+}
+
+impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
+    pub(super) const fn new(
+        recovery: &'a mut LossRecovery<P>,
+        now: Instant,
+        tracer: &'t mut Tracer<'s>,
+    ) -> Self {
+        Self { recovery, now, tracer }
+    }
+
+    fn config(&self) -> Arc<RecoveryConfig> {
+        Arc::clone(&self.recovery.state.config)
+    }
+
+    /// All timers but T3-rtx.
+    fn expire_probes(&mut self) {
+        for path in self.recovery.state.paths.numbers() {
+            let probe = self.recovery.probe.deadline(path);
+            if probe.min(self.recovery.redundancy.deadline(path)) <= self.now {
+                self.expire_probe(path);
+            }
+            if self.recovery.loss.deadline(path) > self.now {
+                continue;
+            }
+            if self.recovery.state.config.loss_detection.is_early() {
+                self.retransmit_early(path);
+            } else {
+                self.recovery.detect_by_time(self.now, self.tracer);
+                self.recovery.state.settle_gates();
+                self.recovery.state.outstanding.forget_ended();
+                self.recovery.watch_thinness(self.tracer);
+            }
+        }
+    }
+
+    /// The probe timer of `path` expired, or a delayed copy is due.
+    fn expire_probe(&mut self, path: u8) {
+        let LossRecovery { state, probe, redundancy, .. } = &mut *self.recovery;
+        state.statistics.copies_denied += redundancy.ready_copies(self.now, path, state);
+        probe.disable_if_silent(self.now, path, state);
+        let mut lost = 0;
+        for round in Round::BOTH {
+            let LossRecovery { state, probe, .. } = &mut *self.recovery;
+            for (at, packet) in probe.take_expired(self.now, path, round, state) {
+                lost += self.lose_expired(packet, at);
+            }
+        }
+        if lost > 0 {
+            self.retransmit_expired(path);
+        }
+        let LossRecovery { state, probe, redundancy, .. } = &mut *self.recovery;
+        probe.renew(path, state);
+        redundancy.renew(path);
+        self.recovery.watch_thinness(self.tracer);
+    }
+
+    /// Data in flight in `packet`, sent at `at`, is declared lost, unless enough copies were sent since.
+    /// Returns how many units.
+    fn lose_expired(&mut self, packet: PacketNumber, at: Instant) -> u64 {
+        let (mut lost, mut is_beside_copies) = (0, false);
+        for number in self.recovery.state.outstanding.in_flight_in(packet) {
+            let LossRecovery { state, redundancy, .. } = &mut *self.recovery;
+            let probed = state.groups.probed();
+            let is_for_it = |unit: &Unit<P>| {
+                let is_probed = probed & (1 << unit.group()) != 0 && !unit.is_probe();
+                is_probed && unit.all_transmissions() < MOST_TRANSMISSIONS
+            };
+            if !state.outstanding.unit(number).is_some_and(is_for_it) {
+                continue;
+            }
+            match redundancy.lack_of(number, at, state) {
+                Lack::Nothing { is_denied } => {
+                    state.statistics.copies_denied += u64::from(is_denied);
+                }
+                Lack::Retransmission { is_beside } => {
+                    is_beside_copies |= is_beside;
+                    self.recovery.declare_lost(number, SendCause::Probe, self.tracer);
+                    lost += 1;
+                }
+            }
+        }
+        if is_beside_copies {
+            self.recovery.redundancy.on_packet_of_copies();
+        }
+        lost
+    }
+
+    /// As after a fast retransmit, the window falls once for everything outstanding. Beside a queue that others
+    /// fill each small packet takes a place from a full-sized one: new data waits for the next ACK, and is sent
+    /// together.
+    fn retransmit_expired(&mut self, path: u8) {
+        let LossRecovery { state, probe, .. } = &mut *self.recovery;
+        probe.count_round(self.now, path, state);
+        state.outstanding.forget_ended();
+        if self.recovery.recover_by_time(path, self.tracer) {
+            self.recovery.state.begin_recovery();
+        }
+        let state = &mut self.recovery.state;
+        if state.yields(path, state.group_of_earliest(path)) {
+            state.paths[path].gate.is_single_packet = true;
+        }
+        state.settle_gates();
+    }
+
+    /// Early Fast Retransmit: everything that could have been acknowledged by now is declared lost; no slow
+    /// start.
+    fn retransmit_early(&mut self, path: u8) {
+        let late = LossDetector::expired_early(self.now, path, &self.recovery.state);
+        for &packet in &late {
+            for number in self.recovery.state.outstanding.in_flight_in(packet) {
+                let unit = self.recovery.state.outstanding.unit(number);
+                if unit.is_some_and(Unit::is_first_transmission) {
+                    self.recovery.declare_lost(number, SendCause::Early, self.tracer);
+                }
+            }
+        }
+        let state = &mut self.recovery.state;
+        state.outstanding.forget_ended();
+        if !late.is_empty() {
+            let p = &mut state.paths[path];
+            p.window.on_early_retransmit();
+            p.gate.may_retransmit_now = true;
+            state.settle_gates();
+            trace_window(state, path, self.tracer);
+        }
+        self.recovery.loss.arm_early(path, &self.recovery.state);
+        self.recovery.watch_thinness(self.tracer);
+    }
+
+    /// The first path whose T3-rtx is due.
+    fn due_t3(&self) -> Option<u8> {
+        let state = &self.recovery.state;
+        let is_due = |&path: &u8| state.t3_deadline(path).is_some_and(|at| at <= self.now);
+        state.paths.numbers().find(is_due)
+    }
+
+    /// T3-rtx of `path` expires: the timeout doubles, the window collapses, and everything in flight on the path
+    /// is declared lost (E1, E2; E3 follows when the packet is built). Returns whether it doubled.
+    pub(super) fn expire_t3(&mut self, path: u8, kind: TimeoutKind) -> bool {
+        let config = self.config();
+        let LossRecovery { state, loss, .. } = &mut *self.recovery;
+        state.statistics.timeouts += 1;
+        // A fast recovery that outlived the timeout would freeze the window.
+        state.fast_recovery.leave();
+        // Data that duplicates show to be out of the network is not in flight, though it is outstanding.
+        let flight_size = state.outstanding.bytes().saturating_sub(loss.duplicates.departed());
+        loss.duplicates.clear();
+        state.fast_recovery.forget_beyond_window();
+        if kind == TimeoutKind::Loss {
+            self.examine(path);
+        }
+        let is_linear = kind == TimeoutKind::Loss && self.takes_linear(path);
+        let state = &mut self.recovery.state;
+        if config.retransmission_destination == RetransmissionDestination::Csi
+            && let Some(at) = state.t3_deadline(path)
+        {
+            state.paths[path].remember_timeout(at);
+        }
+        state.couple_windows();
+        state.fast_recovery.leave_on_path(path);
+        let earliest = state.outstanding.on(path).earliest();
+        let p = &mut state.paths[path];
+        p.counters.timeouts += 1;
+        p.t3.stop();
+        if !is_linear {
+            p.timer.on_timeout(&config.rto);
+        }
+        if kind == TimeoutKind::Loss {
+            let is_repeated = p.t3.has_expired_over(earliest);
+            p.t3.on_expired_over(earliest);
+            p.window.on_timeout(TimedOut { flight_size, is_repeated });
+            p.gate.is_single_packet = config.single_packet_after_timeout;
+        }
+        self.lose_path(path, kind);
+        !is_linear
+    }
+
+    fn lose_path(&mut self, path: u8, kind: TimeoutKind) {
+        let cause = match kind {
+            TimeoutKind::Loss => SendCause::Timeout,
+            TimeoutKind::WindowProbe => SendCause::WindowProbe,
+        };
+        let rto = self.recovery.state.rto(path);
+        self.tracer.emit(|| TraceEvent::RetransmissionTimeout { path, rto });
+        self.recovery.lose_flight(path, cause, self.tracer);
+        if !self.recovery.state.outstanding.on(path).is_awaiting() {
+            self.recovery.spurious.cancel(path);
+        } else if kind == TimeoutKind::Loss {
+            self.tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind: cause });
+        }
+        let moves = self.recovery.state.leave_elsewhere(path);
+        self.recovery.on_moves(moves);
+        trace_window(&self.recovery.state, path, self.tracer);
+        self.recovery.refresh(path);
+        self.recovery.watch_thinness(self.tracer);
+    }
+
+    /// Before the timeout changes anything: whether it could have been spared, and what to go back to if it
+    /// proves spurious.
+    fn examine(&mut self, path: u8) {
+        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
+        let earliest = state.outstanding.on(path).earliest();
+        let is_repeated = state.paths[path].t3.has_expired_over(earliest);
+        loss.on_timeout(path, state);
+        if let Some((missing_reports, percentile)) = loss.tolerance.take_change(path) {
+            self.tracer.emit(|| TraceEvent::LossThreshold { path, missing_reports, percentile });
+        }
+        spurious.begin(path, SendCause::Timeout, state);
+        spurious.begin_f_rto(path, is_repeated, state);
+        state.fast_recovery.on_timeout(state.outstanding.next_unit() - 1);
+    }
+
+    /// Whether this timeout does not double the next one (Petlund 2009 §5.3).
+    fn takes_linear(&mut self, path: u8) -> bool {
+        let state = &mut self.recovery.state;
+        let group = state.group_of_earliest(path);
+        let bound = state.groups.config(group).linear_timeouts;
+        let is_thin = bound > 0 && state.is_thin(group);
+        let earliest = state.outstanding.on(path).earliest();
+        state.paths[path].t3.take_linear(earliest, is_thin, bound)
+    }
+}

@@ -1,0 +1,215 @@
+//! The budget of redundant copies: a share of the data sent for the first time.
+
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use rexmit_core::{config, words};
+use serde::{Deserialize, Serialize};
+
+/// Packets with new data after which what was counted before weighs half.
+const WINDOW: u32 = 256;
+/// What counts as sent before the first packet, so that the first losses find something to spend.
+const HEAD_START: Amount = Amount { packets: 16, bytes: 4096 };
+/// Of the bytes allowed, one part in this many is kept for data sent more than a round trip ago.
+const KEPT_BYTES: u64 = 16;
+
+config! {
+    const
+    /// The budget for the redundant copies of a stream, over a window of some hundred packets. The window is the
+    /// association's: streams with budgets of their own draw on the same.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct CopyBudget {
+        /// Packets that carry nothing but copies, in percent of those with new data; `None` is no limit.
+        #[serde(with = "words::or_off")]
+        pub packets_percent: Option<NonZeroU16>,
+        /// Bytes of units copied, in percent of those of new units; `None` is no limit. The last sixteenth is for
+        /// data that was not acknowledged within a round trip.
+        #[serde(with = "words::or_off")]
+        pub bytes_percent: Option<NonZeroU16>,
+    }
+}
+
+impl CopyBudget {
+    /// No limit.
+    pub const UNLIMITED: Self = Self { packets_percent: None, bytes_percent: None };
+
+    /// These shares of packets and bytes, in percent; zero is no limit.
+    #[must_use]
+    pub const fn percent(packets: u16, bytes: u16) -> Self {
+        Self { packets_percent: NonZeroU16::new(packets), bytes_percent: NonZeroU16::new(bytes) }
+    }
+}
+
+/// The share of a budget that a queue leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share(u16);
+
+impl Share {
+    /// All of it.
+    pub(crate) const ALL: Self = Self(1024);
+    /// Nothing.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// All without a queue, nothing beside one that delays by `limit`, in between in proportion; all if the
+    /// limit is zero.
+    pub(crate) fn beside(queueing: Duration, limit: Duration) -> Self {
+        let left = limit.saturating_sub(queueing).as_nanos() * u128::from(Self::ALL.0);
+        let share = left.checked_div(limit.as_nanos()).map(u16::try_from);
+        share.map_or(Self::ALL, |share| Self(share.unwrap_or(Self::ALL.0)))
+    }
+
+    /// Whether it is nothing.
+    pub(crate) const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    fn of(self, amount: u64) -> u64 {
+        amount * u64::from(self.0) / u64::from(Self::ALL.0)
+    }
+}
+
+/// The spent part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spending {
+    /// Packets sent with new data.
+    first_packets: u32,
+    /// What budgets are a share of: all new data, or less of it beside a queue. Packets count as many times as
+    /// [`Share::ALL`] has parts.
+    first: Amount,
+    copied: Amount,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Amount {
+    packets: u32,
+    bytes: u64,
+}
+
+impl Default for Spending {
+    fn default() -> Self {
+        let packets = HEAD_START.packets * u32::from(Share::ALL.0);
+        Self {
+            first_packets: HEAD_START.packets,
+            first: Amount { packets, ..HEAD_START },
+            copied: Amount::default(),
+        }
+    }
+}
+
+impl Spending {
+    /// A packet was sent with so many bytes of new units, beside a queue that is sent this share.
+    pub(super) fn on_first_sent(&mut self, bytes: u32, share: Share) {
+        if self.first_packets >= WINDOW {
+            self.first_packets /= 2;
+            for Amount { packets, bytes } in [&mut self.first, &mut self.copied] {
+                (*packets, *bytes) = (packets.div_ceil(2), bytes.div_ceil(2));
+            }
+        }
+        self.first_packets += 1;
+        self.first.packets += u32::from(share.0);
+        self.first.bytes += share.of(bytes.into());
+    }
+
+    /// So many bytes of units were sent as copies.
+    pub(super) fn on_copied(&mut self, bytes: u32) {
+        self.copied.bytes += u64::from(bytes);
+    }
+
+    /// A packet was sent with nothing but copies.
+    pub(super) fn on_packet_of_copies(&mut self) {
+        self.copied.packets = self.copied.packets.saturating_add(1);
+    }
+
+    /// Whether a packet of copies may be sent.
+    pub(super) fn has_packet(&self, budget: CopyBudget) -> bool {
+        let wanted = (u64::from(self.copied.packets) + 1) * 100 * u64::from(Share::ALL.0);
+        let allowed =
+            |percent: NonZeroU16| u64::from(self.first.packets) * u64::from(percent.get());
+        budget.packets_percent.is_none_or(|percent| wanted <= allowed(percent))
+    }
+
+    /// How many bytes may be copied now.
+    pub(super) fn bytes_left(&self, budget: CopyBudget) -> u64 {
+        let left = |percent| self.bytes_allowed(percent).saturating_sub(self.copied.bytes);
+        budget.bytes_percent.map_or(u64::MAX, left)
+    }
+
+    /// How many bytes of data sent less than a round trip ago: it probably arrives, so that it is left out
+    /// first.
+    pub(super) fn bytes_left_for_recent(&self, budget: CopyBudget) -> u64 {
+        let kept =
+            budget.bytes_percent.map_or(0, |percent| self.bytes_allowed(percent) / KEPT_BYTES);
+        self.bytes_left(budget).saturating_sub(kept)
+    }
+
+    fn bytes_allowed(&self, percent: NonZeroU16) -> u64 {
+        self.first.bytes * u64::from(percent.get()) / 100
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUDGET: CopyBudget = CopyBudget::percent(20, 50);
+
+    /// Copies whatever it may, for so many packets of 100 bytes.
+    fn spend(packets: u32) -> (u64, u64) {
+        let (mut spending, mut alone, mut bytes) = (Spending::default(), 0, 0);
+        for _ in 0..packets {
+            spending.on_first_sent(100, Share::ALL);
+            let may_leave = spending.has_packet(BUDGET) && spending.bytes_left(BUDGET) >= 50;
+            if may_leave {
+                spending.on_copied(50);
+                spending.on_packet_of_copies();
+                alone += 1;
+                bytes += 50;
+            }
+        }
+        (alone, bytes)
+    }
+
+    #[test]
+    fn the_share_is_kept_from_the_first_packet_on() {
+        assert_eq!(spend(1), (1, 50));
+        for packets in [10, 100, 1000, 100_000] {
+            let (alone, bytes) = spend(packets);
+            let most = (packets + HEAD_START.packets) * 20 / 100;
+            let least = most - 1 - most / 25;
+            assert!((least..=most).contains(&(alone as u32)), "{alone} of {packets}");
+            assert!(bytes <= u64::from(packets) * 50 + HEAD_START.bytes / 2);
+        }
+    }
+
+    #[test]
+    fn what_was_saved_long_ago_is_not_spent_at_once() {
+        let mut spending = Spending::default();
+        (0..1_000_000).for_each(|_| spending.on_first_sent(100, Share::ALL));
+        let copies = (0..1000)
+            .take_while(|_| {
+                let may_leave = spending.has_packet(BUDGET);
+                spending.on_packet_of_copies();
+                may_leave
+            })
+            .count();
+        assert!((40..=54).contains(&copies), "{copies}");
+    }
+
+    #[test]
+    fn bytes_are_a_limit_of_their_own_and_zero_is_none() {
+        let mut spending = Spending::default();
+        spending.on_first_sent(100, Share::ALL);
+        assert_eq!(spending.bytes_left(BUDGET), (100 + HEAD_START.bytes) / 2);
+        spending.on_copied(1900);
+        assert_eq!(spending.bytes_left_for_recent(BUDGET), 198 - (100 + HEAD_START.bytes) / 32);
+        spending.on_copied(100);
+        assert_eq!(spending.bytes_left_for_recent(BUDGET), 0);
+        assert_eq!(spending.bytes_left(BUDGET), 98);
+        spending.on_copied(1_000_000);
+        assert_eq!(spending.bytes_left(BUDGET), 0);
+        assert_eq!(spending.bytes_left(CopyBudget::UNLIMITED), u64::MAX);
+        assert_eq!(spending.bytes_left_for_recent(CopyBudget::UNLIMITED), u64::MAX);
+        assert!(spending.has_packet(CopyBudget::UNLIMITED));
+    }
+}

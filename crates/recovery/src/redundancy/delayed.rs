@@ -1,0 +1,125 @@
+//! Delayed copies: redundant copies in packets of their own, some time after what they repeat.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
+
+use rexmit_core::{Instant, config, words};
+use serde::{Deserialize, Serialize};
+
+use crate::outstanding::PacketNumber;
+
+/// Copies of a path that are planned, at most.
+const MAX_PLANNED: usize = 64;
+
+config! {
+    const
+    /// The delayed copies of a thin stream. Off by default.
+    ///
+    /// A copy is not sent if what it repeats is acknowledged by then, if the window has no room, or if the budget,
+    /// which is less beside a queue, is spent.
+    ///
+    /// Copies do not count against a limit of retransmissions (RFC 7496 §3.1), and data that may not be
+    /// retransmitted has none.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct DelayedCopyConfig {
+        /// Copies that follow each retransmission, except those of T3-rtx. With one, a second loss costs a round
+        /// trip only if a third follows, for as many packets more as there are losses. Bundled copies sent since
+        /// the original count: when the probe timer expires, only the copies that they lack
+        /// is sent.
+        pub of_retransmissions: u8,
+        /// The time between a retransmission and its copy, and between two copies, so that a full queue does not
+        /// drop them together.
+        #[serde(with = "words::duration")]
+        pub interval: Duration,
+        /// A unit that no new one follows within this time has one copy: the last of a series need not wait for
+        /// the timer. On a stream whose messages are farther apart, every message is sent twice.
+        #[serde(with = "words::optional_duration")]
+        pub of_last_after: Option<Duration>,
+    }
+}
+
+impl DelayedCopyConfig {
+    /// No copies.
+    pub const OFF: Self =
+        Self { of_retransmissions: 0, interval: Duration::from_millis(1), of_last_after: None };
+
+    /// Whether there are any.
+    #[must_use]
+    pub const fn is_any(&self) -> bool {
+        self.of_retransmissions > 0 || self.of_last_after.is_some()
+    }
+}
+
+impl Default for DelayedCopyConfig {
+    fn default() -> Self {
+        Self::OFF
+    }
+}
+
+/// A copy that is to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planned {
+    pub(super) at: Instant,
+    pub(super) unit: u64,
+    /// The packet that it repeats: it is not needed if the unit was sent in another since.
+    pub(super) packet: PacketNumber,
+    /// Copies that are to follow.
+    pub(super) left: u8,
+}
+
+/// The delayed copies of a path.
+#[derive(Debug)]
+pub(super) struct DelayedCopies {
+    /// By time.
+    planned: VecDeque<Planned>,
+    /// Copies that may be sent now.
+    pub(super) ready: VecDeque<Planned>,
+    /// The copies of the last new units, if nothing new follows.
+    last: Option<(Instant, Range<u64>)>,
+    /// When a copy is due, as of the last renewal; far in the future if none is.
+    pub(super) deadline: Instant,
+}
+
+impl Default for DelayedCopies {
+    fn default() -> Self {
+        let (planned, ready) = (VecDeque::new(), VecDeque::new());
+        Self { planned, ready, last: None, deadline: Instant::FAR_FUTURE }
+    }
+}
+
+impl DelayedCopies {
+    pub(super) fn plan(&mut self, planned: Planned) {
+        if self.planned.len() < MAX_PLANNED {
+            let place = self.planned.partition_point(|known| known.at <= planned.at);
+            self.planned.insert(place, planned);
+        }
+    }
+
+    /// New units were sent; `at` is when they are copied if nothing new follows, if at all.
+    pub(super) fn plan_last(&mut self, at: Option<Instant>, units: Range<u64>) {
+        self.last = at.map(|at| (at, units));
+    }
+
+    pub(super) const fn has_last(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// When the next copy is due.
+    pub(super) fn next(&self) -> Instant {
+        let planned = self.planned.front().map_or(Instant::FAR_FUTURE, |planned| planned.at);
+        self.last.as_ref().map_or(planned, |(at, _)| planned.min(*at))
+    }
+
+    /// The last new units, if their copies are due.
+    pub(super) fn take_last(&mut self, now: Instant) -> Option<Range<u64>> {
+        self.last.take_if(|(at, _)| *at <= now).map(|(_, units)| units)
+    }
+
+    /// The next planned copy that is due.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<Planned> {
+        let is_due = self.planned.front().is_some_and(|planned| planned.at <= now);
+        if is_due { self.planned.pop_front() } else { None }
+    }
+}

@@ -1,0 +1,436 @@
+//! Redundant copies: data in flight that is sent once more although nothing shows that it was lost. Bundled
+//! copies are sent with new data (RDB, Petlund 2008), delayed copies in packets of their own.
+//!
+//! # Acknowledgements of a copied unit
+//! A unit stays in the packet that it was sent in; a bundled copy is only noted. A packet with a copy also
+//! carries something new. If an ACK brings the unit and that new data at once, the packet with the copy has
+//! arrived; if the receiver has not reported the unit as a duplicate by then, the copy was the first to arrive,
+//! and the packet before was lost: a loss that would show nowhere else. If it does not bring the new data, the
+//! copy has not arrived, but the unit's own packet has: its round trip is not ambiguous.
+//!
+//! A delayed copy of the last unit is sent with nothing new. It has brought the unit if no ACK came before one
+//! of the copy can have come, and no duplicate report with it.
+//!
+//! Where ACKs are lost or delayed, two packets may be acknowledged at once although both arrived, and the
+//! duplicate report was lost with an ACK in between: that is taken for a loss, too.
+
+mod budget;
+mod bundled;
+mod delayed;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use rexmit_core::Instant;
+
+pub use budget::CopyBudget;
+use budget::{Share, Spending};
+pub(crate) use bundled::Copies;
+pub use delayed::DelayedCopyConfig;
+use delayed::{DelayedCopies, Planned};
+
+use crate::outstanding::{AckedUnit, Fate, FirstSent, PacketNumber, Repeats, Unit};
+use crate::paths::PerPath;
+use crate::probe::ProbeTimer;
+use crate::state::State;
+
+/// The room in a packet with new data.
+#[derive(Clone, Copy, Debug)]
+pub struct BundleRoom {
+    /// The new unit, in bytes as units are counted.
+    pub new_bytes: u32,
+    /// The room left in the packet.
+    pub room: u32,
+    /// The copies and the new unit must be one run: a segment of TCP.
+    pub is_contiguous: bool,
+}
+
+/// A unit that was copied, was sent once otherwise, and is acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckedCopied {
+    pub(crate) unit: u64,
+    pub(crate) first: FirstSent,
+    /// The packet of its first copy.
+    copy: PacketNumber,
+    /// Nothing new is in that.
+    is_alone: bool,
+    pub(crate) is_reported: bool,
+}
+
+/// The redundant copies of an association.
+#[derive(Debug, Default)]
+pub(crate) struct Redundancy {
+    spending: Spending,
+    /// One for each path, once a copy was planned there.
+    delayed: PerPath<DelayedCopies>,
+}
+
+impl Redundancy {
+    /// The path leads another way.
+    pub(crate) fn renew_path(&mut self, path: u8) {
+        self.delayed.remove(path);
+    }
+
+    /// Nothing is outstanding any more.
+    pub(crate) fn clear(&mut self) {
+        self.delayed = PerPath::default();
+    }
+
+    /// When a copy of `path` is due, as of the last renewal; far in the future if none is.
+    #[inline]
+    pub(crate) fn deadline(&self, path: u8) -> Instant {
+        self.delayed.get(path).map_or(Instant::FAR_FUTURE, |delayed| delayed.deadline)
+    }
+
+    /// Sees when the next copy of `path` is due.
+    #[inline]
+    pub(crate) fn renew(&mut self, path: u8) {
+        if let Some(delayed) = self.delayed.get_mut(path) {
+            delayed.deadline = delayed.next();
+        }
+    }
+}
+
+/// The budget.
+impl Redundancy {
+    /// A packet with so many bytes of new units of `group` is sent over `path`.
+    pub(crate) fn on_first_sent<P>(&mut self, path: u8, group: u8, bytes: u32, state: &State<P>) {
+        self.spending.on_first_sent(bytes, share_beside_queue(path, group, state));
+    }
+
+    /// So many bytes of units are sent as copies.
+    pub(crate) fn on_copied(&mut self, bytes: u32) {
+        self.spending.on_copied(bytes);
+    }
+
+    /// A packet is sent with nothing but copies.
+    pub(crate) fn on_packet_of_copies(&mut self) {
+        self.spending.on_packet_of_copies();
+    }
+
+    /// How many bytes of `group` may be copied over `path` now.
+    pub(crate) fn bytes_to_copy<P>(&self, path: u8, group: u8, state: &State<P>) -> u64 {
+        let budget = state.groups.config(group).copy_budget;
+        let is_denied = share_beside_queue(path, group, state).is_none();
+        if is_denied { 0 } else { self.spending.bytes_left(budget) }
+    }
+
+    /// Whether the budget allows a copy of `unit` in a packet of its own or, with `is_begun`, in one that has
+    /// other units.
+    fn may_pay<P>(&self, unit: &Unit<P>, is_begun: bool, state: &State<P>) -> bool {
+        let budget = state.groups.config(unit.group()).copy_budget;
+        let has_packet = is_begun || self.spending.has_packet(budget);
+        let left = self.bytes_to_copy(unit.path(), unit.group(), state);
+        has_packet && left >= u64::from(unit.bytes())
+    }
+
+    /// Whether a copy of `unit` may be sent in a packet of its own.
+    fn may_copy_alone<P>(&self, unit: &Unit<P>, state: &State<P>) -> Permission {
+        if !state.is_thin(unit.group()) || !state.has_window_for(unit.path()) {
+            Permission::NotThin
+        } else if self.may_pay(unit, false, state) {
+            Permission::Granted
+        } else {
+            Permission::Denied
+        }
+    }
+}
+
+/// The share of the budget of `group` that a queue on `path` leaves.
+fn share_beside_queue<P>(path: u8, group: u8, state: &State<P>) -> Share {
+    let Some(limit) = state.groups.config(group).queue_delay_limit else { return Share::ALL };
+    match state.paths[path].queue.as_deref() {
+        None => Share::ALL,
+        Some(signs) if signs.losses.forbid_copies() => Share::NONE,
+        Some(signs) => Share::beside(signs.delay.standing(), limit),
+    }
+}
+
+/// Whether a copy may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Permission {
+    Granted,
+    /// The stream is not thin, or the window is full.
+    NotThin,
+    /// By the budget, or a queue on the path.
+    Denied,
+}
+
+/// Bundled copies.
+impl Redundancy {
+    /// Whether data in flight of `group` may be copied now.
+    #[inline]
+    pub(crate) fn may_copy<P>(group: u8, state: &State<P>) -> bool {
+        state.groups.config(group).max_bundle_packets > 0 && state.is_thin(group)
+    }
+
+    /// Whether a retransmission over `path` may bundle data in flight of `group`.
+    pub(crate) fn may_bundle<P>(&self, path: u8, group: u8, state: &State<P>) -> bool {
+        Self::may_copy(group, state) && self.bytes_to_copy(path, group, state) > 0
+    }
+
+    /// The units that a packet over `path` with a new unit of `group`
+    /// is to carry copies of. The newest come first: what is beyond a limit is left out with everything older.
+    /// When the budget is nearly spent, data that was not acknowledged within a round trip comes before what was
+    /// sent since: it is more probably lost. Also returns whether the budget is why something was left out.
+    pub(crate) fn choose<P>(
+        &self,
+        now: Instant,
+        (path, group): (u8, u8),
+        bundle: BundleRoom,
+        (state, probe): (&State<P>, &ProbeTimer),
+    ) -> (Copies, bool) {
+        let thin = state.groups.config(group);
+        let limit = thin.max_bundle_bytes.map_or(bundle.room, |most| {
+            bundle.room.min(most.get().saturating_sub(bundle.new_bytes))
+        });
+        let left = self.bytes_to_copy(path, group, state);
+        let left_for_recent = left.min(self.spending.bytes_left_for_recent(thin.copy_budget));
+        let (mut bytes, mut packets, mut packet, mut is_denied) = (0, 0, None, false);
+        let outstanding = &state.outstanding;
+        let mut chosen = Copies::before(outstanding.next_unit());
+        let units = outstanding.cumulative() + 1..outstanding.next_unit();
+        for number in units.rev().take(Copies::MAX_LOOK_BACK) {
+            let Some(unit) = outstanding.unit(number) else { break };
+            if !unit.is_in_flight() || unit.group() != group {
+                if bundle.is_contiguous {
+                    break;
+                }
+                continue;
+            }
+            let of_packet = unit.last().packet;
+            packets += u8::from(packet.replace(of_packet) != Some(of_packet));
+            if packets > thin.max_bundle_packets || bytes + unit.bytes() > limit {
+                break;
+            }
+            // A run carries everything newer, so that nothing comes before it.
+            let is_recent = !bundle.is_contiguous && is_recent(now, unit, state, probe);
+            if u64::from(bytes + unit.bytes()) <= if is_recent { left_for_recent } else { left } {
+                bytes += unit.bytes();
+                chosen.insert(number);
+                continue;
+            }
+            is_denied = true;
+            if bundle.is_contiguous {
+                break;
+            }
+        }
+        (chosen, is_denied)
+    }
+}
+
+/// Whether `unit` was sent so lately that no ACK can have come.
+fn is_recent<P>(now: Instant, unit: &Unit<P>, state: &State<P>, probe: &ProbeTimer) -> bool {
+    let shortest = probe.shortest_rtt(unit.path());
+    let sent_at = state.outstanding.packets().sent_at(unit.last().packet);
+    shortest.zip(sent_at).is_some_and(|(shortest, sent_at)| now - sent_at < shortest)
+}
+
+/// Delayed copies.
+impl Redundancy {
+    /// `unit` is retransmitted because it was lost; so many bundled copies were sent before, and count.
+    pub(crate) fn plan_copies<P>(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        standing: u8,
+        state: &State<P>,
+    ) {
+        let Some(u) = state.outstanding.unit(unit) else { return };
+        let copies = state.groups.config(u.group()).delayed_copies.of_retransmissions;
+        let copies = copies.saturating_sub(standing);
+        if copies > 0 && state.is_thin(u.group()) {
+            self.plan_copy(now, (unit, u), copies - 1, state);
+        }
+    }
+
+    fn plan_copy<P>(
+        &mut self,
+        now: Instant,
+        (unit, u): (u64, &Unit<P>),
+        left: u8,
+        state: &State<P>,
+    ) {
+        let at = now + state.groups.config(u.group()).delayed_copies.interval;
+        let delayed = self.delayed.get_or_insert_with(u.path(), DelayedCopies::default);
+        delayed.plan(Planned { at, unit, packet: u.last().packet, left });
+    }
+
+    /// A packet is sent over `path` with these new units.
+    pub(crate) fn plan_last<P>(
+        &mut self,
+        now: Instant,
+        path: u8,
+        units: Range<u64>,
+        state: &State<P>,
+    ) {
+        let group = state.outstanding.unit(units.start).map_or(0, Unit::group);
+        let after = state.groups.config(group).delayed_copies.of_last_after;
+        let after = after.filter(|_| state.is_thin(group));
+        if after.is_some() || self.delayed.get(path).is_some_and(DelayedCopies::has_last) {
+            let delayed = self.delayed.get_or_insert_with(path, DelayedCopies::default);
+            delayed.plan_last(after.map(|after| now + after), units);
+        }
+    }
+
+    /// Copies of `path` that are due may be sent, if they still make sense. Returns how many the budget denied.
+    pub(crate) fn ready_copies<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> u64 {
+        let Some(delayed) = self.delayed.get(path) else { return 0 };
+        let is_denied =
+            |it: &&Planned| is_awaited(path, it, state) && !self.is_paid(it, false, state);
+        let mut denied = delayed.ready.iter().filter(is_denied).count() as u64;
+        let Some(delayed) = self.delayed.get_mut(path) else { return denied };
+        delayed.ready.clear();
+        for unit in delayed.take_last(now).into_iter().flatten() {
+            let known = state.outstanding.unit(unit);
+            let packet = known.map_or(PacketNumber(0), |known| known.last().packet);
+            denied += self.ready_copy(path, Planned { at: now, unit, packet, left: 0 }, state);
+        }
+        while let Some(planned) =
+            self.delayed.get_mut(path).and_then(|delayed| delayed.take_due(now))
+        {
+            denied += self.ready_copy(path, planned, state);
+        }
+        denied
+    }
+
+    /// Returns how many the budget denied: one or none.
+    fn ready_copy<P>(&mut self, path: u8, planned: Planned, state: &State<P>) -> u64 {
+        let unit = state.outstanding.unit(planned.unit);
+        let Some(unit) = unit.filter(|unit| !unit.is_probe() && is_awaited(path, &planned, state))
+        else {
+            return 0;
+        };
+        let permission = self.may_copy_alone(unit, state);
+        if permission == Permission::Granted
+            && let Some(delayed) = self.delayed.get_mut(path)
+        {
+            delayed.ready.push_back(planned);
+        }
+        u64::from(permission == Permission::Denied)
+    }
+
+    /// Whether the budget still allows it: others that are due at once may have spent what there was.
+    fn is_paid<P>(&self, planned: &Planned, is_begun: bool, state: &State<P>) -> bool {
+        let unit = state.outstanding.unit(planned.unit);
+        unit.is_some_and(|unit| self.may_pay(unit, is_begun, state))
+    }
+
+    /// Whether a copy is due on `path`.
+    #[inline]
+    pub(crate) fn has_ready(&self, path: u8) -> bool {
+        self.delayed.get(path).is_some_and(|delayed| !delayed.ready.is_empty())
+    }
+
+    /// The next unit of which a copy may be sent over `path` in a packet of its own or, with `is_begun`, in
+    /// one that has other units.
+    pub(crate) fn next_copy<P>(&self, path: u8, is_begun: bool, state: &State<P>) -> Option<u64> {
+        let delayed = self.delayed.get(path)?;
+        let may_be_sent =
+            |it: &&Planned| is_awaited(path, it, state) && self.is_paid(it, is_begun, state);
+        delayed.ready.iter().find(may_be_sent).map(|ready| ready.unit)
+    }
+
+    /// `unit`, which [`next_copy`](Self::next_copy) named for `path`, is to have none.
+    pub(crate) fn drop_copy(&mut self, path: u8, unit: u64) {
+        if let Some(delayed) = self.delayed.get_mut(path) {
+            delayed.ready.retain(|planned| planned.unit != unit);
+        }
+    }
+
+    /// A copy of `unit`, which [`next_copy`](Self::next_copy) named for `path`, is about to be sent. Returns
+    /// how many are to follow.
+    pub(crate) fn take_copy(&mut self, path: u8, unit: u64) -> Option<u8> {
+        let ready = &mut self.delayed.get_mut(path)?.ready;
+        let place = ready.iter().position(|planned| planned.unit == unit)?;
+        ready.remove(place).map(|planned| planned.left)
+    }
+
+    /// That copy is sent, and `left` are to follow.
+    pub(crate) fn on_copy_sent<P>(&mut self, now: Instant, unit: u64, left: u8, state: &State<P>) {
+        let Some(u) = state.outstanding.unit(unit) else { return };
+        self.spending.on_copied(u.bytes());
+        if left > 0 {
+            self.plan_copy(now, (unit, u), left - 1, state);
+        }
+    }
+}
+
+/// Whether what the copy repeats is in flight as it was.
+fn is_awaited<P>(path: u8, planned: &Planned, state: &State<P>) -> bool {
+    let unit = state.outstanding.unit(planned.unit);
+    unit.is_some_and(|unit| unit.is_in_flight_in(planned.packet) && unit.path() == path)
+}
+
+/// Copies that an expired packet lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// Enough copies were sent since, of which the latest is waited for; or one is denied by the budget.
+    Nothing { is_denied: bool },
+    /// The unit is to be retransmitted; `is_beside`: beside copies that were sent since.
+    Retransmission { is_beside: bool },
+}
+
+impl Redundancy {
+    /// Whether `unit` is to be retransmitted, in a packet of its own, now that what was sent at `at` has
+    /// expired.
+    ///
+    /// Bundled copies sent since are as good as retransmissions: the number that would be sent then is enough, and
+    /// the latest of them is waited for. Where messages are about a round trip apart there are fewer, and they
+    /// were sent just now: what is missing is sent as a copy, if one may.
+    pub(crate) fn lack_of<P>(&mut self, unit: u64, at: Instant, state: &mut State<P>) -> Lack {
+        let Some(u) = state.outstanding.unit(unit) else {
+            return Lack::Nothing { is_denied: false };
+        };
+        let (copies, latest) = u.repeats().map_or((0, None), Repeats::standing_copies);
+        if latest.is_none_or(|latest| latest <= at) {
+            let repeats = state.outstanding.repeats_mut(unit);
+            repeats.into_iter().for_each(Repeats::expire_copies);
+            return Lack::Retransmission { is_beside: false };
+        }
+        let is_first = state.outstanding.packets().sent_at(u.last().packet) == Some(at);
+        let is_enough = copies > state.groups.config(u.group()).delayed_copies.of_retransmissions;
+        if is_enough || !is_first {
+            return Lack::Nothing { is_denied: false };
+        }
+        let permission = self.may_copy_alone(u, state);
+        if permission != Permission::Granted {
+            return Lack::Nothing { is_denied: permission == Permission::Denied };
+        }
+        self.spending.on_copied(u.bytes());
+        Lack::Retransmission { is_beside: true }
+    }
+}
+
+impl AckedCopied {
+    /// A unit of which a copy was sent is acknowledged; `None` if nothing is to be learned of it.
+    pub(crate) fn of<P>(acked: &AckedUnit, state: &mut State<P>) -> Option<Self> {
+        let (copy, is_reported) = state.outstanding.repeats_mut(acked.unit)?.take_first_copy()?;
+        let own = FirstSent {
+            packet: acked.last.packet,
+            sent_at: acked.sent_at,
+            path: acked.path,
+            group: acked.group,
+        };
+        let first = acked.is_first_transmission.then_some(own).or(copy.alone);
+        let (unit, is_alone) = (acked.unit, copy.alone.is_some());
+        let first = first.filter(|_| acked.was_in_flight)?;
+        Some(Self { unit, first, copy: copy.packet, is_alone, is_reported })
+    }
+
+    /// Whether a copy can have been what arrived.
+    pub(crate) fn may_be_of_copy<P>(
+        &self,
+        now: Instant,
+        state: &State<P>,
+        probe: &ProbeTimer,
+    ) -> bool {
+        let Some(packet) = state.outstanding.packets().packet(self.copy) else { return false };
+        match probe.shortest_rtt(self.first.path).filter(|_| self.is_alone) {
+            Some(shortest) => now - packet.sent_at >= shortest,
+            None => packet.fate == Fate::Acknowledged,
+        }
+    }
+}

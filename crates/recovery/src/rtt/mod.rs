@@ -1,0 +1,11 @@
+//! The round-trip time of a path, the retransmission timeout made from it, and T3-rtx.
+
+mod config;
+mod estimator;
+mod rto;
+mod t3;
+
+pub use config::{RtoConfig, TimerRestart};
+pub use estimator::RttEstimator;
+pub use rto::RtoTimer;
+pub(crate) use t3::{Running, T3};

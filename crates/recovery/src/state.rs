@@ -1,0 +1,469 @@
+//! The state of a sender: outstanding data, paths, groups, and the present recovery. Mechanisms read
+//! it and decide; [`LossRecovery`](crate::LossRecovery) changes it.
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_core::Instant;
+
+use crate::fast_recovery::FastRecovery;
+use crate::outstanding::{LostUnit, Moved, Outstanding, Unit};
+use crate::paths::{Candidate, Path, Paths, choose};
+use crate::rtt::Running;
+use crate::thin::Groups;
+use crate::{
+    Coupling, LossDetection, RecoveryConfig, RecoveryStatistics, RetransmissionDestination,
+    TIMEOUT_MEMORY, ThinInputs, Thinness,
+};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct State<P> {
+    pub(crate) config: Arc<RecoveryConfig>,
+    pub(crate) outstanding: Outstanding<P>,
+    pub(crate) paths: Paths,
+    pub(crate) groups: Groups,
+    pub(crate) fast_recovery: FastRecovery,
+    pub(crate) statistics: RecoveryStatistics,
+}
+
+/// The paths that units moved between, one bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moves {
+    /// Units that wait to be retransmitted left these.
+    pub(crate) left: u64,
+    /// Nothing was outstanding on these before.
+    pub(crate) begun: u64,
+}
+
+impl Moves {
+    pub(crate) fn add(&mut self, moved: Moved) {
+        self.left |= 1 << moved.from;
+        self.begun |= u64::from(moved.was_idle) << moved.to;
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.left |= other.left;
+        self.begun |= other.begun;
+    }
+}
+
+/// Thin streams.
+impl<P> State<P> {
+    fn thin_inputs(&self, group: u8) -> ThinInputs {
+        ThinInputs {
+            in_flight: self.outstanding.packets().packets_of(group),
+            packets: self.packets_and_lost(),
+            pttfr: self.config.missing_reports,
+            is_initial_slow_start: self.paths[0].window.ssthresh() == u64::from(u32::MAX),
+        }
+    }
+
+    /// Packets sent so far, and of these the ones declared lost.
+    pub(crate) const fn packets_and_lost(&self) -> (u64, u64) {
+        (self.statistics.packets, self.statistics.packets_lost)
+    }
+
+    /// Whether `group` is thin now.
+    #[inline]
+    pub(crate) fn is_thin(&self, group: u8) -> bool {
+        let in_flight = self.outstanding.packets().packets_of(group);
+        !self.groups.is_surely_thick(in_flight)
+            && self.groups.is_thin(group, &self.thin_inputs(group))
+    }
+
+    /// The same, with the figures that decide it.
+    pub(crate) fn thinness(&self, group: u8) -> Thinness {
+        self.groups.explain(group, &self.thin_inputs(group))
+    }
+
+    /// Whether there is one group, and it is not thin for certain: what bulk is asked with every packet.
+    #[inline]
+    pub(crate) fn is_surely_thick(&self) -> bool {
+        self.groups.is_one_thick(self.outstanding.packets().packets_of(0))
+    }
+
+    /// The group of the earliest unit outstanding on `path`, whose rules are those of T3-rtx.
+    #[inline]
+    pub(crate) fn group_of_earliest(&self, path: u8) -> u8 {
+        if self.groups.is_one() {
+            return 0;
+        }
+        let earliest = self.outstanding.unit(self.outstanding.on(path).earliest());
+        earliest.map_or(0, Unit::group)
+    }
+
+    /// The groups in which the first missing report makes a loss now, one bit each.
+    pub(crate) fn first_indication_groups(&self) -> u32 {
+        if !self.groups.has_mechanisms() {
+            return 0;
+        }
+        let acts = |&group: &u8| self.groups.config(group).first_indication && self.is_thin(group);
+        (0..self.groups.count()).filter(acts).fold(0, |groups, group| groups | 1 << group)
+    }
+
+    /// Reports, or acknowledged units above, that make a unit of `group` lost where the threshold does not
+    /// follow reordering.
+    pub(crate) fn loss_threshold(&self, group: u8) -> u8 {
+        let is_first = self.groups.config(group).first_indication && self.is_thin(group);
+        if is_first { 1 } else { self.config.missing_reports }
+    }
+
+    /// Whether the peer is to be asked to acknowledge units of `group` at once.
+    #[inline]
+    pub(crate) fn wants_immediate_ack(&self, group: u8) -> bool {
+        self.groups.config(group).sack_immediately && self.is_thin(group)
+    }
+
+    /// Whether `group` backs off because of a queue on `path`.
+    pub(crate) fn yields(&self, path: u8, group: u8) -> bool {
+        let Some(limit) = self.groups.config(group).queue_delay_limit else { return false };
+        let signs = self.paths[path].queue.as_deref();
+        signs.is_some_and(|signs| signs.losses.show_overload() || signs.delay.standing() >= limit)
+    }
+
+    /// A round trip over `path` shows how much a queue delays.
+    #[inline]
+    pub(crate) fn note_queueing(&mut self, now: Instant, path: u8, rtt: Duration) {
+        if self.groups.yields() {
+            self.paths[path].queue.get_or_insert_default().delay.on_sample(now, rtt);
+        }
+    }
+
+    /// A packet with new data is sent over `path`.
+    pub(crate) fn note_first_sent(&mut self, path: u8) {
+        if self.groups.yields() {
+            self.paths[path].queue.get_or_insert_default().losses.on_sent();
+        }
+    }
+
+    /// A packet over `path` with data that were sent once is lost.
+    pub(crate) fn note_first_lost(&mut self, path: u8) {
+        self.paths[path].queue.iter_mut().for_each(|signs| signs.losses.on_lost());
+    }
+}
+
+/// Timers.
+impl<P> State<P> {
+    /// The timeout of `path` as it applies now: that of its timer, or a shorter one while the stream of the
+    /// earliest unit outstanding is thin (Petlund 2009 §5.2).
+    pub(crate) fn rto(&self, path: u8) -> Duration {
+        let group = self.group_of_earliest(path);
+        let timer = &self.paths[path].timer;
+        match self.groups.config(group).rto_min {
+            Some(min) if self.is_thin(group) => timer.rto_within(min, &self.config.rto),
+            _ => timer.rto(),
+        }
+    }
+
+    /// When T3-rtx of `path` expires, as things are now.
+    pub(crate) fn t3_deadline(&self, path: u8) -> Option<Instant> {
+        let t3 = self.paths[path].t3.running()?;
+        let is_thin = t3.only().is_none() && self.is_thin(self.group_of_earliest(path));
+        Some(if is_thin { t3.thin } else { t3.standard })
+    }
+
+    /// Starts T3-rtx of `path` anew; `least`: how long it waits at least while thin, if a probe timer runs
+    /// before it.
+    pub(crate) fn arm_t3(&mut self, now: Instant, path: u8, least: Option<Duration>) {
+        let standard = now + self.paths[path].timer.rto();
+        let thin = self.thin_deadline(now, path, least).unwrap_or(standard);
+        self.paths[path].t3.start(Running { started_at: now, standard, thin });
+    }
+
+    /// The mechanisms have changed: a running T3-rtx of `path` expires by them.
+    pub(crate) fn renew_t3(&mut self, path: u8, least: Option<Duration>) {
+        if let Some(&t3) = self.paths[path].t3.running() {
+            let thin = self.thin_deadline(t3.started_at, path, least).unwrap_or(t3.standard);
+            self.paths[path].t3.start(Running { thin, ..t3 });
+        }
+    }
+
+    /// When a timer started at `start` expires while thin, if M1 or M2 is on.
+    #[inline]
+    fn thin_deadline(&self, start: Instant, path: u8, least: Option<Duration>) -> Option<Instant> {
+        let thin = self.groups.config(self.group_of_earliest(path));
+        if thin.rto_min.is_none() && !thin.restart_by_age {
+            return None;
+        }
+        let config = &self.config.rto;
+        let rto = self.paths[path].timer.rto_within(thin.rto_min.unwrap_or(config.min), config);
+        // The probe timer knows the age of each packet; this one waits until that has failed.
+        if let Some(least) = least {
+            return Some(start + rto.max(least));
+        }
+        let oldest = self.oldest_in_flight(path).filter(|_| thin.restart_by_age);
+        Some(oldest.unwrap_or(start) + rto)
+    }
+
+    /// When the oldest transmission in flight on `path` was sent. Of a packet with a known fate, which may
+    /// be forgotten, only the earliest unit is looked at.
+    fn oldest_in_flight(&self, path: u8) -> Option<Instant> {
+        let packets = self.outstanding.packets();
+        let oldest = packets.oldest_in_flight(path).map(|packet| packet.sent_at);
+        let earliest = self.outstanding.on(path).earliest();
+        let earliest = self
+            .outstanding
+            .unit(earliest)
+            .filter(|unit| unit.path() == path && unit.is_in_flight())
+            .and_then(|unit| packets.sent_at(unit.last().packet));
+        match (oldest, earliest) {
+            (Some(oldest), Some(earliest)) => Some(oldest.min(earliest)),
+            (oldest, earliest) => oldest.or(earliest),
+        }
+    }
+}
+
+/// Windows and recoveries.
+impl<P> State<P> {
+    /// Whether the window of `path` holds more than data in flight.
+    pub(crate) fn has_window_for(&self, path: u8) -> bool {
+        self.paths[path].window.has_room(self.outstanding.flight(path).bytes)
+    }
+
+    /// Whether the window of `path` has room for a packet, if `departed` bytes in flight do not count.
+    pub(crate) fn has_room(&self, path: u8, departed: u64) -> bool {
+        let (p, flight) = (&self.paths[path], self.outstanding.flight(path));
+        let is_blocked = p.gate.is_single_packet && flight.packets > 0;
+        !is_blocked && p.window.has_room(flight.bytes.saturating_sub(departed))
+    }
+
+    /// Whether losses are detected by each path for itself (SFR).
+    pub(crate) fn splits_fast_retransmit(&self) -> bool {
+        !self.paths.is_one() && self.config.cmt.split_fast_retransmit
+    }
+
+    /// Whether new units are sent over several paths at once.
+    #[inline]
+    pub(crate) fn uses_all_paths(&self) -> bool {
+        !self.paths.is_one() && self.config.cmt.all_paths
+    }
+
+    /// Whether missing reports are counted.
+    pub(crate) fn counts_reports(&self) -> bool {
+        matches!(self.config.loss_detection, LossDetection::MissingReports { .. })
+    }
+
+    /// Everything sent so far belongs to the recovery that begins now.
+    pub(crate) fn begin_recovery(&mut self) {
+        self.statistics.fast_recoveries += 1;
+        self.fast_recovery.begin(self.outstanding.next_unit() - 1);
+    }
+
+    /// The same on `path` alone.
+    pub(crate) fn begin_path_recovery(&mut self, path: u8) {
+        self.statistics.fast_recoveries += 1;
+        self.fast_recovery.begin_on_path(path, self.outstanding.next_unit() - 1);
+    }
+
+    /// The window of `path` is reduced because something on it was lost.
+    pub(crate) fn reduce_window(&mut self, path: u8) {
+        let flight_size = self.outstanding.bytes() - self.fast_recovery.beyond_window();
+        self.couple_windows();
+        self.paths[path].window.on_fast_retransmit(flight_size);
+        self.retransmit_now(path);
+    }
+
+    /// Sets the share of every window in the rate of all paths in use, as they are now.
+    pub(crate) fn couple_windows(&mut self) {
+        if self.config.cmt.coupling != Coupling::None && self.uses_all_paths() {
+            self.paths.couple_windows();
+        }
+    }
+
+    /// Where nothing waits to be retransmitted, no packet may pass the window for it.
+    pub(crate) fn settle_gates(&mut self) {
+        for path in self.paths.numbers() {
+            self.paths[path].gate.may_retransmit_now &= self.outstanding.on(path).has_lost();
+        }
+    }
+
+    /// A packet was declared lost, or its loss was repaired by a copy.
+    pub(crate) fn count_lost_packet(&mut self) {
+        self.statistics.packets_lost += 1;
+        self.groups.refresh(self.packets_and_lost());
+    }
+}
+
+/// Paths.
+impl<P> State<P> {
+    /// Where a unit goes that was sent over `path` and is declared lost, by T3-rtx or otherwise.
+    pub(crate) fn destination(&self, path: u8, is_timeout: bool) -> u8 {
+        match self.config.retransmission_destination {
+            RetransmissionDestination::Alternate if is_timeout => self.paths.alternate_to(path),
+            RetransmissionDestination::Elsewhere => self.paths.alternate_to(path),
+            // Those that choose late do so when it is sent; until then it stays.
+            _ if self.paths.is_active(path) => path,
+            _ => self.paths.alternate_to(path),
+        }
+    }
+
+    /// Whether the path of a retransmission is chosen when it is sent.
+    #[inline]
+    pub(crate) fn chooses_late(&self) -> bool {
+        !self.paths.is_one() && self.config.retransmission_destination.is_chosen_late()
+    }
+
+    /// One packet of what was declared lost on `path` may be sent whatever the window says, where it goes
+    /// (RFC 9260 §7.2.4 rule 3).
+    pub(crate) fn retransmit_now(&mut self, path: u8) {
+        let to = if self.paths.is_one() { path } else { self.destination(path, false) };
+        self.paths[to].gate.may_retransmit_now = true;
+    }
+
+    /// A path has changed: new data and what waits to be retransmitted take the best one.
+    pub(crate) fn choose_paths(&mut self) -> Moves {
+        let mut moves = Moves::default();
+        if self.paths.is_one() {
+            return moves;
+        }
+        self.paths.choose_data_path();
+        for path in self.paths.numbers() {
+            if !self.paths.is_active(path) {
+                moves.merge(self.move_lost(path, self.paths.alternate_to(path)));
+            }
+        }
+        moves
+    }
+
+    /// T3-rtx of `path` expired: what waited for its window goes where the rest goes, of which one packet may
+    /// be sent whatever the window says (RFC 9260 §6.3.3 E3).
+    pub(crate) fn leave_elsewhere(&mut self, path: u8) -> Moves {
+        self.paths[path].gate.may_retransmit_now = true;
+        let is_one = self.paths.is_one();
+        let to = if is_one { path } else { self.destination(path, true) };
+        let moves = self.move_lost(path, to);
+        self.settle_gates();
+        moves
+    }
+
+    fn move_lost(&mut self, from: u8, to: u8) -> Moves {
+        let mut moves = Moves::default();
+        if from == to || !self.outstanding.on(from).has_lost() {
+            return moves;
+        }
+        while let Some(unit) = self.outstanding.on(from).first_lost() {
+            moves.merge(self.move_unit(unit, to));
+        }
+        let may_retransmit_now = std::mem::take(&mut self.paths[from].gate.may_retransmit_now);
+        self.paths[to].gate.may_retransmit_now |= may_retransmit_now;
+        moves
+    }
+
+    /// `unit`, which waits to be retransmitted, waits for `to`.
+    pub(crate) fn move_unit(&mut self, unit: u64, to: u8) -> Moves {
+        let mut moves = Moves::default();
+        if let Some(moved) = self.outstanding.move_to(unit, to) {
+            self.stop_t3_if_idle(moved.from);
+            moves.add(moved);
+        }
+        moves
+    }
+
+    /// Stops T3-rtx of `path` if nothing is outstanding on it.
+    pub(crate) fn stop_t3_if_idle(&mut self, path: u8) {
+        if self.outstanding.on(path).count() == 0 {
+            self.paths[path].t3.stop();
+        }
+    }
+
+    /// Counts a unit that was declared lost; `is_loss`: by the network.
+    pub(crate) fn count_lost(&mut self, lost: &LostUnit, is_loss: bool) {
+        if lost.packet.is_none() || !is_loss {
+            return;
+        }
+        self.count_lost_packet();
+        if lost.is_first_transmission {
+            self.note_first_lost(lost.path);
+        }
+        self.paths[lost.path].counters.packets_lost += 1;
+    }
+
+    /// The path that retransmissions take now, where that is a choice. `draw` gives a number below its
+    /// argument, for ties.
+    pub(crate) fn choose_destination(&mut self, now: Instant, draw: impl FnOnce(u64) -> u64) {
+        if !self.chooses_late() {
+            return;
+        }
+        let policy = self.config.retransmission_destination;
+        let first = self.outstanding.lost_anywhere(0).and_then(|unit| self.outstanding.unit(unit));
+        let home = first.map(Unit::path);
+        let active = self.paths.numbers().filter(|&path| self.paths.is_active(path));
+        self.paths.chosen = home.and_then(|home| {
+            if active.clone().next().is_none() {
+                return Some(self.paths.alternate_to(home));
+            }
+            choose(policy, active.map(|path| self.candidate(now, path)), draw)
+        });
+    }
+
+    fn candidate(&self, now: Instant, path: u8) -> Candidate {
+        let p = &self.paths[path];
+        let is_recent = |at: &Instant| *at + TIMEOUT_MEMORY > now;
+        Candidate {
+            path,
+            has_room: p.gate.burst_left > 0 && self.has_room(path, 0),
+            lost: (p.counters.packets_lost, p.counters.packets),
+            cwnd: p.window.cwnd(),
+            ssthresh: p.window.ssthresh(),
+            recent_timeouts: p.timeouts().take_while(is_recent).count() as u64,
+            last_timeout: p.timeouts().next(),
+        }
+    }
+
+    /// Whether `path` may take so many new user bytes. With a split buffer no more than its part of the
+    /// window that the peer advertised last is under way over it; with blocking estimation nothing that
+    /// keeps faster paths waiting for the peer's buffer, which holds what they send meanwhile. A path on
+    /// which nothing is under way may always take something.
+    pub(crate) fn may_take(&self, path: u8, user_bytes: u64, peer: PeerWindow) -> bool {
+        if !self.uses_all_paths() {
+            return true;
+        }
+        let under_way = self.outstanding.on(path).user_bytes();
+        if under_way == 0 {
+            return true;
+        }
+        let cmt = &self.config.cmt;
+        let is_active = |path: &&Path| path.reach.state() == crate::PathState::Active;
+        let parts = self.paths.iter().filter(is_active).count().max(1) as u64;
+        let has_share = !cmt.split_buffer || under_way + user_bytes <= peer.a_rwnd / parts;
+        let blocks = || {
+            let meanwhile = self.paths.bytes_of_faster(path);
+            let needed = u128::from(under_way + user_bytes) + meanwhile;
+            meanwhile > 0 && needed > u128::from(peer.buffer)
+        };
+        has_share && !(cmt.avoid_blocking && blocks())
+    }
+
+    /// CUC: finds the earliest unit of each path that was sent once and is outstanding. Each unit is passed
+    /// over once per path.
+    pub(crate) fn find_pseudo_cumulative(&mut self) {
+        if !self.uses_all_paths() || !self.config.cmt.cwnd_update {
+            return;
+        }
+        for path in self.paths.numbers() {
+            let is_it = |u: &Unit<P>| {
+                u.last().path == path && u.is_first_transmission() && u.is_outstanding()
+            };
+            let Some(beside) = &self.paths[path].beside else { continue };
+            let from = beside.earliest_first_sent;
+            let found = self.outstanding.units_from(from).find(|(_, unit)| is_it(unit));
+            let found = found.map_or(self.outstanding.next_unit(), |(unit, _)| unit);
+            if let Some(beside) = &mut self.paths[path].beside {
+                beside.earliest_first_sent = found;
+            }
+        }
+    }
+}
+
+/// The peer's receive window.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerWindow {
+    /// What it advertised last, in bytes.
+    pub a_rwnd: u64,
+    /// The most that it ever advertised: what its buffer holds, in bytes.
+    pub buffer: u64,
+}

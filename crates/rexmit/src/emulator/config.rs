@@ -1,0 +1,95 @@
+//! The configuration of an emulator.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rexmit_core::{Seed, config};
+use rexmit_netsim::path::PathConfig;
+
+#[cfg(doc)]
+use super::priority::Priority;
+
+config! {
+    /// The configuration of the emulator.
+    #[derive(Clone, Debug)]
+    pub struct EmulatorConfig {
+        /// Where clients send to. Port 0 lets the system choose.
+        pub listen: SocketAddr,
+        /// The server their packets are forwarded to.
+        pub to: SocketAddr,
+        /// The path from the clients to the server.
+        pub forward: PathConfig,
+        /// The path from the server to the clients.
+        pub backward: PathConfig,
+        /// Most clients at a time; packets of others are dropped. Default 1024.
+        pub max_clients: usize,
+        /// A client that neither sent nor received for so long is forgotten. Default 60 s.
+        pub client_idle_timeout: Duration,
+        /// Most packets under way in each direction; more are dropped. Default 100,000.
+        pub max_packets_under_way: usize,
+        /// Whether the relay's thread asks for the best [`Priority`] that the system grants it. Default
+        /// true: without it, a busy machine shows in the delays.
+        pub raise_priority: bool,
+        /// Where the paths' randomness comes from. Default `Seed::from_u64(1)`: the same packets in the
+        /// same order meet the same fate in each run.
+        pub seed: Seed,
+    }
+}
+
+impl EmulatorConfig {
+    /// Two perfect paths and the default limits.
+    #[must_use]
+    pub fn new(listen: SocketAddr, to: SocketAddr) -> Self {
+        let link = LinkConfig::default();
+        Self {
+            listen,
+            to,
+            forward: link.forward,
+            backward: link.backward,
+            max_clients: 1024,
+            client_idle_timeout: Duration::from_secs(60),
+            max_packets_under_way: link.max_packets_under_way,
+            raise_priority: link.raise_priority,
+            seed: link.seed,
+        }
+    }
+
+    pub(super) fn link(&self) -> LinkConfig {
+        LinkConfig {
+            forward: self.forward.clone(),
+            backward: self.backward.clone(),
+            max_packets_under_way: self.max_packets_under_way,
+            raise_priority: self.raise_priority,
+            seed: self.seed.clone(),
+        }
+    }
+}
+
+config! {
+    /// What every emulator is to do, whatever its packets come from.
+    #[derive(Clone, Debug)]
+    pub struct LinkConfig {
+        /// The path from the near end to the far one.
+        pub forward: PathConfig,
+        /// The path back.
+        pub backward: PathConfig,
+        /// As [`EmulatorConfig::max_packets_under_way`].
+        pub max_packets_under_way: usize,
+        /// As [`EmulatorConfig::raise_priority`].
+        pub raise_priority: bool,
+        /// As [`EmulatorConfig::seed`].
+        pub seed: Seed,
+    }
+}
+
+impl Default for LinkConfig {
+    fn default() -> Self {
+        Self {
+            forward: PathConfig::default(),
+            backward: PathConfig::default(),
+            max_packets_under_way: 100_000,
+            raise_priority: true,
+            seed: Seed::from_u64(1),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The counters of an endpoint, and one of its limits.
+
+use rexmit_sctp as sctp;
+use serde::Serialize;
+
+/// Associations that wait to be accepted, per endpoint. More are aborted and counted in
+/// [`EndpointStatistics::not_accepted`].
+pub const ACCEPT_BACKLOG: usize = 1024;
+
+/// Counters of an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct EndpointStatistics {
+    /// Packets that the system took.
+    pub packets_sent: u64,
+    /// Packets that the system refused to send; for the protocol they are lost on the way.
+    pub packets_unsent: u64,
+    /// Packets that arrived.
+    pub packets_received: u64,
+    /// Errors of the system when receiving.
+    pub receive_failures: u64,
+    /// Associations aborted because [`ACCEPT_BACKLOG`] others were waiting.
+    pub not_accepted: u64,
+    /// The counters of the protocol.
+    pub protocol: sctp::EndpointStatistics,
+}

@@ -1,0 +1,24 @@
+//! The rules of proxies: those that one is to have, and those that are there.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// The rules of one proxy.
+pub(super) struct Rules<'a> {
+    pub(super) listen: SocketAddr,
+    pub(super) device: &'a str,
+    /// The stack's address, if that is not the one that clients connect to.
+    pub(super) translated: Option<IpAddr>,
+    /// Interfaces that forward only because of this.
+    pub(super) guarded: &'a [String],
+}
+
+/// Rules of proxies that were found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Whether any belong to this listening address.
+    pub(super) is_there: bool,
+    /// Interfaces on which it has switched forwarding on.
+    pub(super) guarded: Vec<String>,
+    /// Those on which others have.
+    pub(super) guarded_by_others: Vec<String>,
+}

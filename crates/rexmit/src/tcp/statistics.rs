@@ -1,0 +1,25 @@
+//! The counters of a stack.
+
+use rexmit_tcp::EndpointStatistics;
+use serde::Serialize;
+
+use crate::tun::ip::IpStatistics;
+
+/// Counters of a stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StackStatistics {
+    /// Packets that the device took.
+    pub packets_sent: u64,
+    /// Packets that the device refused, because it was full or for another reason; for the protocol
+    /// they are lost on the way.
+    pub packets_unsent: u64,
+    /// Errors of the device when receiving.
+    pub receive_failures: u64,
+    /// Connections aborted because too many others were waiting to be accepted.
+    pub not_accepted: u64,
+    /// What became of the packets that arrived.
+    pub ip: IpStatistics,
+    /// The counters of the protocol.
+    pub protocol: EndpointStatistics,
+}

@@ -1,0 +1,37 @@
+//! When the next turn is, and whose.
+
+use std::task::{Context, Poll};
+
+use rexmit_core::{Instant, Machine};
+
+use super::call::DriverCall;
+use super::promptness::Promptness;
+use crate::clock::Alarm;
+
+/// What brings the next turn: work for the driver, the timer, or an application that sends.
+pub(crate) struct NextTurn {
+    pub(crate) driver: DriverCall,
+    /// Whether packets are sent at once.
+    pub(crate) promptness: Promptness,
+    pub(crate) alarm: Alarm,
+}
+
+impl NextTurn {
+    pub(crate) fn new(alarm: Alarm) -> Self {
+        Self { driver: DriverCall::default(), promptness: Promptness::default(), alarm }
+    }
+
+    /// Lets `machine` handle its timers if the alarm went off; registers the driver for that.
+    pub(crate) fn poll_alarm(
+        &mut self,
+        machine: &mut impl Machine,
+        cx: &mut Context<'_>,
+        now: Instant,
+    ) {
+        while let Poll::Ready(Ok(())) = self.alarm.poll_expired(cx) {
+            if machine.poll_timeout().is_some_and(|deadline| deadline <= now) {
+                machine.handle_timeout(now);
+            }
+        }
+    }
+}

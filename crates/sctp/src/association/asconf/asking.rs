@@ -1,0 +1,140 @@
+//! Our ASCONF requests: the outstanding one, and changes that wait for the next (RFC 5061 §5.1).
+
+use std::net::IpAddr;
+
+use crate::event::AddressChange;
+use crate::wire::{AsconfAck, AsconfAnswer, AsconfChange, AsconfRequest, PacketWriter};
+
+/// Changes that wait for the answer to an ASCONF: as many fit the smallest packet.
+pub(super) const MAX_WAITING: usize = 12;
+
+/// What we have asked, and what is still to be.
+#[derive(Debug)]
+pub(super) struct Asking {
+    /// The serial number of our next ASCONF.
+    pub(super) next_serial: u32,
+    next_correlation: u32,
+    pub(super) waiting: Vec<AddressChange>,
+    pub(super) outstanding: Option<Outstanding>,
+    /// The peer has said that it does not know ASCONF after all (A9, F3a).
+    pub(super) is_refused: bool,
+}
+
+/// The ASCONF that the peer has not answered; it is repeated as it is.
+#[derive(Debug)]
+pub(super) struct Outstanding {
+    pub(super) serial: u32,
+    /// Its Address Parameter.
+    address: IpAddr,
+    pub(super) changes: Vec<(u32, AddressChange)>,
+    is_due: bool,
+    /// The path of its last transmission.
+    pub(super) path: u8,
+}
+
+impl Asking {
+    pub(super) const fn new(local_initial_tsn: u32) -> Self {
+        Self {
+            next_serial: local_initial_tsn,
+            next_correlation: 1,
+            waiting: Vec::new(),
+            outstanding: None,
+            is_refused: false,
+        }
+    }
+
+    pub(super) const fn is_busy(&self) -> bool {
+        self.outstanding.is_some() || !self.waiting.is_empty()
+    }
+
+    /// Whether the peer is being told of `address`, and will know it for certain. After the deletion of
+    /// all other addresses it knows the one from which the request came, and that may be any of them: the
+    /// request is repeated from where this host is then.
+    pub(super) fn is_adding(&self, address: IpAddr) -> bool {
+        let is_it = |(_, change): &(u32, AddressChange)| *change == AddressChange::Added(address);
+        let deletes_others = |(_, change): &(u32, AddressChange)| matches!(change, AddressChange::Deleted(others) if others.is_unspecified());
+        let outstanding = self.outstanding.as_ref();
+        outstanding.is_some_and(|it| {
+            it.changes.iter().any(is_it) && !it.changes.iter().any(deletes_others)
+        })
+    }
+
+    /// Makes an ASCONF of what waits, if none is under way.
+    fn begin(&mut self, address: IpAddr) {
+        if self.outstanding.is_some() || self.waiting.is_empty() {
+            return;
+        }
+        let first = self.next_correlation;
+        let changes: Vec<_> = (first..).zip(self.waiting.drain(..)).collect();
+        self.next_correlation = first.wrapping_add(changes.len() as u32);
+        let serial = self.next_serial;
+        self.next_serial = serial.wrapping_add(1);
+        self.outstanding = Some(Outstanding { serial, address, changes, is_due: true, path: 0 });
+    }
+
+    /// Another change, after those that wait.
+    pub(super) fn add(&mut self, change: AddressChange) {
+        self.waiting.push(change);
+    }
+
+    /// Whether an ASCONF is to leave now.
+    pub(super) fn is_owed(&self) -> bool {
+        self.outstanding.as_ref().map_or(!self.waiting.is_empty(), |it| it.is_due)
+    }
+
+    /// Writes the ASCONF for `path`. `address` becomes its Address Parameter on the first transmission.
+    /// One is under way at a time (C1).
+    pub(super) fn write(&mut self, path: u8, address: IpAddr, writer: &mut PacketWriter<'_>) {
+        self.begin(address);
+        let Some(outstanding) = &mut self.outstanding else { return };
+        (outstanding.is_due, outstanding.path) = (false, path);
+        let requests = outstanding.changes.iter().map(|&(correlation, change)| AsconfRequest {
+            correlation,
+            change: match change {
+                AddressChange::Added(address) => AsconfChange::Add(address),
+                AddressChange::Deleted(address) => AsconfChange::Delete(address),
+                AddressChange::Preferred(address) => AsconfChange::SetPrimary(address),
+            },
+            bytes: &[],
+        });
+        writer.asconf((outstanding.serial, outstanding.address), requests);
+    }
+
+    /// T-4 expired: schedules a retransmission. Returns the path of the last transmission.
+    pub(super) fn repeat(&mut self) -> Option<u8> {
+        let outstanding = self.outstanding.as_mut()?;
+        outstanding.is_due = true;
+        Some(outstanding.path)
+    }
+
+    /// The peer has said that it does not know ASCONF: what was asked and what waits has failed.
+    pub(super) fn refuse_all(&mut self) -> Vec<AddressChange> {
+        self.is_refused = true;
+        let outstanding = self.outstanding.take();
+        let failed = outstanding.into_iter().flat_map(|it| it.changes).map(|(_, change)| change);
+        failed.chain(self.waiting.drain(..)).collect()
+    }
+}
+
+/// What became of each of `changes`: the cause for which it was refused, if it was. What stands behind
+/// the first that was refused and is not told to be done, was refused, too (A7).
+pub(super) fn outcomes(changes: &[(u32, AddressChange)], ack: &AsconfAck<'_>) -> Vec<Option<u16>> {
+    let mut last_cause = None;
+    let outcome = |&(correlation, _): &(u32, AddressChange)| {
+        let answer = ack.answers().flatten().find_map(|answer| match answer {
+            AsconfAnswer::Refused { correlation: of, causes } if of == correlation => {
+                Some(causes.flatten().next().map_or(Some(0), |cause| Some(cause.code())))
+            }
+            AsconfAnswer::Done { correlation: of } if of == correlation => Some(None),
+            _ => None,
+        });
+        match answer {
+            Some(outcome) => {
+                last_cause = outcome.or(last_cause);
+                outcome
+            }
+            None => last_cause,
+        }
+    };
+    changes.iter().map(outcome).collect()
+}

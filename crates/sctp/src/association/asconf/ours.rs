@@ -1,0 +1,276 @@
+//! Our addresses: what the application changes, the ASCONF that tells it, and the peer's answer
+//! (RFC 5061 §5.1, §5.3).
+
+use std::net::IpAddr;
+
+use rexmit_core::serial::Serial;
+use rexmit_core::{Instant, Route};
+use rexmit_recovery::PathState;
+
+use super::asking::{MAX_WAITING, outcomes};
+use super::{AddressChanges, OwnAddress, Ways};
+use crate::association::addresses::{is_in_scope, unspecified_like};
+use crate::association::context::{Context, Recovery};
+use crate::association::paths::Paths;
+use crate::association::timers::Deadline;
+use crate::config::MAX_ADDRESSES;
+use crate::error::AddressError;
+use crate::event::{AddressChange, Event};
+use crate::wire::{AsconfAck, Cause, PacketWriter, kind};
+
+/// An ASCONF-ACK for what was never asked (RFC 5061 §4.3.4, F0).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::association) struct NeverAsked;
+
+impl AddressChanges {
+    /// The application changes an address of this host.
+    pub(in crate::association) fn change_own(
+        &mut self,
+        cx: &mut Context<'_>,
+        ways: &mut Ways<'_>,
+        change: OwnAddress,
+    ) -> Result<(), AddressError> {
+        // A move overtakes what waits.
+        let overtakes = matches!(change, OwnAddress::MoveTo(_));
+        if self.asking.is_refused {
+            return Err(AddressError::NotSupported);
+        } else if self.asking.waiting.len() + usize::from(!overtakes) > MAX_WAITING {
+            return Err(AddressError::TooManyChanges { limit: MAX_WAITING });
+        }
+        match change {
+            OwnAddress::Add(address) => self.add(ways.primary_route(), address),
+            OwnAddress::Delete(address) => self.delete(cx, ways, address),
+            OwnAddress::Prefer(address) => self.prefer(ways.primary_route(), address),
+            OwnAddress::MoveTo(address) => self.move_to(cx, ways, address),
+        }
+    }
+
+    fn add(&mut self, primary: Route, address: IpAddr) -> Result<(), AddressError> {
+        if !address.is_unspecified() && !is_in_scope(address, primary.remote.ip()) {
+            return Err(AddressError::OutOfScope);
+        }
+        let local = primary.local.ip();
+        if self.own.is_empty() && !local.is_unspecified() && !self.adding.contains(&local) {
+            self.own.push(local);
+        }
+        if self.own.contains(&address) || self.adding.contains(&address) {
+            return Err(AddressError::AlreadyThere);
+        } else if self.own.len() + self.adding.len() >= MAX_ADDRESSES {
+            return Err(AddressError::TooManyAddresses { limit: MAX_ADDRESSES });
+        }
+        self.adding.push(address);
+        self.asking.add(AddressChange::Added(address));
+        Ok(())
+    }
+
+    fn delete(
+        &mut self,
+        cx: &mut Context<'_>,
+        ways: &mut Ways<'_>,
+        address: IpAddr,
+    ) -> Result<(), AddressError> {
+        let Some(index) = self.own.iter().position(|&own| own == address) else {
+            return Err(AddressError::NoSuchAddress);
+        };
+        if self.own.len() + self.adding.len() == 1 {
+            return Err(AddressError::LastAddress);
+        }
+        self.own.remove(index);
+        self.leaving.push(address);
+        self.asking.add(AddressChange::Deleted(address));
+        ways.recovery.begin_opportunity();
+        ways.replies.forget_over(|route| route.local.ip() == address);
+        self.leave_locals(cx, ways, |local| local == address);
+        Ok(())
+    }
+
+    fn prefer(&mut self, primary: Route, address: IpAddr) -> Result<(), AddressError> {
+        let local = primary.local.ip();
+        let is_ours = self.own.contains(&address)
+            || self.adding.contains(&address)
+            || (self.own.is_empty() && address == local);
+        if !is_ours {
+            return Err(AddressError::NoSuchAddress);
+        }
+        self.asking.add(AddressChange::Preferred(address));
+        Ok(())
+    }
+
+    /// Changes that wait are overtaken.
+    fn move_to(
+        &mut self,
+        cx: &mut Context<'_>,
+        ways: &mut Ways<'_>,
+        address: IpAddr,
+    ) -> Result<(), AddressError> {
+        let remote = ways.primary_route().remote.ip();
+        if !address.is_unspecified() && !is_in_scope(address, remote) {
+            return Err(AddressError::OutOfScope);
+        }
+        // What waits is overtaken: the peer knows an address whose deletion it has not been told of.
+        let overtaken = std::mem::take(&mut self.asking.waiting);
+        let is_known = self.own.contains(&address)
+            || overtaken.contains(&AddressChange::Deleted(address)) && !address.is_unspecified();
+        let given_up = self.own.drain(..).chain(self.adding.drain(..));
+        for other in given_up.filter(|other| *other != address) {
+            if !self.leaving.contains(&other) {
+                self.leaving.push(other);
+            }
+        }
+        self.leaving.retain(|leaving| *leaving != address);
+        if is_known {
+            self.own.push(address);
+        } else {
+            self.adding.push(address);
+            // An unspecified address says something new each time.
+            if address.is_unspecified() || !self.asking.is_adding(address) {
+                self.asking.add(AddressChange::Added(address));
+            }
+        }
+        self.asking.add(AddressChange::Preferred(address));
+        let others = unspecified_like(if address.is_unspecified() { remote } else { address });
+        self.asking.add(AddressChange::Deleted(others));
+        ways.recovery.begin_opportunity();
+        ways.replies.forget_over(|route| route.local.ip() != address);
+        self.leave_locals(cx, ways, |local| local != address || local.is_unspecified());
+        Ok(())
+    }
+
+    /// The path for a pending ASCONF, `None` if none is pending. Prefers a source address that the peer
+    /// knows (F1, F6).
+    pub(in crate::association) fn path_to_ask(
+        &self,
+        paths: &Paths,
+        recovery: &Recovery,
+    ) -> Option<u8> {
+        if !self.asking.is_owed() {
+            return None;
+        }
+        let is_known = |path: &u8| {
+            !self.is_silent(paths, *path)
+                && recovery.paths()[*path].reach().state() == PathState::Active
+        };
+        let control = paths.control();
+        let known = std::iter::once(control).chain(0..paths.len()).find(is_known);
+        Some(known.unwrap_or(control))
+    }
+
+    /// Writes the pending ASCONF for `path`, which leads to `remote`, and arms T-4 for `t4`.
+    pub(in crate::association) fn write_asconf(
+        &mut self,
+        t4: Instant,
+        (path, remote): (u8, IpAddr),
+        writer: &mut PacketWriter<'_>,
+    ) {
+        let known = self.own.first().or(self.leaving.first()).copied();
+        let address = known.unwrap_or_else(|| unspecified_like(remote));
+        self.asking.write(path, address, writer);
+        self.t4 = Deadline::at(t4);
+    }
+
+    /// T-4 expired (RFC 5061 §5.1 B1–B5): schedules a retransmission of the ASCONF. Returns the path of
+    /// the last transmission.
+    pub(in crate::association) fn on_t4(&mut self) -> Option<u8> {
+        self.t4 = Deadline::OFF;
+        self.asking.repeat()
+    }
+
+    /// ASCONF-ACK, which was found authentic (RFC 5061 §5.1 A5–A8).
+    pub(in crate::association) fn on_asconf_ack(
+        &mut self,
+        cx: &mut Context<'_>,
+        ways: &mut Ways<'_>,
+        route: Route,
+        ack: &AsconfAck<'_>,
+    ) -> Result<(), NeverAsked> {
+        let Some(answered) = self.asking.outstanding.take_if(|it| it.serial == ack.serial) else {
+            // F0, §4.3.4. An old one is harmless.
+            let is_old = Serial(ack.serial).is_before(Serial(self.asking.next_serial));
+            return if is_old { Ok(()) } else { Err(NeverAsked) };
+        };
+        self.t4 = Deadline::OFF;
+        ways.paths.on_answered(cx, ways.recovery, (answered.path, true));
+        let outcomes = outcomes(&answered.changes, ack);
+        ways.recovery.begin_opportunity();
+        for (&(_, change), &refused) in answered.changes.iter().zip(&outcomes) {
+            self.on_change_answered(cx, change, refused);
+        }
+        self.settle(cx, ways, route);
+        Ok(())
+    }
+
+    fn on_change_answered(
+        &mut self,
+        cx: &mut Context<'_>,
+        change: AddressChange,
+        refused: Option<u16>,
+    ) {
+        match change {
+            AddressChange::Added(address) => {
+                // It may have been given up since; and if it is to be told again, it counts only then.
+                let is_told_again = self.asking.waiting.contains(&change);
+                let is_wanted = self.adding.contains(&address) && !is_told_again;
+                if !is_told_again {
+                    self.adding.retain(|adding| *adding != address);
+                }
+                if is_wanted && refused.is_none() && !address.is_unspecified() {
+                    self.own.push(address);
+                }
+            }
+            AddressChange::Deleted(address) if refused.is_none() => {
+                let is_it = |leaving: &IpAddr| address.is_unspecified() || *leaving == address;
+                self.leaving.retain(|leaving| !is_it(leaving));
+            }
+            AddressChange::Deleted(_) | AddressChange::Preferred(_) => {}
+        }
+        // F3a
+        self.asking.is_refused |= refused == Some(Cause::UnrecognizedParameters(&[]).code());
+        cx.event(Event::AddressChanged { change, refused });
+    }
+
+    /// Applies the address changes that the peer has acknowledged.
+    fn settle(&mut self, cx: &mut Context<'_>, ways: &mut Ways<'_>, route: Route) {
+        if self.own.is_empty() && self.adding.is_empty() {
+            // Refused, and given up is all there was: then it is kept (F10).
+            self.own.append(&mut self.leaving);
+        }
+        if !self.own.is_empty() {
+            let is_known = |local| self.own.contains(&local) || self.adding.contains(&local);
+            self.leave_locals(cx, ways, |local| !local.is_unspecified() && !is_known(local));
+        }
+        // Until then not even a packet to an old address says where this host is.
+        if self.adding.is_empty() {
+            ways.paths.settle_locals(&self.own);
+        }
+        self.begin_paths_from_own(cx, ways);
+        // The answer has come this way, so it works.
+        if let Some(path) = ways.paths.on_packet(route)
+            && ways.paths.get(path).route == route
+            && ways.recovery.paths()[path].reach().state() == PathState::Unconfirmed
+        {
+            ways.paths.on_probed(cx, ways.recovery, path);
+            self.grant_wished_primary(cx, ways);
+        }
+        self.watch_paths(cx, ways);
+    }
+
+    /// The peer does not know a chunk: if it is ASCONF, what was asked has failed (A9).
+    pub(in crate::association) fn on_unrecognized_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        ways: &mut Ways<'_>,
+        chunk: &[u8],
+    ) {
+        if chunk.first() != Some(&kind::ASCONF) {
+            return;
+        }
+        let failed = self.asking.refuse_all();
+        self.t4 = Deadline::OFF;
+        let code = Cause::UnrecognizedChunkType(&[]).code();
+        for change in failed {
+            self.on_change_answered(cx, change, Some(code));
+        }
+        let route = ways.primary_route();
+        self.settle(cx, ways, route);
+    }
+}

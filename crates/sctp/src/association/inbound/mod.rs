@@ -1,0 +1,414 @@
+//! Receiving user data: DATA, FORWARD-TSN, the window, and what the application reads
+//! (RFC 9260 §6.2, §6.5–6.7, §6.9).
+
+mod held_back;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rexmit_core::Instant;
+use rexmit_core::serial::unwrap_u32;
+
+use super::context::Context;
+use super::identity::unwrapped_initial_tsn;
+use super::received::{Arrival, Received, SackDue};
+use super::timers::Deadline;
+use crate::config::AssociationConfig;
+use crate::event::Event;
+use crate::message::InboundMessage;
+use crate::statistics::Traffic;
+use crate::streams::{Piece, Reassembly, ReassemblyError, ReassemblyLimits};
+use crate::wire::{Data, ForwardTsn, PacketWriter, sack_len};
+
+use held_back::HeldBack;
+
+/// The receiving half of an association.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    config: Arc<AssociationConfig>,
+    received: Received,
+    reassembly: Reassembly,
+    /// While a reset of streams waits for DATA before it.
+    held_back: Option<Box<HeldBack>>,
+    /// Read before the messages of `reassembly`: they date from before the peer's restart.
+    leftover: VecDeque<InboundMessage>,
+    leftover_bytes: usize,
+    streams: u16,
+    /// The application knows that there is something to read.
+    is_readable_told: bool,
+    /// The window that the last SACK offered.
+    advertised: u32,
+    /// The rest of it after the data accepted since.
+    offered: u32,
+    is_sack_owed: bool,
+    /// The delayed acknowledgement.
+    sack_timer: Deadline,
+    counters: Counters,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    messages_delivered: u64,
+    payload_delivered_bytes: u64,
+    duplicates_received: u64,
+    chunks_dropped: u64,
+    sacks_sent: u64,
+}
+
+/// Why a DATA chunk is rejected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum DataError {
+    /// There is no such stream: to be reported (RFC 9260 §6.5).
+    InvalidStream(u16),
+    /// A protocol violation: the association is aborted.
+    Violation(&'static str),
+}
+
+impl Inbound {
+    pub(super) fn new(config: Arc<AssociationConfig>) -> Self {
+        let limits = ReassemblyLimits {
+            max_message_bytes: config.max_message_bytes,
+            max_held_chunks: config.max_held_chunks,
+        };
+        Self {
+            received: Received::new(unwrapped_initial_tsn(0)),
+            reassembly: Reassembly::new(limits),
+            held_back: None,
+            leftover: VecDeque::new(),
+            leftover_bytes: 0,
+            streams: config.max_inbound_streams,
+            is_readable_told: false,
+            advertised: config.a_rwnd(),
+            offered: config.a_rwnd(),
+            is_sack_owed: false,
+            sack_timer: Deadline::OFF,
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// Keeps what the application has not read of `before`, and goes on counting.
+    pub(super) fn continuing(mut self, before: &mut Self) -> Self {
+        self.leftover = std::mem::take(&mut before.leftover);
+        self.leftover.extend(std::iter::from_fn(|| before.reassembly.pop()));
+        self.leftover_bytes = self.leftover.iter().map(|message| message.payload.len()).sum();
+        self.is_readable_told = before.is_readable_told;
+        self.counters = before.counters;
+        self
+    }
+
+    pub(super) fn on_peer_known(&mut self, initial_tsn: u32, streams: u16) {
+        self.received = Received::new(unwrapped_initial_tsn(initial_tsn));
+        self.streams = streams;
+    }
+
+    pub(super) const fn streams(&self) -> u16 {
+        self.streams
+    }
+
+    pub(super) fn begin_packet(&mut self) {
+        self.received.begin_packet();
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        let held_back = self.held_back.as_ref().map_or(0, |held| held.bytes());
+        self.leftover_bytes + self.reassembly.held_bytes() + held_back
+    }
+
+    /// Whether as many chunks and messages are held as may be.
+    fn is_full(&self) -> bool {
+        let held_back = self.held_back.as_ref().map_or(0, |held| held.len());
+        self.reassembly.is_full() || self.leftover.len() + held_back >= self.config.max_held_chunks
+    }
+
+    pub(super) fn has_message(&self) -> bool {
+        !self.leftover.is_empty() || self.reassembly.has_ready()
+    }
+
+    /// Every TSN up to this one has arrived.
+    pub(super) const fn cumulative(&self) -> u64 {
+        self.received.cumulative()
+    }
+
+    /// Adds what was received to `traffic`.
+    pub(super) const fn count(&self, traffic: &mut Traffic) {
+        traffic.messages_delivered += self.counters.messages_delivered;
+        traffic.payload_delivered_bytes += self.counters.payload_delivered_bytes;
+        traffic.duplicates_received += self.counters.duplicates_received;
+        traffic.chunks_dropped += self.counters.chunks_dropped;
+        traffic.sacks_sent += self.counters.sacks_sent;
+    }
+
+    /// Gives back memory that is not in use.
+    pub(super) fn release_memory(&mut self) {
+        self.reassembly.release_memory();
+    }
+
+    /// The window to offer: what is left of the buffer. When that is less than a packet (or half of a
+    /// small buffer) it only shrinks, against silly windows: small room that the application made is
+    /// not offered (RFC 9260 §6.2, RFC 1122 §4.2.3.3). But where there is nothing to read, only the
+    /// rest of a message makes room, and a packet of it is asked for.
+    fn window(&self) -> usize {
+        let buffer = self.config.receive_buffer_bytes;
+        let left = buffer.saturating_sub(self.held_bytes());
+        let least = self.config.max_packet_bytes.min(buffer / 2);
+        match left {
+            _ if self.is_full() => 0,
+            left if left >= least => left,
+            1.. if !self.has_message() => least,
+            left => left.min(self.offered as usize),
+        }
+    }
+
+    /// Whether a new chunk of `len` bytes is taken. A window of zero takes only what closes a gap
+    /// (RFC 9260 §6.2), up to twice the buffer: nothing acknowledged is ever dropped again (instead of
+    /// the drop that RFC 9260 §6.2 suggests), so the missing chunk must find room.
+    fn admits(&self, tsn: u64, len: usize) -> bool {
+        if self.window() > 0 {
+            return true;
+        }
+        let (held, buffer) = (self.held_bytes(), self.config.receive_buffer_bytes);
+        let is_next = tsn == self.received.cumulative() + 1;
+        let closes_gap = tsn < self.received.highest();
+        (is_next && self.received.has_gap() || closes_gap && !self.is_full())
+            && held + len <= 2 * buffer
+    }
+
+    /// DATA (RFC 9260 §6.2). What `is_held_back` waits for a reset of its stream.
+    pub(super) fn on_data(
+        &mut self,
+        cx: &mut Context<'_>,
+        data: &Data<'_>,
+        is_held_back: impl FnOnce(u64) -> bool,
+    ) -> Result<(), DataError> {
+        let tsn = unwrap_u32(self.received.cumulative(), data.tsn);
+        match self.received.on_tsn(tsn, data.flags.immediate, &self.config) {
+            Arrival::New => {}
+            Arrival::Duplicate => {
+                self.counters.duplicates_received += 1;
+                return Ok(());
+            }
+            Arrival::BeyondLimit => {
+                self.counters.chunks_dropped += 1;
+                cx.trace_dropped("DATA beyond the limit of gaps");
+                return Ok(());
+            }
+        }
+        if data.stream >= self.streams {
+            // Acknowledged, reported and discarded (RFC 9260 §6.5).
+            self.received.record(tsn);
+            return Err(DataError::InvalidStream(data.stream));
+        }
+        if !self.admits(tsn, data.payload.len()) {
+            self.refuse(cx, "DATA beyond the receive window");
+            return Ok(());
+        }
+        self.take_piece(cx, &piece(tsn, data), is_held_back(tsn))
+    }
+
+    fn refuse(&mut self, cx: &mut Context<'_>, reason: &'static str) {
+        self.counters.chunks_dropped += 1;
+        self.received.note_refused();
+        cx.trace_dropped(reason);
+    }
+
+    fn take_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &Piece<'_>,
+        is_held_back: bool,
+    ) -> Result<(), DataError> {
+        let arena = &mut cx.around.arena;
+        let taken = if is_held_back {
+            self.held_back.get_or_insert_default().push(arena, piece);
+            Ok(())
+        } else {
+            self.reassembly.on_data(arena, piece)
+        };
+        match taken {
+            Ok(()) => {
+                self.received.record(piece.tsn);
+                // A chunk has no more than 65,535 bytes.
+                self.offered = self.offered.saturating_sub(piece.payload.len() as u32);
+                Ok(())
+            }
+            Err(ReassemblyError::TooManyHeldChunks) => {
+                self.refuse(cx, "DATA beyond max_held_chunks");
+                Ok(())
+            }
+            Err(error) => Err(violation(error)),
+        }
+    }
+
+    /// A stream reset was performed: what waited for it goes on (RFC 6525 §5.2.2 E4).
+    pub(super) fn release_held_back(&mut self, cx: &mut Context<'_>) -> Result<(), DataError> {
+        let Some(held_back) = self.held_back.take() else { return Ok(()) };
+        for held in held_back.chunks() {
+            let taken = self.reassembly.on_data(&mut cx.around.arena, &held.piece());
+            taken.map_err(violation)?;
+        }
+        Ok(())
+    }
+
+    /// FORWARD-TSN (RFC 3758 §3.6).
+    pub(super) fn on_forward_tsn(&mut self, forward: &ForwardTsn<'_>) {
+        let new_cumulative = unwrap_u32(self.received.cumulative(), forward.new_cumulative_tsn);
+        if self.received.skip_to(new_cumulative) {
+            let streams = self.streams;
+            let skipped = forward.skipped().filter(|&(stream, _)| stream < streams);
+            self.reassembly.on_forward_tsn(new_cumulative, skipped);
+            if let Some(held_back) = &mut self.held_back {
+                held_back.on_forward_tsn(new_cumulative);
+            }
+        }
+    }
+
+    /// The peer has reset its outgoing streams; none means all.
+    pub(super) fn on_streams_reset(&mut self, streams: &[u16]) {
+        self.reassembly.on_streams_reset((!streams.is_empty()).then_some(streams));
+    }
+
+    /// The chunks of a packet are processed: its DATA are acknowledged now, if that `is_urgent` or the
+    /// rules say so, or later. Returns whether there were any; an error is a contradiction among
+    /// them.
+    ///
+    /// `has_dac`: packets come over several paths, so their order says little.
+    pub(super) fn end_packet(
+        &mut self,
+        now: Instant,
+        is_urgent: bool,
+        has_dac: bool,
+    ) -> Result<bool, DataError> {
+        let due = self.received.end_packet(&self.config, has_dac);
+        if due == SackDue::No {
+            return Ok(false);
+        }
+        if self.reassembly.has_contradiction(self.received.cumulative()) {
+            return Err(DataError::Violation("fragments contradict each other"));
+        }
+        if due == SackDue::Now || is_urgent {
+            self.is_sack_owed = true;
+        } else if !self.sack_timer.is_armed() {
+            self.sack_timer = Deadline::at(now + self.config.sack_delay);
+        }
+        Ok(true)
+    }
+
+    /// Tells the application, once, that there is something to read.
+    pub(super) fn tell_readable(&mut self, cx: &mut Context<'_>) {
+        if !self.is_readable_told && self.has_message() {
+            self.is_readable_told = true;
+            cx.event(Event::Readable);
+        }
+    }
+
+    /// The next message for the application. While the peer `may_send` more, it may have to learn
+    /// that there is room for it.
+    pub(super) fn receive(&mut self, may_send: bool) -> Option<InboundMessage> {
+        let Some(message) = self.pop() else {
+            self.is_readable_told = false;
+            return None;
+        };
+        self.counters.messages_delivered += 1;
+        self.counters.payload_delivered_bytes += message.payload.len() as u64;
+        if !self.has_message() {
+            self.is_readable_told = false;
+        }
+        // A SACK is due when a window that was closed can be opened by a quarter of the buffer: only
+        // then does the peer wait for it (RFC 9260 §6.2).
+        let advertised = self.advertised as usize;
+        let was_closed = advertised < self.config.max_packet_bytes;
+        let opened = advertised + self.config.receive_buffer_bytes / 4;
+        self.is_sack_owed |= was_closed && may_send && self.window() >= opened;
+        Some(message)
+    }
+
+    fn pop(&mut self) -> Option<InboundMessage> {
+        let Some(message) = self.leftover.pop_front() else { return self.reassembly.pop() };
+        self.leftover_bytes -= message.payload.len();
+        Some(message)
+    }
+
+    pub(super) const fn sack_timer(&self) -> Deadline {
+        self.sack_timer
+    }
+
+    /// An acknowledgement has waited long enough.
+    pub(super) const fn on_sack_timer(&mut self) {
+        self.sack_timer = Deadline::OFF;
+        self.is_sack_owed = true;
+    }
+
+    pub(super) const fn owe_sack(&mut self) {
+        self.is_sack_owed = true;
+    }
+
+    pub(super) const fn is_sack_owed(&self) -> bool {
+        self.is_sack_owed
+    }
+
+    /// Another chunk acknowledges what a delayed SACK would.
+    pub(super) const fn stop_delaying(&mut self) {
+        self.sack_timer = Deadline::OFF;
+    }
+
+    /// The peer has nothing more to send.
+    pub(super) const fn stop_acknowledging(&mut self) {
+        self.is_sack_owed = false;
+        self.stop_delaying();
+    }
+
+    /// Whether something waits to be acknowledged.
+    pub(super) fn is_unacknowledged(&self) -> bool {
+        self.received.is_unacknowledged()
+    }
+
+    /// Writes SACK with as many gap blocks and duplicates as fit (RFC 9260 §6.2, §6.7), and with DAC how
+    /// many packets it answers.
+    pub(super) fn write_sack(&mut self, has_dac: bool, writer: &mut PacketWriter<'_>) {
+        let received = &self.received;
+        let room = writer.room();
+        if room < sack_len(0, 0) {
+            return;
+        }
+        let entries = (room - sack_len(0, 0)) / 4;
+        let blocks = received.gap_block_count().min(entries);
+        let duplicates = received.duplicates();
+        let duplicates = &duplicates[..duplicates.len().min(entries - blocks)];
+        let blocks = received.gap_ack_blocks().take(blocks);
+        let window = self.window();
+        let a_rwnd = u32::try_from(window).unwrap_or(u32::MAX);
+        let cumulative = received.cumulative() as u32;
+        let packets = if has_dac { received.unacknowledged_packets() } else { 0 };
+        let duplicates = duplicates.iter().copied();
+        if writer.sack_of(packets, (cumulative, a_rwnd), blocks, duplicates) {
+            self.received.on_sack_sent();
+            (self.advertised, self.offered) = (a_rwnd, a_rwnd);
+            self.is_sack_owed = false;
+            self.sack_timer = Deadline::OFF;
+            self.counters.sacks_sent += 1;
+        }
+    }
+}
+
+const fn piece<'a>(tsn: u64, data: &Data<'a>) -> Piece<'a> {
+    Piece {
+        tsn,
+        stream: data.stream,
+        ssn: data.ssn,
+        ppid: data.ppid,
+        unordered: data.flags.unordered,
+        beginning: data.flags.beginning,
+        ending: data.flags.ending,
+        payload: data.payload,
+    }
+}
+
+/// The peer's chunks cannot be reassembled into messages.
+const fn violation(error: ReassemblyError) -> DataError {
+    DataError::Violation(match error {
+        ReassemblyError::TooManyHeldChunks => "too many chunks beyond a stream reset",
+        ReassemblyError::MessageTooLarge => "a message is larger than max_message_bytes",
+        ReassemblyError::ProtocolViolation(what) => what,
+    })
+}

@@ -1,0 +1,44 @@
+//! What our INIT and INIT ACK say (RFC 9260 §3.3.2).
+
+use std::net::IpAddr;
+
+use super::addresses::is_in_scope;
+use super::identity::Identity;
+use crate::config::AssociationConfig;
+use crate::wire::{Init, Param, Params, ParamsWriter, kind};
+
+/// The fixed part.
+pub(crate) fn init_chunk(identity: &Identity, config: &AssociationConfig) -> Init<'static> {
+    Init {
+        initiate_tag: identity.local_tag,
+        a_rwnd: config.a_rwnd(),
+        outbound_streams: config.outbound_streams,
+        inbound_streams: config.max_inbound_streams,
+        initial_tsn: identity.local_initial_tsn,
+        params: Params::default(),
+    }
+}
+
+/// Announces the extensions that are switched on (RFC 5061 §4.2.7, RFC 3758 §3.1).
+pub(crate) fn push_extensions(params: &mut ParamsWriter<'_, '_>, config: &AssociationConfig) {
+    if config.partial_reliability {
+        params.push(&Param::ForwardTsnSupported);
+    }
+    let mut kinds = Vec::with_capacity(5);
+    kinds.extend(config.stream_reset.then_some(kind::RE_CONFIG));
+    kinds.extend(config.partial_reliability.then_some(kind::FORWARD_TSN));
+    kinds.extend(config.offers_authentication().then_some(kind::AUTH));
+    if config.dynamic_addresses {
+        kinds.extend([kind::ASCONF, kind::ASCONF_ACK]);
+    }
+    if !kinds.is_empty() {
+        params.push(&Param::SupportedExtensions(&kinds));
+    }
+}
+
+/// Writes our addresses for a peer at `peer`: those that mean the same to it.
+pub(crate) fn push_addresses(params: &mut ParamsWriter<'_, '_>, own: &[IpAddr], peer: IpAddr) {
+    for &address in own.iter().filter(|&&address| is_in_scope(address, peer)) {
+        params.push(&Param::from(address));
+    }
+}

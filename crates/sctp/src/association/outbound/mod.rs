@@ -1,0 +1,679 @@
+//! Sending user data: from the application's message to what loss recovery keeps, and back from
+//! the peer's SACK to what the application is told (RFC 9260 §6.1, §6.2.1).
+
+mod forward;
+mod thin;
+mod window_probe;
+mod write;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rexmit_core::Instant;
+use rexmit_core::serial::unwrap_u32;
+use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
+use rexmit_recovery::{
+    Ack, AckError, AckOutcome, LossRecovery, NewUnit, Next, OpenPacket, PeerWindow, RecoveryConfig,
+    T3Event, ThinConfig, Thinness, Timeout, TimeoutKind, Unit, UnitState,
+};
+
+use super::context::{Context, Recovery, Surroundings};
+use super::identity::unwrapped_initial_tsn;
+use super::timers::Deadline;
+use crate::config::AssociationConfig;
+use crate::error::{SendError, ThinError};
+use crate::event::{Event, FailReason};
+use crate::message::{MessageId, OutboundMessage};
+use crate::statistics::Traffic;
+use crate::streams::{Fragment, SendQueue};
+use crate::wire::{PacketWriter, Sack};
+
+use forward::Forward;
+use thin::ThinStreams;
+use window_probe::WindowProbe;
+
+/// DATA chunks beyond the cumulative point at most: half the space of stream sequence numbers, so
+/// that the peer can tell an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
+const MAX_OUTSTANDING: u64 = i16::MAX as u64;
+
+/// The sending half of an association.
+#[derive(Debug)]
+pub(crate) struct Outbound {
+    config: Arc<AssociationConfig>,
+    /// Messages, or the rest of one, that have not left.
+    pub(super) queue: SendQueue,
+    /// Chunks sent and not cumulatively acknowledged; a unit's number is its TSN.
+    pub(super) recovery: Recovery,
+    /// Streams with mechanisms of their own.
+    thin_streams: ThinStreams,
+    /// Messages of several chunks of which one was sent, in the order of their TSNs.
+    divided: VecDeque<Divided>,
+    next_message: u64,
+    streams: u16,
+    /// The window that the peer offered last, and the largest that it ever did.
+    peer_window: PeerWindow,
+    /// The largest payload of a chunk: what fits a packet, and a window that was never used.
+    max_fragment: usize,
+    /// Payload bytes in `recovery`.
+    outstanding_bytes: usize,
+    /// Of paths that are used at once, the one that is looked at first for new data.
+    turn: u8,
+    /// The application was told that the buffer is full.
+    is_writer_waiting: bool,
+    probe: WindowProbe,
+    forward: Forward,
+    counters: Counters,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    messages_accepted: u64,
+    payload_accepted_bytes: u64,
+    messages_failed: u64,
+    sacks_received: u64,
+}
+
+#[derive(Debug)]
+struct Divided {
+    id: MessageId,
+    first_tsn: u64,
+    message: OutboundMessage,
+}
+
+/// State of the association that sending depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    /// DATA may leave in packets of their own.
+    pub(super) may_send: bool,
+    /// The application sends no more: the peer is asked to acknowledge the end at once.
+    pub(super) is_ending: bool,
+    /// The path of FORWARD-TSN.
+    pub(super) control: u8,
+}
+
+/// A timer of loss recovery has expired.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expired {
+    pub(super) path: u8,
+    /// It says something against the path and the peer.
+    pub(super) is_error: bool,
+    /// FORWARD-TSN is sent again.
+    pub(super) repeats_forward: bool,
+}
+
+impl Outbound {
+    pub(super) fn new(
+        config: Arc<AssociationConfig>,
+        recovery: Arc<RecoveryConfig>,
+        initial_tsn: u32,
+    ) -> Self {
+        let first = unwrapped_initial_tsn(initial_tsn);
+        Self {
+            queue: SendQueue::new(config.scheduling),
+            recovery: LossRecovery::new(recovery, first, config.pmdcs()),
+            thin_streams: ThinStreams::default(),
+            divided: VecDeque::new(),
+            next_message: 0,
+            streams: config.outbound_streams,
+            peer_window: PeerWindow { a_rwnd: 0, buffer: 0 },
+            max_fragment: config.max_fragment(),
+            outstanding_bytes: 0,
+            turn: 0,
+            is_writer_waiting: false,
+            probe: WindowProbe::new(),
+            forward: Forward::new(first - 1),
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// Goes on counting where `before` stopped, with the mechanisms that it had.
+    pub(super) fn continuing(mut self, before: &Self) -> Self {
+        before.thin_streams.continue_in(&mut self.recovery, &before.recovery);
+        Self {
+            thin_streams: before.thin_streams.clone(),
+            next_message: before.next_message,
+            turn: before.turn,
+            is_writer_waiting: before.is_writer_waiting,
+            counters: before.counters,
+            ..self
+        }
+    }
+
+    /// The peer takes `streams` of ours and offers a window, into which no chunk is to be larger.
+    pub(super) fn on_peer_known(&mut self, streams: u16, a_rwnd: u32, supports_forward: bool) {
+        self.streams = streams;
+        self.set_peer_a_rwnd(a_rwnd);
+        self.max_fragment = self.max_fragment.min(a_rwnd as usize);
+        self.forward.on_peer_known(supports_forward);
+    }
+
+    /// No chunk is larger than `len` from now on.
+    pub(super) fn limit_fragments(&mut self, len: usize) {
+        self.max_fragment = self.max_fragment.min(len);
+    }
+
+    fn set_peer_a_rwnd(&mut self, a_rwnd: u32) {
+        self.peer_window.a_rwnd = a_rwnd.into();
+        self.peer_window.buffer = self.peer_window.buffer.max(self.peer_window.a_rwnd);
+    }
+
+    pub(super) const fn streams(&self) -> u16 {
+        self.streams
+    }
+
+    pub(super) fn begin_opportunity(&mut self) {
+        self.recovery.begin_opportunity();
+    }
+
+    pub(super) fn buffered_bytes(&self) -> usize {
+        self.queue.buffered_bytes() + self.outstanding_bytes
+    }
+
+    /// Gives back memory that is not in use.
+    pub(super) fn release_memory(&mut self) {
+        self.queue.release_memory();
+        self.recovery.release_memory();
+        self.divided.shrink_to_fit();
+    }
+
+    /// Whether nothing is queued or outstanding.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.recovery.outstanding().is_empty()
+    }
+
+    /// The free part of the peer's window (RFC 9260 §6.2.1).
+    fn peer_rwnd(&self) -> u64 {
+        self.peer_window.a_rwnd.saturating_sub(self.recovery.outstanding().user_bytes_to_arrive())
+    }
+
+    /// The payload length of the next new chunk, if the peer's window takes it, or it may leave as
+    /// a probe of the window (RFC 9260 §6.1 A).
+    ///
+    /// A chunk is never made shorter to fit a window: a small window is left unused until it holds
+    /// the whole chunk, which is the sender's part against silly windows.
+    pub(super) fn next_new_len(&self) -> Option<usize> {
+        let len = self.queue.peek_len(self.max_fragment)?;
+        let is_probe = self.probe.is_due() && self.recovery.outstanding().is_empty();
+        let is_near = self.recovery.outstanding().next_unit()
+            - self.recovery.outstanding().cumulative()
+            <= MAX_OUTSTANDING;
+        (is_near && (len as u64 <= self.peer_rwnd() || is_probe)).then_some(len)
+    }
+
+    /// The payload length of an outstanding chunk.
+    pub(super) fn payload_len(&self, tsn: u64) -> usize {
+        self.recovery.outstanding().unit(tsn).map_or(0, |unit| unit.payload.payload.len())
+    }
+
+    /// The same for a packet over `path`, which may have to leave its part of the window to others.
+    fn next_new_len_over(&self, path: u8) -> Option<usize> {
+        let may_leave = |len: &usize| {
+            let bytes = *len as u64;
+            self.recovery.may_take(path, bytes, self.peer_window)
+        };
+        self.next_new_len().filter(may_leave)
+    }
+
+    /// The rest of the message `id`, if it is begun, will never leave. One TSN is spent on it, so
+    /// that the FORWARD-TSN passes more than the peer may already have acknowledged and the peer
+    /// drops the half it holds.
+    fn skip_rest(&mut self, id: MessageId) {
+        if let Some(rest) = self.queue.abandon_begun(id) {
+            self.recovery.skip_new(rest);
+        }
+    }
+
+    /// Cuts the next chunk and puts it into `packet`; returns its TSN, and whether the peer is to be asked to
+    /// acknowledge it at once.
+    fn cut_next(
+        &mut self,
+        now: Instant,
+        wants_sack: bool,
+        packet: &mut OpenPacket,
+    ) -> Option<(u64, bool)> {
+        let rwnd = self.peer_rwnd();
+        let mut fragment = self.queue.next(self.max_fragment)?;
+        if fragment.beginning && !fragment.ending {
+            let message = self.queue.begun_message()?.clone();
+            let first_tsn = self.recovery.outstanding().next_unit();
+            self.divided.push_back(Divided { id: fragment.message, first_tsn, message });
+        }
+        fragment.immediate |= wants_sack && fragment.ending && self.queue.is_empty();
+        let user_bytes = fragment.payload.len();
+        let bytes = crate::wire::padded(crate::wire::DATA_HEADER_LEN + user_bytes) as u32;
+        self.outstanding_bytes += user_bytes;
+        let new = NewUnit {
+            bytes,
+            user_bytes: user_bytes as u32,
+            group: self.thin_streams.group_of(fragment.stream),
+            is_probe: user_bytes as u64 > rwnd,
+        };
+        let (tsn, wants_ack) = packet.put_new(&mut self.recovery, now, new, fragment);
+        if new.is_probe {
+            self.probe.on_sent(now, tsn, user_bytes as u64);
+        }
+        Some((tsn, wants_ack))
+    }
+
+    /// Accepts a message from the application.
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        standing: Standing,
+        message: OutboundMessage,
+    ) -> Result<MessageId, SendError> {
+        let len = message.payload.len();
+        let limit = self.config.max_message_bytes;
+        if message.stream >= self.streams {
+            return Err(SendError::InvalidStream { streams: self.streams });
+        } else if len == 0 {
+            return Err(SendError::Empty);
+        } else if len > limit {
+            return Err(SendError::TooLarge { limit });
+        }
+        let buffered = self.buffered_bytes();
+        if buffered > 0 && buffered + len > self.config.send_buffer_bytes {
+            self.is_writer_waiting = true;
+            return Err(SendError::BufferFull);
+        }
+        let id = MessageId(self.next_message);
+        self.next_message += 1;
+        self.counters.messages_accepted += 1;
+        self.counters.payload_accepted_bytes += len as u64;
+        self.queue.push(now, id, message);
+        self.begin_opportunity();
+        self.watch_window(now, standing);
+        Ok(id)
+    }
+
+    /// Adds what was accepted to `traffic`.
+    pub(super) const fn count(&self, traffic: &mut Traffic) {
+        traffic.messages_accepted += self.counters.messages_accepted;
+        traffic.payload_accepted_bytes += self.counters.payload_accepted_bytes;
+        traffic.messages_failed += self.counters.messages_failed;
+        traffic.sacks_received += self.counters.sacks_received;
+    }
+
+    /// Which of the streams that were singled out are thin now.
+    pub(super) fn thin_streams(&self) -> Vec<(u16, Thinness)> {
+        self.thin_streams.thinness(&self.recovery)
+    }
+
+    /// Sets the thin-stream mechanisms of all streams without their own configuration.
+    pub(crate) fn set_thin(&mut self, thin: ThinConfig) -> Result<(), ThinError> {
+        if !thin.is_valid() {
+            return Err(ThinError::Invalid);
+        }
+        self.recovery.set_thin(Some(0), thin).expect("group 0 exists");
+        Ok(())
+    }
+
+    /// Singles `stream` out with mechanisms of its own, or ends that.
+    pub(crate) fn set_stream_thin(
+        &mut self,
+        stream: u16,
+        thin: Option<ThinConfig>,
+    ) -> Result<(), ThinError> {
+        let streams = self.streams;
+        if stream >= streams {
+            return Err(ThinError::InvalidStream { streams });
+        } else if thin.is_some_and(|thin| !thin.is_valid()) {
+            return Err(ThinError::Invalid);
+        }
+        self.thin_streams.set(stream, thin, &mut self.recovery)
+    }
+
+    /// SACK (RFC 9260 §6.2.1). [`Self::after_ack`] follows.
+    pub(super) fn on_sack(
+        &mut self,
+        cx: &mut Context<'_>,
+        sack: &Sack<'_>,
+    ) -> Result<AckOutcome, AckError> {
+        self.counters.sacks_received += 1;
+        let cumulative =
+            unwrap_u32(self.recovery.outstanding().cumulative(), sack.cumulative_tsn_ack);
+        let blocks = sack
+            .gap_ack_blocks()
+            .map(move |(start, end)| (cumulative + u64::from(start), cumulative + u64::from(end)));
+        let duplicates = sack.duplicate_tsns().map(|tsn| unwrap_u32(cumulative, tsn));
+        let ack = Ack {
+            packets_answered: sack.packets,
+            has_new: self.next_new_len().is_some(),
+            ..Ack::new(cumulative, blocks, duplicates)
+        };
+        let outcome = self.take_ack(cx, ack)?;
+        if !outcome.is_stale {
+            self.set_peer_a_rwnd(sack.a_rwnd);
+        }
+        Ok(outcome)
+    }
+
+    /// The Cumulative TSN Ack of a SHUTDOWN (RFC 9260 §9.2). Some peers fill in something else, so
+    /// one that cannot be is not held against them: `None`. [`Self::after_ack`] follows.
+    pub(super) fn on_shutdown(
+        &mut self,
+        cx: &mut Context<'_>,
+        cumulative_tsn_ack: u32,
+    ) -> Option<Result<AckOutcome, AckError>> {
+        let outstanding = self.recovery.outstanding();
+        let cumulative = unwrap_u32(outstanding.cumulative(), cumulative_tsn_ack);
+        let ack = Ack::new(cumulative, std::iter::empty(), std::iter::empty());
+        (cumulative < outstanding.next_unit()).then(|| self.take_ack(cx, ack))
+    }
+
+    /// Hands an acknowledgement to loss recovery, and what it passes to the application's events.
+    fn take_ack(
+        &mut self,
+        cx: &mut Context<'_>,
+        ack: Ack<impl Iterator<Item = (u64, u64)> + Clone, impl Iterator<Item = u64>>,
+    ) -> Result<AckOutcome, AckError> {
+        let (now, id, cumulative) = (cx.now, cx.id, ack.cumulative);
+        let outstanding = self.recovery.outstanding();
+        if (outstanding.cumulative()..outstanding.next_unit()).contains(&cumulative) {
+            let gaps = || ack.blocks.clone().collect();
+            cx.tracer().emit(|| TraceEvent::AckReceived { cumulative, gaps: gaps() });
+        }
+        let Surroundings { events, sink, .. } = &mut *cx.around;
+        let sink = sink.as_mut().map(|sink| &mut **sink as &mut dyn TraceSink);
+        let mut tracer = Tracer::new(now, id.index(), sink);
+        let Self { recovery, divided, outstanding_bytes, .. } = self;
+        let report = self.config.report_acknowledged;
+        recovery.on_ack(now, ack, &mut tracer, |unit| {
+            let acknowledged = on_delivered(unit, divided, outstanding_bytes);
+            if let Some(message) = acknowledged.filter(|_| report) {
+                events.push_back((id, Event::MessageAcknowledged(message)));
+            }
+        })
+    }
+
+    /// Completes the processing of an acknowledgement, after the error counters of its paths are cleared.
+    /// `has_window`: it carried a new a_rwnd, which may answer a window probe.
+    pub(super) fn after_ack(&mut self, cx: &mut Context<'_>, standing: Standing, has_window: bool) {
+        if has_window {
+            let a_rwnd = self.peer_window.a_rwnd;
+            self.probe.on_sack(cx.now, a_rwnd, &mut self.recovery, &mut cx.tracer());
+        }
+        self.forward.advance(cx.now, standing.control, &mut self.recovery);
+        self.watch_window(cx.now, standing);
+        self.tell_writable(cx);
+    }
+
+    /// Tells the application that there is room again, if it waits for that.
+    pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
+        let has_room = self.buffered_bytes() <= self.config.send_buffer_bytes / 2;
+        if has_room && std::mem::take(&mut self.is_writer_waiting) {
+            cx.event(Event::Writable);
+        }
+    }
+
+    /// Watches whether the window alone holds back what could be sent, with nothing outstanding whose
+    /// acknowledgement could open it.
+    pub(super) fn watch_window(&mut self, now: Instant, standing: Standing) {
+        let is_closed = || {
+            let next = self.queue.peek_len(self.max_fragment);
+            next.is_some_and(|len| len as u64 > self.peer_rwnd())
+        };
+        let is_held_back =
+            standing.may_send && self.recovery.outstanding().is_empty() && is_closed();
+        let paths = self.recovery.paths();
+        self.probe.watch(now, is_held_back, paths[paths.data_path()].timer().rto());
+    }
+
+    pub(super) const fn probe_timer(&self) -> Deadline {
+        self.probe.timer()
+    }
+
+    /// A closed window is to be probed now.
+    pub(super) const fn on_probe_timer(&mut self) {
+        self.probe.on_timer();
+    }
+
+    /// The next timer of loss recovery that is due (RFC 9260 §6.3.3).
+    pub(super) fn on_timeout(&mut self, cx: &mut Context<'_>) -> Option<Expired> {
+        let is_probing = self.probe.is_outstanding(self.peer_window.a_rwnd);
+        let kind = if is_probing { TimeoutKind::WindowProbe } else { TimeoutKind::Loss };
+        let expired = self.recovery.on_timeout(cx.now, kind, &mut cx.tracer());
+        let Timeout { path, has_backed_off } = expired?;
+        let is_answered = is_probing && self.probe.on_repeated(cx.now);
+        let repeats_forward = self.forward.on_timeout(self.recovery.outstanding().cumulative());
+        Some(Expired { path, is_error: !is_answered && has_backed_off, repeats_forward })
+    }
+
+    /// A chunk was sent for the first time.
+    fn on_first_sent(&self, cx: &mut Context<'_>, tsn: u64) {
+        let Some(unit) = self.recovery.outstanding().unit(tsn) else { return };
+        let fragment = &unit.payload;
+        if !fragment.ending {
+            return;
+        }
+        let (id, stream) = (fragment.message, fragment.stream);
+        let divided = self.divided.back().filter(|divided| divided.id == id);
+        let first = divided.map_or(tsn, |divided| divided.first_tsn);
+        cx.tracer().emit(|| TraceEvent::MessageNumbered {
+            message: id.0,
+            stream,
+            sequence: (first, tsn),
+        });
+        if self.config.report_sent {
+            cx.event(Event::MessageSent(id));
+        }
+    }
+
+    /// The association is closed: reports unacknowledged messages as failed, and no more `Writable`.
+    pub(super) fn end(&mut self, cx: &mut Context<'_>) {
+        self.is_writer_waiting = false;
+        self.fail_everything(cx);
+    }
+
+    /// Tells the application of every message that is not acknowledged that it failed.
+    pub(super) fn fail_everything(&mut self, cx: &mut Context<'_>) {
+        let mut failed = Vec::new();
+        self.recovery.drain(|unit| {
+            let fragment = &unit.payload;
+            let is_whole = fragment.beginning && fragment.ending;
+            if unit.state() != UnitState::Abandoned && is_whole {
+                failed.push((fragment.message, true, fragment.to_message()));
+            }
+        });
+        failed.extend(self.divided.drain(..).map(|d| (d.id, true, d.message)));
+        self.queue.drain(|id, message, was_begun| {
+            if !was_begun {
+                failed.push((id, false, message));
+            }
+        });
+        failed.sort_unstable_by_key(|(id, ..)| *id);
+        self.outstanding_bytes = 0;
+        self.probe.forget();
+        for (id, was_begun, message) in failed {
+            self.fail_message(cx, (id, message), FailReason::AssociationEnded, was_begun);
+        }
+    }
+
+    fn fail_message(
+        &mut self,
+        cx: &mut Context<'_>,
+        (id, message): (MessageId, OutboundMessage),
+        reason: FailReason,
+        was_begun: bool,
+    ) {
+        self.counters.messages_failed += 1;
+        cx.event(Event::MessageFailed { id, reason, was_begun, message });
+        self.tell_writable(cx);
+    }
+
+    /// Messages that were accepted before the peer said that it takes fewer streams.
+    pub(super) fn fail_messages_to_missing_streams(&mut self, cx: &mut Context<'_>) {
+        let mut failed = Vec::new();
+        self.queue.drop_streams_from(self.streams, |id, message| failed.push((id, message)));
+        for failed in failed {
+            self.fail_message(cx, failed, FailReason::NoSuchStream, false);
+        }
+    }
+
+    /// The message of several chunks called `id`, which is not tracked any further.
+    fn take_divided(&mut self, id: MessageId) -> Option<OutboundMessage> {
+        let at = self.divided.iter().position(|divided| divided.id == id)?;
+        self.divided.remove(at).map(|divided| divided.message)
+    }
+
+    /// Why the message of `tsn`, which is about to be sent again, is to be given up instead.
+    fn reason_to_abandon(&self, now: Instant, tsn: u64) -> Option<FailReason> {
+        self.forward.reason_to_abandon(now, self.recovery.outstanding().unit(tsn)?)
+    }
+
+    /// Gives up the message that `tsn` is a part of, all of it; the peer is told over `control`.
+    fn abandon_message(&mut self, cx: &mut Context<'_>, control: u8, tsn: u64, reason: FailReason) {
+        let outstanding = self.recovery.outstanding();
+        let Some(unit) = outstanding.unit(tsn) else { return };
+        let (id, single) = (unit.payload.message, unit.payload.to_message());
+        let is_part = |tsn: u64| outstanding.unit(tsn).is_some_and(|u| u.payload.message == id);
+        let (mut first, mut last) = (tsn, tsn);
+        while is_part(first - 1) {
+            first -= 1;
+        }
+        while is_part(last + 1) {
+            last += 1;
+        }
+        for tsn in first..=last {
+            self.recovery.abandon(tsn);
+        }
+        self.skip_rest(id);
+        let message = self.take_divided(id).unwrap_or(single);
+        self.fail_message(cx, (id, message), reason, true);
+        self.forward.advance(cx.now, control, &mut self.recovery);
+    }
+
+    /// When a message that has not left, or of which a part has not, is to be given up (RFC 3758
+    /// §4.1 TR4).
+    pub(super) fn next_expiry(&self) -> [Option<Instant>; 2] {
+        [self.queue.next_expiry(), self.rest_expiry().map(|(at, _)| at)]
+    }
+
+    fn rest_expiry(&self) -> Option<(Instant, MessageId)> {
+        self.queue.begun_expiry().filter(|_| self.forward.is_supported())
+    }
+
+    fn abandon_expired_rest(&mut self, cx: &mut Context<'_>, control: u8, id: MessageId) {
+        let last = self.recovery.outstanding().next_unit() - 1;
+        let unit = self.recovery.outstanding().unit(last);
+        if unit.is_some_and(|unit| unit.payload.message == id) {
+            return self.abandon_message(cx, control, last, FailReason::Expired);
+        }
+        // All of it that was sent is acknowledged.
+        self.skip_rest(id);
+        if let Some(message) = self.take_divided(id) {
+            self.fail_message(cx, (id, message), FailReason::Expired, true);
+        }
+        self.forward.advance(cx.now, control, &mut self.recovery);
+    }
+
+    /// Gives up messages whose lifetime is over and that have not left, or not entirely.
+    pub(super) fn expire_messages(&mut self, cx: &mut Context<'_>, standing: Standing) {
+        if let Some((_, id)) = self.rest_expiry().filter(|&(at, _)| at <= cx.now) {
+            self.abandon_expired_rest(cx, standing.control, id);
+        }
+        if self.queue.next_expiry().is_none_or(|at| at > cx.now) {
+            return;
+        }
+        let mut expired = Vec::new();
+        self.queue.expire(cx.now, |id, message| expired.push((id, message)));
+        for failed in expired {
+            self.fail_message(cx, failed, FailReason::Expired, false);
+        }
+        self.watch_window(cx.now, standing);
+    }
+
+    /// The peer has performed a reset of streams, before which the last TSN was `last`: a FORWARD-TSN
+    /// names none of their SSNs from before.
+    pub(super) const fn on_streams_reset(&mut self, last: u64) {
+        self.forward.on_streams_reset(last);
+    }
+
+    pub(super) const fn supports_forward_tsn(&self) -> bool {
+        self.forward.is_supported()
+    }
+
+    pub(super) const fn owes_forward_tsn(&self) -> bool {
+        self.forward.is_owed()
+    }
+
+    /// Writes a pending FORWARD-TSN.
+    pub(super) fn write_forward_tsn(
+        &mut self,
+        now: Instant,
+        control: u8,
+        last_before_reset: Option<u64>,
+        writer: &mut PacketWriter<'_>,
+    ) {
+        if self.forward.is_owed()
+            && self.forward.write(now, last_before_reset, &self.recovery, writer)
+        {
+            self.recovery.on_t3_event(now, control, T3Event::Needed);
+        }
+    }
+
+    /// Gives up what would leave next and may not, so that the packet can carry the FORWARD-TSN,
+    /// and one without DATA is not taken for one with. Copies of such are dropped.
+    pub(super) fn abandon_next(&mut self, cx: &mut Context<'_>, control: u8) {
+        for path in 0..self.recovery.paths().count() {
+            while let Some(next) = self.recovery.next_due(path)
+                && let Next::Lost(tsn) | Next::DelayedCopy(tsn) = next
+                && let Some(reason) = self.reason_to_abandon(cx.now, tsn)
+            {
+                if matches!(next, Next::Lost(_)) {
+                    self.abandon_message(cx, control, tsn, reason);
+                } else {
+                    self.recovery.drop_copy(path, tsn);
+                }
+            }
+        }
+    }
+
+    /// The path over which a packet with DATA may leave now, of those that are not `is_held`: with what
+    /// is to be sent again, before anything new (RFC 9260 §6.1 C).
+    pub(super) fn path_with_data(&self, is_held: impl Fn(u8) -> bool) -> Option<u8> {
+        let count = self.recovery.paths().count();
+        let may_send_over = |path| !is_held(path) && self.has_data_for(path);
+        if count == 1 {
+            return may_send_over(0).then_some(0);
+        }
+        let uses_all = self.config.recovery.cmt.all_paths;
+        let turn = if uses_all { self.turn } else { self.recovery.paths().data_path() };
+        (0..count).map(|n| (turn + n) % count).find(|&path| may_send_over(path))
+    }
+
+    /// Whether a packet with DATA has something to carry over `path` now.
+    pub(super) fn has_data_for(&self, path: u8) -> bool {
+        self.recovery.next_due(path).is_some()
+            || (self.recovery.takes_new(path) && self.next_new_len_over(path).is_some())
+    }
+
+    /// The payload length of the next DATA chunk on `path`; 0 without one.
+    pub(super) fn next_len(&self, path: u8) -> usize {
+        match self.recovery.next_due(path) {
+            Some(Next::Lost(tsn)) => self.payload_len(tsn),
+            _ => self.next_new_len().unwrap_or(0),
+        }
+    }
+}
+
+/// The cumulative point has passed `unit`: its bytes are free; returns the message it completes.
+fn on_delivered(
+    unit: Unit<Fragment>,
+    divided: &mut VecDeque<Divided>,
+    outstanding_bytes: &mut usize,
+) -> Option<MessageId> {
+    let is_abandoned = unit.state() == UnitState::Abandoned;
+    let Fragment { message, beginning, ending, payload, .. } = unit.payload;
+    *outstanding_bytes -= payload.len();
+    if is_abandoned || !ending {
+        return None;
+    }
+    if beginning {
+        return Some(message);
+    }
+    // A divided message that is not tracked any more was given up, though its end had arrived.
+    let _is_tracked = divided.front().filter(|front| front.id == message)?;
+    divided.pop_front().map(|divided| divided.id)
+}

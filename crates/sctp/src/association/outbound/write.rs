@@ -1,0 +1,134 @@
+//! Filling a packet with DATA (RFC 9260 §6.1 C, E).
+
+use rexmit_recovery::{BundleRoom, Next, OpenPacket};
+
+use super::super::context::Context;
+use super::{Outbound, Standing};
+use crate::streams::Fragment;
+use crate::wire::{DATA_HEADER_LEN, Data, DataFlags, PacketWriter, padded};
+
+impl Outbound {
+    /// Fills a packet over `path` with DATA, as loss recovery says. Returns whether any is new: what is
+    /// retransmitted does not measure the path (RFC 9260 §8.3).
+    pub(in super::super) fn write_data(
+        &mut self,
+        cx: &mut Context<'_>,
+        path: u8,
+        standing: Standing,
+        writer: &mut PacketWriter<'_>,
+    ) -> bool {
+        let mut packet = self.recovery.packet(path, false);
+        let mut may_bundle = true;
+        while let Some(next) = packet.next(&self.recovery) {
+            match next {
+                Next::New => {
+                    let is_bundled =
+                        std::mem::take(&mut may_bundle) && self.bundle(cx, &mut packet, writer);
+                    if !is_bundled && !self.write_new(cx, standing, &mut packet, writer) {
+                        packet.refuse();
+                    }
+                }
+                Next::Lost(tsn)
+                | Next::Bundled(tsn)
+                | Next::DelayedCopy(tsn)
+                | Next::BundledCopy(tsn)
+                | Next::Rescue(tsn) => {
+                    let reason = self.reason_to_abandon(cx.now, tsn);
+                    if reason.is_none() {
+                        self.write_retransmission(cx, &mut packet, tsn, writer);
+                        continue;
+                    }
+                    if let Some(reason) = reason.filter(|_| matches!(next, Next::Lost(_))) {
+                        self.abandon_message(cx, standing.control, tsn, reason);
+                    }
+                    packet.pass(&mut self.recovery);
+                }
+            }
+        }
+        let has_new = packet.has_new();
+        packet.end(&mut self.recovery, cx.now, &mut cx.tracer());
+        if has_new {
+            self.turn = path + 1;
+        }
+        self.watch_window(cx.now, standing);
+        has_new
+    }
+
+    /// Repeats one chunk, if it fits.
+    fn write_retransmission(
+        &mut self,
+        cx: &Context<'_>,
+        packet: &mut OpenPacket,
+        tsn: u64,
+        writer: &mut PacketWriter<'_>,
+    ) {
+        if padded(DATA_HEADER_LEN + self.payload_len(tsn)) > writer.room() {
+            packet.refuse();
+        } else if let Some(written) = packet.put(&mut self.recovery, cx.now) {
+            writer.data(&data_chunk(tsn, written.payload, written.wants_ack));
+        }
+    }
+
+    /// Writes the next new chunk, if there is one that fits.
+    fn write_new(
+        &mut self,
+        cx: &mut Context<'_>,
+        standing: Standing,
+        packet: &mut OpenPacket,
+        writer: &mut PacketWriter<'_>,
+    ) -> bool {
+        let len = self.next_new_len_over(packet.path());
+        if len.is_none_or(|len| padded(DATA_HEADER_LEN + len) > writer.room()) {
+            return false;
+        }
+        let Some((tsn, wants_ack)) = self.cut_next(cx.now, standing.is_ending, packet) else {
+            return false;
+        };
+        if let Some(unit) = self.recovery.outstanding().unit(tsn) {
+            writer.data(&data_chunk(tsn, &unit.payload, wants_ack));
+        }
+        self.on_first_sent(cx, tsn);
+        true
+    }
+
+    /// Bundles copies of data in flight with the next new chunk; returns whether there are any.
+    fn bundle(
+        &mut self,
+        cx: &Context<'_>,
+        packet: &mut OpenPacket,
+        writer: &PacketWriter<'_>,
+    ) -> bool {
+        let group = self.next_group();
+        let Some(len) = self.next_new_len() else { return false };
+        let new_bytes = padded(DATA_HEADER_LEN + len);
+        let Some(room) = writer.room().checked_sub(new_bytes) else { return false };
+        let room =
+            BundleRoom { new_bytes: new_bytes as u32, room: room as u32, is_contiguous: false };
+        packet.bundle(&mut self.recovery, cx.now, group, room)
+    }
+
+    /// The group of the next new chunk.
+    #[inline]
+    fn next_group(&self) -> u8 {
+        if self.thin_streams.is_empty() {
+            return 0;
+        }
+        self.queue.peek_stream().map_or(0, |stream| self.thin_streams.group_of(stream))
+    }
+}
+
+fn data_chunk(tsn: u64, fragment: &Fragment, wants_ack: bool) -> Data<'_> {
+    Data {
+        flags: DataFlags {
+            immediate: fragment.immediate || wants_ack,
+            unordered: fragment.unordered,
+            beginning: fragment.beginning,
+            ending: fragment.ending,
+        },
+        tsn: tsn as u32,
+        stream: fragment.stream,
+        ssn: fragment.ssn,
+        ppid: fragment.ppid,
+        payload: &fragment.payload,
+    }
+}

@@ -1,0 +1,159 @@
+//! Telling that a path, or the peer, does not answer any more (RFC 9260 §8.1, §8.2; RFC 7829), and
+//! which path is taken then.
+
+use rexmit_recovery::{PathEvent, PathState, Reach};
+
+use super::Paths;
+use crate::association::context::{Context, Recovery};
+use crate::error::PrimaryError;
+use crate::event::Event;
+
+impl Paths {
+    /// One more sign that the peer is not there. Returns whether there were too many
+    /// (RFC 9260 §8.1).
+    pub(in crate::association) fn count_error(&mut self) -> bool {
+        self.errors += 1;
+        self.errors > self.config.association_max_retrans
+    }
+
+    /// The peer has shown that it is there.
+    pub(in crate::association) const fn forget_errors(&mut self) {
+        self.errors = 0;
+    }
+
+    /// The peer has shown that it is there, over `path`; if that `is_certain`, it was over no other.
+    pub(in crate::association) fn on_answered(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &mut Recovery,
+        (path, is_certain): (u8, bool),
+    ) {
+        self.errors = 0;
+        if recovery.paths()[path].reach() != Reach::ACTIVE {
+            self.change(cx, recovery, path, PathEvent::Answered { is_certain });
+        }
+    }
+
+    /// The peer has answered a probe of `path`.
+    pub(in crate::association) fn on_probed(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &mut Recovery,
+        path: u8,
+    ) {
+        self.errors = 0;
+        self.change(cx, recovery, path, PathEvent::Probed);
+    }
+
+    /// One more sign that a path does not work (RFC 9260 §8.2).
+    pub(in crate::association) fn count_path_error(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &mut Recovery,
+        path: u8,
+    ) {
+        let path_max_retrans = self.config.path_max_retrans;
+        self.change(cx, recovery, path, PathEvent::Error { path_max_retrans });
+        if recovery.paths()[path].reach().state() == PathState::PotentiallyFailed {
+            self.ask(path);
+        }
+        // The path that works becomes the primary one, if it is configured so: no return to one that
+        // failed (RFC 7829 §5).
+        let errors = recovery.paths()[path].reach().errors();
+        let is_too_many =
+            self.config.primary_switchover_max_retrans.is_some_and(|limit| errors > limit);
+        if is_too_many && path == recovery.paths().primary() {
+            let data_path = recovery.paths().data_path();
+            recovery.set_primary_path(data_path);
+        }
+    }
+
+    /// The application chooses the path that data take while it works.
+    pub(in crate::association) fn choose_primary(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &mut Recovery,
+        path: u8,
+    ) -> Result<(), PrimaryError> {
+        if path >= self.len() || self.get(path).is_removed() {
+            return Err(PrimaryError::NoSuchPath);
+        } else if recovery.paths()[path].reach().state() == PathState::Unconfirmed {
+            return Err(PrimaryError::Unconfirmed);
+        }
+        recovery.begin_opportunity();
+        self.make_primary(cx, recovery, path);
+        Ok(())
+    }
+
+    /// Data take `path` while it works.
+    pub(in crate::association) fn make_primary(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &mut Recovery,
+        path: u8,
+    ) {
+        let before = recovery.paths().data_path();
+        recovery.set_primary_path(path);
+        self.follow_data_path(cx, recovery, before);
+    }
+
+    /// Changes the state of `path`, and reports a new state to the application.
+    fn change(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &mut Recovery,
+        path: u8,
+        event: PathEvent,
+    ) {
+        let (before, data_path) =
+            (recovery.paths()[path].reach().state(), recovery.paths().data_path());
+        let Some(after) = recovery.on_path_event(path, event) else {
+            return self.follow_data_path(cx, recovery, data_path);
+        };
+        // A path that was confirmed is one more by which the endpoint knows the association.
+        self.transports.touch();
+        let told = |state| match state {
+            PathState::PotentiallyFailed if !self.config.report_potentially_failed => {
+                PathState::Active
+            }
+            state => state,
+        };
+        if told(before) != told(after) {
+            let address = self.get(path).route.remote;
+            cx.event(Event::PathStatus { path, address, state: told(after) });
+        }
+        self.follow_data_path(cx, recovery, data_path);
+    }
+
+    /// New data took the path `before`: if they take another now, so does what belongs to no path in
+    /// particular, and the application is told.
+    pub(in crate::association) fn follow_data_path(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &Recovery,
+        before: u8,
+    ) {
+        let path = recovery.paths().data_path();
+        if path != before {
+            self.control = path;
+            let address = self.get(path).route.remote;
+            cx.event(Event::DataPathChanged { path, address });
+        }
+    }
+
+    /// The path of what belongs to none in particular: the setup, the shutdown, RE-CONFIG,
+    /// FORWARD-TSN. That of new data, or while it does not answer another.
+    pub(in crate::association) const fn control(&self) -> u8 {
+        self.control
+    }
+
+    /// What belongs to no path in particular goes over `path` from now on.
+    pub(in crate::association) const fn set_control(&mut self, path: u8) {
+        self.control = path;
+    }
+
+    /// A control chunk was not answered in time: it is sent over another path.
+    pub(in crate::association) fn turn_control(&mut self, recovery: &Recovery) {
+        self.control = recovery.paths().alternate_to(self.control);
+    }
+}

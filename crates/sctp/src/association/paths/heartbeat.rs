@@ -1,0 +1,79 @@
+//! HEARTBEAT: where the watch over one path stands, and what the chunk carries (RFC 9260 §8.3).
+
+use rexmit_core::Instant;
+
+/// Nonce, path index, time of sending.
+const INFO_LEN: usize = 8 + 1 + 8;
+
+/// The heartbeat of one path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Heartbeat {
+    Off,
+    /// The next is due then, if the path is idle until then. The answer to the last may still
+    /// come, late.
+    Resting {
+        until: Instant,
+        unanswered: Option<u64>,
+    },
+    /// Waits until fewer addresses are being probed (HB.Max.Burst). The answer to the last may
+    /// still come, late.
+    Queued {
+        unanswered: Option<u64>,
+    },
+    /// It is to be sent as soon as may be.
+    Due,
+    /// Sent; an answer is awaited until the deadline.
+    Awaiting {
+        nonce: u64,
+        deadline: Instant,
+    },
+}
+
+impl Heartbeat {
+    pub(super) const fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Off | Self::Queued { .. } | Self::Due => None,
+            Self::Resting { until, .. } => Some(until),
+            Self::Awaiting { deadline, .. } => Some(deadline),
+        }
+    }
+
+    /// The nonce that an answer must bear.
+    pub(super) const fn nonce(self) -> Option<u64> {
+        match self {
+            Self::Awaiting { nonce, .. } => Some(nonce),
+            Self::Resting { unanswered, .. } | Self::Queued { unanswered } => unanswered,
+            Self::Off | Self::Due => None,
+        }
+    }
+}
+
+/// The Heartbeat Info of a HEARTBEAT on `path`, which the HEARTBEAT ACK returns.
+pub(super) fn heartbeat_info(nonce: u64, path: u8, now: Instant) -> [u8; INFO_LEN] {
+    let mut info = [0; INFO_LEN];
+    info[..8].copy_from_slice(&nonce.to_be_bytes());
+    info[8] = path;
+    info[9..].copy_from_slice(&now.as_nanos().to_be_bytes());
+    info
+}
+
+/// Parses the Heartbeat Info of a HEARTBEAT ACK: nonce, path and send time. `None` if it is not in our
+/// format.
+pub(super) fn read_heartbeat_info(info: &[u8]) -> Option<(u64, u8, Instant)> {
+    let info = <&[u8; INFO_LEN]>::try_from(info).ok()?;
+    let number = |bytes: &[u8]| bytes.iter().fold(0u64, |n, &b| n << 8 | u64::from(b));
+    Some((number(&info[..8]), info[8], Instant::from_nanos(number(&info[9..]))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_brings_back_what_was_sent() {
+        let now = Instant::from_millis(7);
+        let info = heartbeat_info(0x0102_0304_0506_0708, 3, now);
+        assert_eq!(read_heartbeat_info(&info), Some((0x0102_0304_0506_0708, 3, now)));
+        assert_eq!(read_heartbeat_info(&info[1..]), None);
+    }
+}

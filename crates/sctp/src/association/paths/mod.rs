@@ -1,0 +1,303 @@
+//! The paths of an association: the ways between addresses of ours and of the peer
+//! (RFC 9260 §5.1.2, §6.4). One path is the special case in which the list has one entry.
+//!
+//! A path is an address of the peer with the address of ours from which it is reached. Each address
+//! of the peer has one, and each of ours that would have none gets one, too: two hosts with two
+//! addresses each have two paths, and so has a host with two addresses to one with a single
+//! address. Both ends form the same pairs where the networks distinguish the addresses.
+//!
+//! The state of each, and the path of data, are kept in loss recovery,
+//! under the same index.
+
+mod failure;
+mod heartbeat;
+mod port_probe;
+mod sampling;
+mod watch;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use rexmit_core::{Instant, Route};
+use rexmit_recovery::PathChange;
+
+use super::addresses::{local_for, nearest_of, unspecified_like, unused_locals};
+use super::context::{Context, Recovery};
+use crate::config::{AssociationConfig, MAX_ADDRESSES};
+
+use heartbeat::Heartbeat;
+use port_probe::Transports;
+use sampling::Sampling;
+
+/// One path.
+#[derive(Debug)]
+pub(super) struct PathEntry {
+    pub(super) route: Route,
+    /// The local address was chosen among our own, and is not the driver's to change.
+    is_local_chosen: bool,
+    /// One of its addresses was deleted. Its place, which is its number, may be taken by another.
+    is_removed: bool,
+    heartbeat: Heartbeat,
+    sampling: Sampling,
+    /// When something that measures the path was last sent over it (RFC 9260 §8.3, "idle").
+    last_used: Instant,
+}
+
+impl PathEntry {
+    fn new(route: Route, own: &[IpAddr]) -> Self {
+        Self {
+            route,
+            is_local_chosen: own.contains(&route.local.ip()),
+            is_removed: false,
+            heartbeat: Heartbeat::Off,
+            sampling: Sampling::default(),
+            last_used: Instant::ZERO,
+        }
+    }
+
+    pub(super) const fn is_removed(&self) -> bool {
+        self.is_removed
+    }
+}
+
+/// All paths of an association; never empty.
+#[derive(Debug)]
+pub(super) struct Paths {
+    config: Arc<AssociationConfig>,
+    entries: Vec<PathEntry>,
+    /// That of the last packet.
+    latest: u8,
+    /// The same, if it is confirmed: where replies go (RFC 9260 §6.4).
+    pub(super) reply: u8,
+    /// That of what belongs to none in particular.
+    control: u8,
+    /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
+    errors: u32,
+    /// HEARTBEATs are sent (RFC 9260 §8.3).
+    is_watched: bool,
+    /// The peer's transport addresses, as they change.
+    pub(super) transports: Transports,
+}
+
+impl Paths {
+    /// The ways that the application named, or that the peer came by; `own` are the addresses that a
+    /// peer is told.
+    pub(super) fn new(config: Arc<AssociationConfig>, routes: &[Route], own: &[IpAddr]) -> Self {
+        let entry = |&route: &Route| {
+            let chosen = Some(route.local.ip())
+                .filter(IpAddr::is_unspecified)
+                .and_then(|_| local_for(route.remote.ip(), own, routes));
+            PathEntry::new(Route { local: chosen.unwrap_or(route.local), ..route }, own)
+        };
+        Self {
+            config,
+            entries: routes.iter().map(entry).collect(),
+            latest: 0,
+            reply: 0,
+            control: 0,
+            errors: 0,
+            is_watched: false,
+            transports: Transports::default(),
+        }
+    }
+
+    /// These take the place of `before`, which the endpoint still knows.
+    pub(super) fn succeeding(mut self, before: &mut Self) -> Self {
+        self.transports = std::mem::take(&mut before.transports).of_other_paths();
+        self
+    }
+
+    /// The peer can also be reached at `remotes`; they keep the encapsulation port of the first
+    /// path. Returns how many paths there are more.
+    pub(super) fn add(&mut self, remotes: &[IpAddr], own: &[IpAddr]) -> usize {
+        let before = self.entries.len();
+        for &remote in remotes {
+            if self.find(remote).is_none() && self.address_count() <= MAX_ADDRESSES {
+                let port = self.entries[0].route.remote.port();
+                self.add_remote(SocketAddr::new(remote, port), own);
+            }
+        }
+        self.add_unused_locals(own);
+        self.entries.len() - before
+    }
+
+    /// The peer can also be reached at `remote`. Returns the path; `None` if there is no address of
+    /// ours from which it could be.
+    pub(super) fn add_remote(&mut self, remote: SocketAddr, own: &[IpAddr]) -> Option<u8> {
+        let local = local_for(remote.ip(), own, &self.routes())?;
+        Some(self.enter(PathEntry::new(Route { local, remote }, own)))
+    }
+
+    /// The paths of addresses of our own that had none.
+    pub(super) fn add_unused_locals(&mut self, own: &[IpAddr]) -> Vec<u8> {
+        let ways = unused_locals(own, &self.routes());
+        ways.into_iter().map(|route| self.enter(PathEntry::new(route, own))).collect()
+    }
+
+    /// Takes the place of a path that was removed, if there is one.
+    fn enter(&mut self, entry: PathEntry) -> u8 {
+        self.transports.touch();
+        let index = self.entries.iter().position(|path| path.is_removed);
+        match index {
+            Some(index) => self.entries[index] = entry,
+            None => self.entries.push(entry),
+        }
+        index.unwrap_or(self.entries.len() - 1) as u8
+    }
+
+    /// `path` is no more; there is another.
+    pub(super) fn end(&mut self, cx: &mut Context<'_>, recovery: &mut Recovery, path: u8) {
+        let before = recovery.paths().data_path();
+        self.remove(path);
+        recovery.change_path(cx.now, path, PathChange::Removed, &mut cx.tracer());
+        let data_path = recovery.paths().data_path();
+        if self.control == path {
+            self.control = data_path;
+        }
+        if self.reply == path {
+            self.reply = data_path;
+        }
+        self.follow_data_path(cx, recovery, before);
+    }
+
+    fn remove(&mut self, path: u8) {
+        let entry = self.get_mut(path);
+        (entry.is_removed, entry.heartbeat) = (true, Heartbeat::Off);
+        entry.sampling = Sampling::default();
+        let remote = entry.route.remote;
+        let first = self.live().next().map(|(path, _)| path);
+        self.latest = first.unwrap_or_default();
+        self.leave_remote(remote);
+        self.transports.on_path_removed(path);
+    }
+
+    /// The path begins at `local` from now on.
+    pub(super) fn redirect(&mut self, path: u8, local: SocketAddr) {
+        let entry = self.get_mut(path);
+        (entry.route.local, entry.is_local_chosen) = (local, true);
+        entry.sampling = Sampling::default();
+    }
+
+    /// The local addresses that are in use are settled: those that are not `own` are the driver's.
+    pub(super) fn settle_locals(&mut self, own: &[IpAddr]) {
+        for entry in &mut self.entries {
+            entry.is_local_chosen = own.contains(&entry.route.local.ip());
+        }
+    }
+
+    /// Our own addresses from which paths begin, each once.
+    pub(super) fn own_locals(&self) -> Vec<IpAddr> {
+        let mut own = Vec::new();
+        for (_, path) in self.live().filter(|(_, path)| path.is_local_chosen) {
+            if !own.contains(&path.route.local.ip()) {
+                own.push(path.route.local.ip());
+            }
+        }
+        own
+    }
+
+    /// Of `choices`, the address from which `path` is to begin instead of its own; one that the driver
+    /// chooses, without one of its family.
+    pub(super) fn local_instead(&self, path: u8, choices: &[IpAddr]) -> SocketAddr {
+        let Route { local, remote } = self.get(path).route;
+        let others: Vec<Route> =
+            self.live().filter(|&(other, _)| other != path).map(|(_, it)| it.route).collect();
+        let chosen = nearest_of(remote.ip(), choices, &others);
+        SocketAddr::new(chosen.unwrap_or(unspecified_like(remote.ip())), local.port())
+    }
+
+    /// Whether a path other than `path` leads from `local` to `remote`.
+    pub(super) fn has_other(&self, path: u8, local: IpAddr, remote: IpAddr) -> bool {
+        self.live().any(|(other, entry)| {
+            other != path && entry.route.local.ip() == local && entry.route.remote.ip() == remote
+        })
+    }
+
+    /// The paths that were not removed.
+    pub(super) fn live(&self) -> impl Iterator<Item = (u8, &PathEntry)> {
+        (0..).zip(&self.entries).filter(|(_, path)| !path.is_removed)
+    }
+
+    fn routes(&self) -> Vec<Route> {
+        self.live().map(|(_, path)| path.route).collect()
+    }
+
+    pub(super) const fn len(&self) -> u8 {
+        self.entries.len() as u8
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, PathEntry> {
+        self.entries.iter()
+    }
+
+    /// How many addresses of the peer there are.
+    pub(super) fn address_count(&self) -> usize {
+        let is_first = |(index, path): &(u8, &PathEntry)| {
+            self.find(path.route.remote.ip()) == Some(usize::from(*index))
+        };
+        self.live().filter(is_first).count()
+    }
+
+    /// DAC: packets come over several paths, so their order says little.
+    pub(super) fn has_dac(&self) -> bool {
+        self.len() > 1 && self.config.recovery.cmt.delayed_ack
+    }
+
+    /// The peer's address on each path.
+    pub(super) fn remotes(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.live().map(|(_, path)| path.route.remote.ip())
+    }
+
+    pub(super) fn has_remote(&self, address: IpAddr) -> bool {
+        self.find(address).is_some()
+    }
+
+    fn find(&self, address: IpAddr) -> Option<usize> {
+        let is_it = |path: &PathEntry| path.route.remote.ip() == address && !path.is_removed;
+        self.entries.iter().position(is_it)
+    }
+
+    pub(super) fn get(&self, path: u8) -> &PathEntry {
+        &self.entries[usize::from(path)]
+    }
+
+    fn get_mut(&mut self, path: u8) -> &mut PathEntry {
+        &mut self.entries[usize::from(path)]
+    }
+
+    /// A packet with the right tag came over `route`: its encapsulation port may be where the peer is
+    /// reached from now on (RFC 6951 §5.4; see [`port_probe`]), and a local address that was not chosen
+    /// here is where it is reached from. Returns its path; `None` if it is not an address of the peer.
+    ///
+    /// While paths are not watched no new data leave, and a changed port is followed at once.
+    pub(super) fn on_packet(&mut self, route: Route) -> Option<u8> {
+        let latest = self.get(self.latest);
+        if latest.route != route || latest.is_removed {
+            self.latest = self.learn(route)?;
+        }
+        Some(self.latest)
+    }
+
+    fn learn(&mut self, route: Route) -> Option<u8> {
+        let is_exact = |path: &PathEntry| {
+            let ips = |route: Route| (route.local.ip(), route.remote.ip());
+            ips(path.route) == ips(route) && !path.is_removed
+        };
+        let exact = self.entries.iter().position(is_exact);
+        let index = exact.or_else(|| self.find(route.remote.ip()))?;
+        let path = index as u8;
+        if self.entries[index].route.remote != route.remote {
+            if self.is_watched {
+                self.transports.suspect(path, route.remote);
+            } else {
+                self.follow_port(path, route.remote);
+            }
+        }
+        let entry = &mut self.entries[index];
+        let is_told = !route.local.ip().is_unspecified();
+        if exact.is_some() || (is_told && !entry.is_local_chosen) {
+            entry.route.local = route.local;
+        }
+        Some(path)
+    }
+}

@@ -1,0 +1,187 @@
+//! A peer whose encapsulation port changes, because a NAT on the way forgot it (RFC 6951 §5.4).
+//!
+//! An observer of an association's packets can send a copy of one from another port, and a party of
+//! one can name the port of a third party. So a packet with the right tag from a new port is taken, but
+//! the association stays where it is until a HEARTBEAT with a nonce was answered from there. Replies to
+//! HEARTBEATs aside, nothing else leaves for the new port before.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rexmit_core::{Instant, Route};
+
+use super::Paths;
+use super::heartbeat::heartbeat_info;
+use crate::association::context::{Context, Recovery};
+use crate::wire::PacketWriter;
+
+/// HEARTBEATs to a new port that are not answered, before it is forgotten.
+const MAX_PROBES: u8 = 5;
+
+/// How the peer's transport addresses change: what the endpoint is to be told, and the port that is asked.
+#[derive(Debug, Default)]
+pub(in crate::association) struct Transports {
+    /// See [`Self::version`].
+    version: u32,
+    /// Few associations have any.
+    changes: Option<Box<Changes>>,
+}
+
+#[derive(Debug, Default)]
+struct Changes {
+    /// Those that are no more, for the endpoint to forget.
+    departed: Vec<SocketAddr>,
+    probe: Option<PortProbe>,
+}
+
+/// A port that the peer may have, and the HEARTBEAT that finds out.
+#[derive(Debug)]
+struct PortProbe {
+    path: u8,
+    remote: SocketAddr,
+    nonce: u64,
+    sent: u8,
+    /// When the one that was sent is given up; none while one is to leave.
+    deadline: Option<Instant>,
+}
+
+impl PortProbe {
+    const fn new(path: u8, remote: SocketAddr) -> Self {
+        Self { path, remote, nonce: 0, sent: 0, deadline: None }
+    }
+
+    const fn is_due(&self) -> bool {
+        self.deadline.is_none()
+    }
+
+    /// Whether a packet from `remote` is reason enough to ask there instead: not while the first
+    /// HEARTBEAT to another port is under way, so that packets from many ports cause no more of them.
+    fn may_give_way_to(&self, path: u8, remote: SocketAddr) -> bool {
+        (self.path, self.remote) != (path, remote) && self.sent > 1
+    }
+
+    /// Returns whether it is over.
+    fn on_timeout(&mut self, now: Instant) -> bool {
+        let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
+        if is_late {
+            self.deadline = None;
+        }
+        is_late && self.sent >= MAX_PROBES
+    }
+
+    fn is_answered_by(&self, remote: SocketAddr, nonce: u64) -> bool {
+        self.sent > 0 && self.nonce == nonce && self.remote == remote
+    }
+
+    fn on_sent(&mut self, now: Instant, nonce: u64, rto: Duration) {
+        self.nonce = nonce;
+        self.deadline = Some(now + rto * (1 << self.sent));
+        self.sent += 1;
+    }
+}
+
+impl Transports {
+    /// Those of paths that take the place of others: ports of these are not asked any more.
+    pub(super) fn of_other_paths(mut self) -> Self {
+        self.touch();
+        if let Some(changes) = &mut self.changes {
+            changes.probe = None;
+        }
+        self
+    }
+
+    /// Another number whenever a path was added, removed, confirmed or ends elsewhere.
+    pub(in crate::association) const fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// An event that [`Self::version`] counts.
+    pub(super) const fn touch(&mut self) {
+        self.version = self.version.wrapping_add(1);
+    }
+
+    /// Those that are no more, each told once.
+    pub(in crate::association) fn take_departed(&mut self) -> Vec<SocketAddr> {
+        let departed = self.changes.as_mut().map(|changes| std::mem::take(&mut changes.departed));
+        self.changes.take_if(|changes| changes.probe.is_none());
+        departed.unwrap_or_default()
+    }
+
+    fn depart(&mut self, remote: SocketAddr) {
+        self.changes.get_or_insert_default().departed.push(remote);
+    }
+
+    fn probe(&self) -> Option<&PortProbe> {
+        self.changes.as_ref()?.probe.as_ref()
+    }
+
+    /// The peer may be at `remote` instead of where `path` ends.
+    pub(super) fn suspect(&mut self, path: u8, remote: SocketAddr) {
+        if self.probe().is_none_or(|probe| probe.may_give_way_to(path, remote)) {
+            self.changes.get_or_insert_default().probe = Some(PortProbe::new(path, remote));
+        }
+    }
+
+    pub(super) fn on_path_removed(&mut self, path: u8) {
+        if let Some(changes) = &mut self.changes {
+            changes.probe.take_if(|probe| probe.path == path);
+        }
+    }
+
+    pub(super) fn probe_deadline(&self) -> Option<Instant> {
+        self.probe()?.deadline
+    }
+
+    /// The probe was not answered in time: it is retransmitted, or the port is abandoned.
+    pub(super) fn on_probe_timeout(&mut self, now: Instant) {
+        let Some(changes) = &mut self.changes else { return };
+        changes.probe.take_if(|probe| probe.on_timeout(now));
+    }
+
+    /// A HEARTBEAT ACK with this nonce came from `remote`. Returns the path of which it is where the peer
+    /// is, if that was asked.
+    pub(super) fn take_answered(&mut self, remote: SocketAddr, nonce: u64) -> Option<u8> {
+        let probe = &mut self.changes.as_mut()?.probe;
+        Some(probe.take_if(|probe| probe.is_answered_by(remote, nonce))?.path)
+    }
+}
+
+impl Paths {
+    /// The peer is at `remote` instead of where `path` ends, and with it everything that ended there.
+    pub(super) fn follow_port(&mut self, path: u8, remote: SocketAddr) {
+        let before = std::mem::replace(&mut self.get_mut(path).route.remote, remote);
+        for entry in self.entries.iter_mut().filter(|entry| entry.route.remote == before) {
+            entry.route.remote = remote;
+        }
+        self.leave_remote(before);
+    }
+
+    /// The endpoint is to forget `remote`, unless another path leads there.
+    pub(super) fn leave_remote(&mut self, remote: SocketAddr) {
+        self.transports.touch();
+        if !self.live().any(|(_, path)| path.route.remote == remote) {
+            self.transports.depart(remote);
+        }
+    }
+
+    /// The path whose port may have changed, if the HEARTBEAT that finds out is to leave now.
+    pub(in crate::association) fn with_port_probe_due(&self) -> Option<u8> {
+        let probe = self.transports.probe()?;
+        (self.is_watched && probe.is_due()).then_some(probe.path)
+    }
+
+    /// Writes the HEARTBEAT to a port that the peer may have. It stands alone: returns where it goes.
+    pub(in crate::association) fn write_port_probe(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &Recovery,
+        writer: &mut PacketWriter<'_>,
+    ) -> Option<Route> {
+        let probe = self.transports.changes.as_mut()?.probe.as_mut()?;
+        let nonce = cx.around.rng.u64();
+        writer.heartbeat(&heartbeat_info(nonce, probe.path, cx.now));
+        probe.on_sent(cx.now, nonce, recovery.paths()[probe.path].timer().rto());
+        let (path, remote) = (probe.path, probe.remote);
+        Some(Route { remote, ..self.get(path).route })
+    }
+}

@@ -1,0 +1,38 @@
+//! Measuring the round trip where an acknowledgement does not tell it (Petlund 2009 §8).
+
+use std::time::Duration;
+
+use rexmit_core::Instant;
+
+/// Measuring the round trip beside the watch over the path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sampling {
+    is_due: bool,
+    /// The nonce of the HEARTBEAT that is not answered.
+    awaited: Option<u64>,
+    last_sent: Option<Instant>,
+}
+
+impl Sampling {
+    pub(super) const fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    pub(super) const fn ask(&mut self) {
+        self.is_due = true;
+    }
+
+    /// Whether the last one left less than `rto` ago.
+    pub(super) fn is_too_soon(&self, now: Instant, rto: Duration) -> bool {
+        self.last_sent.is_some_and(|last| now - last < rto)
+    }
+
+    pub(super) const fn on_sent(&mut self, nonce: u64, now: Instant) {
+        *self = Self { is_due: false, awaited: Some(nonce), last_sent: Some(now) };
+    }
+
+    /// Whether that is the answer to the last one.
+    pub(super) fn on_answered(&mut self, nonce: u64) -> bool {
+        self.awaited.take_if(|awaited| *awaited == nonce).is_some()
+    }
+}

@@ -1,0 +1,315 @@
+//! The watch over the paths: is the peer there, and how far away (RFC 9260 §8.3), and is an address
+//! really its own (§5.4).
+
+use std::time::Duration;
+
+use rexmit_core::{Instant, Route};
+use rexmit_recovery::{PathState, RttSource, T3Event};
+
+use super::Paths;
+use super::heartbeat::{Heartbeat, heartbeat_info, read_heartbeat_info};
+use crate::association::context::{Context, Recovery};
+use crate::wire::PacketWriter;
+
+/// What heartbeat timers that were due say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::association) struct Watched {
+    /// The path of data was idle for a whole period.
+    pub(in crate::association) is_idle: bool,
+    /// The peer was asked too often without an answer (RFC 9260 §8.1).
+    pub(in crate::association) is_unreachable: bool,
+}
+
+fn is_unconfirmed(recovery: &Recovery, path: u8) -> bool {
+    recovery.paths()[path].reach().state() == PathState::Unconfirmed
+}
+
+impl Paths {
+    /// HB.interval + RTO, with jitter of half the RTO either way: the least it may be, and what is
+    /// drawn on top of it.
+    fn heartbeat_period(
+        &self,
+        cx: &mut Context<'_>,
+        recovery: &Recovery,
+        path: u8,
+    ) -> Option<(Duration, Duration)> {
+        let interval = self.config.heartbeat_interval?;
+        let rto = recovery.paths()[path].timer().rto();
+        let jitter = cx.around.rng.below(u64::try_from(rto.as_nanos()).unwrap_or(u64::MAX));
+        Some((interval + rto / 2, Duration::from_nanos(jitter)))
+    }
+
+    /// The association is established: its paths are watched from now on, and addresses that are
+    /// not confirmed are probed.
+    pub(in crate::association) fn start_watching(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &Recovery,
+    ) {
+        self.is_watched = true;
+        for path in 0..self.len() {
+            if is_unconfirmed(recovery, path) {
+                self.get_mut(path).heartbeat = Heartbeat::Queued { unanswered: None };
+            } else {
+                self.rest(cx, recovery, path, None);
+            }
+        }
+        self.probe_next(recovery);
+    }
+
+    /// The association ends: no path is watched any more.
+    pub(in crate::association) fn stop_watching(&mut self) {
+        self.is_watched = false;
+        for entry in &mut self.entries {
+            entry.heartbeat = Heartbeat::Off;
+        }
+    }
+
+    /// A path begins, or begins elsewhere: it is watched, or probed, from now on; not at all while that
+    /// `is_silent`.
+    pub(in crate::association) fn watch(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &Recovery,
+        path: u8,
+        is_silent: bool,
+    ) {
+        if !self.is_watched || is_silent {
+            self.get_mut(path).heartbeat = Heartbeat::Off;
+        } else if is_unconfirmed(recovery, path) {
+            self.get_mut(path).heartbeat = Heartbeat::Queued { unanswered: None };
+        } else {
+            self.rest(cx, recovery, path, None);
+        }
+    }
+
+    /// Whether `path` is there and not watched.
+    pub(in crate::association) fn is_unwatched(&self, path: u8) -> bool {
+        let entry = self.get(path);
+        !entry.is_removed && entry.heartbeat == Heartbeat::Off
+    }
+
+    /// Addresses that wait to be probed get their turn, those first that failed to answer least
+    /// often, up to HB.Max.Burst at a time (RFC 9260 §5.4).
+    pub(in crate::association) fn probe_next(&mut self, recovery: &Recovery) {
+        if self.len() == 1 || !self.is_watched {
+            return;
+        }
+        let is_probed = |path: &u8| {
+            let heartbeat = self.get(*path).heartbeat;
+            is_unconfirmed(recovery, *path)
+                && matches!(heartbeat, Heartbeat::Due | Heartbeat::Awaiting { .. })
+        };
+        let probed = (0..self.len()).filter(is_probed).count();
+        for _ in probed..self.config.heartbeat_max_burst.into() {
+            let is_queued =
+                |path: &u8| matches!(self.get(*path).heartbeat, Heartbeat::Queued { .. });
+            let errors = |path: &u8| recovery.paths()[*path].reach().errors();
+            let next = (0..self.len()).filter(is_queued).min_by_key(errors);
+            let Some(path) = next else { return };
+            self.get_mut(path).heartbeat = Heartbeat::Due;
+        }
+    }
+
+    /// When the next heartbeat timer is due; [`Instant::FAR_FUTURE`] if none runs.
+    pub(in crate::association) fn next_heartbeat(&self) -> Instant {
+        let deadline =
+            |path: &super::PathEntry| path.heartbeat.deadline().unwrap_or(Instant::FAR_FUTURE);
+        // Asked with every packet, most of the time of one path.
+        let next = match &self.entries[..] {
+            [only] => deadline(only),
+            all => all.iter().map(deadline).min().unwrap_or(Instant::FAR_FUTURE),
+        };
+        next.min(self.transports.probe_deadline().unwrap_or(Instant::FAR_FUTURE))
+    }
+
+    /// Heartbeat timers that are due, and that of a changed port.
+    pub(in crate::association) fn on_heartbeat_timers(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &mut Recovery,
+    ) -> Watched {
+        let mut watched = Watched::default();
+        self.transports.on_probe_timeout(cx.now);
+        if !self.is_watched {
+            return watched;
+        }
+        for path in 0..self.len() {
+            match self.get(path).heartbeat {
+                Heartbeat::Resting { until, unanswered } if until <= cx.now => {
+                    watched.is_idle |= self.on_rest_over(cx, recovery, path, unanswered);
+                }
+                Heartbeat::Awaiting { nonce, deadline } if deadline <= cx.now => {
+                    watched.is_unreachable =
+                        self.on_heartbeat_unanswered(cx, recovery, path, nonce);
+                }
+                _ => {}
+            }
+            if watched.is_unreachable {
+                return watched;
+            }
+        }
+        self.probe_next(recovery);
+        watched
+    }
+
+    /// Returns whether the path is that of data, and idle.
+    fn on_rest_over(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &Recovery,
+        path: u8,
+        unanswered: Option<u64>,
+    ) -> bool {
+        let last_used = self.get(path).last_used;
+        let heartbeat = match self.heartbeat_period(cx, recovery, path) {
+            // The path was used meanwhile: the period begins with that.
+            Some((least, jitter)) if last_used + least > cx.now => {
+                Heartbeat::Resting { until: last_used + least + jitter, unanswered }
+            }
+            _ if is_unconfirmed(recovery, path) => Heartbeat::Queued { unanswered },
+            _ => Heartbeat::Due,
+        };
+        self.get_mut(path).heartbeat = heartbeat;
+        heartbeat == Heartbeat::Due && path == recovery.paths().data_path()
+    }
+
+    /// RFC 9260 §8.3, §5.4; RFC 7829 §3.2 rules 5 and 6. Only on the path that data take it says
+    /// something of the association (§8.1): returns whether that was once too often.
+    fn on_heartbeat_unanswered(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &mut Recovery,
+        path: u8,
+        nonce: u64,
+    ) -> bool {
+        recovery.on_t3_event(cx.now, path, T3Event::Unanswered);
+        let was_unconfirmed = is_unconfirmed(recovery, path);
+        let is_of_data = path == recovery.paths().data_path() && !was_unconfirmed;
+        self.rest(cx, recovery, path, Some(nonce));
+        self.count_path_error(cx, recovery, path);
+        if was_unconfirmed && !recovery.paths()[path].reach().has_failed() {
+            let unanswered = Some(nonce);
+            self.get_mut(path).heartbeat = Heartbeat::Queued { unanswered };
+        }
+        is_of_data && self.count_error()
+    }
+
+    /// A path that may have failed is asked at once, and again with each timeout
+    /// (RFC 7829 §3.2 rules 5 and 6).
+    pub(super) fn ask(&mut self, path: u8) {
+        let may_ask = self.config.heartbeat_interval.is_some() && self.is_watched;
+        let heartbeat = &mut self.get_mut(path).heartbeat;
+        if may_ask && !matches!(heartbeat, Heartbeat::Awaiting { .. }) {
+            *heartbeat = Heartbeat::Due;
+        }
+    }
+
+    fn rest(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &Recovery,
+        path: u8,
+        unanswered: Option<u64>,
+    ) {
+        let (now, period) = (cx.now, self.heartbeat_period(cx, recovery, path));
+        let resting =
+            |(least, jitter)| Heartbeat::Resting { until: now + least + jitter, unanswered };
+        self.get_mut(path).heartbeat = period.map_or(Heartbeat::Off, resting);
+    }
+
+    /// The first path over which a HEARTBEAT is to leave now.
+    pub(in crate::association) fn with_heartbeat_due(&self) -> Option<u8> {
+        let is_due = |path: &super::PathEntry| {
+            matches!(path.heartbeat, Heartbeat::Due) || path.sampling.is_due()
+        };
+        self.entries.iter().position(is_due).map(|index| index as u8)
+    }
+
+    /// Writes the HEARTBEATs that are due on `path`, into a packet that takes it.
+    pub(in crate::association) fn write_heartbeats(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &Recovery,
+        path: u8,
+        writer: &mut PacketWriter<'_>,
+    ) {
+        let entry = self.get_mut(path);
+        if entry.heartbeat == Heartbeat::Due {
+            let nonce = cx.around.rng.u64();
+            if writer.heartbeat(&heartbeat_info(nonce, path, cx.now)) {
+                let deadline = cx.now + recovery.paths()[path].timer().rto();
+                entry.heartbeat = Heartbeat::Awaiting { nonce, deadline };
+                entry.last_used = cx.now;
+            }
+        }
+        if entry.sampling.is_due() {
+            let nonce = cx.around.rng.u64();
+            if writer.heartbeat(&heartbeat_info(nonce, path, cx.now)) {
+                entry.sampling.on_sent(nonce, cx.now);
+            }
+        }
+    }
+
+    /// New DATA was sent over `path`, which measures it.
+    pub(in crate::association) fn on_used(&mut self, now: Instant, path: u8) {
+        self.get_mut(path).last_used = now;
+    }
+
+    /// HEARTBEAT ACK, which came over `route`: only the answer to what was really sent counts, and for
+    /// the path over which it was sent. Returns whether it was one.
+    pub(in crate::association) fn on_heartbeat_ack(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &mut Recovery,
+        route: Route,
+        info: &[u8],
+    ) -> bool {
+        let Some((nonce, path, sent_at)) = read_heartbeat_info(info) else { return false };
+        if path >= self.len() {
+            return false;
+        }
+        // Neither a probe of a port nor an RTT sample changes the heartbeat schedule of the path.
+        let changed = self.transports.take_answered(route.remote, nonce);
+        if let Some(path) = changed {
+            self.follow_port(path, route.remote);
+        }
+        let entry = self.get_mut(path);
+        let is_beside = changed.is_some() || entry.sampling.on_answered(nonce);
+        if !is_beside && entry.heartbeat.nonce() != Some(nonce) {
+            return false;
+        }
+        let sample = (cx.now - sent_at, RttSource::Heartbeat);
+        recovery.on_rtt_sample(cx.now, path, sample, &mut cx.tracer());
+        self.on_probed(cx, recovery, path);
+        if !is_beside {
+            self.rest(cx, recovery, path, None);
+            self.probe_next(recovery);
+        }
+        true
+    }
+
+    /// The peer set the association up, so that nothing was measured: where a HEARTBEAT may measure what
+    /// acknowledgements cannot, one leaves with the end of the setup.
+    pub(in crate::association) fn ask_for_first_round_trip(&mut self, recovery: &Recovery) {
+        if recovery.wants_rtt_sample() {
+            self.get_mut(recovery.paths().data_path()).sampling.ask();
+        }
+    }
+
+    /// An acknowledgement of what was sent again does not tell the round-trip time (Karn); on a thin
+    /// stream a HEARTBEAT measures it, once per timeout.
+    pub(in crate::association) fn ask_for_round_trip(&mut self, now: Instant, recovery: &Recovery) {
+        if !self.is_watched || !recovery.wants_rtt_sample() {
+            return;
+        }
+        let path = recovery.paths().data_path();
+        let entry = self.get_mut(path);
+        let is_measured_anyway =
+            matches!(entry.heartbeat, Heartbeat::Due | Heartbeat::Awaiting { .. });
+        if !is_measured_anyway && !entry.sampling.is_too_soon(now, recovery.path_figures(path).rto)
+        {
+            entry.sampling.ask();
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Replies that wait to leave: COOKIE ACK, ERROR and HEARTBEAT ACK.
+
+use rexmit_core::Route;
+
+use crate::wire::{Cause, CausesWriter, PacketWriter};
+
+/// HEARTBEATs that wait to be answered; more are not answered.
+const MAX_HEARTBEAT_ACKS: usize = 4;
+/// Errors that wait to be reported; more are not reported.
+const MAX_ERRORS: usize = 4;
+/// Bytes of a peer's chunk or heartbeat that are kept to be sent back.
+const MAX_ECHOED_BYTES: usize = 1024;
+
+/// Queued replies other than SACK; each is sent to the source of the packet it answers.
+#[derive(Debug, Default)]
+pub(super) struct Replies {
+    cookie_ack: bool,
+    /// Where each goes, and all that was in the HEARTBEAT.
+    heartbeat_acks: Vec<(Route, Box<[u8]>)>,
+    errors: Vec<ReportedError>,
+}
+
+/// A cause to be reported in an ERROR.
+#[derive(Debug)]
+pub(super) enum ReportedError {
+    InvalidStream(u16),
+    UnrecognizedChunk(Box<[u8]>),
+    CookieReceivedWhileShuttingDown,
+    UnsupportedHmac(u16),
+}
+
+impl Replies {
+    pub(super) const fn owe_cookie_ack(&mut self) {
+        self.cookie_ack = true;
+    }
+
+    /// Something is to be reported, if it is short and not one of too many.
+    pub(super) fn report(&mut self, error: ReportedError) {
+        let is_short = match &error {
+            ReportedError::UnrecognizedChunk(bytes) => bytes.len() <= MAX_ECHOED_BYTES,
+            _ => true,
+        };
+        if is_short && self.errors.len() < MAX_ERRORS {
+            self.errors.push(error);
+        }
+    }
+
+    /// A HEARTBEAT is to be answered to where it came from, with all that is in it.
+    pub(super) fn owe_heartbeat_ack(&mut self, route: Route, value: &[u8]) {
+        if value.len() <= MAX_ECHOED_BYTES && self.heartbeat_acks.len() < MAX_HEARTBEAT_ACKS {
+            self.heartbeat_acks.push((route, value.into()));
+        }
+    }
+
+    /// Replies from or to an abandoned address are dropped.
+    pub(super) fn forget_over(&mut self, is_gone: impl Fn(&Route) -> bool) {
+        self.heartbeat_acks.retain(|(route, _)| !is_gone(route));
+    }
+
+    /// Gives back memory that is not in use.
+    pub(super) fn release_memory(&mut self) {
+        self.heartbeat_acks.shrink_to_fit();
+        self.errors.shrink_to_fit();
+    }
+
+    pub(super) fn is_any(&self) -> bool {
+        self.is_bundled() || !self.heartbeat_acks.is_empty()
+    }
+
+    /// Whether COOKIE ACK or ERROR is to go into the next packet.
+    pub(super) fn is_bundled(&self) -> bool {
+        self.cookie_ack || !self.errors.is_empty()
+    }
+
+    /// The next HEARTBEAT ACK: where it goes, and what it carries.
+    pub(super) fn next_heartbeat_ack(&mut self) -> Option<(Route, Box<[u8]>)> {
+        (!self.heartbeat_acks.is_empty()).then(|| self.heartbeat_acks.remove(0))
+    }
+
+    /// Writes COOKIE ACK, and as many ERRORs as fit; one that fits no packet is dropped.
+    pub(super) fn write(&mut self, writer: &mut PacketWriter<'_>) {
+        if std::mem::take(&mut self.cookie_ack) {
+            writer.cookie_ack();
+        }
+        while let Some(error) = self.errors.first() {
+            let is_written = writer.error(|causes| push(causes, error));
+            if !is_written && !writer.is_only_auth() {
+                return;
+            }
+            self.errors.remove(0);
+        }
+    }
+}
+
+fn push(causes: &mut CausesWriter<'_, '_>, error: &ReportedError) {
+    let _ = match error {
+        ReportedError::InvalidStream(stream) => {
+            causes.push(&Cause::InvalidStreamIdentifier(*stream))
+        }
+        ReportedError::UnrecognizedChunk(bytes) => {
+            causes.push(&Cause::UnrecognizedChunkType(bytes))
+        }
+        ReportedError::UnsupportedHmac(id) => causes.push(&Cause::UnsupportedHmac(*id)),
+        ReportedError::CookieReceivedWhileShuttingDown => {
+            causes.push(&Cause::CookieReceivedWhileShuttingDown)
+        }
+    };
+}

@@ -1,0 +1,16 @@
+//! What names an association of an endpoint.
+
+/// Names an association of an endpoint. An id is not used again for another association.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AssociationId {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+impl AssociationId {
+    /// The number that trace events bear; it is used again after the association is gone.
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+}

@@ -1,0 +1,101 @@
+//! A quantity over the seeds of a cell.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
+/// A quantity over the seeds of a cell.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Seeds that have it.
+    pub seeds: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// The 95 % confidence interval of the mean (Student's t); `None` with one seed.
+    pub interval: Option<(f64, f64)>,
+    /// The least and the largest value.
+    pub range: (f64, f64),
+}
+
+impl Estimate {
+    /// The estimate from a value per seed; `None` without any. Values that are not finite count
+    /// as missing.
+    ///
+    /// The interval is that of Student's t with one degree of freedom less than there are values. It
+    /// supposes that the values of different seeds are independent, which they are, and about
+    /// normal, which means and quantiles of many messages are; maxima are less so.
+    #[must_use]
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        if values.is_empty() {
+            return None;
+        }
+        let seeds = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / seeds;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let interval = (values.len() > 1).then(|| {
+            let half = t_quantile(values.len() - 1) * (squares / (seeds - 1.0) / seeds).sqrt();
+            (mean - half, mean + half)
+        });
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Some(Self { seeds: values.len() as u64, mean, interval, range: (least, largest) })
+    }
+
+    /// A number that was not measured but is known.
+    #[must_use]
+    pub fn exactly(value: f64) -> Self {
+        Self { seeds: 0, mean: value, interval: None, range: (value, value) }
+    }
+}
+
+/// Above which a value of Student's t with so many degrees of freedom lies with 2.5 %.
+fn t_quantile(freedom: usize) -> f64 {
+    let t =
+        StudentsT::new(0.0, 1.0, freedom as f64).expect("the scale and the freedom are positive");
+    t.inverse_cdf(0.975)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// NIST/SEMATECH e-Handbook of Statistical Methods §1.3.6.7.2, the column 0.975.
+    #[test]
+    fn quantiles_are_those_of_the_published_table() {
+        let table = [
+            (1, 12.706),
+            (2, 4.303),
+            (3, 3.182),
+            (4, 2.776),
+            (5, 2.571),
+            (9, 2.262),
+            (10, 2.228),
+            (29, 2.045),
+            (30, 2.042),
+            (60, 2.000),
+            (100, 1.984),
+        ];
+        for (freedom, quantile) in table {
+            let ours = t_quantile(freedom);
+            assert!((ours - quantile).abs() < 5e-4, "{freedom}: {ours} instead of {quantile}");
+        }
+    }
+
+    #[test]
+    fn intervals_are_of_the_mean() {
+        // Mean 3, standard deviation √2.5, so 3 ± 2.776 · √0.5.
+        let estimate = Estimate::of([1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let (from, to) = estimate.interval.unwrap();
+        assert_eq!((estimate.seeds, estimate.mean, estimate.range), (5, 3.0, (1.0, 5.0)));
+        assert!((from - (3.0 - 1.9629)).abs() < 1e-3 && (to - (3.0 + 1.9629)).abs() < 1e-3);
+    }
+
+    #[test]
+    fn what_is_missing_does_not_count() {
+        assert_eq!(Estimate::of([]), None);
+        assert_eq!(Estimate::of([f64::NAN]), None);
+        let one = Estimate::of([f64::NAN, 2.0]).unwrap();
+        assert_eq!((one.seeds, one.mean, one.interval), (1, 2.0, None));
+        assert_eq!(Estimate::of([2.0, 2.0]).unwrap().interval, Some((2.0, 2.0)));
+    }
+}

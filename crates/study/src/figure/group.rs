@@ -1,0 +1,77 @@
+//! A figure without its data: what is drawn in one colour each, and where it comes from.
+
+use super::drawn::{DrawnAxis, FigureKind};
+use crate::document::Coordinate;
+use crate::gather::Operand;
+use crate::outcomes::Wanted;
+use crate::sweep::Term;
+
+/// Things in a legend: more could not be distinguished, nor drawn in time.
+pub const MAX_GROUPS: usize = 200;
+
+/// A figure without its data.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Figure {
+    pub(super) title: String,
+    pub(super) about: String,
+    pub(super) kind: FigureKind,
+    pub(super) x: DrawnAxis,
+    pub(super) y: DrawnAxis,
+    pub(super) groups: Vec<Group>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Group {
+    pub(super) label: String,
+    /// What its points have in common of their places in the sweep.
+    pub(super) point: Vec<Coordinate>,
+    pub(super) source: Source,
+}
+
+/// Where the points of a group come from.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Source {
+    /// The estimate of a quantity for each x.
+    Estimates(Vec<(f64, Operand)>),
+    /// A point per run: two quantities of a cell.
+    Runs { x: Term, y: Term },
+    /// A distribution over all seeds of a cell.
+    Distribution(Term),
+    /// Values over time, of one seed.
+    Series(Term, u64),
+}
+
+impl Figure {
+    /// Adds what it needs of runs beside single numbers.
+    pub(crate) fn want(&self, wanted: &mut Wanted) {
+        for group in &self.groups {
+            match &group.source {
+                Source::Distribution(term) => {
+                    wanted.distributions.insert(term.clone());
+                }
+                Source::Series(term, seed) => {
+                    wanted.series.insert((term.clone(), *seed));
+                }
+                Source::Estimates(_) | Source::Runs { .. } => {}
+            }
+        }
+    }
+
+    /// The quantities that it shows; a name is repeated each time it is drawn.
+    pub(crate) fn quantities(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().flat_map(Group::quantities)
+    }
+}
+
+impl Group {
+    fn quantities(&self) -> Vec<&str> {
+        match &self.source {
+            Source::Estimates(points) => {
+                let terms = points.iter().flat_map(|(_, operand)| &operand.terms);
+                terms.map(|term| term.name.as_str()).collect()
+            }
+            Source::Runs { x, y } => vec![&x.name, &y.name],
+            Source::Distribution(_) | Source::Series(..) => Vec::new(),
+        }
+    }
+}

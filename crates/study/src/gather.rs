@@ -1,0 +1,248 @@
+//! What claims and figures make of the values at several points: axes that are not gone along point by
+//! point but taken together, and a value as its gain over that at another point.
+
+use rexmit_lab::scenario::{Distribution, Unit};
+
+use crate::axis::{Axis, Choice, axis_index, choice};
+use crate::estimate::Estimate;
+use crate::fields::Fields;
+use crate::outcomes::Outcomes;
+use crate::sweep::{Sweep, Term};
+
+/// How the values at several points become one, for each seed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Together {
+    #[default]
+    Mean,
+    Largest,
+}
+
+/// The fields that name such axes, and how each is put into words.
+const FIELDS: [(&str, Together, &str); 2] =
+    [("averaged", Together::Mean, "mean"), ("largest", Together::Largest, "largest")];
+
+/// The fields by which a value becomes a share of that at another point, and whether it is what is
+/// less than there.
+const AGAINST: [(&str, bool); 2] = [("gain_over", false), ("loss_against", true)];
+
+/// All fields of a claim or a figure that are read here.
+pub(crate) const OWN_FIELDS: [&str; 4] = ["averaged", "largest", "gain_over", "loss_against"];
+
+/// The axes whose points are taken together, and what values are against; nothing, of most claims.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Gathered {
+    axes: Vec<usize>,
+    together: Together,
+    against: Option<Against>,
+}
+
+/// A value is told as its share of that at another point.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Against {
+    /// Where that one is, on the axes on which it is elsewhere.
+    point: Vec<Option<usize>>,
+    is_loss: bool,
+}
+
+/// Something measured in one cell, or in several that are taken together, or the gain of that over
+/// what it is elsewhere: one side of a comparison, or a point of a line.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Operand {
+    pub(crate) terms: Vec<Term>,
+    together: Together,
+    against: Option<Base>,
+}
+
+/// The whole of a share.
+#[derive(Clone, PartialEq, Debug)]
+struct Base {
+    terms: Vec<Term>,
+    is_loss: bool,
+}
+
+impl Gathered {
+    /// Reads the axes; what is wrong with them is noted.
+    pub(crate) fn read(fields: &mut Fields<'_, '_>, sweep: &Sweep<'_>) -> Self {
+        let notes = fields.notes();
+        let mut gathered = Self::default();
+        for (name, together, _) in FIELDS {
+            let Some(names) = fields.texts(name) else { continue };
+            if names.is_empty() {
+                notes.add(fields.at, format!("`{name}` needs at least one axis"));
+            }
+            if !gathered.axes.is_empty() {
+                notes.add(fields.at, "`averaged` and `largest` exclude each other");
+                break;
+            }
+            let axes = names.iter();
+            let axes = axes.filter_map(|axis| axis_index(notes, sweep.axes, &axis.value, axis.at));
+            gathered = Self { axes: axes.collect(), together, against: None };
+            gathered.axes.sort_unstable();
+            gathered.axes.dedup();
+        }
+        gathered.against = gathered.read_against(fields, sweep);
+        gathered
+    }
+
+    /// The same, but for what `than` says itself that its values are gains over. Values that are gains are
+    /// compared with gains.
+    pub(crate) fn with_base_of(&self, than: &mut Fields<'_, '_>, sweep: &Sweep<'_>) -> Self {
+        let own = self.read_against(than, sweep);
+        if own.is_some() && self.against.is_none() {
+            than.notes().add(than.at, "only the right side is a gain");
+        }
+        Self { against: own.or_else(|| self.against.clone()), ..self.clone() }
+    }
+
+    /// `gain_over = { at.AXIS = LABEL }`.
+    fn read_against(&self, fields: &mut Fields<'_, '_>, sweep: &Sweep<'_>) -> Option<Against> {
+        let notes = fields.notes();
+        let values = AGAINST.map(|(name, is_loss)| Some((name, is_loss, fields.take(name)?)));
+        let mut given = values.into_iter().flatten();
+        let (name, is_loss, value) = given.next()?;
+        if given.next().is_some() {
+            notes.add(fields.at, "`gain_over` and `loss_against` exclude each other");
+        }
+        let mut inner = Fields::of(notes, name, value)?;
+        let chosen = choice(&mut inner, sweep.axes);
+        self.check(&inner, sweep, &chosen);
+        inner.finish();
+        if chosen.iter().all(Option::is_none) || chosen.iter().flatten().any(|all| all.len() != 1) {
+            notes.add(inner.at, format!("`{name}` chooses one point: `at`, with a label per axis"));
+            return None;
+        }
+        let point = chosen.into_iter().map(|chosen| chosen.map(|all| all[0])).collect();
+        Some(Against { point, is_loss })
+    }
+
+    /// The unit of what is of `unit` itself.
+    pub(crate) const fn unit(&self, unit: Unit) -> Unit {
+        if self.against.is_some() { Unit::Share } else { unit }
+    }
+
+    /// Whether the points of `axis` are taken together.
+    pub(crate) fn has(&self, axis: usize) -> bool {
+        self.axes.contains(&axis)
+    }
+
+    /// Notes, at the table that is read, if points of such an axis are chosen.
+    pub(crate) fn check(&self, fields: &Fields<'_, '_>, sweep: &Sweep<'_>, chosen: &Choice) {
+        for &axis in self.axes.iter().filter(|&&axis| chosen[axis].is_some()) {
+            let name = &sweep.axes[axis].name;
+            let what = format!("all points of `{name}` are taken together: `at` chooses none");
+            fields.notes().add(fields.at, what);
+        }
+    }
+
+    /// Leaves of each such axis one point, to stand for all.
+    pub(crate) fn stand_in(&self, mut chosen: Choice) -> Choice {
+        self.axes.iter().for_each(|&axis| chosen[axis] = Some(vec![0]));
+        chosen
+    }
+
+    /// Without the points that only stand for others.
+    pub(crate) fn without(&self, mut chosen: Choice) -> Choice {
+        self.axes.iter().for_each(|&axis| chosen[axis] = None);
+        chosen
+    }
+
+    /// How many points one stands for.
+    pub(crate) fn points_of_each(&self, axes: &[Axis]) -> usize {
+        self.axes.iter().map(|&axis| axes[axis].points.len()).product()
+    }
+
+    /// The points that `point` stands for.
+    pub(crate) fn points(&self, sweep: &Sweep<'_>, point: &[usize]) -> Vec<Vec<usize>> {
+        let here = point.iter().enumerate();
+        let choice = here.map(|(axis, &index)| (!self.has(axis)).then(|| vec![index])).collect();
+        sweep.points(&choice)
+    }
+
+    /// The same, and the points that those are told as a share of.
+    pub(crate) fn all_points(&self, sweep: &Sweep<'_>, point: &[usize]) -> Vec<Vec<usize>> {
+        let base = self.base(point).map(|(base, _)| self.points(sweep, &base));
+        self.points(sweep, point).into_iter().chain(base.into_iter().flatten()).collect()
+    }
+
+    /// The point that `point` is told as a share of.
+    fn base(&self, point: &[usize]) -> Option<(Vec<usize>, bool)> {
+        let Against { point: elsewhere, is_loss } = self.against.as_ref()?;
+        let base = point.iter().zip(elsewhere).map(|(here, there)| there.unwrap_or(*here));
+        Some((base.collect(), *is_loss))
+    }
+
+    /// The quantity `name` at `point`.
+    pub(crate) fn operand(&self, sweep: &Sweep<'_>, name: &str, point: &[usize]) -> Operand {
+        let terms = |point: &[usize]| {
+            let term = |point| Term { cell: sweep.cell(point), name: name.to_owned() };
+            self.points(sweep, point).iter().map(|point| term(point)).collect()
+        };
+        let base = self.base(point);
+        let against = base.map(|(point, is_loss)| Base { terms: terms(&point), is_loss });
+        Operand { terms: terms(point), together: self.together, against }
+    }
+
+    /// ` (mean over loss) (gain over system "lksctp")`; nothing of nothing.
+    pub(crate) fn words(&self, axes: &[Axis]) -> String {
+        let mut words = String::new();
+        if !self.axes.is_empty() {
+            let names: Vec<&str> = self.axes.iter().map(|&axis| &*axes[axis].name).collect();
+            let word = FIELDS.iter().find(|(_, together, _)| *together == self.together);
+            words = format!(" ({} over {})", word.map_or("", |(.., word)| word), names.join(", "));
+        }
+        if let Some(Against { point, is_loss }) = &self.against {
+            let labels = axes.iter().zip(point).filter_map(|(axis, there)| {
+                Some(format!("{} \"{}\"", axis.name, axis.points[(*there)?].label))
+            });
+            let labels = labels.collect::<Vec<_>>().join(", ");
+            words +=
+                &format!(" ({} {labels})", if *is_loss { "loss against" } else { "gain over" });
+        }
+        words
+    }
+}
+
+impl Operand {
+    /// A value per seed, not finite where no cell has one.
+    pub(crate) fn values(&self, outcomes: &Outcomes) -> Vec<f64> {
+        let values = self.together(&self.terms, outcomes);
+        let Some(Base { terms, is_loss }) = &self.against else { return values };
+        let share = |(value, base): (f64, f64)| {
+            let gain = (value - base) / base;
+            if *is_loss { -gain } else { gain }
+        };
+        values.into_iter().zip(self.together(terms, outcomes)).map(share).collect()
+    }
+
+    /// The values of some cells as one per seed.
+    fn together(&self, terms: &[Term], outcomes: &Outcomes) -> Vec<f64> {
+        let cells = terms.iter().map(|term| outcomes.values(term));
+        let together = |left: f64, right: f64| match self.together {
+            Together::Mean => left + right,
+            // The largest of those that there are might not be the largest.
+            Together::Largest if left.is_nan() || right.is_nan() => f64::NAN,
+            Together::Largest => left.max(right),
+        };
+        let values = cells.reduce(|all, cell| {
+            all.into_iter().zip(cell).map(|(left, right)| together(left, right)).collect()
+        });
+        let mut values = values.unwrap_or_default();
+        if self.together == Together::Mean {
+            let cells = terms.len() as f64;
+            values.iter_mut().for_each(|value| *value /= cells);
+        }
+        values
+    }
+
+    pub(crate) fn estimate(&self, outcomes: &Outcomes) -> Option<Estimate> {
+        Estimate::of(self.values(outcomes))
+    }
+
+    /// A distribution per seed, where there is one: those are of one cell.
+    pub(crate) fn distributions<'r>(
+        &self,
+        outcomes: &'r Outcomes,
+    ) -> Vec<Option<&'r Distribution>> {
+        self.terms.first().map_or_else(Vec::new, |term| outcomes.distributions(term))
+    }
+}

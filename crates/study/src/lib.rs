@@ -1,0 +1,49 @@
+//! Studies: what to run, what to measure, what to draw, and what the source claims.
+//!
+//! A [`Study`] is read from a file and [planned](Study::plan): a [`RunDocument`] per point and seed.
+//! A [`runner`] runs them and a [`store`] keeps what came of each, its *outcome*
+//! ([`RunOutcome`](rexmit_lab::scenario::RunOutcome)). From all outcomes the study makes its
+//! [`StudyPage`](page::StudyPage): estimates, figures, and a [`Verdict`] on each claim. [`results`]
+//! writes it as files, [`page`] as HTML, [`verdict_table`] for a terminal.
+//!
+//! Nothing here runs anything itself: who calls the runner says by what a run is executed.
+
+pub mod agreement;
+mod axis;
+mod cells;
+mod claim;
+mod document;
+mod estimate;
+mod fields;
+mod figure;
+mod file;
+mod gather;
+mod merge;
+mod mistake;
+mod names;
+mod outcomes;
+pub mod page;
+mod plan;
+pub mod results;
+pub mod runner;
+pub mod store;
+pub mod studies;
+mod sweep;
+mod verdict;
+mod verdict_table;
+
+pub use axis::{Axis, Point};
+pub use cells::MAX_RUNS;
+pub use claim::MAX_COMPARISONS;
+pub use document::{Coordinate, DOCUMENT_SCHEMA, RunDocument, RunKey};
+pub use estimate::Estimate;
+pub use figure::{
+    AxisPlace, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, FigureKind, MAX_GROUPS,
+};
+pub use file::{MAX_BYTES, MAX_SEEDS, Outline, Study};
+pub use mistake::{MAX_MISTAKES, Mistake, Mistakes, StudyError};
+pub use verdict::{Instance, Verdict, VerdictKind};
+pub use verdict_table::{verdict_markdown, verdict_table};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Mistakes in a study file, and their places: everything at once, each with the known
+//! alternatives.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+
+use thiserror::Error;
+
+/// Mistakes that are told of one file; a file with more is one of another kind.
+pub const MAX_MISTAKES: usize = 40;
+
+/// Alternatives that are all named if there are no more of them.
+const FEW: usize = 12;
+
+/// Why there is no study.
+#[derive(Debug, Error)]
+pub enum StudyError {
+    /// The file cannot be read.
+    #[error("{file} cannot be read: {error}")]
+    Unreadable {
+        /// Its path.
+        file: String,
+        /// Why not.
+        error: io::Error,
+    },
+    /// It can be, but does not say what to run.
+    #[error(transparent)]
+    Mistaken(#[from] Mistakes),
+}
+
+/// Everything that is wrong with a study file, in its order. Printed as a line each:
+/// `FILE:LINE:COLUMN: WHAT`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mistakes {
+    /// The file.
+    pub file: String,
+    /// At least one, at most [`MAX_MISTAKES`].
+    pub list: Vec<Mistake>,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mistake {
+    /// The line, from 1.
+    pub line: usize,
+    /// The character in it, from 1.
+    pub column: usize,
+    /// The mistake, and the expected values.
+    pub what: String,
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.list.iter().enumerate() {
+            let newline = if index > 0 { "\n" } else { "" };
+            let Mistake { line, column, what } = mistake;
+            write!(f, "{newline}{}:{line}:{column}: {what}", self.file)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Mistakes {}
+
+/// Collects mistakes while a file is read, by where they are in its text.
+#[derive(Default)]
+pub(crate) struct Notes {
+    list: RefCell<BTreeSet<(usize, String)>>,
+}
+
+impl Notes {
+    /// Notes `what` about the byte `at` of the text. The same is noted only once.
+    pub(crate) fn add(&self, at: usize, what: impl Into<String>) {
+        self.list.borrow_mut().insert((at, what.into()));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.borrow().is_empty()
+    }
+
+    /// All of them, with where they are.
+    pub(crate) fn into_list(self) -> impl Iterator<Item = (usize, String)> {
+        self.list.into_inner().into_iter()
+    }
+
+    /// `Ok` if nothing was noted.
+    pub(crate) fn into_result(self, file: &str, text: &str) -> Result<(), Mistakes> {
+        let list = self.list.into_inner();
+        if list.is_empty() {
+            return Ok(());
+        }
+        let first = list.into_iter().take(MAX_MISTAKES);
+        let list = first.map(|(at, what)| mistake(text, at, what)).collect();
+        Err(Mistakes { file: file.into(), list })
+    }
+}
+
+fn mistake(text: &str, at: usize, what: String) -> Mistake {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+    Mistake { line, column: before[line_start..].chars().count() + 1, what }
+}
+
+/// What to say beside a wrong `name`: the known one that it most resembles, or all if they are few.
+pub(crate) fn alternatives<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: BTreeSet<&str> = known.into_iter().collect();
+    // A name may be off by a third of its letters before it is another one.
+    let limit = (name.chars().count() / 3).max(1);
+    let distance = |other: &str| strsim::osa_distance(name, other);
+    let nearest = known.iter().map(|other| (distance(other), *other)).min();
+    match nearest {
+        Some((distance, other)) if distance <= limit => format!("did you mean `{other}`?"),
+        None => "nothing is known".into(),
+        _ if known.len() <= FEW => format!("known: {}", quoted(known)),
+        _ => {
+            let mut near: Vec<_> = known.iter().map(|other| (distance(other), *other)).collect();
+            near.sort_unstable();
+            let near = near.into_iter().take(FEW).map(|(_, other)| other);
+            format!("{} are known, the nearest: {}", known.len(), quoted(near))
+        }
+    }
+}
+
+/// The names in backticks, with commas.
+pub(crate) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_counted_in_lines_and_characters() {
+        let text = "a\nüx = 1\n";
+        let notes = Notes::default();
+        for at in [0, 2, 4, 3, 99] {
+            notes.add(at, at.to_string());
+        }
+        let mistakes = notes.into_result("f.toml", text).unwrap_err();
+        let places: Vec<_> = mistakes.list.iter().map(|m| (m.line, m.column)).collect();
+        assert_eq!(places, [(1, 1), (2, 1), (2, 1), (2, 2), (3, 1)]);
+        assert!(mistakes.to_string().starts_with("f.toml:1:1: 0\nf.toml:2:1: 2\n"));
+    }
+
+    #[test]
+    fn the_nearest_name_is_proposed_and_few_are_all_named() {
+        assert_eq!(alternatives("sytsem", ["system", "loss"]), "did you mean `system`?");
+        assert_eq!(alternatives("rtt", ["system", "loss"]), "known: `loss`, `system`");
+        assert_eq!(alternatives("rtt", []), "nothing is known");
+        let many: Vec<String> = (0..30).map(|n| format!("quantity{n}")).collect();
+        let said = alternatives("rtt", many.iter().map(String::as_str));
+        assert!(said.starts_with("30 are known, the nearest: `quantity"), "{said}");
+        assert_eq!(said.matches('`').count(), 2 * FEW);
+    }
+}

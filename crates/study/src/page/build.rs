@@ -1,0 +1,90 @@
+//! From the outcomes of runs to the page of a study.
+
+use std::collections::BTreeSet;
+
+use rexmit_core::words::parse_duration;
+use rexmit_lab::scenario::{Described, RunOutcome};
+
+use crate::cells::coordinates;
+use crate::claim::Claim;
+use crate::document::RunDocument;
+use crate::figure::Figure;
+use crate::file::Study;
+use crate::outcomes::{Outcomes, Wanted};
+use crate::page::shown::{AxisHead, Cell, StudyHead, StudyPage};
+
+impl Study {
+    /// The results of the study. `outcome` is asked for every run once, in the order of the plan; it
+    /// answers `None` for runs that have none. An outcome is let go before the next is asked for.
+    #[must_use]
+    pub fn page(&self, mut outcome: impl FnMut(&RunDocument) -> Option<RunOutcome>) -> StudyPage {
+        let mut outcomes = Outcomes::new(self.cells.len(), &self.seeds, self.wanted());
+        let mut simulated_s = 0.0;
+        for (index, cell) in self.cells.iter().enumerate() {
+            for (seed, &number) in self.seeds.iter().enumerate() {
+                if let Some(outcome) = outcome(&self.document(cell, number)) {
+                    let duration = parse_duration(&cell.scenario.duration.to_string());
+                    simulated_s += duration.map_or(0.0, |duration| duration.as_secs_f64());
+                    outcomes.add(index, seed, outcome);
+                }
+            }
+        }
+        self.tell(&outcomes, simulated_s)
+    }
+
+    /// What claims and figures need of runs beside single numbers.
+    fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::default();
+        self.figures.iter().for_each(|figure| figure.want(&mut wanted));
+        let terms = self.claims.iter().flat_map(Claim::distributions);
+        wanted.distributions.extend(terms.cloned());
+        wanted
+    }
+
+    fn tell(&self, outcomes: &Outcomes, simulated_s: f64) -> StudyPage {
+        let cells = self.cells.iter().enumerate().map(|(index, cell)| Cell {
+            point: coordinates(&self.axes, &cell.point),
+            quantities: outcomes.estimates(index),
+        });
+        let axes = self.axes.iter().map(|axis| AxisHead {
+            name: axis.name.clone(),
+            labels: axis.points.iter().map(|point| point.label.clone()).collect(),
+        });
+        StudyPage {
+            study: StudyHead {
+                name: self.name.clone(),
+                title: self.title.clone(),
+                source: self.source.clone(),
+                about: self.about.clone(),
+                version: env!("CARGO_PKG_VERSION").into(),
+                setting: self.setting.clone(),
+                runs: outcomes.runs,
+                simulated_s,
+                seeds: self.seeds.clone(),
+                file: self.text.clone(),
+            },
+            axes: axes.collect(),
+            cells: cells.collect(),
+            quantities: self.quantities(),
+            gains: self.gains(),
+            costs: self.costs.clone(),
+            figures: self.figures.iter().map(|figure| figure.draw(outcomes)).collect(),
+            claims: self.claims.iter().map(|claim| claim.judge(outcomes)).collect(),
+        }
+    }
+
+    /// What claims and figures are about, but for the costs.
+    fn gains(&self) -> Vec<String> {
+        let claims = self.claims.iter().flat_map(Claim::quantities);
+        let figures = self.figures.iter().flat_map(Figure::quantities);
+        let mut known: BTreeSet<&str> = self.costs.iter().map(String::as_str).collect();
+        claims.chain(figures).filter(|name| known.insert(name)).map(str::to_owned).collect()
+    }
+
+    /// What any of the cells measures, each name once.
+    fn quantities(&self) -> Vec<Described> {
+        let mut known = BTreeSet::new();
+        let all = self.catalogues.iter().flat_map(|catalogue| &catalogue.quantities);
+        all.filter(|described| known.insert(&described.name)).cloned().collect()
+    }
+}

@@ -1,0 +1,235 @@
+//! The directory of the results of a study: `DIRECTORY/STUDY/`, with an index of all studies.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `study.toml` | the study as it was run, word for word |
+//! | `runs.jsonl` | every run: a [`RunDocument`] per line, in the order of the plan |
+//! | `version.json` | which program ran it |
+//! | `report.json` | the [`StudyPage`] |
+//! | `report.html` | the same, to look at |
+//! | `runs.parquet` | a row per run: where it stands, its seed, and every quantity |
+//! | `messages.parquet` | a row per message, if the study keeps them |
+//! | `failed/` | the document of each run that failed, to be run again alone |
+//!
+//! Every file appears whole or not at all. Results are read from the store one at a time.
+
+mod rows;
+mod sheet;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::page::StudyPage;
+use crate::page::study::{self, Summary};
+use crate::runner::FailedRun;
+use crate::store::{EntryError, Program, Store};
+use crate::studies::BUILT_IN;
+use crate::{RunDocument, RunKey};
+
+/// A study that was run.
+#[derive(Clone, Copy, Debug)]
+pub struct StudyRun<'a> {
+    /// Its file, word for word.
+    pub text: &'a str,
+    /// Its runs.
+    pub documents: &'a [RunDocument],
+    /// What failed; of these runs, and maybe of others.
+    pub failed: &'a BTreeMap<RunKey, FailedRun>,
+    /// What it has found.
+    pub page: &'a StudyPage,
+}
+
+/// Results cannot be written.
+#[derive(Debug, Error)]
+#[error("{} cannot be written: {source}", path.display())]
+pub struct ResultsError {
+    /// What could not be written.
+    pub path: PathBuf,
+    /// Why.
+    pub source: io::Error,
+}
+
+/// A result that was in the store is not there any more.
+#[derive(Debug, Error)]
+#[error("the result of run {key} is lost since it was made ({why}); run the study again")]
+struct Lost {
+    key: RunKey,
+    why: EntryError,
+}
+
+/// The folder of the documents of runs that failed.
+const FAILED: &str = "failed";
+
+/// So many digits of a key tell a study's runs apart.
+const KEY_DIGITS: usize = 12;
+
+/// `version.json`.
+#[derive(Serialize)]
+struct Version<'a> {
+    rexmit: &'a str,
+    program_sha256: &'a Program,
+    runs: usize,
+    failed: usize,
+}
+
+/// Where a study's results go.
+#[derive(Clone, Debug)]
+pub struct Results {
+    folder: PathBuf,
+}
+
+impl Results {
+    /// Those of the study `name` in `directory`. Makes the folder; done before anything runs, it
+    /// tells in time whether there is a place for results.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn new(directory: &Path, name: &str) -> Result<Self, ResultsError> {
+        let folder = directory.join(name);
+        fs::create_dir_all(&folder).map_err(unwritable(&folder))?;
+        Ok(Self { folder })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes everything but the documents of failed runs.
+    ///
+    /// # Errors
+    /// If a file cannot be written, or a result is not in `store` any more.
+    pub fn write(&self, run: &StudyRun<'_>, store: &Store) -> Result<(), ResultsError> {
+        let version = Version {
+            rexmit: env!("CARGO_PKG_VERSION"),
+            program_sha256: store.program(),
+            runs: run.documents.len(),
+            failed: run.documents.iter().filter(|one| run.failed.contains_key(&one.key())).count(),
+        };
+        self.write_file("study.toml", |file| file.write_all(run.text.as_bytes()))?;
+        self.write_file("version.json", |file| put_json(file, &version))?;
+        self.write_file("runs.jsonl", |file| {
+            run.documents.iter().try_for_each(|document| put_json(file, document))
+        })?;
+        self.write_file("runs.parquet", |file| rows::write_runs(file, run, store))?;
+        let rows =
+            self.write_file("messages.parquet", |file| rows::write_messages(file, run, store))?;
+        if rows == 0 {
+            let path = self.folder.join("messages.parquet");
+            fs::remove_file(&path).map_err(unwritable(&path))?;
+        }
+        let page = study::html(run.page).map_err(io::Error::from);
+        self.write_file("report.html", |file| file.write_all(page?.as_bytes()))?;
+        self.write_file("report.json", |file| put_json(file, run.page))
+    }
+
+    /// Writes the documents of those of `failed` that are among `documents`, in their order, and
+    /// removes those of earlier failures. Returns where each is.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write_failed<'d>(
+        &self,
+        documents: &'d [RunDocument],
+        failed: &BTreeMap<RunKey, FailedRun>,
+    ) -> Result<Vec<(PathBuf, &'d RunDocument)>, ResultsError> {
+        let folder = self.folder.join(FAILED);
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(unwritable(&folder)(error));
+            }
+            _ => {}
+        }
+        let mut written = Vec::new();
+        for document in documents {
+            let key = document.key();
+            if !failed.contains_key(&key) {
+                continue;
+            }
+            fs::create_dir_all(&folder).map_err(unwritable(&folder))?;
+            let path = folder.join(format!("{}.json", &key.as_str()[..KEY_DIGITS]));
+            write_file(&path, |file| put_json(file, document))?;
+            written.push((path, document));
+        }
+        Ok(written)
+    }
+
+    fn write_file<T>(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
+    ) -> Result<T, ResultsError> {
+        write_file(&self.folder.join(name), write)
+    }
+}
+
+/// Writes `index.html`, which leads to the page of every study whose results are in `directory`.
+/// Returns where it is.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_index(directory: &Path) -> Result<PathBuf, ResultsError> {
+    let folders = fs::read_dir(directory).map_err(unwritable(directory))?;
+    let mut pages: Vec<StudyPage> =
+        folders.flatten().filter_map(|folder| read_page(&folder.path())).collect();
+    let place = |name: &str| BUILT_IN.iter().position(|study| study.name == name);
+    // The built-in ones in their order, then the others by name.
+    pages.sort_by_cached_key(|page| {
+        let name = page.study.name.clone();
+        (place(&name).unwrap_or(usize::MAX), name)
+    });
+    let summaries: Vec<Summary> = pages.iter().map(Summary::from).collect();
+    let path = directory.join("index.html");
+    let index = study::index(&summaries);
+    write_file(&path, |file| file.write_all(index.as_bytes()))?;
+    Ok(path)
+}
+
+/// The page in `folder`; `None` without one of a known form.
+fn read_page(folder: &Path) -> Option<StudyPage> {
+    let text = fs::read(folder.join("report.json")).ok()?;
+    let page: StudyPage = serde_json::from_slice(&text).ok()?;
+    // The index leads to the folder by the name.
+    (folder.file_name()? == page.study.name.as_str()).then_some(page)
+}
+
+/// Writes a file that appears whole: beside its place first.
+fn write_file<T>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
+) -> Result<T, ResultsError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // Of a name that no other process has.
+    let draft = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = File::create(&draft).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        let written = write(&mut file)?;
+        file.flush()?;
+        fs::rename(&draft, path)?;
+        Ok(written)
+    });
+    if written.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&draft);
+    }
+    written.map_err(unwritable(path))
+}
+
+fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> ResultsError {
+    let path = path.to_owned();
+    move |source| ResultsError { path, source }
+}
+
+fn put_json(file: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *file, what)?;
+    file.write_all(b"\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! Runs what a study asks for, on all cores, and keeps what comes of it.
+//!
+//! Nothing here holds results: each goes into the [`Store`] as soon as it is there, and any code that
+//! needs it reads it from there, one at a time. Runs whose result is in the store are not run. A run
+//! that fails or panics is told in [`Finished`]; the others go on.
+
+mod board;
+mod queue;
+mod weight;
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
+
+use rexmit_core::Instant;
+use rexmit_lab::scenario::{ExecuteError, RunOutcome};
+
+use self::board::Board;
+pub use self::board::Progress;
+use self::queue::{Job, Queue};
+pub use self::weight::{estimated_time, weight};
+use crate::store::{Found, Store, StoreError};
+use crate::{RunDocument, RunKey};
+
+/// How to run what is missing.
+#[derive(Clone, Copy, Debug)]
+pub struct Runner<'a> {
+    /// Where results are, and go to.
+    pub store: &'a Store,
+    /// How many runs at a time, but for those that are paced.
+    pub jobs: NonZeroUsize,
+    /// The relative duration of a run, in any unit. The longest begin first, so that no
+    /// long one is left alone at the end.
+    pub weigh: fn(&RunDocument) -> f64,
+    /// Which runs use the real clock, and what else may run meanwhile.
+    pub pacing: Pacing,
+    /// The clock that says how long the rest may take.
+    pub now: fn() -> Instant,
+}
+
+/// Runs on the real clock: they wait nearly all of the time, and must not wait too long. They
+/// run one at a time, as they would make each other late.
+#[derive(Clone, Copy, Debug)]
+pub struct Pacing {
+    /// Whether a run is such a one.
+    pub is_paced: fn(&RunDocument) -> bool,
+    /// Whether nothing else runs meanwhile. If not, all `jobs` are for the others.
+    pub is_alone: bool,
+}
+
+/// What came of all runs.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// How many different runs were asked for.
+    pub runs: usize,
+    /// Results that were there before.
+    pub found: usize,
+    /// Results that were there, but damaged, and were made again.
+    pub damaged: usize,
+    /// Runs that came to no result.
+    pub failed: BTreeMap<RunKey, FailedRun>,
+}
+
+impl Finished {
+    /// How many of the failed only this machine does not permit.
+    #[must_use]
+    pub fn not_permitted(&self) -> usize {
+        self.failed.values().filter(|run| run.why.is_not_permitted()).count()
+    }
+}
+
+/// A run that came to no result.
+#[derive(Debug)]
+pub struct FailedRun {
+    /// The run.
+    pub document: RunDocument,
+    /// Why.
+    pub why: ExecuteError,
+}
+
+/// As many jobs as this machine runs at a time.
+#[must_use]
+pub fn all_cores() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+impl Runner<'_> {
+    /// Runs those of `documents` that have no result yet, by `execute`. Reports progress to `watch`,
+    /// from any of its threads, one at a time.
+    ///
+    /// # Errors
+    /// If a result cannot be kept: then nothing more begins.
+    pub fn run(
+        &self,
+        documents: &[RunDocument],
+        execute: impl Fn(&RunDocument) -> Result<RunOutcome, ExecuteError> + Sync,
+        watch: impl Fn(&Progress) + Sync,
+    ) -> Result<Finished, StoreError> {
+        let jobs = different(documents, self.weigh);
+        let board = Board::new(&jobs, self.now, &watch);
+        let (missing, damaged) = self.missing(jobs, &board);
+        let found = board.progress().done;
+        board.on_begin();
+        let is_paced = |job: &Job<'_>| (self.pacing.is_paced)(job.document);
+        let (paced, unpaced) = missing.into_iter().partition(is_paced);
+        let [paced, unpaced] = [paced, unpaced].map(|jobs| Mutex::new(Queue::new(jobs)));
+        let work = Work { runner: self, execute: &execute, board, paced, unpaced };
+        let failed = work.share()?;
+        let runs = work.board.progress().runs;
+        Ok(Finished { runs, found, damaged, failed })
+    }
+
+    /// Jobs without a sound result, and the number of damaged ones.
+    fn missing<'d>(&self, jobs: Vec<Job<'d>>, board: &Board<'_>) -> (Vec<Job<'d>>, usize) {
+        let unread = Mutex::new(jobs.into_iter());
+        let look = || {
+            let (mut missing, mut damaged) = (Vec::new(), 0);
+            loop {
+                let Some(job) = locked(&unread).next() else { return (missing, damaged) };
+                match self.store.look_up(&job.key) {
+                    Found::Result => board.on_found(&job),
+                    Found::Nothing => missing.push(job),
+                    Found::Damaged(_) => {
+                        damaged += 1;
+                        missing.push(job);
+                    }
+                }
+            }
+        };
+        let parts = on_threads(self.jobs, look);
+        let damaged = parts.iter().map(|(_, damaged)| damaged).sum();
+        (parts.into_iter().flat_map(|(missing, _)| missing).collect(), damaged)
+    }
+}
+
+/// The state shared by the threads.
+struct Work<'a, 'd, E> {
+    runner: &'a Runner<'a>,
+    execute: &'a E,
+    board: Board<'a>,
+    paced: Mutex<Queue<'d>>,
+    unpaced: Mutex<Queue<'d>>,
+}
+
+/// What one thread does of the work.
+type Share = Result<Vec<(RunKey, FailedRun)>, StoreError>;
+
+impl<'d, E> Work<'_, 'd, E>
+where
+    E: Fn(&RunDocument) -> Result<RunOutcome, ExecuteError> + Sync,
+{
+    fn share(&self) -> Result<BTreeMap<RunKey, FailedRun>, StoreError> {
+        let paced = || self.take_part(&self.paced);
+        let unpaced = || on_threads(self.runner.jobs, || self.take_part(&self.unpaced));
+        let (first, rest) = match self.runner.pacing.is_alone {
+            true => (paced(), unpaced()),
+            false => thread::scope(|scope| {
+                let beside = scope.spawn(paced);
+                let rest = unpaced();
+                (joined(beside), rest)
+            }),
+        };
+        let mut failed: BTreeMap<_, _> = first?.into_iter().collect();
+        for part in rest {
+            failed.extend(part?);
+        }
+        Ok(failed)
+    }
+
+    fn take_part(&self, queue: &Mutex<Queue<'d>>) -> Share {
+        let mut failed = Vec::new();
+        loop {
+            let Some(job) = locked(queue).next() else { return Ok(failed) };
+            match self.settle(job, queue) {
+                Ok(None) => {}
+                Ok(Some(failure)) => failed.push(failure),
+                Err(error) => {
+                    locked(&self.paced).clear();
+                    locked(&self.unpaced).clear();
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Sees to it that there is a result, or puts the job back. Returns a failure.
+    fn settle(
+        &self,
+        job: Job<'d>,
+        queue: &Mutex<Queue<'d>>,
+    ) -> Result<Option<(RunKey, FailedRun)>, StoreError> {
+        let store = self.runner.store;
+        let claim = match job.is_elsewhere {
+            false => store.try_claim(&job.key)?,
+            true => Some(store.claim(&job.key)?),
+        };
+        let Some(claim) = claim else {
+            locked(queue).put_back(job);
+            return Ok(None);
+        };
+        // Another process may have made it since.
+        if !matches!(store.look_up(&job.key), Found::Result) {
+            match attempt(self.execute, job.document) {
+                Ok(outcome) => claim.fulfil(outcome)?,
+                Err(why) => {
+                    self.board.on_failed(&job);
+                    return Ok(Some((job.key, FailedRun { document: job.document.clone(), why })));
+                }
+            }
+        }
+        self.board.on_done(&job);
+        Ok(None)
+    }
+}
+
+/// Each run once, whatever the number of studies that ask for it.
+fn different(documents: &[RunDocument], weigh: fn(&RunDocument) -> f64) -> Vec<Job<'_>> {
+    let mut seen = BTreeSet::new();
+    let job = |document| Job::new(document, weigh(document));
+    documents.iter().map(job).filter(|job| seen.insert(job.key.clone())).collect()
+}
+
+/// Runs a document; a panic is a failure like others, and so is a number that is not finite, which could
+/// not be kept.
+fn attempt(
+    execute: impl Fn(&RunDocument) -> Result<RunOutcome, ExecuteError>,
+    document: &RunDocument,
+) -> Result<RunOutcome, ExecuteError> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| execute(document)))
+        .unwrap_or_else(|panic| Err(ExecuteError::Failed(words(&*panic))))?;
+    match outcome.not_finite() {
+        Some(name) => Err(ExecuteError::Failed(format!("{name} is not a finite number"))),
+        None => Ok(outcome),
+    }
+}
+
+/// The message of a panic.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("it panicked: {}", text.unwrap_or("without a word"))
+}
+
+/// What each of several threads makes of `part`.
+fn on_threads<T: Send>(count: NonZeroUsize, part: impl Fn() -> T + Sync) -> Vec<T> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..count.get()).map(|_| scope.spawn(&part)).collect();
+        threads.into_iter().map(joined).collect()
+    })
+}
+
+/// The value that a thread has returned. Panics of runs were caught; a panic of the runner continues here.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// No code of others runs under these locks, so that what they guard is whole even if poisoned.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! The relative duration of a run.
+
+use std::time::Duration;
+
+use rexmit_core::BitRate;
+
+use rexmit_lab::scenario::{Clock, Scenario};
+
+/// Packets per second of a stream that an application feeds, roughly.
+const STREAM: f64 = 10.0;
+
+/// The same of a link that is filled but has no rate.
+const UNLIMITED: f64 = 10_000.0;
+
+/// The size of a packet that fills a link, in bits.
+const PACKET: f64 = 8.0 * 1500.0;
+
+/// Packets that a processor simulates in a second, about.
+const SIMULATED: f64 = 200_000.0;
+
+/// Roughly how many packets the network of a run carries; of a run on real sockets, how many a
+/// virtual one would in that time.
+#[must_use]
+pub fn weight(scenario: &Scenario) -> f64 {
+    if scenario.clock == Clock::Real {
+        return scenario.duration.as_secs_f64() * SIMULATED;
+    }
+    let thin = scenario.thin.values().map(|flow| flow.connections.unwrap_or(1));
+    let streams = STREAM * f64::from(thin.sum::<u32>() + scenario.udp.len() as u32);
+    let is_filled = !scenario.bulk.is_empty() || !scenario.web.is_empty();
+    let networks = std::iter::once(&scenario.network).chain(&scenario.second_network);
+    let capacity: f64 =
+        networks.map(|network| network.forward.rate.map_or(UNLIMITED, packets)).sum();
+    let packets_per_second = streams + if is_filled { capacity } else { 0.0 };
+    scenario.duration.as_secs_f64() * packets_per_second
+}
+
+/// About how long a run keeps a processor busy; of a run on real sockets, how long it lasts.
+#[must_use]
+pub fn estimated_time(scenario: &Scenario) -> Duration {
+    Duration::from_secs_f64(weight(scenario) / SIMULATED)
+}
+
+fn packets(rate: BitRate) -> f64 {
+    rate.bits_per_second() as f64 / PACKET
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fills_a_link_for_long_is_heavier_than_a_thin_stream() {
+        let of = |duration: &str, bulk: &str| {
+            let text = format!(
+                r#"{{"duration": "{duration}", "bulk": {bulk},
+                    "network": {{"forward": "delay 50ms rate 1mbit"}},
+                    "thin": {{"game": {{"traffic": "every 250ms size 100"}}}}}}"#
+            );
+            weight(&serde_json::from_str(&text).unwrap())
+        };
+        assert_eq!(of("2h", "{}"), 2.0 * of("1h", "{}"));
+        assert!(of("1h", r#"{"greedy": {}}"#) > 2.0 * of("1h", "{}"));
+    }
+}

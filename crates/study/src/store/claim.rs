@@ -1,0 +1,109 @@
+//! The right to make a result, so that no two processes make the same one at the same time.
+//!
+//! It is the lock on the file into which the result is written before it takes its place. The
+//! system gives it back when a process ends, however that comes about; what a killed process has
+//! left in the file is overwritten by the next one.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rexmit_lab::scenario::RunOutcome;
+
+use super::{Store, StoreError, entry};
+use crate::RunKey;
+
+/// The right to make the result of one run, until it is dropped.
+#[derive(Debug)]
+pub struct Claim<'a> {
+    store: &'a Store,
+    key: RunKey,
+    draft: Draft,
+}
+
+/// The file that is locked, and where it is.
+#[derive(Debug)]
+struct Draft {
+    file: File,
+    path: PathBuf,
+}
+
+impl<'a> Claim<'a> {
+    pub(super) fn try_take(store: &'a Store, key: &RunKey) -> Result<Option<Self>, StoreError> {
+        let draft = Draft::open(&store.path(key))?;
+        let is_ours = match draft.file.try_lock() {
+            Ok(()) => draft.is_current(),
+            Err(TryLockError::WouldBlock) => false,
+            Err(TryLockError::Error(error)) => draft.goes_without_lock(error)?,
+        };
+        Ok(is_ours.then(|| Self { store, key: key.clone(), draft }))
+    }
+
+    pub(super) fn wait(store: &'a Store, key: &RunKey) -> Result<Self, StoreError> {
+        loop {
+            let draft = Draft::open(&store.path(key))?;
+            let is_ours = match draft.file.lock() {
+                Ok(()) => draft.is_current(),
+                Err(error) => draft.goes_without_lock(error)?,
+            };
+            if is_ours {
+                return Ok(Self { store, key: key.clone(), draft });
+            }
+        }
+    }
+
+    /// Puts the result in its place.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn fulfil(self, outcome: RunOutcome) -> Result<(), StoreError> {
+        let Draft { file, path } = &self.draft;
+        let write = || {
+            file.set_len(0)?;
+            entry::write(file, &self.key, &self.store.program, outcome)
+        };
+        write().map_err(StoreError::at(path))?;
+        let place = self.store.path(&self.key);
+        fs::rename(path, &place).map_err(StoreError::at(&place))
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        // Nothing is left of a run that failed. After `fulfil` there is nothing at the path, or the
+        // draft of another process.
+        if self.draft.is_current() {
+            let _ = fs::remove_file(&self.draft.path);
+        }
+    }
+}
+
+impl Draft {
+    /// Opens the draft of what will be at `place`.
+    fn open(place: &Path) -> Result<Self, StoreError> {
+        let path = place.with_extension("part");
+        let folder = place.parent().unwrap_or(place);
+        fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
+        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        Ok(Self { file: file.map_err(StoreError::at(&path))?, path })
+    }
+
+    /// Whether the file is still at its path: who had the lock before may have moved it to the place
+    /// of the result, or removed it.
+    fn is_current(&self) -> bool {
+        let id = |data: fs::Metadata| (data.dev(), data.ino());
+        match (self.file.metadata(), fs::metadata(&self.path)) {
+            (Ok(ours), Ok(there)) => id(ours) == id(there),
+            _ => false,
+        }
+    }
+
+    /// A file system that has no locks: some things may be run twice there, and no harm is done.
+    fn goes_without_lock(&self, error: io::Error) -> Result<bool, StoreError> {
+        match error.kind() {
+            io::ErrorKind::Unsupported => Ok(true),
+            _ => Err(StoreError::at(&self.path)(error)),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The file of one result: lines of JSON, compressed by gzip, whose checksum tells damage.
+//!
+//! The first line says what it is the result of, the second one is the [`RunOutcome`] without its
+//! messages, and each of the others is a message.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::bufread::GzDecoder;
+use flate2::write::GzEncoder;
+use rexmit_lab::scenario::{MessageRow, RunOutcome};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::Program;
+use crate::RunKey;
+
+/// The version of the form of the file.
+const FORMAT: u32 = 1;
+
+/// The first line is not longer than this.
+const MAX_HEAD_BYTES: u64 = 1 << 10;
+
+/// The run of the result.
+#[derive(PartialEq, Serialize, Deserialize)]
+struct Head {
+    format: u32,
+    program: Program,
+    key: RunKey,
+}
+
+/// Why there is no result that can be believed.
+#[derive(Debug, Error)]
+pub enum EntryError {
+    /// Cannot be constructed.
+    #[error("there is no result")]
+    Missing,
+    /// The file cannot be read to its end, or its checksum is wrong.
+    #[error("it cannot be read: {0}")]
+    Unreadable(#[source] io::Error),
+    /// It holds something else.
+    #[error("it is not what it should be: {0}")]
+    Foreign(String),
+}
+
+impl From<io::Error> for EntryError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Missing,
+            _ => Self::Unreadable(error),
+        }
+    }
+}
+
+impl From<serde_json::Error> for EntryError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Foreign(error.to_string())
+    }
+}
+
+/// Writes the outcome that `program` has made for `key`.
+pub(super) fn write(
+    file: &File,
+    key: &RunKey,
+    program: &Program,
+    mut outcome: RunOutcome,
+) -> io::Result<()> {
+    let messages = std::mem::take(&mut outcome.messages);
+    let head = Head { format: FORMAT, program: program.clone(), key: key.clone() };
+    let mut lines = BufWriter::new(GzEncoder::new(file, Compression::fast()));
+    write_line(&mut lines, &head)?;
+    write_line(&mut lines, &outcome)?;
+    for message in &messages {
+        write_line(&mut lines, message)?;
+    }
+    let encoder = lines.into_inner().map_err(io::IntoInnerError::into_error)?;
+    encoder.finish().map(drop)
+}
+
+fn write_line(lines: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *lines, what)?;
+    lines.write_all(b"\n")
+}
+
+/// A file whose first line has been read and is right.
+pub(super) struct Entry {
+    lines: BufReader<GzDecoder<BufReader<File>>>,
+    line: Vec<u8>,
+}
+
+impl Entry {
+    pub(super) fn open(path: &Path, key: &RunKey, program: &Program) -> Result<Self, EntryError> {
+        let mut lines = BufReader::new(GzDecoder::new(BufReader::new(File::open(path)?)));
+        let mut line = Vec::new();
+        lines.by_ref().take(MAX_HEAD_BYTES).read_until(b'\n', &mut line)?;
+        let head: Head = serde_json::from_slice(&line)?;
+        if head != (Head { format: FORMAT, program: program.clone(), key: key.clone() }) {
+            return Err(EntryError::Foreign(format!("it is the result of run {}", head.key)));
+        }
+        Ok(Self { lines, line })
+    }
+
+    /// Reads to the end, where the checksum is.
+    pub(super) fn check(mut self) -> Result<(), EntryError> {
+        Ok(io::copy(&mut self.lines, &mut io::sink()).map(drop)?)
+    }
+
+    /// The measurements, without the messages.
+    pub(super) fn outcome(mut self) -> Result<RunOutcome, EntryError> {
+        self.next_line()?;
+        let outcome = serde_json::from_slice(&self.line)?;
+        self.check()?;
+        Ok(outcome)
+    }
+
+    /// The messages.
+    pub(super) fn messages(mut self) -> Result<MessageRows, EntryError> {
+        self.next_line()?;
+        Ok(MessageRows(self))
+    }
+
+    /// Whether there was one.
+    fn next_line(&mut self) -> io::Result<bool> {
+        self.line.clear();
+        Ok(self.lines.read_until(b'\n', &mut self.line)? > 0)
+    }
+}
+
+/// The messages of a run, read one after the other.
+pub struct MessageRows(Entry);
+
+impl Iterator for MessageRows {
+    type Item = Result<MessageRow, EntryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.0.next_line() {
+            Ok(true) => Some(serde_json::from_slice(&self.0.line).map_err(EntryError::from)),
+            Ok(false) => None,
+            Err(error) => Some(Err(error.into())),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The studies that come with the program: the files in `studies/`.
+
+/// A study that comes with the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BuiltIn {
+    /// Its name, that of its file.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        &[$(BuiltIn {
+            name: $name,
+            text: include_str!(concat!("../../../studies/", $name, ".toml")),
+        }),*]
+    };
+}
+
+/// All of them, in the order in which they are told.
+pub const BUILT_IN: &[BuiltIn] = built_in![
+    "petlund2009-fig1",
+    "petlund2009-fig4",
+    "petlund2009-fig5",
+    "petlund2009-fig8a",
+    "petlund2009-fig8b",
+    "petlund2009-fig9",
+    "petlund2009-fig10",
+    "petlund2009-fig11",
+    "petlund2009-fig12",
+    "petlund2009-fig13",
+    "petlund2009-fig14",
+    "petlund2009-table1",
+    "petlund2009-sweep",
+    "petlund2008-fig1",
+    "petlund2008-fig2",
+    "petlund2008-fairness",
+    "realtime-fig8a",
+    "realtime-fig2",
+    "rr-sctp-fig5",
+    "rr-sctp-fig6",
+    "rr-sctp-fig7a",
+    "rr-sctp-fig7b",
+    "rr-sctp-fig8a",
+    "rr-sctp-fig8b",
+    "rr-sctp-fig9",
+    "rr-sctp-fig10",
+    "rr-sctp-fig11",
+    "rr-sctp-detection",
+    "rtx-csi-fig2-9",
+    "rtx-csi-fig11",
+    "rtx-csi-fig12",
+    "rtx-csi-thin",
+    "rtx-csi-speed",
+    "limit",
+    "limit-pace",
+    "limit-tcp",
+    "limit-delayed",
+    "fairness",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_study_in_the_folder_is_built_in_and_is_right() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+        let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files: BTreeSet<String> = paths
+            .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        let listed: BTreeSet<String> = BUILT_IN.iter().map(|study| study.name.into()).collect();
+        assert_eq!(files, listed, "the list is in studies.rs");
+        for BuiltIn { name, text } in BUILT_IN {
+            let study =
+                crate::Study::parse(name, text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+            let outline = crate::Study::outline(name, text).expect("the study is right");
+            assert_eq!((&outline.name, outline.runs), (&study.name, study.runs()));
+            assert_eq!((outline.title, outline.source), (study.title, study.source));
+        }
+    }
+}

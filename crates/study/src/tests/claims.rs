@@ -1,0 +1,357 @@
+//! What comes of claims whose answer is known.
+
+use VerdictKind::{DoesNotHold, Holds, Undecided};
+
+use super::kit::{TWO_AXES, page, with};
+use crate::page::StudyPage;
+use crate::{Estimate, Verdict, VerdictKind, verdict_table};
+
+/// A study with the claim `text`, whose values are:
+/// - `rtx1.mean`: 1000 for lksctp and 500 for thin, minus the interarrival time, plus the seed;
+/// - `rtx2.mean`: the interarrival time, and the seed if the system is lksctp;
+/// - `rtx1.p99`: ± 100 by the seed, around 0 for lksctp and around 50 for thin;
+/// - `loss_share`: only of the first seed, 5 %;
+/// - nothing else.
+fn judged(text: &str) -> Verdict {
+    found(text).claims.remove(0)
+}
+
+fn found(text: &str) -> StudyPage {
+    let text = format!("{TWO_AXES}\n[[claim]]\nsays = \"It is so\"\n{text}\n");
+    let study = with(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    page(&study, |name, system, interarrival, seed| {
+        let is_thin = system == "thin";
+        match name {
+            "game.rtx1.mean" => Some(if is_thin { 500.0 } else { 1000.0 } - interarrival + seed),
+            "game.rtx2.mean" => Some(interarrival + if is_thin { 0.0 } else { seed }),
+            "game.rtx1.p99" => {
+                let sway = if seed % 2.0 == 0.0 { 100.0 } else { -100.0 };
+                Some(if is_thin { 50.0 - sway } else { sway })
+            }
+            "game.loss_share" => (seed == 1.0).then_some(0.05),
+            _ => None,
+        }
+    })
+}
+
+/// The verdict of the claim, and of each of its instances.
+fn verdicts(text: &str) -> (VerdictKind, Vec<VerdictKind>) {
+    let verdict = judged(text);
+    (verdict.verdict, verdict.instances.iter().map(|instance| instance.verdict).collect())
+}
+
+const MEANS: &str =
+    "quantity = \"game.rtx1.mean\"\nat.system = \"thin\"\nthan.at.system = \"lksctp\"\n";
+
+#[test]
+fn a_claim_holds_at_every_point_that_it_does_not_bind() {
+    let verdict = judged(&format!("{MEANS}is = \"below\"\npaper = \"1 against 2\""));
+    assert_eq!(verdict.verdict, Holds);
+    assert_eq!(
+        verdict.means,
+        "game.rtx1.mean at system \"thin\" is below the same at system \"lksctp\""
+    );
+    assert_eq!(verdict.source_value.as_deref(), Some("1 against 2"));
+    let points: Vec<_> = verdict.instances.iter().map(|one| one.point[0].label.as_str()).collect();
+    assert_eq!(points, ["50 ms", "100 ms", "150 ms"]);
+    // 500 − 50 + 2.5 against 1000 − 50 + 2.5; the seeds 1 to 4 have the deviation 1.291, and t is
+    // 3.182 with three degrees of freedom.
+    let first = &verdict.instances[0];
+    assert_eq!(first.left.map(|left| (left.mean, left.seeds)), Some((452.5, 4)));
+    assert_eq!(
+        first.finding,
+        "452.5 ± 2.054 ms against 952.5 ± 2.054 ms, difference -500 ± 0 ms, paired over 4 seeds"
+    );
+}
+
+#[test]
+fn the_other_side_does_not_hold() {
+    assert_eq!(verdicts(&format!("{MEANS}is = \"above\"")), (DoesNotHold, vec![DoesNotHold; 3]));
+}
+
+#[test]
+fn factors_and_margins_count() {
+    // 452.5 / 952.5 = 0.475, 402.5 / 902.5 = 0.446, 352.5 / 852.5 = 0.4135.
+    let times = |times: &str| verdicts(&format!("{MEANS}is = \"below\"\nthan.times = {times}")).1;
+    assert_eq!(times("0.48"), [Holds; 3]);
+    assert_eq!(times("0.46"), [DoesNotHold, Holds, Holds]);
+    assert_eq!(times("0.4"), [DoesNotHold; 3]);
+    let by = |by: &str| verdicts(&format!("{MEANS}is = \"below\"\nby = {by}")).0;
+    assert_eq!([by("499"), by("501")], [Holds, DoesNotHold]);
+}
+
+#[test]
+fn numbers_are_right_sides_and_points_may_be_several() {
+    let text = "quantity = \"game.rtx1.mean\"\nat = { system = \"thin\", interarrival = [50, \"150 ms\"] }\n\
+                is = \"at most\"\nthan = 400";
+    let verdict = judged(text);
+    assert_eq!(
+        verdict.means,
+        "game.rtx1.mean at system \"thin\", interarrival \"50 ms\" or \"150 ms\" is at most 400 ms"
+    );
+    let (kind, each) = verdicts(text);
+    assert_eq!((kind, each), (DoesNotHold, vec![DoesNotHold, Holds]));
+}
+
+#[test]
+fn quantities_and_right_points_may_be_several() {
+    let text = "quantity = \"game.rtx{1,2}.mean\"\nat = { system = \"lksctp\", interarrival = 100 }\n\
+                is = \"above\"\nthan = { at = { system = [\"thin\"], interarrival = [100, 150] } }";
+    let verdict = judged(text);
+    let points: Vec<String> = verdict
+        .instances
+        .iter()
+        .map(|one| {
+            one.point
+                .iter()
+                .map(|at| format!("{}={}", at.axis, at.label))
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
+        .collect();
+    assert_eq!(
+        points,
+        [
+            "quantity=game.rtx1.mean than interarrival=100 ms",
+            "quantity=game.rtx1.mean than interarrival=150 ms",
+            "quantity=game.rtx2.mean than interarrival=100 ms",
+            "quantity=game.rtx2.mean than interarrival=150 ms",
+        ]
+    );
+    // 902.5 against 402.5 and 352.5; 102.5 against 100 and 150.
+    assert_eq!(verdicts(text).1, [Holds, Holds, Holds, DoesNotHold]);
+}
+
+#[test]
+fn what_sways_more_than_it_differs_is_undecided() {
+    let text = "quantity = \"game.rtx1.p99\"\nat.system = \"thin\"\nis = \"above\"\n\
+                than.at.system = \"lksctp\"";
+    assert_eq!(verdicts(text), (Undecided, vec![Undecided; 3]));
+}
+
+#[test]
+fn what_is_not_measured_often_enough_is_undecided_and_says_so() {
+    let verdict = judged("quantity = \"game.loss_share\"\nis = \"below\"\nthan = 0.5");
+    assert_eq!((verdict.verdict, verdict.instances.len()), (Undecided, 6));
+    assert_eq!(verdict.instances[0].finding, "5 % against 50 %; one seed has no interval");
+    let verdict = judged("quantity = \"game.latency.max\"\nis = \"below\"\nthan = 5");
+    assert_eq!(verdict.verdict, Undecided);
+    assert_eq!(verdict.instances[0].finding, "nothing measured against 5 ms; no seed has both");
+}
+
+#[test]
+fn trends_are_of_the_steps_and_of_the_ends() {
+    let trend = |is: &str, more: &str| {
+        let text = format!(
+            "quantity = \"game.rtx2.mean\"\nat.system = \"thin\"\nis = \"{is}\"\n\
+             along = \"interarrival\"\n{more}"
+        );
+        verdicts(&text)
+    };
+    assert_eq!(trend("rising", ""), (Holds, vec![Holds; 3]));
+    assert_eq!(trend("not falling", ""), (Holds, vec![Holds; 2]));
+    assert_eq!(trend("falling", ""), (DoesNotHold, vec![DoesNotHold; 3]));
+    assert_eq!(trend("not rising", ""), (DoesNotHold, vec![DoesNotHold; 2]));
+    let over = "over = [150, 50]";
+    assert_eq!(trend("falling", over), (Holds, vec![Holds]));
+    assert_eq!(trend("rising", over), (DoesNotHold, vec![DoesNotHold]));
+    // 50, 100, 150: twice and three times the first.
+    let level = |tolerance: &str| {
+        trend("level", &format!("tolerance = {tolerance}\nover = [150, 100, 50]")).1
+    };
+    assert_eq!(level("0.7"), [Holds, Holds]);
+    assert_eq!(level("0.5"), [Holds, DoesNotHold]);
+    // A step down by a third and one by half.
+    let slack = |tolerance: &str| {
+        trend("not falling", &format!("tolerance = {tolerance}\nover = [150, 100, 50]")).1
+    };
+    assert_eq!(slack("0.4"), [Holds, DoesNotHold]);
+    let verdict = judged(
+        "quantity = \"game.rtx2.mean\"\nat.system = \"thin\"\nis = \"rising\"\nalong = \"interarrival\"\n\
+         tolerance = 0.02",
+    );
+    assert_eq!(verdict.instances[0].point[0].label, "50 ms → 100 ms");
+    assert_eq!(
+        verdict.means,
+        "game.rtx2.mean at system \"thin\" is rising (tolerance 2 %) along interarrival: 50 ms, 100 ms, 150 ms"
+    );
+}
+
+#[test]
+fn points_are_taken_together_seed_by_seed() {
+    let judged = |quantity: &str, more: &str| {
+        judged(&format!("quantity = \"game.{quantity}\"\nis = \"above\"\nthan = 20\n{more}"))
+    };
+    let left = |verdict: &Verdict| -> Vec<_> {
+        verdict.instances.iter().map(|one| one.left.map(|left| (left.mean, left.range))).collect()
+    };
+    // 450, 400 and 350, and the seed, which is 1 to 4.
+    let averaged = judged("rtx1.mean", "at.system = \"thin\"\naveraged = [\"interarrival\"]");
+    assert_eq!(
+        averaged.means,
+        "game.rtx1.mean at system \"thin\" (mean over interarrival) is above 20 ms"
+    );
+    assert_eq!((averaged.verdict, left(&averaged)), (Holds, vec![Some((402.5, (401.0, 404.0)))]));
+    assert_eq!(averaged.instances[0].point, []);
+    let largest = judged("rtx1.mean", "at.system = \"thin\"\nlargest = \"interarrival\"");
+    assert_eq!(left(&largest), [Some((452.5, (451.0, 454.0)))]);
+    // Of lksctp −100 and 100, and of thin 150 and −50 at the same seeds.
+    let averaged = judged("rtx1.p99", "averaged = \"system\"");
+    assert_eq!(left(&averaged), [Some((25.0, (25.0, 25.0))); 3]);
+    let largest = judged("rtx1.p99", "largest = \"system\"");
+    assert_eq!(left(&largest), [Some((125.0, (100.0, 150.0))); 3]);
+    let all = judged("rtx1.p99", "averaged = [\"interarrival\", \"system\"]");
+    assert!(all.means.contains(" (mean over system, interarrival) is"), "{}", all.means);
+    assert_eq!(left(&all), [Some((25.0, (25.0, 25.0)))]);
+}
+
+#[test]
+fn both_sides_and_all_steps_take_the_same_points_together() {
+    let verdict = judged(&format!("{MEANS}is = \"below\"\naveraged = \"interarrival\""));
+    assert_eq!(
+        verdict.instances[0].finding,
+        "402.5 ± 2.054 ms against 902.5 ± 2.054 ms, difference -500 ± 0 ms, paired over 4 seeds"
+    );
+    let verdict = judged(
+        "quantity = \"game.rtx1.p99\"\nis = \"level\"\ntolerance = 0.01\n\
+         along = \"interarrival\"\naveraged = \"system\"",
+    );
+    assert_eq!((verdict.verdict, verdict.instances.len()), (Holds, 2));
+    assert_eq!(
+        verdict.instances[0].finding,
+        "25 ± 0 ms against 25 ± 0 ms, difference 0 ± 0 ms, paired over 4 seeds"
+    );
+}
+
+#[test]
+fn values_are_told_as_gains_over_another_point() {
+    let shares = |text: &str| -> Vec<Vec<f64>> {
+        let verdict =
+            judged(&format!("quantity = \"game.rtx1.mean\"\nat.system = \"thin\"\n{text}"));
+        let ends = |left: Estimate| vec![left.range.0, left.range.1];
+        verdict.instances.iter().filter_map(|one| one.left.map(ends)).collect()
+    };
+    // 450 and the seed, which is 1 to 4, against 950 and the seed; then 400 against 900, 350 against 850.
+    let than = "is = \"above\"\nthan = 0.55";
+    let less = shares(&format!("loss_against.at.system = \"lksctp\"\n{than}"));
+    let of = |base: f64| vec![500.0 / (base + 4.0), 500.0 / (base + 1.0)];
+    assert_eq!(less, [of(950.0), of(900.0), of(850.0)]);
+    let more = shares(&format!("gain_over.at.system = \"lksctp\"\n{than}"));
+    let negative = |ends: Vec<f64>| vec![-ends[1], -ends[0]];
+    assert_eq!(more, less.into_iter().map(negative).collect::<Vec<_>>());
+    // Of the means, and not the mean of the shares.
+    let all = format!("averaged = \"interarrival\"\nloss_against.at.system = \"lksctp\"\n{than}");
+    assert_eq!(shares(&all), [of(900.0)]);
+}
+
+#[test]
+fn a_gain_is_a_share_whatever_it_is_of_and_both_sides_have_it() {
+    let verdict = judged(
+        "quantity = \"game.rtx1.mean\"\nat = { system = \"thin\", interarrival = 50 }\n\
+         loss_against.at.system = \"lksctp\"\nis = \"below\"\nthan.at.interarrival = 150",
+    );
+    assert_eq!(
+        verdict.means,
+        "game.rtx1.mean at system \"thin\", interarrival \"50 ms\" (loss against system \"lksctp\") is \
+         below the same at interarrival \"150 ms\" (loss against system \"lksctp\")"
+    );
+    assert_eq!(verdict.verdict, Holds);
+    let finding = &verdict.instances[0].finding;
+    assert!(finding.starts_with("52.49 ± 0.1132 % against 58.65 ± "), "{finding}");
+}
+
+/// From 50 to 100 ms 500 of a value becomes 450, from 100 to 150 ms 400.
+#[test]
+fn steps_may_be_compared_with_steps() {
+    let verdict = judged(
+        "quantity = \"game.rtx1.mean\"\nat = { system = \"thin\", interarrival = 150 }\n\
+         loss_against.at.interarrival = 100\nis = \"above\"\n\
+         than = { at.interarrival = 100, loss_against.at.interarrival = 50 }",
+    );
+    let one = &verdict.instances[0];
+    let mean = |of: &dyn Fn(f64) -> f64| (1..=4).map(|seed| of(f64::from(seed))).sum::<f64>() / 4.0;
+    let expected = [mean(&|seed| 50.0 / (400.0 + seed)), mean(&|seed| 50.0 / (450.0 + seed))];
+    for (side, expected) in [one.left, one.right].into_iter().zip(expected) {
+        assert!((side.unwrap().mean - expected).abs() < 1e-12);
+    }
+    assert_eq!(verdict.verdict, Holds);
+    let right = "the same at interarrival \"100 ms\" (loss against interarrival \"50 ms\")";
+    assert!(verdict.means.ends_with(right), "{}", verdict.means);
+}
+
+/// A share of nothing is missing.
+#[test]
+fn without_a_base_there_is_no_gain() {
+    let verdict = judged(
+        "quantity = \"game.loss_share\"\nat.system = \"thin\"\n\
+         gain_over.at.system = \"lksctp\"\nis = \"at most\"\nthan = 0",
+    );
+    assert_eq!(verdict.instances[0].left.map(|left| (left.seeds, left.mean)), Some((1, 0.0)));
+    assert_eq!(verdict.verdict, Undecided);
+}
+
+#[test]
+fn where_one_point_has_no_value_all_together_have_none() {
+    for together in ["averaged", "largest"] {
+        let claim = format!(
+            "{TWO_AXES}\n[[claim]]\nsays = \"x\"\nquantity = \"game.rtx1.mean\"\n\
+             is = \"above\"\nthan = 1\n{together} = \"interarrival\"\n"
+        );
+        let study = with(&claim).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let lacking = |at: f64| {
+            let page = page(&study, |_, _, interarrival, seed| {
+                (interarrival != at || seed > 1.0).then_some(5.0)
+            });
+            page.claims[0].instances[0].left.map(|left| left.seeds)
+        };
+        assert_eq!([50.0, 150.0, 7.0].map(lacking), [Some(3), Some(3), Some(4)], "{together}");
+    }
+}
+
+#[test]
+fn distributions_agree_or_do_not() {
+    // Six seeds at least can show a difference at all.
+    let like = |seeds: u32, than: &str| {
+        let claim = format!(
+            "[[claim]]\nsays = \"x\"\nquantity = \"game.latency\"\nis = \"like\"\ndistance = 0.1\n\
+             at = {{ system = \"thin\", interarrival = 50 }}\nthan.at = {{ {than} }}\n"
+        );
+        let seeds =
+            format!("title = \"x\"\nseeds = {seeds}\n{TWO_AXES}{claim}{}", super::kit::SCENARIO);
+        let study = super::kit::study(&seeds).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let verdict = page(&study, |_, _, _, _| None).claims.remove(0);
+        (verdict.verdict, verdict.instances[0].finding.clone())
+    };
+    let (kind, finding) = like(6, "interarrival = 100");
+    assert_eq!(kind, Holds, "{finding}");
+    assert_eq!(
+        finding,
+        "distance 0.0000 (at most 0.1), p = 1.000 by exchanging the runs of 6 seeds"
+    );
+    assert_eq!(like(6, "system = \"lksctp\"").0, DoesNotHold);
+    let (kind, finding) = like(4, "interarrival = 100");
+    assert_eq!(kind, Undecided);
+    assert!(finding.ends_with("so few could show no difference"), "{finding}");
+}
+
+#[test]
+fn the_table_has_every_claim_with_its_numbers() {
+    let page = found(&format!("{MEANS}is = \"below\"\npaper = \"1725 against 3521 ms\""));
+    let table = verdict_table([&page, &page], None);
+    let once = "test: A test\n\
+        \x20 holds  3 of 3  It is so\n\
+        \x20                452.5 ± 2.054 ms against 952.5 ± 2.054 ms, difference -500 ± 0 ms, paired over 4\n\
+        \x20                seeds at interarrival \"50 ms\"\n\
+        \x20                source: 1725 against 3521 ms\n\n";
+    assert_eq!(table, format!("{once}{once}2 claims: 2 hold, 0 do not, 0 undecided\n"));
+}
+
+#[test]
+fn a_report_without_runs_decides_nothing() {
+    let study =
+        with(&format!("{TWO_AXES}\n[[claim]]\nsays = \"x\"\n{MEANS}is = \"below\"")).unwrap();
+    let page = study.page(|_| None);
+    assert_eq!((page.study.runs, page.claims[0].verdict), (0, Undecided));
+    assert!(page.cells.iter().all(|cell| cell.quantities.is_empty()));
+    assert_eq!(page.cells.len(), 6);
+}

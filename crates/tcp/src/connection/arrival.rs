@@ -1,0 +1,44 @@
+//! A segment that arrives, with its numbers placed next to ours.
+
+use crate::wire::{Flags, HEADER_LEN, Header, Segment};
+
+/// Whether more of the segment is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    Continue,
+    Stop,
+}
+
+/// A segment with its numbers unwrapped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival<'a> {
+    pub(super) header: &'a Header,
+    pub(super) payload: &'a [u8],
+    /// The sequence number of the first payload byte, or of the SYN before it.
+    pub(super) seq: u64,
+    /// SEG.ACK.
+    pub(super) ack: u64,
+}
+
+impl<'a> Arrival<'a> {
+    /// What follows the SYN in a segment: the peer's SYN is numbered `irs`, and `ack` is what the segment
+    /// acknowledges.
+    pub(super) fn after_syn(syn: &'a Segment<'a>, irs: u64, ack: u64) -> Self {
+        Self { header: &syn.header, payload: syn.payload, seq: irs + 1, ack }
+    }
+
+    pub(super) const fn has(&self, flags: Flags) -> bool {
+        self.header.flags.has(flags)
+    }
+
+    /// SEG.LEN.
+    pub(super) fn sequence_len(&self) -> u64 {
+        let flag = |flag| u64::from(self.has(flag));
+        self.payload.len() as u64 + flag(Flags::SYN) + flag(Flags::FIN)
+    }
+}
+
+/// Bytes of the segment as it arrived, but for the padding of its options.
+pub(super) fn wire_len(segment: &Segment<'_>) -> u64 {
+    (HEADER_LEN + segment.header.options.wire_len() + segment.payload.len()) as u64
+}

@@ -1,0 +1,44 @@
+//! Segments that are owed to the peer beside data.
+
+use crate::stream::Inserted;
+
+/// Segments that are owed to the peer beside data.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    pub(super) reset: Option<Reset>,
+    /// A SYN, or in SYN-RECEIVED a SYN-ACK.
+    pub(super) syn: bool,
+    pub(super) ack: bool,
+    /// Acknowledgements without data to a peer that counts them (RFC 5681 §4.2), as it does not
+    /// understand reports: one for each segment beyond a gap, also if several arrive at once.
+    pub(super) duplicate_acks: u32,
+    pub(super) keep_alive: bool,
+}
+
+impl Owed {
+    pub(super) const fn is_any(&self) -> bool {
+        self.reset.is_some() || self.syn || self.must_acknowledge() || self.keep_alive
+    }
+
+    /// Counts duplicate ACKs to send: in-order data resets them, to one if a gap remains.
+    pub(super) fn count_duplicate_acks(&mut self, inserted: &Inserted, has_gap: bool) {
+        if inserted.advanced > 0 {
+            self.duplicate_acks = u32::from(has_gap);
+        } else {
+            self.duplicate_acks += u32::from(inserted.is_beyond_gap);
+        }
+    }
+
+    pub(super) const fn must_acknowledge(&self) -> bool {
+        self.ack || self.duplicate_acks > 0
+    }
+}
+
+/// Which RST.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Reset {
+    /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK>: this connection is over.
+    Now,
+    /// <SEQ=SEG.ACK><CTL=RST>: the acknowledgement that came is of another one.
+    At(u32),
+}
