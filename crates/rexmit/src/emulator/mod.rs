@@ -20,11 +20,11 @@
 //!     delay: Delay::constant(Duration::from_millis(5)),
 //!     ..PathConfig::default()
 //! };
-//! let emulator = Emulator::start(&EmulatorConfig {
-//!     forward: path.clone(),
-//!     backward: path,
-//!     ..EmulatorConfig::new("127.0.0.1:0".parse()?, server.local_addr()?)
-//! })?;
+//! let emulator = Emulator::start(
+//!     &EmulatorConfig::new("127.0.0.1:0".parse()?, server.local_addr()?)
+//!         .forward(path.clone())
+//!         .backward(path),
+//! )?;
 //!
 //! let client = UdpSocket::bind("127.0.0.1:0").await?;
 //! client.send_to(b"ping", emulator.local_addr()).await?;
