@@ -1,5 +1,5 @@
-//! What every room of rexmit stands on: virtual time, serial numbers, range sets, timers, seeded
-//! randomness, checksums, the trace event schema and the [`Machine`] trait.
+//! What every room of rexmit stands on: virtual time, serial numbers, range sets, timers, tables of
+//! connections, seeded randomness, checksums, the trace event schema and the [`Machine`] trait.
 //!
 //! Nothing here reads a clock, opens a socket or draws randomness of its own.
 
@@ -9,6 +9,7 @@ mod machine;
 mod range_set;
 pub mod rng;
 pub mod serial;
+pub mod table;
 mod time;
 mod timer_table;
 pub mod trace;

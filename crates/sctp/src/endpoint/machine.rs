@@ -70,23 +70,20 @@ impl Machine for Endpoint {
                 self.table.rotate_ready();
                 return Some(route);
             }
-            self.table.has_nothing_to_send();
-            self.table.remove_if_over(index);
+            self.table.pop_ready();
+            self.remove_if_over(index);
         }
         packet.clear();
         None
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {
-        if let Some(told) = self.told.take() {
-            self.table.remove_if_over(told);
+        if let Some(index) = self.table.take_reported() {
+            self.remove_if_over(index);
         }
         let (id, event) = self.around.events.pop_front()?;
-        if matches!(event, Event::Closed(_))
-            && let Some(slot) = self.table.slot_mut(id.index()).filter(|slot| slot.id == id)
-        {
-            slot.is_closed_told = true;
-            self.told = Some(id.index());
+        if matches!(event, Event::Closed(_)) {
+            self.table.report_end(id.0);
         }
         Some((id, event))
     }
@@ -107,9 +104,9 @@ impl Endpoint {
         bytes: usize,
     ) {
         let header = packet.header;
-        let by_address = self.table.by_address(route.remote, header.source_port);
-        let by_tag = self.table.by_tag(header.verification_tag).filter(|&index| {
-            let slot = self.table.slot(index);
+        let by_address = self.lookup.by_address(route.remote, header.source_port);
+        let by_tag = self.lookup.by_tag(header.verification_tag).filter(|&index| {
+            let slot = self.table.get(index);
             slot.is_some_and(|slot| {
                 slot.association.identity().remote_port == header.source_port
                     && (slot.association.peer_addresses().any(|ip| ip == route.remote.ip())
@@ -117,7 +114,7 @@ impl Endpoint {
             })
         });
         let is_setting_up = |index| {
-            self.table.slot(index).is_some_and(|slot| slot.association.state().is_setting_up())
+            self.table.get(index).is_some_and(|slot| slot.association.state().is_setting_up())
         };
         if by_address.is_some_and(is_setting_up) && has_shutdown_ack(packet) {
             // It ends an association before the one being set up (RFC 9260 §8.5.1 E).
@@ -125,7 +122,7 @@ impl Endpoint {
         }
         let found = by_tag.map(|index| (index, false)).or_else(|| {
             let index = by_address.filter(|_| bears_reflected_tag(packet))?;
-            let slot = self.table.slot(index)?;
+            let slot = self.table.get(index)?;
             (slot.association.peer().tag() == header.verification_tag).then_some((index, true))
         });
         match (found, by_address) {

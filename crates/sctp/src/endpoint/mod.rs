@@ -4,17 +4,18 @@
 mod addresses;
 mod cookie;
 mod cookie_secret;
+mod lookup;
 mod machine;
 mod paths;
 mod retired;
 mod setup;
 mod stray;
-mod table;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use rexmit_core::table::Table;
 use rexmit_core::trace::TraceSink;
 use rexmit_core::{Instant, Rng, Route, Seed};
 use rexmit_recovery::ThinConfig;
@@ -28,7 +29,7 @@ use crate::streams::PayloadArena;
 
 pub use crate::id::AssociationId;
 use cookie::CookieSigner;
-use table::Table;
+use lookup::{Lookup, Slot};
 
 /// Answers that wait to be transmitted; more are dropped, as a network would.
 const MAX_REPLIES: usize = 64;
@@ -73,14 +74,13 @@ const MAX_REPLIES: usize = 64;
 /// ```
 pub struct Endpoint {
     config: EndpointConfig,
-    table: Table,
+    table: Table<Slot>,
+    lookup: Lookup,
     signer: CookieSigner,
     around: Surroundings,
     replies: VecDeque<(Route, Vec<u8>)>,
     /// What RANDOM has in our INITs; of its own, so that it changes nothing else.
     randoms: Rng,
-    /// The association whose last event was taken just now: its statistics can still be asked for.
-    told: Option<u32>,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -102,7 +102,8 @@ impl Endpoint {
         config.validate()?;
         Ok(Self {
             signer: CookieSigner::new(seed, config.cookie_secret_lifetime, config.port),
-            table: Table::new(config.cookie_lifetime + setup::MAX_COOKIE_EXTENSION),
+            table: Table::default(),
+            lookup: Lookup::new(config.cookie_lifetime + setup::MAX_COOKIE_EXTENSION),
             around: Surroundings {
                 addresses: config.addresses.clone(),
                 association: (
@@ -118,7 +119,6 @@ impl Endpoint {
             },
             replies: VecDeque::new(),
             randoms: seed.split("authentication").rng(),
-            told: None,
             config,
         })
     }
@@ -175,7 +175,7 @@ impl Endpoint {
     fn new_tag(&mut self) -> u32 {
         loop {
             let tag = self.around.rng.u32();
-            let is_free = self.table.by_tag(tag).is_none() && !self.table.is_retired(tag);
+            let is_free = self.lookup.by_tag(tag).is_none() && !self.lookup.is_retired(tag);
             if tag != 0 && is_free {
                 return tag;
             }
@@ -202,7 +202,7 @@ impl Endpoint {
     pub fn receive(&mut self, now: Instant, id: AssociationId) -> Option<InboundMessage> {
         let index = self.index_of(id)?;
         let message = self.call(now, index, |association, _| association.receive())?;
-        self.table.remove_if_over(index);
+        self.remove_if_over(index);
         message
     }
 
@@ -278,7 +278,7 @@ impl Endpoint {
     /// [`Event::Closed`](crate::Event::Closed) was taken.
     #[must_use]
     pub fn statistics(&self, id: AssociationId) -> Option<AssociationStatistics> {
-        self.table.find(id).map(|slot| slot.association.statistics())
+        self.table.find(id.0).map(|slot| slot.association.statistics())
     }
 
     /// Cookie secrets to come depend on `entropy`, too: who knew the state of this endpoint before
@@ -317,15 +317,39 @@ impl Endpoint {
         index: u32,
         act: impl FnOnce(&mut Association, &mut Context<'_>) -> R,
     ) -> Option<R> {
-        let slot = self.table.slot_mut(index)?;
-        let mut cx = Context { now, id: slot.id, around: &mut self.around };
+        let (key, slot) = self.table.get_mut(index)?;
+        let mut cx = Context { now, id: AssociationId(key), around: &mut self.around };
         let result = act(&mut slot.association, &mut cx);
-        self.table.update(now, index);
+        self.update(now, index);
         Some(result)
     }
 
+    /// Adds an association, made for the table's next key.
+    fn insert(&mut self, now: Instant, association: Association) -> AssociationId {
+        let slot = Slot::new(association);
+        self.lookup.insert(self.table.next_key().index(), &slot);
+        let key = self.table.insert(slot);
+        self.update(now, key.index());
+        AssociationId(key)
+    }
+
+    /// Enters what changed in a call of the association `index`.
+    fn update(&mut self, now: Instant, index: u32) {
+        if let Some(slot) = self.table.update(index) {
+            self.lookup.update(now, index, slot);
+        }
+    }
+
+    /// Removes the association if it is over and the application took its last event.
+    fn remove_if_over(&mut self, index: u32) {
+        let is_over = |slot: &Slot| slot.association.is_over();
+        if self.table.is_end_reported(index) && self.table.get(index).is_some_and(is_over) {
+            self.table.remove(index);
+        }
+    }
+
     fn index_of(&self, id: AssociationId) -> Option<u32> {
-        self.table.find(id).map(|slot| slot.id.index())
+        self.table.find(id.0).map(|_| id.index())
     }
 
     fn reply(&mut self, route: Route, packet: Vec<u8>) {

@@ -25,7 +25,7 @@ impl Endpoint {
         config: Arc<AssociationConfig>,
     ) -> Result<AssociationId, ConnectError> {
         config.validate()?;
-        let is_taken = |route: &Route| self.table.by_address(route.remote, remote_port).is_some();
+        let is_taken = |route: &Route| self.lookup.by_address(route.remote, remote_port).is_some();
         if remote_port == 0 {
             return Err(ConnectError::PortZero);
         } else if !(1..=MAX_ADDRESSES).contains(&routes.len()) {
@@ -36,12 +36,10 @@ impl Endpoint {
             return Err(ConnectError::TooManyAssociations);
         }
         let identity = self.new_identity(remote_port);
-        let id = self.table.next_id();
+        let id = AssociationId(self.table.next_key());
         let mut cx = Context { now, id, around: &mut self.around };
         let association = Association::connect(&mut cx, config, identity, routes);
-        let id = self.table.insert(association);
-        self.table.update(now, id.index());
-        Ok(id)
+        Ok(self.insert(now, association))
     }
 
     /// The ways to these addresses of a peer, for [`Self::connect_over`]: each from the one of our
@@ -70,6 +68,6 @@ impl Endpoint {
     /// The paths of the association, by number, while its id is good.
     #[must_use]
     pub fn paths(&self, id: AssociationId) -> Option<Vec<PathStatistics>> {
-        self.table.find(id).map(|slot| slot.association.path_statistics())
+        self.table.find(id.0).map(|slot| slot.association.path_statistics())
     }
 }

@@ -83,7 +83,7 @@ impl Endpoint {
     /// The configuration of the answer to an INIT: that of the association `existing` if it is being
     /// set up from here, too.
     fn config_to_answer_with(&self, existing: Option<u32>) -> Arc<AssociationConfig> {
-        let slot = existing.and_then(|index| self.table.slot(index));
+        let slot = existing.and_then(|index| self.table.get(index));
         let association =
             slot.map(|slot| &slot.association).filter(|it| it.state().is_setting_up());
         Arc::clone(association.map_or(&self.config.association, |it| it.config()))
@@ -95,12 +95,12 @@ impl Endpoint {
     /// established: any host can name them, and an answer that differs would tell it what there is.
     fn find_existing(&self, source: SocketAddr, port: u16, named: &[IpAddr]) -> Option<u32> {
         let is_setting_up = |&index: &u32| {
-            self.table.slot(index).is_some_and(|slot| slot.association.state().is_setting_up())
+            self.table.get(index).is_some_and(|slot| slot.association.state().is_setting_up())
         };
-        self.table.by_address(source, port).or_else(|| {
+        self.lookup.by_address(source, port).or_else(|| {
             named
                 .iter()
-                .filter_map(|&ip| self.table.by_address(SocketAddr::new(ip, source.port()), port))
+                .filter_map(|&ip| self.lookup.by_address(SocketAddr::new(ip, source.port()), port))
                 .find(|index| source.port() == 0 || is_setting_up(index))
         })
     }
@@ -110,12 +110,12 @@ impl Endpoint {
     fn find_of_cookie(&self, cookie: &StateCookie) -> Option<u32> {
         let port = cookie.identity.remote_port;
         let has_begun = |&index: &u32| {
-            self.table.slot(index).is_some_and(|slot| {
+            self.table.get(index).is_some_and(|slot| {
                 slot.association.identity().remote_port == port
                     && slot.association.peer_addresses().any(|ip| cookie.may_come_from(ip))
             })
         };
-        let by_tag = self.table.by_tag(cookie.identity.local_tag).filter(has_begun);
+        let by_tag = self.lookup.by_tag(cookie.identity.local_tag).filter(has_begun);
         by_tag.or_else(|| self.find_existing(cookie.address, port, &cookie.peer.addresses))
     }
 
@@ -127,7 +127,7 @@ impl Endpoint {
         packet: &Packet<'_>,
         (peer, extras): (&PeerParameters, &Extras<'_>),
     ) {
-        let Some(slot) = self.table.slot(index) else { return };
+        let Some(slot) = self.table.get(index) else { return };
         let association = &slot.association;
         if association.state().is_shutdown_ack_sent() {
             self.call(now, index, |association, _| association.repeat_shutdown());
@@ -229,8 +229,8 @@ impl Endpoint {
         let Chunk::InitAck(init_ack) = packet.chunks().next()?.ok()?.decode().ok()? else {
             return None;
         };
-        let index = self.table.by_tag(packet.header.verification_tag)?;
-        let association = &self.table.slot(index)?.association;
+        let index = self.lookup.by_tag(packet.header.verification_tag)?;
+        let association = &self.table.get(index)?.association;
         let is_known = |address| association.peer_addresses().any(|known| known == address);
         let is_elsewhere = association.state().may_learn_addresses()
             && association.identity().remote_port == packet.header.source_port
@@ -315,8 +315,8 @@ impl Endpoint {
             self.around.statistics.cookies_refused += 1;
             return self.report_stale_cookie(route, packet, &cookie, late);
         }
-        let has_ended = self.table.is_retired(cookie.identity.local_tag)
-            || self.table.is_peer_retired(cookie.peer.tag, cookie.created);
+        let has_ended = self.lookup.is_retired(cookie.identity.local_tag)
+            || self.lookup.is_peer_retired(cookie.peer.tag, cookie.created);
         if existing.is_none() && has_ended {
             // The association that it would begin has been, and has ended.
             self.around.statistics.cookies_refused += 1;
@@ -349,8 +349,8 @@ impl Endpoint {
         let Some((auth, covered)) = auth else {
             return !config.authenticated_chunks.contains(&kind::COOKIE_ECHO);
         };
-        match existing.and_then(|index| self.table.slot_mut(index)) {
-            Some(slot) if !slot.association.state().is_setting_up() => {
+        match existing.and_then(|index| self.table.get_mut(index)) {
+            Some((_, slot)) if !slot.association.state().is_setting_up() => {
                 slot.association.is_authentic(&auth, covered)
             }
             _ => cookie.peer.auth.as_ref().is_some_and(|offer| {
@@ -361,7 +361,7 @@ impl Endpoint {
     }
 
     fn has_tags_of(&self, index: u32, cookie: &StateCookie) -> bool {
-        self.table.slot(index).is_some_and(|slot| {
+        self.table.get(index).is_some_and(|slot| {
             slot.association.identity().local_tag == cookie.identity.local_tag
                 && slot.association.peer().tag() == cookie.peer.tag
         })
@@ -396,7 +396,7 @@ impl Endpoint {
     ) -> Option<u32> {
         let is_full = self.table.len() >= self.config.max_associations;
         // The tag was free when the cookie was made; by now another association may have drawn it.
-        let is_taken = self.table.by_tag(cookie.identity.local_tag).is_some();
+        let is_taken = self.lookup.by_tag(cookie.identity.local_tag).is_some();
         if is_full || is_taken || !self.config.accept {
             self.around.statistics.refused_for_limit += 1;
             self.send_abort(route, packet, cookie.peer.tag, |causes| {
@@ -406,12 +406,10 @@ impl Endpoint {
         }
         let identity = self.with_tie_tags(cookie.identity);
         let config = Arc::clone(&self.config.association);
-        let id = self.table.next_id();
+        let id = AssociationId(self.table.next_key());
         let mut cx = Context { now, id, around: &mut self.around };
         let association = Association::accept(&mut cx, config, identity, (route, &cookie.peer));
-        let id: AssociationId = self.table.insert(association);
-        self.table.update(now, id.index());
-        Some(id.index())
+        Some(self.insert(now, association).index())
     }
 
     /// An association gets Tie-Tags of its own, which no cookie has told before.
@@ -427,7 +425,7 @@ impl Endpoint {
         (route, index): (Route, u32),
         cookie: &StateCookie,
     ) -> Option<u32> {
-        let slot = self.table.slot(index)?;
+        let slot = self.table.get(index)?;
         let own = *slot.association.identity();
         let local_matches = own.local_tag == cookie.identity.local_tag;
         let peer_matches = slot.association.peer().tag() == cookie.peer.tag;
@@ -452,7 +450,9 @@ impl Endpoint {
             }
             _ if has_restarted => {
                 let identity = self.with_tie_tags(cookie.identity);
-                self.table.forget_addresses(index);
+                if let Some((_, slot)) = self.table.get_mut(index) {
+                    self.lookup.forget_addresses(index, slot);
+                }
                 self.call(now, index, |association, cx| {
                     association.restart(cx, identity, (route, &cookie.peer));
                 });

@@ -8,7 +8,8 @@ use rexmit_core::serial::Serial;
 
 use super::cookie::{self, Opened, Refused};
 use super::four_tuple::FourTuple;
-use super::{Endpoint, Reply};
+use super::lookup::Slot;
+use super::{ConnectionId, Endpoint, Reply};
 use crate::config::ConnectionConfig;
 use crate::connection::{Connection, Context, Negotiated, syn_header, timestamp_clock};
 use crate::error::ListenError;
@@ -96,10 +97,11 @@ impl Endpoint {
                 Some(floor) if Serial(identity.iss).is_before(Serial(floor)) => floor,
                 _ => identity.iss,
             };
-            let id = self.table.next_id();
+            let id = ConnectionId(self.table.next_key());
             let mut cx = Context { now, id, around: &mut self.around };
             let connection = Connection::accept(&mut cx, config, identity, syn);
-            self.table.insert(connection, *tuple).half_open_at = Some(tuple.local.1);
+            let half_open_at = Some(tuple.local.1);
+            self.insert(Slot { half_open_at, ..Slot::new(connection, *tuple) });
             self.settle(now, id.index());
         }
     }
@@ -160,10 +162,10 @@ impl Endpoint {
         let mut identity = self.identity(now, tuple);
         identity.iss = segment.header.acknowledgment.wrapping_sub(1);
         let agreed = Negotiated::from_syns(&config, &opened.syn, tuple.is_v6());
-        let id = self.table.next_id();
+        let id = ConnectionId(self.table.next_key());
         let mut cx = Context { now, id, around: &mut self.around };
         let connection = Connection::from_cookie(&mut cx, config, identity, agreed);
-        self.table.insert(connection, *tuple);
+        self.insert(Slot::new(connection, *tuple));
         self.around.statistics.cookies_accepted += 1;
         self.call(now, id.index(), |connection, cx| connection.on_segment(cx, segment));
     }

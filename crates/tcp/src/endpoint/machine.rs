@@ -29,7 +29,7 @@ impl Machine for Endpoint {
             }
         };
         let tuple = FourTuple::of_arrival(route, &segment.header);
-        if let Some(index) = self.table.of_segment(&tuple) {
+        if let Some(index) = self.lookup.of_segment(&self.table, &tuple) {
             self.call(now, index, |connection, cx| connection.on_segment(cx, segment));
         } else if !tuple.is_possible() {
             self.around.statistics.misdirected += 1;
@@ -63,25 +63,22 @@ impl Machine for Endpoint {
                 self.call(now, index, |connection, cx| connection.poll_transmit(cx, packet));
             if has_sent == Some(true) {
                 self.table.rotate_ready();
-                return self.table.slot(index).map(|slot| slot.tuple.route());
+                return self.table.get(index).map(|slot| slot.tuple.route());
             }
-            self.table.has_nothing_to_send();
-            self.table.remove_if_over(index);
+            self.table.pop_ready();
+            self.remove_if_over(index);
         }
         packet.clear();
         None
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {
-        if let Some(told) = self.told.take() {
-            self.table.remove_if_over(told);
+        if let Some(index) = self.table.take_reported() {
+            self.remove_if_over(index);
         }
         let (id, event) = self.around.events.pop_front()?;
-        if matches!(event, Event::Closed(_))
-            && let Some(slot) = self.table.slot_mut(id.index()).filter(|slot| slot.id == id)
-        {
-            slot.is_closed_told = true;
-            self.told = Some(id.index());
+        if matches!(event, Event::Closed(_)) {
+            self.table.report_end(id.0);
         }
         Some((id, event))
     }

@@ -6,16 +6,17 @@ mod four_tuple;
 mod id;
 mod isn;
 mod listener;
+mod lookup;
 mod machine;
 mod ports;
 mod stray;
-mod table;
 mod time_wait;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use rexmit_core::table::Table;
 use rexmit_core::trace::TraceSink;
 use rexmit_core::{Instant, Seed};
 use rexmit_recovery::ThinConfig;
@@ -32,8 +33,8 @@ use four_tuple::FourTuple;
 pub use id::ConnectionId;
 use isn::Beginnings;
 use listener::Listener;
+use lookup::{Lookup, Slot};
 use ports::EphemeralPorts;
-use table::Table;
 use time_wait::TimeWaits;
 
 /// Answers that wait for [`poll_transmit`](rexmit_core::Machine::poll_transmit); more are dropped,
@@ -87,7 +88,8 @@ struct Reply {
 /// ```
 pub struct Endpoint {
     config: EndpointConfig,
-    table: Table,
+    table: Table<Slot>,
+    lookup: Lookup,
     time_waits: TimeWaits,
     /// The keys are our own choice, so that a fast hash is safe.
     listeners: FxHashMap<u16, Listener>,
@@ -98,8 +100,6 @@ pub struct Endpoint {
     time_wait_answers: ChallengeLimit,
     around: Surroundings,
     replies: VecDeque<Reply>,
-    /// The connection whose last event was taken just now: its statistics can still be asked for.
-    told: Option<u32>,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -120,7 +120,8 @@ impl Endpoint {
     pub fn new(config: EndpointConfig, seed: &Seed) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
-            table: Table::new(seed),
+            table: Table::default(),
+            lookup: Lookup::new(seed),
             time_waits: TimeWaits::new(seed, config.max_time_wait),
             listeners: FxHashMap::default(),
             cookies: Cookies::new(seed),
@@ -137,7 +138,6 @@ impl Endpoint {
                 statistics: EndpointStatistics::default(),
             },
             replies: VecDeque::new(),
-            told: None,
             config,
         })
     }
@@ -186,10 +186,11 @@ impl Endpoint {
             return Err(ConnectError::AddressInUse);
         }
         let identity = self.identity(now, &tuple);
-        let id = self.table.next_id();
+        let id = ConnectionId(self.table.next_key());
         let mut cx = Context { now, id, around: &mut self.around };
         let connection = Connection::connect(&mut cx, config, identity);
-        self.table.insert(connection, tuple).is_announced = true;
+        let slot = Slot { is_announced: true, ..Slot::new(connection, tuple) };
+        self.insert(slot);
         self.settle(now, id.index());
         Ok(id)
     }
@@ -201,12 +202,12 @@ impl Endpoint {
         remote: SocketAddr,
     ) -> Result<u16, ConnectError> {
         let tuple = |port| FourTuple::new((local.ip(), port).into(), remote);
-        let (table, time_waits) = (&self.table, &self.time_waits);
+        let (lookup, time_waits) = (&self.lookup, &self.time_waits);
         let is_free = |port| {
             let tuple = tuple(port);
             tuple.local != tuple.remote
                 && !self.listeners.contains_key(&port)
-                && table.by_tuple(&tuple).is_none()
+                && lookup.by_tuple(&tuple).is_none()
                 && !time_waits.contains(&tuple)
         };
         // Whether it is possible at all hardly depends on the port.
@@ -218,7 +219,7 @@ impl Endpoint {
     }
 
     fn is_in_use(&self, tuple: &FourTuple) -> bool {
-        self.table.by_tuple(tuple).is_some() || self.time_waits.contains(tuple)
+        self.lookup.by_tuple(tuple).is_some() || self.time_waits.contains(tuple)
     }
 
     fn identity(&self, now: Instant, tuple: &FourTuple) -> Identity {
@@ -259,7 +260,7 @@ impl Endpoint {
     ) -> Result<usize, ReceiveError> {
         let index = self.index_of(id).ok_or(ReceiveError::UnknownConnection)?;
         let received = self.call(now, index, |connection, cx| connection.receive(cx, into));
-        self.table.remove_if_over(index);
+        self.remove_if_over(index);
         received.unwrap_or(Err(ReceiveError::UnknownConnection))
     }
 
@@ -277,7 +278,7 @@ impl Endpoint {
     ) -> Result<usize, ReceiveError> {
         let index = self.index_of(id).ok_or(ReceiveError::UnknownConnection)?;
         let received = self.call(now, index, |connection, cx| connection.receive_with(cx, read));
-        self.table.remove_if_over(index);
+        self.remove_if_over(index);
         received.unwrap_or(Err(ReceiveError::UnknownConnection))
     }
 
@@ -294,7 +295,7 @@ impl Endpoint {
     pub fn close(&mut self, now: Instant, id: ConnectionId) {
         if let Some(index) = self.index_of(id) {
             self.call(now, index, Connection::close);
-            self.table.remove_if_over(index);
+            self.remove_if_over(index);
         }
     }
 
@@ -324,13 +325,13 @@ impl Endpoint {
     /// [`Event::Closed`](crate::Event::Closed) was taken.
     #[must_use]
     pub fn statistics(&self, id: ConnectionId) -> Option<ConnectionStatistics> {
-        self.table.find(id).map(|slot| slot.connection.statistics())
+        self.table.find(id.0).map(|slot| slot.connection.statistics())
     }
 
     /// The state of the connection, while its id is good.
     #[must_use]
     pub fn state(&self, id: ConnectionId) -> Option<State> {
-        self.table.find(id).map(|slot| slot.connection.state())
+        self.table.find(id.0).map(|slot| slot.connection.state())
     }
 
     /// Counters of the endpoint.
@@ -370,13 +371,19 @@ impl Endpoint {
         index: u32,
         act: impl FnOnce(&mut Connection, &mut Context<'_>) -> R,
     ) -> Option<R> {
-        let slot = self.table.slot_mut(index)?;
+        let (key, slot) = self.table.get_mut(index)?;
         let told_before = self.around.events.len();
-        let mut cx = Context { now, id: slot.id, around: &mut self.around };
+        let mut cx = Context { now, id: ConnectionId(key), around: &mut self.around };
         let result = act(&mut slot.connection, &mut cx);
         slot.is_announced |= self.around.events.len() > told_before;
         self.settle(now, index);
         Some(result)
+    }
+
+    /// Adds a connection, made for the table's next key.
+    fn insert(&mut self, slot: Slot) {
+        self.lookup.insert(self.table.next_key().index(), &slot);
+        self.table.insert(slot);
     }
 
     /// Enters what may have changed about the connection `index`: when it is due, whether it counts
@@ -391,8 +398,19 @@ impl Endpoint {
         }
         match slot.connection.state() {
             State::TimeWait if slot.is_entered => self.hand_over(now, index),
-            State::Closed => self.table.release_tuple(index),
+            State::Closed => self.lookup.release(slot),
             _ => {}
+        }
+    }
+
+    /// Removes the connection if it is over and the application took its last event, or gets none.
+    fn remove_if_over(&mut self, index: u32) {
+        let is_reported = self.table.is_end_reported(index);
+        let is_done = |slot: &Slot| (is_reported || !slot.is_announced) && slot.is_over();
+        if self.table.get(index).is_some_and(is_done)
+            && let Some(mut slot) = self.table.remove(index)
+        {
+            self.lookup.release(&mut slot);
         }
     }
 
@@ -401,7 +419,7 @@ impl Endpoint {
     }
 
     fn index_of(&self, id: ConnectionId) -> Option<u32> {
-        self.table.find(id).map(|slot| slot.id.index())
+        self.table.find(id.0).map(|_| id.index())
     }
 
     fn reply(&mut self, reply: Reply) -> bool {

@@ -133,12 +133,12 @@ impl Endpoint {
     /// The connection `index` is in TIME-WAIT: once it has no other duty, it becomes an entry that
     /// takes less room.
     pub(super) fn hand_over(&mut self, now: Instant, index: u32) {
-        let Some(slot) = self.table.slot(index) else { return };
+        let Some((_, slot)) = self.table.get_mut(index) else { return };
         let Some(seed) = slot.connection.time_wait() else { return };
         let offset = slot.connection.identity().timestamp_offset;
         let was_full = self.time_waits.insert(now, slot.tuple, seed, offset);
         self.around.statistics.time_wait_evicted += u64::from(was_full);
-        self.table.release_tuple(index);
+        self.lookup.release(slot);
     }
 
     /// The reply to a segment for a connection in TIME-WAIT, if it is in TIME-WAIT.

@@ -1,0 +1,375 @@
+//! The connections of an endpoint: found by key, called in the order of their deadlines, and asked in turn
+//! for packets. No operation costs more for the connections it is not about.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::Instant;
+
+/// Names an entry of a [`Table`]. A key is not used again for another entry.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Key {
+    index: u32,
+    /// How many entries had this index before.
+    generation: u32,
+}
+
+impl Key {
+    /// The key of the entry at `index` after `generation` others.
+    #[must_use]
+    pub const fn new(index: u32, generation: u32) -> Self {
+        Self { index, generation }
+    }
+
+    /// The place of the entry in the table; it is used again after the entry is removed.
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+}
+
+/// An entry of a [`Table`].
+pub trait Timed {
+    /// The earliest of its timers.
+    fn next_timeout(&self) -> Option<Instant>;
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    key: Key,
+    /// Whether it is in `Table::ready`.
+    is_ready: bool,
+    /// Whether its owner took its last event.
+    is_end_reported: bool,
+    /// Its deadline in `Table::deadlines`: not later than its earliest timer.
+    scheduled: Option<Instant>,
+    value: T,
+}
+
+/// Entries with a deadline each, and a queue of those that may have something to transmit.
+///
+/// A deadline that moves to a later time stays where it is: to find nothing due when it is reached costs
+/// less than to move it with every packet.
+#[derive(Debug)]
+pub struct Table<T> {
+    slots: Vec<Option<Slot<T>>>,
+    generations: Vec<u32>,
+    free: Vec<u32>,
+    deadlines: BTreeSet<(Instant, u32)>,
+    /// May contain removed entries: to remove one from the middle would take time.
+    ready: VecDeque<Key>,
+    /// The entry whose last event was taken most recently.
+    reported: Option<u32>,
+    len: usize,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            generations: Vec::new(),
+            free: Vec::new(),
+            deadlines: BTreeSet::new(),
+            ready: VecDeque::new(),
+            reported: None,
+            len: 0,
+        }
+    }
+}
+
+impl<T> Table<T> {
+    /// How many entries there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no entries.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The key that the next entry gets.
+    ///
+    /// # Panics
+    /// With 2³² entries.
+    #[must_use]
+    pub fn next_key(&self) -> Key {
+        let fresh = || u32::try_from(self.slots.len()).expect("fewer than 2³² entries");
+        let index = self.free.last().copied().unwrap_or_else(fresh);
+        let generation = self.generations.get(index as usize).copied().unwrap_or(0);
+        Key { index, generation }
+    }
+
+    /// Adds an entry under [`Self::next_key`]. Its deadline counts from its first [`Self::update`] on.
+    pub fn insert(&mut self, value: T) -> Key {
+        let key = self.next_key();
+        if self.free.pop().is_none() {
+            self.slots.push(None);
+            self.generations.push(0);
+        }
+        let slot = Slot { key, is_ready: false, is_end_reported: false, scheduled: None, value };
+        self.slots[key.index as usize] = Some(slot);
+        self.len += 1;
+        key
+    }
+
+    #[inline]
+    fn slot(&self, index: u32) -> Option<&Slot<T>> {
+        self.slots.get(index as usize)?.as_ref()
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, index: u32) -> Option<&mut Slot<T>> {
+        self.slots.get_mut(index as usize)?.as_mut()
+    }
+
+    /// The entry at `index`.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, index: u32) -> Option<&T> {
+        self.slot(index).map(|slot| &slot.value)
+    }
+
+    /// The entry at `index`, to be changed; [`Self::update`] enters what changed.
+    #[must_use]
+    #[inline]
+    pub fn get_mut(&mut self, index: u32) -> Option<(Key, &mut T)> {
+        self.slot_mut(index).map(|slot| (slot.key, &mut slot.value))
+    }
+
+    /// The entry that `key` names, if it was not removed.
+    #[must_use]
+    #[inline]
+    pub fn find(&self, key: Key) -> Option<&T> {
+        self.slot(key.index).filter(|slot| slot.key == key).map(|slot| &slot.value)
+    }
+
+    /// Every entry, in the order of their indices.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().flatten().map(|slot| &slot.value)
+    }
+
+    /// Removes the entry at `index`.
+    pub fn remove(&mut self, index: u32) -> Option<T> {
+        let slot = self.slots.get_mut(index as usize)?.take()?;
+        if let Some(at) = slot.scheduled {
+            self.deadlines.remove(&(at, index));
+        }
+        self.generations[index as usize] = slot.key.generation.wrapping_add(1);
+        self.free.push(index);
+        self.len -= 1;
+        Some(slot.value)
+    }
+
+    /// A deadline that is not later than any timer of an entry.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|&(at, _)| at)
+    }
+
+    /// Takes a deadline that is reached at `now`. Its entry is to be called, and [`Self::update`] to be
+    /// called after it, even if the entry has no timer that is due any more.
+    pub fn pop_due(&mut self, now: Instant) -> Option<u32> {
+        let (_, index) = *self.deadlines.first().filter(|&&(at, _)| at <= now)?;
+        self.deadlines.pop_first();
+        if let Some(slot) = self.slot_mut(index) {
+            slot.scheduled = None;
+        }
+        Some(index)
+    }
+
+    /// The first entry that may have something to transmit; it stays the first until
+    /// [`Self::rotate_ready`] or [`Self::pop_ready`].
+    #[inline]
+    pub fn first_ready(&mut self) -> Option<u32> {
+        loop {
+            let key = *self.ready.front()?;
+            if self.find(key).is_some() {
+                return Some(key.index);
+            }
+            self.ready.pop_front();
+        }
+    }
+
+    /// The first ready entry transmitted a packet: the others come before its next one.
+    #[inline]
+    pub fn rotate_ready(&mut self) {
+        if self.ready.len() > 1 {
+            self.ready.rotate_left(1);
+        }
+    }
+
+    /// The first ready entry has nothing more to transmit.
+    #[inline]
+    pub fn pop_ready(&mut self) {
+        let Some(key) = self.ready.pop_front() else { return };
+        if let Some(slot) = self.slot_mut(key.index).filter(|slot| slot.key == key) {
+            slot.is_ready = false;
+        }
+    }
+
+    /// The owner takes the last event of `key`. The entry stays until [`Self::take_reported`], so that it
+    /// can still be read.
+    pub fn report_end(&mut self, key: Key) {
+        if let Some(slot) = self.slot_mut(key.index).filter(|slot| slot.key == key) {
+            slot.is_end_reported = true;
+            self.reported = Some(key.index);
+        }
+    }
+
+    /// Whether the owner took the last event of the entry at `index`.
+    #[must_use]
+    pub fn is_end_reported(&self, index: u32) -> bool {
+        self.slot(index).is_some_and(|slot| slot.is_end_reported)
+    }
+
+    /// The entry whose last event the owner took, once.
+    pub const fn take_reported(&mut self) -> Option<u32> {
+        self.reported.take()
+    }
+}
+
+impl<T: Timed> Table<T> {
+    /// The entry at `index` was called: it may have something to transmit, and another deadline.
+    #[inline]
+    pub fn update(&mut self, index: u32) -> Option<&mut T> {
+        let slot = self.slots.get_mut(index as usize)?.as_mut()?;
+        if !slot.is_ready {
+            slot.is_ready = true;
+            self.ready.push_back(slot.key);
+        }
+        slot.schedule(&mut self.deadlines);
+        Some(&mut slot.value)
+    }
+}
+
+impl<T: Timed> Slot<T> {
+    #[inline]
+    fn schedule(&mut self, deadlines: &mut BTreeSet<(Instant, u32)>) {
+        let Some(next) = self.value.next_timeout() else { return };
+        if self.scheduled.is_none_or(|at| next < at) {
+            if let Some(at) = self.scheduled.replace(next) {
+                deadlines.remove(&(at, self.key.index));
+            }
+            deadlines.insert((next, self.key.index));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Rng, Seed};
+
+    /// An entry that is its own timer.
+    impl Timed for Option<u64> {
+        fn next_timeout(&self) -> Option<Instant> {
+            self.map(Instant::from_millis)
+        }
+    }
+
+    type Timers = Table<Option<u64>>;
+
+    const fn ms(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn set(table: &mut Timers, index: u32, timer: Option<u64>) {
+        *table.get_mut(index).expect("an entry").1 = timer;
+        table.update(index);
+    }
+
+    fn add(table: &mut Timers, timer: Option<u64>) -> Key {
+        let key = table.insert(timer);
+        table.update(key.index());
+        key
+    }
+
+    fn ready(table: &mut Timers) -> Vec<u32> {
+        std::iter::from_fn(|| table.first_ready().inspect(|_| table.pop_ready())).collect()
+    }
+
+    #[test]
+    fn a_key_names_no_other_entry_after_its_own_was_removed() {
+        let mut table = Timers::default();
+        let (first, next) = (table.next_key(), table.insert(Some(1)));
+        assert_eq!((first, table.find(first)), (next, Some(&Some(1))));
+        assert_eq!(table.remove(first.index()), Some(Some(1)));
+        assert_eq!((table.len(), table.remove(first.index())), (0, None));
+        let second = table.insert(Some(2));
+        assert_eq!((second.index(), second == first), (first.index(), false));
+        assert_eq!((table.find(first), table.find(second)), (None, Some(&Some(2))));
+        table.report_end(first);
+        assert!(!table.is_end_reported(second.index()) && table.take_reported().is_none());
+        table.report_end(second);
+        assert!(table.is_end_reported(second.index()));
+        assert_eq!((table.take_reported(), table.take_reported()), (Some(second.index()), None));
+    }
+
+    #[test]
+    fn a_later_deadline_is_moved_when_the_earlier_one_is_reached() {
+        let mut table = Timers::default();
+        let index = add(&mut table, Some(10)).index();
+        set(&mut table, index, Some(30));
+        assert_eq!(table.next_deadline(), Some(ms(10)), "it stays");
+        assert_eq!((table.pop_due(ms(10)), table.next_deadline()), (Some(index), None));
+        table.update(index);
+        assert_eq!(table.next_deadline(), Some(ms(30)));
+        set(&mut table, index, Some(20));
+        assert_eq!((table.next_deadline(), table.pop_due(ms(19))), (Some(ms(20)), None));
+        assert_eq!(table.pop_due(ms(20)), Some(index));
+        assert_eq!(table.next_deadline(), None, "until it is called");
+        set(&mut table, index, Some(40));
+        set(&mut table, index, None);
+        assert_eq!((table.pop_due(ms(40)), table.next_deadline()), (Some(index), None));
+        table.update(index);
+        assert_eq!(table.next_deadline(), None);
+    }
+
+    #[test]
+    fn ready_entries_take_turns_and_removed_ones_are_none_of_them() {
+        let mut table = Timers::default();
+        let keys = [(); 3].map(|()| add(&mut table, None));
+        table.update(0);
+        table.rotate_ready();
+        assert_eq!(table.first_ready(), Some(1));
+        table.remove(keys[1].index());
+        let again = add(&mut table, None);
+        assert_eq!(again.index(), 1);
+        assert_eq!(ready(&mut table), [2, 0, 1], "the new entry waits for its own turn");
+        table.update(2);
+        assert_eq!(ready(&mut table), [2]);
+    }
+
+    /// What the table says of deadlines and ready entries is what a search of all entries says.
+    #[test]
+    fn no_deadline_and_no_ready_entry_is_lost() {
+        let mut rng: Rng = Seed::from_u64(1).rng();
+        let mut table = Timers::default();
+        let mut now = 0;
+        for _ in 0..20_000 {
+            let index = rng.u32() % 20;
+            let timer = Some(now + u64::from(rng.u32() % 50)).filter(|_| rng.chance(0.75));
+            match rng.u32() % 8 {
+                0 => drop(table.remove(index)),
+                1 | 2 if table.len() < 20 => drop(add(&mut table, timer)),
+                3..6 if table.get(index).is_some() => set(&mut table, index, timer),
+                6 => now += u64::from(rng.u32() % 10),
+                _ => {
+                    let found = ready(&mut table);
+                    assert!(found.iter().all(|&index| table.get(index).is_some()), "{found:?}");
+                }
+            }
+            while let Some(index) = table.pop_due(ms(now)) {
+                let timer = *table.get(index).expect("an entry");
+                set(&mut table, index, timer.filter(|&at| at > now));
+            }
+            assert!(table.iter().flatten().all(|&at| at > now), "all that were due were called");
+            let earliest = table.iter().flatten().min().map(|&at| ms(at));
+            assert!(earliest.is_none_or(|at| table.next_deadline().is_some_and(|d| d <= at)));
+            assert_eq!(table.iter().count(), table.len());
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The associations of an endpoint, found by tag and by transport address. No operation costs more for
+//! the associations it is not about.
+//!
+//! A transport address here is an IP address, the UDP port of the encapsulation (0 without), and the
+//! SCTP port: clients behind one address are distinguished by their UDP ports. Only addresses that are
+//! confirmed are entered: one that a peer merely names is not its own yet (RFC 9260 §5.4, RFC 5062).
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use rexmit_core::Instant;
+use rexmit_core::table::Timed;
+use rustc_hash::FxHashMap;
+
+use super::retired::RetiredTags;
+use crate::association::Association;
+
+/// An association, and under what it is entered.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) association: Box<Association>,
+    tag: u32,
+    /// Zero as long as it is not known.
+    peer_tag: u32,
+    /// Which of the peer's transport addresses are entered; none once it is closed.
+    transports: Option<u32>,
+}
+
+impl Timed for Slot {
+    #[inline]
+    fn next_timeout(&self) -> Option<Instant> {
+        self.association.next_timeout()
+    }
+}
+
+impl Slot {
+    pub(super) fn new(association: Association) -> Self {
+        let tag = association.identity().local_tag;
+        Self { association: Box::new(association), tag, peer_tag: 0, transports: None }
+    }
+
+    /// Which of the peer's transport addresses are to be entered.
+    fn transports_to_enter(&self) -> Option<u32> {
+        let is_closed = self.association.state().is_closed();
+        (!is_closed).then(|| self.association.transports_version())
+    }
+
+    fn is_entered_as_it_is(&self) -> bool {
+        self.tag == self.association.identity().local_tag
+            && self.peer_tag == self.association.peer().tag()
+            && self.transports == self.transports_to_enter()
+    }
+}
+
+/// IP address, UDP port, SCTP port. IPv4 in its IPv6 guise is as short as it gets.
+type Transport = (Ipv6Addr, u16, u16);
+
+const fn transport(address: SocketAddr, port: u16) -> Transport {
+    let ip = match address.ip() {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    (ip, address.port(), port)
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Lookup {
+    /// Tags are our own random numbers, so that a fast hash is safe.
+    by_tag: FxHashMap<u32, u32>,
+    /// Addresses and ports are the peer's choice, so that this is ordered instead of hashed.
+    by_address: BTreeMap<Transport, u32>,
+    retired: RetiredTags,
+}
+
+impl Lookup {
+    /// Without associations; a cookie is good for no longer than `cookie_life`.
+    pub(super) fn new(cookie_life: Duration) -> Self {
+        Self {
+            by_tag: FxHashMap::default(),
+            by_address: BTreeMap::new(),
+            retired: RetiredTags::new(cookie_life),
+        }
+    }
+
+    pub(super) fn by_tag(&self, tag: u32) -> Option<u32> {
+        self.by_tag.get(&tag).copied()
+    }
+
+    /// Whether an association that has ended had `tag`, and a cookie with it may still come.
+    pub(super) fn is_retired(&self, tag: u32) -> bool {
+        self.retired.contains(tag)
+    }
+
+    /// Whether an association that has ended since `created` had the `peer_tag` of a cookie that was
+    /// made then.
+    pub(super) fn is_peer_retired(&self, peer_tag: u32, created: Instant) -> bool {
+        self.retired.contains_peer(peer_tag, created)
+    }
+
+    /// The association whose peer has `port` at `address`, UDP port included.
+    pub(super) fn by_address(&self, address: SocketAddr, port: u16) -> Option<u32> {
+        self.by_address.get(&transport(address, port)).copied()
+    }
+
+    /// Enters the tag of a new association; [`Self::update`] enters its addresses.
+    pub(super) fn insert(&mut self, index: u32, slot: &Slot) {
+        self.by_tag.insert(slot.tag, index);
+    }
+
+    /// The association `index` was called: its tags and addresses are entered anew if they changed.
+    #[inline]
+    pub(super) fn update(&mut self, now: Instant, index: u32, slot: &mut Slot) {
+        if !slot.is_entered_as_it_is() {
+            self.update_changed(now, index, slot);
+        }
+    }
+
+    fn update_changed(&mut self, now: Instant, index: u32, slot: &mut Slot) {
+        let port = slot.association.identity().remote_port;
+        let is_closed = slot.association.state().is_closed();
+        let tag = slot.association.identity().local_tag;
+        let transports = slot.transports_to_enter();
+        if tag != slot.tag {
+            self.by_tag.remove(&slot.tag);
+            self.retired.retire(now, slot.tag);
+            self.by_tag.insert(tag, index);
+            slot.tag = tag;
+        }
+        let peer_tag = slot.association.peer().tag();
+        if peer_tag != slot.peer_tag {
+            self.retired.retire_peer(now, slot.peer_tag);
+            slot.peer_tag = peer_tag;
+        }
+        if transports == slot.transports {
+            return;
+        }
+        for address in slot.association.take_departed() {
+            remove(&mut self.by_address, transport(address, port), index);
+        }
+        if is_closed {
+            self.by_tag.remove(&tag);
+            self.retired.retire(now, tag);
+            self.retired.retire_peer(now, peer_tag);
+            return self.forget_addresses(index, slot);
+        }
+        slot.transports = transports;
+        for address in slot.association.confirmed_transports() {
+            self.by_address.entry(transport(address, port)).or_insert(index);
+        }
+    }
+
+    /// Takes out the addresses of the association `index`, whose peer is about to name others;
+    /// [`Self::update`] enters those.
+    pub(super) fn forget_addresses(&mut self, index: u32, slot: &mut Slot) {
+        slot.transports = None;
+        let port = slot.association.identity().remote_port;
+        for address in slot.association.all_transports() {
+            remove(&mut self.by_address, transport(address, port), index);
+        }
+    }
+}
+
+/// Takes `index` out from under `key`, where another association may stand.
+fn remove(by_address: &mut BTreeMap<Transport, u32>, key: Transport, index: u32) {
+    if by_address.get(&key) == Some(&index) {
+        by_address.remove(&key);
+    }
+}
