@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-sctp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-tcp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-netsim", &["rexmit-core"]),
+    ("rexmit-testkit", &["rexmit-core"]),
     ("rexmit", &["rexmit-core", "rexmit-sctp", "rexmit-tcp", "rexmit-netsim"]),
     ("rexmit-lab", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit-tcp"]),
     ("rexmit-study", &["rexmit-core", "rexmit-lab"]),

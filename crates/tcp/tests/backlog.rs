@@ -16,7 +16,7 @@ fn cookie_server() -> Script {
 fn take_cookie(s: &mut Script, options: Options) -> Sent {
     s.peer.options = options;
     s.arrives(syn());
-    let sent = s.next_segment();
+    let sent = s.next_packet();
     assert_eq!(sent.header.flags, Flags::SYN.and(Flags::ACK));
     assert_eq!(sent.header.acknowledgment, PEER_ISS.wrapping_add(1));
     s.peer.endpoint_iss = sent.header.sequence;
@@ -36,7 +36,7 @@ fn flood(s: &mut Script, count: u32) -> Vec<Sent> {
         .filter_map(|n| {
             let from = SocketAddr::from(([10, (n >> 16) as u8, (n >> 8) as u8, n as u8], 1024));
             s.arrives_from(from, syn());
-            s.poll_segment()
+            s.poll_packet()
         })
         .collect()
 }
@@ -116,7 +116,7 @@ fn a_cookie_keeps_what_its_syn_ack_has_agreed_to() {
         assert_eq!(sent.header.options.timestamps.is_some(), is_stamped);
         // Data goes out in segments that the peer's MSS, rounded down to 536, allows.
         s.send(&[7; 2000]);
-        let sent = s.next_segment();
+        let sent = s.next_packet();
         assert!(sent.bytes.len() - 20 <= 536, "{case}: {}", sent.bytes.len());
         s.lose_until(s.now_ms());
     }
@@ -165,7 +165,7 @@ fn a_forged_an_old_and_a_used_cookie_are_reset() {
         s.expect(rst(number));
     }
     s.arrives_from(address(3, PEER_PORT), ack(1, 1));
-    assert_eq!(s.next_segment().header.flags, Flags::RST);
+    assert_eq!(s.next_packet().header.flags, Flags::RST);
     assert_eq!((s.counted().cookies_refused, s.endpoint.connection_count()), (4, 0));
     // Good, but only once.
     s.arrives(ack(1, 1));
@@ -183,7 +183,7 @@ fn a_forged_an_old_and_a_used_cookie_are_reset() {
     s.at(128_000);
     // Another SYN shows that cookies are in use.
     s.arrives_from(address(3, 1), syn());
-    s.next_segment();
+    s.next_packet();
     s.arrives(ack(1, 1));
     s.expect(rst(1));
 }
@@ -208,7 +208,7 @@ fn at_the_limit_of_connections_syns_and_cookies_meet_silence() {
     // Its cookie is still good when there is room.
     let first = s.id();
     s.abort();
-    s.next_segment();
+    s.next_packet();
     expect_event!(s, Event::Closed(CloseReason::Aborted));
     assert_eq!(s.next_event(), None);
     s.arrives(ack(1, 1));
@@ -223,7 +223,7 @@ fn who_stops_listening_gets_what_is_under_way_and_nothing_else() {
     s.expect(syn_ack());
     s.endpoint.stop_listening(PORT);
     s.arrives_from(address(3, 1), syn());
-    assert_eq!(s.next_segment().header.flags, Flags::RST.and(Flags::ACK));
+    assert_eq!(s.next_packet().header.flags, Flags::RST.and(Flags::ACK));
     s.arrives(ack(1, 1));
     expect_event!(s, Event::Connected { incoming: true, .. });
     s.endpoint.listen(PORT, None).expect("a free port");

@@ -37,7 +37,7 @@ fn ephemeral_ports_are_all_used_before_none_is_left_and_each_peer_has_its_own() 
     let mut ports = Vec::new();
     for _ in 0..9 {
         assert_eq!(connect(&mut s, "192.0.2.1:0", "192.0.2.2:80"), Ok(()));
-        ports.push(s.next_segment().local.port());
+        ports.push(s.next_packet().local.port());
     }
     ports.sort_unstable();
     // Not the one that is listened on.
@@ -46,10 +46,10 @@ fn ephemeral_ports_are_all_used_before_none_is_left_and_each_peer_has_its_own() 
     assert_eq!(full, Err(ConnectError::NoFreePort));
     for other in ["192.0.2.2:81", "192.0.2.3:80"] {
         assert_eq!(connect(&mut s, "192.0.2.1:0", other), Ok(()));
-        s.next_segment();
+        s.next_packet();
     }
     assert_eq!(connect(&mut s, "192.0.2.9:0", "192.0.2.2:80"), Ok(()));
-    s.next_segment();
+    s.next_packet();
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_connection_that_exists_or_waits_is_not_begun_again() {
 fn connections_are_limited() {
     let mut s = Script::silent_with(|config, _| config.max_connections = 1);
     assert_eq!(connect(&mut s, "192.0.2.1:0", "192.0.2.2:80"), Ok(()));
-    s.next_segment();
+    s.next_packet();
     let refused = Err(ConnectError::TooManyConnections);
     assert_eq!(connect(&mut s, "192.0.2.1:0", "192.0.2.2:80"), refused);
 }
@@ -124,7 +124,7 @@ fn connections_take_turns() {
     for id in ids {
         s.endpoint.send(Instant::ZERO, id, &[7; 1460 * 2]).expect("room");
     }
-    let ports: Vec<u16> = (0..6).map(|_| s.next_segment().remote.port() - PEER_PORT).collect();
+    let ports: Vec<u16> = (0..6).map(|_| s.next_packet().remote.port() - PEER_PORT).collect();
     assert_eq!(ports, [0, 1, 2, 0, 1, 2]);
 }
 

@@ -112,7 +112,7 @@ fn answers_to_strays_are_limited_per_second() {
         s.at(second * 1000);
         for port in 1..1000 {
             s.arrives_from(address(9, port), syn());
-            answers += u64::from(s.poll_segment().is_some());
+            answers += u64::from(s.poll_packet().is_some());
         }
     }
     assert!((100..=300).contains(&answers), "{answers}");
@@ -126,6 +126,6 @@ fn answers_that_nobody_fetches_are_dropped() {
     for port in 1..10_000 {
         s.arrives_from(address(9, port), syn());
     }
-    let answers = std::iter::from_fn(|| s.poll_segment()).count();
+    let answers = std::iter::from_fn(|| s.poll_packet()).count();
     assert_eq!(answers, 256);
 }

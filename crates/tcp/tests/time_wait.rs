@@ -92,7 +92,7 @@ fn acknowledgements_are_limited_per_second() {
     let mut s = waiting_with(|config, _| config.stray_answers_per_second = 100, |_| ());
     let answers = (0..1000).filter(|_| {
         s.arrives(data(1, 1, b"x"));
-        s.poll_segment().is_some()
+        s.poll_packet().is_some()
     });
     let answers = answers.count();
     assert!((50..=150).contains(&answers), "{answers}");
@@ -104,7 +104,7 @@ fn acknowledgements_do_not_share_the_limit_of_resets() {
     let mut s = waiting_with(|config, _| config.stray_answers_per_second = 10, |_| ());
     for port in 1000..1100 {
         s.arrives_from(address(3, port), ack(1, 1));
-        s.poll_segment();
+        s.poll_packet();
     }
     assert!(s.counted().stray_answers_suppressed > 50);
     s.arrives(fin(1, 2));
@@ -124,7 +124,7 @@ fn a_syn_that_is_later_reopens_and_another_does_not() {
     for (seq, is_later) in [(0, false), (1, false), (2, false), (3, true), (0x7FFF_0000, true)] {
         let mut s = waiting();
         s.arrives(Draft { seq, ..syn() });
-        let sent = s.next_segment();
+        let sent = s.next_packet();
         let is_reopened = sent.header.flags.has(Flags::SYN);
         assert_eq!(is_reopened, is_later, "{seq}");
         assert_eq!(s.endpoint.time_wait_count(), usize::from(!is_later));
@@ -153,7 +153,7 @@ fn timestamps_tell_a_later_syn_whatever_its_sequence_number() {
     ] {
         let mut s = waiting_with(|_, _| (), stamped);
         s.arrives(syn_stamped(seq, value));
-        let is_reopened = s.next_segment().header.flags.has(Flags::SYN);
+        let is_reopened = s.next_packet().header.flags.has(Flags::SYN);
         assert_eq!(is_reopened, is_later, "{seq} {value}");
     }
     // Without them on one side, sequence numbers tell.
@@ -167,7 +167,7 @@ fn timestamps_tell_a_later_syn_whatever_its_sequence_number() {
 fn timestamps_that_only_the_syn_has_make_it_a_later_one_if_we_take_them() {
     let mut s = waiting();
     s.arrives(syn_stamped(0, 5000));
-    assert!(s.next_segment().header.flags.has(Flags::SYN));
+    assert!(s.next_packet().header.flags.has(Flags::SYN));
     let mut s = waiting_with(|_, connection| connection.timestamps = false, |_| ());
     s.arrives(syn_stamped(0, 5000));
     s.expect(ack(2, 2));
@@ -181,7 +181,7 @@ fn nothing_reopens_without_a_listener_or_room_for_a_connection() {
     s.expect(ack(2, 2));
     let mut s = waiting_with(|config, _| config.max_connections = 1, |_| ());
     s.arrives_from(address(3, 1), syn());
-    s.next_segment();
+    s.next_packet();
     s.arrives(Draft { seq: 77, ..syn() });
     s.expect_silence();
     assert_eq!(s.endpoint.time_wait_count(), 1);
@@ -189,7 +189,7 @@ fn nothing_reopens_without_a_listener_or_room_for_a_connection() {
     s.arrives_from(address(3, 1), rst(1));
     s.expect_silence();
     s.arrives(Draft { seq: 77, ..syn() });
-    assert!(s.next_segment().header.flags.has(Flags::SYN));
+    assert!(s.next_packet().header.flags.has(Flags::SYN));
 }
 
 /// A cookie would not begin behind the connection before, and the peer has shown its address in
@@ -198,9 +198,9 @@ fn nothing_reopens_without_a_listener_or_room_for_a_connection() {
 fn a_full_backlog_keeps_nobody_from_reopening() {
     let mut s = waiting_with(|config, _| config.syn_backlog = 1, |_| ());
     s.arrives_from(address(3, 1), syn());
-    s.next_segment();
+    s.next_packet();
     s.arrives(Draft { seq: 77, ..syn() });
-    let sent = s.next_segment();
+    let sent = s.next_packet();
     assert_eq!(sent.header.sequence, ISS.wrapping_add(3));
     s.peer.endpoint_iss = sent.header.sequence;
     s.peer.iss = PEER_ISS.wrapping_add(77);

@@ -4,7 +4,8 @@ use rexmit_sctp::wire::{Chunk, Init, Param, Params, ParamsWriter, kind};
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Event};
 
 use super::{CookieAck, CookieEcho, InitAck};
-use super::{FIRST_TSN, PEER_PORT, PEER_RWND, PEER_TAG, Script, expect_event, expect_packet};
+use super::{FIRST_TSN, PEER_PORT, PEER_RWND, PEER_TAG, PacketScript, Script};
+use super::{expect_event, expect_packet};
 
 /// The State Cookie of the peer.
 pub const COOKIE: &[u8] = b"a cookie of the peer";
@@ -53,8 +54,8 @@ impl Script {
 
     /// The application connects to the peer.
     pub fn connect(&mut self) {
-        let connected = self.endpoint.connect(self.now, self.peer.route, PEER_PORT);
-        self.id = Some(connected.expect("a new association"));
+        let connected = self.endpoint.connect(self.run.now, self.peer.route, PEER_PORT);
+        self.run.id = Some(connected.expect("a new association"));
     }
 
     /// Established from our side, everything of it expected and taken.

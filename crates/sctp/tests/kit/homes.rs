@@ -6,7 +6,10 @@ use rexmit_core::Route;
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Event};
 
 use super::{CookieAck, CookieEcho, Heartbeat, HeartbeatAck, InitAck};
-use super::{PEER_TAG, Script, Sent, address, expect_event, expect_packet, extensions, peer_init};
+use super::{
+    PEER_TAG, PacketScript, Script, Sent, address, expect_event, expect_packet, extensions,
+    peer_init,
+};
 
 impl Script {
     /// Takes the next packet, which must be a HEARTBEAT alone; where it goes, and its content.
@@ -62,21 +65,6 @@ impl Script {
             expect_event!(script, Event::PathStatus { .. });
         }
         script
-    }
-
-    /// Moves the clock to `ms`, and gives what is transmitted before to `f`.
-    pub fn each_until(&mut self, ms: u64, mut f: impl FnMut(&mut Self, Sent)) {
-        let end = rexmit_core::Instant::from_millis(ms);
-        loop {
-            if let Some(sent) = self.poll_packet() {
-                f(self, sent);
-            } else {
-                let due = rexmit_core::Machine::poll_timeout(&self.endpoint);
-                let Some(due) = due.filter(|&due| due < end) else { break };
-                self.fire(due);
-            }
-        }
-        self.fire(end);
     }
 
     /// The host number of where a packet goes.

@@ -30,8 +30,6 @@ mod handshake;
 mod homes;
 mod sent;
 
-use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rexmit_core::{Instant, Machine, Route, Seed};
@@ -40,6 +38,8 @@ pub use rexmit_sctp::wire::{
     self, Cause, Chunk, DataFlags, Header, PacketWriter, Param, ParamsWriter,
 };
 use rexmit_sctp::{AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event};
+
+pub use rexmit_testkit::{PacketScript, Run, address, expect_event};
 
 pub use handshake::{COOKIE, answer_params, cookie_of, extensions, peer_init};
 pub(crate) use homes::expect_packet_to;
@@ -66,11 +66,6 @@ pub fn data(n: u16, payload: &[u8]) -> wire::Data<'_> {
     wire::Data { flags, tsn: tsn(n.into()), stream: 0, ssn: n, ppid: 0, payload }
 }
 
-/// `192.0.2.host`, with the encapsulation's port.
-pub fn address(host: u8, udp_port: u16) -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, host], udp_port))
-}
-
 /// Takes the next packet, which must leave now, and matches its chunks:
 /// `expect_packet!(script, [pattern, …] if guard => value)`; guard and value may be left out.
 ///
@@ -94,17 +89,6 @@ macro_rules! expect_packet {
 }
 pub(crate) use expect_packet;
 
-/// Takes the next event: `expect_event!(script, pattern if guard => value)`.
-macro_rules! expect_event {
-    ($script:expr, $event:pat $(if $guard:expr)? $(=> $value:expr)?) => {
-        match $script.next_event() {
-            Some($event) $(if $guard)? => ($($value)?),
-            other => panic!("expected {}, got {other:?}", stringify!($event $(if $guard)?)),
-        }
-    };
-}
-pub(crate) use expect_event;
-
 /// The peer as the endpoint knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
@@ -121,9 +105,7 @@ pub struct Peer {
 pub struct Script {
     pub endpoint: Endpoint,
     pub peer: Peer,
-    now: Instant,
-    id: Option<AssociationId>,
-    events: VecDeque<Event>,
+    run: Run<AssociationId, Event>,
 }
 
 impl Script {
@@ -138,87 +120,8 @@ impl Script {
         Self {
             endpoint: Endpoint::new(config, &Seed::from_u64(1)).expect("a valid configuration"),
             peer: Peer { route, port: PEER_PORT, tag: PEER_TAG, endpoint_tag: 0 },
-            now: Instant::ZERO,
-            id: None,
-            events: VecDeque::new(),
+            run: Run::default(),
         }
-    }
-
-    /// The time, in milliseconds.
-    pub fn now_ms(&self) -> u64 {
-        self.now.as_nanos() / 1_000_000
-    }
-
-    /// Moves the clock to `ms`: nothing may leave before; the timers due then have fired.
-    #[track_caller]
-    pub fn at(&mut self, ms: u64) -> &mut Self {
-        let end = Instant::from_millis(ms);
-        assert!(end >= self.now, "{ms} ms is past at {:?}", self.now);
-        self.expect_silence();
-        while let Some(due) = self.endpoint.poll_timeout().filter(|&due| due < end) {
-            self.fire(due);
-            self.expect_silence();
-        }
-        self.fire(end);
-        self
-    }
-
-    /// Moves the clock to `ms`; nothing may leave before, nor then.
-    #[track_caller]
-    pub fn expect_silence_until(&mut self, ms: u64) {
-        self.at(ms).expect_silence();
-    }
-
-    /// Moves the clock to `ms`; whatever leaves before is lost.
-    pub fn lose_until(&mut self, ms: u64) {
-        let end = Instant::from_millis(ms);
-        while self.poll_packet().is_some() {}
-        while let Some(due) = self.endpoint.poll_timeout().filter(|&due| due < end) {
-            self.fire(due);
-            while self.poll_packet().is_some() {}
-        }
-        self.fire(end);
-    }
-
-    /// Nothing may leave now.
-    #[track_caller]
-    pub fn expect_silence(&mut self) {
-        if let Some(sent) = self.poll_packet() {
-            panic!("nothing was expected, but {sent:?} left");
-        }
-    }
-
-    /// The next packet, which must leave now.
-    #[track_caller]
-    pub fn next_packet(&mut self) -> Sent {
-        let now = self.now;
-        self.poll_packet().unwrap_or_else(|| panic!("at {now:?} a packet was to leave; none did"))
-    }
-
-    /// Moves the clock to where the next packet leaves, for those whose time is random.
-    #[track_caller]
-    pub fn wait_for_packet(&mut self) -> Sent {
-        loop {
-            if let Some(sent) = self.poll_packet() {
-                return sent;
-            }
-            let due = self.endpoint.poll_timeout().expect("no timer runs, and nothing leaves");
-            self.fire(due);
-        }
-    }
-
-    /// The next packet, if one leaves now.
-    pub fn poll_packet(&mut self) -> Option<Sent> {
-        let mut bytes = Vec::new();
-        let route = self.endpoint.poll_transmit(self.now, &mut bytes)?;
-        Some(Sent::new(self.now, route, bytes, self.peer.port))
-    }
-
-    fn fire(&mut self, at: Instant) {
-        self.now = at.max(self.now);
-        self.endpoint.handle_timeout(self.now);
-        let next = self.endpoint.poll_timeout();
-        assert!(next.is_none_or(|next| next > self.now), "a timer that was due did not fire");
     }
 
     /// A packet of the peer with these chunks arrives.
@@ -272,7 +175,31 @@ impl Script {
 
     /// These bytes arrive from the peer.
     pub fn deliver(&mut self, bytes: &[u8]) {
-        self.endpoint.handle_input(self.now, self.peer.route, bytes);
+        self.endpoint.handle_input(self.run.now, self.peer.route, bytes);
+    }
+}
+
+impl PacketScript for Script {
+    type Endpoint = Endpoint;
+    type Id = AssociationId;
+    type Event = Event;
+    type Sent = Sent;
+
+    fn run(&self) -> &Run<AssociationId, Event> {
+        &self.run
+    }
+
+    fn parts(&mut self) -> (&mut Endpoint, &mut Run<AssociationId, Event>) {
+        (&mut self.endpoint, &mut self.run)
+    }
+
+    #[track_caller]
+    fn read_sent(&self, at: Instant, route: Route, bytes: Vec<u8>) -> Sent {
+        Sent::new(at, route, bytes, self.peer.port)
+    }
+
+    fn is_last(event: &Event) -> bool {
+        matches!(event, Event::Closed(_))
     }
 }
 

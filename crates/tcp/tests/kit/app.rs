@@ -5,12 +5,6 @@ use rexmit_tcp::{ConnectionStatistics, ReceiveError, SendError};
 use super::*;
 
 impl Script {
-    /// The connection of the script: the one last begun or last told of.
-    #[track_caller]
-    pub fn id(&self) -> ConnectionId {
-        self.id.expect("the connection is known after `connect` or its first event")
-    }
-
     /// Sends bytes, all of which must be accepted.
     #[track_caller]
     pub fn send(&mut self, bytes: &[u8]) {
@@ -19,7 +13,7 @@ impl Script {
 
     /// Sends as many bytes as are accepted.
     pub fn try_send(&mut self, bytes: &[u8]) -> Result<usize, SendError> {
-        self.endpoint.send(self.now, self.id(), bytes)
+        self.endpoint.send(self.run.now, self.id(), bytes)
     }
 
     /// Everything that can be received now; nothing at the end of the peer's data.
@@ -37,24 +31,24 @@ impl Script {
     /// Up to `most` bytes; none at the end of the peer's data.
     pub fn try_receive(&mut self, most: usize) -> Result<Vec<u8>, ReceiveError> {
         let mut bytes = vec![0; most];
-        let len = self.endpoint.receive(self.now, self.id(), &mut bytes)?;
+        let len = self.endpoint.receive(self.run.now, self.id(), &mut bytes)?;
         bytes.truncate(len);
         Ok(bytes)
     }
 
     /// The application finishes sending.
     pub fn finish(&mut self) {
-        self.endpoint.finish(self.now, self.id());
+        self.endpoint.finish(self.run.now, self.id());
     }
 
     /// The application leaves.
     pub fn close(&mut self) {
-        self.endpoint.close(self.now, self.id());
+        self.endpoint.close(self.run.now, self.id());
     }
 
     /// The application ends the connection at once.
     pub fn abort(&mut self) {
-        self.endpoint.abort(self.now, self.id());
+        self.endpoint.abort(self.run.now, self.id());
     }
 
     /// The state of the connection; none if it is gone.
@@ -71,28 +65,5 @@ impl Script {
     /// The counters of the endpoint.
     pub fn counted(&self) -> EndpointStatistics {
         *self.endpoint.endpoint_statistics()
-    }
-
-    /// The next event. [`Event::Closed`] must be the last of a connection.
-    pub fn next_event(&mut self) -> Option<Event> {
-        self.collect_events();
-        self.events.pop_front()
-    }
-
-    /// All events that have not been taken.
-    pub fn events(&mut self) -> Vec<Event> {
-        self.collect_events();
-        self.events.drain(..).collect()
-    }
-
-    fn collect_events(&mut self) {
-        let mut is_closed = matches!(self.events.back(), Some(Event::Closed(_)));
-        while let Some((id, event)) = self.endpoint.poll_event() {
-            is_closed &= self.id == Some(id);
-            assert!(!is_closed, "{event:?} came after Closed");
-            is_closed = matches!(event, Event::Closed(_));
-            self.id = Some(id);
-            self.events.push_back(event);
-        }
     }
 }

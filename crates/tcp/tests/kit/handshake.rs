@@ -22,8 +22,8 @@ impl Script {
 
     /// The application connects to the peer.
     pub fn connect(&mut self) {
-        let connected = self.endpoint.connect(self.now, self.peer.endpoint, self.peer.address);
-        self.id = Some(connected.expect("a new connection"));
+        let connected = self.endpoint.connect(self.run.now, self.peer.endpoint, self.peer.address);
+        self.run.id = Some(connected.expect("a new connection"));
     }
 
     /// Established from our side, everything of it expected and taken.

@@ -25,7 +25,6 @@ mod app;
 mod draft;
 mod handshake;
 
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -33,6 +32,8 @@ use rexmit_core::{Instant, Machine, Route, Seed};
 pub use rexmit_tcp::wire::{self, Flags, Header, Options, SackBlocks, Segment, Timestamps};
 pub use rexmit_tcp::{CloseReason, ConnectionConfig, Endpoint, EndpointConfig, Event, State};
 use rexmit_tcp::{ConnectionId, EndpointStatistics};
+
+pub use rexmit_testkit::{PacketScript, Run, address, expect_event};
 
 pub use draft::{Draft, Sent, ack, data, fin, rst, rst_ack, syn, syn_ack};
 
@@ -46,22 +47,6 @@ pub const PORT: u16 = 80;
 pub const PEER_PORT: u16 = 6000;
 /// The window field of the peer's segments, unless a script chooses another.
 pub const PEER_WINDOW: u16 = 60_000;
-
-/// `192.0.2.host`.
-pub fn address(host: u8, port: u16) -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, host], port))
-}
-
-/// Takes the next event: `expect_event!(script, pattern if guard => value)`.
-macro_rules! expect_event {
-    ($script:expr, $event:pat $(if $guard:expr)? $(=> $value:expr)?) => {
-        match $script.next_event() {
-            Some($event) $(if $guard)? => ($($value)?),
-            other => panic!("expected {}, got {other:?}", stringify!($event $(if $guard)?)),
-        }
-    };
-}
-pub(crate) use expect_event;
 
 /// The peer, as the script drives it.
 #[derive(Clone, Debug)]
@@ -83,9 +68,7 @@ pub struct Peer {
 pub struct Script {
     pub endpoint: Endpoint,
     pub peer: Peer,
-    now: Instant,
-    id: Option<ConnectionId>,
-    events: VecDeque<Event>,
+    run: Run<ConnectionId, Event>,
 }
 
 impl Script {
@@ -114,15 +97,8 @@ impl Script {
         Self {
             endpoint: Endpoint::new(config, &Seed::from_u64(1)).expect("a valid configuration"),
             peer,
-            now: Instant::ZERO,
-            id: None,
-            events: VecDeque::new(),
+            run: Run::default(),
         }
-    }
-
-    /// The time, in milliseconds.
-    pub fn now_ms(&self) -> u64 {
-        self.now.as_nanos() / 1_000_000
     }
 
     /// When the endpoint wants to be called, in milliseconds.
@@ -130,69 +106,11 @@ impl Script {
         self.endpoint.poll_timeout().map(|at| at.as_nanos() / 1_000_000)
     }
 
-    /// Moves the clock to `ms`: nothing may leave before; the timers due then have fired.
-    #[track_caller]
-    pub fn at(&mut self, ms: u64) -> &mut Self {
-        let end = Instant::from_millis(ms);
-        assert!(end >= self.now, "{ms} ms is past at {:?}", self.now);
-        self.expect_silence();
-        while let Some(due) = self.endpoint.poll_timeout().filter(|&due| due < end) {
-            self.fire(due);
-            self.expect_silence();
-        }
-        self.fire(end);
-        self
-    }
-
-    /// Moves the clock to `ms`; nothing may leave before, nor then.
-    #[track_caller]
-    pub fn expect_silence_until(&mut self, ms: u64) {
-        self.at(ms).expect_silence();
-    }
-
-    /// Moves the clock to `ms`; whatever leaves before is lost.
-    pub fn lose_until(&mut self, ms: u64) {
-        let end = Instant::from_millis(ms);
-        while self.poll_segment().is_some() {}
-        while let Some(due) = self.endpoint.poll_timeout().filter(|&due| due < end) {
-            self.fire(due);
-            while self.poll_segment().is_some() {}
-        }
-        self.fire(end);
-    }
-
-    /// Nothing may leave now.
-    #[track_caller]
-    pub fn expect_silence(&mut self) {
-        if let Some(sent) = self.poll_segment() {
-            panic!("nothing was expected, but {sent:?} left");
-        }
-    }
-
-    /// The next segment, which must leave now.
-    #[track_caller]
-    pub fn next_segment(&mut self) -> Sent {
-        let now = self.now;
-        self.poll_segment().unwrap_or_else(|| panic!("at {now:?} a segment was to leave; none did"))
-    }
-
-    /// Moves the clock to where the next segment leaves, for those whose time is random.
-    #[track_caller]
-    pub fn wait_for_segment(&mut self) -> Sent {
-        loop {
-            if let Some(sent) = self.poll_segment() {
-                return sent;
-            }
-            let due = self.endpoint.poll_timeout().expect("no timer runs, and nothing leaves");
-            self.fire(due);
-        }
-    }
-
     /// The next segment must leave now and be as `draft` says: its flags but for PSH, numbers and
     /// payload; what it offers and its options are the caller's to look at.
     #[track_caller]
     pub fn expect(&mut self, draft: Draft) -> Sent {
-        let sent = self.next_segment();
+        let sent = self.next_packet();
         let expected = draft.header(self.peer.endpoint_iss, self.peer.iss);
         let fields = |header: &Header| {
             let push = Flags::PSH.0;
@@ -205,20 +123,6 @@ impl Script {
             sent.relative(self.peer.endpoint_iss, self.peer.iss),
         );
         sent
-    }
-
-    /// The next segment, if one leaves now.
-    pub fn poll_segment(&mut self) -> Option<Sent> {
-        let mut bytes = Vec::new();
-        let route = self.endpoint.poll_transmit(self.now, &mut bytes)?;
-        Some(Sent::new(self.now, route, bytes))
-    }
-
-    fn fire(&mut self, at: Instant) {
-        self.now = at.max(self.now);
-        self.endpoint.handle_timeout(self.now);
-        let next = self.endpoint.poll_timeout();
-        assert!(next.is_none_or(|next| next > self.now), "a timer that was due did not fire");
     }
 
     /// A segment of the peer arrives.
@@ -258,7 +162,31 @@ impl Script {
             local: (self.peer.endpoint.ip(), 0).into(),
             remote: (self.peer.address.ip(), 0).into(),
         };
-        self.endpoint.handle_input(self.now, route, bytes);
+        self.endpoint.handle_input(self.run.now, route, bytes);
+    }
+}
+
+impl PacketScript for Script {
+    type Endpoint = Endpoint;
+    type Id = ConnectionId;
+    type Event = Event;
+    type Sent = Sent;
+
+    fn run(&self) -> &Run<ConnectionId, Event> {
+        &self.run
+    }
+
+    fn parts(&mut self) -> (&mut Endpoint, &mut Run<ConnectionId, Event>) {
+        (&mut self.endpoint, &mut self.run)
+    }
+
+    #[track_caller]
+    fn read_sent(&self, at: Instant, route: Route, bytes: Vec<u8>) -> Sent {
+        Sent::new(at, route, bytes)
+    }
+
+    fn is_last(event: &Event) -> bool {
+        matches!(event, Event::Closed(_))
     }
 }
 

@@ -1,0 +1,15 @@
+//! What the tests of the protocols share: packet scripts for one endpoint, and a thin stream between two
+//! endpoints of which certain packets are lost. It knows no protocol.
+
+mod script;
+pub mod thin_pattern;
+
+use std::net::SocketAddr;
+
+pub use script::{PacketScript, Run};
+
+/// `192.0.2.host`, with a port.
+#[must_use]
+pub fn address(host: u8, port: u16) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, host], port))
+}
