@@ -41,8 +41,9 @@ struct Slot<T> {
     is_ready: bool,
     /// Whether its owner took its last event.
     is_end_reported: bool,
-    /// Its deadline in `Table::deadlines`: not later than its earliest timer.
-    scheduled: Option<Instant>,
+    /// Its deadline in `Table::deadlines`: not later than its earliest timer. [`Instant::FAR_FUTURE`]
+    /// without one: half the size of an option.
+    scheduled: Instant,
     value: T,
 }
 
@@ -109,7 +110,13 @@ impl<T> Table<T> {
             self.slots.push(None);
             self.generations.push(0);
         }
-        let slot = Slot { key, is_ready: false, is_end_reported: false, scheduled: None, value };
+        let slot = Slot {
+            key,
+            is_ready: false,
+            is_end_reported: false,
+            scheduled: Instant::FAR_FUTURE,
+            value,
+        };
         self.slots[key.index as usize] = Some(slot);
         self.len += 1;
         key
@@ -154,8 +161,8 @@ impl<T> Table<T> {
     /// Removes the entry at `index`.
     pub fn remove(&mut self, index: u32) -> Option<T> {
         let slot = self.slots.get_mut(index as usize)?.take()?;
-        if let Some(at) = slot.scheduled {
-            self.deadlines.remove(&(at, index));
+        if slot.scheduled < Instant::FAR_FUTURE {
+            self.deadlines.remove(&(slot.scheduled, index));
         }
         self.generations[index as usize] = slot.key.generation.wrapping_add(1);
         self.free.push(index);
@@ -175,7 +182,7 @@ impl<T> Table<T> {
         let (_, index) = *self.deadlines.first().filter(|&&(at, _)| at <= now)?;
         self.deadlines.pop_first();
         if let Some(slot) = self.slot_mut(index) {
-            slot.scheduled = None;
+            slot.scheduled = Instant::FAR_FUTURE;
         }
         Some(index)
     }
@@ -248,10 +255,11 @@ impl<T: Timed> Table<T> {
 impl<T: Timed> Slot<T> {
     #[inline]
     fn schedule(&mut self, deadlines: &mut BTreeSet<(Instant, u32)>) {
-        let Some(next) = self.value.next_timeout() else { return };
-        if self.scheduled.is_none_or(|at| next < at) {
-            if let Some(at) = self.scheduled.replace(next) {
-                deadlines.remove(&(at, self.key.index));
+        let next = self.value.next_timeout().unwrap_or(Instant::FAR_FUTURE);
+        if next < self.scheduled {
+            let before = std::mem::replace(&mut self.scheduled, next);
+            if before < Instant::FAR_FUTURE {
+                deadlines.remove(&(before, self.key.index));
             }
             deadlines.insert((next, self.key.index));
         }
