@@ -1,4 +1,4 @@
-//! Events of an association in words, for `--verbose`.
+//! Events of an association as text, for `--verbose`.
 
 use rexmit::{AddressChange, CloseReason, Event, FailReason, PathState};
 

@@ -13,16 +13,16 @@ use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
 
-/// Run one document of `rexmit study plan`, and print what it measured as JSON.
+/// Run one document of `rexmit study plan`, and print its measurements as JSON.
 ///
-/// Nothing is kept, and nothing that was kept is used: this is for running something elsewhere, and
-/// for looking at a run that failed.
+/// Neither reads nor writes the cache: for running a study's runs on other machines, and for
+/// examining a run that failed.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit study plan petlund2009-fig8a | head -1 | rexmit study exec
   rexmit study exec rexmit-results/petlund2009-fig8a/failed/3f1c7a90b2d4.json"))]
 pub(super) struct Arguments {
-    /// The document; standard input if it is `-` or not given.
+    /// File with the document; standard input if it is `-` or not given.
     file: Option<PathBuf>,
 }
 
