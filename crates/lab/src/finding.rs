@@ -1,14 +1,15 @@
-//! The result of a comparison in one or two sentences, for a first reader.
+//! The result of a comparison in one or two sentences.
 
 use std::time::Duration;
 
 use crate::measure::{Comparison, LatencySummary, RunResult};
 
-/// A profile is named as better than the first one if its tail is shorter by this share.
+/// The share by which a profile's tail latency must be shorter to be named as better than the first
+/// profile.
 const NOTICEABLE: f64 = 0.05;
 
-/// The latency with the first profile, and the profile with the lowest.
-/// `None` if the first run delivered nothing.
+/// A sentence with the latency of the first profile, and of the profile with the lowest. `None` if
+/// the first run delivered nothing.
 #[must_use]
 pub fn sentence(comparison: &Comparison) -> Option<String> {
     let first = comparison.runs.first()?;
@@ -39,7 +40,8 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
     Some(text)
 }
 
-/// The rarest share of messages that the run has several of: 1 in 1000 or 1 in 100, and its wait.
+/// The rarest share of messages that several messages of the run represent, 1 in 1000 or 1 in 100,
+/// and its latency.
 fn tail(run: &RunResult, latency: &LatencySummary) -> (u32, Duration) {
     if run.messages >= 2000 { (1000, latency.p999) } else { (100, latency.p99) }
 }

@@ -1,9 +1,10 @@
-//! Two paths between the same hosts, one of which fails: what the ways to use two addresses make of it.
+//! Comparison of strategies for two paths between the same hosts, one of which fails.
 //!
-//! The messages of a captured trace go from a server to its clients as in comparisons in
-//! real time, but in virtual time: whatever the trace's length, it takes a moment, and the same seed gives the same
-//! figures. Each way has networks of its own, one per client, in which the n-th packet of a link is lost
-//! for every way or for none. From [`fails_at`](TwoPaths::fails_at) on nothing passes the first path.
+//! The messages of a captured trace go from a server to its clients as in comparisons in real time,
+//! but in virtual time, so that a run is fast and the same seed gives the same figures. Each
+//! strategy has its own networks, one per client, in which the n-th packet of a link is lost for
+//! every strategy or for none. From [`fails_at`](TwoPaths::fails_at) on, the first path loses every
+//! packet.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::link::Link;
 use crate::load::Load;
 use crate::measure::{Comparison, Counters, MessageRecord, Recorder, Recording, Run};
 
-/// The ways that are compared, with a line on each.
+/// The strategies that are compared, each with a one-line description.
 pub const WAYS: [(&str, &str); 5] = [
     ("failover", "one path until it has failed, then the other (RFC 9260 §6.4, §8.2)"),
     ("failover-pf", "the same, but new data leave a path after its first timeout (RFC 7829)"),
@@ -37,11 +38,11 @@ const ADDRESSES: [[IpAddr; 2]; 2] = [
     [IpAddr::V4(Ipv4Addr::new(10, 2, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 2, 0, 2))],
 ];
 const PORT: u16 = 5000;
-/// How long what is under way at the end may take.
+/// Time limit for delivering outstanding data at the end.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How often it is looked whether everything has arrived.
+/// Interval of the checks whether everything has arrived.
 const STEP: Duration = Duration::from_secs(1);
-/// The IP header of every packet.
+/// Bytes of the IP header of each packet.
 const IP_BYTES: u64 = 20;
 
 /// The plan of the run.
@@ -51,24 +52,24 @@ pub struct TwoPaths {
     pub load: Load,
     /// Each of the two links between server and clients.
     pub link: Link,
-    /// When the first one fails, for good.
+    /// When the first link fails permanently.
     pub fails_at: Duration,
     /// The seed of the links.
     pub seed: u64,
 }
 
-/// Why nothing can be measured.
+/// Why the comparison cannot be made.
 #[derive(Debug, Error)]
 pub enum TwoPathsError {
-    /// The link makes no sense.
+    /// The link is invalid.
     #[error(transparent)]
     Link(#[from] BuildError),
-    /// Something happens for ever without time going on.
+    /// An endless loop of events at one instant.
     #[error(transparent)]
     Livelock(#[from] Livelock),
 }
 
-/// A way to use two addresses.
+/// A strategy for two addresses.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     name: &'static str,
@@ -90,10 +91,10 @@ impl Way {
 }
 
 impl TwoPaths {
-    /// Runs every way.
+    /// Runs all strategies.
     ///
     /// # Errors
-    /// When the link makes no sense.
+    /// If the link is invalid.
     pub fn run(&self) -> Result<Comparison, TwoPathsError> {
         let mut comparison = self.describe();
         for (name, about) in WAYS {
@@ -138,7 +139,7 @@ impl TwoPaths {
         Ok(run)
     }
 
-    /// Adds one client, and what is measured of it, to `run`.
+    /// Runs one client, and adds its measurements to `run`.
     fn run_flow(&self, flow: &Flow<'_>, run: &mut Run) -> Result<(), TwoPathsError> {
         let seed = Seed::from_u64(self.seed).split(&format!("client {}", flow.number));
         let recorder = Recorder::default();
@@ -183,7 +184,7 @@ impl TwoPaths {
         Ok(())
     }
 
-    /// Nothing passes `link` any more.
+    /// Makes `link` lose every packet from now on.
     fn fail(&self, network: &mut Network<Host>, link: LinkId) -> Result<(), BuildError> {
         let dark =
             PathConfig { loss: Loss { uniform: 1.0, ..Loss::default() }, ..self.link.path() };
@@ -207,7 +208,7 @@ type Sender = ThinSender<Endpoint>;
 type Receiver = ThinReceiver<Endpoint>;
 
 impl Flow<'_> {
-    /// The server and the client.
+    /// Creates the server and the client.
     fn hosts(&self, end: Instant, seed: &Seed, recorder: &Recorder) -> [Host; 2] {
         let association = Arc::new(AssociationConfig::new(self.way.recovery()));
         let endpoint = |side: usize| {
@@ -244,7 +245,7 @@ impl Flow<'_> {
         receiver.records(Layer::Application, self.number)
     }
 
-    /// The counters of the server, while it has the association.
+    /// The counters of the server; `None` once it has no association.
     fn counters(&self, server: &Host) -> Option<Counters> {
         let sender = server.program::<Sender>()?;
         let statistics = server.transport::<Endpoint>()?.statistics(sender.id()?)?;

@@ -1,4 +1,4 @@
-//! How far the messages of a flow are from what is possible.
+//! The latency of a flow in comparison with theoretical bounds.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl BoundKind {
 }
 
 impl ThinFlow {
-    /// Finds bounds that are not known.
+    /// Reports bounds that cannot be computed.
     pub(super) fn check_bounds(&self, scenario: &Scenario, problems: &mut Problems) {
         for &kind in &self.bounds {
             if let Err(problem) = self.bound(scenario, kind) {
@@ -40,8 +40,8 @@ impl ThinFlow {
         }
     }
 
-    /// Of the shared path forward as it is at first, and as if the way back lost nothing, delays did
-    /// not vary and nothing waited.
+    /// The bound for the initial forward path, assuming no loss of ACKs, constant delays and no
+    /// queueing.
     fn bound(&self, scenario: &Scenario, kind: BoundKind) -> Result<Bound, Problem> {
         let [forward, _] = scenario.network.paths();
         let refuse = |what: &str| Problem::of("bounds", what);
@@ -65,7 +65,7 @@ impl ThinFlow {
         Ok(Bound::new(strategy, forward.delay.mean, loss))
     }
 
-    /// The losses each way, if each message is acknowledged before the next leaves.
+    /// The loss rates of both directions, if each message is acknowledged before the next is sent.
     fn losses_alone(&self, scenario: &Scenario) -> Option<[f64; 2]> {
         let paths = scenario.network.paths();
         let rtt: Duration = paths.iter().map(|path| path.delay.mean).sum();
@@ -79,7 +79,7 @@ impl ThinFlow {
     }
 }
 
-/// Tells the bounds that `flow` asks for, and how far beyond them its messages are.
+/// Adds the bounds requested by `flow`, and the excess of its latency over them.
 pub(super) fn tell(
     sheet: &mut Sheet,
     scenario: &Scenario,
@@ -111,8 +111,8 @@ pub(super) fn tell(
     }
 }
 
-/// Says how many packets a message takes at least for each quantile to be a round trip late at most,
-/// and how many more it took.
+/// Adds, for each quantile, the minimum number of packets per message that keep it within one
+/// round-trip time more than the delay, and the ratio of the measured number to it.
 fn packets(sheet: &mut Sheet, losses: Option<[f64; 2]>) {
     const MEASURED: &str = "packets_per_message";
     let measured = sheet.outcome.quantities.get(&format!("{}.{MEASURED}", sheet.flow())).copied();
@@ -129,7 +129,8 @@ fn packets(sheet: &mut Sheet, losses: Option<[f64; 2]>) {
     }
 }
 
-/// Messages that a distribution of a bound is of: the shares of its tail are whole numbers of them.
+/// Number of messages that represent the distribution of a bound, so that the shares in its tail
+/// are integers.
 const MESSAGES: f64 = 1e9;
 
 fn distribution(bound: &Bound) -> Distribution {

@@ -1,4 +1,4 @@
-//! Everything that is wrong with a scenario.
+//! Validation of scenarios.
 
 use rexmit_core::{Instant, Seed};
 
@@ -8,7 +8,7 @@ use super::real;
 use super::spec::{Clock, NETWORK, SECOND_NETWORK, Scenario, ThinFlow};
 use super::words::{Time, Words};
 
-/// Everything that is wrong with `scenario`.
+/// Reports all problems of `scenario`.
 pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
     let mut problems = Problems::default();
     if scenario.duration.is_zero() {
@@ -44,7 +44,7 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
     if problems.found.is_empty() { Ok(()) } else { Err(problems.found) }
 }
 
-/// Names of flows are parts of the names of what is measured.
+/// Checks the names of flows, which are parts of the names of quantities.
 fn names(scenario: &Scenario, problems: &mut Problems) {
     let mut known = vec![NETWORK, SECOND_NETWORK];
     let thin = scenario.thin.keys().map(|name| ("thin", name));
@@ -64,7 +64,7 @@ fn names(scenario: &Scenario, problems: &mut Problems) {
     }
 }
 
-/// A flow that begins at the end measures nothing.
+/// Checks that no flow begins at or after the end, where it would measure nothing.
 fn starts(scenario: &Scenario, problems: &mut Problems) {
     let is_late = |start: &Option<Words<Time>>| {
         start.as_ref().is_some_and(|start| Instant::ZERO + ***start >= scenario.end())

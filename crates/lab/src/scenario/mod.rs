@@ -116,10 +116,11 @@ pub use traffic::{Replayed, Traffic, TrafficError, TrafficSource};
 pub use words::{Size, Time, Words};
 
 impl Scenario {
-    /// Checks what the types cannot: names of profiles, bounds, traces that are to be had.
+    /// Checks conditions that the types cannot express: names of profiles, bounds, existence of
+    /// traces.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// All problems.
     pub fn validate(&self) -> Result<(), Vec<Problem>> {
         check::find(self)
     }
@@ -137,16 +138,16 @@ impl Scenario {
 /// Runs `scenario` in virtual time; all randomness comes from `seed`.
 ///
 /// # Errors
-/// If it cannot be run, or fails, or is to run on real sockets.
+/// If the scenario cannot be run, the run fails, or the scenario requires real sockets.
 pub fn execute(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteError> {
     execute_on(&NoSockets, scenario, seed)
 }
 
-/// Runs `scenario`, on `sockets` if its clock is the real one; all randomness comes from `seed`, but for
-/// that of such a run.
+/// Runs `scenario`, on `sockets` if its clock is the real one. All randomness comes from `seed`,
+/// except in a run on real sockets, which also depends on the operating system's scheduling.
 ///
 /// # Errors
-/// If it cannot be run, or fails.
+/// If the scenario cannot be run, or the run fails.
 pub fn execute_on(
     sockets: &dyn Sockets,
     scenario: &Scenario,
@@ -165,7 +166,7 @@ pub fn execute_on(
         .unwrap_or_else(|panic| Err(ExecuteError::Failed(words_of(&*panic))))
 }
 
-/// The laboratory's own sockets: none.
+/// A driver without sockets: every run on real sockets fails.
 struct NoSockets;
 
 impl Sockets for NoSockets {

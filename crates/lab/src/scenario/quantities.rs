@@ -19,29 +19,28 @@ use crate::measure::{
     RetransmissionStatistics,
 };
 
-/// The measurements of the sending end of a connection.
+/// Measurements of the sending end of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sender {
     pub(super) tally: SenderTally,
     pub(super) copies: Copies,
     pub(super) wire: HostStats,
-    /// The packets of the receiver's host: acknowledgements.
+    /// The counters of the receiver's host, whose packets are acknowledgements.
     pub(super) back: HostStats,
-    /// What its host had sent, and that of the receiver received, when the last message was meant to
-    /// leave.
+    /// The counters of the sender's and the receiver's host when the last message was due.
     pub(super) by_end: HostStats,
-    /// Each of two paths, if there are two.
+    /// The measurements of each path, if there are two.
     pub(super) paths: Option<[PathTally; 2]>,
-    /// Whether nothing is known of it but its packets.
+    /// Whether there is no trace, so that only packets were counted.
     pub(super) has_no_trace: bool,
 }
 
-/// The copies that were sent.
+/// Measurements of the copies that were sent.
 #[derive(Clone, Debug)]
 pub(super) enum Copies {
-    /// The fate of each, as the simulator knows it.
+    /// The outcome of each copy, observed in the simulation.
     Followed(Box<CopyStatistics>),
-    /// The counters of the senders; arrivals were not observed.
+    /// The counters of the senders, without observation of arrivals.
     Counted(Box<RecoveryStatistics>),
 }
 
@@ -52,7 +51,8 @@ impl Default for Copies {
 }
 
 impl Copies {
-    /// Copies that were sent, the first ones included, and the spurious ones.
+    /// The number of copies sent, including first transmissions, and of spurious ones, both by
+    /// cause.
     fn counts(&self) -> [PerCause<u64>; 2] {
         match self {
             Self::Followed(followed) => [followed.sent(), followed.spurious()],
@@ -65,21 +65,21 @@ impl Copies {
     }
 }
 
-/// Bytes of the IP header of every packet.
+/// Bytes of the IP header of each packet.
 const IP_BYTES: u64 = 20;
 
 impl Sender {
-    /// Bytes of the packets of its host on the wire.
+    /// Bytes on the wire of the packets of the sender's host.
     fn wire_bytes(&self) -> u64 {
         self.wire.bytes_out + IP_BYTES * self.wire.packets_out
     }
 
-    /// Bytes of the packets of both hosts on the wire.
+    /// Bytes on the wire of the packets of both hosts.
     fn two_way_bytes(&self) -> u64 {
         self.wire_bytes() + self.back.bytes_out + IP_BYTES * self.back.packets_out
     }
 
-    /// What of the network it takes while `goodput` is measured.
+    /// Reports the bytes per second on the wire while `goodput` is measured.
     fn tell_wire_rate(&self, sheet: &mut Sheet, goodput: &RateMeter) {
         let HostStats { packets_out, bytes_out, packets_in, bytes_in, .. } = self.by_end;
         let rate = |packets: u64, bytes: u64| goodput.rate(bytes + IP_BYTES * packets);
@@ -96,7 +96,7 @@ impl Sender {
         sheet.set_is_unknown(false);
     }
 
-    /// The measurements of the trace.
+    /// Reports the measurements from the trace.
     fn tell_trace(&self, sheet: &mut Sheet) {
         let tally = &self.tally;
         sheet.count("timeouts", "expiries of the retransmission timer", tally.timeouts);
@@ -128,7 +128,7 @@ impl Sender {
     }
 }
 
-/// One of the paths of a sender that has two.
+/// Reports the measurements of one of two paths.
 fn one_path(sheet: &mut Sheet, number: u8, path: &PathTally) {
     let name = |what: &str| format!("path{number}.{what}");
     sheet.count(&name("packets"), "data packets sent over the path", path.packets);
@@ -142,7 +142,7 @@ fn one_path(sheet: &mut Sheet, number: u8, path: &PathTally) {
     sheet.series(&name("cwnd"), Unit::Bytes, about, path.cwnd.series());
 }
 
-/// Causes of sending something again, with their names and in words.
+/// The causes of retransmissions, with their names and descriptions.
 const CAUSES: [(SendCause, &str, &str); 7] = [
     (SendCause::Timeout, "timeout", "after a timeout"),
     (SendCause::FastRetransmit, "fast_retransmit", "by fast retransmit"),
@@ -153,7 +153,7 @@ const CAUSES: [(SendCause, &str, &str); 7] = [
     (SendCause::WindowProbe, "window_probe", "as a probe of a closed window"),
 ];
 
-/// Retransmissions, their causes and results, counted in data units.
+/// Reports retransmissions, their causes and outcomes, counted in data units.
 fn copies(sheet: &mut Sheet, copies: &Copies) {
     if let Copies::Followed(followed) = copies {
         let about = "data packets that did not arrive, of those sent";
@@ -184,7 +184,7 @@ fn copies(sheet: &mut Sheet, copies: &Copies) {
     }
 }
 
-/// Knowledge of a sender at its spurious retransmissions: shares of all data units sent.
+/// Reports the classes of spurious retransmissions, as shares of all data units sent.
 fn needless(sheet: &mut Sheet, copies: &CopyStatistics) {
     let NeedlessStatistics { impatient, crossed, unanswered } = copies.needless;
     let shares = [
@@ -199,7 +199,7 @@ fn needless(sheet: &mut Sheet, copies: &CopyStatistics) {
     }
 }
 
-/// The units that were delivered by their k-th retransmission, and the k-th retransmissions.
+/// Reports the k-th retransmissions, and the units that they delivered.
 fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics) {
     let is_last = k + 1 == CopyStatistics::RETRANSMISSIONS;
     let name = if is_last { format!("rtx{k}plus") } else { format!("rtx{k}") };
@@ -226,7 +226,7 @@ fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics
     }
 }
 
-/// Data declared lost in one event, how much of it was lost, and what the sender detected later.
+/// Reports retransmission events: spurious ones, and those that the sender detected.
 fn events(sheet: &mut Sheet, events: &EventStatistics) {
     let mut all = events.timeouts;
     all += events.fast_retransmits;
@@ -254,7 +254,7 @@ fn events(sheet: &mut Sheet, events: &EventStatistics) {
     }
 }
 
-/// When the n-th retransmissions left.
+/// Reports the times of the n-th retransmissions.
 fn nth(sheet: &mut Sheet, times: &NthRetransmission) {
     for (n, times) in (1..).zip(times.times()) {
         let ms = |time: Duration| time.as_nanos() as f64 / 1e6;
@@ -285,7 +285,7 @@ fn goodput(sheet: &mut Sheet, goodput: &RateMeter) {
     sheet.series("goodput", unit, "goodput over time", goodput.series());
 }
 
-/// The intended traffic of a thin flow.
+/// Reports the intended traffic of a thin flow.
 fn traffic(sheet: &mut Sheet, meter: &TrafficMeter) {
     let payload = meter.payload();
     let words = [("mean", "mean"), ("min", "smallest"), ("max", "largest")];
@@ -312,7 +312,7 @@ fn traffic(sheet: &mut Sheet, meter: &TrafficMeter) {
     sheet.quantity("traffic.packets_per_second", Unit::Ratio, about, meter.per_second());
 }
 
-/// A thin flow.
+/// Reports a thin flow.
 pub(super) fn thin(
     sheet: &mut Sheet,
     meter: &MessageMeter,
@@ -391,7 +391,7 @@ pub(super) fn thin(
     }));
 }
 
-/// A bulk flow; of one in the background nothing is known of its sender.
+/// Reports a bulk flow; for background flows, only the goodput.
 pub(super) fn bulk(sheet: &mut Sheet, meter: &RateMeter, sender: Option<&Sender>) {
     let received_bytes = meter.total_bytes();
     goodput(sheet, meter);
@@ -407,7 +407,7 @@ pub(super) fn bulk(sheet: &mut Sheet, meter: &RateMeter, sender: Option<&Sender>
     sender.tell_wire_rate(sheet, meter);
 }
 
-/// Web clients.
+/// Reports web clients.
 pub(super) fn web(sheet: &mut Sheet, stats: &WebStats, seconds: f64) {
     sheet.count("files", "files that came whole", stats.completed);
     sheet.count("asked", "files that were asked for", stats.asked);
@@ -417,7 +417,7 @@ pub(super) fn web(sheet: &mut Sheet, stats: &WebStats, seconds: f64) {
     sheet.quantity("goodput", Unit::BitsPerSecond, "payload that the clients received", rate);
 }
 
-/// Packets over UDP.
+/// Reports a UDP flow.
 pub(super) fn udp(sheet: &mut Sheet, stats: &SinkStats, sent: u64, seconds: f64) {
     sheet.count("packets", "packets that were sent", sent);
     let lost = sent.saturating_sub(stats.packets);
@@ -428,7 +428,7 @@ pub(super) fn udp(sheet: &mut Sheet, stats: &SinkStats, sent: u64, seconds: f64)
     sheet.quantity("delay.mean", Unit::Milliseconds, "mean one-way delay of packets", mean);
 }
 
-/// The shared path of the network called `name`.
+/// Reports the shared path of the network called `name`.
 pub(super) fn network(sheet: &mut Sheet, name: &str, [forward, backward]: [&LinkStats; 2]) {
     sheet.set_flow(name);
     for (way, link) in [("forward", forward), ("backward", backward)] {
@@ -445,7 +445,7 @@ pub(super) fn network(sheet: &mut Sheet, name: &str, [forward, backward]: [&Link
     }
 }
 
-/// The delay that the emulator adds to that of its path.
+/// Reports the delay that the emulator adds to that of its path.
 pub(super) fn lateness(sheet: &mut Sheet, lateness: Option<Lateness>) {
     let figures = [
         ("p50", "median", lateness.map(|all| all.p50)),

@@ -1,9 +1,10 @@
 //! One run on real sockets.
 //!
-//! Its flow is thin and the only one, its network one path that does not change. Connections are
-//! made and measured by a driver with [sockets](crate::connections): SCTP through UDP sockets, TCP through
-//! TUN devices, ours at both ends. With the same seed the n-th packet of either way meets the same fate as in virtual time,
-//! but which packet is the n-th is a matter of microseconds: no two runs are the same.
+//! The scenario must have a single thin flow and one path that does not change. A driver with
+//! [sockets](crate::connections) opens and measures the connections: SCTP through UDP sockets, TCP
+//! through TUN devices, with rexmit at both ends. With the same seed, the emulator decides on the
+//! n-th packet of each direction as in virtual time, but the order of packets depends on
+//! microseconds, so that runs are not reproducible.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ use crate::connections::{
 use crate::hosts::{Gauge, ThinRecord};
 use crate::measure::MessageRecord;
 
-/// What keeps `scenario` from running on real sockets.
+/// Reports the features of `scenario` that are not possible on real sockets.
 pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     let mut refuse = |field: &str, is_there: bool, what: &str| {
         if is_there {
@@ -61,7 +62,7 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     }
 }
 
-/// Runs `scenario`, which is valid, on `sockets`, as long as it lasts.
+/// Runs `scenario`, which must be valid, on `sockets` in real time.
 pub(super) fn run(
     scenario: &Scenario,
     seed: u64,
@@ -89,7 +90,7 @@ pub(super) fn run(
     Ok(tell(scenario, &measured, &tally))
 }
 
-/// The quantities that a run of `scenario` measures.
+/// Reports the quantities of a run of `scenario`.
 pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally) -> Sheet {
     let mut sheet = Sheet::default();
     let link = &measured.link;
@@ -123,7 +124,7 @@ pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally
     sheet
 }
 
-/// The connections of a flow, and the most bytes of their packets, headers of the transport included.
+/// The connections of a flow, and the largest size of their packets, including transport headers.
 fn connections(
     scenario: &Scenario,
     (name, flow): (&str, &ThinFlow),
@@ -140,7 +141,8 @@ fn connections(
     Ok((Connections { ends, flows, forward, backward, seed, patience }, packet_bytes))
 }
 
-/// The messages of the connections. They are kept until the end of the run, and so their number is limited.
+/// The messages of the connections. They are stored until the end of the run, so their number is
+/// limited.
 fn planned(
     scenario: &Scenario,
     (name, flow): (&str, &ThinFlow),
@@ -176,7 +178,7 @@ fn ends(flow: &ThinFlow, problems: &mut Problems) -> Result<(Ends, usize), Probl
     Ok((Ends::Sctp { sender, receiver, unordered: flow.unordered }, packet_bytes))
 }
 
-/// What all senders counted.
+/// The sum of the counters of all senders.
 fn counted(senders: &[RecoveryStatistics]) -> RecoveryStatistics {
     let mut sum = RecoveryStatistics::default();
     for sender in senders {
@@ -187,14 +189,14 @@ fn counted(senders: &[RecoveryStatistics]) -> RecoveryStatistics {
     sum
 }
 
-/// The planned messages.
+/// Measures the planned messages.
 fn traffic(measured: &Measured) -> TrafficMeter {
     let message = |record: &MessageRecord| (record.intended, record.payload_bytes);
     let connections = measured.records.chunk_by(|a, b| a.connection == b.connection);
     TrafficMeter::of(connections.map(|messages| messages.iter().map(message)))
 }
 
-/// The latencies of the messages, in the order of delivery.
+/// Measures the latencies of the messages, in the order of delivery.
 fn meter(scenario: &Scenario, flow: &ThinFlow, measured: &Measured) -> MessageMeter {
     let record = |record: &MessageRecord| {
         let at = |at: Instant| Instant::ZERO + (at - measured.origin);
