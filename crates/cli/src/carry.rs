@@ -145,7 +145,7 @@ impl Carry {
         // Without input, this side only listens.
         if self.keep_open || !has_input {
             if let Err(error) = association.reset_streams(&[]) {
-                self.note(&format!("the peer is not told of the end of the input: {error}"));
+                self.note(&format!("the end of the input cannot be signalled to the peer: {error}"));
             }
             tokio::select! {
                 () = shared.peer_input_ended.notified() => {}
@@ -274,8 +274,8 @@ fn spawn_writer() -> (mpsc::Sender<Bytes>, Writer) {
 fn judge(reason: &CloseReason, failed: u64, input: InputEnd) -> Outcome {
     let lost = match failed {
         0 => String::new(),
-        1 => "; a message was perhaps not delivered".into(),
-        n => format!("; {n} messages were perhaps not delivered"),
+        1 => "; a message was possibly not delivered".into(),
+        n => format!("; {n} messages were possibly not delivered"),
     };
     let words = match reason {
         CloseReason::Shutdown if input == InputEnd::Unsent => {

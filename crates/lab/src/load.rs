@@ -37,7 +37,7 @@ macro_rules! bundled {
 pub const BUNDLED: &[Bundled] = &[
     bundled!("bzflag-tcp", "BZFlag, a shooter with tanks: 29 messages/s per player"),
     bundled!("crossfire", "Crossfire, a role-playing game: 22 messages/s per player, in bursts"),
-    bundled!("ssh", "OpenSSH, what editors and shells print: 4 messages/s"),
+    bundled!("ssh", "OpenSSH, output of editors and shells: 4 messages/s"),
     bundled!("vnc", "TigerVNC, a remote desktop: 6 messages/s"),
 ];
 
@@ -89,7 +89,7 @@ pub enum LoadError {
         wanted: Duration,
     },
     /// The servers send nothing in the window.
-    #[error("in {name} no server sends anything in that time: choose a longer duration")]
+    #[error("the servers of {name} send nothing in this period: choose a longer duration")]
     Silent {
         /// The trace.
         name: String,

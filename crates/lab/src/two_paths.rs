@@ -26,9 +26,9 @@ use crate::measure::{Comparison, Counters, MessageRecord, Recorder, Recording, R
 /// The strategies that are compared, each with a one-line description.
 pub const WAYS: [(&str, &str); 5] = [
     ("failover", "one path until it has failed, then the other (RFC 9260 §6.4, §8.2)"),
-    ("failover-pf", "the same, but new data leave a path after its first timeout (RFC 7829)"),
+    ("failover-pf", "as failover, but new data uses the other path after the first timeout (RFC 7829)"),
     ("all-paths", "new data over both at once (CMT: SFR, CUC, DAC)"),
-    ("all-paths-pf", "the same, and nothing new over a path after its first timeout"),
+    ("all-paths-pf", "as all-paths, but no new data over a path after its first timeout"),
     ("one-path", "one address on each side"),
 ];
 

@@ -33,7 +33,7 @@ use crate::units::{self, UnitError};
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum NetemError {
     /// An unexpected word.
-    #[error("`{word}` is not understood: expected {expected}")]
+    #[error("unknown word `{word}`: expected {expected}")]
     Unknown {
         /// The word.
         word: String,

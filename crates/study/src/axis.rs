@@ -59,7 +59,7 @@ pub(crate) fn read<'t>(notes: &Notes, tables: &[&Value<'t>]) -> Vec<AxisSpec<'t>
     for spec in tables.filter_map(read_one) {
         let name = &spec.axis.name;
         if axes.iter().any(|other| other.axis.name == *name) {
-            notes.add(spec.at, format!("there is another axis `{name}` already"));
+            notes.add(spec.at, format!("there is already an axis `{name}`"));
         }
         axes.push(spec);
     }
@@ -73,7 +73,7 @@ fn read_one<'t>(mut fields: Fields<'_, 't>) -> Option<AxisSpec<'t>> {
     let points = match (fields.take("values"), fields.tables("point")) {
         (Some(values), points) => {
             if let Some(point) = points.first() {
-                notes.add(point.span().start, "an axis has either `values` or points, not both");
+                notes.add(point.span().start, "an axis has either `values` or `[[axis.point]]`, not both");
             }
             short_points(&mut fields, values, unit.as_deref())
         }
@@ -141,7 +141,7 @@ fn short_points<'t>(
     let set = fields.require("set").and_then(|set| {
         let table = set_table(fields, set)?;
         if !has_gap(&table, GAP) {
-            notes.add(set.span().start, "`set` has no `{}`, where the values would stand");
+            notes.add(set.span().start, "`set` has no `{}` to be replaced by the values");
         }
         Some(table)
     });
@@ -206,7 +206,7 @@ fn check_labels(notes: &Notes, points: &[PointSpec<'_>]) {
     for (index, point) in points.iter().enumerate() {
         let label = &point.label;
         if points[..index].iter().any(|other| other.label.value == label.value) {
-            notes.add(label.at, format!("there is another point `{}` already", label.value));
+            notes.add(label.at, format!("there is already a point `{}`", label.value));
         }
     }
 }

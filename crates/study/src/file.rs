@@ -203,7 +203,7 @@ fn seeds(fields: &mut Fields<'_, '_>) -> Option<Vec<u64>> {
     let seed = |value: &Value<'_>| {
         let seed = value.get_ref().as_integer().and_then(|seed| seed.as_str().parse::<u64>().ok());
         if seed.is_none() {
-            fields.wrong("seeds", "how many, or a list of numbers", value);
+            fields.wrong("seeds", "a number of seeds, or a list of seeds", value);
         }
         seed
     };
@@ -220,7 +220,7 @@ fn seeds(fields: &mut Fields<'_, '_>) -> Option<Vec<u64>> {
     let mut sorted = seeds.clone();
     sorted.sort_unstable();
     if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        notes.add(at, format!("the seed {} stands there twice", twice[0]));
+        notes.add(at, format!("the seed {} is listed twice", twice[0]));
     }
     if seeds.is_empty() {
         notes.add(at, "a study has at least one seed");

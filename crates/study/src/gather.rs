@@ -129,7 +129,7 @@ impl Gathered {
     pub(crate) fn check(&self, fields: &Fields<'_, '_>, sweep: &Sweep<'_>, chosen: &Choice) {
         for &axis in self.axes.iter().filter(|&&axis| chosen[axis].is_some()) {
             let name = &sweep.axes[axis].name;
-            let what = format!("all points of `{name}` are taken together: `at` chooses none");
+            let what = format!("all points of `{name}` are combined: `at` cannot select any");
             fields.notes().add(fields.at, what);
         }
     }

@@ -52,7 +52,7 @@ fn table(claims: &[Verdict], width: u16) -> String {
 #[must_use]
 pub fn verdict_markdown<'a>(pages: impl IntoIterator<Item = &'a StudyPage>) -> String {
     let mut text = String::from(
-        "| figure | claim | what we measure | the source says | verdict |\n|---|---|---|---|---|\n",
+        "| figure | claim | measured | source | verdict |\n|---|---|---|---|---|\n",
     );
     for page in pages {
         let (name, source) = (&page.study.name, &page.study.source);

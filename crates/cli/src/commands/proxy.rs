@@ -135,7 +135,7 @@ async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
     let signals = Signals::patient()?;
     let setup = place.plan(*listen)?;
     if config.upstream.ip() == setup.address() {
-        let message = "--upstream is the proxy itself: give the address of the service";
+        let message = "--upstream is the proxy's own address: give that of the service";
         return Err(Failure::new(Kind::Usage, message));
     }
     let metrics = match arguments.metrics {
@@ -160,7 +160,7 @@ async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
     let stop = async {
         signals.stop().await;
         tell(format_args!(
-            "stopping: clients may go on for {:.1} s",
+            "stopping: clients may continue for {:.1} s",
             arguments.drain.as_secs_f64()
         ));
     };
@@ -235,7 +235,7 @@ impl Place {
             let setup = Setup::plan(self.config(listen))?;
             setup.check_permission()?;
             if setup::remove(listen)? {
-                eprintln!("rules that an earlier proxy had left were removed");
+                eprintln!("removed the rules that an earlier proxy left behind");
             }
         }
         Ok(Setup::plan(self.config(listen))?)
@@ -247,7 +247,7 @@ impl Place {
         }
         Tun::attach(setup.device()).map_err(|error| match error {
             TunError::NoDevice { .. } => {
-                let how = "run as root with --setup, or do what --print-setup prints before";
+                let how = "run as root with --setup, or first run the commands of --print-setup";
                 Failure::new(Kind::Address, format!("{error}: {how}"))
             }
             error => error.into(),

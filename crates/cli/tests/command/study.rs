@@ -176,7 +176,7 @@ fn documents_that_cannot_be_run_are_refused() {
         |document: &str| Rexmit::start(["study", "exec"], document.as_bytes().to_vec()).end();
     exec("").assert_failed(5, "standard input: EOF while parsing a value");
     exec("{\"schema\": 1}")
-        .assert_failed(5, "expected one line of what `rexmit study plan` prints");
+        .assert_failed(5, "expected one line of the output of `rexmit study plan`");
     let place = Place::new("refused", STUDY);
     let plan = run(&format!("study plan {}", place.study())).text();
     let document = plan.lines().next().unwrap();

@@ -23,9 +23,9 @@ impl BoundKind {
 
     const fn words(self) -> &'static str {
         match self {
-            Self::Reactive => "a copy whenever the one before must have been lost",
-            Self::Doubled => "two copies whenever those before must have been lost",
-            Self::Bundled => "copies in all later messages, too",
+            Self::Reactive => "one copy as soon as the loss of the previous one is certain",
+            Self::Doubled => "two copies as soon as the loss of the previous ones is certain",
+            Self::Bundled => "copies bundled with all later messages",
         }
     }
 }
@@ -50,7 +50,7 @@ impl ThinFlow {
             (0.0, Some(BurstLoss::Time { mean_loss, mean_bad })) => {
                 LossModel::Bursts { share: mean_loss, mean_bad }
             }
-            _ => return Err(refuse("they are known of uniform loss, or of `loss burst` in time")),
+            _ => return Err(refuse("bounds are defined for uniform loss, and for `loss burst` in time")),
         };
         let strategy = match (kind, &*self.traffic) {
             (BoundKind::Reactive, _) => Strategy::Reactive,
@@ -59,7 +59,7 @@ impl ThinFlow {
                 Strategy::Bundled { interval: messages.interval }
             }
             (BoundKind::Bundled, _) => {
-                return Err(refuse("`bundled` is known of messages at even intervals: `every`"));
+                return Err(refuse("`bundled` is defined for messages at constant intervals: `every`"));
             }
         };
         Ok(Bound::new(strategy, forward.delay.mean, loss))
@@ -89,18 +89,18 @@ pub(super) fn tell(
     for &kind in &flow.bounds {
         let Ok(bound) = flow.bound(scenario, kind) else { continue };
         let (name, words) = (kind.name(), kind.words());
-        let about = format!("the least that is possible: {words}");
+        let about = format!("theoretical minimum: {words}");
         for (part, quantile, part_words) in QUANTILES {
             let least = bound.quantile(quantile).as_nanos() as f64 / 1e6;
             let about = format!("{about}: {part_words}");
             let unit = Unit::Milliseconds;
             sheet.quantity(&format!("bound.{name}.{part}"), unit, &about, Some(least));
-            let about = format!("over the least that is possible ({words}): {part_words}");
+            let about = format!("excess over the theoretical minimum ({words}): {part_words}");
             let measured = latency.quantile(quantile).as_nanos() as f64 / 1e6;
             let over = (latency.count() > 0).then_some(measured - least);
             sheet.quantity(&format!("over_bound.{name}.{part}"), unit, &about, over);
         }
-        let about_packets = format!("packets over one a message: {words}");
+        let about_packets = format!("packets beyond one per message: {words}");
         let packets = Some(bound.extra_packets);
         let name = format!("bound.{name}");
         sheet.quantity(&format!("{name}.extra_packets"), Unit::Ratio, &about_packets, packets);

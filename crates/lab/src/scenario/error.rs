@@ -11,7 +11,7 @@ pub enum ExecuteError {
     #[error(transparent)]
     Scenario(#[from] Problem),
     /// The system does not grant the permissions that real sockets need.
-    #[error("real sockets are not to be had for this run: {0}")]
+    #[error("real sockets cannot be used for this run: {0}")]
     NotPermitted(String),
     /// This program was built without a required feature.
     #[error("{0}")]

@@ -175,12 +175,12 @@ impl Sockets for NoSockets {
         _: &Connections,
         _: &mut (dyn FnMut() -> Box<dyn TraceSink> + Send),
     ) -> Result<Measured, SocketsError> {
-        Err(SocketsError::NotPermitted("the laboratory has none of its own".into()))
+        Err(SocketsError::NotPermitted("the laboratory opens no sockets".into()))
     }
 }
 
 fn words_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("it panicked without a word").to_owned()
+    text.unwrap_or("it panicked without a message").to_owned()
 }

@@ -103,7 +103,7 @@ impl Sender {
         sheet.count("reductions", "times the congestion window was reduced", tally.reductions);
         sheet.count(
             "collapses",
-            "times the congestion window was reduced to a packet",
+            "times the congestion window was reduced to one packet",
             tally.collapses,
         );
         sheet.latency("rtt", "round-trip times that the sender measured", &tally.rtt_samples);
@@ -115,7 +115,7 @@ impl Sender {
         sheet.series("cwnd", Unit::Bytes, "congestion window", tally.cwnd.series());
         let about = "data units sent, retransmissions included, by number from 1";
         sheet.series("sequence", Unit::Count, about, tally.sequence.series());
-        let about = "missing reports that make a loss, where that follows the path";
+        let about = "missing reports after which a packet is declared lost, where that adapts to the path";
         sheet.series("missing_reports", Unit::Count, about, tally.missing_reports.series());
         copies(sheet, &self.copies);
         if let Copies::Followed(followed) = &self.copies {
@@ -132,9 +132,9 @@ impl Sender {
 fn one_path(sheet: &mut Sheet, number: u8, path: &PathTally) {
     let name = |what: &str| format!("path{number}.{what}");
     sheet.count(&name("packets"), "data packets sent over the path", path.packets);
-    let about = "data packets over the path that began with something retransmitted";
+    let about = "data packets over the path whose first data unit is a retransmission";
     sheet.count(&name("retransmissions"), about, path.retransmissions);
-    sheet.count(&name("timeouts"), "expiries of the timer of the path", path.timeouts);
+    sheet.count(&name("timeouts"), "expiries of the path's retransmission timer", path.timeouts);
     sheet.latency(&name("rtt"), "round-trip times measured on the path", &path.rtt_samples);
     let about = "round-trip time of the path";
     sheet.series(&name("rtt"), Unit::Milliseconds, about, path.rtt.series());
@@ -147,10 +147,10 @@ const CAUSES: [(SendCause, &str, &str); 7] = [
     (SendCause::Timeout, "timeout", "after a timeout"),
     (SendCause::FastRetransmit, "fast_retransmit", "by fast retransmit"),
     (SendCause::Bundled, "bundled", "bundled with another retransmission"),
-    (SendCause::Probe, "probe", "by the recovery timer of thin streams"),
-    (SendCause::Redundant, "redundant", "on purpose"),
+    (SendCause::Probe, "probe", "by the probe timer of thin streams"),
+    (SendCause::Redundant, "redundant", "as redundant copies"),
     (SendCause::Early, "early", "by Early Fast Retransmit"),
-    (SendCause::WindowProbe, "window_probe", "as a probe of a closed window"),
+    (SendCause::WindowProbe, "window_probe", "as a probe of a zero window"),
 ];
 
 /// Reports retransmissions, their causes and outcomes, counted in data units.
@@ -172,11 +172,11 @@ fn copies(sheet: &mut Sheet, copies: &Copies) {
     let about = "data units retransmitted, of all sent";
     sheet.share("retransmitted_share", about, all(&sent), sent.total());
     sheet.count("spurious.all", "spurious ones of the data units retransmitted", all(&spurious));
-    let about = "spurious ones of all data units sent, first or again";
+    let about = "spurious ones of all data units sent, retransmissions included";
     sheet.share("spurious_share", about, all(&spurious), sent.total());
     if let Copies::Followed(followed) = copies {
         needless(sheet, followed);
-        let about = "from first sending to arrival, of all data units that arrived";
+        let about = "from the first transmission to the arrival, of all data units that arrived";
         sheet.latency("delay", about, &followed.latency());
         for (k, number) in followed.by_retransmission.iter().enumerate() {
             retransmission(sheet, k, number);
@@ -188,10 +188,10 @@ fn copies(sheet: &mut Sheet, copies: &Copies) {
 fn needless(sheet: &mut Sheet, copies: &CopyStatistics) {
     let NeedlessStatistics { impatient, crossed, unanswered } = copies.needless;
     let shares = [
-        ("impatient_share", "by not waiting for the first answer, which was not lost", impatient),
-        ("crossed_share", "with the first answer lost and a later one under way", crossed),
-        ("unanswered_share", "with every answer lost that had been sent", unanswered),
-        ("on_purpose_share", "on purpose", copies.spurious()[SendCause::Redundant]),
+        ("impatient_share", "before the first ACK arrived, which was not lost", impatient),
+        ("crossed_share", "with the first ACK lost and a later one in flight", crossed),
+        ("unanswered_share", "with every ACK lost that had been sent", unanswered),
+        ("on_purpose_share", "as redundant copies", copies.spurious()[SendCause::Redundant]),
     ];
     for (name, words, count) in shares {
         let about = format!("data units retransmitted spuriously, {words}, of all sent");
@@ -208,9 +208,9 @@ fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics
         _ if is_last => format!("retransmission {k} or a later one"),
         _ => format!("retransmission {k}"),
     };
-    let about = format!("from first sending to arrival, of data units that their {which} brought");
+    let about = format!("from the first transmission to the arrival, of data units delivered by their {which}");
     sheet.latency(&name, &about, &number.latency);
-    let about = format!("data units that their {which} brought");
+    let about = format!("data units delivered by their {which}");
     sheet.count(&format!("{name}.count"), &about, number.latency.count());
     let sent = number.sent.total();
     sheet.count(&format!("{name}.sent"), &format!("copies sent as {which}"), sent);
@@ -231,7 +231,7 @@ fn events(sheet: &mut Sheet, events: &EventStatistics) {
     let mut all = events.timeouts;
     all += events.fast_retransmits;
     let kinds = [
-        ("timeout", "timeouts over data in flight", events.timeouts),
+        ("timeout", "timeouts with data in flight", events.timeouts),
         (
             "fast_retransmit",
             "fast retransmits, with all until the next event",
@@ -242,14 +242,14 @@ fn events(sheet: &mut Sheet, events: &EventStatistics) {
     for (name, words, KindStatistics { events, spurious, detected, mistaken }) in kinds {
         let name = format!("events.{name}");
         sheet.count(&name, words, events);
-        let about = format!("{words}: those in which nothing was lost");
+        let about = format!("{words}: spurious ones (nothing was lost)");
         sheet.count(&format!("{name}.spurious"), &about, spurious);
-        let about = format!("{words}: those in which nothing was lost, as the sender found out");
+        let about = format!("{words}: spurious ones that the sender detected");
         sheet.count(&format!("{name}.detected"), &about, detected);
         let about =
-            format!("{words}: of those in which nothing was lost, what the sender found out");
+            format!("{words}: share of spurious ones that the sender detected");
         sheet.share(&format!("{name}.detected_share"), &about, detected, spurious);
-        let about = format!("{words}: those that the sender mistook for such");
+        let about = format!("{words}: those that the sender wrongly detected as spurious");
         sheet.count(&format!("{name}.mistaken"), &about, mistaken);
     }
 }
@@ -274,7 +274,7 @@ fn nth(sheet: &mut Sheet, times: &NthRetransmission) {
             &format!("{about}: maximum"),
             max,
         );
-        sheet.count(&format!("{name}.count"), &format!("{about}: how many"), times.count);
+        sheet.count(&format!("{name}.count"), &format!("{about}: count"), times.count);
     }
 }
 
@@ -320,9 +320,9 @@ pub(super) fn thin(
     sender: &Sender,
 ) {
     traffic(sheet, planned);
-    sheet.count("messages", "messages that were meant to be sent", meter.messages);
+    sheet.count("messages", "messages that the application intended to send", meter.messages);
     sheet.count("undelivered", "messages that never reached the application", meter.undelivered);
-    let about = "from the intended sending to the application";
+    let about = "from the intended sending to the delivery to the application";
     sheet.latency("latency", about, &meter.latency);
     let sees_arrivals = matches!(sender.copies, Copies::Followed(_));
     if sees_arrivals {
@@ -333,13 +333,13 @@ pub(super) fn thin(
     }
     for (bound, [application, transport]) in &meter.late {
         let bound = rexmit_core::words::format_duration(*bound);
-        let about = format!("messages that took longer than {bound} to the application");
+        let about = format!("share of messages that took longer than {bound} to the application");
         sheet.share(&format!("late_share.{bound}"), &about, *application, meter.messages);
         let about = format!("1 if any message took longer than {bound} to the application, else 0");
         let had_late = (meter.messages > 0).then(|| f64::from(u8::from(*application > 0)));
         sheet.quantity(&format!("had_late.{bound}"), Unit::Share, &about, had_late);
         if sees_arrivals {
-            let about = format!("messages that took longer than {bound} to the receiver");
+            let about = format!("share of messages that took longer than {bound} to the receiver");
             let name = format!("transport_late_share.{bound}");
             sheet.share(&name, &about, *transport, meter.messages);
         }
@@ -409,10 +409,10 @@ pub(super) fn bulk(sheet: &mut Sheet, meter: &RateMeter, sender: Option<&Sender>
 
 /// Reports web clients.
 pub(super) fn web(sheet: &mut Sheet, stats: &WebStats, seconds: f64) {
-    sheet.count("files", "files that came whole", stats.completed);
-    sheet.count("asked", "files that were asked for", stats.asked);
+    sheet.count("files", "files received completely", stats.completed);
+    sheet.count("asked", "files requested", stats.asked);
     sheet.count("failed", "files whose connection failed", stats.failed);
-    sheet.latency("file_time", "from asking for a file to its last byte", &stats.completion);
+    sheet.latency("file_time", "from the request of a file to its last byte", &stats.completion);
     let rate = (seconds > 0.0).then(|| stats.received_bytes as f64 * 8.0 / seconds);
     sheet.quantity("goodput", Unit::BitsPerSecond, "payload that the clients received", rate);
 }
@@ -436,11 +436,11 @@ pub(super) fn network(sheet: &mut Sheet, name: &str, [forward, backward]: [&Link
         let name = |what: &str| format!("{way}.{what}");
         let about = format!("packets lost on the shared path {way}");
         sheet.share(&name("loss_share"), &about, path.lost(), path.offered);
-        let about = format!("packets lost for want of room in the queue {way}");
+        let about = format!("packets dropped because the queue was full {way}");
         sheet.share(&name("queue_loss_share"), &about, path.lost_queue, path.offered);
         let about = format!("packets that entered the shared path {way}");
         sheet.count(&name("packets"), &about, path.offered);
-        let about = format!("most packets that ever waited in the queue {way}");
+        let about = format!("largest number of packets in the queue {way}");
         sheet.count(&name("queue.max"), &about, path.max_queue_packets as u64);
     }
 }

@@ -42,19 +42,19 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     refuse("web", !scenario.web.is_empty(), one);
     refuse("udp", !scenario.udp.is_empty(), one);
     let network = &scenario.network;
-    let edge = "real sockets have the shared path alone between them";
+    let edge = "a run on real sockets has only the shared path";
     refuse("network.edge", network.edge.is_some(), edge);
     refuse("network.receiver_edge", network.receiver_edge.is_some(), edge);
-    refuse("second_network", scenario.second_network.is_some(), "real sockets have one path");
-    let changes = "the path between real sockets does not change";
+    refuse("second_network", scenario.second_network.is_some(), "a run on real sockets has one network");
+    let changes = "a run on real sockets cannot change its path";
     refuse("network.changes", !network.changes.is_empty(), changes);
     for (name, flow) in &scenario.thin {
         refuse(&format!("thin.{name}.edge"), flow.edge.is_some(), edge);
         let is_in_udp = flow.encapsulation != Encapsulation::None;
-        let udp = "the emulator counts what its sockets carry, without UDP";
+        let udp = "the emulator counts SCTP packets, without UDP headers";
         refuse(&format!("thin.{name}.encapsulation"), is_in_udp, udp);
         let is_rival = flow.transport.rival().is_some();
-        refuse(&format!("thin.{name}.transport"), is_rival, "rivals run in virtual time alone");
+        refuse(&format!("thin.{name}.transport"), is_rival, "rivals run in virtual time only");
     }
     if let Some((name, flow)) = scenario.thin.first_key_value() {
         let planned = planned(scenario, (name, flow), &Seed::from_u64(0));
@@ -116,7 +116,7 @@ pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally
         let meter = meter(scenario, flow, measured);
         quantities::thin(&mut sheet, &meter, &traffic(measured), &sender);
         bounds::tell(&mut sheet, scenario, flow, &meter.latency);
-        let about = "how late messages were given to the transport";
+        let about = "how late messages were passed to the transport";
         sheet.latency("send_lateness", about, &measured.sending);
     }
     quantities::network(&mut sheet, NETWORK, [&link[0], &link[1]]);
@@ -156,7 +156,7 @@ fn planned(
         let messages = messages.map(|m| Message { at: since(m.intended), bytes: m.bytes });
         let planned = Planned { begin: since(flow.start_of(n)), messages: messages.collect() };
         left = left.checked_sub(planned.messages.len()).ok_or_else(|| {
-            let what = format!("a run on real sockets has {MAX_MESSAGES} messages at most");
+            let what = format!("a run on real sockets has at most {MAX_MESSAGES} messages");
             Problem::of("traffic", what)
         })?;
         Ok(planned)

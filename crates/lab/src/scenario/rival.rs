@@ -49,7 +49,7 @@ impl ThinFlow {
             ("receiver", self.receiver != ReceiverSpec::default()),
         ];
         for (field, _) in ours.into_iter().filter(|(_, is_there)| *is_there) {
-            problems.add(field, "it is not for rivals, which have profiles alone: leave it out");
+            problems.add(field, "not supported by rivals, which have only profiles: leave it out");
         }
         true
     }
@@ -69,7 +69,7 @@ pub(super) fn not_of_rivals(transport: TransportKind) -> Result<(), Problem> {
     match transport.rival() {
         None => Ok(()),
         Some(_) => {
-            Err(Problem::of("transport", "rivals carry thin flows alone: choose `sctp` or `tcp`"))
+            Err(Problem::of("transport", "rivals carry thin flows only: choose `sctp` or `tcp`"))
         }
     }
 }

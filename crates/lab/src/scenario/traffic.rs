@@ -58,7 +58,7 @@ pub struct Replayed {
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum TrafficError {
     /// An unexpected word.
-    #[error("`{word}` is not understood: expected {expected}")]
+    #[error("unknown word `{word}`: expected {expected}")]
     Unknown {
         /// The word.
         word: String,
@@ -75,7 +75,7 @@ pub enum TrafficError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The trace does not have this flow, or the flow has no messages of this side.
-    #[error("{trace} has nothing of {side} in flow {flow}: choose one of {known}")]
+    #[error("flow {flow} of {trace} has no messages of {side}: choose one of {known}")]
     NoFlow {
         /// The trace.
         trace: &'static str,
@@ -389,17 +389,17 @@ mod tests {
         let error = |words: &str| words.parse::<Traffic>().unwrap_err().to_string();
         let cases = [
             ("", "something is missing at the end: every, poisson, rate"),
-            ("always", "`always` is not understood: expected every, poisson, rate, video"),
+            ("always", "unknown word `always`: expected every, poisson, rate, video"),
             ("every 250ms", "something is missing at the end: size"),
-            ("every 250ms of 100", "`of` is not understood: expected size"),
+            ("every 250ms of 100", "unknown word `of`: expected size"),
             ("every 250 size 100", "`250` needs one of the units ns, us, ms, s"),
             ("every 0 size 100", "the interval of messages takes no time"),
             ("every 1s size 0", "a message without a byte"),
-            ("every 1s size 10 more", "`more` is not understood: expected nothing more"),
+            ("every 1s size 10 more", "unknown word `more`: expected nothing more"),
             ("application tetris", "expected casa, rdp, skype, ssh, anarchy-online"),
             ("trace quake", "expected bzflag-tcp, crossfire, ssh or vnc"),
-            ("trace ssh flow 7 c2s", "ssh has nothing of c2s in flow 7: choose one of 0, 1"),
-            ("trace ssh both", "`both` is not understood: expected flow, c2s or s2c"),
+            ("trace ssh flow 7 c2s", "flow 7 of ssh has no messages of c2s: choose one of 0, 1"),
+            ("trace ssh both", "unknown word `both`: expected flow, c2s or s2c"),
         ];
         for (words, expected) in cases {
             assert!(error(words).contains(expected), "{words}: {}", error(words));

@@ -72,8 +72,8 @@ fn everything_that_is_impossible_is_found_at_once() {
     .validate()
     .unwrap_err();
     let expected = [
-        ("duration", "nothing can happen in no time"),
-        ("bin", "a bin of no time holds nothing"),
+        ("duration", "the duration must be above zero"),
+        ("bin", "the length of a bin must be above zero"),
         ("network.changes.0", "nothing changes: give `forward`, `backward` or both"),
         ("thin.game.profile", "there is no profile `tcp-sack`: choose rfc9260, lksctp, freebsd"),
         ("thin.game", "zero missing reports"),

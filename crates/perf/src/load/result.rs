@@ -123,7 +123,7 @@ impl Sent {
             let Self { undelivered, broken, .. } = self;
             let _ = writeln!(
                 text,
-                "{undelivered} messages were not delivered: {broken} connections broke."
+                "{undelivered} messages were not delivered: {broken} connections failed."
             );
         }
         text

@@ -101,6 +101,6 @@ pub enum RealtimeError {
         what: String,
     },
     /// A system call failed unexpectedly.
-    #[error("the system refused: {0}")]
+    #[error("a system call failed: {0}")]
     Io(#[from] io::Error),
 }

@@ -175,8 +175,8 @@ impl Replay {
         let p99 = |duration: Duration| format!("{:.2} ms at p99", duration.as_secs_f64() * 1e3);
         let link = p99(outcome.timing_error());
         let application = p99(outcome.sending.quantile(0.99));
-        let comparison = outcome.comparison.with("link late by", link);
-        let comparison = comparison.with("sender late by", application);
+        let comparison = outcome.comparison.with("link lateness", link);
+        let comparison = comparison.with("sender lateness", application);
         outcome.comparison =
             lanes.iter().fold(comparison, |comparison, lane| comparison.with_run(&lane.run));
         outcome

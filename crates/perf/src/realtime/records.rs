@@ -51,13 +51,13 @@ impl Records {
         payload: &[u8],
     ) -> Result<Duration, String> {
         let Some(record) = self.records.get_mut(number as usize) else {
-            return Err(format!("message {number} arrived, which was never sent"));
+            return Err(format!("message {number} arrived but was never sent"));
         };
         if record.delivered.is_some() {
             return Err(format!("message {number} was delivered twice"));
         }
         if !self.unordered && number as usize != self.arrived {
-            return Err(format!("message {number} was delivered in the place of {}", self.arrived));
+            return Err(format!("message {number} was delivered instead of {}", self.arrived));
         }
         if payload != content(number, record.payload_bytes) {
             return Err(format!("message {number} arrived changed"));

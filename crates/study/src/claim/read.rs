@@ -117,7 +117,7 @@ pub(crate) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>) -> Optio
 /// points counts once per point.
 pub(super) fn is_bounded(notes: &Notes, comparisons: usize, at: usize) -> bool {
     if comparisons > MAX_COMPARISONS {
-        notes.add(at, format!("a claim stands for {MAX_COMPARISONS} comparisons at most"));
+        notes.add(at, format!("a claim has at most {MAX_COMPARISONS} comparisons"));
     }
     comparisons <= MAX_COMPARISONS
 }
@@ -421,7 +421,7 @@ fn unit(
         };
         match first {
             Some((other, known)) if known != unit => {
-                let what = format!("`{}` and `{}` have not the same unit", other.value, name.value);
+                let what = format!("`{}` and `{}` have different units", other.value, name.value);
                 notes.add(name.at, what);
             }
             _ => first = Some((name, unit)),

@@ -23,7 +23,7 @@ pub(super) fn read(
     let along = along?;
     let axis = axis_index(notes, sweep.axes, &along.value, along.at)?;
     if left.gathered.has(axis) {
-        let what = format!("a claim along `{}` does not take its points together", along.value);
+        let what = format!("a claim along `{}` cannot combine its points", along.value);
         notes.add(along.at, what);
         return None;
     }

@@ -78,8 +78,8 @@ pub(crate) fn read(
     let draft = Draft { notes, sweep, chosen, gathered, at: fields.at };
     let parts = match kind {
         FigureKind::Scatter => draft.scatter(&mut fields),
-        FigureKind::Cdf => draft.distributions(&mut fields, "share that is at most so much"),
-        FigureKind::Ccdf => draft.distributions(&mut fields, "share that is at least so much"),
+        FigureKind::Cdf => draft.distributions(&mut fields, "share of values that are at most x"),
+        FigureKind::Ccdf => draft.distributions(&mut fields, "share of values that are at least x"),
         FigureKind::Series => draft.series(&mut fields, seeds),
         FigureKind::Lines | FigureKind::Bars | FigureKind::StackedBars => {
             draft.estimates(&mut fields, kind)
@@ -163,7 +163,7 @@ impl Draft<'_> {
             && self.gathered.has(axis)
         {
             let name = &self.sweep.axes[axis].name;
-            self.notes.add(self.at, format!("the points of `{name}` are across, not together"));
+            self.notes.add(self.at, format!("the axis `{name}` is horizontal and cannot be combined"));
             return None;
         }
         let names: Vec<_> = rows.iter().flat_map(|row| row.names.clone()).collect();
@@ -365,7 +365,7 @@ impl Draft<'_> {
         for name in names {
             let own = self.sweep.unit(self.notes, &points, sort, name)?;
             if *unit.get_or_insert(own) != own {
-                let what = format!("`{}` has another unit than the ones before it", name.value);
+                let what = format!("`{}` has another unit than the previous ones", name.value);
                 self.notes.add(name.at, what);
                 return None;
             }
@@ -389,7 +389,7 @@ impl Draft<'_> {
     fn is_bounded(&self, groups: usize) -> bool {
         if groups > MAX_GROUPS {
             let what = format!(
-                "{groups} things to tell apart: a figure has at most {MAX_GROUPS}; `at` chooses some"
+                "{groups} groups: a figure has at most {MAX_GROUPS}; select some with `at`"
             );
             self.notes.add(self.at, what);
         }

@@ -243,7 +243,7 @@ fn attempt(
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it panicked: {}", text.unwrap_or("without a word"))
+    format!("it panicked: {}", text.unwrap_or("without a message"))
 }
 
 /// Runs `part` on several threads, and returns the results.

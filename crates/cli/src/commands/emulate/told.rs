@@ -98,7 +98,7 @@ pub(super) fn text<E>(told: &Told<E>) -> String {
         text += &format!("missing in the capture: {}\n", told.statistics.uncaptured);
     }
     text += &format!(
-        "sent late by {:.3} ms (50 %), {:.3} ms (99 %), {:.3} ms (99.9 %), {:.3} ms at most\n",
+        "lateness of packets: {:.3} ms (50 %), {:.3} ms (99 %), {:.3} ms (99.9 %), {:.3} ms at most\n",
         told.late_p50_us / 1e3,
         told.late_p99_us / 1e3,
         told.late_p999_us / 1e3,

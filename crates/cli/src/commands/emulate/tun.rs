@@ -189,7 +189,7 @@ impl TunOptions {
             || self.far_netns.is_some()
             || !self.tun_network.is_empty();
         if !self.tun && (has_options || has_command) {
-            let message = "COMMAND, --tun-network, --mtu, --serve and --far-netns go with --tun";
+            let message = "COMMAND, --tun-network, --mtu, --serve and --far-netns require --tun";
             return Err(Failure::new(Kind::Usage, message));
         }
         Ok(self.tun)
@@ -205,7 +205,7 @@ impl TunOptions {
             self.tun_network.iter().filter(|network| network.address.is_ipv4() == is_ipv4).count()
         };
         if count(true) > 1 || count(false) > 1 {
-            let message = "--tun-network: one network of IPv4 and one of IPv6 at most";
+            let message = "--tun-network: at most one IPv4 and one IPv6 network";
             return Err(Failure::new(Kind::Usage, message));
         }
         Ok(())

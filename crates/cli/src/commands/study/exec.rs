@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let text = read(file)
         .map_err(|error| Failure::new(Kind::File, format!("{name} cannot be read: {error}")))?;
     let document = parse(&text).map_err(|what| {
-        let hint = "expected one line of what `rexmit study plan` prints";
+        let hint = "expected one line of the output of `rexmit study plan`";
         Failure::new(Kind::File, format!("{name}: {what}; {hint}"))
     })?;
     if let Err(problems) = document.scenario.validate() {
@@ -66,6 +66,6 @@ fn parse(text: &str) -> Result<RunDocument, String> {
     let document: RunDocument = serde_json::from_str(text).map_err(|error| error.to_string())?;
     match document.schema {
         DOCUMENT_SCHEMA => Ok(document),
-        other => Err(format!("it is of form {other}, and this rexmit knows {DOCUMENT_SCHEMA}")),
+        other => Err(format!("it has format {other}, but this version of rexmit supports {DOCUMENT_SCHEMA}")),
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn watch(bar: &Bar) -> io::Result<()> {
             let _ = ready.send(());
             signals?.stop().await;
             bar.clear();
-            let message = "interrupted: what was run is kept; say the same again to go on";
+            let message = "interrupted: finished runs are kept; repeat the command to continue";
             Err::<(), _>(Failure::new(Kind::Interrupted, message))
         });
         if let Err(failure) = end {

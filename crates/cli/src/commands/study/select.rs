@@ -59,7 +59,7 @@ impl Selection {
     /// The selected studies; at least one name or `--all` is required.
     pub(super) fn named(&self) -> Result<Vec<Chosen>, Failure> {
         if self.names.is_empty() && !self.all {
-            let message = "which study? Name one, or say --all; `rexmit study list` tells them";
+            let message = "no study given: name one, or use --all; `rexmit study list` shows them";
             return Err(Failure::new(Kind::Usage, message));
         }
         self.or_all()
@@ -156,7 +156,7 @@ fn built_in(known: &[BuiltIn], name: &str, all_of_it: bool) -> Result<Vec<BuiltI
         return Ok(vec![*exact]);
     }
     let pattern = Pattern::new(name)
-        .map_err(|error| Failure::new(Kind::Usage, format!("`{name}` is no pattern: {error}")))?;
+        .map_err(|error| Failure::new(Kind::Usage, format!("`{name}` is not a valid pattern: {error}")))?;
     let matches = |study: &&BuiltIn| study.name.starts_with(name) || pattern.matches(study.name);
     Ok(known.iter().filter(matches).copied().collect())
 }

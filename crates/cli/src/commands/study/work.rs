@@ -78,7 +78,7 @@ impl Cache {
     pub(super) fn open(&self) -> Result<Store, Failure> {
         let place = self.cache.clone().or_else(Store::usual_place).ok_or_else(|| {
             let message =
-                "there is no home directory to keep results in: choose a place by --cache";
+                "there is no home directory for the cache: choose a directory with --cache";
             Failure::new(Kind::File, message)
         })?;
         Store::open(&place, Program::running()?).map_err(|error| {
@@ -238,6 +238,6 @@ impl From<StoreError> for Failure {
 
 impl From<ResultsError> for Failure {
     fn from(error: ResultsError) -> Self {
-        Self::new(Kind::File, format!("{error}; choose another place by --out"))
+        Self::new(Kind::File, format!("{error}; choose another directory with --out"))
     }
 }

@@ -45,7 +45,7 @@ impl Arrivals {
         let told = match state.connections.get_mut(connection) {
             Some(records) => records.on_arrival(now, number, payload).map(drop),
             None => {
-                Err(format!("a message of connection {connection} arrived, which there is not"))
+                Err(format!("a message of connection {connection} arrived, which does not exist"))
             }
         };
         if let Err(what) = told {

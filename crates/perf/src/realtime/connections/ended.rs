@@ -58,7 +58,7 @@ impl<S: Sender> Ended<S> {
             measured.recovery.extend(sender.sender.as_ref().map(S::recovery));
         }
         measured.records = arrivals.records(&starts).map_err(|what| RealtimeError::Broken {
-            profile: "a run of connections side by side".into(),
+            profile: "a run of several connections".into(),
             what,
         })?;
         Ok(measured)

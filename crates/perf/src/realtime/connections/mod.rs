@@ -70,7 +70,7 @@ fn in_words(error: RealtimeError) -> SocketsError {
             SocketsError::NotPermitted(error.to_string())
         }
         _ if is_out_of_files(&error) => SocketsError::Failed(format!(
-            "{error}: have fewer `connections`, or let this program open more (`ulimit -n`)"
+            "{error}: use fewer `connections`, or raise the limit on open files (`ulimit -n`)"
         )),
         _ => SocketsError::Failed(error.to_string()),
     }

@@ -52,7 +52,7 @@ impl Place {
 /// Enables IPv4 forwarding in a namespace.
 pub(in crate::realtime) fn let_route(namespace: &NetNamespace) -> Result<(), TunError> {
     namespace.run(|| std::fs::write(FORWARDING, "1"))?.map_err(|source| TunError::Io {
-        doing: "a namespace cannot be made to route (is /proc/sys writable?)",
+        doing: "IPv4 forwarding cannot be enabled in a namespace (is /proc/sys writable?)",
         source,
     })
 }
