@@ -145,7 +145,9 @@ impl Carry {
         // Without input, this side only listens.
         if self.keep_open || !has_input {
             if let Err(error) = association.reset_streams(&[]) {
-                self.note(&format!("the end of the input cannot be signalled to the peer: {error}"));
+                self.note(&format!(
+                    "the end of the input cannot be signalled to the peer: {error}"
+                ));
             }
             tokio::select! {
                 () = shared.peer_input_ended.notified() => {}

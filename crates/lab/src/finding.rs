@@ -34,7 +34,7 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
             let least = words(least);
             text += &format!(" With {}, 1 in {share} waited {least} or longer.", best.profile);
         } else {
-            text += " No other profile spared them much of it.";
+            text += " No other profile reduced this noticeably.";
         }
     }
     Some(text)
@@ -83,7 +83,7 @@ mod tests {
         let mut broken = run("broken", 60);
         broken.messages[99].delivered = None;
         let worse = comparison.clone().with_run(&run("slow", 2000)).with_run(&broken);
-        let same = format!("{alone} No other profile spared them much of it.");
+        let same = format!("{alone} No other profile reduced this noticeably.");
         assert_eq!(sentence(&worse), Some(same));
         let better = worse.with_run(&run("thin", 300)).with_run(&run("thick", 800));
         let better = sentence(&better).unwrap();

@@ -26,7 +26,10 @@ use crate::measure::{Comparison, Counters, MessageRecord, Recorder, Recording, R
 /// The strategies that are compared, each with a one-line description.
 pub const WAYS: [(&str, &str); 5] = [
     ("failover", "one path until it has failed, then the other (RFC 9260 §6.4, §8.2)"),
-    ("failover-pf", "as failover, but new data uses the other path after the first timeout (RFC 7829)"),
+    (
+        "failover-pf",
+        "as failover, but new data uses the other path after the first timeout (RFC 7829)",
+    ),
     ("all-paths", "new data over both at once (CMT: SFR, CUC, DAC)"),
     ("all-paths-pf", "as all-paths, but no new data over a path after its first timeout"),
     ("one-path", "one address on each side"),
@@ -164,7 +167,7 @@ impl TwoPaths {
         {
             let next = network.now() + STEP;
             network.run_until(next, |_, _| {})?;
-            // An association that was given up tells nothing any more.
+            // A closed association has no statistics any more.
             counters = flow.counters(network.machine(server)).unwrap_or(counters);
         }
         run.counters += counters;

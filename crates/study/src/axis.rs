@@ -73,7 +73,10 @@ fn read_one<'t>(mut fields: Fields<'_, 't>) -> Option<AxisSpec<'t>> {
     let points = match (fields.take("values"), fields.tables("point")) {
         (Some(values), points) => {
             if let Some(point) = points.first() {
-                notes.add(point.span().start, "an axis has either `values` or `[[axis.point]]`, not both");
+                notes.add(
+                    point.span().start,
+                    "an axis has either `values` or `[[axis.point]]`, not both",
+                );
             }
             short_points(&mut fields, values, unit.as_deref())
         }

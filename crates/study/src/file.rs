@@ -151,7 +151,7 @@ fn from_table(
     if axes.iter().any(|axis| axis.points.is_empty()) {
         return None;
     }
-    // The measured quantities are known only if every cell is right.
+    // The measured quantities are known only if every cell is valid.
     let sweep = Sweep { axes: &axes, cells: notes.is_empty().then_some(&made) };
     check_costs(notes, &costs, &made);
     let claim = |value: &Value<'_>| claim::read(notes, value, &sweep);

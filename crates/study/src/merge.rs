@@ -79,7 +79,7 @@ pub(crate) fn scenario(
         match Scenario::deserialize(ValueDeserializer::from(value)) {
             Ok(scenario) => break scenario,
             Err(error) => {
-                // Reading ends at the first mistake; without what is wrong it goes on to the next,
+                // Parsing stops at the first mistake; it is removed, and parsing is repeated for the next,
                 // which may be that the field is needed.
                 let is_missing = error.message().starts_with("missing field");
                 let at = error.span().map_or(table.span().start, |span| span.start);

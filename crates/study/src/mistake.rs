@@ -107,7 +107,7 @@ fn mistake(text: &str, at: usize, what: String) -> Mistake {
 /// A hint for an unknown `name`: the most similar known name, or all names if they are few.
 pub(crate) fn alternatives<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: BTreeSet<&str> = known.into_iter().collect();
-    // A name may be off by a third of its letters before it is another one.
+    // A name is similar if at most a third of its letters differ.
     let limit = (name.chars().count() / 3).max(1);
     let distance = |other: &str| strsim::osa_distance(name, other);
     let nearest = known.iter().map(|other| (distance(other), *other)).min();

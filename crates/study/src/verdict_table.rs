@@ -51,9 +51,8 @@ fn table(claims: &[Verdict], width: u16) -> String {
 /// The same table in Markdown, one line per claim.
 #[must_use]
 pub fn verdict_markdown<'a>(pages: impl IntoIterator<Item = &'a StudyPage>) -> String {
-    let mut text = String::from(
-        "| figure | claim | measured | source | verdict |\n|---|---|---|---|---|\n",
-    );
+    let mut text =
+        String::from("| figure | claim | measured | source | verdict |\n|---|---|---|---|---|\n");
     for page in pages {
         let (name, source) = (&page.study.name, &page.study.source);
         for claim in &page.claims {

@@ -127,7 +127,7 @@ impl Bound {
         let mut before: Option<Copy> = None;
         for copy in strategy.copies(rtt).take(MAX_COPIES) {
             if copy.is_packet && before.is_some() {
-                // It is sent if it is known by then that those before were lost.
+                // It is sent if all earlier copies are known to be lost by then.
                 extra_packets += steps.last().map_or(1.0, |known| {
                     if known.latency == delay + copy.at {
                         all_lost_before(&steps)

@@ -100,7 +100,7 @@ mod tests {
     fn enumerate([lost, unanswered]: [f64; 2], plan: [u32; 2]) -> Plan {
         let fates = [lost, (1.0 - lost) * unanswered, (1.0 - lost) * (1.0 - unanswered)];
         let mut sum = Plan { late: 0.0, packets: 0.0 };
-        // Without an answer so far: not there, and there.
+        // Probabilities without an ACK so far: not arrived, and arrived.
         let mut waiting = [1.0, 0.0];
         for round in 0..200 {
             let copies = plan.get(round).copied().unwrap_or(1);

@@ -77,7 +77,7 @@ impl<T: Transport, P: Program<T>> Machine for Running<T, P> {
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         loop {
             let route = self.transport.poll_transmit(now, packet);
-            // What happened while sending may call for more to send.
+            // Events during sending may require further packets.
             if route.is_some() || !self.attend(now) {
                 return route;
             }

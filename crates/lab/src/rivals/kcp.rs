@@ -97,7 +97,7 @@ impl Stack for KcpStack {
     fn handle_input(&mut self, now: Instant, _: Route, packet: &[u8]) {
         self.connected();
         let _ = self.kcp.update(millis(now));
-        // What it refuses is lost.
+        // Packets that it rejects are lost.
         let _ = self.kcp.input(packet);
         let _ = self.kcp.flush();
         if self.kcp.peeksize().is_ok() {

@@ -50,7 +50,11 @@ impl ThinFlow {
             (0.0, Some(BurstLoss::Time { mean_loss, mean_bad })) => {
                 LossModel::Bursts { share: mean_loss, mean_bad }
             }
-            _ => return Err(refuse("bounds are defined for uniform loss, and for `loss burst` in time")),
+            _ => {
+                return Err(refuse(
+                    "bounds are defined for uniform loss, and for `loss burst` in time",
+                ));
+            }
         };
         let strategy = match (kind, &*self.traffic) {
             (BoundKind::Reactive, _) => Strategy::Reactive,
@@ -59,7 +63,9 @@ impl ThinFlow {
                 Strategy::Bundled { interval: messages.interval }
             }
             (BoundKind::Bundled, _) => {
-                return Err(refuse("`bundled` is defined for messages at constant intervals: `every`"));
+                return Err(refuse(
+                    "`bundled` is defined for messages at constant intervals: `every`",
+                ));
             }
         };
         Ok(Bound::new(strategy, forward.delay.mean, loss))

@@ -225,7 +225,7 @@ impl Part<'_> {
             }
             Carrier::Rival => {
                 let hosts = thin_hosts(self.rival(flow)?, thin, plan, meter);
-                // It tells nothing.
+                // It gives no information.
                 (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
             }
         };

@@ -115,7 +115,8 @@ impl Sender {
         sheet.series("cwnd", Unit::Bytes, "congestion window", tally.cwnd.series());
         let about = "data units sent, retransmissions included, by number from 1";
         sheet.series("sequence", Unit::Count, about, tally.sequence.series());
-        let about = "missing reports after which a packet is declared lost, where that adapts to the path";
+        let about =
+            "missing reports after which a packet is declared lost, where that adapts to the path";
         sheet.series("missing_reports", Unit::Count, about, tally.missing_reports.series());
         copies(sheet, &self.copies);
         if let Copies::Followed(followed) = &self.copies {
@@ -208,7 +209,9 @@ fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics
         _ if is_last => format!("retransmission {k} or a later one"),
         _ => format!("retransmission {k}"),
     };
-    let about = format!("from the first transmission to the arrival, of data units delivered by their {which}");
+    let about = format!(
+        "from the first transmission to the arrival, of data units delivered by their {which}"
+    );
     sheet.latency(&name, &about, &number.latency);
     let about = format!("data units delivered by their {which}");
     sheet.count(&format!("{name}.count"), &about, number.latency.count());
@@ -246,8 +249,7 @@ fn events(sheet: &mut Sheet, events: &EventStatistics) {
         sheet.count(&format!("{name}.spurious"), &about, spurious);
         let about = format!("{words}: spurious ones that the sender detected");
         sheet.count(&format!("{name}.detected"), &about, detected);
-        let about =
-            format!("{words}: share of spurious ones that the sender detected");
+        let about = format!("{words}: share of spurious ones that the sender detected");
         sheet.share(&format!("{name}.detected_share"), &about, detected, spurious);
         let about = format!("{words}: those that the sender wrongly detected as spurious");
         sheet.count(&format!("{name}.mistaken"), &about, mistaken);

@@ -45,7 +45,11 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     let edge = "a run on real sockets has only the shared path";
     refuse("network.edge", network.edge.is_some(), edge);
     refuse("network.receiver_edge", network.receiver_edge.is_some(), edge);
-    refuse("second_network", scenario.second_network.is_some(), "a run on real sockets has one network");
+    refuse(
+        "second_network",
+        scenario.second_network.is_some(),
+        "a run on real sockets has one network",
+    );
     let changes = "a run on real sockets cannot change its path";
     refuse("network.changes", !network.changes.is_empty(), changes);
     for (name, flow) in &scenario.thin {

@@ -210,7 +210,7 @@ impl BurstLoss {
         match *self {
             Self::Packets { mean_loss, mean_burst } => {
                 bursts_possible(mean_loss)?;
-                // Shorter ones would leave the good state with a probability above 1.
+                // Shorter bursts would require a transition probability above 1.
                 let least = (mean_loss / (1.0 - mean_loss)).max(1.0);
                 if !(mean_burst >= least && mean_burst.is_finite()) {
                     return Err(ConfigError::BurstTooShort { mean_burst, least });

@@ -111,7 +111,7 @@ impl Chain {
                 let good = bad * (1.0 - mean_loss) / mean_loss;
                 let mean_stay = [good, bad];
                 let is_bad = rng.chance(mean_loss);
-                // Without memory: what is left of a stay is distributed as the whole.
+                // Stays are memoryless: the rest of a stay has the same distribution as a whole one.
                 let until = now + exponential(rng, mean_stay[usize::from(is_bad)]);
                 Self::InTime { is_bad, until, mean_stay }
             }

@@ -30,7 +30,7 @@ impl DropTailQueue {
     ) -> Option<Instant> {
         self.forget_sent(now);
         let Some(rate) = rate else {
-            // What waits from a time with a rate is still ahead of this packet.
+            // Packets queued while the link had a rate are still ahead of this packet.
             return Some(now.max(self.free_at));
         };
         let begin = now.max(self.free_at);

@@ -140,7 +140,7 @@ fn draw_port() -> u16 {
 /// socket and a timer.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // If it is refused, the connections that go beyond it say so.
+    // If this fails, connections beyond the limit report an error.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 

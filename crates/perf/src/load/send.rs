@@ -206,7 +206,7 @@ async fn gather(
     let mut sent = Sent::new(target);
     let mut all = Vec::new();
     while let Some(finished) = finishing.join_next().await {
-        // A task ends early only by a panic, which goes on here.
+        // A task ends early only by a panic, which is propagated here.
         let (due, ended) =
             finished.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
         sent.add(due, &ended);

@@ -163,7 +163,8 @@ impl Draft<'_> {
             && self.gathered.has(axis)
         {
             let name = &self.sweep.axes[axis].name;
-            self.notes.add(self.at, format!("the axis `{name}` is horizontal and cannot be combined"));
+            self.notes
+                .add(self.at, format!("the axis `{name}` is horizontal and cannot be combined"));
             return None;
         }
         let names: Vec<_> = rows.iter().flat_map(|row| row.names.clone()).collect();

@@ -215,7 +215,7 @@ fn write_file<T>(
         Ok(written)
     });
     if written.is_err() {
-        // The first error is the one to tell.
+        // The first error is reported.
         let _ = fs::remove_file(&draft);
     }
     written.map_err(unwritable(path))

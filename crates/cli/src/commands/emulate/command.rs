@@ -102,7 +102,7 @@ pub(super) async fn wait(
         signal = signals.signal() => signal,
         () = after(duration) => Signal::TERM,
     };
-    // A terminal has told COMMAND itself.
+    // A terminal sends the signal to COMMAND itself.
     if signal != Signal::INT || !io::stdin().is_terminal() {
         tell(&child, signal, kill_process);
     }

@@ -154,7 +154,7 @@ async fn drained(emulator: &TunEmulator) {
             direction.path.passed + direction.path.duplicated > direction.arrivals.delivered
         })
     };
-    // The first look would come before the kernel has sent what the end caused.
+    // An immediate check would precede the packets that the kernel sends when COMMAND ends.
     loop {
         sleep_until(now() + LOOK).await;
         if !under_way() || now() >= deadline {

@@ -66,6 +66,8 @@ fn parse(text: &str) -> Result<RunDocument, String> {
     let document: RunDocument = serde_json::from_str(text).map_err(|error| error.to_string())?;
     match document.schema {
         DOCUMENT_SCHEMA => Ok(document),
-        other => Err(format!("it has format {other}, but this version of rexmit supports {DOCUMENT_SCHEMA}")),
+        other => Err(format!(
+            "it has format {other}, but this version of rexmit supports {DOCUMENT_SCHEMA}"
+        )),
     }
 }

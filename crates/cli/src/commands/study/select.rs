@@ -155,8 +155,9 @@ fn built_in(known: &[BuiltIn], name: &str, all_of_it: bool) -> Result<Vec<BuiltI
     if let Some(exact) = known.iter().find(|study| study.name == name && !all_of_it) {
         return Ok(vec![*exact]);
     }
-    let pattern = Pattern::new(name)
-        .map_err(|error| Failure::new(Kind::Usage, format!("`{name}` is not a valid pattern: {error}")))?;
+    let pattern = Pattern::new(name).map_err(|error| {
+        Failure::new(Kind::Usage, format!("`{name}` is not a valid pattern: {error}"))
+    })?;
     let matches = |study: &&BuiltIn| study.name.starts_with(name) || pattern.matches(study.name);
     Ok(known.iter().filter(matches).copied().collect())
 }

@@ -32,7 +32,7 @@ struct StudyTold<'a> {
     title: &'a str,
     /// The directory of its results.
     folder: String,
-    // What programs that read this know it by.
+    // The name by which programs that read this identify it.
     #[serde(rename = "report")]
     page: String,
     claims: &'a [Verdict],

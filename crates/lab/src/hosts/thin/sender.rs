@@ -130,7 +130,7 @@ impl<T: Transport> ThinSender<T> {
     /// Prepares the next message if it is due.
     fn make_next(&mut self, now: Instant) -> bool {
         let Some(message) = self.next.filter(|next| next.intended <= now) else { return false };
-        // The buffer is the one before once the transport has let go of it.
+        // Reuses the previous buffer once the transport has released it.
         self.buffer.resize(message.bytes as usize, 0);
         write_number(self.number, &mut self.buffer);
         self.unsent = self.buffer.split().freeze();

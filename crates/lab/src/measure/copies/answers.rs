@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(course(2, &[(0, '-')], &[(1, '+')]), [crossed; 2]);
         assert_eq!(course(3, &[(0, '-')], &[(1, '-'), (2, '+')]), [crossed; 2]);
         assert_eq!(course(2, &[(0, '-'), (1, '+')], &[]), [crossed; 2]);
-        // The packet under way is lost on a later link.
+        // The packet in flight is lost on a later link.
         assert_eq!(course(2, &[], &[(0, '-'), (1, '+')]), [needless(1, 0, 0), crossed]);
         assert_eq!(course(2, &[(1, '+')], &[(0, '-')]), [needless(1, 0, 0), crossed]);
     }

@@ -79,7 +79,7 @@ impl Ledger {
             if self.units.is_empty() {
                 self.first = number;
             }
-            // Those between, if any, were given up before they left.
+            // Units in between, if any, were abandoned before their first transmission.
             let count = (number + 1).saturating_sub(self.first) as usize;
             self.units.resize_with(count.max(self.units.len()), Unit::default);
             self.statistics.units += 1;
@@ -89,7 +89,7 @@ impl Ledger {
             SendCause::Timeout | SendCause::FastRetransmit => {
                 self.events.on_copy(unit.path(), cause)
             }
-            // The window answers it as a fast retransmit.
+            // The congestion window reacts to it as to a fast retransmit.
             SendCause::Probe => self.events.on_copy(unit.path(), SendCause::FastRetransmit),
             _ => None,
         };
@@ -242,7 +242,7 @@ impl Ledger {
 /// Counts whether `copy` was spurious.
 fn book(statistics: &mut CopyStatistics, events: &mut Events, copy: &UnitCopy, is_spurious: bool) {
     statistics.of_number(copy).spurious[copy.cause] += u64::from(is_spurious);
-    // What had arrived is counted by its answers.
+    // Retransmissions of units that had arrived are classified by their ACKs.
     let is_unseen = is_spurious && !copy.had_arrived && copy.cause != SendCause::Redundant;
     statistics.needless.impatient += u64::from(is_unseen);
     if let Some(event) = copy.event {
@@ -402,7 +402,7 @@ mod tests {
             let events = ledger.statistics().events;
             let none = KindStatistics::default();
             assert_eq!((events.fast_retransmits, events.timeouts), (expected, none));
-            // What ends it later changes nothing, and it is kept no longer.
+            // Its later outcome changes nothing, so it is removed.
             ledger.events.begin(0, SendCause::Timeout);
             assert_eq!(ledger.statistics().events.fast_retransmits, expected);
             assert_eq!(ledger.statistics().events.timeouts, counts(1, 1, 0, 0));

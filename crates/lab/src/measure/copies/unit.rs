@@ -161,7 +161,7 @@ mod tests {
         let two = [New, Timeout];
         assert_eq!(course(&two, &[(0, '-'), (1, '+')]), (Some(1), vec![], vec![]));
         assert_eq!(course(&two, &[(0, '+'), (1, '+')]), (Some(0), vec![1], vec![]));
-        // The later one came first, and was sent spuriously all the same.
+        // The later copy arrived first, but is spurious nevertheless.
         assert_eq!(course(&two, &[(1, '+')]), (Some(1), vec![], vec![1]));
         assert_eq!(course(&two, &[(1, '+'), (0, '+')]), (Some(1), vec![1], vec![]));
         // Lost itself, and needed or not.

@@ -79,7 +79,7 @@ impl Messages {
                 Err(ReadError::Blocked) => break false,
             }
         };
-        // What it says is to be sent is found by asking for packets, which follows.
+        // The packets to be sent are polled afterwards.
         let _ = chunks.finalize();
         if !self.is_unordered {
             while let Some((length, rest)) = came.split_first_chunk() {

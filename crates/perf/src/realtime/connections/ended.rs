@@ -28,7 +28,7 @@ impl<S: Sender> Ended<S> {
         flows: JoinSet<Result<(usize, Finished<S>), RealtimeError>>,
     ) -> Result<Self, RealtimeError> {
         let senders = in_order(flows).await?;
-        // The last acknowledgements are under way: what they tell belongs to the run.
+        // The last acknowledgements are in flight and belong to the run.
         clock::sleep_until(clock::now() + LAST_WORDS).await;
         Ok(Self { senders })
     }
