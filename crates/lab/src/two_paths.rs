@@ -278,8 +278,8 @@ mod tests {
         .unwrap()
     }
 
-    /// Message n leaves at 0.2 + n/4 s. 79 is the last that passes the first path; the SACK of 78, 200 ms
-    /// late, restarts T3-rtx at 20 s. 80 leaves at 20.2 s and arrives over the other path at 21.05 s.
+    /// Message n is sent at 0.2 + n/4 s. 79 is the last that passes the first path; the SACK of 78, 200 ms
+    /// late, restarts T3-rtx at 20 s. 80 is sent at 20.2 s and arrives over the other path at 21.05 s.
     ///
     /// Without PF new data stay on the first path until its sixth timeout, a packet of ten messages at a
     /// time: 84 until 23.2 s, 85 until 27.2 s, 93 until 35.2 s, 103 until 51.2 s, and 113, which had
@@ -287,7 +287,7 @@ mod tests {
     ///
     /// With all paths 78 left over the second one, so that the timer of the first starts with 80, at
     /// 20.2 s. Without PF it expires at 21.2, 23.2, 27.2, 35.2 and 51.2 s, and each time the next message
-    /// leaves over that path: that of 51.2 s waits for 32 s.
+    /// is sent over that path: that of 51.2 s waits for 32 s.
     #[test]
     fn each_way_stalls_as_long_as_its_rules_say() {
         let comparison = compared();

@@ -1,7 +1,7 @@
 //! The claims of a source, and whether they hold.
 //!
 //! # The test
-//! A claim stands for one or more *comparisons* of a left side with a right one: a quantity in a
+//! A claim consists of one or more *comparisons* of a left side with a right one: a quantity in a
 //! cell, and the same or another one in another cell, or a number. The claim requires all of them
 //! to hold.
 //!
@@ -23,7 +23,7 @@
 //!
 //! Along an axis, every label against the one before it:
 //!
-//! | `is` | stands for |
+//! | `is` | meaning |
 //! |---|---|
 //! | `not falling`, `not rising` | every step `at least`, `at most` the one before |
 //! | `rising`, `falling` | the same, and the last label `above`, `below` the first |

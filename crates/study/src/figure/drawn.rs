@@ -61,7 +61,7 @@ pub struct DrawnAxis {
     pub places: Vec<AxisPlace>,
 }
 
-/// A value of a figure's axis that stands for points of the sweep.
+/// A value of a figure's axis that represents points of the sweep.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AxisPlace {
     /// The value; for a category, its number.

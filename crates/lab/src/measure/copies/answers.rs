@@ -219,8 +219,8 @@ mod tests {
         NeedlessStatistics { impatient, crossed, unanswered }
     }
 
-    /// A unit arrives and `before` answers leave, of which some end as told (`+` arrived, `-` lost);
-    /// it is retransmitted, one more answer leaves, and others end. What is said when it was sent, and at
+    /// A unit arrives and `before` answers are sent, some of which end as given (`+` arrived, `-` lost);
+    /// it is retransmitted, one more answer is sent, and others end. Returns the statistics after the retransmission, and at
     /// the end.
     fn course(
         before: u64,

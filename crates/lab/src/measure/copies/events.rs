@@ -7,7 +7,7 @@ use rexmit_core::trace::SendCause;
 
 use super::statistics::{EventStatistics, KindStatistics};
 
-/// The events of a sender in their order, from the oldest one with open questions on.
+/// The events of a sender in their order, beginning with the oldest one whose outcome is not final.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Events {
     first: u64,
@@ -79,7 +79,7 @@ impl Events {
         statistics
     }
 
-    /// Removes the first events if they have no open questions.
+    /// Removes the first events whose outcome is final.
     pub(super) fn forget_settled(&mut self) {
         while let Some(event) = self.kept.front().filter(|event| event.is_settled()) {
             event.count(&mut self.settled);

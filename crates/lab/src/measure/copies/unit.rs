@@ -131,7 +131,7 @@ impl Unit {
 mod tests {
     use super::*;
 
-    /// Copies leave, in the order of packets from 0, and their packets end as told: `+` arrived,
+    /// Copies are sent in the order of packets from 0, and their packets end as given: `+` arrived,
     /// `-` lost. Returns the copy that brought the unit, those judged spurious, and those that would
     /// be at the end.
     fn course(causes: &[SendCause], ends: &[(u64, char)]) -> (Option<u64>, Vec<u64>, Vec<u64>) {

@@ -1,4 +1,4 @@
-//! Connections between two stacks of ours, with kernels that route between them.
+//! Connections between two rexmit stacks, with routing kernels in between.
 //!
 //! ```text
 //! senders' stack ── TUN ── kernel ── TUN ── link emulator ── TUN ── kernel ── TUN ── receivers' stack

@@ -1,7 +1,7 @@
 //! The networks of a lane: a rexmit stack and a kernel, connected by a link.
 //!
 //! ```text
-//! our stack ── TUN ── router (a kernel that routes) ── TUN ── link emulator ── TUN ── clients' kernel
+//! rexmit stack ── TUN ── router (a kernel) ── TUN ── link emulator ── TUN ── clients' kernel
 //! ```
 
 use std::net::Ipv4Addr;
