@@ -20,7 +20,7 @@ pub const MAX_PACKET_BYTES: usize = 65_000;
 pub const MIN_RECEIVE_BUFFER_BYTES: usize = 4096;
 /// The longest SACK delay (RFC 9260 §6.2).
 pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
-/// Largest number of addresses listed to a peer, and accepted from one.
+/// Most addresses told to a peer, and taken from one.
 pub const MAX_ADDRESSES: usize = 8;
 
 /// Most types of chunks that a peer can be asked to authenticate.

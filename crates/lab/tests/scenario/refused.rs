@@ -78,12 +78,12 @@ fn everything_that_is_impossible_is_found_at_once() {
         ("thin.game.profile", "there is no profile `tcp-sack`: choose rfc9260, lksctp, freebsd"),
         ("thin.game", "zero missing reports"),
         ("thin.game.start", "it must lie before the end, 0s"),
-        ("thin.network", "something of this name already"),
+        ("thin.network", "this name is already used"),
         ("thin.tcp.encapsulation", "it is for SCTP"),
         ("thin.network.receiver", "SACK delay is above 500 ms"),
         ("thin.two words", "letters, digits, `-` and `_` only"),
         ("thin.two words", "max_packet_bytes is 80; it must be from 512"),
-        ("bulk.game", "something of this name already"),
+        ("bulk.game", "this name is already used"),
         ("web.clients.mean_bytes", "a mean of 10 is out of reach between 1000 and"),
     ];
     for (path, what) in expected {
@@ -149,8 +149,8 @@ fn rivals_are_refused_what_they_do_not_have() {
     };
     found("thin.game.profile", "no profile `thin`: choose turbo");
     found("thin.game.unordered", "it delivers in order only");
-    found("thin.game.mtu", "not for rivals");
-    found("bulk.greedy.transport", "rivals carry thin flows alone");
+    found("thin.game.mtu", "not supported by rivals");
+    found("bulk.greedy.transport", "rivals carry thin flows only");
 }
 
 #[test]
@@ -168,5 +168,5 @@ fn a_bound_that_is_not_known_is_refused() {
     let refused = problems("delay 50ms loss gemodel 1% 10%", even, "reactive").unwrap();
     assert!(refused.contains("thin.game.bounds: they are known of uniform loss"), "{refused}");
     let refused = problems("delay 50ms", "poisson 50ms size 100", "bundled").unwrap();
-    assert!(refused.contains("even intervals"), "{refused}");
+    assert!(refused.contains("constant intervals"), "{refused}");
 }

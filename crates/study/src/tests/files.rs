@@ -21,7 +21,7 @@ fn mistakes_are_told_with_their_place_and_the_alternatives() {
         ("[[axis]]\nvalues = [1, 2]\nset.duration = \"{}h\"", &["4:1: an axis needs `name`"]),
         (
             "[[axis]]\nname = \"a\"\nvalues = [1, 2]\nset.duration = \"2h\"",
-            &["7:1: `set` has no `{}`, where the values would stand"],
+            &["7:1: `set` has no `{}` to be replaced by the values"],
         ),
         (
             "[[axis]]\nname = \"a\"\nvalues = [1, 2]\nlabels = [\"x\"]\nset.duration = \"{}h\"",
