@@ -286,17 +286,17 @@ mod tests {
         let error = |text: &str| text.parse::<PathConfig>().unwrap_err().to_string();
         assert_eq!(
             error("dealy 50ms"),
-            "`dealy` is not understood: expected delay, loss, reorder, hold, duplicate, corrupt, \
+            "unknown word `dealy`: expected delay, loss, reorder, hold, duplicate, corrupt, \
              rate, limit or ordered"
         );
         assert_eq!(error("delay"), "after `delay` something is missing: a time such as 50ms");
         assert_eq!(error("delay 50"), "`50` needs one of the units ns, us, ms, s, min, h");
         assert_eq!(
             error("delay 50ms 5ms distribution gauss"),
-            "`gauss` is not understood: expected constant, uniform, normal, pareto or \
+            "unknown word `gauss`: expected constant, uniform, normal, pareto or \
              exponential"
         );
-        assert_eq!(error("loss list 3,x"), "`x` is not understood: expected a packet number");
+        assert_eq!(error("loss list 3,x"), "unknown word `x`: expected a packet number");
         assert_eq!(
             error("loss burst 75% 2"),
             "bursts of 2 packets are too short for that loss: at least 3"

@@ -28,7 +28,7 @@ fn what_is_no_scenario_is_refused_as_it_is_read() {
     };
     refused("thim", json!({}), "unknown field `thim`, expected one of `duration`, `drain`");
     refused("duration", json!("long"), "`long` does not begin with a number");
-    refused("network.forward", json!("dealy 5ms"), "`dealy` is not understood: expected delay");
+    refused("network.forward", json!("dealy 5ms"), "unknown word `dealy`: expected delay");
     refused(
         "thin.game.traffic",
         json!("trace quake"),
@@ -77,7 +77,7 @@ fn everything_that_is_impossible_is_found_at_once() {
         ("network.changes.0", "nothing changes: give `forward`, `backward` or both"),
         ("thin.game.profile", "there is no profile `tcp-sack`: choose rfc9260, lksctp, freebsd"),
         ("thin.game", "zero missing reports"),
-        ("thin.game.start", "it must lie before the end, 0s"),
+        ("thin.game.start", "it must be before the end, 0s"),
         ("thin.network", "this name is already used"),
         ("thin.tcp.encapsulation", "it is for SCTP"),
         ("thin.network.receiver", "SACK delay is above 500 ms"),
@@ -103,7 +103,7 @@ fn what_is_impossible_does_not_run() {
     };
     let words = "thin.game.profile: there is no profile `none`: choose rfc9260, lksctp";
     refused("thin.game.profile", json!("none"), words);
-    refused("thin", json!({}), "thin: there is no flow: name one of");
+    refused("thin", json!({}), "thin: there is no flow: add one of");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_bound_that_is_not_known_is_refused() {
     let even = "every 50ms size 100";
     assert_eq!(problems("delay 50ms loss burst 5% 30ms", even, "bundled"), None);
     let refused = problems("delay 50ms loss gemodel 1% 10%", even, "reactive").unwrap();
-    assert!(refused.contains("thin.game.bounds: they are known of uniform loss"), "{refused}");
+    assert!(refused.contains("thin.game.bounds: bounds are defined for uniform loss"), "{refused}");
     let refused = problems("delay 50ms", "poisson 50ms size 100", "bundled").unwrap();
     assert!(refused.contains("constant intervals"), "{refused}");
 }
