@@ -16,7 +16,7 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// Prints `value` as JSON if `--json` is given, else as the text that `text` makes of it.
+    /// Prints `value` as JSON if `--json` is given, else the text that `text` returns.
     pub(crate) fn print<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) -> Outcome {
         if self.json { json_line(value) } else { print(&text(value)) }
     }

@@ -168,7 +168,7 @@ fn every(
     f64::from(reached) / f64::from(all)
 }
 
-/// Calls `judge` with every choice of `left` further runs from those from `from` on.
+/// Calls `judge` for every choice of `left` more runs among those with index `from` or higher.
 fn subsets(sides: &mut Vec<bool>, from: usize, left: usize, judge: &mut impl FnMut(&[bool])) {
     if left == 0 {
         return judge(sides);

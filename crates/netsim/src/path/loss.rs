@@ -9,7 +9,7 @@ use crate::draw::exponential;
 /// from the stationary distribution, which is equivalent.
 const MAX_STAYS: f64 = 100_000.0;
 
-/// The state of all loss of one path.
+/// The state of the loss processes of one path.
 #[derive(Clone, Debug)]
 pub(super) struct LossProcess {
     uniform: f64,
