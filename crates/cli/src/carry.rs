@@ -1,7 +1,7 @@
 //! Standard input and output as the two directions of an association.
 //!
-//! Both are blocking, so each has a thread of its own; short queues in between make a slow reader
-//! slow down the peer, and a slow network the reading of the input.
+//! Both block, so each has a thread of its own. The queues in between are short, so a slow reader
+//! of the output throttles the peer, and a slow network throttles the reading of the input.
 
 use std::io::{self, BufRead, Read, Write};
 use std::time::Duration;
@@ -17,38 +17,40 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::signals::Signals;
 use crate::values;
 
-/// Who ended an association stays so long, to answer a peer that did not hear the last packet: it
-/// asks again after its timeout, a second or a little more (RFC 9260 §8.4, §16).
+/// Time for which the side that ended the association keeps answering a peer that missed the last
+/// packet. The peer retransmits after its timeout, one second or a little more (RFC 9260 §8.4,
+/// §16).
 pub(crate) const LINGER: Duration = Duration::from_millis(1500);
 
-/// Input that is there so long after the peer ended the association was meant for it.
+/// Input that arrives within this time after the peer ended the association was meant for that
+/// association.
 const INPUT_GRACE: Duration = Duration::from_millis(100);
 
-/// Messages between a thread and the association.
+/// Messages queued between a thread and the association.
 const QUEUE: usize = 64;
-/// Longer lines are several messages.
+/// Longer lines are split into several messages.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The options of carrying data: message boundaries, streams and the end.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Carry {
-    /// Messages are pieces of the input as they come, not its lines.
+    /// Send pieces of the input as they are read, instead of one message per line.
     #[arg(long, visible_alias = "messages")]
     binary: bool,
-    /// The longest message of --binary.
+    /// Largest message of --binary, in bytes.
     #[arg(long, value_name = "SIZE", default_value = "16kb", value_parser = values::size,
           requires = "binary")]
     chunk: usize,
-    /// Send over so many streams in turn; order is kept within a stream only.
+    /// Number of streams, used in turn; order is kept within a stream only.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) streams: u16,
-    /// Let the peer have each message as soon as it arrives, in any order.
+    /// Allow the peer to receive each message as soon as it arrives, in any order.
     #[arg(long)]
     unordered: bool,
-    /// At the end of the input stay until the peer's input has ended too, as an empty input does
-    /// anyway. SCTP has no half-closed state, so a reset of all streams informs the peer
-    /// (RFC 6525).
+    /// At the end of the input, keep the association until the peer's input has ended too; an empty
+    /// input always does. SCTP has no half-closed state, so the end of the input is signalled by a
+    /// reset of all outgoing streams (RFC 6525).
     #[arg(long)]
     keep_open: bool,
     /// Print events as they happen, and statistics at the end, on standard error.
@@ -59,7 +61,7 @@ pub(crate) struct Carry {
     json: bool,
 }
 
-/// What both directions know of each other.
+/// State shared by the two directions.
 #[derive(Default)]
 struct Shared {
     peer_input_ended: Notify,
@@ -70,14 +72,14 @@ struct Shared {
 enum InputEnd {
     /// All of it was sent, then this side ended the association.
     Sent,
-    /// The association ended first, when nothing was waiting to be sent.
+    /// The association ended first, with nothing left to send.
     Overtaken,
-    /// The association ended first, and a part of the input was not sent.
+    /// The association ended first, before all of the input was sent.
     Unsent,
 }
 
 impl InputEnd {
-    /// The end if the association ended first. It may have been over before any input was read.
+    /// The result if the association ended first, possibly before any input was read.
     async fn overtaken(mut input: mpsc::Receiver<Bytes>) -> Self {
         tokio::select! {
             Some(_) = input.recv() => Self::Unsent,
@@ -87,8 +89,8 @@ impl InputEnd {
 }
 
 impl Carry {
-    /// Carries until the association has ended, or `signals` tell to stop. Whether this side has
-    /// ended it.
+    /// Carries data until the association has ended or `signals` request a stop. Returns whether
+    /// this side ended the association.
     pub(crate) async fn run(
         &self,
         association: Association,
@@ -118,7 +120,7 @@ impl Carry {
         Ok(input == InputEnd::Sent)
     }
 
-    /// Sends the input, then ends the association.
+    /// Sends the input, then shuts the association down.
     async fn send(&self, association: &Association, shared: &Shared) -> InputEnd {
         let mut input = self.spawn_reader();
         let mut has_input = false;
@@ -143,7 +145,9 @@ impl Carry {
         // Without input, this side only listens.
         if self.keep_open || !has_input {
             if let Err(error) = association.reset_streams(&[]) {
-                self.note(&format!("the peer is not told of the end of the input: {error}"));
+                self.note(&format!(
+                    "the end of the input cannot be signalled to the peer: {error}"
+                ));
             }
             tokio::select! {
                 () = shared.peer_input_ended.notified() => {}
@@ -154,7 +158,7 @@ impl Carry {
         InputEnd::Sent
     }
 
-    /// Reads the input in a thread of its own, which ends with the process.
+    /// Reads the input in a thread that lives as long as the process.
     fn spawn_reader(&self) -> mpsc::Receiver<Bytes> {
         let (to, from) = mpsc::channel(QUEUE);
         let chunk = self.binary.then_some(self.chunk);
@@ -224,7 +228,7 @@ impl Carry {
     }
 }
 
-/// At most `bytes`, as soon as there are any.
+/// Reads at most `bytes`, without waiting for more than the first.
 fn read_some(input: &mut impl Read, bytes: usize, payload: &mut Vec<u8>) -> io::Result<usize> {
     payload.resize(bytes, 0);
     let read = loop {
@@ -252,7 +256,7 @@ async fn receive(association: &Association, output: mpsc::Sender<Bytes>) -> Outc
 
 type Writer = std::thread::JoinHandle<io::Result<()>>;
 
-/// Writes the output in a thread of its own, which ends when the sender is dropped.
+/// Writes the output in a thread that ends when the returned sender is dropped.
 fn spawn_writer() -> (mpsc::Sender<Bytes>, Writer) {
     let (to, mut from) = mpsc::channel::<Bytes>(QUEUE);
     let writer = std::thread::spawn(move || {
@@ -268,12 +272,12 @@ fn spawn_writer() -> (mpsc::Sender<Bytes>, Writer) {
     (to, writer)
 }
 
-/// The exit code that follows from the end of the association.
+/// The exit code for the end of the association.
 fn judge(reason: &CloseReason, failed: u64, input: InputEnd) -> Outcome {
     let lost = match failed {
         0 => String::new(),
-        1 => "; a message was perhaps not delivered".into(),
-        n => format!("; {n} messages were perhaps not delivered"),
+        1 => "; a message was possibly not delivered".into(),
+        n => format!("; {n} messages were possibly not delivered"),
     };
     let words = match reason {
         CloseReason::Shutdown if input == InputEnd::Unsent => {

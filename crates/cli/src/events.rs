@@ -1,4 +1,4 @@
-//! Events of an association in words, for `--verbose`.
+//! Events of an association as text, for `--verbose`.
 
 use rexmit::{AddressChange, CloseReason, Event, FailReason, PathState};
 
@@ -43,7 +43,7 @@ pub(crate) fn in_words(event: &Event) -> String {
             missed.events, missed.messages_failed
         ),
         Event::Closed(reason) => format!("the association is closed: {}", close(reason)),
-        _ => "an event that this command does not know".into(),
+        _ => "an unknown event".into(),
     }
 }
 
@@ -53,7 +53,7 @@ fn failure(reason: FailReason) -> &'static str {
         FailReason::RetransmissionLimit => "it reached its limit of retransmissions",
         FailReason::NoSuchStream => "the peer has no such stream",
         FailReason::AssociationEnded => "the association ended before it was acknowledged",
-        _ => "for a reason that this command does not know",
+        _ => "for an unknown reason",
     }
 }
 
@@ -82,7 +82,7 @@ fn address_change(change: AddressChange) -> String {
         AddressChange::Added(address) => format!("{address} added"),
         AddressChange::Deleted(address) => format!("{address} deleted"),
         AddressChange::Preferred(address) => format!("{address} preferred"),
-        _ => "a change that this command does not know".into(),
+        _ => "an unknown change".into(),
     }
 }
 
@@ -98,7 +98,7 @@ fn close(reason: &CloseReason) -> String {
         }
         CloseReason::Unreachable => "the peer does not answer".into(),
         CloseReason::ConnectTimedOut => "the peer did not answer the connection attempt".into(),
-        _ => "for a reason that this command does not know".into(),
+        _ => "for an unknown reason".into(),
     }
 }
 

@@ -1,10 +1,10 @@
-//! How a command fails: in words for people, and as an exit code for programs.
+//! The failure of a command: a message for people, and an exit code for programs.
 
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-/// The exit codes in words, at the end of every `--help`.
+/// The list of exit codes at the end of every `--help`.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done
@@ -15,24 +15,24 @@ Exit codes:
   5  a file cannot be read or written, or is not what was expected
   130  interrupted before the end";
 
-/// The kind of a failure: its exit code.
+/// The kind of a failure, which is its exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Anything without a code of its own.
     Failed = 1,
-    /// Arguments that clap cannot judge alone.
+    /// Invalid arguments that clap cannot detect.
     Usage = 2,
-    /// A local address cannot be had.
+    /// A local address cannot be bound.
     Address = 3,
     /// The peer does not answer, or refuses.
     Peer = 4,
-    /// A file.
+    /// A file cannot be read or written.
     File = 5,
-    /// SIGINT or SIGTERM before the end.
+    /// Interrupted by SIGINT or SIGTERM.
     Interrupted = 130,
 }
 
-/// Why a command failed, and what to do about it.
+/// The reason for a command's failure, and what to do about it.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -41,17 +41,17 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure in the words of `message`.
+    /// A failure of this kind with a message.
     pub(crate) fn new(kind: Kind, message: impl fmt::Display) -> Self {
         Self::with_code(kind as u8, message)
     }
 
-    /// A failure with an exit code that stands for something elsewhere.
+    /// A failure with the exit code of another program.
     pub(crate) fn with_code(code: u8, message: impl fmt::Display) -> Self {
         Self { code, message: Some(message.to_string()) }
     }
 
-    /// The exit code of a command that was run.
+    /// The exit code of a command that `rexmit` started.
     pub(crate) const fn exit(code: u8) -> Self {
         Self { code, message: None }
     }
@@ -103,5 +103,5 @@ impl From<rexmit::emulator::EmulatorError> for Failure {
     }
 }
 
-/// What `run` of a subcommand returns.
+/// The result of a subcommand's `run`.
 pub(crate) type Outcome = Result<(), Failure>;

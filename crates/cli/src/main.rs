@@ -1,8 +1,8 @@
-//! The `rexmit` command: reads arguments, calls the library, prints what came of it.
+//! The `rexmit` command: reads arguments, calls the library and prints the result.
 //!
-//! One file per subcommand under `commands/`. A subcommand is a clap `Args` struct and a `run` that
-//! takes it; what it does is in the libraries. Results go to standard output, everything else to
-//! standard error; [`failure`] says what the exit codes mean.
+//! One file per subcommand under `commands/`. A subcommand is a clap `Args` struct and a function
+//! `run` with that struct as its argument; the work is done in the libraries. Results go to
+//! standard output, everything else to standard error; [`failure`] defines the exit codes.
 
 mod carry;
 mod commands;

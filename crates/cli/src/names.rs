@@ -1,6 +1,6 @@
-//! What to say about a name that is not known.
+//! Messages for unknown names.
 
-/// Says that there is no `kind` called `name`, which known name resembles it, and which names there are.
+/// A message that `kind` has no `name`, with the most similar known name and a list of all.
 pub(crate) fn unknown<'a>(
     kind: &str,
     name: &str,
@@ -14,7 +14,7 @@ pub(crate) fn unknown<'a>(
     format!("there is no {kind} `{name}`: {nearest}there are {}", known.join(", "))
 }
 
-/// The known name that differs from `name` in at most a third of its letters, or that begins with it.
+/// The known name that begins with `name`, or differs from it in at most a third of its letters.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
     let near = known.iter().map(|known| (strsim::osa_distance(name, known), *known));

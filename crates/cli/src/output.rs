@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::failure::Outcome;
 
-/// The option that every subcommand with a result has.
+/// The output option of every subcommand with a result.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Format {
     /// Print one JSON document for programs instead of text.
@@ -16,7 +16,7 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// Prints `value` as JSON if asked for, else what `text` makes of it.
+    /// Prints `value` as JSON if `--json` is given, else the text that `text` returns.
     pub(crate) fn print<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) -> Outcome {
         if self.json { json_line(value) } else { print(&text(value)) }
     }
@@ -27,7 +27,7 @@ pub(crate) fn json_line<T: Serialize>(value: &T) -> Outcome {
     print(&format!("{}\n", serde_json::to_string(value).map_err(io::Error::from)?))
 }
 
-/// Prints text. A closed pipe is not a failure: `rexmit … | head` is ordinary.
+/// Prints text. A closed pipe is no failure, so that `rexmit … | head` works.
 pub(crate) fn print(text: &str) -> Outcome {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,5 +1,4 @@
-//! The wishes of the person at the keyboard, or of a supervisor: SIGINT and SIGTERM, and SIGHUP for
-//! those with state to restore.
+//! Signals that request a stop: SIGINT and SIGTERM, and SIGHUP for commands with state to restore.
 
 use std::io;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::failure::{Failure, Kind};
 
-/// SIGINT and SIGTERM, taken over from the system, which would end the process.
+/// A handler of SIGINT and SIGTERM, which would otherwise end the process.
 #[derive(Clone)]
 pub(crate) struct Signals(watch::Receiver<Seen>);
 
@@ -22,7 +21,8 @@ struct Seen {
 }
 
 impl Signals {
-    /// The first signal from now on asks to stop, the second one ends the process at once.
+    /// Installs the handler: the first signal requests a stop, the second one ends the process at
+    /// once.
     pub(crate) fn new() -> io::Result<Self> {
         Self::watch(false, |seen| {
             if seen.count > 1 {
@@ -31,8 +31,9 @@ impl Signals {
         })
     }
 
-    /// The same for a command with state to restore even in a hurry: the second signal ends
-    /// [`hurry`](Self::hurry). That the terminal went away (SIGHUP) asks to stop, too.
+    /// Installs the handler for a command with state to restore: the second signal ends
+    /// [`hurry`](Self::hurry) instead of the process, and SIGHUP (the terminal was closed) requests
+    /// a stop, too.
     pub(crate) fn patient() -> io::Result<Self> {
         Self::watch(true, |_| {})
     }
@@ -65,12 +66,12 @@ impl Signals {
         let _ = self.0.clone().wait_for(|seen| seen.count > 1).await;
     }
 
-    /// Waits for a signal to stop.
+    /// Waits for a signal that requests a stop.
     pub(crate) async fn stop(&self) {
         self.signal().await;
     }
 
-    /// As [`stop`](Self::stop); returns the signal that asked.
+    /// As [`stop`](Self::stop); returns the signal.
     pub(crate) async fn signal(&self) -> Signal {
         // The task that watches ends with the runtime, and so does every waiter.
         let mut signals = self.0.clone();
@@ -85,7 +86,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(future)
 }
 
-/// Waits for `duration`, or without an end.
+/// Waits for `duration`, or forever if it is `None`.
 pub(crate) async fn after(duration: Option<Duration>) {
     match duration {
         Some(duration) => sleep_until(now() + duration).await,

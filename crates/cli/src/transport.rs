@@ -1,4 +1,4 @@
-//! The options of every subcommand that has associations.
+//! The options of every subcommand that uses associations.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,36 +11,36 @@ use rexmit_perf::load::Target;
 use crate::failure::Failure;
 use crate::values;
 
-/// How SCTP is spoken.
+/// The protocol options of SCTP.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Transport {
-    /// SCTP port of the side that listens.
+    /// SCTP port of the listening side.
     #[arg(long, value_name = "PORT", default_value_t = 5000,
           value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) sctp_port: u16,
     /// Recovery profile: a name of `rexmit profiles`.
     #[arg(long, value_name = "NAME", default_value = "interactive", value_parser = values::profile)]
     profile: AssociationConfig,
-    /// Speak SCTP directly over IP (protocol 132) instead of over UDP; needs CAP_NET_RAW.
+    /// Send SCTP directly over IP (protocol 132) instead of over UDP; needs CAP_NET_RAW.
     #[arg(long)]
     pub(crate) raw: bool,
-    /// An address of ours; given several times, the association has a path from each, and goes on
-    /// over another when one fails.
+    /// Local address; may be repeated. With several, the association has a path from each, and uses
+    /// another path when one fails.
     #[arg(long = "local", value_name = "ADDR")]
     locals: Vec<IpAddr>,
 }
 
-/// Where a peer with several addresses is.
+/// The addresses of a peer.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Peers {
-    /// Another address of the peer, in case the first does not answer; with the same UDP port. Those
-    /// that the peer tells need not be given.
+    /// Further address of the peer, with the same UDP port, tried if the first does not answer; may
+    /// be repeated. Addresses that the peer lists during the handshake need not be given.
     #[arg(long = "peer", value_name = "ADDR")]
     peers: Vec<IpAddr>,
 }
 
 impl Transport {
-    /// The associations, changed as `change` wants.
+    /// The configuration of the associations, modified by `change`.
     pub(crate) fn association(
         &self,
         change: impl FnOnce(&mut AssociationConfig),
@@ -50,7 +50,7 @@ impl Transport {
         Arc::new(association)
     }
 
-    /// An endpoint that accepts associations, and where it listens in words.
+    /// An endpoint that accepts associations, and its address as text.
     pub(crate) fn listen(
         &self,
         address: SocketAddr,
@@ -82,8 +82,8 @@ impl Transport {
         Ok(endpoint)
     }
 
-    /// The addresses that an endpoint at `address` is bound to, and its addresses if there are several: one socket
-    /// sends from all of them.
+    /// The address to bind an endpoint at `address` to, and all its addresses if there are several:
+    /// one socket sends from all of them.
     fn listening(&self, address: SocketAddr) -> (SocketAddr, Vec<IpAddr>) {
         if self.locals.is_empty() {
             return (address, Vec::new());
@@ -98,7 +98,7 @@ impl Transport {
         (SocketAddr::new(any, address.port()), all)
     }
 
-    /// The listening side as others connect to it.
+    /// The listening side as the target of connections.
     pub(crate) fn target(
         &self,
         remote: SocketAddr,

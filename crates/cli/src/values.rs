@@ -1,4 +1,4 @@
-//! Values of options, in netem's vocabulary: `50ms`, `5%`, `10mbit`.
+//! Parsers of option values, in netem's notation: `50ms`, `5%`, `10mbit`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     netem::parse_duration(text).map_err(|error| error.to_string())
 }
 
-/// A duration that is not zero.
+/// A duration above zero.
 pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("it must be longer than 0".into()),
@@ -26,7 +26,7 @@ pub(crate) fn probability(text: &str) -> Result<f64, String> {
     netem::parse_probability(text).map_err(|error| error.to_string())
 }
 
-/// A size that is not zero: plain bytes such as `100`, or `64kb`.
+/// A size above zero: bytes such as `100`, or `64kb`.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     let bytes = match text.parse() {
         Ok(bytes) => bytes,
@@ -51,7 +51,7 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| format!("the name has no address; {EXPECTED}"))
 }
 
-/// The associations of a recovery profile.
+/// The association configuration of the recovery profile of this name.
 pub(crate) fn profile(text: &str) -> Result<AssociationConfig, String> {
     AssociationConfig::profile(text).ok_or_else(|| {
         let known = PROFILES.iter().map(|(name, _)| *name);
@@ -59,7 +59,7 @@ pub(crate) fn profile(text: &str) -> Result<AssociationConfig, String> {
     })
 }
 
-/// The loss recovery of the TCP profile of this name.
+/// The recovery configuration of the TCP profile of this name.
 pub(crate) fn tcp_profile(name: &str) -> Result<RecoveryConfig, String> {
     RecoveryConfig::tcp_profile(name)
         .ok_or_else(|| unknown("TCP profile", name, TCP_PROFILES.iter().map(|(name, _)| *name)))
@@ -73,12 +73,12 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// The first address of a host.
+    /// The address of the first host.
     pub(crate) fn first(&self) -> IpAddr {
         self.host(1)
     }
 
-    /// The second one.
+    /// The address of the second host.
     pub(crate) fn second(&self) -> IpAddr {
         self.host(2)
     }
@@ -95,7 +95,7 @@ impl Network {
     }
 }
 
-/// `10.90.0.0/24`, `fd90::/64`, with room for two hosts.
+/// Parses a network such as `10.90.0.0/24` or `fd90::/64`; it must have room for two hosts.
 pub(crate) fn network(text: &str) -> Result<Network, String> {
     const EXPECTED: &str = "expected a network such as 10.90.0.0/24 or fd90::/64";
     let (address, prefix) = text.split_once('/').ok_or(EXPECTED)?;

@@ -1,4 +1,4 @@
-//! CRC32c (RFC 9260 Appendix A), by a library that uses the CPU's instruction where there is one.
+//! CRC32c (RFC 9260 Appendix A), with the processor's CRC instruction if there is one.
 
 /// CRC32c of `bytes`.
 #[must_use]
@@ -6,7 +6,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     ::crc32c::crc32c(bytes)
 }
 
-/// CRC32c of the bytes behind `crc` followed by `bytes`.
+/// The CRC32c of data whose CRC32c is `crc`, followed by `bytes`.
 #[must_use]
 pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
     ::crc32c::crc32c_append(crc, bytes)

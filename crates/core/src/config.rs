@@ -1,10 +1,9 @@
-//! How configurations are written, so that they can grow without breaking those who make them.
+//! A macro for configuration structs that can get new fields without breaking the callers' code.
 
-/// A configuration: a struct with public fields that may grow, and for each field a method of its name
-/// that sets it. The struct is `non_exhaustive`, so that another crate cannot write it as a literal, and
-/// needs not: it begins with a default or a profile, and sets the differences. With `const` in
-/// front, of a struct that is `Copy`, the methods are `const`. `as` gives a method another name than its
-/// field.
+/// Defines a configuration: a `non_exhaustive` struct with public fields, and for each field a
+/// setter of the same name. Other crates cannot construct it by a literal; they start from a
+/// default or a profile, and set what differs. A leading `const`, for a struct that is `Copy`,
+/// makes the setters `const`. `as` gives a setter another name than its field.
 ///
 /// ```
 /// rexmit_core::config! {

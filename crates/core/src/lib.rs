@@ -1,7 +1,7 @@
 //! What every room of rexmit stands on: virtual time, serial numbers, range sets, timers, tables of
 //! connections, seeded randomness, checksums, the trace event schema and the [`Machine`] trait.
 //!
-//! Nothing here reads a clock, opens a socket or draws randomness of its own.
+//! This crate reads no clock, opens no socket, and uses no randomness other than from given seeds.
 
 pub mod checksum;
 mod config;

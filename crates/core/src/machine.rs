@@ -1,13 +1,13 @@
-//! The one interface between everything that speaks a protocol and everything that drives it.
+//! The interface between protocol implementations and their drivers.
 
 use std::net::SocketAddr;
 
 use crate::Instant;
 
-/// The way of a packet between two hosts, seen from one of them.
+/// The addresses of a packet between two hosts, seen from one of them.
 ///
 /// The port is the UDP port of the encapsulation (RFC 6951), or 0 where the protocol runs directly
-/// over IP. An unspecified local address leaves the choice to the driver.
+/// over IP. An unspecified local address lets the driver choose.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Route {
     /// This host's address.
@@ -17,23 +17,24 @@ pub struct Route {
 }
 
 impl Route {
-    /// The same way seen from the other end.
+    /// The same route, seen from the other end.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self { local: self.remote, remote: self.local }
     }
 }
 
-/// A protocol endpoint or traffic source as a value: bytes and time in, bytes and events out.
+/// A protocol endpoint or traffic source without I/O: its inputs are packets and the time, its
+/// outputs packets and events.
 ///
 /// A driver (real sockets, simulator, test, fuzzer, foreign function) is a loop of these five
-/// calls: feed what happened ([`handle_input`](Self::handle_input),
+/// calls: pass inputs and timeouts ([`handle_input`](Self::handle_input),
 /// [`handle_timeout`](Self::handle_timeout)), then drain [`poll_transmit`](Self::poll_transmit) and
 /// [`poll_event`](Self::poll_event) until they return `None`, then sleep until
 /// [`poll_timeout`](Self::poll_timeout).
 ///
-/// `now` never goes back between calls. A machine reads no clock and draws no randomness that it
-/// was not given when it was made, so a run is a pure function of its inputs and its seed.
+/// `now` never goes back between calls. A machine reads no clock, and all its randomness comes from
+/// the seed it was created with, so a run is a pure function of its inputs and its seed.
 pub trait Machine {
     /// The events that the machine reports to its owner.
     type Event;
@@ -44,7 +45,7 @@ pub trait Machine {
     /// `now` has reached [`poll_timeout`](Self::poll_timeout). Harmless when called early.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// Writes the next packet to be sent into `packet` (cleared first) and returns its way.
+    /// Writes the next packet to be sent into `packet` (cleared first) and returns its route.
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route>;
 
     /// The next event for the owner.
@@ -54,7 +55,7 @@ pub trait Machine {
     fn poll_timeout(&self) -> Option<Instant>;
 }
 
-/// A machine on the heap, of a kind that is known only when it runs.
+/// A boxed machine, for a type chosen at run time.
 impl<M: Machine + ?Sized> Machine for Box<M> {
     type Event = M::Event;
 

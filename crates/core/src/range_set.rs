@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 /// A set of `u64` as sorted, disjoint, non-adjacent inclusive ranges.
 ///
 /// Inserting at either end costs O(1), elsewhere O(log n + shift), where n is the number of
-/// *ranges*; dropping a prefix costs what it drops.
+/// *ranges*; removing a prefix costs O(number of ranges removed).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet {
     ranges: VecDeque<(u64, u64)>,

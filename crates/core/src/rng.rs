@@ -1,24 +1,24 @@
-//! Seeded randomness. One seed per run, split by component, so that adding a draw in one place
-//! changes nothing in another.
+//! Seeded randomness. One seed per run, split by component, so that an additional random number in
+//! one component does not change those of another.
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::{Rng as _, SeedableRng};
 
 /// The source of all randomness of one component.
 ///
-/// From a simulation it is [`Seed::from_u64`]; in production the driver fills it from the
-/// operating system, and what is drawn from it is unpredictable to others.
+/// A simulation uses [`Seed::from_u64`]. In production the driver gets it from the operating
+/// system, and the generated numbers are unpredictable to others.
 #[derive(Clone)]
 pub struct Seed([u8; 32]);
 
 impl Seed {
-    /// A seed of full entropy, as the operating system gives it.
+    /// A seed of full entropy, from the operating system's random source.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// A seed for reproducible runs. Not for use on an open network.
+    /// A seed for reproducible runs. Must not be used on an open network: it is predictable.
     #[must_use]
     pub fn from_u64(value: u64) -> Self {
         let mut bytes = [0; 32];
@@ -26,7 +26,7 @@ impl Seed {
         Self(bytes)
     }
 
-    /// The seed of the part `label` of this component. Different labels give independent seeds.
+    /// The seed of the component `label` below this one. Different labels give independent seeds.
     #[must_use]
     pub fn split(&self, label: &str) -> Self {
         // The label selects a ChaCha stream keyed by this seed (FNV-1a, which is fixed for ever).

@@ -1,8 +1,8 @@
-//! Serial number arithmetic (RFC 1982), and its way out: unwrapped numbers.
+//! Serial number arithmetic (RFC 1982), and conversion to unwrapped numbers.
 //!
-//! A serial number has no order, only a neighbourhood, so [`Serial`] implements no `Ord`. Protocol
-//! state keeps 64-bit *unwrapped* numbers, which are ordered and never wrap; [`unwrap_u32`] and
-//! [`unwrap_u16`] place what the wire says next to a number already known.
+//! Serial numbers have no total order, so [`Serial`] does not implement `Ord`. Protocol state keeps
+//! 64-bit *unwrapped* numbers, which are ordered and never wrap; [`unwrap_u32`] and [`unwrap_u16`]
+//! convert a number on the wire to the unwrapped number nearest to a known one.
 
 /// A number modulo 2³² (TSN, TCP sequence number) or 2¹⁶ (SSN).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,4 +1,4 @@
-//! Monotonic time as a plain number, so that virtual time costs nothing.
+//! Monotonic time as a plain number, so that simulations can set it freely.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -25,7 +25,7 @@ pub struct Instant(u64);
 impl Instant {
     /// The driver's origin.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that will happen.
+    /// Later than any event.
     pub const FAR_FUTURE: Self = Self(u64::MAX);
 
     /// The instant `nanos` nanoseconds after the origin.
@@ -53,7 +53,8 @@ impl Instant {
     }
 }
 
-/// Saturates; with every deadline, so without the 128 bits of [`Duration::as_nanos`].
+/// The duration in nanoseconds, saturating. Called for every deadline, so it avoids the 128-bit
+/// arithmetic of [`Duration::as_nanos`].
 #[inline]
 fn nanos(duration: Duration) -> u64 {
     let whole = duration.as_secs().saturating_mul(1_000_000_000);

@@ -2,7 +2,7 @@
 
 use crate::Instant;
 
-/// Names the timers of a [`TimerTable`]: a field-less enum numbered from zero.
+/// The names of the timers of a [`TimerTable`]: a field-less enum numbered from zero.
 pub trait TimerKey: Copy + 'static {
     /// Every key, in the order in which simultaneous timers fire.
     const ALL: &'static [Self];
@@ -13,10 +13,10 @@ pub trait TimerKey: Copy + 'static {
 /// One optional deadline per key.
 #[derive(Clone, Debug)]
 pub struct TimerTable<const N: usize> {
-    /// [`Instant::FAR_FUTURE`] for a timer that does not run: half the size of an option, and the
-    /// earliest is found without a branch.
+    /// [`Instant::FAR_FUTURE`] for a timer that is not armed: half the size of an option, and the
+    /// minimum is computed without a branch.
     deadlines: [Instant; N],
-    /// The least of them: asked more often than one of them changes.
+    /// The minimum of `deadlines`, cached because it is read more often than a deadline changes.
     next: Instant,
 }
 
@@ -44,7 +44,7 @@ impl<const N: usize> TimerTable<N> {
         self.next = self.deadlines.iter().fold(Instant::FAR_FUTURE, |least, &at| least.min(at));
     }
 
-    /// Stops the timer `key`; no effect if it does not run.
+    /// Stops the timer `key`; no effect if it is not armed.
     #[inline]
     pub fn stop(&mut self, key: impl TimerKey) {
         if self.deadlines[key.index()] < Instant::FAR_FUTURE {
@@ -57,13 +57,13 @@ impl<const N: usize> TimerTable<N> {
         *self = Self::default();
     }
 
-    /// When the timer `key` is due, if it runs.
+    /// The deadline of the timer `key`, if it is armed.
     #[must_use]
     pub fn deadline(&self, key: impl TimerKey) -> Option<Instant> {
         Some(self.deadlines[key.index()]).filter(|&at| at < Instant::FAR_FUTURE)
     }
 
-    /// Whether the timer `key` runs.
+    /// Whether the timer `key` is armed.
     #[must_use]
     pub fn is_armed(&self, key: impl TimerKey) -> bool {
         self.deadline(key).is_some()

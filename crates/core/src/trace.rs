@@ -1,7 +1,7 @@
-//! The event stream of an endpoint: one value per thing that happened, with its reason.
+//! The trace of an endpoint: one event per state change or packet, with its cause.
 //!
-//! The lab turns it into latency by cause, captures and pictures; tests read it; nothing else pays
-//! for it: an endpoint without a sink records nothing.
+//! The lab derives latency by cause, captures and graphs from it, and tests check it. An endpoint
+//! without a sink records nothing.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::Instant;
 
-/// Receives the events of one endpoint in the order in which they happened.
+/// Receives the events of one endpoint in the order of their time.
 pub trait TraceSink: Send {
-    /// `event` happened at `now` in association number `association` of the endpoint.
+    /// Called for each `event` at `now` in association number `association` of the endpoint.
     fn record(&mut self, now: Instant, association: u32, event: &TraceEvent);
 }
 
-/// Hands events to a sink, if there is one; the cost without a sink is one branch.
+/// Passes events to a sink, if there is one; without a sink, an event costs one branch.
 pub struct Tracer<'a> {
     now: Instant,
     association: u32,
@@ -23,7 +23,7 @@ pub struct Tracer<'a> {
 }
 
 impl<'a> Tracer<'a> {
-    /// A tracer for what happens in `association` at `now`.
+    /// A tracer for events in `association` at `now`.
     pub fn new(now: Instant, association: u32, sink: Option<&'a mut dyn TraceSink>) -> Self {
         Self { now, association, sink }
     }
@@ -34,7 +34,7 @@ impl<'a> Tracer<'a> {
         Self { now: Instant::ZERO, association: 0, sink: None }
     }
 
-    /// Records what `event` makes; does not call it without a sink.
+    /// Records the event that `event` returns; without a sink, `event` is not called.
     pub fn emit(&mut self, event: impl FnOnce() -> TraceEvent) {
         if let Some(sink) = self.sink.as_deref_mut() {
             sink.record(self.now, self.association, &event());
@@ -54,7 +54,7 @@ pub enum SendCause {
     FastRetransmit,
     /// Outstanding data bundled with a retransmission that had room.
     Bundled,
-    /// A probe of a closed receive window (RFC 9260 §6.1 A).
+    /// A probe of a zero receive window (RFC 9260 §6.1 A).
     WindowProbe,
     /// The timer of Early Fast Retransmit expired while the window was not full.
     Early,
@@ -106,40 +106,40 @@ pub struct SentRun {
     pub cause: SendCause,
 }
 
-/// What told that a retransmission event was spurious.
+/// The method that detected a spurious retransmission event.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detector {
-    /// Every copy that was sent in it was reported as a duplicate (RFC 3708).
+    /// Every retransmission of the event was reported as a duplicate (RFC 3708).
     Duplicates,
-    /// The acknowledgement echoes a timestamp from before it (RFC 3522).
+    /// The acknowledgement echoes a timestamp older than the retransmission (RFC 3522).
     Timestamps,
-    /// What had left before it was acknowledged after it (RFC 5682).
+    /// After the timeout, data was acknowledged that had not been retransmitted (RFC 5682).
     FRto,
 }
 
-/// What happened.
+/// An event in the trace of an endpoint.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TraceEvent {
-    /// The association went to another state of RFC 9260 §4.
+    /// The association changed to another state of RFC 9260 §4.
     State {
         /// The new state, in the RFC's words.
         state: &'static str,
     },
-    /// A message of the local application got the sequence numbers of its data units.
+    /// The data units of a message of the local application were assigned their sequence numbers.
     MessageNumbered {
-        /// Its number in the association, as the sending application knows it.
+        /// Its number in the association, counted by the sending application.
         message: u64,
-        /// The stream it goes over.
+        /// The stream of the message.
         stream: u16,
         /// Its lowest and highest sequence number (unwrapped).
         sequence: (u64, u64),
     },
-    /// A packet that carries data left.
+    /// A packet with data was sent.
     PacketSent {
-        /// Its number in the ledger.
+        /// Its packet number in the recovery state.
         packet: u64,
         /// The path's index.
         path: u8,
@@ -150,10 +150,10 @@ pub enum TraceEvent {
         /// The runs of data units in it, ascending.
         runs: Vec<SentRun>,
     },
-    /// The packet told of just before also carries copies ([`SendCause::Redundant`]) of data units
-    /// that are in flight with others.
+    /// The packet of the preceding event also carries redundant copies ([`SendCause::Redundant`])
+    /// of data units that are in flight in other packets.
     CopiesSent {
-        /// Its number in the ledger.
+        /// Its packet number in the recovery state.
         packet: u64,
         /// The path's index.
         path: u8,
@@ -162,62 +162,63 @@ pub enum TraceEvent {
     },
     /// An acknowledgement arrived and was not stale (RFC 9260 §6.2.1 i).
     AckReceived {
-        /// Everything up to this sequence number (unwrapped) has arrived.
+        /// The cumulative acknowledgement: the highest sequence number (unwrapped) up to which all
+        /// data has arrived.
         cumulative: u64,
         /// Data received beyond it: lowest and highest sequence number of each run, ascending.
         gaps: Vec<(u64, u64)>,
     },
     /// Every data unit of the packet is acknowledged.
     PacketAcked {
-        /// Its number in the ledger.
+        /// Its packet number in the recovery state.
         packet: u64,
     },
     /// The packet was declared lost.
     PacketLost {
-        /// Its number in the ledger.
+        /// Its packet number in the recovery state.
         packet: u64,
-        /// What gave it away.
+        /// The mechanism that declared it lost.
         cause: SendCause,
     },
-    /// A packet that was declared lost had arrived after all.
+    /// A packet that was declared lost had arrived.
     PacketSpurious {
-        /// Its number in the ledger.
+        /// Its packet number in the recovery state.
         packet: u64,
     },
-    /// A retransmission event began: the timer of a path expired, or its window is reduced because
-    /// something was declared lost by what acknowledgements say. What is retransmitted for the same cause
-    /// until the next one belongs to it.
+    /// A retransmission event began: the retransmission timer of a path expired, or its window is
+    /// reduced because acknowledgements show a loss. Retransmissions for the same cause belong to
+    /// this event until the next one begins.
     RetransmissionEvent {
-        /// The path's index: that over which the units declared lost had left.
+        /// The index of the path on which the units declared lost had been sent.
         path: u8,
         /// A timeout, or a fast retransmit.
         kind: SendCause,
     },
-    /// All that the latest retransmission event of a path declared lost had arrived.
+    /// Nothing that the latest retransmission event of a path declared lost was lost.
     EventSpurious {
         /// The path's index.
         path: u8,
-        /// What began the event: a timeout, or a fast retransmit.
+        /// The cause of the event: a timeout, or a fast retransmit.
         kind: SendCause,
-        /// What told it.
+        /// The method that detected it.
         by: Detector,
     },
-    /// The window goes back to where it was before a retransmission event that was spurious.
+    /// The congestion window is restored to its value before a spurious retransmission event.
     Undone {
         /// The path's index.
         path: u8,
         /// Congestion window, in bytes.
         cwnd: u64,
-        /// Slow start threshold, in bytes: the window before the event.
+        /// Slow start threshold, in bytes: the congestion window before the event.
         ssthresh: u64,
     },
-    /// Loss is detected by another number of missing reports from here on.
+    /// The number of missing reports that declare a loss changed.
     LossThreshold {
         /// The path's index.
         path: u8,
-        /// Missing reports that make a loss.
+        /// Missing reports after which a packet is declared lost.
         missing_reports: u16,
-        /// The fraction of reordered packets that this is to spare a retransmission.
+        /// The fraction of reordered packets that this threshold is meant not to retransmit.
         percentile: f64,
     },
     /// A round-trip time was measured.
@@ -235,13 +236,13 @@ pub enum TraceEvent {
     RetransmissionTimeout {
         /// The path's index.
         path: u8,
-        /// The timeout that applies from here on.
+        /// The timeout from now on.
         rto: Duration,
     },
-    /// A stream became thin, or is no longer, or was judged for the first time. Told only where
-    /// something depends on it.
+    /// A stream became thin or ceased to be thin, or was classified for the first time. Recorded
+    /// only if the configuration has mechanisms for thin streams.
     Thin {
-        /// The group of data units: 0, or one that the application singled out.
+        /// The group of data units: 0, or a group that the application defined.
         group: u8,
         /// Whether it is thin now.
         is_thin: bool,
@@ -249,7 +250,7 @@ pub enum TraceEvent {
         in_flight: u32,
         /// The fraction of packets declared lost.
         loss_rate: f64,
-        /// The most packets in flight of a thin stream.
+        /// The largest number of packets in flight of a thin stream.
         bound: f64,
     },
     /// The congestion window or its threshold changed.
@@ -263,7 +264,7 @@ pub enum TraceEvent {
         /// User data in flight, in bytes.
         flight: u64,
     },
-    /// A packet was dropped on arrival.
+    /// A received packet was discarded.
     Dropped {
         /// The reason.
         reason: &'static str,

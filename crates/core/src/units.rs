@@ -1,4 +1,4 @@
-//! Quantities whose unit is worth a type.
+//! Quantities with a unit.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct BitRate(u64);
 
 impl BitRate {
-    /// `bits` per second; `None` for zero, which is no rate.
+    /// A rate of `bits` per second; `None` for zero.
     #[must_use]
     pub const fn new(bits: u64) -> Option<Self> {
         if bits == 0 { None } else { Some(Self(bits)) }
@@ -23,7 +23,7 @@ impl BitRate {
         self.0
     }
 
-    /// How long `bytes` take at this rate, rounded up to a nanosecond.
+    /// The transmission time of `bytes` at this rate, rounded up to a nanosecond.
     #[must_use]
     pub fn transmission_time(self, bytes: usize) -> Duration {
         let nanos = (bytes as u128 * 8 * 1_000_000_000).div_ceil(u128::from(self.0));

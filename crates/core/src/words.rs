@@ -1,5 +1,5 @@
-//! Values as people write them on a command line or in a file, in netem's vocabulary: `50ms`, `5%`,
-//! `10mbit`, `64kb`; and their form in configuration files.
+//! Quantities as text in netem's notation: `50ms`, `5%`, `10mbit`, `64kb`; and their form in
+//! configuration files.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use thiserror::Error;
 
 use crate::BitRate;
 
-/// A mistake in the text of a quantity.
+/// An invalid text for a quantity.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum UnitError {
-    /// There is no number at its beginning.
+    /// The text does not begin with a number.
     #[error("`{0}` does not begin with a number")]
     NoNumber(String),
-    /// A unit is required, or the unit is not one of the allowed.
+    /// The unit is missing, or is not an allowed one.
     #[error("`{value}` needs one of the units {units}")]
     WrongUnit {
-        /// The value as it was given.
+        /// The invalid text.
         value: String,
         /// The expected form.
         units: &'static str,
     },
-    /// The value is outside of what makes sense.
+    /// The value is outside the allowed range.
     #[error("`{value}` is out of range: {range}")]
     OutOfRange {
-        /// The value as it was given.
+        /// The invalid text.
         value: String,
         /// The allowed values.
         range: &'static str,
@@ -91,7 +91,7 @@ pub fn parse_size(value: &str) -> Result<usize, UnitError> {
     Ok(in_range(value, number * factor, 1e12, "0 to 1tb")?.round() as usize)
 }
 
-/// `duration` with the largest unit, up to seconds, in which it is a whole number: the inverse of
+/// `duration` in the largest unit, up to seconds, in which it is an integer: the inverse of
 /// [`parse_duration`].
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
@@ -138,33 +138,34 @@ pub mod duration {
 
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    /// Writes `duration` as [`format_duration`](super::format_duration) does.
+    /// Writes `duration` in the format of [`format_duration`](super::format_duration).
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(duration: &Duration, out: S) -> Result<S::Ok, S::Error> {
         out.serialize_str(&super::format_duration(*duration))
     }
 
-    /// Reads what [`parse_duration`](super::parse_duration) reads.
+    /// Reads a text in the format of [`parse_duration`](super::parse_duration).
     ///
     /// # Errors
-    /// Those of the deserializer, and text that is no duration.
+    /// Errors of the deserializer, and text that is no duration.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         super::parse_duration(&String::deserialize(from)?).map_err(D::Error::custom)
     }
 }
 
-/// As [`duration`], of what may be missing: `#[serde(with = "words::optional_duration")]`.
+/// As [`duration`], for an optional duration: `#[serde(with = "words::optional_duration")]`.
 pub mod optional_duration {
     use std::time::Duration;
 
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    /// Writes the duration as [`format_duration`](super::format_duration) does, or nothing.
+    /// Writes the duration in the format of [`format_duration`](super::format_duration), or
+    /// nothing.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(
         duration: &Option<Duration>,
         out: S,
@@ -175,10 +176,11 @@ pub mod optional_duration {
         }
     }
 
-    /// Reads what [`parse_duration`](super::parse_duration) reads, `off`, or nothing.
+    /// Reads a text in the format of [`parse_duration`](super::parse_duration); `off` and a missing
+    /// value give `None`.
     ///
     /// # Errors
-    /// Those of the deserializer, and text that is no duration.
+    /// Errors of the deserializer, and text that is no duration.
     pub fn deserialize<'de, D>(from: D) -> Result<Option<Duration>, D::Error>
     where
         D: Deserializer<'de>,
@@ -188,7 +190,7 @@ pub mod optional_duration {
     }
 }
 
-/// A value, or `off` for `None`: `#[serde(with = "words::or_off")]`.
+/// An optional value, with `off` for `None`: `#[serde(with = "words::or_off")]`.
 pub mod or_off {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -202,7 +204,7 @@ pub mod or_off {
     /// Writes the value, or nothing.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<T: Serialize, S: Serializer>(
         value: &Option<T>,
         out: S,
@@ -210,10 +212,10 @@ pub mod or_off {
         value.serialize(out)
     }
 
-    /// Reads the value, `off`, or nothing.
+    /// Reads the value; `off` and a missing value give `None`.
     ///
     /// # Errors
-    /// Those of the deserializer, and another word.
+    /// Errors of the deserializer, and any other word.
     pub fn deserialize<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
     where
         T: Deserialize<'de>,

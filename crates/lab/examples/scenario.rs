@@ -1,5 +1,5 @@
-//! Runs a scenario, from a file in JSON or else the standard thin stream, and prints what it
-//! measured: single numbers alone.
+//! Runs a scenario, from a file in JSON or else the standard thin stream, and prints the
+//! measured quantities, without distributions and series.
 //!
 //! `cargo run --release -p rexmit-lab --example scenario [FILE [SEED]]`
 

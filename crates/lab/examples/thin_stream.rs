@@ -1,5 +1,5 @@
 //! The standard thin stream in virtual time: 100 bytes every 250 ms over 100 ms RTT, 5 % of the
-//! packets lost each way, ordered delivery. Prints what the messages waited for, per profile.
+//! packets lost each way, ordered delivery. Prints the latency of the messages, per profile.
 //!
 //! `cargo run --release -p rexmit-lab --example thin_stream` (docs/validation.md compares it with
 //! the Linux kernel's SCTP).

@@ -1,7 +1,8 @@
-//! Connections side by side on real sockets, in plain terms: the plan of a run, and its measurements.
+//! Concurrent connections on real sockets: the plan of a run, and its measurements, without any
+//! I/O.
 //!
-//! The laboratory opens no sockets. [`scenario`](crate::scenario) says in these terms what it wants of
-//! a driver that has them, a [`Sockets`], and reads the measurements.
+//! The laboratory opens no sockets. [`scenario`](crate::scenario) passes this plan to a driver that
+//! does, a [`Sockets`], and evaluates its measurements.
 
 use std::time::Duration;
 
@@ -16,48 +17,49 @@ use rexmit_tcp::ConnectionConfig;
 
 use crate::measure::{LatencyDistribution, MessageRecord};
 
-/// Messages that one connection can tell apart: the most that a run has.
+/// Largest number of messages of one connection, limited by the message number's size; no run has
+/// more.
 pub const MAX_MESSAGES: usize = 1 << 20;
 
 /// The plan of the run.
 #[derive(Debug)]
 pub struct Connections {
-    /// How both ends of each are configured.
+    /// The configurations of both ends of each connection.
     pub ends: Ends,
-    /// What each of them sends.
+    /// The messages of each connection.
     pub flows: Vec<Planned>,
     /// The link, from the senders to the receivers.
     pub forward: PathConfig,
-    /// And back.
+    /// The link from the receivers to the senders.
     pub backward: PathConfig,
     /// The seed of the link.
     pub seed: Seed,
-    /// Time limit of the run, from its beginning.
+    /// Time limit of the run.
     pub patience: Duration,
 }
 
-/// What one connection sends.
+/// The messages of one connection.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// When it begins, after the run does.
+    /// When the connection is opened, relative to the begin of the run.
     pub begin: Duration,
-    /// Its messages; their times count from when it stands.
+    /// Its messages; their times count from the connection's establishment.
     pub messages: Vec<Message>,
 }
 
 /// The configurations of both ends.
 #[derive(Clone, Debug)]
 pub enum Ends {
-    /// Of SCTP.
+    /// Both ends use SCTP.
     Sctp {
         /// The sender, which initiates the association.
         sender: AssociationConfig,
         /// The receiver.
         receiver: AssociationConfig,
-        /// Whether messages need not wait for earlier ones.
+        /// Whether messages are delivered unordered.
         unordered: bool,
     },
-    /// Of TCP.
+    /// Both ends use TCP.
     Tcp {
         /// The sender, which connects.
         sender: ConnectionConfig,
@@ -71,21 +73,21 @@ pub enum Ends {
 pub struct Measured {
     /// When the run began.
     pub origin: Instant,
-    /// Of every message of every connection.
+    /// The records of all messages of all connections.
     pub records: Vec<MessageRecord>,
     /// The counters of the senders, one entry per connection.
     pub recovery: Vec<RecoveryStatistics>,
-    /// How late the applications gave their messages to the transport.
+    /// How late the applications passed their messages to the transport.
     pub sending: LatencyDistribution,
     /// The statistics of the link: forward and backward.
     pub link: [LinkStats; 2],
-    /// By how much packets left the link too late; `None` if there were none.
+    /// How late packets left the link; `None` without packets.
     pub lateness: Option<Lateness>,
-    /// Bytes of each packet on the link that are of IP.
+    /// Bytes of the IP header in each packet on the link.
     pub ip_bytes: u64,
 }
 
-/// By how much packets left a link later than they should have.
+/// How late packets left a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lateness {
     /// The median.
@@ -98,21 +100,21 @@ pub struct Lateness {
     pub max: Duration,
 }
 
-/// Why there is nothing measured.
+/// Why there are no measurements.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SocketsError {
-    /// The machine does not grant what real sockets need: why, in words.
+    /// The system does not grant the required permissions; with an explanation.
     NotPermitted(String),
-    /// It failed: why, in words.
+    /// The run failed; with an explanation.
     Failed(String),
 }
 
-/// A driver with real sockets that runs connections.
+/// A driver that runs connections on real sockets.
 pub trait Sockets {
     /// Runs `connections`; `trace` makes sinks for the senders' endpoints, in their order.
     ///
     /// # Errors
-    /// If the machine does not grant what is needed, or something fails.
+    /// If a permission is missing, or the run fails.
     fn run(
         &self,
         connections: &Connections,

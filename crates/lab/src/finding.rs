@@ -1,14 +1,15 @@
-//! The result of a comparison in one or two sentences, for a first reader.
+//! The result of a comparison in one or two sentences.
 
 use std::time::Duration;
 
 use crate::measure::{Comparison, LatencySummary, RunResult};
 
-/// A profile is named as better than the first one if its tail is shorter by this share.
+/// The share by which a profile's tail latency must be shorter to be named as better than the first
+/// profile.
 const NOTICEABLE: f64 = 0.05;
 
-/// The latency with the first profile, and the profile with the lowest.
-/// `None` if the first run delivered nothing.
+/// A sentence with the latency of the first profile, and of the profile with the lowest. `None` if
+/// the first run delivered nothing.
 #[must_use]
 pub fn sentence(comparison: &Comparison) -> Option<String> {
     let first = comparison.runs.first()?;
@@ -33,13 +34,14 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
             let least = words(least);
             text += &format!(" With {}, 1 in {share} waited {least} or longer.", best.profile);
         } else {
-            text += " No other profile spared them much of it.";
+            text += " No other profile reduced this noticeably.";
         }
     }
     Some(text)
 }
 
-/// The rarest share of messages that the run has several of: 1 in 1000 or 1 in 100, and its wait.
+/// The rarest share of messages that several messages of the run represent, 1 in 1000 or 1 in 100,
+/// and its latency.
 fn tail(run: &RunResult, latency: &LatencySummary) -> (u32, Duration) {
     if run.messages >= 2000 { (1000, latency.p999) } else { (100, latency.p99) }
 }
@@ -81,7 +83,7 @@ mod tests {
         let mut broken = run("broken", 60);
         broken.messages[99].delivered = None;
         let worse = comparison.clone().with_run(&run("slow", 2000)).with_run(&broken);
-        let same = format!("{alone} No other profile spared them much of it.");
+        let same = format!("{alone} No other profile reduced this noticeably.");
         assert_eq!(sentence(&worse), Some(same));
         let better = worse.with_run(&run("thin", 300)).with_run(&run("thick", 800));
         let better = sentence(&better).unwrap();

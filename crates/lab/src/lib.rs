@@ -1,14 +1,15 @@
-//! The laboratory: simulated hosts, scenarios, what measures them, and what is possible at best.
+//! The laboratory: simulated hosts, scenarios, measurements, and theoretical bounds.
 //!
-//! A [`scenario`] is data; executed, it is [`hosts`] on a network of `rexmit_netsim`, under meters. The
-//! hosts carry our transports, or [what others would use](rivals). [`bound`] says what is possible.
-//! Nothing here opens a socket or reads a clock: what runs in real time is described in plain terms
-//! ([`connections`], [`link`], [`load`]) and run by a driver with sockets.
+//! A [`scenario`] is data. Its execution builds a network of `rexmit_netsim` with [`hosts`] and
+//! meters. The hosts use rexmit's transports, or [other implementations](rivals). [`bound`]
+//! computes theoretical bounds. This crate opens no socket and reads no clock: runs in real time
+//! are described as data ([`connections`], [`link`], [`load`]) and executed by a driver with
+//! sockets.
 //!
-//! Who runs something to compare it hands in what they saw as a [`measure::Run`]: a record per
-//! message, the trace of the sender, the packets on the wire. [`measure::RunResult`] is what remains
-//! of a run, [`measure::Comparison`] several of them side by side. [`table`] prints a comparison on
-//! a terminal, [`finding`] says it in a sentence, and serde writes it as JSON.
+//! A driver reports each run as a [`measure::Run`]: a record per message, the trace of the sender,
+//! the packets on the wire. [`measure::RunResult`] has the figures of a run,
+//! [`measure::Comparison`] those of several runs. [`table`] prints a comparison on a terminal,
+//! [`finding`] summarizes it in a sentence, and serde writes it as JSON.
 
 pub mod bound;
 pub mod connections;

@@ -1,4 +1,4 @@
-//! The emulated link in the few words of a demonstration.
+//! The emulated link of a demonstration, with few parameters.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use rexmit_netsim::path::{BurstLoss, Delay, Jitter, Loss, PathConfig, Reorder};
 /// A link that is the same in both directions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Link {
-    /// Round-trip time without jitter; half of it each way.
+    /// Round-trip time without jitter; half of it in each direction.
     pub rtt: Duration,
-    /// Share of packets lost each way, 0 to 1.
+    /// Packet loss in each direction, 0 to 1.
     pub loss: f64,
-    /// Mean number of packets lost in a row; `None`: each packet is lost or not for itself.
+    /// Mean number of packets lost in a row; `None`: losses are independent.
     pub burst: Option<f64>,
-    /// Each packet's delay varies uniformly by up to this much. Jitter alone does not reorder.
+    /// The largest deviation of a packet's delay (uniform). Jitter alone does not reorder packets.
     pub jitter: Duration,
-    /// Share of packets, 0 to 1, that later ones may overtake: they take [`Self::DETOUR`] of the
-    /// round-trip time longer.
+    /// Share of packets, 0 to 1, that are delayed by [`Self::DETOUR`] round-trip times, so that
+    /// later ones overtake them.
     pub reorder: f64,
 }
 
 impl Default for Link {
-    /// 100 ms round trip, 5 % loss each way.
+    /// 100 ms round-trip time, 5 % loss in each direction.
     fn default() -> Self {
         Self {
             rtt: Duration::from_millis(100),
@@ -35,10 +35,10 @@ impl Default for Link {
 }
 
 impl Link {
-    /// How much longer a reordered packet takes, as a part of the round-trip time.
+    /// Additional delay of a reordered packet, as a fraction of the round-trip time.
     pub const DETOUR: f64 = 0.25;
 
-    /// One direction.
+    /// The path of one direction.
     #[must_use]
     pub fn path(&self) -> PathConfig {
         let loss = match self.burst {
@@ -62,7 +62,7 @@ impl Link {
         }
     }
 
-    /// The settings, for people.
+    /// The settings as text.
     #[must_use]
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut set = vec![("RTT", words(self.rtt))];
@@ -80,7 +80,7 @@ impl Link {
     }
 }
 
-/// `100 ms RTT with 5 % loss`, and settings other than the default.
+/// Text such as `100 ms RTT with 5 % loss`, with all settings that differ from the default.
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} RTT with {} loss", words(self.rtt), percent(self.loss))?;
@@ -97,7 +97,7 @@ impl fmt::Display for Link {
     }
 }
 
-/// `12.5 ms`, without more digits than there are.
+/// A duration such as `12.5 ms`, without trailing zeros.
 fn words(duration: Duration) -> String {
     match duration.as_secs_f64() {
         seconds if seconds < 1.0 => format!("{} ms", (seconds * 1e6).round() / 1e3),
@@ -105,7 +105,7 @@ fn words(duration: Duration) -> String {
     }
 }
 
-/// `0.5 %`, without the noise of the binary fraction.
+/// A share such as `0.5 %`, without binary rounding noise.
 fn percent(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }

@@ -1,4 +1,4 @@
-//! The load: some flows of a captured trace, for a period of time.
+//! The load: some flows of a captured trace for a period of time.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,15 +7,16 @@ use rexmit_netsim::traffic::trace::{Message, Sender, Trace, TraceError};
 use rexmit_netsim::units::format_duration;
 use thiserror::Error;
 
-/// Flows that are taken of a trace: those with the lowest numbers. Each is an association.
+/// Largest number of flows used of a trace: those with the lowest numbers. Each becomes an
+/// association.
 pub const MAX_FLOWS: usize = 2;
 
-/// A trace inside the program.
+/// A trace embedded in the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
     /// Its name.
     pub name: &'static str,
-    /// What it is of.
+    /// A description of its traffic.
     pub about: &'static str,
     file: &'static str,
     bytes: &'static [u8],
@@ -32,16 +33,16 @@ macro_rules! bundled {
     };
 }
 
-/// The traces inside the program; `traces/README.md` says how they were captured.
+/// The embedded traces; `traces/README.md` describes how they were captured.
 pub const BUNDLED: &[Bundled] = &[
     bundled!("bzflag-tcp", "BZFlag, a shooter with tanks: 29 messages/s per player"),
     bundled!("crossfire", "Crossfire, a role-playing game: 22 messages/s per player, in bursts"),
-    bundled!("ssh", "OpenSSH, what editors and shells print: 4 messages/s"),
+    bundled!("ssh", "OpenSSH, output of editors and shells: 4 messages/s"),
     bundled!("vnc", "TigerVNC, a remote desktop: 6 messages/s"),
 ];
 
 impl Bundled {
-    /// Reads it.
+    /// Reads the trace.
     ///
     /// # Errors
     /// Never, unless a file was damaged when the program was built.
@@ -55,14 +56,14 @@ impl Bundled {
 pub struct Load {
     /// The traffic in the trace.
     pub name: String,
-    /// The messages of each flow that the server sent, in the order of time, from the window's
-    /// begin on.
+    /// The server's messages of each flow in ascending order of time, relative to the begin of the
+    /// window.
     pub flows: Vec<Vec<Message>>,
     /// The duration of the window.
     pub duration: Duration,
 }
 
-/// Why there is nothing to send.
+/// Why there is no load.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// Neither a bundled trace nor a file.
@@ -71,10 +72,10 @@ pub enum LoadError {
         /// The name.
         name: String,
     },
-    /// The file is no trace.
+    /// The file is not a valid trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The trace ends too early.
+    /// The trace is too short.
     #[error(
         "the trace {name} lasts {}, less than {}: choose a shorter duration",
         format_duration(*lasts), format_duration(*wanted)
@@ -82,13 +83,13 @@ pub enum LoadError {
     TooShort {
         /// The trace.
         name: String,
-        /// How long it is.
+        /// Its length.
         lasts: Duration,
-        /// How long it should be.
+        /// The required length.
         wanted: Duration,
     },
-    /// Its servers are silent in the window.
-    #[error("in {name} no server sends anything in that time: choose a longer duration")]
+    /// The servers send nothing in the window.
+    #[error("the servers of {name} send nothing in this period: choose a longer duration")]
     Silent {
         /// The trace.
         name: String,
@@ -99,7 +100,7 @@ impl Load {
     /// The load of `trace`, the name of a bundled one or else a file, for `duration`.
     ///
     /// # Errors
-    /// When there is no such trace, or not enough in it.
+    /// If there is no such trace, or it is too short or has no messages of the servers.
     pub fn open(trace: &str, duration: Duration) -> Result<Self, LoadError> {
         let trace = match BUNDLED.iter().find(|bundled| bundled.name == trace) {
             Some(bundled) => bundled.read()?,
@@ -109,11 +110,11 @@ impl Load {
         Self::of_trace(&trace, duration)
     }
 
-    /// The messages of the servers of `trace` in `duration` around its middle, where the sessions are in
-    /// full swing.
+    /// The messages of the servers of `trace` in `duration` around its middle, where all sessions
+    /// are active.
     ///
     /// # Errors
-    /// When the trace is too short, or silent.
+    /// If the trace is too short, or the servers send nothing in this time.
     pub fn of_trace(trace: &Trace, duration: Duration) -> Result<Self, LoadError> {
         let name = trace.name.clone();
         let sent = trace.flows.iter().map(|flow| flow.messages(Sender::Server));
@@ -136,7 +137,7 @@ impl Load {
         Ok(Self { name, flows, duration })
     }
 
-    /// Messages of all flows together.
+    /// The number of messages of all flows.
     #[must_use]
     pub fn messages(&self) -> usize {
         self.flows.iter().map(Vec::len).sum()

@@ -21,8 +21,8 @@ const RARE: [Rare; 4] = [
     ("copies", |run| run.retransmissions.redundant),
 ];
 
-/// The table: a row per profile with latencies in milliseconds and the costs beside them, and below
-/// it what the columns mean. Ends with a newline; the same on every terminal.
+/// The table: a row per profile with latencies in milliseconds and costs, followed by an
+/// explanation of the columns. Ends with a newline; independent of the terminal.
 #[must_use]
 pub fn render(comparison: &Comparison) -> String {
     let mut table = Table::new();

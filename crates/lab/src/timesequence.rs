@@ -1,9 +1,9 @@
-//! The time-sequence graph of the worst stall: what the sender did, heard and waited for around the
-//! message with the highest latency of a run.
+//! The time-sequence graph of the worst stall: the packets sent, acknowledgements received and
+//! timers expired around the message with the highest latency of a run.
 //!
-//! Time runs to the right and sequence numbers upwards: SCTP's TSNs, of TCP the numbers of segments
-//! as they first left. Times are milliseconds since the run
-//! began; sequence numbers are offsets from the lowest one drawn, whose value on the wire is
+//! Time runs to the right and sequence numbers upwards: TSNs of SCTP; segments of TCP, numbered in
+//! the order of their first transmission. Times are milliseconds since the run began; sequence
+//! numbers are offsets from the lowest one drawn, whose value on the wire is
 //! [`TimeSequence::base`].
 
 use std::collections::BTreeMap;
@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::{MessageRecord, Run, TimedEvent, millis};
 
-/// Marks of one kind in a graph; what lies beyond is left out and said so.
+/// Largest number of marks of one kind in a graph; if there are more, [`TimeSequence::is_cut`] is
+/// set.
 pub const MARK_LIMIT: usize = 5000;
 
 /// The graph's data.
@@ -23,18 +24,18 @@ pub const MARK_LIMIT: usize = 5000;
 pub struct TimeSequence {
     /// The association.
     pub connection: u32,
-    /// The message that waited longest.
+    /// The message with the highest latency.
     pub message: Bar,
-    /// Where the window begins.
+    /// Begin of the window.
     pub from_ms: f64,
-    /// Where it ends.
+    /// End of the window.
     pub until_ms: f64,
-    /// The sequence number of offset 0 modulo 2³²: SCTP's as on the wire.
+    /// The sequence number of offset 0 modulo 2³²; for SCTP, as on the wire.
     pub base: u32,
     /// Packets with data.
     pub sends: Vec<Send>,
-    /// Acknowledgements as they reached the sender; the first may come from before the window and
-    /// says where the line of the cumulative acknowledgement begins.
+    /// Acknowledgements when they reached the sender. The first one may be from before the window;
+    /// the line of the cumulative acknowledgement begins with it.
     pub acknowledgements: Vec<Acknowledgement>,
     /// Messages of the association whose delivery lies in the window.
     pub deliveries: Vec<Bar>,
@@ -44,14 +45,14 @@ pub struct TimeSequence {
     pub is_cut: bool,
 }
 
-/// A message, from the intended sending to its delivery.
+/// A message, from its intended sending to its delivery.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Bar {
     /// Its number in the association.
     pub message: u64,
-    /// The stream it went over.
+    /// Its stream.
     pub stream: u16,
-    /// Its lowest and highest sequence number; `null` if the trace does not tell.
+    /// Its lowest and highest sequence number; `null` if the trace does not contain them.
     pub sequence: Option<(u32, u32)>,
     /// When the application meant to send it.
     pub intended_ms: f64,
@@ -62,22 +63,23 @@ pub struct Bar {
 /// A packet with data that the sender transmitted.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Send {
-    /// When.
+    /// The time.
     pub at_ms: f64,
     /// Its number in the association.
     pub packet: u64,
-    /// Its content: lowest and highest sequence number of each run, and why it was sent.
+    /// Its data units: lowest and highest sequence number of each run, and the cause of sending.
     pub runs: Vec<(u32, u32, SendCause)>,
-    /// User data in it, without what was copied redundantly, in bytes.
+    /// User data in it, without redundant copies, in bytes.
     pub bytes: u32,
 }
 
 /// An acknowledgement that reached the sender.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Acknowledgement {
-    /// When.
+    /// The time.
     pub at_ms: f64,
-    /// The offset up to which everything has arrived; -1 if that lies below the lowest one drawn.
+    /// The offset of the cumulative acknowledgement; -1 if it is below the lowest sequence number
+    /// drawn.
     pub cumulative: i64,
     /// Data received beyond it, as pairs of lowest and highest.
     pub gaps: Vec<(u32, u32)>,
@@ -86,9 +88,9 @@ pub struct Acknowledgement {
 /// An expiry of the retransmission timer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Expiry {
-    /// When.
+    /// The time.
     pub at_ms: f64,
-    /// The timeout that applied from there on, in milliseconds.
+    /// The timeout from then on, in milliseconds.
     pub rto_ms: f64,
 }
 
@@ -141,7 +143,7 @@ impl TimeSequence {
         self.is_cut |= !is_kept;
     }
 
-    /// Copies are in the packet of the previous event, in front of its new data.
+    /// Adds copies to the packet of the previous event, before its new data.
     fn add_copies(&mut self, packet: u64, runs: impl Iterator<Item = (u32, u32)>) {
         // It is not there if it was one too many.
         if let Some(send) = self.sends.last_mut().filter(|send| send.packet == packet) {
@@ -150,7 +152,7 @@ impl TimeSequence {
         }
     }
 
-    /// The line of the cumulative acknowledgement starts where it was when the window opened.
+    /// Sets the line of the cumulative acknowledgement to its value at the begin of the window.
     fn open_ack_line(&mut self, scale: &Scale<'_>, events: &[TimedEvent]) {
         let window = scale.window;
         let before = events[..window.start_index(events)].iter().rev();
@@ -186,7 +188,7 @@ fn push<T>(marks: &mut Vec<T>, mark: T) -> bool {
     is_kept
 }
 
-/// The stretch of time that is drawn, of one association.
+/// The window of time that is drawn, for one association.
 struct Window {
     started: Instant,
     connection: u32,
@@ -195,7 +197,7 @@ struct Window {
 }
 
 impl Window {
-    /// The message's wait and a quarter of it on both sides, to see the stream before and after.
+    /// The window around `message`: its latency, and a quarter of it on both sides.
     fn around(started: Instant, message: &MessageRecord) -> Option<Self> {
         const LEAST: Duration = Duration::from_millis(200);
         const MOST: Duration = Duration::from_secs(2);
@@ -259,7 +261,7 @@ impl Numbers {
     }
 }
 
-/// From instants and sequence numbers to the graph's coordinates.
+/// Converts instants and sequence numbers to the graph's coordinates.
 struct Scale<'a> {
     window: &'a Window,
     lowest: u64,

@@ -1,4 +1,4 @@
-//! The statistics row of a trace or capture, per flow and direction and in total.
+//! Statistics of a trace or capture, per flow and direction and in total.
 
 use comfy_table::{CellAlignment, Table, presets};
 pub use rexmit_netsim::traffic::stats::{Interarrival, Row};
@@ -10,12 +10,12 @@ const HEADINGS: [&str; 14] = [
     "1% ms", "99% ms", "pkt/s", "bit/s",
 ];
 
-/// The rows of one trace, as Table 1 of the thin-stream papers has them.
+/// The statistics of one trace, as in Table 1 of the thin-stream papers.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TraceStatistics {
     /// The traffic in the trace.
     pub trace: String,
-    /// A row for each direction of each flow that sent anything.
+    /// A row for each direction of each flow that has messages.
     pub flows: Vec<FlowRow>,
     /// A row for each direction of all flows together.
     pub total: Vec<TotalRow>,
@@ -26,7 +26,7 @@ pub struct TraceStatistics {
 pub struct FlowRow {
     /// The flow's number in the trace.
     pub flow: u32,
-    /// Who sent.
+    /// The sender.
     pub direction: Sender,
     /// The figures.
     #[serde(flatten)]
@@ -36,7 +36,7 @@ pub struct FlowRow {
 /// The row of one direction of all flows.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TotalRow {
-    /// Who sent.
+    /// The sender.
     pub direction: Sender,
     /// The figures.
     #[serde(flatten)]
@@ -44,7 +44,7 @@ pub struct TotalRow {
 }
 
 impl TraceStatistics {
-    /// The rows of `trace`.
+    /// The statistics of `trace`.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
         let mut statistics =
@@ -60,7 +60,8 @@ impl TraceStatistics {
         statistics
     }
 
-    /// The rows as a table for a terminal, the totals last, and below it what the columns mean.
+    /// The rows as a table for a terminal, with the totals last, followed by an explanation of the
+    /// columns.
     #[must_use]
     pub fn table(&self) -> String {
         let mut table = Table::new();

@@ -1,9 +1,10 @@
-//! Two paths between the same hosts, one of which fails: what the ways to use two addresses make of it.
+//! Comparison of strategies for two paths between the same hosts, one of which fails.
 //!
-//! The messages of a captured trace go from a server to its clients as in comparisons in
-//! real time, but in virtual time: whatever the trace's length, it takes a moment, and the same seed gives the same
-//! figures. Each way has networks of its own, one per client, in which the n-th packet of a link is lost
-//! for every way or for none. From [`fails_at`](TwoPaths::fails_at) on nothing passes the first path.
+//! The messages of a captured trace go from a server to its clients as in comparisons in real time,
+//! but in virtual time, so that a run is fast and the same seed gives the same figures. Each
+//! strategy has its own networks, one per client, in which the n-th packet of a link is lost for
+//! every strategy or for none. From [`fails_at`](TwoPaths::fails_at) on, the first path loses every
+//! packet.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,12 +23,15 @@ use crate::link::Link;
 use crate::load::Load;
 use crate::measure::{Comparison, Counters, MessageRecord, Recorder, Recording, Run};
 
-/// The ways that are compared, with a line on each.
+/// The strategies that are compared, each with a one-line description.
 pub const WAYS: [(&str, &str); 5] = [
     ("failover", "one path until it has failed, then the other (RFC 9260 §6.4, §8.2)"),
-    ("failover-pf", "the same, but new data leave a path after its first timeout (RFC 7829)"),
+    (
+        "failover-pf",
+        "as failover, but new data uses the other path after the first timeout (RFC 7829)",
+    ),
     ("all-paths", "new data over both at once (CMT: SFR, CUC, DAC)"),
-    ("all-paths-pf", "the same, and nothing new over a path after its first timeout"),
+    ("all-paths-pf", "as all-paths, but no new data over a path after its first timeout"),
     ("one-path", "one address on each side"),
 ];
 
@@ -37,11 +41,11 @@ const ADDRESSES: [[IpAddr; 2]; 2] = [
     [IpAddr::V4(Ipv4Addr::new(10, 2, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 2, 0, 2))],
 ];
 const PORT: u16 = 5000;
-/// How long what is under way at the end may take.
+/// Time limit for delivering outstanding data at the end.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How often it is looked whether everything has arrived.
+/// Interval of the checks whether everything has arrived.
 const STEP: Duration = Duration::from_secs(1);
-/// The IP header of every packet.
+/// Bytes of the IP header of each packet.
 const IP_BYTES: u64 = 20;
 
 /// The plan of the run.
@@ -51,24 +55,24 @@ pub struct TwoPaths {
     pub load: Load,
     /// Each of the two links between server and clients.
     pub link: Link,
-    /// When the first one fails, for good.
+    /// When the first link fails permanently.
     pub fails_at: Duration,
     /// The seed of the links.
     pub seed: u64,
 }
 
-/// Why nothing can be measured.
+/// Why the comparison cannot be made.
 #[derive(Debug, Error)]
 pub enum TwoPathsError {
-    /// The link makes no sense.
+    /// The link is invalid.
     #[error(transparent)]
     Link(#[from] BuildError),
-    /// Something happens for ever without time going on.
+    /// An endless loop of events at one instant.
     #[error(transparent)]
     Livelock(#[from] Livelock),
 }
 
-/// A way to use two addresses.
+/// A strategy for two addresses.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     name: &'static str,
@@ -90,10 +94,10 @@ impl Way {
 }
 
 impl TwoPaths {
-    /// Runs every way.
+    /// Runs all strategies.
     ///
     /// # Errors
-    /// When the link makes no sense.
+    /// If the link is invalid.
     pub fn run(&self) -> Result<Comparison, TwoPathsError> {
         let mut comparison = self.describe();
         for (name, about) in WAYS {
@@ -138,7 +142,7 @@ impl TwoPaths {
         Ok(run)
     }
 
-    /// Adds one client, and what is measured of it, to `run`.
+    /// Runs one client, and adds its measurements to `run`.
     fn run_flow(&self, flow: &Flow<'_>, run: &mut Run) -> Result<(), TwoPathsError> {
         let seed = Seed::from_u64(self.seed).split(&format!("client {}", flow.number));
         let recorder = Recorder::default();
@@ -163,7 +167,7 @@ impl TwoPaths {
         {
             let next = network.now() + STEP;
             network.run_until(next, |_, _| {})?;
-            // An association that was given up tells nothing any more.
+            // A closed association has no statistics any more.
             counters = flow.counters(network.machine(server)).unwrap_or(counters);
         }
         run.counters += counters;
@@ -183,7 +187,7 @@ impl TwoPaths {
         Ok(())
     }
 
-    /// Nothing passes `link` any more.
+    /// Makes `link` lose every packet from now on.
     fn fail(&self, network: &mut Network<Host>, link: LinkId) -> Result<(), BuildError> {
         let dark =
             PathConfig { loss: Loss { uniform: 1.0, ..Loss::default() }, ..self.link.path() };
@@ -207,7 +211,7 @@ type Sender = ThinSender<Endpoint>;
 type Receiver = ThinReceiver<Endpoint>;
 
 impl Flow<'_> {
-    /// The server and the client.
+    /// Creates the server and the client.
     fn hosts(&self, end: Instant, seed: &Seed, recorder: &Recorder) -> [Host; 2] {
         let association = Arc::new(AssociationConfig::new(self.way.recovery()));
         let endpoint = |side: usize| {
@@ -244,7 +248,7 @@ impl Flow<'_> {
         receiver.records(Layer::Application, self.number)
     }
 
-    /// The counters of the server, while it has the association.
+    /// The counters of the server; `None` once it has no association.
     fn counters(&self, server: &Host) -> Option<Counters> {
         let sender = server.program::<Sender>()?;
         let statistics = server.transport::<Endpoint>()?.statistics(sender.id()?)?;
@@ -274,8 +278,8 @@ mod tests {
         .unwrap()
     }
 
-    /// Message n leaves at 0.2 + n/4 s. 79 is the last that passes the first path; the SACK of 78, 200 ms
-    /// late, restarts T3-rtx at 20 s. 80 leaves at 20.2 s and arrives over the other path at 21.05 s.
+    /// Message n is sent at 0.2 + n/4 s. 79 is the last that passes the first path; the SACK of 78, 200 ms
+    /// late, restarts T3-rtx at 20 s. 80 is sent at 20.2 s and arrives over the other path at 21.05 s.
     ///
     /// Without PF new data stay on the first path until its sixth timeout, a packet of ten messages at a
     /// time: 84 until 23.2 s, 85 until 27.2 s, 93 until 35.2 s, 103 until 51.2 s, and 113, which had
@@ -283,7 +287,7 @@ mod tests {
     ///
     /// With all paths 78 left over the second one, so that the timer of the first starts with 80, at
     /// 20.2 s. Without PF it expires at 21.2, 23.2, 27.2, 35.2 and 51.2 s, and each time the next message
-    /// leaves over that path: that of 51.2 s waits for 32 s.
+    /// is sent over that path: that of 51.2 s waits for 32 s.
     #[test]
     fn each_way_stalls_as_long_as_its_rules_say() {
         let comparison = compared();

@@ -1,9 +1,9 @@
-//! How fast the simulator carries packets: flows that keep a fixed window of 1460-byte packets
-//! under way over a dumbbell, each acknowledged by 40 bytes.
+//! Measures the speed of the simulator: flows with a fixed window of 1460-byte packets over a
+//! dumbbell, each packet acknowledged by 40 bytes.
 //!
 //! `cargo run --release -p rexmit-netsim --example dumbbell_speed -- 50 600` runs 50 flows for 600
-//! seconds of virtual time and prints what there is to be divided by the time it took, which
-//! `time` or a profiler tells.
+//! seconds of virtual time and prints the numbers of packets and events; divide them by the elapsed
+//! time, measured with `time` or a profiler.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const DATA: usize = 1460;
 const ACK: usize = 40;
 const WINDOW: u32 = 20;
 
-/// Keeps a window of packets under way, or acknowledges every packet.
+/// Keeps a window of packets in flight, or acknowledges every packet.
 struct Flow {
     route: Route,
     is_sender: bool,

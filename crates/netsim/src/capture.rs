@@ -1,6 +1,7 @@
 //! Captures: packets as pcapng, with IP headers, so that Wireshark decodes them.
 //!
-//! It stands alone, so that simulated networks and the real-time emulator write the same files.
+//! It depends on nothing else here, so that simulated networks and the real-time emulator write the
+//! same files.
 //!
 //! ```
 //! use rexmit_netsim::capture::{CaptureWriter, CapturedPacket, Way};
@@ -38,9 +39,9 @@ use pcap_file::{DataLink, PcapError};
 
 use crate::path::LossCause;
 
-/// A pcapng file in the making, with nanosecond time stamps.
+/// A writer of a pcapng file, with nanosecond time stamps.
 ///
-/// Each packet causes a few small writes: give a file a [`BufWriter`](std::io::BufWriter).
+/// Each packet causes a few small writes: wrap a file in a [`BufWriter`](std::io::BufWriter).
 pub struct CaptureWriter<W: Write> {
     writer: PcapNgWriter<W>,
     headers_and_payload: Vec<u8>,
@@ -49,36 +50,37 @@ pub struct CaptureWriter<W: Write> {
 /// A packet for a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct CapturedPacket<'a> {
-    /// Which of the file's interfaces saw it.
+    /// The interface of the file at which it was captured.
     pub interface: u32,
-    /// When: time since 1970, or since the start of a simulation.
+    /// The time, since 1970 or since the start of a simulation.
     pub time: Duration,
-    /// Where it comes from.
+    /// The source address.
     pub source: SocketAddr,
-    /// Where it goes. If this or the source has a port, it travels in UDP (RFC 6951).
+    /// The destination address. If source or destination has a port, the packet is encapsulated in
+    /// UDP (RFC 6951).
     pub destination: SocketAddr,
     /// The IP protocol number of a packet without ports.
     pub ip_protocol: u8,
     /// The IP header's time to live, or hop limit.
     pub hop_limit: u8,
-    /// The packet of the machine, without headers of IP and UDP.
+    /// The packet without IP and UDP headers.
     pub payload: &'a [u8],
-    /// Where it goes, seen from the interface.
+    /// The direction, seen from the interface.
     pub way: Way,
-    /// What there is to say about it.
+    /// A comment, for example on a loss.
     pub comment: Option<&'a str>,
 }
 
-/// Whether a packet comes in or goes out.
+/// The direction of a packet at an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Way {
-    /// It comes in.
+    /// Received by the interface.
     In = 1,
-    /// It goes out.
+    /// Sent by the interface.
     Out = 2,
 }
 
-/// What captures say about a lost packet.
+/// The comment in captures on a lost packet.
 #[must_use]
 pub const fn loss_comment(cause: LossCause) -> &'static str {
     match cause {
@@ -90,10 +92,10 @@ pub const fn loss_comment(cause: LossCause) -> &'static str {
 }
 
 impl<W: Write> CaptureWriter<W> {
-    /// Writes the head of a file with the interfaces of these names, numbered from 0.
+    /// Writes the file header with interfaces of these names, numbered from 0.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn new<'a>(out: W, interfaces: impl IntoIterator<Item = &'a str>) -> io::Result<Self> {
         let mut writer = PcapNgWriter::new(out).map_err(io_error)?;
         for name in interfaces {
@@ -107,10 +109,10 @@ impl<W: Write> CaptureWriter<W> {
         Ok(Self { writer, headers_and_payload: Vec::new() })
     }
 
-    /// Writes a packet with headers of IP and, if it has ports, UDP.
+    /// Writes a packet with an IP header and, if it has ports, a UDP header.
     ///
     /// # Errors
-    /// Those of the writer, addresses of two families, or a packet too long for IP.
+    /// Errors of the writer, addresses of different families, or a packet too long for IP.
     pub fn write(&mut self, packet: &CapturedPacket<'_>) -> io::Result<()> {
         let mut bytes = std::mem::take(&mut self.headers_and_payload);
         let written = write_packet(packet, &mut bytes).and_then(|()| {
@@ -121,11 +123,11 @@ impl<W: Write> CaptureWriter<W> {
         written
     }
 
-    /// Writes a packet that has its IP header already, with where it goes, seen from the
-    /// interface, and what there is to say about it.
+    /// Writes a packet that begins with its IP header, with its direction, seen from the interface,
+    /// and an optional comment.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn write_ip(
         &mut self,
         interface: u32,
@@ -147,10 +149,10 @@ impl<W: Write> CaptureWriter<W> {
         Ok(())
     }
 
-    /// Hands everything written so far on, if the writer has a buffer.
+    /// Flushes the writer.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.writer.get_mut().flush()
     }
@@ -158,7 +160,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Ends the file: flushes its writer and returns it.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn finish(self) -> io::Result<W> {
         let mut out = self.writer.into_inner();
         out.flush()?;
@@ -172,7 +174,7 @@ impl<W: Write> fmt::Debug for CaptureWriter<W> {
     }
 }
 
-/// The writer's own error, whose kind says what to do.
+/// The I/O error of the writer, with its kind.
 fn io_error(error: PcapError) -> io::Error {
     match error {
         PcapError::IoError(error) => error,

@@ -1,16 +1,17 @@
 //! A network in virtual time, and the traffic for it.
 //!
-//! - [`path`]: what one direction of a path does to packets, as a pure function of time, packet
-//!   and seed. It stands alone, so that the real-time emulator uses the very same.
+//! - [`path`]: the impairments of one direction of a path, as a pure function of time, packet and
+//!   seed. It depends on nothing else here, so that the real-time emulator uses the same code.
 //! - [`network`]: the simulator: hosts that run any [`Machine`](rexmit_core::Machine), routers,
 //!   links, captures, observers, statistics.
-//! - [`capture`]: packets as files for Wireshark. It stands alone too.
-//! - [`traffic`]: traces of what applications sent, from files and captures.
-//! - [`source`]: what sends: constant and variable rates, web clients, models of applications;
-//!   and the machines that carry it over UDP.
-//! - [`netem`] and [`units`]: paths and their values as people write them.
+//! - [`capture`]: packets as files for Wireshark. It also depends on nothing else here.
+//! - [`traffic`]: traces of application traffic, from files and captures.
+//! - [`source`]: traffic sources: constant and variable rates, web clients, models of applications;
+//!   and machines that send it over UDP.
+//! - [`netem`] and [`units`]: text forms of paths and their values.
 //!
-//! Nothing here knows a protocol, a clock or a socket, and the same seed gives the same bytes.
+//! This crate implements no transport protocol, reads no clock and opens no socket; the same seed
+//! gives the same bytes.
 
 pub mod capture;
 mod draw;

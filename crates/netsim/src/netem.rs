@@ -1,7 +1,7 @@
-//! Path configurations in the words of netem: `delay 50ms 10ms distribution normal loss 5%`.
+//! Path configurations in the syntax of netem: `delay 50ms 10ms distribution normal loss 5%`.
 //!
-//! Besides netem's own words there are `burst`, `list` and `hold`, and some differ where the model
-//! does:
+//! `burst`, `list` and `hold` are not netem's, and some options differ from netem's because the
+//! model does:
 //!
 //! | words | meaning |
 //! |---|---|
@@ -10,13 +10,13 @@
 //! | `loss gemodel P R [1-H [1-K]]` | as netem; 100 % and 0 % by default |
 //! | `loss burst PERCENT PACKETS` or `TIME` | mean loss and mean burst, or mean time in bursts |
 //! | `loss list N,N,…` | exactly these packets, from 0 |
-//! | `reorder PERCENT TIME [JITTER [distribution NAME]]` | this share takes so much longer (netem: does not wait) |
+//! | `reorder PERCENT TIME [JITTER [distribution NAME]]` | this share of packets is delayed further by TIME (netem: is not delayed) |
 //! | `hold N K` | packet N is delivered right after K later ones |
 //! | `duplicate PERCENT`, `corrupt PERCENT`, `rate RATE` | as netem |
 //! | `limit N` or `limit SIZE` | packets or bytes that may wait for the rate |
 //! | `ordered` | jitter does not reorder |
 //!
-//! `loss` may be given several times; a packet is lost if any of them says so.
+//! `loss` may be repeated; a packet is lost if any of them drops it.
 
 use std::iter::Peekable;
 use std::str::{FromStr, SplitWhitespace};
@@ -29,34 +29,34 @@ use crate::path::{
 };
 use crate::units::{self, UnitError};
 
-/// A mistake in the words of a path.
+/// An error in the text of a path.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum NetemError {
-    /// A word that is not understood at its place.
-    #[error("`{word}` is not understood: expected {expected}")]
+    /// An unexpected word.
+    #[error("unknown word `{word}`: expected {expected}")]
     Unknown {
         /// The word.
         word: String,
         /// The expected values.
         expected: &'static str,
     },
-    /// The words end too early.
+    /// The text ends too early.
     #[error("after `{after}` something is missing: {expected}")]
     Missing {
-        /// The word after which it is missing.
+        /// The word that requires another one after it.
         after: &'static str,
         /// The expected values.
         expected: &'static str,
     },
-    /// A value that is no quantity.
+    /// An invalid quantity.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// The words describe an impossible path.
+    /// The described path is impossible.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
 
-/// Reads words as in the [module's table](self); nothing at all is a perfect path.
+/// Parses options as in the [module's table](self); an empty text is a perfect path.
 ///
 /// ```
 /// use rexmit_netsim::path::{Delay, PathConfig};
@@ -102,7 +102,7 @@ impl FromStr for PathConfig {
 
 const CLAUSES: &str = "delay, loss, reorder, hold, duplicate, corrupt, rate, limit or ordered";
 
-/// Reads what stands after `loss` in the [module's table](self).
+/// Parses the arguments of `loss` as in the [module's table](self).
 impl FromStr for Loss {
     type Err = NetemError;
 
@@ -117,7 +117,7 @@ impl FromStr for Loss {
     }
 }
 
-/// Reads a plain number as packets, and a size such as `64kb` as bytes.
+/// Parses a plain number as packets, and a size such as `64kb` as bytes.
 impl FromStr for QueueLimit {
     type Err = NetemError;
 
@@ -130,7 +130,7 @@ impl FromStr for QueueLimit {
 }
 
 impl Jitter {
-    /// The distribution with netem's name `name` and the spread `spread`.
+    /// The distribution with the netem name `name` and the spread `spread`.
     ///
     /// # Errors
     /// [`NetemError::Unknown`] for another name.
@@ -286,17 +286,17 @@ mod tests {
         let error = |text: &str| text.parse::<PathConfig>().unwrap_err().to_string();
         assert_eq!(
             error("dealy 50ms"),
-            "`dealy` is not understood: expected delay, loss, reorder, hold, duplicate, corrupt, \
+            "unknown word `dealy`: expected delay, loss, reorder, hold, duplicate, corrupt, \
              rate, limit or ordered"
         );
         assert_eq!(error("delay"), "after `delay` something is missing: a time such as 50ms");
         assert_eq!(error("delay 50"), "`50` needs one of the units ns, us, ms, s, min, h");
         assert_eq!(
             error("delay 50ms 5ms distribution gauss"),
-            "`gauss` is not understood: expected constant, uniform, normal, pareto or \
+            "unknown word `gauss`: expected constant, uniform, normal, pareto or \
              exponential"
         );
-        assert_eq!(error("loss list 3,x"), "`x` is not understood: expected a packet number");
+        assert_eq!(error("loss list 3,x"), "unknown word `x`: expected a packet number");
         assert_eq!(
             error("loss burst 75% 2"),
             "bursts of 2 packets are too short for that loss: at least 3"

@@ -1,11 +1,11 @@
 //! Load and measurement on real sockets, in real time.
 //!
-//! [`load`] makes load between two programs. [`realtime`] makes comparisons: the messages of a trace
-//! over a link that this machine emulates. [`execute`] runs scenarios of the laboratory, on real sockets
-//! if that is what they say.
+//! [`load`] generates load between two programs. [`realtime`] compares recovery profiles: it
+//! replays the messages of a trace over a link that this machine emulates. [`execute`] runs
+//! scenarios of the laboratory, on real sockets if the scenario asks for them.
 //!
-//! Measurements are the laboratory's ([`rexmit_lab::measure`]), and so is the plan of a run
-//! ([`rexmit_lab::connections`]).
+//! The measurements ([`rexmit_lab::measure`]) and the plan of a run ([`rexmit_lab::connections`])
+//! are those of the laboratory.
 
 pub mod load;
 pub mod realtime;
@@ -14,10 +14,11 @@ use rexmit_lab::scenario::{ExecuteError, RunOutcome, Scenario, execute_on};
 
 use realtime::RealSockets;
 
-/// Runs `scenario`; all randomness comes from `seed`, but for that of a run on real sockets.
+/// Runs `scenario`. All randomness comes from `seed`, except in a run on real sockets, which also
+/// depends on the operating system's scheduling.
 ///
 /// # Errors
-/// If it cannot be run, or fails.
+/// If the scenario cannot be run, or the run fails.
 pub fn execute(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteError> {
     execute_on(&RealSockets, scenario, seed)
 }

@@ -12,7 +12,7 @@ use crate::Scheduling;
 use crate::association::{MAX_SHARED_KEYS, SharedKey};
 use crate::wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, may_be_authenticated};
 
-/// The smallest packet limit: every IPv4 host takes 576 bytes, less IP and UDP headers.
+/// The smallest packet limit: every IPv4 host accepts 576 bytes, less IP and UDP headers.
 pub const MIN_PACKET_BYTES: usize = 512;
 /// The largest packet limit: what an IPv4 datagram with a UDP header holds, less a margin.
 pub const MAX_PACKET_BYTES: usize = 65_000;
@@ -69,7 +69,7 @@ config! {
         pub max_packet_bytes: usize,
         /// The largest message, in and out.
         pub max_message_bytes: usize,
-        /// Bytes that wait for the application at most; what the peer is told it may send.
+        /// Receive buffer in bytes; the receive window advertised to the peer.
         pub receive_buffer_bytes: usize,
         /// Bytes accepted from the application and not yet acknowledged, at most.
         pub send_buffer_bytes: usize,
@@ -105,7 +105,7 @@ config! {
         pub initial_rtt: Option<Duration>,
         /// T5-shutdown-guard; `None` takes five times RTO.Max (RFC 9260 §9.2).
         pub shutdown_guard: Option<Duration>,
-        /// In what order the messages of different streams leave.
+        /// The order in which messages of different streams are sent (the stream scheduler).
         pub scheduling: Scheduling,
         /// Offer partial reliability (RFC 3758).
         pub partial_reliability: bool,
@@ -207,7 +207,7 @@ pub enum ConfigError {
     OutOfBounds {
         /// The field.
         name: &'static str,
-        /// What it was.
+        /// Its value.
         value: usize,
         /// The least it may be.
         min: usize,

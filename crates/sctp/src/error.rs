@@ -1,4 +1,4 @@
-//! What can go wrong with a call of the application. What the peer did wrong is an
+//! Errors of calls by the application. Protocol errors of the peer are reported as an
 //! [`Event`](crate::Event).
 
 /// Why a message was not accepted.
@@ -70,7 +70,7 @@ pub enum PrimaryError {
     Unconfirmed,
 }
 
-/// Why an address of ours is not changed.
+/// Why a local address is not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
@@ -86,7 +86,7 @@ pub enum AddressError {
     /// It means something else to the peer, or is that of no single host.
     #[error("the peer cannot use this address")]
     OutOfScope,
-    /// The peer knows it, or is being told.
+    /// The association already has the address, or is adding it.
     #[error("the association has this address")]
     AlreadyThere,
     /// It is not a local address.
@@ -101,7 +101,7 @@ pub enum AddressError {
         /// How many there may be.
         limit: usize,
     },
-    /// Too much waits for the peer to answer.
+    /// Too many changes wait for a response of the peer.
     #[error("at most {limit} changes can wait for the answer to the one before")]
     TooManyChanges {
         /// How many can.

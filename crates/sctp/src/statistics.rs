@@ -69,7 +69,7 @@ pub struct PathStatistics {
     pub remote: SocketAddr,
     /// Whether it works.
     pub state: PathState,
-    /// Whether data take it while it works.
+    /// Whether it is the primary path, which new data uses while it is active.
     pub is_primary: bool,
     /// Timeouts and unanswered HEARTBEATs in a row.
     pub errors: u32,
@@ -81,7 +81,7 @@ pub struct PathStatistics {
     pub cwnd: u64,
     /// Slow start threshold in bytes.
     pub ssthresh: u64,
-    /// How much reordering is tolerated before a loss is told.
+    /// Reordering tolerated before a packet is declared lost.
     pub reordering: ReorderingState,
     /// Data packets in flight.
     pub packets_in_flight: u32,

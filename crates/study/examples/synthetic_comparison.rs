@@ -1,4 +1,4 @@
-//! Writes the page of a synthetic comparison, to work on its looks before there is anything to show:
+//! Writes the page of a synthetic comparison, for work on its layout:
 //! `cargo run -p rexmit-study --example synthetic_comparison -- synthetic.html`
 
 #[path = "../tests/synthetic/mod.rs"]

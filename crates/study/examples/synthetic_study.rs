@@ -1,4 +1,4 @@
-//! Writes the page of a made-up study, to work on its looks before there is anything to show:
+//! Writes the page of a synthetic study, for work on its layout:
 //! `cargo run -p rexmit-study --example synthetic_study -- synthetic-study.html index.html`
 
 #[path = "../tests/synthetic_study/mod.rs"]

@@ -1,50 +1,51 @@
-//! Whether two distributions agree: a test that respects that the messages of one run depend on each
-//! other.
+//! A test whether two distributions agree, which takes into account that the messages of one run
+//! are not independent.
 //!
-//! The distance is that of Kolmogorov and Smirnov: the largest difference between the shares of what
-//! is at most so much, over the pooled messages of all runs of either side. Its usual tables suppose
-//! independent messages, which those of a run are not: one loss delays many. What is independent are
-//! the runs. So the distance is compared with those that come of exchanging whole runs between the
-//! sides (a permutation test). Sides with the same seeds exchange only the runs of a seed with each
-//! other. The p-value is the share of exchanges whose distance is as large as the one measured or
-//! larger, the one measured counted among them.
+//! The statistic is the Kolmogorov–Smirnov distance: the largest difference between the two
+//! empirical distribution functions, over the pooled messages of all runs of each side. Its usual
+//! tables assume independent messages, but one loss delays many messages of a run. Runs are
+//! independent, so the distance is compared with those obtained by exchanging whole runs between
+//! the sides (a permutation test). If both sides have the same seeds, only runs of the same seed
+//! are exchanged. The p-value is the share of exchanges, the identity included, whose distance is
+//! at least the measured one.
 //!
 //! With few runs no exchange can be rare: two of the `2ⁿ` exchanges of `n` pairs always have the
-//! measured distance, so that fewer than six pairs cannot show a difference at 5 %, nor can fewer than
-//! four runs against four that are not paired. [`Agreement::has_power`] tells.
+//! measured distance, so fewer than six pairs cannot show a difference at the 5 % level, nor can
+//! fewer than four against four unpaired runs. [`Agreement::has_power`] reports this.
 
 use rexmit_core::Seed;
 
 use rexmit_lab::scenario::Distribution;
 
-/// Exchanges that are tried if there are more than that.
+/// Number of random exchanges; if there are no more than this, all are evaluated.
 pub const EXCHANGES: u32 = 4000;
 
-/// How the runs of the two sides belong together.
+/// How the runs of the two sides are related.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pairing {
-    /// The n-th runs of both sides have the same seed. Runs without a partner are left out.
+    /// The n-th runs of both sides have the same seed. Runs without a partner are ignored.
     Paired,
-    /// They have nothing in common.
+    /// The runs are independent.
     Unpaired,
 }
 
-/// How far two distributions are from each other.
+/// The distance of two distributions, and its significance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Agreement {
-    /// The distance of Kolmogorov and Smirnov, from 0 to 1.
+    /// The Kolmogorov–Smirnov distance, from 0 to 1.
     pub distance: f64,
     /// The share of exchanges of runs between the sides whose distance is at least as large.
     pub p: f64,
-    /// The runs of each side.
+    /// The number of runs of each side.
     pub runs: (usize, usize),
-    /// Whether so many runs could have shown a difference at 5 %.
+    /// Whether this number of runs could show a difference at the 5 % level.
     pub has_power: bool,
 }
 
-/// Compares the distributions of two sides, one per run; `None` if either side has measured nothing.
+/// Compares the distributions of two sides, given as one distribution per run; `None` if either
+/// side has no values.
 ///
-/// The same sides give the same answer: where exchanges are drawn, they are from a fixed seed.
+/// The result is deterministic: random exchanges are drawn from a fixed seed.
 #[must_use]
 pub fn agreement(
     left: &[&Distribution],
@@ -74,9 +75,9 @@ pub fn agreement(
 
 /// A distribution with its values rounded to the nearest multiple of `grain`.
 ///
-/// Where values are of a lattice, as latencies of a simulated network are, the distance sees the
-/// least shift of one side in full: real clocks are always late by a little. A grain of more than
-/// twice that, whose multiples lie where the values do, takes no notice.
+/// Latencies of a simulated network have few distinct values, so that the least shift of one side,
+/// such as the lateness of a real clock, results in the full distance. Rounding removes such a
+/// shift if `grain` is more than twice as large, and the values are near its multiples.
 #[must_use]
 pub fn rounded(distribution: &Distribution, grain: f64) -> Distribution {
     let mut coarse = Distribution::default();
@@ -92,9 +93,9 @@ pub fn rounded(distribution: &Distribution, grain: f64) -> Distribution {
     coarse
 }
 
-/// The messages of all runs of both sides, counted at the same values.
+/// The messages of all runs of both sides, counted per value.
 struct Runs {
-    /// Per run, how many messages have each of the values that occur anywhere.
+    /// Per run, the number of messages with each of the values that occur in any run.
     counts: Vec<Vec<u64>>,
 }
 
@@ -114,7 +115,7 @@ impl Runs {
         Self { counts: all().map(aligned).collect() }
     }
 
-    /// The distance between the runs that `is_left` and the others.
+    /// The distance between the runs with `is_left` and the others.
     fn distance(&self, is_left: &[bool]) -> Option<f64> {
         let width = self.counts.first()?.len();
         let mut sides = [vec![0; width], vec![0; width]];
@@ -137,13 +138,13 @@ impl Runs {
         Some(largest)
     }
 
-    /// Whether the distance is `measured` or larger, but for rounding.
+    /// Whether the distance is at least `measured`, up to rounding errors.
     fn reaches(&self, is_left: &[bool], measured: f64) -> bool {
         self.distance(is_left).is_some_and(|distance| distance >= measured - 1e-12)
     }
 }
 
-/// The share of all exchanges that reach the measured distance.
+/// The share of all exchanges with at least the measured distance.
 fn every(
     measured: &[bool],
     pairing: Pairing,
@@ -167,7 +168,7 @@ fn every(
     f64::from(reached) / f64::from(all)
 }
 
-/// Calls `judge` with every choice of `left` more out of the runs from `from` on.
+/// Calls `judge` for every choice of `left` more runs among those with index `from` or higher.
 fn subsets(sides: &mut Vec<bool>, from: usize, left: usize, judge: &mut impl FnMut(&[bool])) {
     if left == 0 {
         return judge(sides);
@@ -179,7 +180,7 @@ fn subsets(sides: &mut Vec<bool>, from: usize, left: usize, judge: &mut impl FnM
     }
 }
 
-/// The share of exchanges that reach the measured distance, from [`EXCHANGES`] random ones.
+/// The share of exchanges with at least the measured distance, among [`EXCHANGES`] random ones.
 fn drawn(
     measured: &[bool],
     pairing: Pairing,
@@ -205,7 +206,7 @@ fn drawn(
     f64::from(reached) / f64::from(EXCHANGES + 1)
 }
 
-/// How many choices of `some` out of `all` there are.
+/// The number of ways to choose `some` out of `all`.
 fn choose(all: usize, some: usize) -> f64 {
     (0..some).map(|index| (all - index) as f64 / (index + 1) as f64).product::<f64>().round()
 }

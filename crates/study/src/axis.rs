@@ -1,4 +1,4 @@
-//! The axes of a study: their points, and what each point makes of the scenario.
+//! The axes of a study: their points, and the scenario fields that each point sets.
 
 use toml::de::{DeTable, DeValue};
 
@@ -11,29 +11,29 @@ use crate::mistake::{Notes, alternatives};
 pub struct Axis {
     /// Its name.
     pub name: String,
-    /// The unit of the numbers of its points: `ms`, `KB`, `%`.
+    /// The unit of the points' numbers: `ms`, `KB`, `%`.
     pub unit: Option<String>,
-    /// At least one; either all of them have a number or none.
+    /// At least one; either all of them have a number, or none.
     pub points: Vec<Point>,
 }
 
 /// A point of an axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// What it is called; no other point of the axis is.
+    /// Its label, unique within the axis.
     pub label: String,
-    /// Where it stands on a numeric axis of a figure.
+    /// Its position on a numeric axis of a figure.
     pub number: Option<f64>,
 }
 
-/// An axis as the file has it.
+/// An axis as written in the file.
 pub(crate) struct AxisSpec<'t> {
     pub(crate) axis: Axis,
-    /// Where it begins.
+    /// Its place in the text.
     pub(crate) at: usize,
-    /// What each point puts over the scenario.
+    /// The fields that each point sets in the scenario.
     pub(crate) sets: Vec<DeTable<'t>>,
-    /// The value of each point, if they differ in one.
+    /// The value of each point, if the points differ in one value.
     pub(crate) values: Vec<DeValue<'t>>,
 }
 
@@ -52,14 +52,14 @@ impl Axis {
     }
 }
 
-/// All axes of a study.
+/// Reads all axes of a study.
 pub(crate) fn read<'t>(notes: &Notes, tables: &[&Value<'t>]) -> Vec<AxisSpec<'t>> {
     let mut axes: Vec<AxisSpec<'t>> = Vec::new();
     let tables = tables.iter().filter_map(|table| Fields::of(notes, "an axis", table));
     for spec in tables.filter_map(read_one) {
         let name = &spec.axis.name;
         if axes.iter().any(|other| other.axis.name == *name) {
-            notes.add(spec.at, format!("there is another axis `{name}` already"));
+            notes.add(spec.at, format!("there is already an axis `{name}`"));
         }
         axes.push(spec);
     }
@@ -73,7 +73,10 @@ fn read_one<'t>(mut fields: Fields<'_, 't>) -> Option<AxisSpec<'t>> {
     let points = match (fields.take("values"), fields.tables("point")) {
         (Some(values), points) => {
             if let Some(point) = points.first() {
-                notes.add(point.span().start, "an axis has either `values` or points, not both");
+                notes.add(
+                    point.span().start,
+                    "an axis has either `values` or `[[axis.point]]`, not both",
+                );
             }
             short_points(&mut fields, values, unit.as_deref())
         }
@@ -104,12 +107,13 @@ fn read_one<'t>(mut fields: Fields<'_, 't>) -> Option<AxisSpec<'t>> {
 }
 
 impl<'t> AxisSpec<'t> {
-    /// Puts point `index` over `table`.
+    /// Applies the fields of point `index` to `table`.
     pub(crate) fn apply(&self, table: &mut DeTable<'t>, index: usize) {
         merge(table, &self.sets[index]);
     }
 
-    /// Puts the value of point `index` where `table` has the name of the axis in braces.
+    /// Replaces the name of the axis in braces, in the strings of `table`, by the value of point
+    /// `index`.
     pub(crate) fn fill_in(&self, table: &mut DeTable<'t>, index: usize) {
         let gap = format!("{{{}}}", self.axis.name);
         if let Some(value) = self.values.get(index).filter(|_| has_gap(table, &gap)) {
@@ -118,7 +122,7 @@ impl<'t> AxisSpec<'t> {
     }
 }
 
-/// A point that says itself what it sets.
+/// Reads a point that lists the fields that it sets.
 fn long_point<'t>(notes: &Notes, value: &Value<'t>) -> Option<PointSpec<'t>> {
     let mut fields = Fields::of(notes, "a point", value)?;
     let label = fields.required_text("label");
@@ -128,7 +132,7 @@ fn long_point<'t>(notes: &Notes, value: &Value<'t>) -> Option<PointSpec<'t>> {
     Some(PointSpec { label: label?, number, value: None, set: set.unwrap_or_default() })
 }
 
-/// Points that differ in one value, which stands for `{}` in `set`.
+/// Reads points that differ in one value, which replaces `{}` in `set`.
 fn short_points<'t>(
     fields: &mut Fields<'_, 't>,
     values: &Value<'t>,
@@ -140,7 +144,7 @@ fn short_points<'t>(
     let set = fields.require("set").and_then(|set| {
         let table = set_table(fields, set)?;
         if !has_gap(&table, GAP) {
-            notes.add(set.span().start, "`set` has no `{}`, where the values would stand");
+            notes.add(set.span().start, "`set` has no `{}` to be replaced by the values");
         }
         Some(table)
     });
@@ -176,7 +180,7 @@ fn short_points<'t>(
     Some(values.iter().enumerate().filter_map(point).collect())
 }
 
-/// `list`, if it is one of as many items as `values`.
+/// `list`, if it is a list with as many items as `values`.
 fn listed<'a, 't>(
     fields: &Fields<'a, 't>,
     name: &str,
@@ -205,12 +209,12 @@ fn check_labels(notes: &Notes, points: &[PointSpec<'_>]) {
     for (index, point) in points.iter().enumerate() {
         let label = &point.label;
         if points[..index].iter().any(|other| other.label.value == label.value) {
-            notes.add(label.at, format!("there is another point `{}` already", label.value));
+            notes.add(label.at, format!("there is already a point `{}`", label.value));
         }
     }
 }
 
-/// Points chosen on each axis: all if nothing is said, `None`.
+/// The chosen points of each axis; `None` for all.
 pub(crate) type Choice = Vec<Option<Vec<usize>>>;
 
 /// Reads `at = { AXIS = LABEL, AXIS = [LABEL, …] }`.
@@ -244,7 +248,7 @@ pub(crate) fn choice(fields: &mut Fields<'_, '_>, axes: &[Axis]) -> Choice {
     choice
 }
 
-/// The axis `name`; noted if it does not exist.
+/// The index of the axis `name`; notes a mistake if it does not exist.
 pub(crate) fn axis_index(notes: &Notes, axes: &[Axis], name: &str, at: usize) -> Option<usize> {
     let index = axes.iter().position(|axis| axis.name == name);
     if index.is_none() {
@@ -257,7 +261,8 @@ pub(crate) fn axis_index(notes: &Notes, axes: &[Axis], name: &str, at: usize) ->
     index
 }
 
-/// The point of `axis` with this label, or this number; noted if it does not exist.
+/// The index of the point of `axis` with this label or number; notes a mistake if it does not
+/// exist.
 pub(crate) fn point_index(notes: &Notes, axis: &Axis, label: &Value<'_>) -> Option<usize> {
     let wanted = number(label);
     let word = words(label.get_ref());

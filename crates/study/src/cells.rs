@@ -1,9 +1,9 @@
 //! The cells of a study.
 //!
-//! Cells are in the order of the axes, the last one fastest; the runs of a cell follow each other in
-//! the order of the seeds. Every cell has the same seeds: what differs between two runs of a seed is
-//! the scenario alone, so that comparisons are paired. Seeds are small numbers as they stand; the
-//! generators of a run are keyed by them, so that neighbouring seeds have nothing in common.
+//! Cells are in the order of the axes, the last one fastest; the runs of a cell follow each other
+//! in the order of the seeds. Every cell has the same seeds, so that two runs of a seed differ in
+//! the scenario only, and comparisons are paired. Seeds are small numbers; they are the keys of a
+//! run's generators, so that neighbouring seeds give independent runs.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,11 @@ use crate::document::Coordinate;
 use crate::merge;
 use crate::mistake::{MAX_MISTAKES, Notes};
 
-/// Runs of one study. More would take days; such a sweep is a mistake in a list of values.
+/// Largest number of runs of one study. More would run for days; such a sweep is a mistake in a
+/// list of values.
 pub const MAX_RUNS: usize = 50_000;
 
-/// The checks of scenarios while a study is read.
+/// The checks that are applied to scenarios while a study is read.
 pub(crate) struct Rules {
     pub(crate) validate: fn(&Scenario) -> Result<(), Vec<Problem>>,
     pub(crate) catalogue: fn(&Scenario) -> Catalogue,
@@ -33,14 +34,14 @@ impl Rules {
 /// One point of the sweep.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct PlannedCell {
-    /// The point on each axis.
+    /// The index of its point on each axis.
     pub(crate) point: Vec<usize>,
     pub(crate) scenario: Scenario,
-    /// Which of the study's catalogues is its own.
+    /// The index of its catalogue among those of the study.
     pub(crate) catalogue: usize,
 }
 
-/// The cells, and the different catalogues that they have.
+/// The cells, and their distinct catalogues.
 #[derive(Default)]
 pub(crate) struct Cells {
     pub(crate) cells: Vec<PlannedCell>,
@@ -56,7 +57,7 @@ pub(crate) fn coordinates(axes: &[Axis], point: &[usize]) -> Vec<Coordinate> {
     axes.iter().zip(point).map(coordinate).collect()
 }
 
-/// All combinations of indices below `sizes`, the last one fastest.
+/// All combinations of indices below `sizes`; the last index changes fastest.
 pub(crate) fn combinations(sizes: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     let count = sizes.iter().product();
     (0..count).map(move |mut rest: usize| {
@@ -69,7 +70,7 @@ pub(crate) fn combinations(sizes: &[usize]) -> impl Iterator<Item = Vec<usize>> 
     })
 }
 
-/// Whether all cells with all seeds are few enough; noted if not.
+/// Whether the number of runs, cells times seeds, is allowed; notes a mistake if not.
 pub(crate) fn is_bounded(notes: &Notes, axes: &[AxisSpec<'_>], seeds: usize) -> bool {
     let sizes: Vec<usize> = axes.iter().map(|spec| spec.sets.len()).collect();
     let runs = sizes.iter().try_fold(seeds, |runs, &size| runs.checked_mul(size));
@@ -88,7 +89,7 @@ pub(crate) fn is_bounded(notes: &Notes, axes: &[AxisSpec<'_>], seeds: usize) -> 
     is_bounded
 }
 
-/// Makes every cell of the sweep, noting what is wrong with any.
+/// Creates every cell of the sweep, and notes all mistakes.
 pub(crate) fn expand<'t>(
     notes: &Notes,
     base: &Spanned<DeTable<'t>>,
@@ -131,17 +132,18 @@ impl Cells {
     }
 }
 
-/// The mistakes of the cells: a mistake of the base is one of all of them, and reported once.
+/// The mistakes of the cells. A mistake in the base scenario occurs in all cells and is reported
+/// once.
 #[derive(Default)]
 struct Wrong {
-    /// By where it is in the text.
+    /// By position in the text.
     list: BTreeMap<(usize, String), Affected>,
 }
 
-/// The cells of a mistake.
+/// The cells in which a mistake occurs.
 struct Affected {
     cells: usize,
-    /// The index on each axis that all of them have in common.
+    /// Per axis, the index that all of them have in common, if any.
     common: Vec<Option<usize>>,
 }
 

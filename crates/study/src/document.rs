@@ -1,4 +1,4 @@
-//! One run of a study, as a document that says everything about it.
+//! One run of a study as a self-contained document.
 
 use std::fmt;
 
@@ -7,37 +7,37 @@ use sha2::{Digest, Sha256};
 
 use rexmit_lab::scenario::Scenario;
 
-/// The version of the document's form.
+/// The version of the document's format.
 pub const DOCUMENT_SCHEMA: u32 = 1;
 
-/// Where a run stands on one axis of its study.
+/// The position of a run on one axis of its study.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coordinate {
     /// The axis.
     pub axis: String,
-    /// The label of the point on it.
+    /// The label of the point.
     pub label: String,
 }
 
-/// One run: this document and the program are enough to repeat it.
+/// One run. The document and the program suffice to repeat it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunDocument {
     /// [`DOCUMENT_SCHEMA`].
     pub schema: u32,
-    /// The study it is of.
+    /// The name of the study.
     pub study: String,
-    /// Where it stands in the study.
+    /// Its position in the study.
     pub point: Vec<Coordinate>,
     /// The seed of all its randomness.
     pub seed: u64,
-    /// What it does.
+    /// The scenario to run.
     pub scenario: Scenario,
 }
 
-/// What makes the result of a run: its scenario and its seed. Runs with the same key have the same
-/// result, whatever study asks for them.
+/// The identity of a run's result: its scenario and its seed. Runs with the same key have the same
+/// result in all studies.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunKey(String);

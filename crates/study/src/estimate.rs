@@ -1,4 +1,4 @@
-//! A quantity over the seeds of a cell.
+//! Estimate of a quantity over the seeds of a cell.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
@@ -6,7 +6,7 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 /// A quantity over the seeds of a cell.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Seeds that have it.
+    /// Number of seeds with a value.
     pub seeds: u64,
     /// Their mean.
     pub mean: f64,
@@ -17,12 +17,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate from a value per seed; `None` without any. Values that are not finite count
-    /// as missing.
+    /// The estimate from a value per seed; `None` without any. Values that are not finite count as
+    /// missing.
     ///
-    /// The interval is that of Student's t with one degree of freedom less than there are values. It
-    /// supposes that the values of different seeds are independent, which they are, and about
-    /// normal, which means and quantiles of many messages are; maxima are less so.
+    /// The interval uses Student's t distribution with n − 1 degrees of freedom for n values. It
+    /// assumes that the values of different seeds are independent, which holds, and approximately
+    /// normal, which holds for means and quantiles of many messages, and less so for maxima.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
@@ -41,14 +41,14 @@ impl Estimate {
         Some(Self { seeds: values.len() as u64, mean, interval, range: (least, largest) })
     }
 
-    /// A number that was not measured but is known.
+    /// A given number, without uncertainty.
     #[must_use]
     pub fn exactly(value: f64) -> Self {
         Self { seeds: 0, mean: value, interval: None, range: (value, value) }
     }
 }
 
-/// Above which a value of Student's t with so many degrees of freedom lies with 2.5 %.
+/// The 97.5 % quantile of Student's t distribution with this many degrees of freedom.
 fn t_quantile(freedom: usize) -> f64 {
     let t =
         StudentsT::new(0.0, 1.0, freedom as f64).expect("the scale and the freedom are positive");

@@ -1,4 +1,5 @@
-//! Reads the tables of a study file: every value with its place, every mistake noted.
+//! Reads the tables of a study file. Values keep their place in the text, and all mistakes are
+//! noted.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use crate::mistake::{Notes, alternatives};
 /// A value of the file, with its place.
 pub(crate) type Value<'t> = Spanned<DeValue<'t>>;
 
-/// Something and where it stands: the byte of the text at which it begins.
+/// A value with its position: the byte of the text at which it begins.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Located<T> {
     pub(crate) value: T,
@@ -23,13 +24,14 @@ impl<T> Located<T> {
     }
 }
 
-/// A table whose fields are taken by name. What was not taken when it ends is unknown.
+/// A table whose fields are read by name. Fields that were not read are reported as unknown by
+/// [`finish`](Self::finish).
 pub(crate) struct Fields<'a, 't> {
     notes: &'a Notes,
-    /// The kind of the table, for messages: `a claim`.
+    /// The kind of the table, for messages, such as `a claim`.
     what: &'static str,
     table: &'a DeTable<'t>,
-    /// Where it begins.
+    /// Its position in the text.
     pub(crate) at: usize,
     taken: Vec<&'static str>,
 }
@@ -53,7 +55,7 @@ impl<'a, 't> Fields<'a, 't> {
         Some(Self::new(notes, what, table, value.span()))
     }
 
-    /// Calls the table something else in messages from here on, as which it may have `names`, too.
+    /// Changes the kind of the table in messages, and allows the further fields `names`.
     pub(crate) fn turn_into(&mut self, what: &'static str, names: &[&'static str]) {
         self.what = what;
         self.taken.extend(names);
@@ -63,13 +65,13 @@ impl<'a, 't> Fields<'a, 't> {
         self.notes
     }
 
-    /// The field, if it is there.
+    /// The field, if present.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<&'a Value<'t>> {
         self.taken.push(name);
         self.table.get(name)
     }
 
-    /// As [`take`](Self::take), noting if it is not there.
+    /// As [`take`](Self::take), but notes a mistake if the field is missing.
     pub(crate) fn require(&mut self, name: &'static str) -> Option<&'a Value<'t>> {
         let value = self.take(name);
         if value.is_none() {
@@ -97,7 +99,7 @@ impl<'a, 't> Fields<'a, 't> {
         number.map(|number| Located::new(number, value.span().start))
     }
 
-    /// A word out of several.
+    /// Reads a keyword from a list of allowed ones.
     pub(crate) fn word<T: Copy>(
         &mut self,
         name: &'static str,
@@ -121,7 +123,7 @@ impl<'a, 't> Fields<'a, 't> {
         flag
     }
 
-    /// A text, or a list of them.
+    /// Reads a string or a list of strings.
     pub(crate) fn texts(&mut self, name: &'static str) -> Option<Vec<Located<String>>> {
         let value = self.take(name)?;
         if let DeValue::String(_) = value.get_ref() {
@@ -131,7 +133,7 @@ impl<'a, 't> Fields<'a, 't> {
         Some(items.iter().filter_map(|item| text(self.notes, name, item)).collect())
     }
 
-    /// The tables `[[name]]`; none if it is not there.
+    /// Reads the tables `[[name]]`; empty if there are none.
     pub(crate) fn tables(&mut self, name: &'static str) -> Vec<&'a Value<'t>> {
         let Some(value) = self.take(name) else {
             return Vec::new();
@@ -140,7 +142,7 @@ impl<'a, 't> Fields<'a, 't> {
         items.unwrap_or_default().iter().collect()
     }
 
-    /// The items of the list `value`, which should be `expected`.
+    /// The items of the list `value`; `expected` describes it in messages.
     pub(crate) fn list(
         &self,
         name: &str,
@@ -154,7 +156,7 @@ impl<'a, 't> Fields<'a, 't> {
         list.map(|list| &list[..])
     }
 
-    /// Notes that `value` is not `expected`.
+    /// Notes that `value` is not what was `expected`.
     pub(crate) fn wrong(&self, name: &str, expected: &str, value: &Value<'_>) {
         wrong(self.notes, name, expected, value);
     }
@@ -172,7 +174,7 @@ impl<'a, 't> Fields<'a, 't> {
     }
 }
 
-/// A finite number.
+/// Reads a finite number.
 pub(crate) fn number(value: &Value<'_>) -> Option<f64> {
     let number = match value.get_ref() {
         DeValue::Integer(number) => {
@@ -184,7 +186,7 @@ pub(crate) fn number(value: &Value<'_>) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// A text of at least one character.
+/// Reads a string of at least one character.
 pub(crate) fn text(notes: &Notes, name: &str, value: &Value<'_>) -> Option<Located<String>> {
     let text = value.get_ref().as_str().filter(|text| !text.trim().is_empty());
     if text.is_none() {
@@ -197,7 +199,7 @@ fn wrong(notes: &Notes, name: &str, expected: &str, value: &Value<'_>) {
     notes.add(value.span().start, format!("`{name}` is {expected}, not {}", kind(value)));
 }
 
-/// The type of a value, with its article.
+/// The type of a value with its article, for messages.
 fn kind(value: &Value<'_>) -> &'static str {
     match value.get_ref() {
         DeValue::String(text) if text.trim().is_empty() => "an empty one",

@@ -1,4 +1,4 @@
-//! A study, as its file says it.
+//! A study, as read from its file.
 
 use std::fs;
 use std::path::Path;
@@ -18,22 +18,21 @@ use crate::mistake::{Mistake, Mistakes, Notes, StudyError, alternatives};
 use crate::names;
 use crate::sweep::Sweep;
 
-/// Bytes of a study file.
+/// Largest size of a study file in bytes.
 pub const MAX_BYTES: usize = 256 * 1024;
-/// Seeds of a study.
+/// Largest number of seeds of a study.
 pub const MAX_SEEDS: usize = 1000;
 
-/// What to run, what to draw of it, and what the source claims: a file that was read and found to be
-/// right.
+/// A study read from a valid file: the runs, the figures, and the claims of the source.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Study {
-    /// Its name, that of its file.
+    /// Its name, which is that of its file.
     pub name: String,
     /// Its title.
     pub title: String,
-    /// The figure or table it redoes.
+    /// The figure or table that it reproduces.
     pub source: String,
-    /// The method, and differences from the source.
+    /// The method, and the differences from the source.
     pub about: String,
     /// The seeds of every cell.
     pub seeds: Vec<u64>,
@@ -41,7 +40,7 @@ pub struct Study {
     pub costs: Vec<String>,
     /// The axes of the sweep.
     pub axes: Vec<Axis>,
-    /// The base scenario in words, a line each.
+    /// The fields of the base scenario, one per line.
     pub setting: Vec<Coordinate>,
     /// The text of its file.
     pub text: String,
@@ -54,7 +53,7 @@ pub struct Study {
 /// The entry of a study in a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outline {
-    /// Its name, that of its file.
+    /// Its name, which is that of its file.
     pub name: String,
     /// Its title.
     pub title: String,
@@ -68,7 +67,7 @@ impl Study {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// If it cannot be read, or is not a study: then everything that is wrong with it.
+    /// If the file cannot be read, or is not a valid study; the error then lists all mistakes.
     pub fn load(path: &Path) -> Result<Self, StudyError> {
         let file = path.display().to_string();
         let text = fs::read_to_string(path)
@@ -77,10 +76,10 @@ impl Study {
         Ok(read(&name, &file, &text, &Rules::SCENARIO)?)
     }
 
-    /// Reads only what a list of studies needs, without checking the rest.
+    /// Reads only the fields needed for a list of studies, and checks nothing else.
     ///
     /// # Errors
-    /// Mistakes in the parts that are read.
+    /// If one of these fields is invalid.
     pub fn outline(name: &str, text: &str) -> Result<Outline, Mistakes> {
         let notes = Notes::default();
         let (root, errors) = DeTable::parse_recoverable(text);
@@ -100,13 +99,13 @@ impl Study {
     /// Reads the study `name` from the text of its file.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All mistakes in the text.
     pub fn parse(name: &str, text: &str) -> Result<Self, Mistakes> {
         read(name, &format!("{name}.toml"), text, &Rules::SCENARIO)
     }
 }
 
-/// Reads a study, `file` being what messages call it.
+/// Reads a study; messages refer to its file as `file`.
 pub(crate) fn read(name: &str, file: &str, text: &str, rules: &Rules) -> Result<Study, Mistakes> {
     if text.len() > MAX_BYTES {
         let what = format!("{} bytes: a study has at most {MAX_BYTES}", text.len());
@@ -152,7 +151,7 @@ fn from_table(
     if axes.iter().any(|axis| axis.points.is_empty()) {
         return None;
     }
-    // The measured quantities are known only if every cell is right.
+    // The measured quantities are known only if every cell is valid.
     let sweep = Sweep { axes: &axes, cells: notes.is_empty().then_some(&made) };
     check_costs(notes, &costs, &made);
     let claim = |value: &Value<'_>| claim::read(notes, value, &sweep);
@@ -196,7 +195,7 @@ fn base<'t>(fields: &Fields<'_, 't>, value: &Value<'t>) -> Option<Spanned<DeTabl
     table.map(|table| Spanned::new(value.span(), table.clone()))
 }
 
-/// `seeds = 10` are 1 to 10; a list stands as it is.
+/// Reads the seeds: `seeds = 10` means 1 to 10; a list is used as it is.
 fn seeds(fields: &mut Fields<'_, '_>) -> Option<Vec<u64>> {
     let value = fields.require("seeds")?;
     let notes = fields.notes();
@@ -204,7 +203,7 @@ fn seeds(fields: &mut Fields<'_, '_>) -> Option<Vec<u64>> {
     let seed = |value: &Value<'_>| {
         let seed = value.get_ref().as_integer().and_then(|seed| seed.as_str().parse::<u64>().ok());
         if seed.is_none() {
-            fields.wrong("seeds", "how many, or a list of numbers", value);
+            fields.wrong("seeds", "a number of seeds, or a list of seeds", value);
         }
         seed
     };
@@ -221,7 +220,7 @@ fn seeds(fields: &mut Fields<'_, '_>) -> Option<Vec<u64>> {
     let mut sorted = seeds.clone();
     sorted.sort_unstable();
     if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        notes.add(at, format!("the seed {} stands there twice", twice[0]));
+        notes.add(at, format!("the seed {} is listed twice", twice[0]));
     }
     if seeds.is_empty() {
         notes.add(at, "a study has at least one seed");

@@ -1,5 +1,5 @@
-//! What claims and figures make of the values at several points: axes that are not gone along point by
-//! point but taken together, and a value as its gain over that at another point.
+//! Values that claims and figures compute from several points: the mean or the largest value over
+//! an axis, and the gain over the value at another point.
 
 use rexmit_lab::scenario::{Distribution, Unit};
 
@@ -9,7 +9,7 @@ use crate::fields::Fields;
 use crate::outcomes::Outcomes;
 use crate::sweep::{Sweep, Term};
 
-/// How the values at several points become one, for each seed.
+/// How the values at several points are combined into one per seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Together {
     #[default]
@@ -17,18 +17,18 @@ enum Together {
     Largest,
 }
 
-/// The fields that name such axes, and how each is put into words.
+/// The fields that name such axes, their operation, and its description.
 const FIELDS: [(&str, Together, &str); 2] =
     [("averaged", Together::Mean, "mean"), ("largest", Together::Largest, "largest")];
 
-/// The fields by which a value becomes a share of that at another point, and whether it is what is
-/// less than there.
+/// The fields that turn a value into its relative difference from that at another point, and
+/// whether that is counted downwards.
 const AGAINST: [(&str, bool); 2] = [("gain_over", false), ("loss_against", true)];
 
-/// All fields of a claim or a figure that are read here.
+/// All fields of a claim or figure that this module reads.
 pub(crate) const OWN_FIELDS: [&str; 4] = ["averaged", "largest", "gain_over", "loss_against"];
 
-/// The axes whose points are taken together, and what values are against; nothing, of most claims.
+/// The combined axes, and the reference of gains; most claims have neither.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Gathered {
     axes: Vec<usize>,
@@ -36,16 +36,16 @@ pub(crate) struct Gathered {
     against: Option<Against>,
 }
 
-/// A value is told as its share of that at another point.
+/// Values are expressed relative to those at another point.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Against {
-    /// Where that one is, on the axes on which it is elsewhere.
+    /// That point: an index on each axis on which it differs.
     point: Vec<Option<usize>>,
     is_loss: bool,
 }
 
-/// Something measured in one cell, or in several that are taken together, or the gain of that over
-/// what it is elsewhere: one side of a comparison, or a point of a line.
+/// A quantity of one cell, of several combined cells, or its gain over a reference: one side of a
+/// comparison, or one point of a line.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Operand {
     pub(crate) terms: Vec<Term>,
@@ -53,7 +53,7 @@ pub(crate) struct Operand {
     against: Option<Base>,
 }
 
-/// The whole of a share.
+/// The reference of a gain.
 #[derive(Clone, PartialEq, Debug)]
 struct Base {
     terms: Vec<Term>,
@@ -61,7 +61,7 @@ struct Base {
 }
 
 impl Gathered {
-    /// Reads the axes; what is wrong with them is noted.
+    /// Reads these fields, and notes mistakes.
     pub(crate) fn read(fields: &mut Fields<'_, '_>, sweep: &Sweep<'_>) -> Self {
         let notes = fields.notes();
         let mut gathered = Self::default();
@@ -84,8 +84,8 @@ impl Gathered {
         gathered
     }
 
-    /// The same, but for what `than` says itself that its values are gains over. Values that are gains are
-    /// compared with gains.
+    /// The same axes, but with the reference that `than` gives, if it gives one. Gains are compared
+    /// with gains.
     pub(crate) fn with_base_of(&self, than: &mut Fields<'_, '_>, sweep: &Sweep<'_>) -> Self {
         let own = self.read_against(than, sweep);
         if own.is_some() && self.against.is_none() {
@@ -94,7 +94,7 @@ impl Gathered {
         Self { against: own.or_else(|| self.against.clone()), ..self.clone() }
     }
 
-    /// `gain_over = { at.AXIS = LABEL }`.
+    /// Reads `gain_over = { at.AXIS = LABEL }`.
     fn read_against(&self, fields: &mut Fields<'_, '_>, sweep: &Sweep<'_>) -> Option<Against> {
         let notes = fields.notes();
         let values = AGAINST.map(|(name, is_loss)| Some((name, is_loss, fields.take(name)?)));
@@ -115,63 +115,63 @@ impl Gathered {
         Some(Against { point, is_loss })
     }
 
-    /// The unit of what is of `unit` itself.
+    /// The unit of the result for a quantity of `unit`.
     pub(crate) const fn unit(&self, unit: Unit) -> Unit {
         if self.against.is_some() { Unit::Share } else { unit }
     }
 
-    /// Whether the points of `axis` are taken together.
+    /// Whether the points of `axis` are combined.
     pub(crate) fn has(&self, axis: usize) -> bool {
         self.axes.contains(&axis)
     }
 
-    /// Notes, at the table that is read, if points of such an axis are chosen.
+    /// Notes a mistake at the current table if it selects points of a combined axis.
     pub(crate) fn check(&self, fields: &Fields<'_, '_>, sweep: &Sweep<'_>, chosen: &Choice) {
         for &axis in self.axes.iter().filter(|&&axis| chosen[axis].is_some()) {
             let name = &sweep.axes[axis].name;
-            let what = format!("all points of `{name}` are taken together: `at` chooses none");
+            let what = format!("all points of `{name}` are combined: `at` cannot select any");
             fields.notes().add(fields.at, what);
         }
     }
 
-    /// Leaves of each such axis one point, to stand for all.
+    /// Reduces each combined axis to one point that represents all of its points.
     pub(crate) fn stand_in(&self, mut chosen: Choice) -> Choice {
         self.axes.iter().for_each(|&axis| chosen[axis] = Some(vec![0]));
         chosen
     }
 
-    /// Without the points that only stand for others.
+    /// Removes the points that represent combined axes.
     pub(crate) fn without(&self, mut chosen: Choice) -> Choice {
         self.axes.iter().for_each(|&axis| chosen[axis] = None);
         chosen
     }
 
-    /// How many points one stands for.
+    /// The number of points that one represents.
     pub(crate) fn points_of_each(&self, axes: &[Axis]) -> usize {
         self.axes.iter().map(|&axis| axes[axis].points.len()).product()
     }
 
-    /// The points that `point` stands for.
+    /// The points that `point` represents.
     pub(crate) fn points(&self, sweep: &Sweep<'_>, point: &[usize]) -> Vec<Vec<usize>> {
         let here = point.iter().enumerate();
         let choice = here.map(|(axis, &index)| (!self.has(axis)).then(|| vec![index])).collect();
         sweep.points(&choice)
     }
 
-    /// The same, and the points that those are told as a share of.
+    /// The points that `point` represents, and those of the reference.
     pub(crate) fn all_points(&self, sweep: &Sweep<'_>, point: &[usize]) -> Vec<Vec<usize>> {
         let base = self.base(point).map(|(base, _)| self.points(sweep, &base));
         self.points(sweep, point).into_iter().chain(base.into_iter().flatten()).collect()
     }
 
-    /// The point that `point` is told as a share of.
+    /// The reference of `point`.
     fn base(&self, point: &[usize]) -> Option<(Vec<usize>, bool)> {
         let Against { point: elsewhere, is_loss } = self.against.as_ref()?;
         let base = point.iter().zip(elsewhere).map(|(here, there)| there.unwrap_or(*here));
         Some((base.collect(), *is_loss))
     }
 
-    /// The quantity `name` at `point`.
+    /// The operand for the quantity `name` at `point`.
     pub(crate) fn operand(&self, sweep: &Sweep<'_>, name: &str, point: &[usize]) -> Operand {
         let terms = |point: &[usize]| {
             let term = |point| Term { cell: sweep.cell(point), name: name.to_owned() };
@@ -182,7 +182,7 @@ impl Gathered {
         Operand { terms: terms(point), together: self.together, against }
     }
 
-    /// ` (mean over loss) (gain over system "lksctp")`; nothing of nothing.
+    /// A description such as ` (mean over loss) (gain over system "lksctp")`; may be empty.
     pub(crate) fn words(&self, axes: &[Axis]) -> String {
         let mut words = String::new();
         if !self.axes.is_empty() {
@@ -203,7 +203,7 @@ impl Gathered {
 }
 
 impl Operand {
-    /// A value per seed, not finite where no cell has one.
+    /// A value per seed; not finite where a value is missing.
     pub(crate) fn values(&self, outcomes: &Outcomes) -> Vec<f64> {
         let values = self.together(&self.terms, outcomes);
         let Some(Base { terms, is_loss }) = &self.against else { return values };
@@ -214,7 +214,7 @@ impl Operand {
         values.into_iter().zip(self.together(terms, outcomes)).map(share).collect()
     }
 
-    /// The values of some cells as one per seed.
+    /// The combined values of some cells, one per seed.
     fn together(&self, terms: &[Term], outcomes: &Outcomes) -> Vec<f64> {
         let cells = terms.iter().map(|term| outcomes.values(term));
         let together = |left: f64, right: f64| match self.together {
@@ -238,7 +238,7 @@ impl Operand {
         Estimate::of(self.values(outcomes))
     }
 
-    /// A distribution per seed, where there is one: those are of one cell.
+    /// One distribution per seed, if there is one; only for a single cell.
     pub(crate) fn distributions<'r>(
         &self,
         outcomes: &'r Outcomes,

@@ -1,12 +1,13 @@
-//! Studies: what to run, what to measure, what to draw, and what the source claims.
+//! Studies: the definition of runs, measurements and figures, and of the claims of a source.
 //!
-//! A [`Study`] is read from a file and [planned](Study::plan): a [`RunDocument`] per point and seed.
-//! A [`runner`] runs them and a [`store`] keeps what came of each, its *outcome*
-//! ([`RunOutcome`](rexmit_lab::scenario::RunOutcome)). From all outcomes the study makes its
+//! A [`Study`] is read from a file and [planned](Study::plan): a [`RunDocument`] per point and
+//! seed. A [`runner`] runs them and a [`store`] keeps the result of each run, its *outcome*
+//! ([`RunOutcome`](rexmit_lab::scenario::RunOutcome)). All outcomes together form the
 //! [`StudyPage`](page::StudyPage): estimates, figures, and a [`Verdict`] on each claim. [`results`]
 //! writes it as files, [`page`] as HTML, [`verdict_table`] for a terminal.
 //!
-//! Nothing here runs anything itself: who calls the runner says by what a run is executed.
+//! This crate executes no run itself: the caller of the runner passes the function that executes
+//! one.
 
 pub mod agreement;
 mod axis;

@@ -1,4 +1,4 @@
-//! Scenarios from the tables of a study file: merged, and every mistake at the line it comes from.
+//! Merges tables of a study file into scenarios, and reports each mistake at its line.
 
 use rexmit_lab::scenario::{Problem, Scenario};
 use toml::Spanned;
@@ -8,9 +8,9 @@ use serde::Deserialize as _;
 
 use crate::mistake::{Notes, alternatives};
 
-/// Puts `over` over `base`: tables are merged, everything else is replaced.
+/// Merges `over` into `base`: tables are merged, all other values are replaced.
 ///
-/// Keys keep the places from which their values come.
+/// Each key keeps the position of its value in the text.
 pub(crate) fn merge<'t>(base: &mut DeTable<'t>, over: &DeTable<'t>) {
     for (key, value) in over.iter() {
         if let DeValue::Table(over) = value.get_ref()
@@ -26,11 +26,11 @@ pub(crate) fn merge<'t>(base: &mut DeTable<'t>, over: &DeTable<'t>) {
     }
 }
 
-/// Where the value of a point stands in what it sets.
+/// The placeholder for a point's value in the fields that it sets.
 pub(crate) const GAP: &str = "{}";
 
-/// `table` with the words of `value` in place of `gap` in every string; a string that is nothing else
-/// becomes `value`.
+/// `table` with `gap` replaced by the text of `value` in every string; a string that consists of
+/// `gap` only becomes `value`.
 pub(crate) fn fill<'t>(table: &DeTable<'t>, gap: &str, value: &DeValue<'t>) -> DeTable<'t> {
     let filled =
         |(key, inner): (&Spanned<_>, &Spanned<_>)| (key.clone(), fill_value(inner, gap, value));
@@ -54,7 +54,7 @@ fn fill_value<'t>(
     Spanned::new(inner.span(), filled)
 }
 
-/// Whether `gap` stands anywhere in `table`.
+/// Whether `gap` occurs in `table`.
 pub(crate) fn has_gap(table: &DeTable<'_>, gap: &str) -> bool {
     fn in_value(value: &Spanned<DeValue<'_>>, gap: &str) -> bool {
         match value.get_ref() {
@@ -67,7 +67,7 @@ pub(crate) fn has_gap(table: &DeTable<'_>, gap: &str) -> bool {
     table.values().any(|value| in_value(value, gap))
 }
 
-/// The scenario that `table` describes, or `None` after noting everything that is wrong with it.
+/// The scenario that `table` describes; `None` after noting all mistakes.
 pub(crate) fn scenario(
     notes: &Notes,
     mut table: Spanned<DeTable<'_>>,
@@ -79,7 +79,7 @@ pub(crate) fn scenario(
         match Scenario::deserialize(ValueDeserializer::from(value)) {
             Ok(scenario) => break scenario,
             Err(error) => {
-                // Reading ends at the first mistake; without what is wrong it goes on to the next,
+                // Parsing stops at the first mistake; it is removed, and parsing is repeated for the next,
                 // which may be that the field is needed.
                 let is_missing = error.message().starts_with("missing field");
                 let at = error.span().map_or(table.span().start, |span| span.start);
@@ -100,7 +100,7 @@ pub(crate) fn scenario(
     (is_whole && problems.is_empty()).then_some(scenario)
 }
 
-/// The words of a deserializer, with the name that was probably meant.
+/// A deserializer's message, with the name that was probably meant.
 fn explained(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
     let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
@@ -113,7 +113,7 @@ fn explained(message: &str) -> String {
     }
 }
 
-/// Removes the entry whose key or value begins at byte `at`; `false` if none does.
+/// Removes the entry whose key or value begins at byte `at`; returns whether there was one.
 fn remove_at(table: &mut DeTable<'_>, at: usize) -> bool {
     let found =
         table.iter().find(|(key, value)| key.span().start == at || value.span().start == at);
@@ -128,7 +128,7 @@ fn remove_at(table: &mut DeTable<'_>, at: usize) -> bool {
     below.into_iter().any(|inner| remove_at(inner, at))
 }
 
-/// Where the field `path` stands, or else the innermost table around it.
+/// The position of the field `path`, or else of the innermost table around it.
 fn place(table: &Spanned<DeTable<'_>>, path: &str) -> usize {
     let mut at = table.span().start;
     let mut inner = table.get_ref();
@@ -145,7 +145,7 @@ fn place(table: &Spanned<DeTable<'_>>, path: &str) -> usize {
     at
 }
 
-/// Everything in `table` that is not a table: its name with dots, and its value in words.
+/// Every value in `table` that is not a table: its dotted name and its text.
 pub(crate) fn leaves(table: &DeTable<'_>) -> Vec<(String, String)> {
     fn below(prefix: &str, table: &DeTable<'_>, into: &mut Vec<(String, String)>) {
         for (key, value) in table.iter() {
@@ -161,7 +161,7 @@ pub(crate) fn leaves(table: &DeTable<'_>) -> Vec<(String, String)> {
     leaves
 }
 
-/// A value as one writes it, without quotes.
+/// A value as text, without quotes.
 pub(crate) fn words(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => text.to_string(),

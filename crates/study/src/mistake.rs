@@ -1,4 +1,4 @@
-//! Mistakes in a study file, and their places: everything at once, each with the known
+//! Mistakes in a study file with their positions. All are reported at once, each with the known
 //! alternatives.
 
 use std::cell::RefCell;
@@ -8,13 +8,13 @@ use std::io;
 
 use thiserror::Error;
 
-/// Mistakes that are told of one file; a file with more is one of another kind.
+/// Largest number of mistakes reported for one file.
 pub const MAX_MISTAKES: usize = 40;
 
-/// Alternatives that are all named if there are no more of them.
+/// Largest number of alternatives that are all listed.
 const FEW: usize = 12;
 
-/// Why there is no study.
+/// Why a study cannot be read.
 #[derive(Debug, Error)]
 pub enum StudyError {
     /// The file cannot be read.
@@ -22,15 +22,15 @@ pub enum StudyError {
     Unreadable {
         /// Its path.
         file: String,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
-    /// It can be, but does not say what to run.
+    /// The file is not a valid study.
     #[error(transparent)]
     Mistaken(#[from] Mistakes),
 }
 
-/// Everything that is wrong with a study file, in its order. Printed as a line each:
+/// All mistakes in a study file, in the order of their positions. Printed as one line each:
 /// `FILE:LINE:COLUMN: WHAT`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mistakes {
@@ -40,14 +40,14 @@ pub struct Mistakes {
     pub list: Vec<Mistake>,
 }
 
-/// One thing that is wrong.
+/// One mistake.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mistake {
     /// The line, from 1.
     pub line: usize,
     /// The character in it, from 1.
     pub column: usize,
-    /// The mistake, and the expected values.
+    /// A description of the mistake, and the expected values.
     pub what: String,
 }
 
@@ -64,14 +64,14 @@ impl fmt::Display for Mistakes {
 
 impl std::error::Error for Mistakes {}
 
-/// Collects mistakes while a file is read, by where they are in its text.
+/// Collects mistakes while a file is read, by their position in the text.
 #[derive(Default)]
 pub(crate) struct Notes {
     list: RefCell<BTreeSet<(usize, String)>>,
 }
 
 impl Notes {
-    /// Notes `what` about the byte `at` of the text. The same is noted only once.
+    /// Notes the mistake `what` at byte `at` of the text. Duplicates are ignored.
     pub(crate) fn add(&self, at: usize, what: impl Into<String>) {
         self.list.borrow_mut().insert((at, what.into()));
     }
@@ -80,12 +80,12 @@ impl Notes {
         self.list.borrow().is_empty()
     }
 
-    /// All of them, with where they are.
+    /// All mistakes with their positions.
     pub(crate) fn into_list(self) -> impl Iterator<Item = (usize, String)> {
         self.list.into_inner().into_iter()
     }
 
-    /// `Ok` if nothing was noted.
+    /// `Ok` if there are no mistakes.
     pub(crate) fn into_result(self, file: &str, text: &str) -> Result<(), Mistakes> {
         let list = self.list.into_inner();
         if list.is_empty() {
@@ -104,10 +104,10 @@ fn mistake(text: &str, at: usize, what: String) -> Mistake {
     Mistake { line, column: before[line_start..].chars().count() + 1, what }
 }
 
-/// What to say beside a wrong `name`: the known one that it most resembles, or all if they are few.
+/// A hint for an unknown `name`: the most similar known name, or all names if they are few.
 pub(crate) fn alternatives<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: BTreeSet<&str> = known.into_iter().collect();
-    // A name may be off by a third of its letters before it is another one.
+    // A name is similar if at most a third of its letters differ.
     let limit = (name.chars().count() / 3).max(1);
     let distance = |other: &str| strsim::osa_distance(name, other);
     let nearest = known.iter().map(|other| (distance(other), *other)).min();
@@ -124,7 +124,7 @@ pub(crate) fn alternatives<'a>(name: &str, known: impl IntoIterator<Item = &'a s
     }
 }
 
-/// The names in backticks, with commas.
+/// The names in backticks, separated by commas.
 pub(crate) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")

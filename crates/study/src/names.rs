@@ -1,14 +1,14 @@
-//! Names of quantities: short forms for several, and whether they are measured.
+//! Names of quantities: abbreviations for several names, and checks that they are measured.
 
 use rexmit_lab::scenario::{Catalogue, Described, Unit};
 
 use crate::fields::Located;
 use crate::mistake::{Notes, alternatives};
 
-/// Names that one short form may stand for.
+/// Largest number of names in one abbreviation.
 pub(crate) const MAX_NAMES: usize = 256;
 
-/// The owner of a name.
+/// The kind of value that a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sort {
     Quantity,
@@ -34,8 +34,8 @@ impl Sort {
     }
 }
 
-/// `game.rtx{1,2}.{mean,p99}` stands for four names, the last braces fastest. Unpaired braces
-/// stand for themselves; there is no such name.
+/// `game.rtx{1,2}.{mean,p99}` stands for four names, the last braces changing fastest. Unpaired
+/// braces are left as they are, which gives an unknown name.
 pub(crate) fn expand(notes: &Notes, names: &[Located<String>]) -> Vec<Located<String>> {
     let mut all = Vec::new();
     for name in names {
@@ -65,7 +65,7 @@ fn braces(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, choices, after))
 }
 
-/// The entry of `name`; `None` if it is not measured.
+/// The catalogue entry of `name`; `None` if it is not measured.
 pub(crate) fn described<'a>(
     catalogue: &'a Catalogue,
     sort: Sort,
@@ -74,7 +74,7 @@ pub(crate) fn described<'a>(
     sort.of(catalogue).iter().find(|described| described.name == name)
 }
 
-/// The unit of `name`; noted if it is not measured, `place` saying where it is not.
+/// The unit of `name`. If it is not measured, notes a mistake that names `place`.
 pub(crate) fn unit(
     notes: &Notes,
     catalogue: &Catalogue,

@@ -1,7 +1,7 @@
-//! The measurements of the runs of a study that its page needs.
+//! The measurements of a study's runs that its page needs.
 //!
-//! Outcomes come one by one and are let go: of each remain its single numbers, and those of its
-//! distributions and series that a claim or a figure asks for.
+//! Outcomes are processed one at a time. Of each are kept its single numbers, and those
+//! distributions and series that a claim or a figure uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,11 @@ use rexmit_lab::scenario::{Distribution, RunOutcome, Series};
 use crate::estimate::Estimate;
 use crate::sweep::Term;
 
-/// The parts of outcomes that are kept besides single numbers.
+/// The distributions and series of outcomes that are kept.
 #[derive(Default)]
 pub(crate) struct Wanted {
     pub(crate) distributions: BTreeSet<Term>,
-    /// With the seed.
+    /// Each with its seed.
     pub(crate) series: BTreeSet<(Term, u64)>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Outcomes {
     seeds: Vec<u64>,
     wanted: Wanted,
-    /// Runs that there is an outcome of.
+    /// Number of runs with an outcome.
     pub(crate) runs: u64,
     /// Per cell and name: a value per seed, NaN where missing.
     quantities: Vec<BTreeMap<String, Vec<f64>>>,
@@ -42,7 +42,7 @@ impl Outcomes {
         }
     }
 
-    /// Takes what the run of the `seed`-th seed in `cell` has measured.
+    /// Adds the measurements of the run of the `seed`-th seed in `cell`.
     pub(crate) fn add(&mut self, cell: usize, seed: usize, mut outcome: RunOutcome) {
         self.runs += 1;
         let seeds = self.seeds.len();
@@ -73,14 +73,14 @@ impl Outcomes {
         values.cloned().unwrap_or_else(|| vec![f64::NAN; self.seeds.len()])
     }
 
-    /// Everything that was measured in a cell.
+    /// Estimates of all quantities measured in a cell.
     pub(crate) fn estimates(&self, cell: usize) -> BTreeMap<String, Estimate> {
         let all = self.quantities[cell].iter();
         all.filter_map(|(name, values)| Some((name.clone(), Estimate::of(values.iter().copied())?)))
             .collect()
     }
 
-    /// A distribution per seed, where there is one.
+    /// One distribution per seed, if there is one.
     pub(crate) fn distributions(&self, term: &Term) -> Vec<Option<&Distribution>> {
         let all = self.distributions.get(term);
         all.map_or_else(

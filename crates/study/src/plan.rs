@@ -13,7 +13,7 @@ impl Study {
         runs.map(|(cell, seed)| self.document(cell, seed)).collect()
     }
 
-    /// How many runs there are.
+    /// The number of runs.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.cells.len() * self.seeds.len()

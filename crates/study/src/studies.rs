@@ -1,11 +1,11 @@
-//! The studies that come with the program: the files in `studies/`.
+//! The built-in studies: the files in `studies/`.
 
-/// A study that comes with the program.
+/// A built-in study.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BuiltIn {
-    /// Its name, that of its file.
+    /// Its name, which is that of its file.
     pub name: &'static str,
-    /// Its file.
+    /// The text of its file.
     pub text: &'static str,
 }
 
@@ -18,7 +18,7 @@ macro_rules! built_in {
     };
 }
 
-/// All of them, in the order in which they are told.
+/// All built-in studies, in the order in which they are listed.
 pub const BUILT_IN: &[BuiltIn] = built_in![
     "petlund2009-fig1",
     "petlund2009-fig4",

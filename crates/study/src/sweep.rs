@@ -1,4 +1,4 @@
-//! The cells of a study by their points: what claims and figures are read against.
+//! The cells of a study by their points, for reading claims and figures.
 
 use rexmit_lab::scenario::{Catalogue, Described, Unit};
 
@@ -9,7 +9,7 @@ use crate::fields::Located;
 use crate::mistake::Notes;
 use crate::names::{self, Sort};
 
-/// Something measured in a cell.
+/// A quantity of a cell.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Term {
     pub(crate) cell: usize,
@@ -19,12 +19,12 @@ pub(crate) struct Term {
 /// The axes, and the cells in their order.
 pub(crate) struct Sweep<'a> {
     pub(crate) axes: &'a [Axis],
-    /// `None` if not every cell could be made: then nothing is said about what they measure.
+    /// `None` if not every cell is valid; quantities are then not checked.
     pub(crate) cells: Option<&'a Cells>,
 }
 
 impl Sweep<'_> {
-    /// Every point that `choice` leaves, the last axis fastest.
+    /// Every point that `choice` allows; the last axis changes fastest.
     pub(crate) fn points(&self, choice: &Choice) -> Vec<Vec<usize>> {
         let mut points = vec![Vec::new()];
         for (axis, chosen) in self.axes.iter().zip(choice) {
@@ -44,7 +44,7 @@ impl Sweep<'_> {
         self.axes.iter().zip(point).fold(0, onwards)
     }
 
-    /// The labels of a point on the axes for which `is_told` holds.
+    /// The labels of a point, on the axes for which `is_told` holds.
     pub(crate) fn told(
         &self,
         point: &[usize],
@@ -59,7 +59,7 @@ impl Sweep<'_> {
         cells.catalogues.get(cells.cells.get(cell)?.catalogue)
     }
 
-    /// The description of `name`, from the first cell at these points.
+    /// The catalogue entry of `name`, from the first cell at these points.
     pub(crate) fn described(
         &self,
         points: &[Vec<usize>],
@@ -70,7 +70,7 @@ impl Sweep<'_> {
         names::described(catalogue, sort, name)
     }
 
-    /// The unit of `name`, if all cells at `points` measure it; noted if not.
+    /// The unit of `name`, if all cells at `points` measure it; notes a mistake if not.
     pub(crate) fn unit(
         &self,
         notes: &Notes,
@@ -91,7 +91,7 @@ impl Sweep<'_> {
     }
 }
 
-/// ` at system "thin", rate "5 %"`; nothing of no coordinates.
+/// A description such as ` at system "thin", rate "5 %"`; empty without coordinates.
 pub(crate) fn place(point: &[Coordinate]) -> String {
     if point.is_empty() {
         return String::new();

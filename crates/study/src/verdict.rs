@@ -1,4 +1,4 @@
-//! The verdict of a claim: whether it holds, and by which comparisons.
+//! The verdict on a claim: whether it holds, and the comparisons that decide it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,16 +9,16 @@ use crate::estimate::Estimate;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
-    /// It does, in every instance.
+    /// Every comparison holds.
     Holds,
-    /// It does not, in at least one.
+    /// At least one comparison does not hold.
     DoesNotHold,
-    /// The confidence intervals allow either, or something was not measured often enough.
+    /// The confidence intervals allow either, or there are too few measurements.
     Undecided,
 }
 
 impl VerdictKind {
-    /// It in words.
+    /// The verdict as text.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -29,32 +29,33 @@ impl VerdictKind {
     }
 }
 
-/// A claim, and what came of it.
+/// A claim and its verdict.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// The claim, in the words of the study.
     pub says: String,
-    /// The comparison, in words of quantities.
+    /// The comparison as text, in terms of quantities.
     pub means: String,
-    /// The number that the source gives, if it does.
+    /// The number that the source gives, if any.
     pub source_value: Option<String>,
-    /// What came of it.
+    /// The verdict.
     pub verdict: VerdictKind,
-    /// Each comparison that it stands for.
+    /// All comparisons of the claim.
     pub instances: Vec<Instance>,
 }
 
 /// One comparison of a claim.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Instance {
-    /// The points of the axes over which the claim runs.
+    /// Its point on the axes over which the claim is repeated.
     pub point: Vec<Coordinate>,
-    /// What came of it.
+    /// Its verdict.
     pub verdict: VerdictKind,
     /// The left side, if it was measured.
     pub left: Option<Estimate>,
     /// The right side, if it was measured or is given.
     pub right: Option<Estimate>,
-    /// Numbers and test in words: `312.4 ± 3.1 ms against 1019 ± 8 ms, paired over 10 seeds`.
+    /// The numbers and the test as text: `312.4 ± 3.1 ms against 1019 ± 8 ms, paired over 10
+    /// seeds`.
     pub finding: String,
 }

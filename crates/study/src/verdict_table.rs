@@ -1,4 +1,4 @@
-//! The verdicts of studies as a table: for a terminal, or for a page of documentation.
+//! The verdicts of studies as a table for a terminal, or in Markdown.
 
 use comfy_table::{ContentArrangement, Table, presets};
 
@@ -6,12 +6,12 @@ use crate::page::StudyPage;
 use crate::sweep::place;
 use crate::verdict::{Instance, Verdict, VerdictKind};
 
-/// Columns of the table, if it is not told how wide the terminal is.
+/// Columns of the table if the width of the terminal is unknown.
 const WIDTH: u16 = 100;
 
-/// Every claim of every study: its verdict, in how many of its comparisons, and the numbers of the
-/// one that decided. Below the last, how many there are of each. Ends with a newline; at most
-/// `width` columns, or 100.
+/// A table of every claim of every study: its verdict, the number of comparisons with that verdict,
+/// and the numbers of the deciding comparison. The last line counts the verdicts. Ends with a
+/// newline; at most `width` columns, or 100.
 #[must_use]
 pub fn verdict_table<'a>(
     pages: impl IntoIterator<Item = &'a StudyPage>,
@@ -48,12 +48,11 @@ fn table(claims: &[Verdict], width: u16) -> String {
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// The same as a table in Markdown, a line per claim.
+/// The same table in Markdown, one line per claim.
 #[must_use]
 pub fn verdict_markdown<'a>(pages: impl IntoIterator<Item = &'a StudyPage>) -> String {
-    let mut text = String::from(
-        "| figure | claim | what we measure | the source says | verdict |\n|---|---|---|---|---|\n",
-    );
+    let mut text =
+        String::from("| figure | claim | measured | source | verdict |\n|---|---|---|---|---|\n");
     for page in pages {
         let (name, source) = (&page.study.name, &page.study.source);
         for claim in &page.claims {
@@ -69,17 +68,17 @@ pub fn verdict_markdown<'a>(pages: impl IntoIterator<Item = &'a StudyPage>) -> S
     text
 }
 
-/// `text` as it may stand in a cell of Markdown.
+/// `text` escaped for a Markdown table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// The first comparison that came out as the claim did.
+/// The first comparison with the verdict of the claim.
 fn decisive(claim: &Verdict) -> Option<&Instance> {
     claim.instances.iter().find(|instance| instance.verdict == claim.verdict)
 }
 
-/// The claim, and below it the numbers that decided, and those of the source.
+/// The claim, and below it the deciding numbers and those of the source.
 fn words(claim: &Verdict) -> String {
     let mut words = claim.says.clone();
     if let Some(Instance { point, finding, .. }) = decisive(claim) {

@@ -54,7 +54,7 @@ config! {
     pub struct ConnectionConfig {
         /// Loss recovery and congestion control. The default is the profile `tcp-interactive`.
         pub recovery: RecoveryConfig,
-        /// The largest segment's payload and options we take and send over IPv4, in bytes: the path MTU
+        /// The largest payload and options of a segment, received and sent over IPv4, in bytes: the path MTU
         /// less 40 for the fixed IP and TCP headers (RFC 6691). What the MSS option announces. Over
         /// IPv6, whose header is longer, it is 20 less.
         pub mss: u16,
@@ -101,7 +101,7 @@ pub struct KeepAlive {
     pub idle: Duration,
     /// Time between probes.
     pub interval: Duration,
-    /// Probes without an answer that end the connection.
+    /// Unanswered probes after which the connection is aborted.
     pub probes: u32,
 }
 
@@ -179,7 +179,7 @@ pub enum ConfigError {
     OutOfBounds {
         /// The field.
         name: &'static str,
-        /// What it was.
+        /// Its value.
         value: usize,
         /// The least it may be.
         min: usize,
@@ -269,7 +269,7 @@ impl ConnectionConfig {
         Ok(self.recovery.validate()?)
     }
 
-    /// What our MSS option says: over IPv6 less than over IPv4, so that packets come out the same.
+    /// The value of the MSS option: smaller over IPv6 than over IPv4, so that packets have the same size.
     pub(crate) const fn mss_over(&self, is_v6: bool) -> u16 {
         if is_v6 { self.mss - IPV6_SURPLUS } else { self.mss }
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a call of the application. What the peer did wrong is an
+//! Errors of calls by the application. Protocol errors of the peer are reported as an
 //! [`Event`](crate::Event).
 
 /// Why no bytes are accepted.

@@ -14,7 +14,7 @@ pub struct ConnectionStatistics {
     pub traffic: Traffic,
     /// Losses and retransmissions.
     pub recovery: RecoveryStatistics,
-    /// Whether the connection is thin, and what says so.
+    /// Whether the connection is thin, with the measurements that decide it.
     pub thin: Thinness,
     /// Smoothed round-trip time, if measured.
     pub srtt: Option<Duration>,
@@ -24,7 +24,7 @@ pub struct ConnectionStatistics {
     pub cwnd: u64,
     /// Slow start threshold in bytes.
     pub ssthresh: u64,
-    /// How much reordering is tolerated before a loss is told.
+    /// Reordering tolerated before a packet is declared lost.
     pub reordering: ReorderingState,
     /// Bytes of sequence space in flight: payload, and one for a FIN.
     pub bytes_in_flight: u64,
@@ -75,7 +75,7 @@ pub struct Traffic {
     pub window_probes_sent: u64,
     /// How often the peer closed its window.
     pub zero_windows_received: u64,
-    /// How often our window closed.
+    /// Number of times that the local receive window closed.
     pub zero_windows_sent: u64,
     /// Probes of a silent peer that were sent (RFC 9293 §3.8.4).
     pub keep_alives_sent: u64,
@@ -97,7 +97,7 @@ pub struct EndpointStatistics {
     pub misdirected: u64,
     /// Segments that belonged to no connection and to no listening port.
     pub strays: u64,
-    /// RSTs sent in answer to segments of no connection (RFC 9293 §3.10.7.1).
+    /// RSTs sent in response to segments of no connection (RFC 9293 §3.10.7.1).
     pub resets_sent: u64,
     /// Acknowledgements sent for connections in TIME-WAIT.
     pub time_wait_acks_sent: u64,

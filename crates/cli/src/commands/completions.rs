@@ -7,11 +7,11 @@ use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output;
 
-/// Print a script that completes rexmit's command line in a shell.
+/// Print a completion script for a shell.
 #[derive(Debug, Args)]
 #[command(after_help = examples!("  rexmit completions bash > /etc/bash_completion.d/rexmit\n  rexmit completions fish | source"))]
 pub(crate) struct Arguments {
-    /// Which shell.
+    /// The shell.
     shell: Shell,
 }
 

@@ -13,21 +13,22 @@ use crate::signals::{Signals, block_on};
 use crate::transport::{Peers, Transport};
 use crate::values;
 
-/// Begin an association and carry standard input and output over it.
+/// Establish an association and carry standard input and output over it.
 ///
-/// Each line of the input is a message (with its end of line), each message that arrives is printed
-/// as it is. The end of the input ends the association once everything is delivered, and with it
-/// data that the peer has not sent by then is lost; --keep-open waits for it, and so does an empty input.
+/// Each line of the input is sent as one message, including its newline; each received message is
+/// printed unchanged. When the input ends, the association is shut down once all messages are
+/// delivered. Data that the peer has not sent by then is lost; --keep-open waits for it. An empty
+/// input also waits for it.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  echo hello | rexmit connect 192.0.2.1:9899
   rexmit connect localhost:9899 --binary --profile lksctp < file
   rexmit connect 192.0.2.1:9899 --peer 198.51.100.1 --local 192.0.2.7 --local 198.51.100.7 < file"))]
 pub(crate) struct Arguments {
-    /// Where the peer listens. With --raw the UDP port means nothing.
+    /// Address of the listening peer. With --raw the UDP port is ignored.
     #[arg(value_name = "ADDR:PORT", value_parser = values::address)]
     address: SocketAddr,
-    /// How long to wait for an answer.
+    /// Time limit for the association to be established.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
     timeout: Duration,
     #[command(flatten)]

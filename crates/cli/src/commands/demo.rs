@@ -22,14 +22,15 @@ use crate::names::unknown;
 use crate::output::{self, Format};
 use crate::values;
 
-/// Replay a captured game over an emulated lossy link, once per recovery profile, side by side.
+/// Replay a captured game over an emulated lossy link, once per recovery profile, and compare the
+/// latencies.
 ///
-/// Everything runs on this machine, over real UDP sockets, without privileges. A server sends what
-/// the game's server sent to two of its players; the table and the report tell what each message
-/// waited for.
+/// Everything runs on this machine, over real UDP sockets, without privileges. A server sends the
+/// messages that the game's server sent to two of its players; the table and the report show what
+/// delayed each message.
 ///
-/// With --tcp our TCP sends to the kernel's, which needs /dev/net/tun, and either root or a system
-/// that gives its users namespaces.
+/// With --tcp, rexmit's TCP sends to the kernel's. This needs /dev/net/tun, and either root or
+/// unprivileged user namespaces.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit demo
@@ -40,30 +41,33 @@ use crate::values;
   rexmit demo --tcp --trace bzflag-tcp
   rexmit demo --json | jq '.runs[] | {profile, latency}'"))]
 pub(crate) struct Arguments {
-    /// Compare TCP instead of SCTP: ours sends, the kernel's receives, over TUN devices in
-    /// namespaces of their own.
+    /// Compare TCP instead of SCTP: rexmit sends, the kernel receives, over TUN devices in separate
+    /// network namespaces.
     #[arg(long, conflicts_with = "unordered")]
     tcp: bool,
-    /// Compare what is done with two paths when the first one fails half-way: failover, with the
-    /// potentially failed state or without, all paths at once, and one path alone. In virtual time.
+    /// Compare strategies for two paths when the first path fails half-way: failover with and
+    /// without the potentially-failed state (RFC 7829), all paths at once, and a single path. Runs
+    /// in virtual time.
     #[arg(long, conflicts_with_all = ["tcp", "unordered", "profile"])]
     two_paths: bool,
-    /// How much of the trace to replay, from its middle [default: 30s; with --two-paths 4min].
+    /// Length of the replayed part of the trace, taken from its middle [default: 30s; with
+    /// --two-paths 4min].
     #[arg(long, value_name = "TIME", value_parser = values::interval)]
     duration: Option<Duration>,
     /// Round-trip time of the link, half of it each way.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = values::duration)]
     rtt: Duration,
-    /// Share of packets that are lost, each way [default: 5%; with --two-paths 1%].
+    /// Packet loss in each direction [default: 5%; with --two-paths 1%].
     #[arg(long, value_name = "PERCENT", value_parser = values::probability)]
     loss: Option<f64>,
-    /// Lose packets in bursts of so many on average, instead of each for itself.
+    /// Lose packets in bursts of this mean length, in packets, instead of independently.
     #[arg(long, value_name = "PACKETS")]
     burst: Option<f64>,
-    /// Let each packet's delay vary by up to so much; this alone does not reorder.
+    /// Largest deviation of a packet's delay from the mean. Jitter alone does not reorder packets.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::duration)]
     jitter: Duration,
-    /// Let so many packets take a quarter of the round-trip time longer, so that others pass them.
+    /// Share of packets that are delayed by a further quarter of the round-trip time, so that later
+    /// packets overtake them.
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = values::probability)]
     reorder: f64,
     /// Recovery profiles to compare [default: rfc9260, lksctp, thin, thin-bundling, interactive,
@@ -75,14 +79,14 @@ pub(crate) struct Arguments {
     /// What to replay: bzflag-tcp, crossfire, ssh, vnc, or a file (CSV trace, pcap or pcapng).
     #[arg(long, value_name = "NAME", default_value = "crossfire")]
     trace: String,
-    /// Where the emulator's randomness comes from; with the same seed the same packets, in the
-    /// same order, meet the same fate.
+    /// Seed of the emulator. The same seed drops and delays the same packets, counted in the order
+    /// in which they are sent.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Deliver messages in any order, not each after the ones before it.
+    /// Deliver messages in any order, without waiting for earlier ones.
     #[arg(long)]
     unordered: bool,
-    /// Where to write the report [default: rexmit-demo.html; none with --json].
+    /// File to write the report to [default: rexmit-demo.html; none with --json].
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -117,7 +121,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     tell(&measured.comparison, report.as_deref(), json, &timing(&measured))
 }
 
-/// Prints what was compared, with `timing` below, and writes the report.
+/// Prints the comparison, followed by `timing`, and writes the report.
 fn tell(comparison: &Comparison, report: Option<&Path>, json: bool, timing: &str) -> Outcome {
     if let Some(path) = report {
         let html = page::comparison::html(comparison).map_err(io::Error::from)?;
@@ -189,7 +193,7 @@ fn timing(measured: &Measured) -> String {
     )
 }
 
-/// Whether a file can be written, leaving what is there, or nothing, as it was.
+/// Whether a file can be written. Leaves an existing file unchanged, and creates none.
 fn check_writable(path: &Path) -> io::Result<()> {
     match File::create_new(path) {
         Ok(_) => fs::remove_file(path),
@@ -246,7 +250,7 @@ impl From<RealtimeError> for Failure {
     }
 }
 
-/// A bar per profile on standard error; nothing unless that is a terminal.
+/// A progress bar per profile on standard error; none unless that is a terminal.
 struct Bars {
     all: MultiProgress,
     lanes: Vec<ProgressBar>,

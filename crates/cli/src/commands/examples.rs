@@ -1,4 +1,4 @@
-//! How the help of each subcommand ends.
+//! The end of each subcommand's help.
 
 /// The end of a subcommand's help: an example, then the exit codes.
 macro_rules! examples {

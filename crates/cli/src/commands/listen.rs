@@ -14,16 +14,17 @@ use crate::values;
 
 /// Wait for one association and carry standard input and output over it.
 ///
-/// Each line of the input is a message (with its end of line), each message that arrives is printed
-/// as it is. The end of the input ends the association once everything is delivered, and with it
-/// data that the peer has not sent by then is lost; --keep-open waits for it, and so does an empty input.
+/// Each line of the input is sent as one message, including its newline; each received message is
+/// printed unchanged. When the input ends, the association is shut down once all messages are
+/// delivered. Data that the peer has not sent by then is lost; --keep-open waits for it. An empty
+/// input also waits for it.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit listen 0.0.0.0:9899 > received     # and on another machine:
   rexmit connect 192.0.2.1:9899 < file
   rexmit listen 192.0.2.1:9899 --local 198.51.100.1 > received"))]
 pub(crate) struct Arguments {
-    /// Where to listen; port 0 for any. With --raw the UDP port means nothing.
+    /// Address to listen on; port 0 for any. With --raw the UDP port is ignored.
     #[arg(value_name = "ADDR:PORT", default_value = "0.0.0.0:9899", value_parser = values::address)]
     address: SocketAddr,
     #[command(flatten)]

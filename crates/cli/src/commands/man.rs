@@ -6,11 +6,11 @@ use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output;
 
-/// Print the manual page, of a subcommand if one is named.
+/// Print the manual page of rexmit or of a subcommand.
 #[derive(Debug, Args)]
 #[command(after_help = examples!("  rexmit man | man -l -\n  rexmit man perf send | man -l -"))]
 pub(crate) struct Arguments {
-    /// The subcommand, and its own one.
+    /// The subcommand, and its own subcommand if any.
     #[arg(value_name = "SUBCOMMAND")]
     path: Vec<String>,
 }

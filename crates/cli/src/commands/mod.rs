@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Man(man::Arguments),
 }
 
-/// Does what was asked for; `whole` is the command line with all that may be asked for.
+/// Runs the given subcommand; `whole` is the definition of the complete command line.
 pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
     match command {
         Command::Demo(arguments) => demo::run(arguments),

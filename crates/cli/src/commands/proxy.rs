@@ -19,82 +19,84 @@ use crate::output::print;
 use crate::signals::{Signals, block_on};
 use crate::values::{self, Network};
 
-/// Serve the clients of a TCP service on this machine with our TCP, which recovers from loss as a
-/// profile says; service and clients stay as they are.
+/// Serve the clients of a TCP service on this machine with rexmit's TCP, under a given recovery
+/// profile. Service and clients stay unchanged.
 ///
-/// Clients connect to --listen, and get what --upstream says. Their packets come in through a TUN
-/// device: --setup makes it and the rules for it, as root, and removes both at the end;
-/// --print-setup prints the commands, after which no privileges are needed.
+/// Clients connect to --listen; their data is relayed to and from --upstream. Their packets arrive
+/// through a TUN device. --setup creates the device and its firewall rules, as root, and removes
+/// both at the end; --print-setup prints the commands instead, after which no privileges are
+/// needed.
 ///
-/// SIGTERM, SIGINT or SIGHUP ends it: clients that are there may go on for --drain. A second signal resets
-/// them at once. Connections from this machine itself go to the service directly and bypass the proxy:
-/// test from another machine. Details are in docs/proxy.md.
+/// SIGTERM, SIGINT or SIGHUP stops it: no new clients are accepted, and connected ones may continue
+/// for --drain. A second signal resets them at once. Connections from this machine itself bypass
+/// the proxy and reach the service directly: test from another machine. See docs/proxy.md for
+/// details.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  sudo rexmit proxy --listen 192.0.2.1:22 --upstream 127.0.0.1:22 --setup
   sudo rexmit proxy --listen 192.0.2.1:22 --remove-setup      # after a kill -9"))]
 pub(crate) struct Arguments {
-    /// Where clients connect to: an address of this machine, or one that is routed to it.
+    /// Address that clients connect to: an address of this machine, or one that is routed to it.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: SocketAddr,
-    /// The service.
+    /// Address of the service.
     #[arg(long, value_name = "ADDR:PORT", required_unless_present_any = ["print_setup", "remove_setup"])]
     upstream: Option<SocketAddr>,
     /// Recovery profile towards the clients.
     #[arg(long, value_name = "NAME", default_value = "tcp-interactive", help = profile_help())]
     profile: String,
-    /// Clients at one time; more are reset.
+    /// Largest number of concurrent clients; further ones are reset.
     #[arg(long, value_name = "NUMBER", default_value = "1024", value_parser = values::size)]
     max_connections: usize,
-    /// Reset clients with whom nothing was exchanged for so long [default: never].
+    /// Reset clients that exchange no data for this time [default: never].
     #[arg(long, value_name = "TIME", value_parser = values::interval)]
     idle_timeout: Option<Duration>,
-    /// Time limit for the service to accept.
+    /// Time limit for connecting to the service.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::interval)]
     connect_timeout: Duration,
-    /// How long clients may go on once the proxy is to stop.
+    /// Time for which connected clients may continue after a stop was requested.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::duration)]
     drain: Duration,
-    /// Tell the service each client's address, by the PROXY protocol, version 2.
+    /// Send each client's address to the service, by the PROXY protocol, version 2.
     #[arg(long)]
     proxy_protocol: bool,
-    /// Serve metrics for Prometheus there, at /metrics.
+    /// Address to serve metrics for Prometheus on, at /metrics.
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
-    /// Say nothing about single clients.
+    /// Do not log individual clients.
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
     place: Place,
 }
 
-/// How clients' packets get here.
+/// How clients' packets reach the proxy.
 #[derive(Debug, Args)]
 struct Place {
-    /// Make the device and the rules now, and remove them at the end (as root).
+    /// Create the device and the rules, and remove them at the end (as root).
     #[arg(long)]
     setup: bool,
-    /// Print the commands that do so, and those that undo it, and end.
+    /// Print the commands that create and remove the device and the rules, and exit.
     #[arg(long, conflicts_with = "setup")]
     print_setup: bool,
-    /// Remove the rules that a killed proxy left behind, and end.
+    /// Remove the rules that a killed proxy left behind, and exit.
     #[arg(long, conflicts_with_all = ["setup", "print_setup"])]
     remove_setup: bool,
-    /// The TUN device; its name begins with `rexmit` [default: rexmitPORT].
+    /// Name of the TUN device, beginning with `rexmit` [default: rexmitPORT].
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// The private network behind it, whose second host the proxy is
-    /// [default: 10.94.0.0/30 or fd94:9494::/126].
+    /// Private network of the device; the proxy is its second host [default: 10.94.0.0/30 or
+    /// fd94:9494::/126].
     #[arg(long, value_name = "CIDR", value_parser = values::network)]
     tun_network: Option<Network>,
-    /// The longest packet of the device, in bytes.
+    /// MTU of the device, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     mtu: u16,
-    /// Where clients' packets come in; may be repeated [default: the interface that has the
-    /// address].
+    /// Interface at which clients' packets arrive; may be repeated [default: the interface that has
+    /// the address].
     #[arg(long, value_name = "NAME")]
     interface: Vec<String>,
-    /// What makes the rules [default: nft, if it is installed].
+    /// Firewall tool that creates the rules [default: nft, if it is installed].
     #[arg(long, value_name = "PROGRAM")]
     firewall: Option<FirewallName>,
 }
@@ -133,7 +135,7 @@ async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
     let signals = Signals::patient()?;
     let setup = place.plan(*listen)?;
     if config.upstream.ip() == setup.address() {
-        let message = "--upstream is the proxy itself: give the address of the service";
+        let message = "--upstream is the proxy's own address: give that of the service";
         return Err(Failure::new(Kind::Usage, message));
     }
     let metrics = match arguments.metrics {
@@ -158,7 +160,7 @@ async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
     let stop = async {
         signals.stop().await;
         tell(format_args!(
-            "stopping: clients may go on for {:.1} s",
+            "stopping: clients may continue for {:.1} s",
             arguments.drain.as_secs_f64()
         ));
     };
@@ -190,7 +192,8 @@ fn log(is_quiet: bool) -> impl Fn(&ProxyEvent<'_>) + Send + Sync {
     }
 }
 
-/// A terminal that went away is no reason to stop serving clients.
+/// Prints a log line, ignoring errors: the proxy keeps serving clients after its terminal was
+/// closed.
 fn tell(what: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{what}");
 }
@@ -226,13 +229,13 @@ impl Place {
         config
     }
 
-    /// The setup plan, after the remains of an earlier start were removed.
+    /// The setup plan; remains of an earlier start are removed first.
     fn plan(&self, listen: SocketAddr) -> Result<Setup, Failure> {
         if self.setup {
             let setup = Setup::plan(self.config(listen))?;
             setup.check_permission()?;
             if setup::remove(listen)? {
-                eprintln!("rules that an earlier proxy had left were removed");
+                eprintln!("removed the rules that an earlier proxy left behind");
             }
         }
         Ok(Setup::plan(self.config(listen))?)
@@ -244,7 +247,7 @@ impl Place {
         }
         Tun::attach(setup.device()).map_err(|error| match error {
             TunError::NoDevice { .. } => {
-                let how = "run as root with --setup, or do what --print-setup prints before";
+                let how = "run as root with --setup, or first run the commands of --print-setup";
                 Failure::new(Kind::Address, format!("{error}: {how}"))
             }
             error => error.into(),

@@ -9,7 +9,7 @@ use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 
-/// Look at traces and captures.
+/// Analyse traces and captures.
 #[derive(Debug, Args)]
 #[command(after_help = examples!("  rexmit trace stats traces/ssh.csv.gz"))]
 pub(crate) struct Arguments {
@@ -22,14 +22,14 @@ enum Command {
     Stats(Stats),
 }
 
-/// Print the statistics row of a trace or capture, per flow and direction and in total.
+/// Print statistics of a trace or capture, per flow and direction and in total.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit trace stats traces/ssh.csv.gz
   rexmit trace stats --json capture.pcapng | jq '.total[].packets_per_second'"))]
 struct Stats {
-    /// A trace (CSV with the columns trace,flow_id,direction,time_us,payload_bytes) or a capture
-    /// (pcap or pcapng), compressed by gzip or not.
+    /// Trace (CSV with the columns trace,flow_id,direction,time_us,payload_bytes) or capture (pcap
+    /// or pcapng), optionally compressed by gzip.
     file: PathBuf,
     #[command(flatten)]
     format: Format,

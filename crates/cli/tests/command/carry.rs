@@ -161,5 +161,5 @@ fn an_interrupt_aborts_and_both_sides_say_so() {
 #[test]
 fn an_emulator_ends_by_itself_and_tells_its_own_error() {
     let text = run("emulate --listen 127.0.0.1:0 --to 127.0.0.1:9 --duration 50ms").text();
-    assert!(text.contains("forward") && text.contains("sent late by"), "{text}");
+    assert!(text.contains("forward") && text.contains("lateness of packets"), "{text}");
 }

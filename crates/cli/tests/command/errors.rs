@@ -20,7 +20,7 @@ fn arguments_that_make_no_sense() {
     run("emulate --listen 127.0.0.1:0 --to 127.0.0.1:1 --loss 5% --burst 0.5")
         .assert_failed(2, "bursts of 0.5 packets are too short");
     run("emulate --listen 127.0.0.1:0 --to 127.0.0.1:1 --forward dealy")
-        .assert_failed(2, "`dealy` is not understood: expected delay, loss");
+        .assert_failed(2, "unknown word `dealy`: expected delay, loss");
     run("perf send --to 127.0.0.1:9 --interval 0").assert_failed(2, "it must be longer than 0");
     run("perf send --to 127.0.0.1:9 --size 8").assert_failed(2, "choose one from 24 to 262144");
     run("perf bulk send --to 127.0.0.1:9 --size 1mb").assert_failed(2, "choose one up to 262144");

@@ -176,7 +176,7 @@ fn documents_that_cannot_be_run_are_refused() {
         |document: &str| Rexmit::start(["study", "exec"], document.as_bytes().to_vec()).end();
     exec("").assert_failed(5, "standard input: EOF while parsing a value");
     exec("{\"schema\": 1}")
-        .assert_failed(5, "expected one line of what `rexmit study plan` prints");
+        .assert_failed(5, "expected one line of the output of `rexmit study plan`");
     let place = Place::new("refused", STUDY);
     let plan = run(&format!("study plan {}", place.study())).text();
     let document = plan.lines().next().unwrap();
@@ -210,7 +210,7 @@ fn an_interrupted_study_says_how_to_go_on() {
     let process = Rexmit::start_idle(arguments.split_whitespace().chain(["--jobs", "1"]));
     wait_until(|| place.results() >= 1);
     process.signal("INT");
-    process.end().assert_failed(130, "interrupted: what was run is kept; say the same again");
+    process.end().assert_failed(130, "interrupted: finished runs are kept; repeat the command");
 }
 
 #[test]
@@ -235,7 +235,10 @@ fn runs_that_fail_are_told_with_the_way_to_run_them_alone() {
     let ended = run(&format!("{arguments} --json"));
     ended.assert_failed(1, "1 of 2 runs failed; the others are kept");
     ended.assert_failed(1, "small at system \"thin\", seed 1: the run failed: ");
-    ended.assert_failed(1, "have fewer `connections`, or let this program open more (`ulimit -n`)");
+    ended.assert_failed(
+        1,
+        "use fewer `connections`, or raise the limit on open files (`ulimit -n`)",
+    );
     let told: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
     assert_eq!((&told["runs"], &told["failed"]), (&2.into(), &1.into()));
     assert_eq!(told["studies"][0]["claims"][0]["verdict"], "undecided");
@@ -347,7 +350,7 @@ fn several_studies_say_first_how_much_they_are() {
 
 #[test]
 fn what_cannot_be_run_is_told_before_anything_runs() {
-    run("study run").assert_failed(2, "which study? Name one, or say --all");
+    run("study run").assert_failed(2, "no study given: name one, or use --all");
     run("study run fig99")
         .assert_failed(2, "there is no study `fig99`: the nearest: petlund2009-fig9");
     run("study run nonsense").assert_failed(2, "study `nonsense`: `rexmit study list` tells all");
@@ -377,7 +380,7 @@ fn places_that_cannot_be_written_to_are_told_with_another_way() {
     run(&format!("study run {file} --cache {file}/cache"))
         .assert_failed(5, "another place by --cache");
     run(&format!("study run {file} --cache {}/cache --out {file}", place.0.display()))
-        .assert_failed(5, "choose another place by --out");
+        .assert_failed(5, "choose another directory with --out");
 }
 
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]

@@ -121,7 +121,7 @@ fn the_exit_status_and_the_signals_are_those_of_the_command() {
         return;
     }
     assert_eq!(ended.status.code(), Some(7), "{ended:?}");
-    assert!(ended.stderr.contains("sent late by") && ended.stdout.is_empty(), "{ended:?}");
+    assert!(ended.stderr.contains("lateness of packets") && ended.stdout.is_empty(), "{ended:?}");
     let ended = emulate(2, "", &["sh", "-c", "kill -KILL $$"]).end();
     assert_eq!(ended.status.code(), Some(128 + 9), "{ended:?}");
     emulate(2, "", &["no-such-program"]).end().assert_failed(127, "cannot run no-such-program");
@@ -249,11 +249,11 @@ fn a_missing_privilege_is_named_with_what_grants_it() {
 fn wrong_arguments_of_the_link() {
     let run = |words: &str| crate::process::run(&format!("emulate {words}"));
     run("--tun --listen 127.0.0.1:0 --to 127.0.0.1:1").assert_failed(2, "cannot be used with");
-    run("--listen 127.0.0.1:0 --to 127.0.0.1:1 -- true").assert_failed(2, "go with --tun");
-    run("--listen 127.0.0.1:0 --to 127.0.0.1:1 --mtu 1400").assert_failed(2, "go with --tun");
+    run("--listen 127.0.0.1:0 --to 127.0.0.1:1 -- true").assert_failed(2, "require --tun");
+    run("--listen 127.0.0.1:0 --to 127.0.0.1:1 --mtu 1400").assert_failed(2, "require --tun");
     run("").assert_failed(2, "--listen");
     run("--tun --tun-network 10.0.0.0/31").assert_failed(2, "its prefix must be from 1 to 30");
-    run("--tun --tun-network 10.0.0.0/24,10.0.1.0/24").assert_failed(2, "one network of IPv4");
+    run("--tun --tun-network 10.0.0.0/24,10.0.1.0/24").assert_failed(2, "one IPv4");
     let ended = run("--tun --far-netns no-such-namespace -- true");
     if !is_refused(&ended) {
         ended.assert_failed(3, "there is no network namespace no-such-namespace");

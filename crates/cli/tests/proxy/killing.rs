@@ -124,7 +124,7 @@ fn the_next_start_takes_over_what_a_killed_proxy_left() {
         let refused = place.try_connect((HOST, PORT).into()).unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
         let proxy = place.proxy(echo, "--firewall nft");
-        assert!(proxy.told.contains("had left were removed"), "{}", proxy.told);
+        assert!(proxy.told.contains("removed the rules"), "{}", proxy.told);
         let client = place.connect();
         crate::place::say(&client, b"again");
         crate::place::expect(&client, b"again");

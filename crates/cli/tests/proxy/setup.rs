@@ -157,7 +157,7 @@ fn a_start_that_fails_leaves_nothing() {
         ("--upstream 127.0.0.1:7 --setup --profile lksctp", 2, "there is no TCP profile `lksctp`"),
         ("--upstream 127.0.0.1:7 --setup --device eth0", 2, "cannot be called eth0"),
         ("--upstream 127.0.0.1:7 --setup --interface none", 2, "no network interface none"),
-        ("--upstream 10.94.0.2:7000 --setup", 2, "--upstream is the proxy itself"),
+        ("--upstream 10.94.0.2:7000 --setup", 2, "--upstream is the proxy's own address"),
         ("--upstream 127.0.0.1:7 --setup --mtu 60", 2, "its MTU is 60"),
         ("--upstream 127.0.0.1:7", 3, "there is no network interface rexmit7000: run as root"),
         ("--upstream 127.0.0.1:7 --setup --tun-network fd00::/126", 2, "different families"),

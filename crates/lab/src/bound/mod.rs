@@ -1,25 +1,28 @@
-//! The physical bound: message latency if the sender learns everything as early as possible.
+//! Theoretical bounds: the message latency of a sender that detects every loss as early as
+//! possible.
 //!
-//! The model: a message every T over a one-way delay D, RTT = 2·D. A packet is lost with probability
-//! p, or in bursts; acknowledgements are not lost, links have no queue and delays do not vary. A
-//! sender learns of a loss exactly one RTT after the copy that was lost, and sends the next at once.
+//! The model: a message every T over a one-way delay D, RTT = 2·D. A packet is lost with
+//! probability p, or in bursts; acknowledgements are not lost, links have no queue and delays do
+//! not vary. A sender detects the loss of a copy exactly one RTT after sending it, and sends the
+//! next copy at once.
 //!
-//! | [`Strategy`] | copies leave at | latency with k copies lost | extra packets per message |
+//! | [`Strategy`] | copies are sent at | latency with k copies lost | extra packets per message |
 //! |---|---|---|---|
 //! | [`Reactive`](Strategy::Reactive) | 0, RTT, 2·RTT, … | D + k·RTT | Σ P(k lost), k ≥ 1: p/(1−p) |
 //! | [`Doubled`](Strategy::Doubled) | 0, then two every RTT | D + ⌈k/2⌉·RTT | 2·Σ P(2k−1 lost): 2·p/(1−p²) |
 //! | [`Bundled`](Strategy::Bundled) | 0, in each of the next messages, and one RTT after the last copy | the times of the copies | 0 while T < RTT |
 //!
-//! With losses that do not depend on each other, P(k lost) = pᵏ. In bursts (a continuous-time Gilbert
-//! process, bad a share π of the time and for B in the mean), the copies are lost if it is bad at all
-//! their times t₁ … t_k: P = π·Π c(tᵢ₊₁ − tᵢ) with c(d) = π + (1−π)·exp(−d/(B·(1−π))).
+//! With independent losses, P(k lost) = pᵏ. In bursts (a continuous-time Gilbert process that is in
+//! the bad state for a share π of the time, with a mean stay of B), k copies are lost if the state
+//! is bad at all their times t₁ … t_k: P = π·Π c(tᵢ₊₁ − tᵢ) with c(d) = π +
+//! (1−π)·exp(−d/(B·(1−π))).
 //!
-//! No sender beats [`Reactive`](Strategy::Reactive) without packets that may turn out to be spurious,
-//! or other packets to take copies along.
+//! No sender has lower latency than [`Reactive`](Strategy::Reactive) unless it sends packets that
+//! may be spurious, or bundles copies with other packets.
 
 //!
-//! [`least_packets`] is what acknowledgements that are lost, too, make of the least packets;
-//! [`Bound::in_order`] what delivery in order makes of the latency.
+//! [`least_packets`] computes the minimum number of packets if acknowledgements can also be lost;
+//! [`Bound::in_order`] the latency of ordered delivery.
 
 mod order;
 mod packets;
@@ -30,16 +33,16 @@ use std::time::Duration;
 
 pub use packets::least_packets;
 
-/// How packets are lost.
+/// A model of packet loss.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LossModel {
-    /// Each with this probability, whatever happens to others.
+    /// Independent losses with this probability.
     Uniform(f64),
-    /// All of them in bad times.
+    /// Every packet is lost in the bad state, none in the good state.
     Bursts {
-        /// The share of time that is bad: π.
+        /// The share of time in the bad state: π.
         share: f64,
-        /// Mean duration of a bad state: B.
+        /// Mean stay in the bad state: B.
         mean_bad: Duration,
     },
 }
@@ -53,7 +56,7 @@ impl LossModel {
         }
     }
 
-    /// The probability that a packet is lost `gap` after one that was: c(`gap`).
+    /// The probability that a packet is lost if one was lost `gap` earlier: c(`gap`).
     #[must_use]
     pub fn again(self, gap: Duration) -> f64 {
         match self {
@@ -66,21 +69,22 @@ impl LossModel {
     }
 }
 
-/// Which copies of a message leave, and when.
+/// When copies of a message are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Strategy {
-    /// One whenever the one before must have been lost.
+    /// One copy as soon as the loss of the previous one is certain.
     Reactive,
-    /// As reactive, but two at once instead of one.
+    /// As [`Reactive`](Self::Reactive), but two copies at once from the second transmission on.
     Doubled,
-    /// A copy in each of the next messages too, for as long as it is not known to have arrived.
+    /// As [`Reactive`](Self::Reactive), and a copy in each of the next messages until the message
+    /// is known to have arrived.
     Bundled {
         /// The time between two messages: T.
         interval: Duration,
     },
 }
 
-/// A latency, and how many messages take longer.
+/// A latency, and the share of messages that take longer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Step {
     /// The latency.
@@ -89,30 +93,32 @@ pub struct Step {
     pub beyond: f64,
 }
 
-/// The distribution of latency of a strategy.
+/// The latency distribution of a strategy.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bound {
-    /// Latencies ascending; the last is beyond all but [`NEGLIGIBLE`] of the messages.
+    /// Latencies in ascending order; at most a share of [`NEGLIGIBLE`] of the messages take longer
+    /// than the last one.
     pub steps: Vec<Step>,
-    /// Packets over the one of each message, per message.
+    /// Additional packets per message, besides the first one.
     pub extra_packets: f64,
 }
 
-/// A probability that is taken for none.
+/// A probability that is treated as zero.
 pub const NEGLIGIBLE: f64 = 1e-9;
-/// Copies of a message at most: of a link that loses nearly everything the bound is cut short.
+/// Largest number of copies of a message; it truncates the bound for links that lose nearly
+/// everything.
 const MAX_COPIES: usize = 10_000;
 
-/// A copy on its way.
+/// A copy of a message.
 #[derive(Clone, Copy)]
 struct Copy {
     at: Duration,
-    /// Whether it is a packet of its own.
+    /// Whether it is sent in a packet of its own.
     is_packet: bool,
 }
 
 impl Bound {
-    /// The bound of `strategy` over `delay` one way, twice that around.
+    /// The bound of `strategy` with the one-way delay `delay`; the RTT is twice that.
     #[must_use]
     pub fn new(strategy: Strategy, delay: Duration, loss: LossModel) -> Self {
         let rtt = 2 * delay;
@@ -121,7 +127,7 @@ impl Bound {
         let mut before: Option<Copy> = None;
         for copy in strategy.copies(rtt).take(MAX_COPIES) {
             if copy.is_packet && before.is_some() {
-                // It is sent if it is known by then that those before were lost.
+                // It is sent if all earlier copies are known to be lost by then.
                 extra_packets += steps.last().map_or(1.0, |known| {
                     if known.latency == delay + copy.at {
                         all_lost_before(&steps)
@@ -162,7 +168,7 @@ fn all_lost_before(steps: &[Step]) -> f64 {
 }
 
 impl Strategy {
-    /// The copies of a message that is sent at 0, all those before having been lost.
+    /// The copies of a message that is sent at time 0, while all copies so far are lost.
     fn copies(self, rtt: Duration) -> impl Iterator<Item = Copy> {
         let mut last = Duration::ZERO;
         let mut next_message = match self {

@@ -1,13 +1,14 @@
-//! What delivery in order adds to a bound.
+//! The effect of ordered delivery on a bound.
 
 use std::time::Duration;
 
 use super::{Bound, MAX_COPIES, NEGLIGIBLE, Step};
 
 impl Bound {
-    /// The same for messages every `interval` that are delivered in order: each waits for all before
-    /// it. Of losses that do not depend on each other, and copies that are packets of their own: then
-    /// a message is there in time if it is itself, and the one before by one interval more, and so on.
+    /// The bound for messages every `interval` with ordered delivery, where each message waits for
+    /// all earlier ones. Valid for independent losses and copies in packets of their own: a message
+    /// is then in time if it arrives in time, the previous one arrives within that time plus one
+    /// interval, and so on.
     #[must_use]
     pub fn in_order(&self, interval: Duration) -> Self {
         let mut latencies: Vec<Duration> = Vec::new();

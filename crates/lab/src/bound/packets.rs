@@ -1,17 +1,17 @@
-//! The least packets that a deadline costs.
+//! The minimum number of packets for meeting a deadline.
 //!
-//! The model: every packet is answered by itself, unless it is lost, with probability p, or its answer
-//! is, with probability a; both are known to the sender one RTT after it was sent, as the one thing that an
-//! answer has not come: with probability u = 1 − (1−p)·(1−a). Copies take packets of their own, and
-//! messages are further apart than an RTT, so that others tell nothing.
+//! The model: every packet is acknowledged individually. The packet is lost with probability p, its
+//! ACK with probability a. In either case the sender observes, one RTT after sending, that the ACK
+//! is missing; the probability is u = 1 − (1−p)·(1−a). Copies are sent in packets of their own, and
+//! messages are further apart than an RTT, so that ACKs of other messages give no information.
 //!
-//! A sender sends m copies; without an answer after an RTT n more; and then one every RTT until there
-//! is an answer. Of its messages p^(m+n) take longer than D + RTT, and it needs
-//! m + u^m·(n + u^n/(1−u)) packets for each. If just a share of late messages is allowed, it follows
-//! one of two such plans by lot: for 5 % each way and one late message in 1000 it sends one copy, and
-//! then two 12 times in 19, else one.
+//! A sender sends m copies at first, n more if no ACK arrives within an RTT, and then one every RTT
+//! until an ACK arrives. A share p^(m+n) of its messages takes longer than D + RTT, and it needs m
+//! + u^m·(n + u^n/(1−u)) packets per message. For a given share of late messages, it chooses
+//! randomly between two such plans: for 5 % loss in each direction and one late message in 1000, it
+//! sends one copy at first, and then two with probability 12/19, else one.
 
-/// Copies at first and after a round trip at most.
+/// Largest numbers of copies sent at first, and one round-trip time later.
 const MAX_COPIES: [i32; 2] = [6, 40];
 
 /// The cost of a plan, per message.
@@ -21,11 +21,11 @@ struct Plan {
     packets: f64,
 }
 
-/// The least packets for each message if at most the share `late` of them may take longer than
-/// D + RTT, of any sender that knows no more than the model says. `forward` and `backward` are the
-/// shares of packets that are lost each way.
+/// The minimum number of packets per message of any sender in this model, if at most the share
+/// `late` of the messages may take longer than D + RTT. `forward` and `backward` are the packet
+/// loss rates of the two directions.
 ///
-/// `None` if that many copies are not enough, or no answer ever comes.
+/// `None` if the largest number of copies does not suffice, or every ACK is lost.
 ///
 /// ```
 /// use rexmit_lab::bound::least_packets;
@@ -52,7 +52,8 @@ pub fn least_packets(forward: f64, backward: f64, late: f64) -> Option<f64> {
     in_time.iter().map(|plan| plan.packets).chain(mixed).min_by(f64::total_cmp)
 }
 
-/// The packets if the plan that is too late sends its maximum.
+/// The packets of a random choice between both plans, with as many messages by the plan that is too
+/// late as `late` allows.
 fn mix(good: &Plan, bad: &Plan, late: f64) -> f64 {
     let share = (late - good.late) / (bad.late - good.late);
     good.packets + share * (bad.packets - good.packets)
@@ -99,7 +100,7 @@ mod tests {
     fn enumerate([lost, unanswered]: [f64; 2], plan: [u32; 2]) -> Plan {
         let fates = [lost, (1.0 - lost) * unanswered, (1.0 - lost) * (1.0 - unanswered)];
         let mut sum = Plan { late: 0.0, packets: 0.0 };
-        // Without an answer so far: not there, and there.
+        // Probabilities without an ACK so far: not arrived, and arrived.
         let mut waiting = [1.0, 0.0];
         for round in 0..200 {
             let copies = plan.get(round).copied().unwrap_or(1);

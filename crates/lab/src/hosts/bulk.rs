@@ -12,24 +12,23 @@ use super::transport::{Given, News, Transport};
 /// A bulk transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bulk {
-    /// Where it comes from; with port 0 the transport chooses one.
+    /// The local address; with port 0 the transport chooses one.
     pub local: SocketAddr,
-    /// Where it goes.
+    /// The remote address.
     pub remote: SocketAddr,
-    /// When the connection begins. Default 0.
+    /// When the connection is opened. Default 0.
     pub start: Instant,
-    /// When nothing more is given to the transport; what it has accepted is still delivered.
-    /// Default never.
+    /// When the application stops writing; accepted data is still delivered. Default never.
     pub stop: Instant,
-    /// How many bytes are sent, if not for ever. Default for ever.
+    /// Number of bytes to send. Default unlimited.
     pub limit_bytes: Option<u64>,
-    /// Bytes given at once (the size of a message, if the transport has messages), at most 16 KiB.
-    /// Default what suits the transport.
+    /// Bytes per write (the message size, if the transport has messages), at most 16 KiB. The
+    /// default depends on the transport.
     pub write_bytes: Option<usize>,
 }
 
 impl Bulk {
-    /// From the beginning, without an end.
+    /// An unlimited transfer that starts at time 0.
     #[must_use]
     pub const fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         let (start, stop) = (Instant::ZERO, Instant::FAR_FUTURE);
@@ -37,7 +36,7 @@ impl Bulk {
     }
 }
 
-/// How far a bulk transfer, or another sender, has come.
+/// The state of a bulk transfer or another sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 enum Stage {
     #[default]
@@ -50,7 +49,7 @@ enum Stage {
     },
 }
 
-/// Sends at full speed over one connection; [`Sink`](super::Sink) knows what has to arrive.
+/// Sends at full speed over one connection; [`Sink`](super::Sink) verifies the content.
 #[derive(Clone, Debug)]
 pub struct BulkSender<T: Transport> {
     bulk: Bulk,
@@ -60,31 +59,31 @@ pub struct BulkSender<T: Transport> {
 }
 
 impl<T: Transport> BulkSender<T> {
-    /// The sender of `bulk`.
+    /// A sender of `bulk`.
     #[must_use]
     pub fn new(bulk: Bulk) -> Self {
         Self { bulk, stage: Stage::Waiting, id: None, sent: 0 }
     }
 
-    /// Bytes that the transport has accepted.
+    /// Number of bytes that the transport has accepted.
     #[must_use]
     pub fn sent_bytes(&self) -> u64 {
         self.sent
     }
 
-    /// The connection, from when it is begun.
+    /// The connection, once it is opened.
     #[must_use]
     pub fn id(&self) -> Option<T::Id> {
         self.id
     }
 
-    /// Whether everything was delivered and the connection ended in order.
+    /// Whether everything was delivered and the connection ended gracefully.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.stage == Stage::Over { is_orderly: true }
     }
 
-    /// Whether the connection could not be made, or broke.
+    /// Whether the connection could not be established, or failed.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.stage == Stage::Over { is_orderly: false }

@@ -1,11 +1,11 @@
-//! What bulk transfers and files consist of, so that every byte that arrives can be checked.
+//! The content of bulk transfers and files, which can be verified at every offset.
 
 use bytes::Bytes;
 
-/// The content repeats after so many bytes. A prime number: no size of segments or messages fits;
-/// a small one: the table is to stay in the processor's nearest cache.
+/// Period of the content. It is prime, so that no size of segments or messages divides it, and
+/// small, so that the table fits into the processor's first-level cache.
 const PERIOD: usize = 4093;
-/// The longest piece.
+/// Largest length of a piece.
 pub(super) const MAX_PIECE: usize = 16 * 1024;
 
 static TABLE: [u8; PERIOD + MAX_PIECE] = table();
@@ -32,13 +32,13 @@ fn expected(offset: u64, len: usize) -> &'static [u8] {
     &TABLE[start..start + len]
 }
 
-/// The `len` bytes at `offset`, at most [`MAX_PIECE`] of them.
+/// The `len` bytes of content at `offset`; `len` is at most [`MAX_PIECE`].
 pub(super) fn piece(offset: u64, len: u64) -> Bytes {
     let len = usize::try_from(len).unwrap_or(MAX_PIECE).min(MAX_PIECE);
     Bytes::from_static(expected(offset, len))
 }
 
-/// Whether `bytes` are those at `offset`.
+/// Whether `bytes` are the content at `offset`.
 pub(super) fn is_at(mut offset: u64, bytes: &[u8]) -> bool {
     bytes.chunks(MAX_PIECE).all(|piece| {
         let is_right = piece == expected(offset, piece.len());

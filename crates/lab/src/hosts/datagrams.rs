@@ -1,4 +1,4 @@
-//! UDP under a program.
+//! UDP as a transport.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,10 +8,10 @@ use rexmit_core::{Instant, Machine, Route};
 
 use super::transport::{Given, News, Taken, Transport};
 
-/// A host's UDP: every message is a packet, and nothing is repaired. A "connection" is a pair of
-/// addresses and ports; it is established at once and never ends.
+/// UDP on a host: every message is a packet, and nothing is retransmitted. A "connection" is a pair
+/// of addresses and ports; it is established at once and never ends.
 ///
-/// Simulated links carry a packet of up to 65,507 bytes whole; a larger message is lost.
+/// Simulated links do not fragment packets of up to 65,507 bytes; larger messages are lost.
 #[derive(Debug)]
 pub struct Datagrams {
     port: Option<u16>,
@@ -28,19 +28,19 @@ struct Peer {
 }
 
 impl Datagrams {
-    /// Peers at most; packets of others are ignored.
+    /// Largest number of peers; packets of further peers are ignored.
     pub const MAX_PEERS: usize = 1024;
-    /// Packets of a peer that wait to be taken, at most; more are lost.
+    /// Largest number of unread packets per peer; further ones are dropped.
     pub const MAX_WAITING: usize = 4096;
 
-    /// With a `port`, packets that arrive on it make new connections.
+    /// With a `port`, packets that arrive on it open new connections.
     #[must_use]
     pub fn new(port: Option<u16>) -> Self {
         let (news, outbound) = (VecDeque::new(), VecDeque::new());
         Self { port, peers: Vec::new(), news, outbound, spare: Vec::new() }
     }
 
-    /// The connection over `route`, or a new one.
+    /// The connection over `route`, opened if necessary.
     fn peer(&mut self, route: Route, incoming: bool) -> Option<usize> {
         if let Some(known) = self.peers.iter().position(|peer| peer.route == route) {
             return Some(known);

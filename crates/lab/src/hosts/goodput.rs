@@ -1,11 +1,11 @@
-//! Bytes over time.
+//! Received bytes over time.
 
 use std::time::Duration;
 
 use rexmit_core::Instant;
 use serde::Serialize;
 
-/// Payload that an application received: in all, and in bins of equal length.
+/// Payload that an application received: total, and in bins of equal length.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Goodput {
     bin: Duration,
@@ -14,17 +14,17 @@ pub struct Goodput {
     span: Option<(Instant, Instant)>,
 }
 
-/// Bins kept at most; what comes later counts in the last one.
+/// Largest number of bins; later bytes count in the last one.
 const MAX_BINS: usize = 10_000_000;
 
 impl Goodput {
-    /// Nothing yet; bins of length `bin`, which begin at the origin of time. Zero makes one bin.
+    /// No bytes yet; bins of length `bin` begin at the origin of time. Zero means a single bin.
     #[must_use]
     pub const fn new(bin: Duration) -> Self {
         Self { bin, bins: Vec::new(), total: 0, span: None }
     }
 
-    /// So many bytes arrived.
+    /// Adds `bytes` that arrived at `now`.
     pub fn add(&mut self, now: Instant, bytes: u64) {
         let place = now.as_nanos().checked_div(self.bin.as_nanos() as u64).unwrap_or(0);
         let place = usize::try_from(place).unwrap_or(MAX_BINS).min(MAX_BINS - 1);
@@ -36,7 +36,7 @@ impl Goodput {
         self.span = Some((self.span.map_or(now, |(first, _)| first), now));
     }
 
-    /// All bytes.
+    /// Total number of bytes.
     #[must_use]
     pub const fn total_bytes(&self) -> u64 {
         self.total
@@ -54,7 +54,7 @@ impl Goodput {
         &self.bins
     }
 
-    /// All bytes up to the end of each bin.
+    /// Total number of bytes at the end of each bin.
     pub fn cumulative(&self) -> impl Iterator<Item = u64> + '_ {
         self.bins.iter().scan(0, |sum, bytes| {
             *sum += bytes;
@@ -62,13 +62,13 @@ impl Goodput {
         })
     }
 
-    /// When the first and the last bytes arrived.
+    /// The times of the first and the last arrival.
     #[must_use]
     pub const fn span(&self) -> Option<(Instant, Instant)> {
         self.span
     }
 
-    /// Bits per second over the whole bins that lie between `from` and `to`; 0 without any.
+    /// Bits per second over the whole bins between `from` and `to`; 0 if there are none.
     #[must_use]
     pub fn bits_per_second(&self, from: Instant, to: Instant) -> f64 {
         let bin = self.bin.as_nanos() as u64;

@@ -1,16 +1,16 @@
-//! Hosts of a simulated network: a transport and a program that uses it, together one machine.
+//! Hosts of a simulated network: a transport and a program that uses it, combined into one machine.
 //!
-//! | program | over | what it does |
+//! | program | over | function |
 //! |---|---|---|
-//! | [`BulkSender`] | TCP, SCTP | sends as fast as it may, for a time or some bytes |
-//! | [`Sink`] | TCP, SCTP | reads everything, checks it, and counts bytes over time |
-//! | [`WebClients`] | TCP, SCTP | ask for files, one connection each |
-//! | [`WebServer`] | TCP, SCTP | answers them |
+//! | [`BulkSender`] | TCP, SCTP | sends at full speed, for a given time or number of bytes |
+//! | [`Sink`] | TCP, SCTP | receives everything, verifies it, and counts bytes over time |
+//! | [`WebClients`] | TCP, SCTP | request files, one connection each |
+//! | [`WebServer`] | TCP, SCTP | sends these files |
 //! | [`ThinSender`] | TCP, SCTP, UDP | sends the messages of a [`ThinPlan`] at their times |
-//! | [`ThinReceiver`] | TCP, SCTP, UDP | measures how long each of them took |
+//! | [`ThinReceiver`] | TCP, SCTP, UDP | measures the latency of each of them |
 //!
-//! A program is written once for all transports, as a [`Program`] over a [`Transport`]; an own one
-//! is an implementation of it. [`Host`] is what a [`Network`] runs: any of them, side by side.
+//! A program implements [`Program`] for any [`Transport`]. A [`Network`] runs [`Host`]s, each with
+//! any program and transport.
 //!
 //! ```
 //! use rexmit_core::{Instant, Seed};
@@ -82,10 +82,10 @@ pub(crate) const UDP: u8 = 17;
 
 /// A machine that can be a [`Host`].
 pub trait Station: Machine<Event = Infallible> + Send {
-    /// What [`Host::program`] returns.
+    /// The value returned by [`Host::program`].
     fn program(&self) -> &dyn Any;
 
-    /// What [`Host::transport`] returns; nothing if the machine is its own transport.
+    /// The value returned by [`Host::transport`]; `None` if the machine is its own transport.
     fn transport(&self) -> Option<&dyn Any> {
         None
     }
@@ -97,7 +97,7 @@ pub trait Station: Machine<Event = Infallible> + Send {
 /// The UDP port of SCTP in UDP, at both ends (RFC 6951 §5.1).
 const UDP_PORT: u16 = 9899;
 
-/// One host, whatever runs on it.
+/// A host with any program and transport.
 pub struct Host {
     station: Box<dyn Station>,
     is_over_udp: bool,
@@ -110,14 +110,14 @@ impl Host {
         Self::of(Running::new(transport, program))
     }
 
-    /// A host that is this machine.
+    /// A host that consists of one machine.
     #[must_use]
     pub fn of(station: impl Station + 'static) -> Self {
         Self { station: Box::new(station), is_over_udp: false }
     }
 
-    /// The same, with packets that travel in UDP (RFC 6951). The machine does not know it: it sends and
-    /// receives without ports, and its peer has to be such a host, too.
+    /// The host with its packets encapsulated in UDP (RFC 6951). The machine still uses routes
+    /// without ports, and its peer must be such a host, too.
     #[must_use]
     pub fn over_udp(self) -> Self {
         Self { is_over_udp: true, ..self }
@@ -201,7 +201,7 @@ impl Station for UdpSink {
     }
 }
 
-/// Lets captures show the packets of `hosts` as what they are.
+/// Sets the IP protocols of `hosts` for captures.
 pub fn set_ip_protocols(network: &mut Network<Host>, hosts: impl IntoIterator<Item = HostId>) {
     for host in hosts {
         let protocol = network.machine(host).ip_protocol();

@@ -1,4 +1,4 @@
-//! A program on a transport, as one machine.
+//! A program and its transport, as one machine.
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -8,26 +8,26 @@ use rexmit_core::{Instant, Machine, Route};
 use super::Station;
 use super::transport::{News, Transport};
 
-/// What uses a transport.
+/// An application that uses a transport.
 ///
-/// It acts when it is told of something, and when its own time has come.
+/// It is called for events of the transport, and at times that it sets.
 pub trait Program<T: Transport>: Send + 'static {
-    /// When [`on_time`](Self::on_time) is to be called next.
+    /// The time of the next call of [`on_time`](Self::on_time).
     fn next_at(&self) -> Option<Instant>;
 
-    /// The time has come.
+    /// Called at the time of [`next_at`](Self::next_at).
     fn on_time(&mut self, now: Instant, transport: &mut T);
 
-    /// Something happened to a connection.
+    /// Called for an event of a connection.
     fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News);
 
-    /// A packet arrived, which the transport has not seen yet.
+    /// Called for an arriving packet before the transport processes it.
     fn on_packet(&mut self, now: Instant, route: Route, packet: &[u8]) {
         let _ = (now, route, packet);
     }
 }
 
-/// A program and the transport it uses.
+/// A program and the transport that it uses.
 #[derive(Debug)]
 pub struct Running<T, P> {
     transport: T,
@@ -35,13 +35,13 @@ pub struct Running<T, P> {
 }
 
 impl<T: Transport, P: Program<T>> Running<T, P> {
-    /// `program` uses `transport`, which is configured and listens where it has to.
+    /// Combines `program` with `transport`, which must be configured and, if necessary, listening.
     #[must_use]
     pub fn new(transport: T, program: P) -> Self {
         Self { transport, program }
     }
 
-    /// Tells the program everything that happened. Whether anything has.
+    /// Passes all events to the program; returns whether there were any.
     fn attend(&mut self, now: Instant) -> bool {
         let mut has_news = false;
         while let Some(event) = self.transport.poll_event() {
@@ -77,7 +77,7 @@ impl<T: Transport, P: Program<T>> Machine for Running<T, P> {
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         loop {
             let route = self.transport.poll_transmit(now, packet);
-            // What happened while sending may call for more to send.
+            // Events during sending may require further packets.
             if route.is_some() || !self.attend(now) {
                 return route;
             }

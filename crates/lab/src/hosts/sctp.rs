@@ -1,4 +1,4 @@
-//! SCTP under a program: one stream, ordered or ([`Unordered`]) not.
+//! SCTP as a transport: one stream, ordered or (with [`Unordered`]) unordered.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ impl Transport for Endpoint {
     type Watch = FragmentWatch;
     const IP_PROTOCOL: u8 = 132;
     const KEEPS_BOUNDARIES: bool = true;
-    /// What fills a packet of the default size.
+    /// The payload of a full packet of the default size.
     const WRITE_BYTES: usize = 1204;
 
     /// The local port is that of the endpoint.
@@ -65,7 +65,7 @@ impl Transport for Endpoint {
     }
 }
 
-/// An SCTP endpoint whose messages need not wait for earlier ones.
+/// An SCTP endpoint that sends unordered messages.
 #[derive(Debug)]
 pub struct Unordered(pub Endpoint);
 
@@ -149,12 +149,13 @@ fn send(
     }
 }
 
-/// Knows when the last fragment of a message has arrived, whatever it has to wait for then.
+/// Detects from packets when the last fragment of a message has arrived, even if its delivery has
+/// to wait for earlier messages.
 #[derive(Clone, Debug, Default)]
 pub struct FragmentWatch {
     /// Fragments of incomplete messages by their TSN, unwrapped.
     fragments: BTreeMap<u64, Fragment>,
-    /// A TSN near those that arrive.
+    /// A TSN (unwrapped) near those that arrive.
     near: Option<u64>,
 }
 
@@ -167,9 +168,10 @@ struct Fragment {
     head_len: usize,
 }
 
-/// The stored part of the beginning of a message.
+/// Number of bytes stored of the beginning of a message.
 const HEAD_BYTES: usize = 8;
-/// Fragments kept at most: those that arrived once more after their message was complete stay.
+/// Largest number of stored fragments; duplicates that arrive after their message was complete are
+/// never removed otherwise.
 const MAX_FRAGMENTS: usize = 4096;
 
 impl Watch for FragmentWatch {
@@ -208,7 +210,7 @@ impl FragmentWatch {
         }
     }
 
-    /// The first and last TSN of the message with this fragment, if none is missing.
+    /// The first and last TSN of the message with this fragment, if the message is complete.
     fn whole_message(&self, tsn: u64) -> Option<(u64, u64)> {
         let mut first = tsn;
         while !self.fragments.get(&first)?.is_first {

@@ -1,4 +1,4 @@
-//! Reads everything.
+//! Receives everything.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::transport::{News, Taken, Transport};
 
 /// Counts bytes as they arrive.
 pub trait Counter: Send + 'static {
-    /// So many bytes arrived.
+    /// Adds `bytes` that arrived at `now`.
     fn add(&mut self, now: Instant, bytes: u64);
 }
 
@@ -22,11 +22,11 @@ impl Counter for Goodput {
     }
 }
 
-/// Takes whatever [`BulkSender`](super::BulkSender)s send on any number of connections, checks
-/// that it is what they sent, and counts it over time.
+/// Receives the data of [`BulkSender`](super::BulkSender)s on any number of connections, verifies
+/// its content, and counts it over time.
 #[derive(Debug)]
 pub struct Sink<T: Transport, C = Goodput> {
-    /// Data received on each connection.
+    /// Number of bytes received on each connection.
     open: FxHashMap<T::Id, u64>,
     goodput: C,
     accepted: u64,
@@ -36,7 +36,7 @@ pub struct Sink<T: Transport, C = Goodput> {
 }
 
 impl<T: Transport> Sink<T> {
-    /// A sink that counts in bins of this length.
+    /// A sink with bins of length `bin`.
     #[must_use]
     pub fn new(bin: Duration) -> Self {
         Self::with_counter(Goodput::new(bin))
@@ -44,7 +44,7 @@ impl<T: Transport> Sink<T> {
 }
 
 impl<T: Transport, C: Counter> Sink<T, C> {
-    /// A sink whose bytes `goodput` counts.
+    /// A sink that counts bytes with `goodput`.
     #[must_use]
     pub fn with_counter(goodput: C) -> Self {
         Self {
@@ -57,32 +57,32 @@ impl<T: Transport, C: Counter> Sink<T, C> {
         }
     }
 
-    /// Bytes of all connections over time.
+    /// The bytes of all connections over time.
     #[must_use]
     pub fn goodput(&self) -> &C {
         &self.goodput
     }
 
-    /// Connections that were established.
+    /// Number of connections established.
     #[must_use]
     pub fn accepted(&self) -> u64 {
         self.accepted
     }
 
-    /// Those of them that ended in order.
+    /// Number of connections that ended gracefully.
     #[must_use]
     pub fn finished(&self) -> u64 {
         self.finished
     }
 
-    /// Those of them that broke.
+    /// Number of connections that failed.
     #[must_use]
     pub fn broken(&self) -> u64 {
         self.broken
     }
 
-    /// Pieces that were not what was sent there: never any, or the transport is wrong, or keeps no
-    /// order.
+    /// Number of received pieces with wrong content. Not zero only if the transport is faulty or
+    /// unordered.
     #[must_use]
     pub fn damaged_pieces(&self) -> u64 {
         self.damaged

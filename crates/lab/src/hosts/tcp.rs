@@ -1,4 +1,4 @@
-//! TCP under a program.
+//! TCP as a transport.
 
 use std::net::SocketAddr;
 
@@ -70,12 +70,12 @@ impl Transport for Endpoint {
     }
 }
 
-/// Knows which bytes of the stream a segment holds, from the SYN on.
+/// Detects from segments which bytes of the stream have arrived, from the SYN on.
 ///
-/// It believes every segment with a right checksum: a simulation has no attackers.
+/// It accepts every segment with a correct checksum: a simulation has no attackers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SegmentWatch {
-    /// The sequence number of the first byte, and one near those that arrive, unwrapped.
+    /// The sequence number of the first byte, and one near those that arrive, both unwrapped.
     stream: Option<(u64, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! The interface of transports for programs.
+//! The interface between transports and programs.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -7,105 +7,106 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use rexmit_core::{Instant, Machine, Route};
 
-/// What happened to a connection.
+/// An event of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum News {
     /// It is established.
     Connected {
-        /// Whether the peer asked for it.
+        /// Whether the peer opened it.
         incoming: bool,
     },
-    /// There is something to take.
+    /// Received data can be read.
     Readable,
-    /// There is room again.
+    /// There is room in the send buffer again.
     Writable,
-    /// It is over; nothing more comes of it.
+    /// The connection has ended; no events follow.
     Closed {
-        /// Whether both sides ended it in order.
+        /// Whether both sides ended it gracefully.
         is_orderly: bool,
     },
 }
 
-/// What became of bytes that were given to a transport.
+/// The result of passing bytes to a transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Given {
-    /// All were accepted.
+    /// All bytes were accepted.
     All,
-    /// The rest has to wait for [`News::Writable`].
+    /// The send buffer is full; the rest must be passed after [`News::Writable`].
     Full,
-    /// The connection takes no more.
+    /// The connection accepts no more data.
     Ended,
 }
 
-/// How it stands when everything was taken that had arrived.
+/// The state of a connection after all received data was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// More may come.
+    /// More data may arrive.
     Open,
-    /// The peer has finished, or the connection is over.
+    /// The peer has finished sending, or the connection has ended.
     End,
 }
 
-/// A transport protocol of one host, as programs see it: connections that carry bytes.
+/// A transport protocol of one host, as used by programs: connections that carry bytes.
 pub trait Transport: Machine + Send + 'static {
-    /// Names a connection.
+    /// Identifies a connection.
     type Id: Copy + Eq + Hash + Debug + Send;
-    /// Tells from packets what has arrived before it is delivered.
+    /// Detects arrival of data from packets, before it is delivered.
     type Watch: Watch;
     /// The IP protocol number.
     const IP_PROTOCOL: u8;
-    /// Whether what is given at once is taken at once: messages, not a stream.
+    /// Whether bytes are received in the same units in which they were sent: messages, not a
+    /// stream.
     const KEEPS_BOUNDARIES: bool;
-    /// How much a bulk sender gives at once, unless it is told otherwise.
+    /// The default number of bytes per write of a bulk sender.
     const WRITE_BYTES: usize;
 
-    /// That of its packets, where it depends on how the transport is set.
+    /// The IP protocol number of its packets, where it depends on the configuration.
     fn ip_protocol(&self) -> u8 {
         Self::IP_PROTOCOL
     }
 
-    /// Begins a connection; ports are the protocol's, that of `local` may be 0 where the protocol
-    /// chooses. `None` if there can be none.
+    /// Opens a connection. Ports are those of the protocol; that of `local` may be 0 if the
+    /// protocol chooses one. `None` if it cannot be opened.
     fn begin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Option<Self::Id>;
 
-    /// The news in an event; `None` if programs do not need it.
+    /// The connection event in an event of the protocol; `None` if programs do not need it.
     fn news(event: &Self::Event) -> Option<(Self::Id, News)>;
 
-    /// Accepts from the front of `bytes` what finds room: parts where boundaries are not kept,
-    /// else all or nothing.
+    /// Accepts as many bytes from the front of `bytes` as fit into the send buffer: a part of a
+    /// stream, or a message as a whole or not at all.
     fn give(&mut self, now: Instant, id: Self::Id, bytes: &mut Bytes) -> Given;
 
-    /// Hands everything that has arrived to `each`, in pieces or messages.
+    /// Passes all received data to `each`, in pieces or messages.
     fn take(&mut self, now: Instant, id: Self::Id, each: &mut dyn FnMut(&[u8])) -> Taken;
 
-    /// Nothing more will be given; what was given is still delivered.
+    /// Ends sending; accepted data is still delivered.
     fn finish(&mut self, now: Instant, id: Self::Id);
 
-    /// Ends the connection at once.
+    /// Aborts the connection.
     fn abort(&mut self, now: Instant, id: Self::Id);
 }
 
-/// The data in a packet, in order or not.
+/// The data in an arriving packet, in order or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival<'a> {
-    /// Bytes `start..end` of the stream, perhaps not for the first time.
+    /// Bytes `start..end` of the stream, possibly duplicates.
     Bytes {
         /// The first.
         start: u64,
         /// The one after the last.
         end: u64,
     },
-    /// The last missing piece of the message that begins so.
+    /// The last missing fragment of the message that begins with these bytes.
     Message(&'a [u8]),
 }
 
-/// Looks at the packets of one connection on their way to the transport.
+/// Inspects the packets of one connection before the transport processes them.
 pub trait Watch: Default + Send + 'static {
-    /// A packet arrived; reports its data to `found`.
+    /// Called for an arriving packet; reports its data to `found`.
     fn on_packet(&mut self, route: Route, packet: &[u8], found: &mut dyn FnMut(Arrival<'_>));
 }
 
-/// No watch: delivery is arrival.
+/// No inspection: data counts as arrived when it is delivered.
 impl Watch for () {
     fn on_packet(&mut self, _: Route, _: &[u8], _: &mut dyn FnMut(Arrival<'_>)) {}
 }

@@ -1,4 +1,4 @@
-//! Clients of a web server: a connection per file.
+//! Web clients, with one connection per file.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -17,22 +17,23 @@ use super::transport::{Given, News, Taken, Transport};
 use super::web_server::REQUEST_BYTES;
 use crate::measure::LatencyDistribution;
 
-/// How the clients of one host ask.
+/// The configuration of the clients of one host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WebLoad {
-    /// Where requests come from: the host's address, with port 0.
+    /// The local address of requests: the host's address, with port 0.
     pub local: SocketAddr,
-    /// The server.
+    /// The server's address.
     pub server: SocketAddr,
-    /// Bytes of a request, of which the first eight say how large the file is; at least these, at
-    /// most 16 KiB. Default 300.
+    /// Size of a request in bytes; the first eight bytes contain the file size. At least 8 bytes,
+    /// at most 16 KiB. Default 300.
     pub request_bytes: usize,
-    /// Time limit for a file, after which a client aborts the connection. Default none.
+    /// Time limit for a file, after which the client aborts the connection. Default none.
     pub patience: Option<Duration>,
-    /// Connections of all clients at one time; requests beyond it are refused, not made. Default
-    /// 10,000.
+    /// Largest number of concurrent connections of all clients; further requests are refused.
+    /// Default 10,000.
     pub max_open: usize,
-    /// Whether [`WebClients::fetches`] has every file, or only the sums are kept. Default not.
+    /// Whether every file is recorded in [`WebClients::fetches`], instead of totals only. Default
+    /// `false`.
     pub keeps_fetches: bool,
 }
 
@@ -51,51 +52,51 @@ impl WebLoad {
     }
 }
 
-/// A file that was asked for and came.
+/// A file that was requested and received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Fetch {
-    /// The client on its host, from 0.
+    /// The number of the client on its host, from 0.
     pub client: u32,
-    /// When it was asked for: before the handshake.
+    /// The time of the request, before the handshake.
     pub asked_at: Instant,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// When its last byte was there.
+    /// When its last byte arrived.
     pub completed_at: Instant,
 }
 
-/// What became of the requests. `asked` is the sum of all others and of those still open.
+/// Counters of requests by outcome. `asked` is the sum of all outcomes and of the open requests.
 #[derive(Clone, Debug, Default)]
 pub struct WebStats {
-    /// Files that were to be asked for.
+    /// Number of files requested.
     pub asked: u64,
     /// Their bytes.
     pub asked_bytes: u64,
-    /// Files that came whole.
+    /// Number of files received completely.
     pub completed: u64,
-    /// Bytes of files that came, of incomplete ones too.
+    /// Bytes of files received, including incomplete ones.
     pub received_bytes: u64,
-    /// Files whose connection could not be made, or broke, or ended early.
+    /// Number of files whose connection could not be established, failed, or ended early.
     pub failed: u64,
-    /// Files given up after [`WebLoad::patience`].
+    /// Number of files aborted after [`WebLoad::patience`].
     pub aborted: u64,
-    /// Files not asked for because of [`WebLoad::max_open`].
+    /// Number of files not requested because of [`WebLoad::max_open`].
     pub refused: u64,
-    /// Pieces of files that were not what is in the file: never any, or the transport is wrong.
+    /// Number of pieces of files with wrong content. Not zero only if the transport is faulty.
     pub damaged_pieces: u64,
-    /// From asking for a file to its last byte.
+    /// Time from the request of a file to its last byte.
     pub completion: LatencyDistribution,
 }
 
-/// Any number of clients on one host. Each opens a connection for every file that its source
-/// yields, whether earlier files have come or not, and reads it to the end.
+/// Any number of web clients on one host. For every file of its source, a client opens a
+/// connection, whether earlier files have arrived or not, and reads the file to its end.
 pub struct WebClients<T: Transport, S> {
     load: WebLoad,
     sources: Vec<S>,
-    /// The next file of each client.
+    /// The next request of each client.
     due: BinaryHeap<Reverse<(Instant, u32, u64)>>,
     open: FxHashMap<T::Id, Request>,
-    /// Requests with their time limits, in the order of time.
+    /// The time limits of open requests, in ascending order.
     impatient: VecDeque<(Instant, T::Id)>,
     stats: WebStats,
     fetches: Vec<Fetch>,
@@ -107,7 +108,7 @@ struct Request {
     asked_at: Instant,
     bytes: u64,
     received: u64,
-    /// The rest of the request.
+    /// The unsent part of the request.
     unsent: Bytes,
 }
 
@@ -128,19 +129,19 @@ impl<T: Transport, S: Source> WebClients<T, S> {
         clients
     }
 
-    /// What became of all requests so far.
+    /// The counters of all requests so far.
     #[must_use]
     pub fn stats(&self) -> &WebStats {
         &self.stats
     }
 
-    /// Files under way.
+    /// Number of open requests.
     #[must_use]
     pub fn open_requests(&self) -> usize {
         self.open.values().filter(|request| request.received < request.bytes).count()
     }
 
-    /// Every file that came, in the order of completion, if [`WebLoad::keeps_fetches`] says so.
+    /// All received files in the order of completion, if [`WebLoad::keeps_fetches`] is set.
     #[must_use]
     pub fn fetches(&self) -> &[Fetch] {
         &self.fetches
@@ -151,7 +152,7 @@ impl<T: Transport, S: Source> WebClients<T, S> {
         self.due.extend(next.map(|(at, bytes)| Reverse((at, client, bytes.max(1) as u64))));
     }
 
-    /// A client wants a file.
+    /// Requests a file.
     fn ask(&mut self, now: Instant, transport: &mut T, client: u32, bytes: u64) {
         self.stats.asked += 1;
         self.stats.asked_bytes += bytes;
@@ -210,7 +211,7 @@ impl<T: Transport, S: Source> WebClients<T, S> {
     }
 }
 
-/// A request for a file of so many bytes.
+/// A request of `request_bytes` for a file of `file_bytes`.
 fn request(file_bytes: u64, request_bytes: usize) -> Bytes {
     let mut request = vec![0; request_bytes.clamp(REQUEST_BYTES, content::MAX_PIECE)];
     request[..REQUEST_BYTES].copy_from_slice(&file_bytes.to_be_bytes());

@@ -1,4 +1,4 @@
-//! A web server: a file of the size that the request names, then the end of the connection.
+//! A web server: sends a file of the size given in the request, and then ends the connection.
 
 use rexmit_core::Instant;
 use rustc_hash::FxHashMap;
@@ -7,10 +7,10 @@ use super::content;
 use super::running::Program;
 use super::transport::{Given, News, Transport};
 
-/// The part of a request that counts: the size of the file, big endian.
+/// Bytes of the relevant part of a request: the file size, big endian.
 pub(super) const REQUEST_BYTES: usize = 8;
 
-/// Answers [`WebClients`](super::WebClients) on any number of connections at once.
+/// Answers requests of [`WebClients`](super::WebClients) on any number of connections.
 #[derive(Debug)]
 pub struct WebServer<T: Transport> {
     open: FxHashMap<T::Id, Answer>,
@@ -21,40 +21,40 @@ pub struct WebServer<T: Transport> {
 
 #[derive(Clone, Copy, Debug)]
 enum Answer {
-    /// The request arrives: so many bytes of it are there.
+    /// The request is being received: its bytes, and their number.
     Asked([u8; REQUEST_BYTES], usize),
-    /// Bytes of the file given to the transport, and its length.
+    /// The file is being sent: number of bytes accepted by the transport, and file size.
     Sending(u64, u64),
-    /// All of it was.
+    /// The transport has accepted the whole file.
     Given,
 }
 
 impl<T: Transport> WebServer<T> {
-    /// A server that has not been asked yet.
+    /// A server without connections.
     #[must_use]
     pub fn new() -> Self {
         Self { open: FxHashMap::default(), served: 0, sent: 0, broken: 0 }
     }
 
-    /// Files that were given to the transport to the end.
+    /// Number of files that the transport accepted completely.
     #[must_use]
     pub fn served(&self) -> u64 {
         self.served
     }
 
-    /// Bytes of files that were given to the transport.
+    /// Number of bytes of files that the transport accepted.
     #[must_use]
     pub fn sent_bytes(&self) -> u64 {
         self.sent
     }
 
-    /// Connections that broke.
+    /// Number of connections that failed.
     #[must_use]
     pub fn broken(&self) -> u64 {
         self.broken
     }
 
-    /// Connections that are there.
+    /// Number of open connections.
     #[must_use]
     pub fn open_connections(&self) -> usize {
         self.open.len()

@@ -1,30 +1,31 @@
-//! The complementary cumulative distribution of latency: which share of the messages waited at
-//! least so long. Its logarithm shows the tail, where a transport earns its keep.
+//! The complementary cumulative distribution of latency: the share of messages with at least a
+//! given latency. On a logarithmic scale it shows the tail.
 
 use serde::{Deserialize, Serialize};
 
-/// The longest waits, every one of which is a point of its own.
+/// Number of largest latencies that are all points of the curve.
 const EXACT_TAIL: usize = 1000;
-/// Points for all the rest, evenly spaced in the logarithm of the share.
+/// Number of points for the rest, at equal steps of the logarithm of the share.
 const BODY_POINTS: i32 = 2000;
 
 /// A falling step function: between two points it has the value of the later one.
 ///
-/// Messages that were never delivered count as longer than any wait, so that the curve of a run
-/// that lost some ends above zero and does not fall to it.
+/// Messages that were never delivered count as longer than any latency, so that the curve of a run
+/// with undelivered messages ends above zero.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Ccdf {
     /// Latencies in milliseconds, strictly ascending.
     pub latency_ms: Vec<f64>,
-    /// The share (0 to 1) of all messages that waited at least that long.
+    /// The share (0 to 1) of all messages with at least that latency.
     pub share: Vec<f64>,
 }
 
 impl Ccdf {
-    /// The curve of `nanos` (in any order; left sorted) and of `undelivered` messages besides.
+    /// The curve of the latencies `nanos`, which are sorted in place, and of `undelivered` further
+    /// messages.
     ///
-    /// Thinned to some three thousand points: the last thousand distinct latencies are exact, below
-    /// them a share is off by at most the ratio of two neighbouring points.
+    /// Reduced to about three thousand points: the thousand largest distinct latencies are exact;
+    /// below them, the error of a share is at most the ratio of two neighbouring points.
     #[must_use]
     pub fn new(nanos: &mut [u64], undelivered: u64) -> Self {
         nanos.sort_unstable();

@@ -1,5 +1,5 @@
-//! The cost of a run: packets and bytes on the wire, retransmissions by cause, and how many of them
-//! spuriously.
+//! The cost of a run: packets and bytes on the wire, retransmissions by cause, and spurious ones
+//! among them.
 
 use std::ops::AddAssign;
 
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 /// Counts of one run, all associations together.
 ///
-/// Retransmissions come from the statistics of the senders, which count them in runs of any length;
-/// of their traces only the beginning may be kept.
+/// Retransmissions are taken from the statistics of the senders, which cover runs of any length,
+/// whereas traces may be truncated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Data units retransmitted.
     pub retransmissions: ByCause,
-    /// Those of them that were spurious: the first copy had arrived.
+    /// Data units retransmitted spuriously: the first transmission had arrived.
     pub spurious: ByCause,
-    /// Packets on the wire, of any kind, in the directions that the driver counts.
+    /// Packets on the wire, of any kind, in the directions counted by the driver.
     pub packets: u64,
-    /// Bytes of those packets, with the headers that the driver counts.
+    /// Bytes of these packets, with the headers counted by the driver.
     pub wire_bytes: u64,
 }
 
@@ -30,7 +30,7 @@ impl From<&RecoveryStatistics> for Counters {
 }
 
 impl Counters {
-    /// Counts `packets` on the wire of `bytes` together.
+    /// Adds `packets` on the wire with `bytes` in total.
     pub const fn on_wire(&mut self, packets: u64, bytes: u64) {
         self.packets += packets;
         self.wire_bytes += bytes;

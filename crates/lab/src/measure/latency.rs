@@ -1,4 +1,4 @@
-//! The distribution of latency, and the few figures that a table shows of it.
+//! The distribution of latency, and its summary for tables.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::millis;
 
 /// Latencies of any number of messages in a fixed amount of memory.
 ///
-/// Quantiles are exact to one part in a thousand (and to a microsecond), and a wait of more than a
-/// day counts as a day in them; maximum and mean are exact.
+/// Quantiles are exact to one part in a thousand (and to a microsecond), and latencies above one
+/// day count as one day; maximum and mean are exact.
 #[derive(Clone, Debug)]
 pub struct LatencyDistribution {
     nanos: Histogram<u64>,
@@ -19,10 +19,10 @@ pub struct LatencyDistribution {
 }
 
 impl LatencyDistribution {
-    /// A distribution of nothing.
+    /// An empty distribution.
     ///
     /// # Panics
-    /// Never: the bounds of the histogram are constants and valid.
+    /// Never: the bounds of the histogram are valid constants.
     #[must_use]
     pub fn new() -> Self {
         const LOWEST_NANOS: u64 = 1_000;
@@ -32,12 +32,12 @@ impl LatencyDistribution {
         Self { nanos, sum_nanos: 0, max: Duration::ZERO }
     }
 
-    /// Adds one message.
+    /// Adds the latency of one message.
     pub fn record(&mut self, latency: Duration) {
         self.record_weighted(latency, 1);
     }
 
-    /// Adds something that counts `weight` times.
+    /// Adds a latency with the weight `weight`.
     pub fn record_weighted(&mut self, latency: Duration, weight: u64) {
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         self.nanos.saturating_record_n(nanos, weight);
@@ -45,8 +45,8 @@ impl LatencyDistribution {
         self.max = self.max.max(latency);
     }
 
-    /// The latencies that occurred, rounded to a part in a thousand, ascending, and how often each
-    /// did.
+    /// The distinct latencies, rounded to one part in a thousand, in ascending order, each with its
+    /// count.
     pub fn steps(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         self.nanos.iter_recorded().map(|step| {
             let middle = self.nanos.median_equivalent(step.value_iterated_to());
@@ -54,14 +54,14 @@ impl LatencyDistribution {
         })
     }
 
-    /// Adds what is in `other`.
+    /// Adds the messages of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.nanos += &other.nanos;
         self.sum_nanos += other.sum_nanos;
         self.max = self.max.max(other.max);
     }
 
-    /// Messages in it.
+    /// The number of messages.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.nanos.len()
@@ -82,7 +82,7 @@ impl LatencyDistribution {
         Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
-    /// The figures of a table, or `None` if there are no messages.
+    /// The summary, or `None` if there are no messages.
     #[must_use]
     pub fn summary(&self) -> Option<LatencySummary> {
         Some(LatencySummary {
@@ -117,7 +117,7 @@ pub struct LatencySummary {
     /// 99.9 % of the messages took no longer.
     #[serde(rename = "p99.9_ms", with = "millis")]
     pub p999: Duration,
-    /// The longest.
+    /// The maximum.
     #[serde(rename = "max_ms", with = "millis")]
     pub max: Duration,
     /// The arithmetic mean.

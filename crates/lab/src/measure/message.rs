@@ -5,22 +5,22 @@ use std::time::Duration;
 use rexmit_core::Instant;
 use serde::{Deserialize, Serialize};
 
-/// What became of one message. The profile it ran under is that of its [`Run`](super::Run).
+/// The record of one message. Its profile is that of its [`Run`](super::Run).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MessageRecord {
-    /// The association, by the number under which the sender's trace knows it.
+    /// The association's number in the sender's trace.
     pub connection: u32,
-    /// The stream in it.
+    /// Its stream.
     pub stream: u16,
-    /// The message's number in the association, as the sender counts its messages.
+    /// The message's number in the association, counted by the sender.
     pub sequence: u64,
     /// Payload, in bytes.
     pub payload_bytes: u32,
-    /// When the application meant to send it.
+    /// When the application intended to send it.
     pub intended: Instant,
-    /// When the receiving application had it, on the same clock; `None` if it never did.
+    /// When it was delivered to the receiving application, on the same clock; `None` if it was not.
     pub delivered: Option<Instant>,
-    /// How often it was sent, the first time included; `None` if the run does not know.
+    /// Number of transmissions, including the first; `None` if unknown.
     pub transmissions: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Durations as milliseconds in JSON, which is what people and `jq` expect of a latency.
+//! Durations in JSON, as milliseconds.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub fn from_duration(duration: Duration) -> f64 {
 /// For serde's `serialize_with`.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Errors of the serializer.
 pub fn serialize<S: Serializer>(duration: &Duration, out: S) -> Result<S::Ok, S::Error> {
     out.serialize_f64(from_duration(*duration))
 }
@@ -21,7 +21,7 @@ pub fn serialize<S: Serializer>(duration: &Duration, out: S) -> Result<S::Ok, S:
 /// For serde's `deserialize_with`.
 ///
 /// # Errors
-/// If it is no number.
+/// If the value is not a number.
 pub fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
     let millis = f64::deserialize(input)?;
     // The cast saturates: a negative number or NaN becomes zero.

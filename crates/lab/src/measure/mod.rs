@@ -1,7 +1,8 @@
 //! Measurements: latency per message, and cost.
 //!
-//! Latency counts from the moment at which the application meant to send, not from the moment at
-//! which the transport accepted: a sender that is blocked does not hide its waiting.
+//! Latency counts from the time at which the application intended to send, not from the time at
+//! which the transport accepted the message, so that the waiting time of a blocked sender is
+//! included.
 
 mod ccdf;
 mod copies;

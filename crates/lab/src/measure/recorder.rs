@@ -1,34 +1,34 @@
-//! Keeps the sender's trace, up to a limit.
+//! Records the sender's trace, up to a limit.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, TraceSink};
 
-/// Events kept by default: some 60 MB, about an hour of a hundred packets per second.
+/// Default limit of events: about 60 MB, or an hour at a hundred packets per second.
 pub const DEFAULT_EVENT_LIMIT: usize = 1_000_000;
 
-/// An event with its time and place.
+/// An event with its time and association.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TimedEvent {
-    /// When it happened, on the driver's clock.
+    /// Its time on the driver's clock.
     pub at: Instant,
     /// The association, by its number in the endpoint.
     pub association: u32,
-    /// What happened.
+    /// The event.
     pub event: TraceEvent,
 }
 
 /// The trace of an endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// The events in the order in which they happened, up to the recorder's limit.
+    /// The events in the order of time, up to the recorder's limit.
     pub events: Vec<TimedEvent>,
-    /// Events after the limit, which were not kept.
+    /// Number of events after the limit, which were dropped.
     pub dropped_events: u64,
 }
 
-/// A handle on a recording; its [`sink`](Self::sink) goes into the endpoint.
+/// A handle on a recording; its [`sink`](Self::sink) is passed to the endpoint.
 ///
 /// ```
 /// use rexmit_core::{Instant, trace::TraceEvent};
@@ -63,7 +63,7 @@ impl Recorder {
         Box::new(Sink { recording: Arc::clone(&self.recording), limit: self.limit })
     }
 
-    /// Takes the recording. A new one begins.
+    /// Returns the recording, and begins a new one.
     #[must_use]
     pub fn take(&self) -> Recording {
         std::mem::take(&mut *lock(&self.recording))

@@ -1,4 +1,5 @@
-//! What remains of a run, and several of them side by side. The JSON of [`Comparison`] is public.
+//! The figures of a run, and the comparison of several runs. The JSON of [`Comparison`] is a public
+//! format.
 
 use std::time::Duration;
 
@@ -11,30 +12,30 @@ use super::{
 };
 use crate::timesequence::TimeSequence;
 
-/// The version of the JSON; it changes when a field changes its meaning or goes away.
+/// The version of the JSON format; it changes when a field is removed or changes its meaning.
 pub const SCHEMA: u32 = 1;
 
-/// Everything a driver saw of one run.
+/// The data of one run, collected by a driver.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     /// The recovery profile.
     pub profile: String,
-    /// The profile in a sentence; may be empty.
+    /// A description of the profile in a sentence; may be empty.
     pub about: String,
-    /// When the run began, on the driver's clock. Reports count from here.
+    /// When the run began, on the driver's clock. Times in reports are relative to it.
     pub started: Instant,
     /// When it ended.
     pub ended: Instant,
-    /// Every message that the application meant to send, delivered or not.
+    /// Every message that the application intended to send, delivered or not.
     pub messages: Vec<MessageRecord>,
-    /// What it cost.
+    /// The cost.
     pub counters: Counters,
-    /// The sender's trace; may be empty, then there is no picture of the worst stall.
+    /// The sender's trace; if it is empty, there is no graph of the worst stall.
     pub trace: Recording,
 }
 
 impl Run {
-    /// Measures the run.
+    /// Computes the figures of the run.
     #[must_use]
     pub fn result(&self) -> RunResult {
         let mut distribution = LatencyDistribution::new();
@@ -70,26 +71,26 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// One run in figures: a row of the table.
+/// The figures of one run: a row of the table.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunResult {
     /// The recovery profile.
     pub profile: String,
-    /// The profile in a sentence.
+    /// A description of the profile in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
     /// The duration of the run; `duration_ms` in JSON.
     #[serde(rename = "duration_ms", with = "millis")]
     pub duration: Duration,
-    /// Messages that the application meant to send.
+    /// Number of messages that the application intended to send.
     pub messages: u64,
-    /// Those of them that were not delivered before the run ended.
+    /// Number of messages that were not delivered before the run ended.
     pub undelivered: u64,
-    /// Latency of the delivered ones; `null` without any.
+    /// Latency of the delivered messages; `null` if there are none.
     pub latency: Option<LatencySummary>,
     /// Data units retransmitted, by cause.
     pub retransmissions: ByCause,
-    /// Those of them that were spurious, by the same cause.
+    /// Data units retransmitted spuriously, by cause.
     pub spurious: ByCause,
     /// Packets on the wire, of any kind.
     pub packets: u64,
@@ -97,20 +98,21 @@ pub struct RunResult {
     pub wire_bytes: u64,
     /// Bytes of all messages.
     pub payload_bytes: u64,
-    /// The price of a byte; `null` if no byte was to be sent.
+    /// Bytes on the wire per byte of payload; `null` without payload.
     pub wire_bytes_per_payload_byte: Option<f64>,
-    /// The curve of the latency; left out by [`Comparison::without_curves`].
+    /// The latency curve; removed by [`Comparison::without_curves`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ccdf: Option<Ccdf>,
-    /// What happened around the longest wait, if the trace tells; left out like the curve.
+    /// The trace around the highest latency, if it was recorded; removed by
+    /// [`Comparison::without_curves`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_stall: Option<TimeSequence>,
 }
 
-/// A setting of the run, for people.
+/// A setting of the run, as text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Parameter {
-    /// The setting.
+    /// Its name.
     pub name: String,
     /// Its value, with the unit.
     pub value: String,
@@ -172,7 +174,7 @@ pub struct Parameter {
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// What this is, in a line.
+    /// A title in one line.
     pub title: String,
     /// The version of rexmit that ran it.
     pub version: String,
@@ -180,12 +182,12 @@ pub struct Comparison {
     pub seed: u64,
     /// The settings, in the order in which they are shown.
     pub parameters: Vec<Parameter>,
-    /// The runs; the first is what the others are compared with.
+    /// The runs; the first is the baseline of the comparison.
     pub runs: Vec<RunResult>,
 }
 
 impl Comparison {
-    /// A comparison without parameters and runs, by this version.
+    /// A comparison by this version of rexmit, without parameters and runs.
     #[must_use]
     pub fn new(title: impl Into<String>, seed: u64) -> Self {
         Self {
@@ -212,7 +214,7 @@ impl Comparison {
         self
     }
 
-    /// The figures alone: what a terminal wants of the JSON.
+    /// The figures without curves, for the JSON on a terminal.
     #[must_use]
     pub fn without_curves(&self) -> Self {
         let mut figures = self.clone();

@@ -1,4 +1,4 @@
-//! What stands for rivals where they are not built.
+//! Placeholder for the other implementations in builds without them.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::hosts::{FragmentWatch, Given, News, Taken, Transport};
 pub struct RivalEndpoint(Infallible);
 
 impl RivalEndpoint {
-    /// Says how to have it.
+    /// Returns an error with instructions for a build that includes them.
     ///
     /// # Errors
     /// Always.

@@ -1,4 +1,4 @@
-//! dcsctp, the SCTP of WebRTC's data channels.
+//! dcsctp, the SCTP implementation of WebRTC's data channels.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -13,11 +13,11 @@ use rexmit_core::{Instant, Route, Seed};
 use super::stack::Stack;
 use crate::hosts::{Given, News};
 
-/// Settings are its defaults, but for what `tuned` names. It is also what timeouts do not grow beyond,
-/// however many there were, and so nothing may end the connection for their number.
+/// The minimum RTO of `tuned`; all other settings not named in the table are defaults. It also
+/// limits the backoff, and so the number of timeouts that end the connection is unlimited.
 const RTO_MIN: Duration = Duration::from_millis(120);
 const DELAYED_SACK: Duration = Duration::from_millis(10);
-/// Its floor of the deviation must not be what decides then.
+/// The minimum RTT variance of `tuned`: small enough not to determine the RTO.
 const MIN_RTT_VARIANCE: Duration = Duration::from_millis(10);
 
 pub(super) struct DcSctp {

@@ -1,4 +1,4 @@
-//! A rival as a transport of simulated hosts.
+//! Another implementation as a transport of simulated hosts.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,9 +15,9 @@ use super::stack::Stack;
 use super::{Rival, Role};
 use crate::hosts::{FragmentWatch, Given, News, Taken, Transport, UDP};
 
-/// One host's end of the only connection of a rival.
+/// One host's end of the single connection of an implementation.
 ///
-/// It stays on the thread that made it: dcsctp shares parts of itself without locks.
+/// It stays on the thread that created it: dcsctp shares state without locks.
 pub struct RivalEndpoint {
     rival: Rival,
     stack: SendWrapper<Box<dyn Stack>>,
@@ -29,7 +29,7 @@ impl RivalEndpoint {
     /// An end whose randomness comes from `seed`.
     ///
     /// # Errors
-    /// If the rival refuses its settings.
+    /// If the implementation rejects its settings.
     pub fn new(rival: Rival, role: Role, is_unordered: bool, seed: &Seed) -> Result<Self, String> {
         let stack: Box<dyn Stack> = match rival {
             Rival::DcSctp { is_tuned } => Box::new(DcSctp::new(is_tuned, is_unordered, seed)),
@@ -83,8 +83,8 @@ impl Machine for RivalEndpoint {
 
 impl Transport for RivalEndpoint {
     type Id = ();
-    /// Finds nothing in packets that are not those of SCTP: what they bring has arrived when it is
-    /// delivered.
+    /// Detects arrival from SCTP packets only; with other protocols, data counts as arrived when it
+    /// is delivered.
     type Watch = FragmentWatch;
     const IP_PROTOCOL: u8 = UDP;
     const KEEPS_BOUNDARIES: bool = true;
@@ -125,7 +125,7 @@ impl Transport for RivalEndpoint {
         self.stack.finish(now);
     }
 
-    /// As [`finish`](Self::finish): no program of ours breaks off what a rival carries.
+    /// As [`finish`](Self::finish): no program aborts these connections.
     fn abort(&mut self, now: Instant, (): ()) {
         self.stack.finish(now);
     }

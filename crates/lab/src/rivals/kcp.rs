@@ -1,5 +1,5 @@
-//! KCP, which games use over UDP, in its fast mode: the normal one has a window that lets even thin
-//! streams wait.
+//! KCP, an ARQ protocol used by games over UDP, in its fast mode. The window of the normal mode
+//! delays even thin streams.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -16,11 +16,11 @@ use super::Role;
 use super::stack::Stack;
 use crate::hosts::{Given, News};
 
-/// Both ends agree on it beforehand: there is no handshake.
+/// The conversation number, which both ends must know in advance: there is no handshake.
 const CONVERSATION: u32 = 1;
-/// The segments of each end that its users set with the fast mode.
+/// The window of each end, in segments, as commonly used with the fast mode.
 const TURBO_WINDOW: u16 = 128;
-/// Segments that may wait before a sender has to.
+/// Largest number of queued segments; beyond it, the sender must wait.
 const MAX_WAITING: usize = 4096;
 
 pub(super) struct KcpStack {
@@ -34,7 +34,7 @@ pub(super) struct KcpStack {
     buffer: Vec<u8>,
 }
 
-/// Packets as KCP writes them.
+/// The packets that KCP has written.
 #[derive(Clone, Default)]
 struct Packets(Rc<RefCell<VecDeque<Vec<u8>>>>);
 
@@ -49,7 +49,7 @@ impl Write for Packets {
     }
 }
 
-/// KCP counts whole milliseconds.
+/// The time in whole milliseconds, KCP's unit.
 fn millis(now: Instant) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
@@ -81,7 +81,7 @@ impl KcpStack {
         }
     }
 
-    /// Lets leave what may, without waiting for the interval.
+    /// Sends the segments that may be sent, without waiting for the update interval.
     fn flush(&mut self, now: Instant) {
         // Writing to memory does not fail.
         let _ = self.kcp.update(millis(now));
@@ -97,7 +97,7 @@ impl Stack for KcpStack {
     fn handle_input(&mut self, now: Instant, _: Route, packet: &[u8]) {
         self.connected();
         let _ = self.kcp.update(millis(now));
-        // What it refuses is lost.
+        // Packets that it rejects are lost.
         let _ = self.kcp.input(packet);
         let _ = self.kcp.flush();
         if self.kcp.peeksize().is_ok() {
@@ -126,7 +126,7 @@ impl Stack for KcpStack {
         self.news.pop_front()
     }
 
-    /// Where nothing waits to be acknowledged there is nothing to update.
+    /// If no segment is unacknowledged, no update is due.
     fn poll_timeout(&mut self, now: Instant) -> Option<Instant> {
         if self.kcp.wait_snd() == 0 {
             return None;
@@ -160,6 +160,6 @@ impl Stack for KcpStack {
         }
     }
 
-    /// It has no end.
+    /// KCP has no shutdown.
     fn finish(&mut self, _: Instant) {}
 }

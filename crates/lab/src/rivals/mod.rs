@@ -1,4 +1,4 @@
-//! What others would use instead, in the very same simulated network.
+//! Other transport implementations, in the same simulated network as rexmit's.
 //!
 //! | rival | crate | messages | profiles |
 //! |---|---|---|---|
@@ -7,8 +7,8 @@
 //! | `kcp` | kcp 0.6.0 | ordered | `turbo`, `tuned` |
 //! | `quinn` | quinn-proto 0.11.19, QUIC | ordered: one stream; unordered: a stream each | `default`, `tuned` |
 //!
-//! "Tuned" means the lowest latency that public options allow without retransmitting data that is not
-//! lost on a path of 100 ms there and back:
+//! "Tuned" means the lowest latency that public options allow without spurious retransmissions on a
+//! path with a round-trip time of 100 ms:
 //!
 //! | rival | profile | options, at both ends |
 //! |---|---|---|
@@ -17,19 +17,21 @@
 //! | | `tuned` | the same with `nodelay(1, 10, 1, 1)`, and flushed whenever a segment is due, not every 10 ms; a lower minimum of its RTO changes nothing here |
 //! | `quinn` | `tuned` | `ack_frequency_config`: every packet acknowledged at once, at the latest after 1 ms, by which its probe timeout is earlier; `time_threshold` 1 |
 //!
-//! QUIC may have 4096 streams at once, so that hardly a packet leaves only to allow more.
+//! QUIC may have 4096 concurrent streams, so that few packets are sent only to raise the stream
+//! limit.
 //!
-//! They are unmodified and each stands behind an adapter that feeds it virtual time. KCP is flushed
-//! after everything that is sent or arrives, which its own interval would otherwise delay. QUIC is
-//! without TLS: keys that change nothing, but tags as long as those of AES-GCM.
+//! They are unmodified; an adapter for each provides virtual time. KCP is flushed after every
+//! message sent and packet received, which would otherwise wait for its update interval. QUIC runs
+//! without TLS: its keys do not change the data, but its tags are as long as those of AES-GCM.
 //!
-//! Runs repeat exactly, with one exception: sctp-proto draws its tags and its first TSN from the
-//! operating system, and begins its first timeout by the clock of the machine, which moves the
-//! repetition of a lost INIT by microseconds. Messages wait for the connection, and so their times
-//! do not change.
+//! Runs are reproducible, with one exception: sctp-proto gets its tags and its initial TSN from the
+//! operating system's random source, and starts its first timeout by the machine's clock, which
+//! shifts the retransmission of a lost INIT by microseconds. Message times count from the
+//! connection's establishment, so they do not change.
 //!
-//! The crates are only there with the feature `rivals`, which the product is built without. Without
-//! it the words of scenarios are understood all the same, and a run with them says what to build.
+//! The crates are included only with the feature `rivals`, which is off in releases. Without it,
+//! scenarios that use them are still parsed, and running one returns an error with build
+//! instructions.
 
 #[cfg(not(feature = "rivals"))]
 mod absent;
@@ -51,13 +53,13 @@ pub use absent::RivalEndpoint;
 #[cfg(feature = "rivals")]
 pub use endpoint::RivalEndpoint;
 
-/// Whether this program has them.
+/// Whether this program includes the other implementations.
 pub const ARE_BUILT: bool = cfg!(feature = "rivals");
 
-/// What to do where they are not.
+/// Build instructions, for error messages.
 pub const HOW_TO_BUILD: &str = "this program was built without the rivals: `cargo build --release -p rexmit-cli --features rivals`";
 
-/// A rival and its settings.
+/// Another implementation and its settings.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Rival {
     /// dcsctp.
@@ -80,7 +82,7 @@ pub enum Rival {
 }
 
 impl Rival {
-    /// The profiles that there are, that by default first.
+    /// Its profiles, with the default first.
     #[must_use]
     pub const fn profiles(self) -> &'static [&'static str] {
         match self {
@@ -90,7 +92,7 @@ impl Rival {
         }
     }
 
-    /// The same with another profile, if there is one of that name.
+    /// The same implementation with the profile `name`, if there is one.
     #[must_use]
     pub fn with_profile(self, name: &str) -> Option<Self> {
         let is_tuned = self.profiles().iter().position(|known| *known == name)? > 0;
@@ -102,24 +104,24 @@ impl Rival {
         })
     }
 
-    /// Whether it can deliver messages that do not wait for earlier ones.
+    /// Whether it can deliver messages unordered.
     #[must_use]
     pub const fn has_unordered(self) -> bool {
         !matches!(self, Self::Kcp { .. })
     }
 
-    /// Whether its packets are those of UDP; else they are those of SCTP over IP.
+    /// Whether it runs over UDP; otherwise it is SCTP over IP.
     #[must_use]
     pub const fn is_over_udp(self) -> bool {
         matches!(self, Self::Kcp { .. } | Self::Quinn { .. })
     }
 }
 
-/// Which of the two ends.
+/// The role of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// It makes the connection.
+    /// Opens the connection.
     Connects,
-    /// It waits for one.
+    /// Accepts the connection.
     Accepts,
 }

@@ -1,4 +1,4 @@
-//! sctp-proto, the SCTP of str0m and webrtc-rs.
+//! sctp-proto, the SCTP implementation of str0m and webrtc-rs.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -17,13 +17,13 @@ use super::Role;
 use super::stack::Stack;
 use crate::hosts::{Given, News};
 
-/// Of SCTP; the messages go over stream 0.
+/// The SCTP port; messages use stream 0.
 const PORT: u16 = 5000;
-/// Any address will do: there is one association, and the real way is the adapter's.
+/// A placeholder address: there is one association, and the adapter has the real route.
 const PEER: &str = "192.0.2.1:5000";
 
 pub(super) struct SctpProto {
-    /// What stands for the origin of virtual time.
+    /// The instant that represents the origin of virtual time.
     epoch: std::time::Instant,
     endpoint: Endpoint,
     transport: Arc<TransportConfig>,
@@ -88,7 +88,7 @@ impl SctpProto {
     }
 }
 
-/// The origin of virtual time if it is `now`.
+/// The origin of virtual time, if the current time is `now`.
 #[expect(clippy::disallowed_methods, reason = "its time is the standard library's")]
 fn epoch(now: Instant) -> std::time::Instant {
     let clock = std::time::Instant::now();

@@ -1,4 +1,4 @@
-//! The interface of a rival: one connection without input and output.
+//! The interface of an implementation: one connection without I/O.
 
 use std::net::SocketAddr;
 
@@ -7,24 +7,24 @@ use rexmit_core::{Instant, Route};
 
 use crate::hosts::{Given, News};
 
-/// One connection of a rival, without input and output.
+/// One connection of an implementation, without I/O.
 pub(super) trait Stack {
-    /// Makes the connection.
+    /// Opens the connection.
     fn connect(&mut self, now: Instant, remote: SocketAddr);
-    /// Takes a packet.
+    /// Processes a received packet.
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]);
-    /// Lets what is due happen.
+    /// Processes expired timers.
     fn handle_timeout(&mut self, now: Instant);
     /// Writes the next packet into `packet`, if there is one.
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool;
-    /// What happened next.
+    /// The next event.
     fn poll_news(&mut self) -> Option<News>;
-    /// When [`handle_timeout`](Self::handle_timeout) is due.
+    /// The time of the next call of [`handle_timeout`](Self::handle_timeout).
     fn poll_timeout(&mut self, now: Instant) -> Option<Instant>;
-    /// Takes a message to send, whole or not at all.
+    /// Accepts a message to send, as a whole or not at all.
     fn give(&mut self, now: Instant, message: &Bytes) -> Given;
-    /// Hands over what has arrived.
+    /// Passes received data to `each`.
     fn hand_over(&mut self, each: &mut dyn FnMut(&[u8]));
-    /// Ends the connection once everything has arrived, where the rival can do that.
+    /// Ends the connection once everything has arrived, if the implementation supports that.
     fn finish(&mut self, now: Instant);
 }

@@ -1,4 +1,4 @@
-//! How far the messages of a flow are from what is possible.
+//! The latency of a flow in comparison with theoretical bounds.
 
 use std::time::Duration;
 
@@ -23,15 +23,15 @@ impl BoundKind {
 
     const fn words(self) -> &'static str {
         match self {
-            Self::Reactive => "a copy whenever the one before must have been lost",
-            Self::Doubled => "two copies whenever those before must have been lost",
-            Self::Bundled => "copies in all later messages, too",
+            Self::Reactive => "one copy as soon as the loss of the previous one is certain",
+            Self::Doubled => "two copies as soon as the loss of the previous ones is certain",
+            Self::Bundled => "copies bundled with all later messages",
         }
     }
 }
 
 impl ThinFlow {
-    /// Finds bounds that are not known.
+    /// Reports bounds that cannot be computed.
     pub(super) fn check_bounds(&self, scenario: &Scenario, problems: &mut Problems) {
         for &kind in &self.bounds {
             if let Err(problem) = self.bound(scenario, kind) {
@@ -40,8 +40,8 @@ impl ThinFlow {
         }
     }
 
-    /// Of the shared path forward as it is at first, and as if the way back lost nothing, delays did
-    /// not vary and nothing waited.
+    /// The bound for the initial forward path, assuming no loss of ACKs, constant delays and no
+    /// queueing.
     fn bound(&self, scenario: &Scenario, kind: BoundKind) -> Result<Bound, Problem> {
         let [forward, _] = scenario.network.paths();
         let refuse = |what: &str| Problem::of("bounds", what);
@@ -50,7 +50,11 @@ impl ThinFlow {
             (0.0, Some(BurstLoss::Time { mean_loss, mean_bad })) => {
                 LossModel::Bursts { share: mean_loss, mean_bad }
             }
-            _ => return Err(refuse("they are known of uniform loss, or of `loss burst` in time")),
+            _ => {
+                return Err(refuse(
+                    "bounds are defined for uniform loss, and for `loss burst` in time",
+                ));
+            }
         };
         let strategy = match (kind, &*self.traffic) {
             (BoundKind::Reactive, _) => Strategy::Reactive,
@@ -59,13 +63,15 @@ impl ThinFlow {
                 Strategy::Bundled { interval: messages.interval }
             }
             (BoundKind::Bundled, _) => {
-                return Err(refuse("`bundled` is known of messages at even intervals: `every`"));
+                return Err(refuse(
+                    "`bundled` is defined for messages at constant intervals: `every`",
+                ));
             }
         };
         Ok(Bound::new(strategy, forward.delay.mean, loss))
     }
 
-    /// The losses each way, if each message is acknowledged before the next leaves.
+    /// The loss rates of both directions, if each message is acknowledged before the next is sent.
     fn losses_alone(&self, scenario: &Scenario) -> Option<[f64; 2]> {
         let paths = scenario.network.paths();
         let rtt: Duration = paths.iter().map(|path| path.delay.mean).sum();
@@ -79,7 +85,7 @@ impl ThinFlow {
     }
 }
 
-/// Tells the bounds that `flow` asks for, and how far beyond them its messages are.
+/// Adds the bounds requested by `flow`, and the excess of its latency over them.
 pub(super) fn tell(
     sheet: &mut Sheet,
     scenario: &Scenario,
@@ -89,18 +95,18 @@ pub(super) fn tell(
     for &kind in &flow.bounds {
         let Ok(bound) = flow.bound(scenario, kind) else { continue };
         let (name, words) = (kind.name(), kind.words());
-        let about = format!("the least that is possible: {words}");
+        let about = format!("theoretical minimum: {words}");
         for (part, quantile, part_words) in QUANTILES {
             let least = bound.quantile(quantile).as_nanos() as f64 / 1e6;
             let about = format!("{about}: {part_words}");
             let unit = Unit::Milliseconds;
             sheet.quantity(&format!("bound.{name}.{part}"), unit, &about, Some(least));
-            let about = format!("over the least that is possible ({words}): {part_words}");
+            let about = format!("excess over the theoretical minimum ({words}): {part_words}");
             let measured = latency.quantile(quantile).as_nanos() as f64 / 1e6;
             let over = (latency.count() > 0).then_some(measured - least);
             sheet.quantity(&format!("over_bound.{name}.{part}"), unit, &about, over);
         }
-        let about_packets = format!("packets over one a message: {words}");
+        let about_packets = format!("packets beyond one per message: {words}");
         let packets = Some(bound.extra_packets);
         let name = format!("bound.{name}");
         sheet.quantity(&format!("{name}.extra_packets"), Unit::Ratio, &about_packets, packets);
@@ -111,8 +117,8 @@ pub(super) fn tell(
     }
 }
 
-/// Says how many packets a message takes at least for each quantile to be a round trip late at most,
-/// and how many more it took.
+/// Adds, for each quantile, the minimum number of packets per message that keep it within one
+/// round-trip time more than the delay, and the ratio of the measured number to it.
 fn packets(sheet: &mut Sheet, losses: Option<[f64; 2]>) {
     const MEASURED: &str = "packets_per_message";
     let measured = sheet.outcome.quantities.get(&format!("{}.{MEASURED}", sheet.flow())).copied();
@@ -129,7 +135,8 @@ fn packets(sheet: &mut Sheet, losses: Option<[f64; 2]>) {
     }
 }
 
-/// Messages that a distribution of a bound is of: the shares of its tail are whole numbers of them.
+/// Number of messages that represent the distribution of a bound, so that the shares in its tail
+/// are integers.
 const MESSAGES: f64 = 1e9;
 
 fn distribution(bound: &Bound) -> Distribution {

@@ -1,4 +1,4 @@
-//! Everything that is wrong with a scenario.
+//! Validation of scenarios.
 
 use rexmit_core::{Instant, Seed};
 
@@ -8,14 +8,14 @@ use super::real;
 use super::spec::{Clock, NETWORK, SECOND_NETWORK, Scenario, ThinFlow};
 use super::words::{Time, Words};
 
-/// Everything that is wrong with `scenario`.
+/// Reports all problems of `scenario`.
 pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
     let mut problems = Problems::default();
     if scenario.duration.is_zero() {
-        problems.add("duration", "nothing can happen in no time");
+        problems.add("duration", "the duration must be above zero");
     }
     if scenario.bin.as_ref().is_some_and(|bin| bin.is_zero()) {
-        problems.add("bin", "a bin of no time holds nothing");
+        problems.add("bin", "the length of a bin must be above zero");
     }
     for (name, network) in scenario.networks() {
         for (n, change) in network.changes.iter().enumerate() {
@@ -27,13 +27,13 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
     }
     for (name, flow) in &scenario.thin {
         if !(1..=ThinFlow::MAX_CONNECTIONS).contains(&flow.connections()) {
-            let what = format!("from 1 to {} can be made", ThinFlow::MAX_CONNECTIONS);
+            let what = format!("expected from 1 to {}", ThinFlow::MAX_CONNECTIONS);
             problems.add(&format!("thin.{name}.connections"), what);
             return Err(problems.found);
         }
     }
     if scenario.flows() == 0 {
-        problems.add("thin", "there is no flow: name one of the kinds thin, bulk, web, udp");
+        problems.add("thin", "there is no flow: add one of the kinds thin, bulk, web, udp");
     }
     names(scenario, &mut problems);
     starts(scenario, &mut problems);
@@ -44,7 +44,7 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
     if problems.found.is_empty() { Ok(()) } else { Err(problems.found) }
 }
 
-/// Names of flows are parts of the names of what is measured.
+/// Checks the names of flows, which are parts of the names of quantities.
 fn names(scenario: &Scenario, problems: &mut Problems) {
     let mut known = vec![NETWORK, SECOND_NETWORK];
     let thin = scenario.thin.keys().map(|name| ("thin", name));
@@ -54,7 +54,7 @@ fn names(scenario: &Scenario, problems: &mut Problems) {
     for (kind, name) in thin.chain(bulk).chain(web).chain(udp) {
         let field = format!("{kind}.{name}");
         if known.contains(&name.as_str()) {
-            problems.add(&field, "there is something of this name already: choose another");
+            problems.add(&field, "this name is already used: choose another");
         }
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || !name.chars().all(is_plain) {
@@ -64,7 +64,7 @@ fn names(scenario: &Scenario, problems: &mut Problems) {
     }
 }
 
-/// A flow that begins at the end measures nothing.
+/// Checks that no flow begins at or after the end, where it would measure nothing.
 fn starts(scenario: &Scenario, problems: &mut Problems) {
     let is_late = |start: &Option<Words<Time>>| {
         start.as_ref().is_some_and(|start| Instant::ZERO + ***start >= scenario.end())
@@ -74,7 +74,7 @@ fn starts(scenario: &Scenario, problems: &mut Problems) {
     let web = scenario.web.iter().map(|(name, flow)| ("web", name, &flow.start));
     let udp = scenario.udp.iter().map(|(name, flow)| ("udp", name, &flow.start));
     for (kind, name, _) in thin.chain(bulk).chain(web).chain(udp).filter(|(.., at)| is_late(at)) {
-        let what = format!("it must lie before the end, {}", scenario.duration);
+        let what = format!("it must be before the end, {}", scenario.duration);
         problems.add(&format!("{kind}.{name}.start"), what);
     }
 }

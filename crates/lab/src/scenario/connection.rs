@@ -1,4 +1,4 @@
-//! The endpoints of a flow, from its words.
+//! Creates the endpoints of a flow from its configuration.
 
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
@@ -19,11 +19,11 @@ use super::words::{Size, Words};
 
 /// The port of every receiver.
 pub(super) const PORT: u16 = 7000;
-/// The IP header of every packet.
+/// Bytes of the IP header of each packet.
 const IP_BYTES: usize = 20;
-/// The UDP header of a packet that has one.
+/// Bytes of the UDP header of each encapsulated packet.
 const UDP_BYTES: usize = 8;
-/// IP and TCP headers, without options.
+/// Bytes of IP and TCP headers, without options.
 const IP_AND_TCP_BYTES: usize = 40;
 
 /// The connection settings of a flow.
@@ -40,7 +40,7 @@ pub(super) struct Connection<'a> {
 }
 
 impl ThinFlow {
-    /// The networks that it is over.
+    /// The networks that the flow uses.
     pub(super) fn over(&self, scenario: &Scenario) -> Over {
         scenario.over(self.transport, self.over)
     }
@@ -60,7 +60,7 @@ impl ThinFlow {
 }
 
 impl BulkFlow {
-    /// The networks that it is over.
+    /// The networks that the flow uses.
     pub(super) fn over(&self, scenario: &Scenario) -> Over {
         scenario.over(self.transport, self.over)
     }
@@ -102,19 +102,19 @@ pub(super) struct Ends<C> {
 }
 
 impl Connection<'_> {
-    /// The payload of a full packet of SCTP, if that is not the default.
+    /// The payload of a full SCTP packet; `None` for the default.
     pub(super) fn payload_bytes(&self) -> Option<usize> {
         let Size(mtu) = **self.mtu?;
         Some(mtu.saturating_sub(IP_BYTES + COMMON_HEADER_LEN + DATA_HEADER_LEN) & !3)
     }
 
-    /// The recovery of the sender.
+    /// The recovery configuration of the sender.
     fn recovery(&self, problems: &mut Problems) -> RecoveryConfig {
         let profile = profile(self.transport, self.profile, "profile", problems);
         changed(profile, self.recovery, "recovery", problems)
     }
 
-    /// That of the receiver.
+    /// The recovery configuration of the receiver.
     fn receiver_recovery(&self, problems: &mut Problems) -> RecoveryConfig {
         let profile = match self.receiver.profile.as_deref() {
             Some(name) => profile(self.transport, Some(name), "receiver.profile", problems),
@@ -168,7 +168,7 @@ fn set(bytes: &mut usize, size: Option<&Words<Size>>) {
     }
 }
 
-/// `profile` with what `field` has different.
+/// `profile` with the overrides of `field`.
 fn changed(
     profile: RecoveryConfig,
     overrides: &Overrides,
@@ -181,7 +181,7 @@ fn changed(
     })
 }
 
-/// The profile of SCTP or TCP called `name`, or the standard one.
+/// The SCTP or TCP profile called `name`, or the default one.
 fn profile(
     transport: TransportKind,
     name: Option<&str>,
@@ -205,7 +205,7 @@ fn profile(
     })
 }
 
-/// An SCTP endpoint with this configuration and, if it has several, these addresses.
+/// An SCTP endpoint with this configuration and, if there are several, these addresses.
 pub(super) fn sctp(
     config: AssociationConfig,
     addresses: Vec<IpAddr>,
@@ -219,7 +219,7 @@ pub(super) fn sctp(
     Sctp::new(config, seed).map_err(|error| Problem::of("", error))
 }
 
-/// A TCP endpoint with this configuration, which listens.
+/// A listening TCP endpoint with this configuration.
 pub(super) fn tcp(config: ConnectionConfig, seed: &Seed) -> Result<Tcp, Problem> {
     let config = rexmit_tcp::EndpointConfig::default().connection(Arc::new(config));
     let mut endpoint = Tcp::new(config, seed).map_err(|error| Problem::of("", error))?;

@@ -1,29 +1,29 @@
-//! Why a run came to no result.
+//! Why a run has no result.
 
 use thiserror::Error;
 
 use super::problem::Problem;
 
-/// Why a run came to no result.
+/// Why a run has no result.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ExecuteError {
-    /// It cannot be run.
+    /// The scenario cannot be run.
     #[error(transparent)]
     Scenario(#[from] Problem),
-    /// The machine does not grant what real sockets need.
-    #[error("real sockets are not to be had for this run: {0}")]
+    /// The system does not grant the permissions that real sockets need.
+    #[error("real sockets cannot be used for this run: {0}")]
     NotPermitted(String),
-    /// This program was built without what it needs.
+    /// This program was built without a required feature.
     #[error("{0}")]
     NotBuilt(&'static str),
-    /// It failed while it ran.
+    /// The run failed.
     #[error("the run failed: {0}")]
     Failed(String),
 }
 
 impl ExecuteError {
-    /// Whether nothing is wrong with the run, and only this machine does not grant what it needs, or
-    /// this program does not have it.
+    /// Whether the run itself is valid, and only a permission of this machine or a feature of this
+    /// build is missing.
     #[must_use]
     pub const fn is_not_permitted(&self) -> bool {
         matches!(self, Self::NotPermitted(_) | Self::NotBuilt(_))

@@ -1,5 +1,5 @@
-//! The flows of a scenario: their machines, and how they are watched. What these know after a run is told
-//! in [`tell`](super::tell).
+//! The flows of a scenario: their machines and their meters. [`tell`](super::tell) reports the
+//! measurements after a run.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -27,10 +27,10 @@ use crate::hosts::{
 use crate::measure::CopyLedger;
 use crate::rivals::{ARE_BUILT, Rival, RivalEndpoint, Role};
 
-/// A flow of a run, or one connection of several that are measured together and have one name.
+/// A flow of a run, or one of several connections that share a name and are measured together.
 pub(super) struct Flow {
     pub(super) name: String,
-    /// Its machines, until they are on the network.
+    /// Its machines, until they are added to the network.
     pub(super) station: Option<Station>,
     pub(super) kind: Kind,
 }
@@ -38,13 +38,13 @@ pub(super) struct Flow {
 /// A flow and its meters.
 pub(super) enum Kind {
     Thin(Carrier, ThinPlan, Probe),
-    /// Without a probe only its goodput is measured.
+    /// Without a probe, only its goodput is measured.
     Bulk(Carrier, Option<Probe>),
     Web,
     Udp,
 }
 
-/// What carries messages.
+/// The transport that carries messages.
 #[derive(Clone, Copy)]
 pub(super) enum Carrier {
     Sctp,
@@ -64,7 +64,7 @@ impl Carrier {
     }
 }
 
-/// All flows of `scenario`, in the order of their places, without those that have problems.
+/// All flows of `scenario` in their order, without those that have problems.
 pub(super) fn flows(scenario: &Scenario, seed: &Seed, problems: &mut Problems) -> Vec<Flow> {
     let mut maker = Maker { scenario, seed, flows: Vec::new(), problems };
     for (name, flow) in &scenario.thin {
@@ -95,7 +95,7 @@ pub(super) fn flows(scenario: &Scenario, seed: &Seed, problems: &mut Problems) -
     maker.flows
 }
 
-/// Where the randomness of a connection of a thin flow comes from.
+/// The seed of a connection of a thin flow.
 pub(super) fn connection_seed(seed: &Seed, name: &str, connection: u32) -> Seed {
     match connection {
         0 => seed.split(&format!("thin {name}")),
@@ -103,7 +103,7 @@ pub(super) fn connection_seed(seed: &Seed, name: &str, connection: u32) -> Seed 
     }
 }
 
-/// What connection `n` of a thin flow is to send, from when it stands.
+/// The plan of connection `n` of a thin flow, relative to the connection's establishment.
 pub(super) fn thin_plan(
     scenario: &Scenario,
     flow: &ThinFlow,
@@ -127,7 +127,7 @@ impl<'a> Way<'a> {
         Self { over, edge }
     }
 
-    /// The edge on each network.
+    /// The edge path on each network.
     fn edges(self, scenario: &Scenario) -> Vec<PathConfig> {
         let of = |network: &NetworkSpec| {
             let edge = self.edge.or(network.edge.as_ref());
@@ -137,7 +137,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Makes the flows one after the other.
+/// Creates the flows, one after the other.
 struct Maker<'a> {
     scenario: &'a Scenario,
     seed: &'a Seed,
@@ -145,7 +145,7 @@ struct Maker<'a> {
     problems: &'a mut Problems,
 }
 
-/// The parts of the machines of one flow.
+/// The transports of both ends of one flow.
 struct Part<'a> {
     scenario: &'a Scenario,
     seed: Seed,
@@ -153,7 +153,7 @@ struct Part<'a> {
     problems: &'a mut Problems,
 }
 
-/// Sender, receiver, and how they are measured.
+/// Sender, receiver, and their meters.
 type Made = Result<(Host, Host, Kind), Problem>;
 
 impl Maker<'_> {
@@ -225,7 +225,7 @@ impl Part<'_> {
             }
             Carrier::Rival => {
                 let hosts = thin_hosts(self.rival(flow)?, thin, plan, meter);
-                // It tells nothing.
+                // It gives no information.
                 (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
             }
         };
@@ -236,7 +236,7 @@ impl Part<'_> {
         Ok((sender, receiver, kind))
     }
 
-    /// Whether UDP is to be put around the packets of `flow`.
+    /// Whether the packets of `flow` are encapsulated in UDP.
     fn is_in_udp(&mut self, flow: &ThinFlow) -> bool {
         let is_wanted = flow.encapsulation == Encapsulation::Udp;
         if is_wanted && flow.transport == TransportKind::Tcp {
@@ -274,7 +274,7 @@ impl Part<'_> {
         Ok((sender, receiver, Kind::Bulk(carrier, (!flow.background).then_some(probe))))
     }
 
-    /// Both ends of an SCTP flow; the probe looks at the sender.
+    /// Creates both ends of an SCTP flow, and a probe for the sender.
     fn sctp(&mut self, connection: &Connection<'_>) -> Result<(Sctp, Sctp, Probe), Problem> {
         let ends = connection.sctp(self.problems);
         let mut probe = Probe::new(ends.sender.max_packet_bytes, CopyLedger::of_sctp());
@@ -289,7 +289,7 @@ impl Part<'_> {
         Ok((sender, sctp(ends.receiver, of_receiver, &self.seed.split("receiver"))?, probe))
     }
 
-    /// Both ends of a TCP flow.
+    /// Creates both ends of a TCP flow.
     fn tcp(&mut self, connection: &Connection<'_>) -> Result<(Tcp, Tcp, Probe), Problem> {
         self.has_one_network();
         let ends = connection.tcp(self.problems);
@@ -299,7 +299,7 @@ impl Part<'_> {
         Ok((sender, tcp(ends.receiver, &self.seed.split("receiver"))?, probe))
     }
 
-    /// Both ends of a flow over a rival.
+    /// Creates both ends of a flow over another implementation.
     fn rival(&mut self, flow: &ThinFlow) -> Result<[RivalEndpoint; 2], Problem> {
         self.has_one_network();
         let rival = flow.rival().ok_or_else(|| Problem::of("profile", "no such profile"))?;
@@ -310,7 +310,7 @@ impl Part<'_> {
         Ok([end(Role::Connects, "sender")?, end(Role::Accepts, "receiver")?])
     }
 
-    /// TCP and UDP have one address.
+    /// Reports a problem if the flow uses both networks, because TCP and UDP have one address.
     fn has_one_network(&mut self) {
         if self.place.second.is_some() {
             self.problems.add("over", "`both` is for SCTP: choose `first` or `second`");
@@ -381,18 +381,18 @@ fn starts(start: Option<&Words<Time>>) -> Instant {
     Instant::ZERO + start.map_or_else(Default::default, |start| ***start)
 }
 
-/// The programs of the hosts are those that were put there.
+/// The message of a panic that cannot occur: a host has the program that was given to it.
 pub(super) const PUT_THERE: &str = "the program was put there";
 
 impl Flow {
-    /// Measures the flow on its network, from now on.
+    /// Starts measuring the flow on its network.
     pub(super) fn watch(&self, network: &mut Network<Host>, pair: Pair) {
         if let Some(probe) = self.probe() {
             probe.watch(network, pair.sender);
         }
     }
 
-    /// What its sender is measured by, if it is.
+    /// The probe of its sender, if it has one.
     pub(super) const fn probe(&self) -> Option<&Probe> {
         match &self.kind {
             Kind::Thin(_, _, probe) => Some(probe),
@@ -401,7 +401,7 @@ impl Flow {
         }
     }
 
-    /// Whether everything that was to be sent has arrived, or never will.
+    /// Whether all its data has arrived, or can no longer arrive.
     pub(super) fn is_through(&self, network: &Network<Host>, pair: Pair) -> bool {
         match &self.kind {
             Kind::Thin(Carrier::Sctp, ..) => is_through::<Sctp>(network, pair),

@@ -1,52 +1,52 @@
-//! What one run does: a network, the flows over it, and how long.
+//! Scenarios: the network, the flows over it, and the duration of one run.
 //!
-//! A [`Scenario`] is data. [`Scenario::catalogue`] says what a run of it measures, before anything
-//! runs; [`execute`] runs it.
+//! A [`Scenario`] is data. [`Scenario::catalogue`] lists the quantities that a run of it measures,
+//! without running it; [`execute`] runs it.
 //!
-//! Names of what is measured are `FLOW.WHAT`. Latency counts from when the application meant to send.
-//! Where there is `D`, it stands for a distribution `D` and the quantities `D.mean`, `D.p50`, `D.p90`,
-//! `D.p99`, `D.p999`, `D.p9999` and `D.max`.
+//! Names of quantities are `FLOW.WHAT`. Latency counts from the intended sending by the application.
+//! `D` marks a distribution `D` with the quantities `D.mean`, `D.p50`, `D.p90`, `D.p99`, `D.p999`,
+//! `D.p9999` and `D.max`.
 //!
 //! | of | what | |
 //! |---|---|---|
-//! | thin | `traffic.payload.mean`, `.min`, `.max` | bytes of a message that the application means to send |
-//! | | `traffic.interarrival.mean`, `.min`, `.p1`, `.p50`, `.p99`, `.max` | time between two of them |
-//! | | `traffic.packets_per_second` | the inverse of its mean |
-//! | | `latency` (D) | to the delivery to the application |
-//! | | `transport_latency` (D) | to the arrival at the receiver, in order or not |
-//! | | `bytes_latency` (D) | the same, weighted by bytes |
-//! | | `messages`, `undelivered` | meant to be sent; never delivered |
-//! | | `late_share.TIME`, `transport_late_share.TIME` | share that took longer, for each `late` |
-//! | | `had_late.TIME` | 1 if any message took longer to the application, else 0: its mean is a share of runs |
+//! | thin | `traffic.payload.mean`, `.min`, `.max` | payload of a planned message, in bytes |
+//! | | `traffic.interarrival.mean`, `.min`, `.p1`, `.p50`, `.p99`, `.max` | time between two planned messages |
+//! | | `traffic.packets_per_second` | the inverse of the mean interarrival time |
+//! | | `latency` (D) | until delivery to the application |
+//! | | `transport_latency` (D) | until arrival at the receiver, in order or not |
+//! | | `bytes_latency` (D) | as `transport_latency`, weighted by bytes |
+//! | | `messages`, `undelivered` | planned messages; those never delivered |
+//! | | `late_share.TIME`, `transport_late_share.TIME` | share of messages with a longer latency, for each `late` |
+//! | | `had_late.TIME` | 1 if any message had a longer latency, else 0; the mean over seeds is a share of runs |
 //! | | `packets_per_message` | packets of the sender's host |
 //! | | `two_way.packets_per_message`, `two_way.wire_bytes_per_payload_byte` | packets and bytes of both hosts, acknowledgements included |
-//! | | `bound.KIND` (D without mean and maximum), `bound.KIND.extra_packets` | what is possible at best, for each of `bounds`: `reactive`, `doubled`, `bundled` |
-//! | | `over_bound.KIND` (the same) | the quantiles of `latency` over those |
+//! | | `bound.KIND` (D without mean and maximum), `bound.KIND.extra_packets` | theoretical bound, for each of `bounds`: `reactive`, `doubled`, `bundled` |
+//! | | `over_bound.KIND` (the same) | excess of the quantiles of `latency` over the bound |
 //! | | `bound.packets_per_message.PART`, `over_bound.packets_per_message.PART` | with `bounds`: the [least](crate::bound::least_packets) that let the quantile `PART` (`p50` to `p9999`) take a round trip more than the delay; of messages further apart than a round trip; `packets_per_message` over it |
 //! | thin, bulk | `goodput`; `goodput_bins`; `goodput` over time | mean; distribution over bins; series |
-//! | | `timeouts`, `reductions`, `collapses` | of the timer; of the window; of it to one packet |
-//! | | `rtt` (D), `rto` (D) | what the sender measured; the timeouts made from it |
-//! | | `rtt`, `rto`, `cwnd`, `missing_reports` | series; the last where it follows the path |
-//! | | `units`; `sequence` | data units that were sent; each as it was sent, from 1: a series |
-//! | | `loss_share` | data packets that the network lost, of those sent |
-//! | | `delay` (D) | from the first sending of a data unit to its arrival, whichever copy brought it |
-//! | | `retransmissions.CAUSE`, `spurious.CAUSE` | data units retransmitted; the spurious ones; `all` is a cause, too |
-//! | | `retransmitted_share`, `spurious_share` | of all data units sent: again; again and spurious |
+//! | | `timeouts`, `reductions`, `collapses` | expiries of the retransmission timer; reductions of the congestion window; those to one packet |
+//! | | `rtt` (D), `rto` (D) | RTT samples of the sender; the timeouts after them |
+//! | | `rtt`, `rto`, `cwnd`, `missing_reports` | series; `missing_reports` only if the threshold adapts |
+//! | | `units`; `sequence` | data units sent; their numbers from 1 over time: a series |
+//! | | `loss_share` | share of data packets lost by the network |
+//! | | `delay` (D) | from the first transmission of a data unit to its arrival |
+//! | | `retransmissions.CAUSE`, `spurious.CAUSE` | data units retransmitted; spurious ones among them; `all` for all causes |
+//! | | `retransmitted_share`, `spurious_share` | shares of all data units sent: retransmitted; retransmitted spuriously |
 //! | | `impatient_share`, `crossed_share`, `unanswered_share`, `on_purpose_share` | the parts of `spurious_share`, see below |
-//! | | `rtxK` (D) | from the first sending of a data unit to its arrival, if its K-th retransmission brought it; K is 0, 1, 2, 3, `4plus` |
-//! | | `rtxK.count`, `rtxK.sent` | units brought so; K-th retransmissions sent |
-//! | | `rtxK.share.CAUSE` | of the K-th retransmissions sent, those of this cause |
-//! | | `rtxK.spurious_share`, `rtxK.spurious_share.CAUSE` | of the same, the spurious ones: all, of this cause |
+//! | | `rtxK` (D) | from the first transmission of a data unit to its arrival, if its K-th retransmission delivered it; K is 0, 1, 2, 3, `4plus` |
+//! | | `rtxK.count`, `rtxK.sent` | units delivered by their K-th retransmission; K-th retransmissions sent |
+//! | | `rtxK.share.CAUSE` | share of this cause among the K-th retransmissions |
+//! | | `rtxK.spurious_share`, `rtxK.spurious_share.CAUSE` | spurious share of the K-th retransmissions: all; of this cause |
 //! | | `events.KIND` | retransmission events of the `KIND` `timeout`, `fast_retransmit` or `all` |
-//! | | `events.KIND.spurious`, `.detected` | in which nothing was lost; of these, those that the sender found |
-//! | | `events.KIND.detected_share` | the latter of the former |
-//! | | `events.KIND.mistaken` | those that it took for such though something was lost |
-//! | | `nth_retransmission.N.mean`, `.max`, `.count` | from the first sending of a unit to its N-th retransmission, N from 1 to 10 |
-//! | | `wire_bytes_per_payload_byte` | bytes of the sender's host, headers of IP and UDP included |
-//! | | `wire_rate`, `arrived_wire_rate` | the same per second, and what of it reached the receiver's host, while `goodput` is measured |
-//! | | `pathN.packets`, `.retransmissions`, `.timeouts`, `.rtt` (D) | of a flow over both networks: on the first (N is 1) and the second |
-//! | | `pathN.rtt`, `pathN.cwnd` | series; those without a path are of the first |
-//! | bulk, `background` | `goodput`; `goodput_bins`; `goodput` over time | nothing else |
+//! | | `events.KIND.spurious`, `.detected` | spurious events; those that the sender detected |
+//! | | `events.KIND.detected_share` | `detected` divided by `spurious` |
+//! | | `events.KIND.mistaken` | events wrongly detected as spurious |
+//! | | `nth_retransmission.N.mean`, `.max`, `.count` | from the first transmission of a unit to its N-th retransmission, N from 1 to 10 |
+//! | | `wire_bytes_per_payload_byte` | bytes sent by the sender's host, with IP and UDP headers, per byte of payload |
+//! | | `wire_rate`, `arrived_wire_rate` | bytes per second sent by the sender's host, and received by the receiver's host, while `goodput` is measured |
+//! | | `pathN.packets`, `.retransmissions`, `.timeouts`, `.rtt` (D) | for a flow over both networks, on the first (N is 1) and the second (N is 2) |
+//! | | `pathN.rtt`, `pathN.cwnd` | series; `rtt` and `cwnd` without `pathN` are those of the first path |
+//! | bulk, `background` | `goodput`; `goodput_bins`; `goodput` over time | no other quantities |
 //! | web | `asked`, `files`, `failed`, `file_time` (D), `goodput` | |
 //! | udp | `packets`, `loss_share`, `goodput`, `delay.mean` | |
 //! | `network` | `forward.loss_share`, `.queue_loss_share`, `.packets`, `.queue.max` | the shared path; `backward`, too; `second_network`, too |
@@ -58,24 +58,24 @@
 //!
 //! | of | what | |
 //! |---|---|---|
-//! | thin | `send_lateness` (D) | by which messages were given to the transport too late |
-//! | `network` | `lateness.p50`, `.p99`, `.p999`, `.max` | by which packets left the emulator too late |
+//! | thin | `send_lateness` (D) | how late messages were passed to the transport |
+//! | `network` | `lateness.p50`, `.p99`, `.p999`, `.max` | how late packets left the emulator |
 //!
-//! [Rivals](crate::rivals) have no trace: their thin flows have the quantities down to
-//! `goodput`, `packets_per_message`, `wire_bytes_per_payload_byte` and the `wire_rate`s alone.
+//! [Rivals](crate::rivals) have no trace: their thin flows have only the quantities up to
+//! `goodput`, `packets_per_message`, `wire_bytes_per_payload_byte` and the `wire_rate`s.
 //!
 //! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `probe`, `redundant`, `early` or
-//! `window_probe`.
-//! Redundant copies (`redundant`) are not retransmissions: they count with the last one before them. A data
-//! unit is a DATA chunk of SCTP, or the data of one TCP segment at its first transmission. A retransmission event
-//! is an expiry of the timer, or a fast retransmit with all that follow it until the next event.
+//! `window_probe`. Redundant copies (`redundant`) are not retransmissions: they are counted with the
+//! last retransmission before them. A data unit is a DATA chunk of SCTP, or the data of one TCP
+//! segment at its first transmission. A retransmission event is an expiry of the timer, or a fast
+//! retransmit with all that follow it until the next event.
 //!
-//! Spurious retransmissions are classified by the ACKs of the receiver, which are all of its
-//! packets with an acknowledgement since the unit arrived. *Unanswered* is what was transmitted after all of them
-//! that had been sent were lost: no sender can tell that from a loss of the unit. *Crossed* is what
-//! left after the first of them was lost while a later one was under way that came: waiting for more
-//! than a round trip would have told. *Impatient* is the rest, whose first answer was not lost: it was
-//! still under way, or still to be sent, or had come. Redundant copies are apart, whatever was known.
+//! Spurious retransmissions are classified by the ACKs of the unit, which are all packets with an
+//! acknowledgement that the receiver sends after the unit arrived. *Unanswered*: all ACKs sent before
+//! the retransmission were lost, which no sender can distinguish from a loss of the unit. *Crossed*:
+//! the first ACK was lost, but a later one was in flight and arrived, so that waiting longer than a
+//! round-trip time would have avoided the retransmission. *Impatient*: the first ACK was not lost; it
+//! was in flight, not sent yet, or had arrived. Redundant copies are counted separately.
 
 mod bounds;
 mod check;
@@ -116,10 +116,11 @@ pub use traffic::{Replayed, Traffic, TrafficError, TrafficSource};
 pub use words::{Size, Time, Words};
 
 impl Scenario {
-    /// Checks what the types cannot: names of profiles, bounds, traces that are to be had.
+    /// Checks conditions that the types cannot express: names of profiles, bounds, existence of
+    /// traces.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// All problems.
     pub fn validate(&self) -> Result<(), Vec<Problem>> {
         check::find(self)
     }
@@ -137,16 +138,16 @@ impl Scenario {
 /// Runs `scenario` in virtual time; all randomness comes from `seed`.
 ///
 /// # Errors
-/// If it cannot be run, or fails, or is to run on real sockets.
+/// If the scenario cannot be run, the run fails, or the scenario requires real sockets.
 pub fn execute(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteError> {
     execute_on(&NoSockets, scenario, seed)
 }
 
-/// Runs `scenario`, on `sockets` if its clock is the real one; all randomness comes from `seed`, but for
-/// that of such a run.
+/// Runs `scenario`, on `sockets` if its clock is the real one. All randomness comes from `seed`,
+/// except in a run on real sockets, which also depends on the operating system's scheduling.
 ///
 /// # Errors
-/// If it cannot be run, or fails.
+/// If the scenario cannot be run, or the run fails.
 pub fn execute_on(
     sockets: &dyn Sockets,
     scenario: &Scenario,
@@ -165,7 +166,7 @@ pub fn execute_on(
         .unwrap_or_else(|panic| Err(ExecuteError::Failed(words_of(&*panic))))
 }
 
-/// The laboratory's own sockets: none.
+/// A driver without sockets: every run on real sockets fails.
 struct NoSockets;
 
 impl Sockets for NoSockets {
@@ -174,12 +175,12 @@ impl Sockets for NoSockets {
         _: &Connections,
         _: &mut (dyn FnMut() -> Box<dyn TraceSink> + Send),
     ) -> Result<Measured, SocketsError> {
-        Err(SocketsError::NotPermitted("the laboratory has none of its own".into()))
+        Err(SocketsError::NotPermitted("the laboratory opens no sockets".into()))
     }
 }
 
 fn words_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("it panicked without a word").to_owned()
+    text.unwrap_or("it panicked without a message").to_owned()
 }

@@ -1,7 +1,7 @@
-//! The measurements of a run, by name.
+//! The named measurements of a run.
 //!
-//! Names are `FLOW.WHAT`, with dots; `game.latency.p99` is a quantity, `game.latency` the
-//! distribution that it is of, `game.rto` a series.
+//! Names are `FLOW.WHAT`: `game.latency.p99` is a quantity, `game.latency` its distribution,
+//! `game.rto` a series.
 
 use std::collections::BTreeMap;
 
@@ -19,26 +19,26 @@ pub enum Unit {
     Bytes,
     /// Bits per second.
     BitsPerSecond,
-    /// How many.
+    /// A number of things.
     Count,
     /// A share, from 0 to 1.
     Share,
-    /// One thing per another of the same kind.
+    /// A quantity per quantity of the same kind.
     Ratio,
 }
 
-/// A name and what it stands for.
+/// A name with its description.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Described {
     /// The name.
     pub name: String,
     /// Its unit.
     pub unit: Unit,
-    /// What it is, in a line.
+    /// A description in one line.
     pub about: String,
 }
 
-/// Everything that a run of a scenario measures.
+/// The names of everything that a run of a scenario measures.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Catalogue {
     /// Single numbers.
@@ -49,11 +49,10 @@ pub struct Catalogue {
     pub series: Vec<Described>,
 }
 
-/// What one run has measured.
+/// The measurements of one run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RunOutcome {
-    /// Single numbers. What there was nothing to measure of (the 99th percentile of no message) is
-    /// missing.
+    /// Single numbers. Undefined ones (such as the 99th percentile of no messages) are missing.
     pub quantities: BTreeMap<String, f64>,
     /// Distributions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -61,14 +60,14 @@ pub struct RunOutcome {
     /// Values over time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub series: BTreeMap<String, Series>,
-    /// One row per message, if the scenario asks for them.
+    /// One row per message, if the scenario requests them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessageRow>,
 }
 
 impl RunOutcome {
-    /// The name of something that has a value which is not a finite number, such as the mean of
-    /// nothing. JSON has no such numbers.
+    /// The name of a measurement whose value is not a finite number, such as the mean of no values.
+    /// JSON cannot represent such numbers.
     #[must_use]
     pub fn not_finite(&self) -> Option<&str> {
         let wrong = |values: &[f64]| !values.iter().all(|value| value.is_finite());
@@ -84,7 +83,7 @@ impl RunOutcome {
     }
 }
 
-/// A distribution in bounded memory, which can be added to others of its kind.
+/// A distribution in bounded memory, which can be merged with others.
 ///
 /// Ascending values and how often each occurred; values are rounded to a relative precision of one
 /// in a thousand.
@@ -92,7 +91,7 @@ impl RunOutcome {
 pub struct Distribution {
     /// The values, strictly ascending.
     pub values: Vec<f64>,
-    /// How often each occurred (or its weight, say in bytes).
+    /// The count of each value (or its weight, for example in bytes).
     pub counts: Vec<u64>,
 }
 
@@ -110,16 +109,17 @@ pub struct Series {
 pub struct MessageRow {
     /// The flow.
     pub flow: String,
-    /// Its number in its connection.
+    /// The message's number in its connection.
     pub message: u64,
-    /// Payload.
+    /// Size of its payload in bytes.
     pub bytes: u32,
-    /// When the application meant to send it, in seconds since the run began.
+    /// When the application intended to send it, in seconds since the run began.
     pub intended_s: f64,
-    /// From then to its arrival at the transport of the receiver; `None` if it never arrived.
+    /// Time from the intended sending to the arrival at the receiver's transport; `None` if it
+    /// never arrived.
     pub transport_ms: Option<f64>,
-    /// From then to its delivery to the application.
+    /// Time from the intended sending to the delivery to the application.
     pub application_ms: Option<f64>,
-    /// How often it was sent until it had arrived, if that is measured.
+    /// Number of transmissions until it arrived, if measured.
     pub transmissions: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! Changes of a flow to its recovery profile.
+//! A flow's overrides of its recovery profile.
 
 use rexmit_sctp::recovery::RecoveryConfig;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -16,10 +16,10 @@ impl Overrides {
         self.0.is_empty()
     }
 
-    /// `profile` with these fields instead of its own.
+    /// `profile` with these fields replaced.
     ///
     /// # Errors
-    /// A field that there is not, or a value that it cannot have.
+    /// If a field does not exist, or its value is invalid.
     pub fn apply(&self, profile: &RecoveryConfig) -> Result<RecoveryConfig, String> {
         let mut merged = serde_json::to_value(profile).map_err(|error| error.to_string())?;
         merge(&mut merged, &self.0);
@@ -27,7 +27,7 @@ impl Overrides {
     }
 }
 
-/// Replaces in `value` what `overrides` has; tables are merged.
+/// Merges `overrides` into `value`: tables are merged, all other values are replaced.
 fn merge(value: &mut Value, overrides: &Map<String, Value>) {
     let Value::Object(fields) = value else {
         *value = Value::Object(overrides.clone());
@@ -42,7 +42,7 @@ fn merge(value: &mut Value, overrides: &Map<String, Value>) {
 }
 
 impl<'de> Deserialize<'de> for Overrides {
-    /// Reads fields of a [`RecoveryConfig`], each of which must be one.
+    /// Parses fields of a [`RecoveryConfig`]; unknown fields are errors.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let overrides = Self(Map::deserialize(from)?);
         overrides.apply(&RecoveryConfig::rfc9260()).map_err(de::Error::custom)?;

@@ -4,13 +4,13 @@ use std::fmt::Display;
 
 use thiserror::Error;
 
-/// A problem of a scenario, and its place.
+/// A problem of a scenario, with its position.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{path}: {what}")]
 pub struct Problem {
-    /// The field, with dots: `thin.game.traffic`.
+    /// The dotted name of the field: `thin.game.traffic`.
     pub path: String,
-    /// The problem, and the expected values.
+    /// The problem and the expected values.
     pub what: String,
 }
 
@@ -21,7 +21,7 @@ impl Problem {
     }
 }
 
-/// Problems as they are found.
+/// Collects problems.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     pub(super) found: Vec<Problem>,
@@ -29,7 +29,7 @@ pub(super) struct Problems {
 }
 
 impl Problems {
-    /// From now on fields are those of `place`.
+    /// Sets the table to which fields belong from now on.
     pub(super) fn set_place(&mut self, place: String) {
         self.place = place;
     }
@@ -39,7 +39,7 @@ impl Problems {
         self.push(Problem::of(field, what));
     }
 
-    /// A problem whose path begins at the present place.
+    /// Adds a problem whose path is relative to the current table.
     pub(super) fn push(&mut self, problem: Problem) {
         let parts = [self.place.as_str(), problem.path.as_str()];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -49,15 +49,15 @@ impl Problems {
         }
     }
 
-    /// What `field` says is wrong if there is an error.
+    /// Adds the error of `result`, if it is one, as a problem of `field`.
     pub(super) fn check<T, E: Display>(&mut self, field: &str, result: Result<T, E>) {
         if let Err(error) = result {
             self.add(field, error);
         }
     }
 
-    /// As [`check`](Self::check), of the two ends of a connection; what both have in common is said
-    /// of the flow.
+    /// As [`check`](Self::check), for the two ends of a connection; an error of both ends is
+    /// reported for the flow.
     pub(super) fn check_ends<E: Display + PartialEq>(
         &mut self,
         sender: Result<(), E>,
@@ -69,7 +69,7 @@ impl Problems {
         self.check("", sender);
     }
 
-    /// How many there are.
+    /// The number of problems.
     pub(super) fn len(&self) -> usize {
         self.found.len()
     }

@@ -19,29 +19,28 @@ use crate::measure::{
     RetransmissionStatistics,
 };
 
-/// The measurements of the sending end of a connection.
+/// Measurements of the sending end of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sender {
     pub(super) tally: SenderTally,
     pub(super) copies: Copies,
     pub(super) wire: HostStats,
-    /// The packets of the receiver's host: acknowledgements.
+    /// The counters of the receiver's host, whose packets are acknowledgements.
     pub(super) back: HostStats,
-    /// What its host had sent, and that of the receiver received, when the last message was meant to
-    /// leave.
+    /// The counters of the sender's and the receiver's host when the last message was due.
     pub(super) by_end: HostStats,
-    /// Each of two paths, if there are two.
+    /// The measurements of each path, if there are two.
     pub(super) paths: Option<[PathTally; 2]>,
-    /// Whether nothing is known of it but its packets.
+    /// Whether there is no trace, so that only packets were counted.
     pub(super) has_no_trace: bool,
 }
 
-/// The copies that were sent.
+/// Measurements of the copies that were sent.
 #[derive(Clone, Debug)]
 pub(super) enum Copies {
-    /// The fate of each, as the simulator knows it.
+    /// The outcome of each copy, observed in the simulation.
     Followed(Box<CopyStatistics>),
-    /// The counters of the senders; arrivals were not observed.
+    /// The counters of the senders, without observation of arrivals.
     Counted(Box<RecoveryStatistics>),
 }
 
@@ -52,7 +51,8 @@ impl Default for Copies {
 }
 
 impl Copies {
-    /// Copies that were sent, the first ones included, and the spurious ones.
+    /// The number of copies sent, including first transmissions, and of spurious ones, both by
+    /// cause.
     fn counts(&self) -> [PerCause<u64>; 2] {
         match self {
             Self::Followed(followed) => [followed.sent(), followed.spurious()],
@@ -65,21 +65,21 @@ impl Copies {
     }
 }
 
-/// Bytes of the IP header of every packet.
+/// Bytes of the IP header of each packet.
 const IP_BYTES: u64 = 20;
 
 impl Sender {
-    /// Bytes of the packets of its host on the wire.
+    /// Bytes on the wire of the packets of the sender's host.
     fn wire_bytes(&self) -> u64 {
         self.wire.bytes_out + IP_BYTES * self.wire.packets_out
     }
 
-    /// Bytes of the packets of both hosts on the wire.
+    /// Bytes on the wire of the packets of both hosts.
     fn two_way_bytes(&self) -> u64 {
         self.wire_bytes() + self.back.bytes_out + IP_BYTES * self.back.packets_out
     }
 
-    /// What of the network it takes while `goodput` is measured.
+    /// Reports the bytes per second on the wire while `goodput` is measured.
     fn tell_wire_rate(&self, sheet: &mut Sheet, goodput: &RateMeter) {
         let HostStats { packets_out, bytes_out, packets_in, bytes_in, .. } = self.by_end;
         let rate = |packets: u64, bytes: u64| goodput.rate(bytes + IP_BYTES * packets);
@@ -96,14 +96,14 @@ impl Sender {
         sheet.set_is_unknown(false);
     }
 
-    /// The measurements of the trace.
+    /// Reports the measurements from the trace.
     fn tell_trace(&self, sheet: &mut Sheet) {
         let tally = &self.tally;
         sheet.count("timeouts", "expiries of the retransmission timer", tally.timeouts);
         sheet.count("reductions", "times the congestion window was reduced", tally.reductions);
         sheet.count(
             "collapses",
-            "times the congestion window was reduced to a packet",
+            "times the congestion window was reduced to one packet",
             tally.collapses,
         );
         sheet.latency("rtt", "round-trip times that the sender measured", &tally.rtt_samples);
@@ -115,7 +115,8 @@ impl Sender {
         sheet.series("cwnd", Unit::Bytes, "congestion window", tally.cwnd.series());
         let about = "data units sent, retransmissions included, by number from 1";
         sheet.series("sequence", Unit::Count, about, tally.sequence.series());
-        let about = "missing reports that make a loss, where that follows the path";
+        let about =
+            "missing reports after which a packet is declared lost, where that adapts to the path";
         sheet.series("missing_reports", Unit::Count, about, tally.missing_reports.series());
         copies(sheet, &self.copies);
         if let Copies::Followed(followed) = &self.copies {
@@ -128,13 +129,13 @@ impl Sender {
     }
 }
 
-/// One of the paths of a sender that has two.
+/// Reports the measurements of one of two paths.
 fn one_path(sheet: &mut Sheet, number: u8, path: &PathTally) {
     let name = |what: &str| format!("path{number}.{what}");
     sheet.count(&name("packets"), "data packets sent over the path", path.packets);
-    let about = "data packets over the path that began with something retransmitted";
+    let about = "data packets over the path whose first data unit is a retransmission";
     sheet.count(&name("retransmissions"), about, path.retransmissions);
-    sheet.count(&name("timeouts"), "expiries of the timer of the path", path.timeouts);
+    sheet.count(&name("timeouts"), "expiries of the path's retransmission timer", path.timeouts);
     sheet.latency(&name("rtt"), "round-trip times measured on the path", &path.rtt_samples);
     let about = "round-trip time of the path";
     sheet.series(&name("rtt"), Unit::Milliseconds, about, path.rtt.series());
@@ -142,18 +143,18 @@ fn one_path(sheet: &mut Sheet, number: u8, path: &PathTally) {
     sheet.series(&name("cwnd"), Unit::Bytes, about, path.cwnd.series());
 }
 
-/// Causes of sending something again, with their names and in words.
+/// The causes of retransmissions, with their names and descriptions.
 const CAUSES: [(SendCause, &str, &str); 7] = [
     (SendCause::Timeout, "timeout", "after a timeout"),
     (SendCause::FastRetransmit, "fast_retransmit", "by fast retransmit"),
     (SendCause::Bundled, "bundled", "bundled with another retransmission"),
-    (SendCause::Probe, "probe", "by the recovery timer of thin streams"),
-    (SendCause::Redundant, "redundant", "on purpose"),
+    (SendCause::Probe, "probe", "by the probe timer of thin streams"),
+    (SendCause::Redundant, "redundant", "as redundant copies"),
     (SendCause::Early, "early", "by Early Fast Retransmit"),
-    (SendCause::WindowProbe, "window_probe", "as a probe of a closed window"),
+    (SendCause::WindowProbe, "window_probe", "as a probe of a zero window"),
 ];
 
-/// Retransmissions, their causes and results, counted in data units.
+/// Reports retransmissions, their causes and outcomes, counted in data units.
 fn copies(sheet: &mut Sheet, copies: &Copies) {
     if let Copies::Followed(followed) = copies {
         let about = "data packets that did not arrive, of those sent";
@@ -172,11 +173,11 @@ fn copies(sheet: &mut Sheet, copies: &Copies) {
     let about = "data units retransmitted, of all sent";
     sheet.share("retransmitted_share", about, all(&sent), sent.total());
     sheet.count("spurious.all", "spurious ones of the data units retransmitted", all(&spurious));
-    let about = "spurious ones of all data units sent, first or again";
+    let about = "spurious ones of all data units sent, retransmissions included";
     sheet.share("spurious_share", about, all(&spurious), sent.total());
     if let Copies::Followed(followed) = copies {
         needless(sheet, followed);
-        let about = "from first sending to arrival, of all data units that arrived";
+        let about = "from the first transmission to the arrival, of all data units that arrived";
         sheet.latency("delay", about, &followed.latency());
         for (k, number) in followed.by_retransmission.iter().enumerate() {
             retransmission(sheet, k, number);
@@ -184,14 +185,14 @@ fn copies(sheet: &mut Sheet, copies: &Copies) {
     }
 }
 
-/// Knowledge of a sender at its spurious retransmissions: shares of all data units sent.
+/// Reports the classes of spurious retransmissions, as shares of all data units sent.
 fn needless(sheet: &mut Sheet, copies: &CopyStatistics) {
     let NeedlessStatistics { impatient, crossed, unanswered } = copies.needless;
     let shares = [
-        ("impatient_share", "by not waiting for the first answer, which was not lost", impatient),
-        ("crossed_share", "with the first answer lost and a later one under way", crossed),
-        ("unanswered_share", "with every answer lost that had been sent", unanswered),
-        ("on_purpose_share", "on purpose", copies.spurious()[SendCause::Redundant]),
+        ("impatient_share", "before the first ACK arrived, which was not lost", impatient),
+        ("crossed_share", "with the first ACK lost and a later one in flight", crossed),
+        ("unanswered_share", "with every ACK lost that had been sent", unanswered),
+        ("on_purpose_share", "as redundant copies", copies.spurious()[SendCause::Redundant]),
     ];
     for (name, words, count) in shares {
         let about = format!("data units retransmitted spuriously, {words}, of all sent");
@@ -199,7 +200,7 @@ fn needless(sheet: &mut Sheet, copies: &CopyStatistics) {
     }
 }
 
-/// The units that were delivered by their k-th retransmission, and the k-th retransmissions.
+/// Reports the k-th retransmissions, and the units that they delivered.
 fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics) {
     let is_last = k + 1 == CopyStatistics::RETRANSMISSIONS;
     let name = if is_last { format!("rtx{k}plus") } else { format!("rtx{k}") };
@@ -208,9 +209,11 @@ fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics
         _ if is_last => format!("retransmission {k} or a later one"),
         _ => format!("retransmission {k}"),
     };
-    let about = format!("from first sending to arrival, of data units that their {which} brought");
+    let about = format!(
+        "from the first transmission to the arrival, of data units delivered by their {which}"
+    );
     sheet.latency(&name, &about, &number.latency);
-    let about = format!("data units that their {which} brought");
+    let about = format!("data units delivered by their {which}");
     sheet.count(&format!("{name}.count"), &about, number.latency.count());
     let sent = number.sent.total();
     sheet.count(&format!("{name}.sent"), &format!("copies sent as {which}"), sent);
@@ -226,12 +229,12 @@ fn retransmission(sheet: &mut Sheet, k: usize, number: &RetransmissionStatistics
     }
 }
 
-/// Data declared lost in one event, how much of it was lost, and what the sender detected later.
+/// Reports retransmission events: spurious ones, and those that the sender detected.
 fn events(sheet: &mut Sheet, events: &EventStatistics) {
     let mut all = events.timeouts;
     all += events.fast_retransmits;
     let kinds = [
-        ("timeout", "timeouts over data in flight", events.timeouts),
+        ("timeout", "timeouts with data in flight", events.timeouts),
         (
             "fast_retransmit",
             "fast retransmits, with all until the next event",
@@ -242,19 +245,18 @@ fn events(sheet: &mut Sheet, events: &EventStatistics) {
     for (name, words, KindStatistics { events, spurious, detected, mistaken }) in kinds {
         let name = format!("events.{name}");
         sheet.count(&name, words, events);
-        let about = format!("{words}: those in which nothing was lost");
+        let about = format!("{words}: spurious ones (nothing was lost)");
         sheet.count(&format!("{name}.spurious"), &about, spurious);
-        let about = format!("{words}: those in which nothing was lost, as the sender found out");
+        let about = format!("{words}: spurious ones that the sender detected");
         sheet.count(&format!("{name}.detected"), &about, detected);
-        let about =
-            format!("{words}: of those in which nothing was lost, what the sender found out");
+        let about = format!("{words}: share of spurious ones that the sender detected");
         sheet.share(&format!("{name}.detected_share"), &about, detected, spurious);
-        let about = format!("{words}: those that the sender mistook for such");
+        let about = format!("{words}: those that the sender wrongly detected as spurious");
         sheet.count(&format!("{name}.mistaken"), &about, mistaken);
     }
 }
 
-/// When the n-th retransmissions left.
+/// Reports the times of the n-th retransmissions.
 fn nth(sheet: &mut Sheet, times: &NthRetransmission) {
     for (n, times) in (1..).zip(times.times()) {
         let ms = |time: Duration| time.as_nanos() as f64 / 1e6;
@@ -274,7 +276,7 @@ fn nth(sheet: &mut Sheet, times: &NthRetransmission) {
             &format!("{about}: maximum"),
             max,
         );
-        sheet.count(&format!("{name}.count"), &format!("{about}: how many"), times.count);
+        sheet.count(&format!("{name}.count"), &format!("{about}: count"), times.count);
     }
 }
 
@@ -285,7 +287,7 @@ fn goodput(sheet: &mut Sheet, goodput: &RateMeter) {
     sheet.series("goodput", unit, "goodput over time", goodput.series());
 }
 
-/// The intended traffic of a thin flow.
+/// Reports the intended traffic of a thin flow.
 fn traffic(sheet: &mut Sheet, meter: &TrafficMeter) {
     let payload = meter.payload();
     let words = [("mean", "mean"), ("min", "smallest"), ("max", "largest")];
@@ -312,7 +314,7 @@ fn traffic(sheet: &mut Sheet, meter: &TrafficMeter) {
     sheet.quantity("traffic.packets_per_second", Unit::Ratio, about, meter.per_second());
 }
 
-/// A thin flow.
+/// Reports a thin flow.
 pub(super) fn thin(
     sheet: &mut Sheet,
     meter: &MessageMeter,
@@ -320,9 +322,9 @@ pub(super) fn thin(
     sender: &Sender,
 ) {
     traffic(sheet, planned);
-    sheet.count("messages", "messages that were meant to be sent", meter.messages);
+    sheet.count("messages", "messages that the application intended to send", meter.messages);
     sheet.count("undelivered", "messages that never reached the application", meter.undelivered);
-    let about = "from the intended sending to the application";
+    let about = "from the intended sending to the delivery to the application";
     sheet.latency("latency", about, &meter.latency);
     let sees_arrivals = matches!(sender.copies, Copies::Followed(_));
     if sees_arrivals {
@@ -333,13 +335,13 @@ pub(super) fn thin(
     }
     for (bound, [application, transport]) in &meter.late {
         let bound = rexmit_core::words::format_duration(*bound);
-        let about = format!("messages that took longer than {bound} to the application");
+        let about = format!("share of messages that took longer than {bound} to the application");
         sheet.share(&format!("late_share.{bound}"), &about, *application, meter.messages);
         let about = format!("1 if any message took longer than {bound} to the application, else 0");
         let had_late = (meter.messages > 0).then(|| f64::from(u8::from(*application > 0)));
         sheet.quantity(&format!("had_late.{bound}"), Unit::Share, &about, had_late);
         if sees_arrivals {
-            let about = format!("messages that took longer than {bound} to the receiver");
+            let about = format!("share of messages that took longer than {bound} to the receiver");
             let name = format!("transport_late_share.{bound}");
             sheet.share(&name, &about, *transport, meter.messages);
         }
@@ -391,7 +393,7 @@ pub(super) fn thin(
     }));
 }
 
-/// A bulk flow; of one in the background nothing is known of its sender.
+/// Reports a bulk flow; for background flows, only the goodput.
 pub(super) fn bulk(sheet: &mut Sheet, meter: &RateMeter, sender: Option<&Sender>) {
     let received_bytes = meter.total_bytes();
     goodput(sheet, meter);
@@ -407,17 +409,17 @@ pub(super) fn bulk(sheet: &mut Sheet, meter: &RateMeter, sender: Option<&Sender>
     sender.tell_wire_rate(sheet, meter);
 }
 
-/// Web clients.
+/// Reports web clients.
 pub(super) fn web(sheet: &mut Sheet, stats: &WebStats, seconds: f64) {
-    sheet.count("files", "files that came whole", stats.completed);
-    sheet.count("asked", "files that were asked for", stats.asked);
+    sheet.count("files", "files received completely", stats.completed);
+    sheet.count("asked", "files requested", stats.asked);
     sheet.count("failed", "files whose connection failed", stats.failed);
-    sheet.latency("file_time", "from asking for a file to its last byte", &stats.completion);
+    sheet.latency("file_time", "from the request of a file to its last byte", &stats.completion);
     let rate = (seconds > 0.0).then(|| stats.received_bytes as f64 * 8.0 / seconds);
     sheet.quantity("goodput", Unit::BitsPerSecond, "payload that the clients received", rate);
 }
 
-/// Packets over UDP.
+/// Reports a UDP flow.
 pub(super) fn udp(sheet: &mut Sheet, stats: &SinkStats, sent: u64, seconds: f64) {
     sheet.count("packets", "packets that were sent", sent);
     let lost = sent.saturating_sub(stats.packets);
@@ -428,7 +430,7 @@ pub(super) fn udp(sheet: &mut Sheet, stats: &SinkStats, sent: u64, seconds: f64)
     sheet.quantity("delay.mean", Unit::Milliseconds, "mean one-way delay of packets", mean);
 }
 
-/// The shared path of the network called `name`.
+/// Reports the shared path of the network called `name`.
 pub(super) fn network(sheet: &mut Sheet, name: &str, [forward, backward]: [&LinkStats; 2]) {
     sheet.set_flow(name);
     for (way, link) in [("forward", forward), ("backward", backward)] {
@@ -436,16 +438,16 @@ pub(super) fn network(sheet: &mut Sheet, name: &str, [forward, backward]: [&Link
         let name = |what: &str| format!("{way}.{what}");
         let about = format!("packets lost on the shared path {way}");
         sheet.share(&name("loss_share"), &about, path.lost(), path.offered);
-        let about = format!("packets lost for want of room in the queue {way}");
+        let about = format!("packets dropped because the queue was full {way}");
         sheet.share(&name("queue_loss_share"), &about, path.lost_queue, path.offered);
         let about = format!("packets that entered the shared path {way}");
         sheet.count(&name("packets"), &about, path.offered);
-        let about = format!("most packets that ever waited in the queue {way}");
+        let about = format!("largest number of packets in the queue {way}");
         sheet.count(&name("queue.max"), &about, path.max_queue_packets as u64);
     }
 }
 
-/// The delay that the emulator adds to that of its path.
+/// Reports the delay that the emulator adds to that of its path.
 pub(super) fn lateness(sheet: &mut Sheet, lateness: Option<Lateness>) {
     let figures = [
         ("p50", "median", lateness.map(|all| all.p50)),

@@ -1,9 +1,10 @@
 //! One run on real sockets.
 //!
-//! Its flow is thin and the only one, its network one path that does not change. Connections are
-//! made and measured by a driver with [sockets](crate::connections): SCTP through UDP sockets, TCP through
-//! TUN devices, ours at both ends. With the same seed the n-th packet of either way meets the same fate as in virtual time,
-//! but which packet is the n-th is a matter of microseconds: no two runs are the same.
+//! The scenario must have a single thin flow and one path that does not change. A driver with
+//! [sockets](crate::connections) opens and measures the connections: SCTP through UDP sockets, TCP
+//! through TUN devices, with rexmit at both ends. With the same seed, the emulator decides on the
+//! n-th packet of each direction as in virtual time, but the order of packets depends on
+//! microseconds, so that runs are not reproducible.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ use crate::connections::{
 use crate::hosts::{Gauge, ThinRecord};
 use crate::measure::MessageRecord;
 
-/// What keeps `scenario` from running on real sockets.
+/// Reports the features of `scenario` that are not possible on real sockets.
 pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     let mut refuse = |field: &str, is_there: bool, what: &str| {
         if is_there {
@@ -41,19 +42,23 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     refuse("web", !scenario.web.is_empty(), one);
     refuse("udp", !scenario.udp.is_empty(), one);
     let network = &scenario.network;
-    let edge = "real sockets have the shared path alone between them";
+    let edge = "a run on real sockets has only the shared path";
     refuse("network.edge", network.edge.is_some(), edge);
     refuse("network.receiver_edge", network.receiver_edge.is_some(), edge);
-    refuse("second_network", scenario.second_network.is_some(), "real sockets have one path");
-    let changes = "the path between real sockets does not change";
+    refuse(
+        "second_network",
+        scenario.second_network.is_some(),
+        "a run on real sockets has one network",
+    );
+    let changes = "a run on real sockets cannot change its path";
     refuse("network.changes", !network.changes.is_empty(), changes);
     for (name, flow) in &scenario.thin {
         refuse(&format!("thin.{name}.edge"), flow.edge.is_some(), edge);
         let is_in_udp = flow.encapsulation != Encapsulation::None;
-        let udp = "the emulator counts what its sockets carry, without UDP";
+        let udp = "the emulator counts SCTP packets, without UDP headers";
         refuse(&format!("thin.{name}.encapsulation"), is_in_udp, udp);
         let is_rival = flow.transport.rival().is_some();
-        refuse(&format!("thin.{name}.transport"), is_rival, "rivals run in virtual time alone");
+        refuse(&format!("thin.{name}.transport"), is_rival, "rivals run in virtual time only");
     }
     if let Some((name, flow)) = scenario.thin.first_key_value() {
         let planned = planned(scenario, (name, flow), &Seed::from_u64(0));
@@ -61,7 +66,7 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     }
 }
 
-/// Runs `scenario`, which is valid, on `sockets`, as long as it lasts.
+/// Runs `scenario`, which must be valid, on `sockets` in real time.
 pub(super) fn run(
     scenario: &Scenario,
     seed: u64,
@@ -89,7 +94,7 @@ pub(super) fn run(
     Ok(tell(scenario, &measured, &tally))
 }
 
-/// The quantities that a run of `scenario` measures.
+/// Reports the quantities of a run of `scenario`.
 pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally) -> Sheet {
     let mut sheet = Sheet::default();
     let link = &measured.link;
@@ -115,7 +120,7 @@ pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally
         let meter = meter(scenario, flow, measured);
         quantities::thin(&mut sheet, &meter, &traffic(measured), &sender);
         bounds::tell(&mut sheet, scenario, flow, &meter.latency);
-        let about = "how late messages were given to the transport";
+        let about = "how late messages were passed to the transport";
         sheet.latency("send_lateness", about, &measured.sending);
     }
     quantities::network(&mut sheet, NETWORK, [&link[0], &link[1]]);
@@ -123,7 +128,7 @@ pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally
     sheet
 }
 
-/// The connections of a flow, and the most bytes of their packets, headers of the transport included.
+/// The connections of a flow, and the largest size of their packets, including transport headers.
 fn connections(
     scenario: &Scenario,
     (name, flow): (&str, &ThinFlow),
@@ -140,7 +145,8 @@ fn connections(
     Ok((Connections { ends, flows, forward, backward, seed, patience }, packet_bytes))
 }
 
-/// The messages of the connections. They are kept until the end of the run, and so their number is limited.
+/// The messages of the connections. They are stored until the end of the run, so their number is
+/// limited.
 fn planned(
     scenario: &Scenario,
     (name, flow): (&str, &ThinFlow),
@@ -154,7 +160,7 @@ fn planned(
         let messages = messages.map(|m| Message { at: since(m.intended), bytes: m.bytes });
         let planned = Planned { begin: since(flow.start_of(n)), messages: messages.collect() };
         left = left.checked_sub(planned.messages.len()).ok_or_else(|| {
-            let what = format!("a run on real sockets has {MAX_MESSAGES} messages at most");
+            let what = format!("a run on real sockets has at most {MAX_MESSAGES} messages");
             Problem::of("traffic", what)
         })?;
         Ok(planned)
@@ -176,7 +182,7 @@ fn ends(flow: &ThinFlow, problems: &mut Problems) -> Result<(Ends, usize), Probl
     Ok((Ends::Sctp { sender, receiver, unordered: flow.unordered }, packet_bytes))
 }
 
-/// What all senders counted.
+/// The sum of the counters of all senders.
 fn counted(senders: &[RecoveryStatistics]) -> RecoveryStatistics {
     let mut sum = RecoveryStatistics::default();
     for sender in senders {
@@ -187,14 +193,14 @@ fn counted(senders: &[RecoveryStatistics]) -> RecoveryStatistics {
     sum
 }
 
-/// The planned messages.
+/// Measures the planned messages.
 fn traffic(measured: &Measured) -> TrafficMeter {
     let message = |record: &MessageRecord| (record.intended, record.payload_bytes);
     let connections = measured.records.chunk_by(|a, b| a.connection == b.connection);
     TrafficMeter::of(connections.map(|messages| messages.iter().map(message)))
 }
 
-/// The latencies of the messages, in the order of delivery.
+/// Measures the latencies of the messages, in the order of delivery.
 fn meter(scenario: &Scenario, flow: &ThinFlow, measured: &Measured) -> MessageMeter {
     let record = |record: &MessageRecord| {
         let at = |at: Instant| Instant::ZERO + (at - measured.origin);

@@ -1,4 +1,4 @@
-//! The settings of a flow over a rival.
+//! Flows over other implementations.
 
 use super::error::ExecuteError;
 use super::problem::{Problem, Problems};
@@ -7,7 +7,8 @@ use super::traffic::list;
 use crate::rivals::{ARE_BUILT, HOW_TO_BUILD, Rival};
 
 impl TransportKind {
-    /// The rival, as it is by default, if it is one.
+    /// The implementation with its default profile, if this transport is one of those in
+    /// [`rivals`](crate::rivals).
     pub(super) const fn rival(self) -> Option<Rival> {
         match self {
             Self::Sctp | Self::Tcp => None,
@@ -20,13 +21,15 @@ impl TransportKind {
 }
 
 impl ThinFlow {
-    /// The rival that carries it, if one does.
+    /// The implementation that carries the flow, if it is one of those in
+    /// [`rivals`](crate::rivals).
     pub(super) fn rival(&self) -> Option<Rival> {
         let rival = self.transport.rival()?;
         self.profile.as_deref().map_or(Some(rival), |name| rival.with_profile(name))
     }
 
-    /// Finds settings that a rival does not have; `false` if it is not a rival.
+    /// Reports settings that the implementation does not have; returns `false` if the flow uses
+    /// rexmit's transports.
     pub(super) fn is_of_rival(&self, problems: &mut Problems) -> bool {
         let Some(rival) = self.transport.rival() else { return false };
         if let Some(name) =
@@ -46,13 +49,13 @@ impl ThinFlow {
             ("receiver", self.receiver != ReceiverSpec::default()),
         ];
         for (field, _) in ours.into_iter().filter(|(_, is_there)| *is_there) {
-            problems.add(field, "it is not for rivals, which have profiles alone: leave it out");
+            problems.add(field, "not supported by rivals, which have only profiles: leave it out");
         }
         true
     }
 }
 
-/// Refuses to run what this program does not have.
+/// Returns an error if the scenario needs an implementation that this program does not include.
 pub(super) fn find_built(scenario: &Scenario) -> Result<(), ExecuteError> {
     let mut flows = scenario.thin.values();
     if ARE_BUILT || flows.all(|flow| flow.transport.rival().is_none()) {
@@ -61,12 +64,12 @@ pub(super) fn find_built(scenario: &Scenario) -> Result<(), ExecuteError> {
     Err(ExecuteError::NotBuilt(HOW_TO_BUILD))
 }
 
-/// The problem of a flow that its transport cannot carry.
+/// The problem of a flow that cannot be carried by this transport.
 pub(super) fn not_of_rivals(transport: TransportKind) -> Result<(), Problem> {
     match transport.rival() {
         None => Ok(()),
         Some(_) => {
-            Err(Problem::of("transport", "rivals carry thin flows alone: choose `sctp` or `tcp`"))
+            Err(Problem::of("transport", "rivals carry thin flows only: choose `sctp` or `tcp`"))
         }
     }
 }

@@ -19,12 +19,12 @@ use super::tell::{self, Placed};
 use super::topology::{Pair, Topology};
 use crate::hosts::{Host, WebStats};
 
-/// How long what is under way at the end may take, unless the scenario says.
+/// Default time limit for delivering outstanding data at the end.
 pub(super) const DRAIN: Duration = Duration::from_secs(300);
-/// How often it is looked whether everything has arrived.
+/// Interval of the checks whether everything has arrived.
 const DRAIN_STEP: Duration = Duration::from_secs(1);
 
-/// Runs `scenario`, which is valid.
+/// Runs `scenario`, which must be valid.
 pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteError> {
     let seed = Seed::from_u64(seed);
     let mut problems = Problems::default();
@@ -59,7 +59,7 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteE
     Ok(tell(scenario, &placed, &topology))
 }
 
-/// The measurements.
+/// Reports the measurements.
 fn tell(scenario: &Scenario, placed: &[Placed<'_>], topology: &Topology) -> RunOutcome {
     let mut sheet = Sheet::default();
     for together in placed.chunk_by(|one, next| one.flow.name == next.flow.name) {
@@ -73,7 +73,7 @@ fn tell(scenario: &Scenario, placed: &[Placed<'_>], topology: &Topology) -> RunO
     sheet.outcome
 }
 
-/// The quantities of a run of `scenario`, taken from flows in which nothing happened.
+/// The quantities of a run of `scenario`, derived by reporting flows without any traffic.
 pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
     let mut sheet = Sheet::default();
     for (name, flow) in &scenario.thin {
@@ -102,7 +102,7 @@ pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
     sheet.catalogue
 }
 
-/// A sender in which nothing happened.
+/// The measurements of a sender without any traffic.
 fn nothing_sent(over: Over) -> quantities::Sender {
     let paths = (over == Over::Both).then(Default::default);
     quantities::Sender { paths, ..Default::default() }

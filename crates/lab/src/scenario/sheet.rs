@@ -1,10 +1,10 @@
-//! Names of what is measured, and the values: written together, so that they agree.
+//! The names and the values of measurements, written together so that they are consistent.
 
 use crate::measure::LatencyDistribution;
 
 use super::outcome::{Catalogue, Described, Distribution, RunOutcome, Series, Unit};
 
-/// The quantiles of latencies, with their names and in words.
+/// The quantiles of latencies, with their names and descriptions.
 pub(super) const QUANTILES: [(&str, f64, &str); 5] = [
     ("p50", 0.5, "median"),
     ("p90", 0.9, "90th percentile"),
@@ -13,30 +13,30 @@ pub(super) const QUANTILES: [(&str, f64, &str); 5] = [
     ("p9999", 0.9999, "99.99th percentile"),
 ];
 
-/// Collects what is measured of one flow after the other.
+/// Collects the measurements of one flow after the other.
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
-    /// What there is.
+    /// The names.
     pub(super) catalogue: Catalogue,
-    /// The measurements.
+    /// The values.
     pub(super) outcome: RunOutcome,
     flow: String,
-    /// Whether what is told now has names, but no values.
+    /// Whether subsequent measurements have names, but no values.
     is_unknown: bool,
 }
 
 impl Sheet {
-    /// From now on names are of `flow`.
+    /// Sets the flow to which subsequent names belong.
     pub(super) fn set_flow(&mut self, flow: &str) {
         flow.clone_into(&mut self.flow);
     }
 
-    /// From now on values are not known, or are again.
+    /// Sets whether subsequent measurements have no values.
     pub(super) fn set_is_unknown(&mut self, is_unknown: bool) {
         self.is_unknown = is_unknown;
     }
 
-    /// The flow of which names are.
+    /// The flow to which names belong.
     pub(super) fn flow(&self) -> &str {
         &self.flow
     }
@@ -45,7 +45,7 @@ impl Sheet {
         Described { name: format!("{}.{name}", self.flow), unit, about: about.to_owned() }
     }
 
-    /// A number; nothing if there was nothing to measure.
+    /// Adds a number; without a value, only its name.
     pub(super) fn quantity(&mut self, name: &str, unit: Unit, about: &str, value: Option<f64>) {
         let described = self.described(name, unit, about);
         if let Some(value) = value.filter(|value| value.is_finite() && !self.is_unknown) {
@@ -54,18 +54,18 @@ impl Sheet {
         self.catalogue.quantities.push(described);
     }
 
-    /// How often something happened.
+    /// Adds a count.
     pub(super) fn count(&mut self, name: &str, about: &str, count: u64) {
         self.quantity(name, Unit::Count, about, Some(count as f64));
     }
 
-    /// A part of a whole; nothing of a whole of nothing.
+    /// Adds a part of a whole as a share; undefined if the whole is zero.
     pub(super) fn share(&mut self, name: &str, about: &str, part: u64, whole: u64) {
         let share = (whole > 0).then(|| part as f64 / whole as f64);
         self.quantity(name, Unit::Share, about, share);
     }
 
-    /// A distribution of times, with its mean, quantiles and maximum.
+    /// Adds a distribution of times, with its mean, quantiles and maximum.
     pub(super) fn latency(&mut self, name: &str, about: &str, latency: &LatencyDistribution) {
         let quantiles = QUANTILES.map(|(part, at, words)| {
             (part, words, (latency.count() > 0).then(|| latency.quantile(at)))
@@ -83,7 +83,7 @@ impl Sheet {
         self.distribution(name, Unit::Milliseconds, about, Distribution { values, counts });
     }
 
-    /// A distribution; nothing if there is nothing in it.
+    /// Adds a distribution; without values, only its name.
     pub(super) fn distribution(
         &mut self,
         name: &str,
@@ -98,7 +98,7 @@ impl Sheet {
         self.catalogue.distributions.push(described);
     }
 
-    /// Values over time, if there are any.
+    /// Adds values over time, if there are any.
     pub(super) fn series(&mut self, name: &str, unit: Unit, about: &str, series: Series) {
         let described = self.described(name, unit, about);
         if !series.values.is_empty() && !self.is_unknown {

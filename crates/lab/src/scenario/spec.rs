@@ -1,4 +1,4 @@
-//! The parts of a scenario, as they stand in files.
+//! The parts of a scenario, as in scenario files.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,41 +13,42 @@ use super::words::{Size, Time, Words};
 
 /// One run.
 ///
-/// Words are those of people: times as `250ms` or `2h`, sizes as `64kb`, paths as netem has them
-/// (`delay 50ms loss 5%`), traffic as the [words of traffic](super::Traffic).
+/// Values are text: times such as `250ms` or `2h`, sizes such as `64kb`, paths in netem's notation
+/// (`delay 50ms loss 5%`), traffic in the [notation of `Traffic`](super::Traffic).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// How long messages are sent; what is still under way then may arrive, for [`drain`](Self::drain).
+    /// Length of the sending phase; outstanding data may still arrive within
+    /// [`drain`](Self::drain).
     pub duration: Words<Time>,
-    /// How long what is under way at the end may take to arrive. Default 300 s.
+    /// Time limit for outstanding data to arrive at the end. Default 300 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<Words<Time>>,
-    /// On which clock it runs. Default the virtual one.
+    /// The clock of the run. Default virtual time.
     #[serde(default, skip_serializing_if = "is_default")]
     pub clock: Clock,
-    /// Whether the outcome has a [`MessageRow`](super::MessageRow) per message. Default not; memory
-    /// grows with the run if it has.
+    /// Whether the outcome has a [`MessageRow`](super::MessageRow) per message; memory then grows
+    /// with the run. Default `false`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rows: bool,
     /// The length of the bins in which goodput is counted. Default 100 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bin: Option<Words<Time>>,
-    /// What lies between the ends of all flows.
+    /// The network between the ends of all flows.
     pub network: NetworkSpec,
     /// A second network: flows over both have an address on each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_network: Option<NetworkSpec>,
-    /// Streams of messages, by their name.
+    /// Thin streams, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub thin: BTreeMap<String, ThinFlow>,
-    /// Transfers that take what they get, by their name.
+    /// Greedy transfers, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bulk: BTreeMap<String, BulkFlow>,
-    /// Web clients and the server they ask, by their name.
+    /// Web clients and their server, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub web: BTreeMap<String, WebFlow>,
-    /// UDP packets, without repair or congestion control, by their name.
+    /// UDP packets, without retransmission or congestion control, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub udp: BTreeMap<String, UdpFlow>,
 }
@@ -56,7 +57,7 @@ pub struct Scenario {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
-    /// Virtual time: as fast as the processor goes, and the same every time.
+    /// Virtual time: as fast as the processor allows, and reproducible.
     #[default]
     Virtual,
     /// Real sockets, through the emulator.
@@ -70,19 +71,20 @@ pub enum Clock {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkSpec {
-    /// From the senders of the flows to their receivers.
+    /// The path from the senders of the flows to their receivers.
     pub forward: Words<PathConfig>,
-    /// Back; as [`forward`](Self::forward) if it is not given.
+    /// The path back; default [`forward`](Self::forward).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<Words<PathConfig>>,
-    /// Both ways between the sender of a flow and its router, if the flow does not say otherwise;
-    /// perfect if neither does.
+    /// The path, in both directions, between the sender of a flow and its router, unless the flow
+    /// overrides it. Default perfect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
-    /// Both ways between the receiver of every flow and its router; perfect if it is not given.
+    /// The path, in both directions, between the receiver of every flow and its router. Default
+    /// perfect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver_edge: Option<Words<PathConfig>>,
-    /// How the shared path is from some time on; one that dies loses everything: `loss 100%`.
+    /// Changes of the shared path over time; `loss 100%` for a failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
 }
@@ -91,17 +93,17 @@ pub struct NetworkSpec {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// From when on.
+    /// The time of the change.
     pub at: Words<Time>,
-    /// How it is then, forward; as before if it is not given.
+    /// The forward path from then on; unchanged if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<Words<PathConfig>>,
-    /// How it is then, backward; as before if it is not given.
+    /// The backward path from then on; unchanged if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<Words<PathConfig>>,
 }
 
-/// The networks that a flow is over.
+/// The networks that a flow uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Over {
@@ -110,12 +112,12 @@ pub enum Over {
     First,
     /// [`Scenario::second_network`].
     Second,
-    /// Both: SCTP alone.
+    /// Both networks; SCTP only.
     Both,
 }
 
 impl Over {
-    /// Whether it is the first or the second network, or has an address on it.
+    /// Whether the flow has an address on the first or the second network.
     pub(super) const fn is_on(self, network: usize) -> bool {
         match self {
             Self::First => network == 0,
@@ -125,7 +127,7 @@ impl Over {
     }
 }
 
-/// Which protocol carries a flow.
+/// The protocol and implementation that carries a flow.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -136,114 +138,114 @@ pub enum TransportKind {
     Sctp,
     /// TCP over IP.
     Tcp,
-    /// A [rival](crate::rivals).
+    /// dcsctp, see [`rivals`](crate::rivals).
     #[serde(rename = "dcsctp")]
     DcSctp,
-    /// A rival.
+    /// sctp-proto, see [`rivals`](crate::rivals).
     #[serde(rename = "sctp-proto")]
     SctpProto,
-    /// A rival, over UDP.
+    /// KCP over UDP, see [`rivals`](crate::rivals).
     Kcp,
-    /// A rival, over UDP.
+    /// quinn (QUIC) over UDP, see [`rivals`](crate::rivals).
     Quinn,
 }
 
-/// What lies between SCTP and IP.
+/// The protocol between SCTP and IP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Encapsulation {
-    /// Nothing.
+    /// None: SCTP directly over IP.
     #[default]
     None,
     /// UDP (RFC 6951), with a header of 8 bytes in each packet.
     Udp,
 }
 
-/// The other end of a flow.
+/// The receiving end of a flow.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiverSpec {
-    /// Its recovery profile, which matters while the connection is set up. Default that of the
-    /// sender.
+    /// Its recovery profile, which is relevant during the handshake. Default that of the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// How long it may delay acknowledgements. Default that of the transport: 200 ms with SCTP,
-    /// 40 ms with TCP.
+    /// The delay of its acknowledgements. Default that of the transport: 200 ms for SCTP, 40 ms for
+    /// TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Words<Time>>,
-    /// Its receive buffer. Default 1 MiB.
+    /// The size of its receive buffer. Default 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<Words<Size>>,
-    /// Changes to the profile: `cmt.delayed_ack` concerns both ends.
+    /// Overrides of the profile: `cmt.delayed_ack` concerns both ends.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub recovery: Overrides,
 }
 
-/// A [bound](crate::bound) that a flow is compared with.
+/// A [bound](crate::bound) with which a flow is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundKind {
-    /// Of [`Strategy::Reactive`](crate::bound::Strategy::Reactive).
+    /// The bound of [`Strategy::Reactive`](crate::bound::Strategy::Reactive).
     Reactive,
-    /// Of [`Strategy::Doubled`](crate::bound::Strategy::Doubled).
+    /// The bound of [`Strategy::Doubled`](crate::bound::Strategy::Doubled).
     Doubled,
-    /// Of [`Strategy::Bundled`](crate::bound::Strategy::Bundled), for messages at even intervals.
+    /// The bound of [`Strategy::Bundled`](crate::bound::Strategy::Bundled), for messages at
+    /// constant intervals.
     Bundled,
 }
 
-/// A stream of messages over one connection, or over several alike.
+/// A stream of messages over one connection, or over several of the same kind.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThinFlow {
-    /// When it sends, and how much.
+    /// The times and sizes of the messages.
     pub traffic: Words<Traffic>,
-    /// How many connections send this, each its own messages, all over the shared path and measured
-    /// together; they begin evenly spread over a second. Default 1, at most 1024.
+    /// Number of connections, each with its own messages, all over the shared path and measured
+    /// together. Their start times are spread over one second. Default 1, at most 1024.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
-    /// What carries it. Default SCTP.
+    /// The transport. Default SCTP.
     #[serde(default, skip_serializing_if = "is_default")]
     pub transport: TransportKind,
-    /// What carries SCTP, ours or that of a rival. Default IP itself. Rivals over UDP are as they are.
+    /// The encapsulation of SCTP, of rexmit or another implementation. Default IP without UDP. Not
+    /// applicable to implementations over UDP.
     #[serde(default, skip_serializing_if = "is_default")]
     pub encapsulation: Encapsulation,
     /// The recovery profile of the sender. Default that of the standard: `rfc9260` or `tcp-sack`.
-    /// Of a rival: the profile of both ends, `default` or `turbo` by default.
+    /// For another implementation: the profile of both ends, by default `default` or `turbo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Changes to the profile.
+    /// Overrides of the profile.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub recovery: Overrides,
-    /// The largest IP packet of the connection. Default that of the transport: 1252 bytes with
-    /// SCTP, 1500 with TCP.
+    /// The largest IP packet of the connection. Default that of the transport: 1252 bytes for SCTP,
+    /// 1500 for TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Words<Size>>,
-    /// The send buffer: data accepted and not acknowledged. Default 1 MiB.
+    /// The size of the send buffer, which contains accepted and unacknowledged data. Default 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<Words<Size>>,
-    /// Whether messages need not wait for earlier ones (SCTP). Default not.
+    /// Whether messages are delivered unordered (SCTP). Default `false`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unordered: bool,
-    /// Whether small segments wait for what is unacknowledged (TCP). Default not: these are
-    /// interactive applications.
+    /// Whether Nagle's algorithm is enabled (TCP). Default `false`, as in interactive applications.
     #[serde(default, skip_serializing_if = "is_default")]
     pub nagle: bool,
-    /// The other end.
+    /// The receiving end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub receiver: ReceiverSpec,
-    /// When its connection begins; the first message is meant to be sent when it stands. Default 0.
+    /// When its connection is opened; the first message is due when it is established. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Words<Time>>,
-    /// Over which of two networks, if not over the first; SCTP takes both.
+    /// The networks that it uses. Default the first; SCTP may use both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
-    /// Its edge, if not that of the network.
+    /// Its edge path; default that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
-    /// The best possible latency, measured for comparison.
+    /// Theoretical bounds with which its latency is compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<BoundKind>,
-    /// Latencies of which the share of later messages is measured.
+    /// Latency limits; the share of messages that exceed each is measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<Words<Time>>,
 }
@@ -252,47 +254,48 @@ pub struct ThinFlow {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BulkFlow {
-    /// What carries it. Default SCTP.
+    /// The transport. Default SCTP.
     #[serde(default, skip_serializing_if = "is_default")]
     pub transport: TransportKind,
     /// The recovery profile of the sender. Default that of the standard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Changes to the profile.
+    /// Overrides of the profile.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub recovery: Overrides,
     /// The largest IP packet of the connection. Default that of the transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Words<Size>>,
-    /// The send buffer: data accepted and not acknowledged. Default 1 MiB.
+    /// The size of the send buffer, which contains accepted and unacknowledged data. Default 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<Words<Size>>,
-    /// Whether messages, each a packet, need not wait for earlier ones (SCTP). Default not.
+    /// Whether messages, one per packet, are delivered unordered (SCTP). Default `false`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unordered: bool,
-    /// Whether only its goodput is measured, which makes runs with many flows faster. Default not.
+    /// Whether only its goodput is measured, which makes runs with many flows faster. Default
+    /// `false`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub background: bool,
-    /// The other end.
+    /// The receiving end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub receiver: ReceiverSpec,
-    /// When its connection begins. Default 0.
+    /// When its connection is opened. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Words<Time>>,
-    /// Over which of two networks, if not over the first; SCTP takes both.
+    /// The networks that it uses. Default the first; SCTP may use both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
-    /// Its edge, if not that of the network.
+    /// Its edge path; default that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
 }
 
-/// Web clients that ask a server for files over TCP, each file over a connection of its own; the
+/// Web clients that request files from a server over TCP, each over a connection of its own; the
 /// server is on the side of the senders. The defaults are the load of Petlund 2009 §6.2.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebFlow {
-    /// How many clients. Default 81.
+    /// Number of clients. Default 81.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
     /// Mean time between two requests of a client. Default 655 ms.
@@ -310,16 +313,16 @@ pub struct WebFlow {
     /// The recovery profile of the server. Default `tcp-sack`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Changes to the profile.
+    /// Overrides of the profile.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub recovery: Overrides,
-    /// When the first client may ask. Default 0.
+    /// Begin of the requests. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Words<Time>>,
-    /// Over which of two networks, if not over the first; SCTP takes both.
+    /// The networks that it uses. Default the first; SCTP may use both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
-    /// Its edge, if not that of the network: between the server and the shared path.
+    /// Its edge path, between the server and the shared path; default that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
 }
@@ -328,49 +331,50 @@ pub struct WebFlow {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UdpFlow {
-    /// When it sends, and how much.
+    /// The times and sizes of the packets.
     pub traffic: Words<Traffic>,
-    /// The most payload of a packet, in bytes; what is larger leaves in several. Default 1472.
+    /// Largest payload of a packet, in bytes; larger messages are sent in several packets. Default
+    /// 1472.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet_bytes: Option<usize>,
     /// When it begins. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Words<Time>>,
-    /// Over which of two networks, if not over the first; SCTP takes both.
+    /// The networks that it uses. Default the first; SCTP may use both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
-    /// Its edge, if not that of the network.
+    /// Its edge path; default that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
 }
 
 impl Scenario {
-    /// The networks, with the names by which they go.
+    /// The networks with their names.
     pub(super) fn networks(&self) -> impl Iterator<Item = (&'static str, &NetworkSpec)> {
         let second = self.second_network.iter().map(|network| (SECOND_NETWORK, network));
         std::iter::once((NETWORK, &self.network)).chain(second)
     }
 
-    /// The networks of a flow with `over`.
+    /// The networks of a flow, given its `over` field.
     pub(super) fn over(&self, transport: TransportKind, over: Option<Over>) -> Over {
         let takes_both = transport == TransportKind::Sctp && self.second_network.is_some();
         over.unwrap_or(if takes_both { Over::Both } else { Over::First })
     }
 
-    /// When nothing more is sent.
+    /// The end of the sending phase.
     pub(super) fn end(&self) -> Instant {
         Instant::ZERO + **self.duration
     }
 }
 
 impl ThinFlow {
-    /// Connections at most: the emulator of a real run has room for no more.
+    /// Largest number of connections, limited by the emulator of a run on real sockets.
     pub(super) const MAX_CONNECTIONS: u32 = 1024;
-    /// Over how long several connections spread their beginnings, so that not all of them want the
-    /// processor of a real run at once.
+    /// Interval over which the start times of several connections are spread, to limit the
+    /// processor load of a run on real sockets.
     const SPREAD: Duration = Duration::from_secs(1);
 
-    /// How many connections there are.
+    /// The number of connections.
     pub(super) fn connections(&self) -> u32 {
         self.connections.unwrap_or(1)
     }
@@ -390,7 +394,7 @@ impl UdpFlow {
     pub(super) const PACKET_BYTES: usize = 1472;
 }
 
-/// The names of the networks in those of what is measured.
+/// The names of the networks in the names of quantities.
 pub(super) const NETWORK: &str = "network";
 pub(super) const SECOND_NETWORK: &str = "second_network";
 

@@ -1,4 +1,4 @@
-//! The results of the flows at the end of a run.
+//! Reports the measurements of the flows at the end of a run.
 
 use rexmit_core::Instant;
 use rexmit_netsim::network::{HostStats, Network};
@@ -18,21 +18,21 @@ use crate::hosts::{Host, Sink, ThinPlan, ThinReceiver, Transport, UDP, Unordered
 use crate::measure::CopyStatistics;
 use crate::rivals::RivalEndpoint;
 
-/// Of a packet.
+/// Bytes of the UDP header of a packet.
 const UDP_HEADER_BYTES: u64 = 8;
 
-/// A connection, and where it is.
+/// A connection and its hosts.
 pub(super) struct Placed<'a> {
     pub(super) flow: &'a Flow,
     pub(super) pair: Pair,
-    /// What its sender and its receiver had counted when the last message was meant to leave.
+    /// The counters of the sender's and the receiver's host when the last message was due.
     pub(super) at_end: [HostStats; 2],
 }
 
 /// Connections that are measured together.
 pub(super) type Together<'a> = [Placed<'a>];
 
-/// Says what was measured of a flow, of all of its connections.
+/// Reports the measurements of a flow, over all of its connections.
 pub(super) fn flow(
     together: &Together<'_>,
     network: &Network<Host>,
@@ -111,7 +111,7 @@ fn sender(together: &Together<'_>, network: &Network<Host>) -> quantities::Sende
     quantities::Sender { copies: quantities::Copies::Followed(copies), ..sum }
 }
 
-/// Each of two paths, over connections.
+/// The sum of the measurements of each path over several connections.
 fn merged(sum: Option<[PathTally; 2]>, more: Option<[PathTally; 2]>) -> Option<[PathTally; 2]> {
     let (Some(mut sum), Some(more)) = (sum.clone(), more.clone()) else { return sum.or(more) };
     sum.iter_mut().zip(&more).for_each(|(sum, more)| sum.merge(more));

@@ -11,12 +11,12 @@ use rexmit_netsim::path::PathConfig;
 use super::spec::{NETWORK, NetworkSpec, Over, Scenario};
 use crate::hosts::{Host, set_ip_protocols};
 
-/// Where the two hosts of a flow are.
+/// The addresses of the two hosts of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {
     pub(super) sender: IpAddr,
     pub(super) receiver: IpAddr,
-    /// The same on the second network, of a flow over both.
+    /// The addresses on the second network, for a flow over both.
     pub(super) second: Option<[IpAddr; 2]>,
 }
 
@@ -33,21 +33,21 @@ pub(super) struct Station {
     pub(super) sender: Host,
     pub(super) receiver: Host,
     pub(super) over: Over,
-    /// On each network.
+    /// One per network.
     pub(super) edges: Vec<PathConfig>,
 }
 
-/// A network and what of it is measured.
+/// A network, and the hosts and links that are measured.
 pub(super) struct Topology {
     pub(super) network: Network<Host>,
     /// In the order in which the flows were added.
     pub(super) pairs: Vec<Pair>,
-    /// What all flows share, of each network.
+    /// The shared link of each network.
     pub(super) shared: Vec<LinkId>,
 }
 
 impl Scenario {
-    /// How many flows there are, every connection of the thin ones counted.
+    /// The number of flows, with every connection of thin flows counted.
     pub(super) fn flows(&self) -> usize {
         let thin = self.thin.values().map(|flow| flow.connections() as usize);
         thin.sum::<usize>() + self.bulk.len() + self.web.len() + self.udp.len()
@@ -77,7 +77,7 @@ impl Scenario {
         }
     }
 
-    /// Where flow `n` will be.
+    /// The addresses of flow `n`.
     pub(super) fn place(&self, n: usize, over: Over) -> Place {
         let first = if over == Over::Second { 1 } else { 0 };
         let [sender, receiver] = self.addresses(n, first);
@@ -86,12 +86,13 @@ impl Scenario {
     }
 }
 
-/// Addresses on the left and on the right of the second network come after these. They have less in
-/// common with those of the first than these among each other, so that the ends pair them rightly.
+/// The base addresses on the left and on the right of the second network. Their common prefix with
+/// the first network's addresses is shorter than the one within a network, so that endpoints pair
+/// the addresses correctly.
 const SECOND_SIDES: [Ipv4Addr; 2] = [Ipv4Addr::new(172, 16, 0, 0), Ipv4Addr::new(172, 24, 0, 0)];
 
 impl Topology {
-    /// Puts the flows of `scenario`, in the order of their places, on its networks.
+    /// Adds the flows of `scenario`, in their order, to its networks.
     pub(super) fn build(
         scenario: &Scenario,
         stations: Vec<Station>,
@@ -117,7 +118,7 @@ impl NetworkSpec {
         [(*self.forward).clone(), (**backward).clone()]
     }
 
-    /// Has `shared` change when it is to.
+    /// Schedules the changes of `shared`.
     fn change(&self, network: &mut Network<Host>, shared: LinkId) -> Result<(), BuildError> {
         for change in &self.changes {
             let at = Instant::ZERO + **change.at;

@@ -1,17 +1,17 @@
-//! The traffic of a flow, in words.
+//! The traffic of a flow, and its text form.
 //!
-//! | words | messages |
+//! | text | messages |
 //! |---|---|
 //! | `every 250ms size 100` | of 100 bytes, every 250 ms |
-//! | `poisson 250ms size 100` | the same in the mean, at random |
-//! | `rate 200kbit size 1000` | of 1000 bytes, so often that it is 200 kbit/s of payload |
+//! | `poisson 250ms size 100` | the same mean rate, as a Poisson process |
+//! | `rate 200kbit size 1000` | of 1000 bytes, at 200 kbit/s of payload |
 //! | `video 1mbit frame 40ms variation 0.5 [on 1s off 1s]` | frames of a video; see [`VariableRate`] |
 //! | `application anarchy-online` | of a model of Petlund 2009, Table 1; see [`Application`] |
-//! | `trace bzflag-tcp [flow 3] [c2s \| s2c]` | of a captured trace: what one side sent |
+//! | `trace bzflag-tcp [flow 3] [c2s \| s2c]` | of one side of a captured trace |
 //!
-//! Without `flow`, all flows of the trace follow each other in one stream. A trace that is over
-//! begins again. Either way the next pass begins the mean time between two messages after the last
-//! message. Without `c2s` or `s2c` it is what the server sent.
+//! Without `flow`, all flows of the trace are concatenated into one stream. At its end, the trace
+//! is repeated. The pause before the next flow or repetition is the mean time between two messages.
+//! The default side is the server (`s2c`).
 
 use std::str::{FromStr, SplitWhitespace};
 use std::sync::OnceLock;
@@ -31,7 +31,7 @@ use crate::load::BUNDLED;
 /// The traffic of a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Traffic {
-    /// Messages of one size at even or random intervals; its start is that of the flow.
+    /// Messages of one size at constant or random intervals; its start is that of the flow.
     Intervals(Intervals),
     /// Messages of one size at a rate.
     Rate(ConstantRate),
@@ -43,39 +43,39 @@ pub enum Traffic {
     Trace(Replayed),
 }
 
-/// What one side of a bundled trace sent.
+/// The messages of one side of an embedded trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Replayed {
     /// The name of the trace.
     pub trace: &'static str,
-    /// The flow; `None`: all of them, one after the other.
+    /// The flow; `None` for all, concatenated.
     pub flow: Option<u32>,
-    /// Which side.
+    /// The side.
     pub sender: Sender,
 }
 
-/// Why words are no traffic.
+/// Why a text is not valid traffic.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum TrafficError {
-    /// A word that is not understood at its place.
-    #[error("`{word}` is not understood: expected {expected}")]
+    /// An unexpected word.
+    #[error("unknown word `{word}`: expected {expected}")]
     Unknown {
         /// The word.
         word: String,
         /// The expected values.
         expected: String,
     },
-    /// The words end too early.
+    /// The text ends too early.
     #[error("something is missing at the end: {0}")]
     Missing(&'static str),
-    /// A value that is no quantity.
+    /// An invalid quantity.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// Traffic that cannot be.
+    /// The described traffic is impossible.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The trace does not have this flow, or the flow nothing of this side.
-    #[error("{trace} has nothing of {side} in flow {flow}: choose one of {known}")]
+    /// The trace does not have this flow, or the flow has no messages of this side.
+    #[error("flow {flow} of {trace} has no messages of {side}: choose one of {known}")]
     NoFlow {
         /// The trace.
         trace: &'static str,
@@ -83,16 +83,16 @@ pub enum TrafficError {
         flow: u32,
         /// The side.
         side: &'static str,
-        /// The flows that have something.
+        /// The flows with messages of this side.
         known: String,
     },
 }
 
 impl Traffic {
-    /// The messages, the first ones at the origin of time, without an end.
+    /// The endless sequence of messages, beginning at the origin of time.
     ///
     /// # Errors
-    /// If there can be no such traffic; words that were read can.
+    /// If the traffic is impossible; never for traffic that was parsed from text.
     pub fn source(&self, seed: &Seed) -> Result<TrafficSource, SourceError> {
         Ok(match self {
             Self::Intervals(intervals) => TrafficSource::Intervals(intervals.source(seed)?),
@@ -109,15 +109,15 @@ impl Traffic {
 /// The messages of [`Traffic`].
 #[derive(Clone, Debug)]
 pub enum TrafficSource {
-    /// Of [`Traffic::Intervals`].
+    /// The source of [`Traffic::Intervals`].
     Intervals(IntervalSource),
-    /// Of [`Traffic::Rate`].
+    /// The source of [`Traffic::Rate`].
     Rate(ConstantRateSource),
-    /// Of [`Traffic::Video`].
+    /// The source of [`Traffic::Video`].
     Video(VariableRateSource),
-    /// Of [`Traffic::Application`].
+    /// The source of [`Traffic::Application`].
     Application(ApplicationSource),
-    /// Of [`Traffic::Trace`].
+    /// The source of [`Traffic::Trace`].
     Trace(Repeated),
 }
 
@@ -135,7 +135,7 @@ impl Iterator for TrafficSource {
     }
 }
 
-/// A source at the times of a run.
+/// A source limited to the time of a run.
 #[derive(Clone, Debug)]
 pub(super) struct TimedSource {
     source: TrafficSource,
@@ -144,7 +144,7 @@ pub(super) struct TimedSource {
 }
 
 impl TimedSource {
-    /// What `source` yields from `begin` on, up to `end`.
+    /// The messages of `source`, shifted by `begin`, up to `end`.
     pub(super) const fn new(source: TrafficSource, begin: Instant, end: Instant) -> Self {
         Self { source, begin, end }
     }
@@ -160,13 +160,13 @@ impl Iterator for TimedSource {
     }
 }
 
-/// Pieces of a trace, one after the other and again from the first.
+/// Flows of a trace, one after the other, repeated forever.
 #[derive(Clone, Debug)]
 pub struct Repeated {
     pieces: Vec<&'static [Message]>,
     piece: usize,
     message: usize,
-    /// When the first message of the piece is due.
+    /// The time of the first message of the current flow.
     begin: Instant,
 }
 
@@ -188,7 +188,7 @@ impl Iterator for Repeated {
     }
 }
 
-/// The pause between two passes: the mean time between messages, or one second.
+/// The pause between two repetitions: the mean time between messages, or one second.
 fn pause(messages: usize, length: Duration) -> Duration {
     let gaps = u32::try_from(messages - 1).unwrap_or(u32::MAX);
     let mean = length.checked_div(gaps).unwrap_or_default();
@@ -218,7 +218,7 @@ impl Replayed {
     }
 }
 
-/// The trace of this name inside the program, read once.
+/// The embedded trace of this name, parsed once.
 fn bundled(name: &str) -> Option<&'static Trace> {
     static TRACES: [OnceLock<Option<Trace>>; BUNDLED.len()] =
         [const { OnceLock::new() }; BUNDLED.len()];
@@ -254,7 +254,7 @@ impl FromStr for Traffic {
     }
 }
 
-/// The words that are left.
+/// The remaining words.
 struct Clauses<'a>(SplitWhitespace<'a>);
 
 impl<'a> Clauses<'a> {
@@ -334,7 +334,7 @@ impl<'a> Clauses<'a> {
     }
 }
 
-/// `a, b or c`.
+/// A list such as `a, b or c`.
 pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<_> = names.into_iter().collect();
     match names.split_last() {
@@ -389,17 +389,17 @@ mod tests {
         let error = |words: &str| words.parse::<Traffic>().unwrap_err().to_string();
         let cases = [
             ("", "something is missing at the end: every, poisson, rate"),
-            ("always", "`always` is not understood: expected every, poisson, rate, video"),
+            ("always", "unknown word `always`: expected every, poisson, rate, video"),
             ("every 250ms", "something is missing at the end: size"),
-            ("every 250ms of 100", "`of` is not understood: expected size"),
+            ("every 250ms of 100", "unknown word `of`: expected size"),
             ("every 250 size 100", "`250` needs one of the units ns, us, ms, s"),
             ("every 0 size 100", "the interval of messages takes no time"),
             ("every 1s size 0", "a message without a byte"),
-            ("every 1s size 10 more", "`more` is not understood: expected nothing more"),
+            ("every 1s size 10 more", "unknown word `more`: expected nothing more"),
             ("application tetris", "expected casa, rdp, skype, ssh, anarchy-online"),
             ("trace quake", "expected bzflag-tcp, crossfire, ssh or vnc"),
-            ("trace ssh flow 7 c2s", "ssh has nothing of c2s in flow 7: choose one of 0, 1"),
-            ("trace ssh both", "`both` is not understood: expected flow, c2s or s2c"),
+            ("trace ssh flow 7 c2s", "flow 7 of ssh has no messages of c2s: choose one of 0, 1"),
+            ("trace ssh both", "unknown word `both`: expected flow, c2s or s2c"),
         ];
         for (words, expected) in cases {
             assert!(error(words).contains(expected), "{words}: {}", error(words));

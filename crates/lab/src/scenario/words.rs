@@ -1,4 +1,4 @@
-//! Values that are written as words and keep them.
+//! Values that keep the text from which they were parsed.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use rexmit_core::words::{UnitError, parse_duration, parse_size};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A `T` and the words that it was read from, which are its form in files.
+/// A `T` and the text from which it was parsed, which is its form in files.
 ///
 /// ```
 /// use rexmit_lab::scenario::{Time, Words};
@@ -24,7 +24,7 @@ pub struct Words<T> {
 }
 
 impl<T> Words<T> {
-    /// The words.
+    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.words

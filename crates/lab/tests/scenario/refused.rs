@@ -28,7 +28,7 @@ fn what_is_no_scenario_is_refused_as_it_is_read() {
     };
     refused("thim", json!({}), "unknown field `thim`, expected one of `duration`, `drain`");
     refused("duration", json!("long"), "`long` does not begin with a number");
-    refused("network.forward", json!("dealy 5ms"), "`dealy` is not understood: expected delay");
+    refused("network.forward", json!("dealy 5ms"), "unknown word `dealy`: expected delay");
     refused(
         "thin.game.traffic",
         json!("trace quake"),
@@ -72,18 +72,18 @@ fn everything_that_is_impossible_is_found_at_once() {
     .validate()
     .unwrap_err();
     let expected = [
-        ("duration", "nothing can happen in no time"),
-        ("bin", "a bin of no time holds nothing"),
+        ("duration", "the duration must be above zero"),
+        ("bin", "the length of a bin must be above zero"),
         ("network.changes.0", "nothing changes: give `forward`, `backward` or both"),
         ("thin.game.profile", "there is no profile `tcp-sack`: choose rfc9260, lksctp, freebsd"),
         ("thin.game", "zero missing reports"),
-        ("thin.game.start", "it must lie before the end, 0s"),
-        ("thin.network", "something of this name already"),
+        ("thin.game.start", "it must be before the end, 0s"),
+        ("thin.network", "this name is already used"),
         ("thin.tcp.encapsulation", "it is for SCTP"),
         ("thin.network.receiver", "SACK delay is above 500 ms"),
         ("thin.two words", "letters, digits, `-` and `_` only"),
         ("thin.two words", "max_packet_bytes is 80; it must be from 512"),
-        ("bulk.game", "something of this name already"),
+        ("bulk.game", "this name is already used"),
         ("web.clients.mean_bytes", "a mean of 10 is out of reach between 1000 and"),
     ];
     for (path, what) in expected {
@@ -103,7 +103,7 @@ fn what_is_impossible_does_not_run() {
     };
     let words = "thin.game.profile: there is no profile `none`: choose rfc9260, lksctp";
     refused("thin.game.profile", json!("none"), words);
-    refused("thin", json!({}), "thin: there is no flow: name one of");
+    refused("thin", json!({}), "thin: there is no flow: add one of");
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn rivals_are_refused_what_they_do_not_have() {
     };
     found("thin.game.profile", "no profile `thin`: choose turbo");
     found("thin.game.unordered", "it delivers in order only");
-    found("thin.game.mtu", "not for rivals");
-    found("bulk.greedy.transport", "rivals carry thin flows alone");
+    found("thin.game.mtu", "not supported by rivals");
+    found("bulk.greedy.transport", "rivals carry thin flows only");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_bound_that_is_not_known_is_refused() {
     let even = "every 50ms size 100";
     assert_eq!(problems("delay 50ms loss burst 5% 30ms", even, "bundled"), None);
     let refused = problems("delay 50ms loss gemodel 1% 10%", even, "reactive").unwrap();
-    assert!(refused.contains("thin.game.bounds: they are known of uniform loss"), "{refused}");
+    assert!(refused.contains("thin.game.bounds: bounds are defined for uniform loss"), "{refused}");
     let refused = problems("delay 50ms", "poisson 50ms size 100", "bundled").unwrap();
-    assert!(refused.contains("even intervals"), "{refused}");
+    assert!(refused.contains("constant intervals"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! The agenda: events by time, then by order of insertion, and one deadline per host.
+//! The event queue: events by time, then by order of insertion, and one deadline per host.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -8,15 +8,15 @@ use rexmit_core::Instant;
 
 use super::deadlines::Deadlines;
 
-/// Orders everything that happens: earliest first, among equals the one scheduled first.
+/// The order of events: earliest first, among equals the one scheduled first.
 ///
-/// One number, the time above and the order below, because it is compared more often than anything
-/// else.
+/// A single number with the time in the upper and the sequence number in the lower bits, because
+/// comparisons dominate the cost of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Key(u128);
 
 impl Key {
-    /// After everything: no such order is ever given.
+    /// Later than every event: this sequence number is never assigned.
     pub(super) const NEVER: Self = Self(u128::MAX);
 
     fn new(at: Instant, order: u64) -> Self {
@@ -28,7 +28,7 @@ impl Key {
     }
 }
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next<E> {
     /// A scheduled event.
@@ -37,11 +37,11 @@ pub(super) enum Next<E> {
     Deadline(usize),
 }
 
-/// Events and deadlines of one run.
+/// The events and deadlines of one run.
 ///
-/// Events of one origin, such as the arrivals of one link, are mostly created in the order in which
-/// they happen. They wait in a lane, and only the first of a lane takes part in the search for the
-/// earliest of all: what that costs depends on the links in use, not on the packets under way.
+/// Events of one origin, such as the arrivals of one link, are mostly created in ascending order of
+/// time. They are queued in a lane, and only the first of each lane is in the priority queue, so
+/// that the cost depends on the number of links in use, not on the number of packets in flight.
 #[derive(Debug)]
 pub(super) struct Agenda<E> {
     heap: BinaryHeap<Scheduled<E>>,
@@ -72,7 +72,7 @@ impl<E> Agenda<E> {
         self.heap.push(Scheduled { key: Reverse(key), event, lane: NO_LANE });
     }
 
-    /// Schedules an event that mostly happens after those scheduled before it in the same lane.
+    /// Schedules an event; most events of a lane are scheduled in ascending order of time.
     pub(super) fn schedule_in_lane(&mut self, lane: usize, at: Instant, event: E) {
         let key = self.next_key(at);
         let place = &mut self.lanes[lane];
@@ -91,7 +91,8 @@ impl<E> Agenda<E> {
         self.heap.push(Scheduled { key: Reverse(key), event, lane });
     }
 
-    /// Replaces the deadline of `host`. The same time again keeps its place in the order.
+    /// Replaces the deadline of `host`. Setting the same time again keeps its position in the
+    /// order.
     pub(super) fn set_deadline(&mut self, host: usize, at: Option<Instant>) {
         if self.deadlines.of(host) != at {
             self.deadlines.set(host, at.map(|at| Key::new(at, self.next_order)));
@@ -99,14 +100,15 @@ impl<E> Agenda<E> {
         }
     }
 
-    /// When something happens next.
+    /// The time of the next event.
     pub(super) fn next_at(&self) -> Option<Instant> {
         let event = self.heap.peek().map(|event| event.key.0);
         let deadline = self.deadlines.earliest().map(|(key, _)| key);
         event.into_iter().chain(deadline).min().map(Key::at)
     }
 
-    /// What happens next, unless it is after `limit`. A deadline is stopped by being returned.
+    /// Removes and returns the next event, unless it is after `limit`. A returned deadline is
+    /// cleared.
     pub(super) fn pop(&mut self, limit: Instant) -> Option<(Instant, Next<E>)> {
         let event = self.heap.peek().map(|event| event.key.0);
         let deadline = self.deadlines.earliest();
@@ -125,7 +127,7 @@ impl<E> Agenda<E> {
         }
     }
 
-    /// Events that are scheduled.
+    /// The number of scheduled events.
     pub(super) fn len(&self) -> usize {
         self.scheduled
     }
@@ -152,12 +154,13 @@ impl<E> Agenda<E> {
     }
 }
 
-/// Events that are mostly created in the order in which they happen.
+/// A queue of events that are mostly created in ascending order of time.
 #[derive(Debug)]
 struct Lane<E> {
-    /// The key of the last of them, if there is any. The first is among those of all lanes.
+    /// The key of the last event of the lane, if there is any. The first one is in the priority
+    /// queue.
     last: Option<Key>,
-    /// All but the first: few lanes ever have one, so that their memory is not touched.
+    /// All events but the first. Few lanes have any, so this memory is rarely accessed.
     waiting: VecDeque<(Key, E)>,
 }
 
@@ -165,7 +168,7 @@ struct Lane<E> {
 struct Scheduled<E> {
     key: Reverse<Key>,
     event: E,
-    /// The lane whose first event it is, or [`NO_LANE`].
+    /// The lane of which this is the first event, or [`NO_LANE`].
     lane: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The application's side of a simulation: what it is told and what it may do.
+//! The application's interface to a simulation: its notifications and its actions.
 
 use rexmit_core::Instant;
 
@@ -8,19 +8,19 @@ use super::agenda::Agenda;
 use super::event::Event;
 use super::ids::HostId;
 
-/// Something the application of a host is told.
+/// A notification to the application of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Occurrence<E> {
-    /// The machine has an event.
+    /// An event of the machine.
     Event(E),
-    /// The time of [`Network::wake_at`] or [`Context::wake_at`] has come.
+    /// The time set by [`Network::wake_at`] or [`Context::wake_at`], with its token.
     Wake(u64),
 }
 
-/// A closure for one host at one time.
+/// A closure that is called for one host at one time.
 pub(super) type Call<M> = Box<dyn FnOnce(&mut Context<'_, M>) + Send>;
 
-/// One host, for as long as its application acts.
+/// The application's access to one host during a notification.
 pub struct Context<'a, M> {
     pub(super) host: HostId,
     pub(super) now: Instant,
@@ -30,29 +30,29 @@ pub struct Context<'a, M> {
 }
 
 impl<M> Context<'_, M> {
-    /// The host to which something happened.
+    /// The host that the notification concerns.
     #[must_use]
     pub fn host(&self) -> HostId {
         self.host
     }
 
-    /// The time.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// The host's machine. What it then has to send leaves at once.
+    /// The host's machine. Packets that it then has to send are sent at once.
     pub fn machine(&mut self) -> &mut M {
         self.machine
     }
 
-    /// Tells the application of `host` at `at` that it is time for `token`.
+    /// Notifies the application of `host` at `at`, with `token`.
     pub fn wake_at(&mut self, host: HostId, at: Instant, token: u64) {
         self.agenda.schedule(at.max(self.now), Event::Wake { host, token });
     }
 
-    /// Ends [`Network::run_until`] before the next thing happens.
+    /// Ends [`Network::run_until`] before the next event.
     pub fn stop(&mut self) {
         *self.is_stopped = true;
     }

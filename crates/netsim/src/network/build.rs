@@ -1,4 +1,4 @@
-//! How a network is put together.
+//! Construction of a network.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::path::{ConfigError, PathConfig, PathModel};
 
-/// Why a network cannot be put together so.
+/// Why a network cannot be constructed.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum BuildError {
     /// A path configuration is impossible.
@@ -44,11 +44,11 @@ pub enum BuildError {
 /// SCTP's IP protocol number.
 const SCTP: u8 = 132;
 
-/// Calls of one host at one instant, after which it counts as a livelock.
+/// Calls of one host at one instant after which a livelock is reported.
 const STEP_LIMIT: u32 = 1_000_000;
 
 impl<M: Machine> Network<M> {
-    /// A network without nodes. All randomness of its links comes from `seed`.
+    /// An empty network. All randomness of its links comes from `seed`.
     #[must_use]
     pub fn new(seed: &Seed) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl<M: Machine> Network<M> {
     /// Adds a link between two nodes; `forward` is the direction from `first` to `second`.
     ///
     /// # Errors
-    /// [`BuildError::Path`] and [`BuildError::Loop`]; nothing was added then.
+    /// [`BuildError::Path`] and [`BuildError::Loop`]; the network is then unchanged.
     pub fn add_link(
         &mut self,
         first: NodeId,
@@ -130,8 +130,8 @@ impl<M: Machine> Network<M> {
         Ok(link)
     }
 
-    /// Gives `host` an address on one of its links. The first address on a link is the one from
-    /// which packets without a local address are sent over it.
+    /// Gives `host` an address on one of its links. The first address on a link is the source
+    /// address of packets that are sent over it without a local address.
     ///
     /// # Errors
     /// [`BuildError::NotAtLink`] and [`BuildError::AddressTaken`].
@@ -155,8 +155,9 @@ impl<M: Machine> Network<M> {
         Ok(())
     }
 
-    /// Sends packets from `local` (from any address if `None`) to `remote` by `direction` of
-    /// `link` when they are at the beginning of it, instead of by the route with the fewest links.
+    /// Routes packets from `local` (from any address if `None`) to `remote` over `direction` of
+    /// `link`, at the node where this direction begins, instead of over the route with the fewest
+    /// links.
     pub fn set_route(
         &mut self,
         local: Option<IpAddr>,
@@ -169,7 +170,7 @@ impl<M: Machine> Network<M> {
         self.routes.are_found = false;
     }
 
-    /// From `at` on the direction of the link behaves as `config` says; see
+    /// Changes the path of a direction of the link to `config` at `at`; see
     /// [`PathModel::change_at`].
     ///
     /// # Errors
@@ -184,7 +185,7 @@ impl<M: Machine> Network<M> {
         self.links[link.end(direction)].path.change_at(at, config)
     }
 
-    /// How many calls of one host at one instant, none of which waits, end a run with
+    /// Sets the number of calls of one host at one instant after which a run ends with
     /// [`Livelock`](super::Livelock). The default is 1,000,000.
     pub fn set_step_limit(&mut self, steps: u32) {
         self.run.step_limit = steps;

@@ -1,4 +1,4 @@
-//! Requests to a network from outside: to wake or call a host, to inform observers.
+//! Requests to a network from outside: notify or call a host, add an observer.
 
 use rexmit_core::{Instant, Machine};
 
@@ -9,12 +9,12 @@ use super::ids::HostId;
 use super::observer::PacketObserver;
 
 impl<M: Machine> Network<M> {
-    /// Tells the application of `host` at `at` (now, if that is past) that it is time for `token`.
+    /// Notifies the application of `host` at `at` (now, if that is in the past), with `token`.
     pub fn wake_at(&mut self, host: HostId, at: Instant, token: u64) {
         self.agenda.schedule(at.max(self.now), Event::Wake { host, token });
     }
 
-    /// Calls `call` at `at` (now, if that is past) for `host`.
+    /// Calls `call` for `host` at `at` (now, if that is in the past).
     pub fn call_at(
         &mut self,
         host: HostId,
@@ -26,14 +26,14 @@ impl<M: Machine> Network<M> {
         self.agenda.schedule(at.max(self.now), Event::Call { host, call: place });
     }
 
-    /// Tells `observer` from now on of all packets. Of those that are under way already it hears
-    /// only the rest.
+    /// Passes all packet events from now on to `observer`. Earlier events of packets that are
+    /// already in flight are missing.
     pub fn add_observer(&mut self, observer: impl PacketObserver + 'static) {
         self.observers.add(observer);
     }
 }
 
-/// The calls that are scheduled, in places that are used again.
+/// The scheduled calls, in slots that are reused.
 pub(super) struct CallStore<M> {
     calls: Vec<Option<Call<M>>>,
     free: Vec<u32>,
@@ -55,7 +55,7 @@ impl<M> CallStore<M> {
         u32::try_from(self.calls.len() - 1).expect("under 2³² calls scheduled")
     }
 
-    /// The call in a place, which becomes free.
+    /// Removes the call in slot `place`.
     pub(super) fn take(&mut self, place: u32) -> Option<Call<M>> {
         let call = self.calls[place as usize].take()?;
         self.free.push(place);

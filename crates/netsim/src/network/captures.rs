@@ -1,4 +1,4 @@
-//! Captures of a network: where they are put, and how they end.
+//! Captures of a network: start and end.
 
 use std::io::{self, Write};
 
@@ -9,15 +9,16 @@ use super::ids::{HostId, NodeId};
 use super::tap::{Interface, TapId, TapPoint};
 
 impl<M: Machine> Network<M> {
-    /// Captures from now on what passes at `points` and writes it as pcapng with nanosecond
+    /// Captures packets at `points` from now on, and writes them as pcapng with nanosecond
     /// timestamps, one interface per point.
     ///
-    /// Packets whose route has no ports are captured as SCTP directly over IP (or as what
-    /// [`set_ip_protocol`](Self::set_ip_protocol) says for their sender), others in UDP (RFC 6951).
-    /// Each packet causes a few small writes: give a file a [`BufWriter`](std::io::BufWriter).
+    /// Packets whose route has no ports are captured as SCTP directly over IP (or as the protocol
+    /// set by [`set_ip_protocol`](Self::set_ip_protocol) for their sender), others in UDP (RFC
+    /// 6951). Each packet causes a few small writes: wrap a file in a
+    /// [`BufWriter`](std::io::BufWriter).
     ///
     /// # Errors
-    /// Those of writing the head of the file. Later ones are kept for
+    /// Errors of writing the file header. Later errors are returned by
     /// [`finish_tap`](Self::finish_tap).
     pub fn tap(
         &mut self,
@@ -41,16 +42,16 @@ impl<M: Machine> Network<M> {
         Ok(tap)
     }
 
-    /// Ends a capture and flushes its writer. No effect if it has ended.
+    /// Ends a capture and flushes its writer. No effect if it has ended already.
     ///
     /// # Errors
-    /// The first error of writing; what was captured after it is missing.
+    /// The first error of writing; packets after it are missing from the file.
     pub fn finish_tap(&mut self, tap: TapId) -> io::Result<()> {
         self.taps.finish(tap)
     }
 
-    /// The IP protocol number that packets without ports carry which `host` sends from now on, and
-    /// under which captures show them. The default is 132, SCTP; TCP is 6.
+    /// Sets the IP protocol number of packets without ports that `host` sends from now on, as shown
+    /// in captures. The default is 132 (SCTP); TCP is 6.
     pub fn set_ip_protocol(&mut self, host: HostId, number: u8) {
         self.hosts[host.0 as usize].ip_protocol = number;
     }

@@ -1,21 +1,21 @@
-//! The earliest of one deadline per host.
+//! The minimum of the deadlines of all hosts.
 
 use rexmit_core::Instant;
 
 use super::agenda::Key;
 
-/// One deadline per host, as a tournament: replacing one costs the logarithm of the number of
-/// hosts and leaves nothing behind.
+/// One deadline per host, as a tournament tree: replacing one costs O(log hosts), and leaves no
+/// stale entries.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
-    /// A complete binary tree from index 1 on; the leaves are its last half; every inner node
-    /// repeats the earlier of its children.
+    /// A complete binary tree with its root at index 1. The leaves are the last half; every inner
+    /// node is the earlier of its children.
     tree: Vec<Entry>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// [`Key::NEVER`] without a deadline.
+    /// [`Key::NEVER`] if there is no deadline.
     key: Key,
     host: u32,
 }
@@ -23,14 +23,14 @@ struct Entry {
 const NONE: Entry = Entry { key: Key::NEVER, host: u32::MAX };
 
 impl Deadlines {
-    /// When the deadline of `host` is.
+    /// The deadline of `host`.
     #[inline]
     pub(super) fn of(&self, host: usize) -> Option<Instant> {
         let leaf = self.tree.get(self.leaves() + host)?;
         (leaf.key < Key::NEVER).then(|| leaf.key.at())
     }
 
-    /// The earliest of all, and whose it is.
+    /// The earliest deadline and its host.
     #[inline]
     pub(super) fn earliest(&self) -> Option<(Key, usize)> {
         let winner = self.tree.get(1)?;

@@ -1,4 +1,4 @@
-//! Two dumbbells with a sender and a receiver that are at both: the topology of studies of
+//! Two dumbbells with a sender and a receiver that are attached to both: the topology of studies of
 //! concurrent multipath transfer.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,8 +10,8 @@ use super::topology::{add_side, attach};
 use super::{BuildError, Dumbbell, HostId, LinkId, Network};
 use crate::path::{Delay, PathConfig, QueueLimit};
 
-/// The links of one dumbbell. Each behaves the same in both directions; to have it otherwise,
-/// change one with [`Network::change_path_at`].
+/// The links of one dumbbell. Each behaves the same in both directions; use
+/// [`Network::change_path_at`] for different directions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DumbbellPaths {
     /// The link between the routers. Default: 10 Mbit/s, 45 ms, 50 packets of queue (drop-tail).
@@ -33,8 +33,8 @@ impl Default for DumbbellPaths {
     }
 }
 
-/// Two dumbbells, each with hosts of its own for background traffic, and two hosts that are at
-/// both of them, with an address on each.
+/// Two dumbbells, each with its own hosts for background traffic, and two hosts that are attached
+/// to both, with an address on each.
 ///
 /// ```text
 ///             left hosts ─┐                         ┌─ right hosts
@@ -45,9 +45,9 @@ impl Default for DumbbellPaths {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DualDumbbell {
-    /// The host on the left that is at both dumbbells.
+    /// The host on the left that is attached to both dumbbells.
     pub sender: HostId,
-    /// The host on the right that is at both dumbbells.
+    /// The host on the right that is attached to both dumbbells.
     pub receiver: HostId,
     /// The sender's link of each dumbbell; forward is from the sender.
     pub sender_access: [LinkId; 2],
@@ -59,7 +59,7 @@ pub struct DualDumbbell {
 }
 
 impl DualDumbbell {
-    /// Hosts for background traffic on each side of each dumbbell in the studies.
+    /// Number of hosts for background traffic on each side of each dumbbell, as in the studies.
     pub const BACKGROUND_HOSTS: u32 = 5;
 
     /// The sender's address on dumbbell `path`, 0 or 1.
@@ -74,19 +74,19 @@ impl DualDumbbell {
         address(path, 0, 1)
     }
 
-    /// The address of host `n` on the left of dumbbell `path`; there is room for 16,000.
+    /// The address of host `n` on the left of dumbbell `path`; at most 16,000 hosts.
     #[must_use]
     pub fn left_address(path: usize, n: u32) -> IpAddr {
         address(path, 1, n)
     }
 
-    /// The address of host `n` on the right of dumbbell `path`; there is room for 16,000.
+    /// The address of host `n` on the right of dumbbell `path`; at most 16,000 hosts.
     #[must_use]
     pub fn right_address(path: usize, n: u32) -> IpAddr {
         address(path, 2, n)
     }
 
-    /// The way from the sender to the receiver over dumbbell `path`, directly over IP.
+    /// The route from the sender to the receiver over dumbbell `path`, directly over IP.
     #[must_use]
     pub fn route(path: usize) -> Route {
         Route {
@@ -95,8 +95,8 @@ impl DualDumbbell {
         }
     }
 
-    /// Adds everything: `ends` are the sender and the receiver, `background` the hosts on the left
-    /// and on the right of the first dumbbell, then of the second.
+    /// Builds the topology: `ends` are the sender and the receiver, `background` the hosts on the
+    /// left and on the right of the first dumbbell, then of the second.
     ///
     /// # Errors
     /// [`BuildError::Path`]; [`BuildError::AddressTaken`] if the network has these hosts already.
@@ -121,7 +121,7 @@ impl DualDumbbell {
     }
 }
 
-/// Adds one dumbbell and attaches `ends` to it; returns their links too.
+/// Adds one dumbbell and attaches `ends` to it; also returns their links.
 fn add_dumbbell<M: Machine>(
     network: &mut Network<M>,
     ends: [HostId; 2],
@@ -150,8 +150,8 @@ fn add_dumbbell<M: Machine>(
     Ok((dumbbell, [sender_access, receiver_access]))
 }
 
-/// Those of the first dumbbell begin with 10.1, those of the second with 10.2; group 0 are the ends,
-/// 1 and 2 the sides.
+/// Addresses of the first dumbbell begin with 10.1, those of the second with 10.2. Group 0 contains
+/// the ends, groups 1 and 2 the sides.
 fn address(path: usize, group: u32, n: u32) -> IpAddr {
     let path = path as u32 + 1;
     IpAddr::V4(Ipv4Addr::from_bits(0x0A00_0000 + (path << 16) + group * 0x4000 + n + 1))

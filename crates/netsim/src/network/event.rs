@@ -3,7 +3,7 @@
 use super::ids::HostId;
 use super::packets::Slot;
 
-/// The scheduled event.
+/// A scheduled event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
     /// A packet reaches the end of a link direction.

@@ -1,4 +1,4 @@
-//! The way of a packet: from a host onto a link, over routers, to a host.
+//! Forwarding of a packet: from a host over links and routers to a host.
 
 use rexmit_core::{Machine, Route};
 
@@ -11,13 +11,13 @@ use super::routing::Way;
 use super::{Network, tap};
 use crate::path::{Fate, Outcome};
 
-/// Links a packet may take.
+/// Initial hop limit of a packet.
 const HOP_LIMIT: u8 = 64;
 /// The largest payload of an IPv4 packet with a UDP header.
 const MAX_PAYLOAD: usize = 65_535 - 20 - 8;
 
 impl<M: Machine> Network<M> {
-    /// A host sends a packet.
+    /// Sends a packet from a host.
     pub(super) fn send(&mut self, host: HostId, route: Route, bytes: Vec<u8>) {
         let way = self.way_out(host, route).filter(|_| bytes.len() <= MAX_PAYLOAD);
         let sender = &mut self.hosts[host.0 as usize];
@@ -52,7 +52,7 @@ impl<M: Machine> Network<M> {
         self.enter(way.out, slot);
     }
 
-    /// The way of a packet that a host sends.
+    /// The outgoing link for a packet of a host.
     fn way_out(&self, host: HostId, route: Route) -> Option<Way> {
         let host = &self.hosts[host.0 as usize];
         let (local, remote) = (route.local.ip(), route.remote.ip());
@@ -67,7 +67,7 @@ impl<M: Machine> Network<M> {
         (source.is_ipv4() == remote.is_ipv4()).then_some(way)
     }
 
-    /// A packet enters a link direction.
+    /// Lets a packet enter a link direction.
     fn enter(&mut self, link: usize, slot: Slot) {
         let end = &mut self.links[link];
         let packet = self.packets.packet_mut(slot);
@@ -112,8 +112,8 @@ impl<M: Machine> Network<M> {
         }
     }
 
-    /// A packet reaches the end of a link direction. Returns the host that is to take it from its
-    /// slot; forwarded and dropped packets are done with.
+    /// Handles a packet at the end of a link direction. Returns the host whose machine must process
+    /// it; forwarded and dropped packets are already handled.
     pub(super) fn arrive(&mut self, link: usize, slot: Slot) -> Option<HostId> {
         let end = &mut self.links[link];
         let packet = self.packets.packet(slot);
@@ -137,7 +137,7 @@ impl<M: Machine> Network<M> {
         Some(id)
     }
 
-    /// A router sends a packet on.
+    /// Forwards a packet at a router.
     fn forward(&mut self, node: usize, slot: Slot) {
         let packet = self.packets.packet_mut(slot);
         packet.hop_limit -= 1;
@@ -158,7 +158,7 @@ impl<M: Machine> Network<M> {
         }
     }
 
-    /// A packet ends on the way.
+    /// Drops a packet.
     fn drop(&mut self, slot: Slot, cause: DropCause) {
         let packet = self.packets.packet(slot);
         self.observers.tell(self.now, packet, || PacketStep::Dropped(cause));

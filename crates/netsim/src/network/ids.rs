@@ -1,4 +1,4 @@
-//! What hosts, routers, links and packets of a network are named by.
+//! Identifiers of hosts, routers, links and packets of a network.
 
 /// A host of a [`Network`](super::Network).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -16,7 +16,7 @@ pub struct NodeId(pub(super) u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub(super) u32);
 
-/// A direction of a link, as its ends were named when it was added.
+/// A direction of a link, relative to the order in which its ends were passed to `add_link`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Direction {
     /// From the first end to the second.
@@ -25,7 +25,7 @@ pub enum Direction {
     Backward,
 }
 
-/// Names a packet from when a host sends it until it ends, over all links: they are counted from 0
-/// through the whole network. A second one that a link makes of a packet has the same number.
+/// Identifies a packet on its whole way, over all links. Packets are counted from 0 in the whole
+/// network; a duplicate made by a link has the same number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PacketId(pub u64);

@@ -5,7 +5,7 @@ use super::packets::Slot;
 use super::tap;
 use crate::path::{ArrivalStats, PathModel};
 
-/// One direction of a link; the two of a link follow each other.
+/// One direction of a link; the two directions of a link are adjacent.
 pub(super) struct LinkEnd {
     pub(super) from: NodeId,
     pub(super) to: NodeId,
@@ -18,7 +18,7 @@ pub(super) struct LinkEnd {
 }
 
 impl LinkId {
-    /// The place of a direction among all link ends.
+    /// The index of a direction among all link ends.
     pub(super) const fn end(self, direction: Direction) -> usize {
         let link = self.0 as usize * 2;
         match direction {
@@ -28,7 +28,7 @@ impl LinkId {
     }
 }
 
-/// The direction that has this place among all link ends.
+/// The direction with this index among all link ends.
 pub(super) const fn direction_of(end: usize) -> (LinkId, Direction) {
     let direction = if end.is_multiple_of(2) { Direction::Forward } else { Direction::Backward };
     (LinkId((end / 2) as u32), direction)
@@ -47,7 +47,7 @@ impl LinkEnd {
         }
     }
 
-    /// Takes a packet that was held back.
+    /// Removes a packet that was held back.
     pub(super) fn release(&mut self, number: u64) -> Option<Slot> {
         let place = self.held.iter().position(|&(held, _)| held == number)?;
         Some(self.held.remove(place).1)

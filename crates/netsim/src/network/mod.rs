@@ -1,14 +1,14 @@
 //! The simulator: hosts that run machines, routers, links, and a clock that jumps from event to
 //! event.
 //!
-//! Each direction of a link is a [`PathModel`]. A host runs
-//! one [`Machine`] and has one or several IP addresses, each on one of its links; a packet leaves
-//! by the link of its local address. Nothing is polled that has nothing to do: an idle network of
-//! any size costs nothing. What happens is a function of the machines, the calls and the seed.
+//! Each direction of a link is a [`PathModel`]. A host runs one [`Machine`] and has one or several
+//! IP addresses, each on one of its links; a packet is sent over the link of its local address.
+//! Idle hosts are not polled, so an idle network of any size costs no processor time. A run is a
+//! function of the machines, the calls and the seed.
 //!
-//! Sizes on links are those of IP packets: 20 bytes (IPv4) or 40 bytes (IPv6) more than the machine
-//! sent, and 8 more if the route has ports and so is carried in UDP (RFC 6951). Corruption flips a
-//! bit of what the machine sent, not of these headers.
+//! Sizes on links are those of IP packets: 20 bytes (IPv4) or 40 bytes (IPv6) more than the
+//! machine's packet, and 8 more if the route has ports and the packet is therefore encapsulated in
+//! UDP (RFC 6951). Corruption flips a bit of the machine's packet, not of these headers.
 
 mod agenda;
 mod app;
@@ -58,7 +58,7 @@ pub use topology::{Dumbbell, PointToPoint};
 
 /// A network in virtual time whose hosts run machines of type `M`.
 ///
-/// Several kinds of machines in one network are an enum that is a machine, or a
+/// For several kinds of machines in one network, `M` is an enum that implements [`Machine`], or a
 /// `Box<dyn Machine<Event = E>>`.
 ///
 /// ```
@@ -113,7 +113,7 @@ pub struct Network<M: Machine> {
     agenda: Agenda<Event>,
     calls: CallStore<M>,
     packets: PacketStore,
-    /// Hosts whose machine was touched from outside.
+    /// Hosts whose machine was called from outside, and must be polled.
     touched: Vec<HostId>,
     taps: Taps,
     observers: Observers,
@@ -121,11 +121,11 @@ pub struct Network<M: Machine> {
     stats: NetworkStats,
 }
 
-/// How a run ends before its time.
+/// The conditions that end a run early.
 struct RunState {
-    /// Calls of one host at one instant, after which it counts as a livelock.
+    /// Calls of one host at one instant after which a livelock is reported.
     step_limit: u32,
-    /// The application has stopped it.
+    /// Whether the application has stopped the run.
     is_stopped: bool,
 }
 
@@ -138,12 +138,14 @@ struct Host<M> {
     node: NodeId,
     machine: M,
     attachments: Vec<Attachment>,
-    /// The way of the last packet sent: most packets go where the one before went.
+    /// The route of the last packet sent, cached because most packets have the same route as the
+    /// one before.
     last_way: Option<Way>,
     taps: Vec<tap::Interface>,
-    /// Of what it sends without ports.
+    /// The IP protocol of its packets without ports.
     ip_protocol: u8,
-    /// Calls of the machine and application at the instant of the last one.
+    /// The instant of the latest call of the machine or application, and the number of calls at
+    /// that instant.
     steps: (Instant, u32),
     stats: HostStats,
 }

@@ -1,6 +1,6 @@
-//! Observers: informed of every packet when a host sends it, and of its fate.
+//! Observers receive the events of all packets: sent, duplicated, received, dropped.
 //!
-//! A network without observers does nothing for them but one comparison per step.
+//! Without observers, the cost is one comparison per step.
 
 use std::net::SocketAddr;
 
@@ -10,76 +10,75 @@ use super::ids::{Direction, HostId, LinkId, PacketId};
 use super::packets::Packet;
 use crate::path::LossCause;
 
-/// A packet as it is when something happens to it.
+/// A packet at the time of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedPacket<'a> {
-    /// Which one.
+    /// Its identifier.
     pub id: PacketId,
-    /// Where it comes from; the ports are those of UDP, 0 without UDP.
+    /// The source address; the port is that of UDP, 0 without UDP.
     pub source: SocketAddr,
-    /// Where it goes.
+    /// The destination address.
     pub destination: SocketAddr,
-    /// The packet of the machine, without IP and UDP headers, perhaps damaged since.
+    /// The packet of the machine, without IP and UDP headers, possibly damaged.
     pub bytes: &'a [u8],
     /// Its size as an IP packet, in bytes.
     pub wire_bytes: usize,
-    /// Whether a link has flipped a bit of it: an endpoint that looks at checksums drops it.
+    /// Whether a link has flipped a bit of it; an endpoint that verifies checksums drops it.
     pub is_damaged: bool,
 }
 
-/// What happens to a packet.
+/// An event of a packet.
 ///
-/// A packet that is sent may be doubled on links; each copy ends by being received or
-/// dropped. So `Sent` and `Doubled` together equal `Received` and `Dropped`, once nothing is
-/// under way.
+/// Links may duplicate a packet; each copy is finally received or dropped. Once no packet is in
+/// flight, the number of `Sent` and `Doubled` events equals that of `Received` and `Dropped`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacketStep {
-    /// A host sends it. What the host did to write it was the last thing that it did.
+    /// A host sends the packet, immediately after its machine has written it.
     Sent {
-        /// Which host.
+        /// The sending host.
         host: HostId,
     },
-    /// A link delivers it twice: from now on there is one more.
+    /// A link duplicates the packet.
     Doubled {
-        /// Which link.
+        /// The link.
         link: LinkId,
-        /// In which direction.
+        /// Its direction.
         direction: Direction,
     },
-    /// A host is about to take it.
+    /// The packet arrives at a host, whose machine has not processed it yet.
     Received {
-        /// Which host.
+        /// The receiving host.
         host: HostId,
     },
-    /// It ends on the way.
+    /// The packet is dropped.
     Dropped(DropCause),
 }
 
-/// Why a packet ends on the way.
+/// Why a packet is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DropCause {
-    /// The link lost it, told as it enters the link.
+    /// The link lost it; reported when the packet enters the link.
     Link {
-        /// Which link.
+        /// The link.
         link: LinkId,
-        /// In which direction.
+        /// Its direction.
         direction: Direction,
-        /// Why.
+        /// The reason.
         cause: LossCause,
     },
-    /// Its host had no route for it, or it does not fit into an IP packet.
+    /// The sending host has no route for it, or it does not fit into an IP packet.
     Unsendable,
-    /// A router had no route for it.
+    /// A router has no route for it.
     NoRoute,
-    /// It had passed too many links.
+    /// Its hop limit is exceeded.
     HopLimit,
-    /// It arrived at a host that does not have the address.
+    /// It arrived at a host that does not have its destination address.
     Misdelivered,
 }
 
-/// Is told what happens to the packets of a network, in the order in which it happens.
+/// Receives the events of all packets of a network in the order of time.
 pub trait PacketObserver: Send {
-    /// `step` happens to `packet` at `now`.
+    /// Called for each event `step` of `packet` at `now`.
     fn observe(&mut self, now: Instant, packet: &ObservedPacket<'_>, step: PacketStep);
 }
 

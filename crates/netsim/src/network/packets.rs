@@ -1,4 +1,4 @@
-//! The packets under way, in slots whose buffers are used again.
+//! The packets in flight, in slots whose buffers are reused.
 
 use std::net::SocketAddr;
 
@@ -8,20 +8,20 @@ use super::routing::Target;
 /// A packet between two hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Packet {
-    /// Its number in the network.
+    /// Its identifier in the network.
     pub(super) id: PacketId,
     pub(super) bytes: Vec<u8>,
     pub(super) source: SocketAddr,
     pub(super) destination: SocketAddr,
-    /// The number of the destination's address, if it had one when the packet was sent.
+    /// The number of the destination address, if the address was known when the packet was sent.
     pub(super) target: Option<Target>,
-    /// Its number on the link it is on.
+    /// Its number on the current link.
     pub(super) number: u64,
-    /// What it is, if it is not in UDP.
+    /// Its IP protocol, if it is not encapsulated in UDP.
     pub(super) ip_protocol: u8,
-    /// Links it may still take.
+    /// Remaining hop limit.
     pub(super) hop_limit: u8,
-    /// A bit of it was flipped on the way.
+    /// Whether a bit was flipped on the way.
     pub(super) is_damaged: bool,
 }
 
@@ -33,29 +33,29 @@ impl Packet {
         ip + udp + self.bytes.len()
     }
 
-    /// Whether it travels in UDP (RFC 6951) instead of directly over IP.
+    /// Whether it is encapsulated in UDP (RFC 6951) instead of sent directly over IP.
     pub(super) fn is_encapsulated(&self) -> bool {
         self.source.port() != 0 || self.destination.port() != 0
     }
 }
 
-/// The place of a packet in a [`PacketStore`].
+/// The slot of a packet in a [`PacketStore`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Slot(u32);
 
-/// All packets under way.
+/// All packets in flight.
 #[derive(Debug, Default)]
 pub(super) struct PacketStore {
     packets: Vec<Packet>,
     free: Vec<Slot>,
-    /// Buffers that no packet uses.
+    /// Unused buffers.
     spare: Vec<Vec<u8>>,
-    /// Packets that hosts have sent.
+    /// Number of packets that hosts have sent.
     numbered: u64,
 }
 
 impl PacketStore {
-    /// The number of a packet that is sent now.
+    /// The identifier for the next packet.
     #[inline]
     pub(super) fn next_id(&mut self) -> PacketId {
         self.numbered += 1;
@@ -70,7 +70,7 @@ impl PacketStore {
         buffer
     }
 
-    /// Gives a buffer back.
+    /// Returns a buffer for reuse.
     #[inline]
     pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
         self.spare.push(buffer);
@@ -87,7 +87,7 @@ impl PacketStore {
         slot
     }
 
-    /// A second packet like the one in `slot`.
+    /// Duplicates the packet in `slot`.
     pub(super) fn copy(&mut self, slot: Slot) -> Slot {
         let mut bytes = self.buffer();
         let original = &self.packets[slot.0 as usize];
@@ -106,20 +106,20 @@ impl PacketStore {
         &mut self.packets[slot.0 as usize]
     }
 
-    /// The packet ends here. Takes its bytes out, which are to be given back.
+    /// Removes a packet and returns its bytes; the caller passes the buffer to `recycle`.
     #[inline]
     pub(super) fn take(&mut self, slot: Slot) -> Vec<u8> {
         self.free.push(slot);
         std::mem::take(&mut self.packets[slot.0 as usize].bytes)
     }
 
-    /// The packet ends here.
+    /// Removes a packet.
     pub(super) fn discard(&mut self, slot: Slot) {
         let bytes = self.take(slot);
         self.recycle(bytes);
     }
 
-    /// Packets under way, and slots ever needed at once.
+    /// The number of packets in flight, and the largest number of slots used at once.
     pub(super) fn usage(&self) -> (usize, usize) {
         (self.packets.len() - self.free.len(), self.packets.len())
     }

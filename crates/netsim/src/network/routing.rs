@@ -1,4 +1,4 @@
-//! Which link a packet takes: static routes, found by the fewest links or given by hand.
+//! Routing: static routes with the fewest links, or set explicitly.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -10,14 +10,14 @@ type Node = usize;
 /// Index of one direction of a link.
 type Out = usize;
 
-/// A link direction as the search sees it.
+/// A link direction in the graph that is searched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     pub(super) from: Node,
     pub(super) to: Node,
 }
 
-/// An address, the host that has it, and the outgoing link direction of the host.
+/// An address, its host, and the outgoing link direction of the host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attachment {
     pub(super) address: IpAddr,
@@ -25,40 +25,40 @@ pub(super) struct Attachment {
     pub(super) out: Out,
 }
 
-/// The nodes and links in which routes are searched.
+/// The nodes and links of the graph that is searched.
 pub(super) struct Map<'a> {
     pub(super) is_host: &'a [bool],
     pub(super) edges: &'a [Edge],
     pub(super) attachments: &'a [Attachment],
 }
 
-/// The number of an address that packets go to. It never changes.
+/// The number of a destination address. It never changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Target(u32);
 
-/// No link direction, in a table.
+/// In a table: no link direction.
 const NOWHERE: u32 = u32::MAX;
 
 /// The routes of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
-    /// They are those of the present links and addresses.
+    /// Whether the routes are those of the present links and addresses.
     pub(super) are_found: bool,
     by_hand: BTreeMap<(Node, Option<IpAddr>, IpAddr), Out>,
     targets: FxHashMap<IpAddr, Target>,
     tables: Vec<Table>,
-    /// The ways from each address of a host with several links: host, local and remote address.
+    /// The routes from each address of a host with several links: host, local and remote address.
     by_own_address: FxHashMap<(Node, IpAddr, IpAddr), Out>,
 }
 
 /// The routes of one node.
 #[derive(Clone, Debug, Default)]
 struct Table {
-    /// The way to each target, unless the table has an only way.
+    /// The link direction to each target, unless `only_way` is set.
     ways: Vec<u32>,
-    /// The only way out, for hosts with one link: most hosts need no table.
+    /// The only outgoing direction of a host with one link: most hosts need no table.
     only_way: Option<Out>,
-    /// Whether there are routes by hand for packets of some local addresses only.
+    /// Whether there are explicit routes for some local addresses only.
     depends_on_source: bool,
 }
 
@@ -70,18 +70,18 @@ impl Table {
 }
 
 impl Routes {
-    /// Packets of `local` (any if `None`) to `remote` leave `node` by `out`, whatever is found.
-    /// Counts from the next [`find`](Self::find) on.
+    /// Sets an explicit route: packets of `local` (of any address if `None`) to `remote` leave
+    /// `node` over `out`. Effective from the next [`find`](Self::find) on.
     pub(super) fn set(&mut self, node: Node, local: Option<IpAddr>, remote: IpAddr, out: Out) {
         self.by_hand.insert((node, local, remote), out);
     }
 
-    /// The number of an address, if packets can go there.
+    /// The number of a destination address, if it is known.
     pub(super) fn target(&self, address: IpAddr) -> Option<Target> {
         self.targets.get(&address).copied()
     }
 
-    /// The way from the router `node` for a packet that it forwards to `target`.
+    /// The direction in which the router `node` forwards a packet to `target`.
     #[inline]
     pub(super) fn forward(&self, node: Node, target: Target, ends: [IpAddr; 2]) -> Option<Out> {
         let table = &self.tables[node];
@@ -93,8 +93,8 @@ impl Routes {
         table.way(target)
     }
 
-    /// The way from the host `node` for a packet that begins there. With a local address it is
-    /// the link that has this address, or none.
+    /// The direction in which the host `node` sends a packet. With a local address, it is the link
+    /// that has this address, or none.
     pub(super) fn begin(&self, node: Node, local: Option<IpAddr>, remote: IpAddr) -> Option<Out> {
         let table = &self.tables[node];
         let found = || match local {
@@ -112,8 +112,8 @@ impl Routes {
         exact.or_else(|| self.by_hand.get(&(node, None, remote))).copied()
     }
 
-    /// Finds all routes anew: to each address over the fewest links, among equals over the link
-    /// that was added first. Hosts forward nothing.
+    /// Computes all routes: to each address over the fewest links, among equals over the link that
+    /// was added first. Hosts do not forward.
     pub(super) fn find(&mut self, map: &Map<'_>) {
         let by_hand = self.by_hand.keys().map(|&(_, _, remote)| remote);
         for address in map.attachments.iter().map(|own| own.address).chain(by_hand) {
@@ -136,7 +136,7 @@ impl Routes {
         self.enter_those_by_hand();
     }
 
-    /// Breadth first, from the link that has the address backwards.
+    /// Breadth-first search, backwards from the link that has the address.
     fn find_towards(&mut self, own: &Attachment, outward: &[Vec<Out>], map: &Map<'_>) {
         let Some(target) = self.target(own.address) else { return };
         let mut search = VecDeque::from([reverse(own.out)]);
@@ -153,8 +153,8 @@ impl Routes {
         }
     }
 
-    /// The routes from each address of a host with several links: over the link that has it, if
-    /// the target is at the other end or the router there knows the way.
+    /// Computes the routes from each address of a host with several links: over the link that has
+    /// it, if the target is at the other end, or the router there has a route.
     fn find_by_own_address(&mut self, map: &Map<'_>) {
         self.by_own_address.clear();
         for own in map.attachments.iter().filter(|own| self.tables[own.host].only_way.is_none()) {
@@ -173,7 +173,7 @@ impl Routes {
         }
     }
 
-    /// Given routes take precedence over found ones.
+    /// Adds the explicit routes, which take precedence over computed ones.
     fn enter_those_by_hand(&mut self) {
         for (&(node, local, remote), &out) in &self.by_hand {
             let table = &mut self.tables[node];
@@ -192,14 +192,14 @@ pub(super) const fn reverse(out: Out) -> Out {
     out ^ 1
 }
 
-/// The way of the packets of a host between two addresses.
+/// The outgoing link of a host's packets between two addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
-    /// The addresses as the machine gives them.
+    /// The addresses in the machine's route.
     pub(super) local: IpAddr,
     pub(super) remote: IpAddr,
     pub(super) out: usize,
-    /// The local address, if the machine leaves the choice to the network.
+    /// The source address, if the machine did not specify one.
     pub(super) source: IpAddr,
     pub(super) target: Option<Target>,
 }

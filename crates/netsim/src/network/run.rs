@@ -1,4 +1,5 @@
-//! The loop: what happens next, and the contract of [`Machine`] kept for every host.
+//! The event loop: processes events in order, and fulfils the contract of [`Machine`] for every
+//! host.
 
 use rexmit_core::{Instant, Machine, Route};
 use thiserror::Error;
@@ -20,35 +21,35 @@ pub struct Livelock {
 }
 
 impl<M: Machine> Network<M> {
-    /// The time: that of the last thing that happened, or the end of the last run.
+    /// The current time: that of the last event, or the end of the last run.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// When something happens next, unless a machine is touched before.
+    /// The time of the next event, unless a machine is called from outside before.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         self.agenda.next_at()
     }
 
-    /// The machine of a host, to look at.
+    /// The machine of a host.
     #[must_use]
     pub fn machine(&self, host: HostId) -> &M {
         &self.hosts[host.0 as usize].machine
     }
 
-    /// The machine of a host, to call. What it then has to send leaves when the next run begins,
-    /// at the time of [`now`](Self::now).
+    /// The machine of a host, to be called. Packets that it then has to send are sent when the next
+    /// run begins, at the time of [`now`](Self::now).
     pub fn machine_mut(&mut self, host: HostId) -> &mut M {
         self.touched.push(host);
         &mut self.hosts[host.0 as usize].machine
     }
 
-    /// Lets everything happen up to and including `deadline`, and reports it to `app`.
+    /// Processes all events up to and including `deadline`, and notifies `app`.
     ///
-    /// Afterwards [`now`](Self::now) is `deadline`, unless the application stopped the run before.
-    /// With [`Instant::FAR_FUTURE`] the run lasts until nothing is left to happen.
+    /// Afterwards [`now`](Self::now) is `deadline`, unless the application stopped the run earlier.
+    /// With [`Instant::FAR_FUTURE`], the run lasts until there are no more events.
     ///
     /// # Errors
     /// [`Livelock`] if a host does not become idle at one instant.
@@ -120,7 +121,7 @@ impl<M: Machine> Network<M> {
         self.drive(host, app)
     }
 
-    /// Drains a machine that was touched, until it is idle, and notes its deadline.
+    /// Polls a machine until it is idle, and stores its deadline.
     fn drive<F>(&mut self, host: HostId, app: &mut F) -> Result<(), Livelock>
     where
         F: FnMut(&mut Context<'_, M>, Occurrence<M::Event>),

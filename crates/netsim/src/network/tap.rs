@@ -1,4 +1,4 @@
-//! Taps: captures of what passes at points of a network.
+//! Taps: captures at points of a network.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,43 +11,43 @@ use super::packets::Packet;
 use crate::capture::{CaptureWriter, CapturedPacket, Way, loss_comment};
 use crate::path::{Fate, Outcome};
 
-/// Where packets are captured.
+/// A point at which packets are captured.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TapPoint {
     /// The packets that a host sends and receives.
     Host(HostId),
-    /// What enters a direction of a link, before its queue; packets that are lost, held back,
-    /// damaged or doubled on it have a comment that says so.
+    /// Packets that enter a direction of a link, before its queue. Packets that are lost, held
+    /// back, damaged or duplicated on it have a comment.
     Entry(LinkId, Direction),
-    /// What arrives at the end of a direction of a link.
+    /// Packets that arrive at the end of a direction of a link.
     Exit(LinkId, Direction),
 }
 
-/// A capture under way.
+/// Identifies an active capture.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TapId(pub(super) usize);
 
-/// An interface of a capture, seen from where the packets pass.
+/// An interface of a capture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interface {
     pub(super) tap: usize,
     pub(super) number: u32,
 }
 
-/// The view of a packet at an interface.
+/// A packet's event at an interface.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sight<'a> {
-    /// It comes in.
+    /// It is received.
     Inbound,
-    /// It goes out.
+    /// It is sent.
     Outbound,
-    /// It goes out onto a link, where this becomes of it.
+    /// It is sent onto a link, with this outcome.
     Entering(&'a Outcome),
 }
 
 type Out = Box<dyn Write + Send>;
 
-/// All captures of a network.
+/// All active captures of a network.
 #[derive(Default)]
 pub(super) struct Taps {
     open: Vec<Option<Tap>>,
@@ -59,7 +59,7 @@ struct Tap {
 }
 
 impl Taps {
-    /// Writes `packet` to each of `interfaces`. An error is kept for the end of the capture.
+    /// Writes `packet` to each of `interfaces`. An error is stored until the end of the capture.
     #[inline] // Usually empty.
     pub(super) fn record(
         &mut self,
@@ -104,7 +104,7 @@ impl Taps {
         Ok(TapId(self.open.len() - 1))
     }
 
-    /// Ends a capture, and tells the first error of writing.
+    /// Ends a capture; returns the first error of writing.
     pub(super) fn finish(&mut self, tap: TapId) -> io::Result<()> {
         let Some(Tap { writer, error }) = self.open[tap.0].take() else { return Ok(()) };
         let flushed = writer.finish().map(drop);
@@ -112,7 +112,7 @@ impl Taps {
     }
 }
 
-/// The comment of a capture on a packet that enters a link; empty if it just arrives once.
+/// The comment in a capture on a packet that enters a link; empty if it arrives once and unchanged.
 fn describe(outcome: &Outcome) -> Option<&'static str> {
     let mut own = outcome.deliveries.iter().filter(|delivery| delivery.packet == outcome.packet);
     let is_corrupted = own.clone().any(|delivery| delivery.corruption.is_some());
@@ -127,12 +127,12 @@ fn describe(outcome: &Outcome) -> Option<&'static str> {
     }
 }
 
-/// Bytes in memory that can be read while a tap writes them.
+/// Bytes in memory that can be read while a tap appends to them.
 #[derive(Clone, Debug, Default)]
 pub struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
 impl SharedBuffer {
-    /// The part written so far.
+    /// The bytes written so far.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,4 +1,4 @@
-//! The usual topologies.
+//! Common topologies.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -21,7 +21,7 @@ impl PointToPoint {
     pub const ADDRESSES: [IpAddr; 2] =
         [IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2))];
 
-    /// The way from `a` to `b`, directly over IP.
+    /// The route from `a` to `b`, directly over IP.
     #[must_use]
     pub const fn route() -> Route {
         let [a, b] = Self::ADDRESSES;
@@ -64,13 +64,13 @@ pub struct Dumbbell {
 }
 
 impl Dumbbell {
-    /// The address of host `n` on the left; there is room for four million.
+    /// The address of host `n` on the left; at most four million hosts.
     #[must_use]
     pub fn left_address(n: u32) -> IpAddr {
         address(1, n)
     }
 
-    /// The address of host `n` on the right; there is room for four million.
+    /// The address of host `n` on the right; at most four million hosts.
     #[must_use]
     pub fn right_address(n: u32) -> IpAddr {
         address(2, n)
@@ -131,7 +131,7 @@ pub(super) fn attach<M: Machine>(
     Ok(link)
 }
 
-/// Addresses of side 1 begin with 10.64.0.1, those of side 2 with 10.128.0.1.
+/// The addresses of side 1 begin at 10.64.0.1, those of side 2 at 10.128.0.1.
 const fn address(side: u32, n: u32) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from_bits(0x0A00_0000 + side * 0x0040_0000 + n + 1))
 }

@@ -1,4 +1,4 @@
-//! The properties of a path, as plain values.
+//! The configuration of a path.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use thiserror::Error;
 use super::Delay;
 use crate::units;
 
-/// One direction of a path. The default is a perfect path: no delay, no loss, no limit.
+/// The configuration of one direction of a path. The default is a perfect path: no delay, no loss,
+/// no limit.
 ///
 /// ```
 /// use rexmit_netsim::path::{Delay, Loss, PathConfig};
@@ -27,7 +28,7 @@ pub struct PathConfig {
     /// One-way delay, from the end of the queue to the other side.
     pub delay: Delay,
     /// Whether packets keep their order although their delays differ: a packet then waits for the
-    /// one before it. Off by default, as in netem, where jitter reorders.
+    /// previous one. Off by default, as in netem, where jitter reorders packets.
     pub keep_order: bool,
     /// Which packets are lost.
     pub loss: Loss,
@@ -39,38 +40,38 @@ pub struct PathConfig {
     pub duplicate: f64,
     /// Probability that one bit of a packet, anywhere in it, is flipped.
     pub corrupt: f64,
-    /// Rate of the link; `None`: packets take no time to send and never wait.
+    /// Rate of the link; `None`: transmission takes no time, and packets never wait.
     pub rate: Option<BitRate>,
-    /// How much may wait for the link. Without a rate nothing waits.
+    /// Limit of the queue in front of the link. Without a rate, no packet waits.
     pub queue: QueueLimit,
 }
 
-/// Which packets are lost: those that any of the three chooses. Packets are counted from 0 in the
-/// order in which they are offered.
+/// Which packets are lost: those selected by any of the three fields. Packets are counted from 0 in
+/// the order in which they are offered.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Loss {
     /// Probability of loss, independent for each packet.
     pub uniform: f64,
-    /// Losses that come in bursts.
+    /// Losses in bursts.
     pub burst: Option<BurstLoss>,
-    /// Exactly these packets, by number.
+    /// The numbers of packets that are lost.
     pub packets: Vec<u64>,
 }
 
-/// Losses in bursts: a good and a bad state that follow each other at random (Gilbert–Elliott).
+/// Losses in bursts: a Markov chain with a good and a bad state (Gilbert–Elliott).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum BurstLoss {
-    /// The chain moves once per packet; the bad state loses every packet, the good state none.
+    /// The chain makes one step per packet; the bad state loses every packet, the good state none.
     Packets {
         /// Share of packets lost in the long run.
         mean_loss: f64,
         /// Mean number of packets lost in a row.
         mean_burst: f64,
     },
-    /// The chain moves with time, whether packets come or not (continuous-time Gilbert): the bad
-    /// state loses every packet, the good state none.
+    /// The chain runs in continuous time, independently of packets (continuous-time Gilbert); the
+    /// bad state loses every packet, the good state none.
     Time {
         /// Share of time in the bad state in the long run.
         mean_loss: f64,
@@ -78,7 +79,7 @@ pub enum BurstLoss {
         #[serde(with = "units::duration")]
         mean_bad: Duration,
     },
-    /// The chain as netem's `gemodel` has it, moving once per packet.
+    /// The chain of netem's `gemodel`, with one step per packet.
     Gemodel {
         /// Probability of going from good to bad (netem's `p`).
         to_bad: f64,
@@ -92,33 +93,34 @@ pub enum BurstLoss {
 }
 
 impl BurstLoss {
-    /// Bounds the work per packet: the chain in time is followed through every change of state.
+    /// Bounds the work per packet, because every change of state of the continuous-time chain is
+    /// simulated.
     pub const MIN_MEAN_BAD: Duration = Duration::from_micros(100);
 }
 
-/// Random reordering: some packets take longer by an extra delay.
+/// Random reordering: some packets get an additional delay.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reorder {
     /// Probability that a packet is delayed further.
     pub probability: f64,
-    /// How much longer such a packet takes. [`PathConfig::keep_order`] does not bind it.
+    /// The additional delay of such a packet. [`PathConfig::keep_order`] does not apply to it.
     pub extra: Delay,
 }
 
-/// Packet number `packet` is held back by `by` positions: it is delivered right after `by` packets
-/// that were offered after it have been delivered. Lost ones do not count, and a packet that is not
-/// followed by so many stays where it is.
+/// Holds packet number `packet` back by `by` positions: it is delivered right after `by` packets
+/// that were offered after it. Lost packets do not count; if fewer packets follow, it is never
+/// delivered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hold {
     /// The packet's number, from 0.
     pub packet: u64,
-    /// How many positions; at least 1.
+    /// The number of positions; at least 1.
     pub by: u32,
 }
 
-/// How much may wait for the link (drop-tail). The packet that is being sent does not count.
+/// Limit of the queue (drop-tail). The packet in transmission does not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueLimit {
@@ -135,7 +137,7 @@ impl Default for QueueLimit {
     }
 }
 
-/// What makes a [`PathConfig`] impossible.
+/// Why a [`PathConfig`] is invalid.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum ConfigError {
     /// A probability is not between 0 and 1.
@@ -146,13 +148,13 @@ pub enum ConfigError {
         /// Its value.
         value: f64,
     },
-    /// A mean loss of 0 or 1 leaves no bursts.
+    /// The mean loss is 0 or 1, which is impossible with bursts.
     #[error("the mean loss of bursts is {0}, but must lie between 0 and 1, both excluded")]
     NoBursts(f64),
-    /// Bursts so short cannot reach the mean loss.
+    /// The mean burst is too short for the mean loss.
     #[error("bursts of {mean_burst} packets are too short for that loss: at least {least}")]
     BurstTooShort {
-        /// The mean burst that was asked for, in packets.
+        /// The given mean burst, in packets.
         mean_burst: f64,
         /// The shortest possible one.
         least: f64,
@@ -160,7 +162,7 @@ pub enum ConfigError {
     /// The mean stay in the bad state is below [`BurstLoss::MIN_MEAN_BAD`].
     #[error("a mean bad time of {0:?} is too short: at least 100us")]
     BadTimeTooShort(Duration),
-    /// A packet is to be held back by no position.
+    /// A packet is to be held back by 0 positions.
     #[error("packet {0} is to be held back by 0 positions: at least 1")]
     HoldByNothing(u64),
     /// A rate of zero bits per second.
@@ -172,13 +174,13 @@ pub enum ConfigError {
 }
 
 impl PathConfig {
-    /// The longest delay and the widest spread that the model computes with: 100 days.
+    /// The longest supported delay and spread: 100 days.
     pub const MAX_DELAY: Duration = Duration::from_secs(100 * 86_400);
 
-    /// Whether the path can be as described.
+    /// Validates the configuration.
     ///
     /// # Errors
-    /// The first impossibility that is found.
+    /// The first invalid value.
     pub fn validate(&self) -> Result<(), ConfigError> {
         probability("loss.uniform", self.loss.uniform)?;
         probability("reorder.probability", self.reorder.probability)?;
@@ -208,7 +210,7 @@ impl BurstLoss {
         match *self {
             Self::Packets { mean_loss, mean_burst } => {
                 bursts_possible(mean_loss)?;
-                // Shorter ones would leave the good state with a probability above 1.
+                // Shorter bursts would require a transition probability above 1.
                 let least = (mean_loss / (1.0 - mean_loss)).max(1.0);
                 if !(mean_burst >= least && mean_burst.is_finite()) {
                     return Err(ConfigError::BurstTooShort { mean_burst, least });

@@ -1,4 +1,4 @@
-//! Delays that vary: a mean and the distribution around it.
+//! Random delays: a mean and a distribution.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::draw::{standard_exponential, standard_normal};
 use crate::units;
 
-/// A delay: its mean and how it varies from packet to packet. Never below zero.
+/// A delay: its mean and its variation from packet to packet. Never below zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Delay {
-    /// The mean, before draws below zero are set to zero.
+    /// The mean, before negative values are set to zero.
     #[serde(with = "units::duration")]
     pub mean: Duration,
     /// The variation around the mean.
@@ -21,28 +21,29 @@ pub struct Delay {
 
 /// How a [`Delay`] varies around its mean.
 ///
-/// The names are netem's. Draws are independent of each other. The normal and Pareto distributions
-/// are computed, where netem cuts its tables off at four standard deviations.
+/// The names are netem's. Delays of different packets are independent. The normal and Pareto
+/// distributions are computed, whereas netem's tables are truncated at four standard deviations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Jitter {
     /// No variation.
     #[default]
     Constant,
-    /// Uniform between this much less and this much more than the mean.
+    /// Uniform between the mean minus and the mean plus this value.
     Uniform(#[serde(with = "units::duration")] Duration),
     /// Normal with this standard deviation.
     Normal(#[serde(with = "units::duration")] Duration),
-    /// Pareto of shape 3, shifted to mean zero, with this standard deviation: never below the mean
-    /// by more than 0.58 of it, and with a long tail above.
+    /// Pareto of shape 3, shifted to mean zero, with this standard deviation: at most 0.58 standard
+    /// deviations below the mean, with a long tail above.
     Pareto(#[serde(with = "units::duration")] Duration),
-    /// Exponential, shifted so that this is its standard deviation, and never below the mean by more
-    /// than that: with a deviation equal to the mean it begins at zero. Not netem's.
+    /// Exponential with this standard deviation, shifted to the mean: at most one standard
+    /// deviation below the mean, so that a deviation equal to the mean gives a minimum of zero. Not
+    /// in netem.
     Exponential(#[serde(with = "units::duration")] Duration),
 }
 
 impl Delay {
-    /// A delay that does not vary.
+    /// A constant delay.
     #[must_use]
     pub const fn constant(mean: Duration) -> Self {
         Self { mean, jitter: Jitter::Constant }
@@ -54,7 +55,7 @@ impl Delay {
         self.mean.is_zero() && self.jitter.spread().is_zero()
     }
 
-    /// One draw. A constant delay draws nothing from `rng`.
+    /// A random delay. A constant delay uses no random number.
     #[must_use]
     pub fn sample(&self, rng: &mut Rng) -> Duration {
         let deviations = match self.jitter {

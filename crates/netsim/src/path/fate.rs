@@ -1,27 +1,27 @@
-//! What becomes of a packet that is offered to a path.
+//! The outcome for a packet that is offered to a path.
 
 use std::ops::Deref;
 
 use rexmit_core::Instant;
 use smallvec::SmallVec;
 
-/// What became of an offered packet.
+/// The outcome for an offered packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Its number: 0 for the first packet offered to this path.
     pub packet: u64,
     /// Its fate.
     pub fate: Fate,
-    /// The deliveries that are certain from now on, in the order in which those of the same time
-    /// are to be made. Besides those of this packet they may be of earlier ones that were
-    /// [`Fate::Held`] and that this packet releases.
+    /// The deliveries that are certain from now on, with deliveries at the same time in their
+    /// order. Besides those of this packet, they may include packets that were [`Fate::Held`] and
+    /// that this packet releases.
     pub deliveries: Deliveries,
 }
 
-/// The decision about an offered packet.
+/// The decision on an offered packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fate {
-    /// It is among the deliveries.
+    /// It is delivered: it is among the deliveries.
     Passed,
     /// It is held back: the driver keeps it until it is among the deliveries of a later packet.
     Held,
@@ -29,7 +29,7 @@ pub enum Fate {
     Lost(LossCause),
 }
 
-/// Why a packet was lost. If several causes apply, the first of this list but the queue.
+/// Why a packet was lost: the first of these causes that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LossCause {
     /// Its number is on the list.
@@ -38,7 +38,7 @@ pub enum LossCause {
     Burst,
     /// Uniform loss.
     Uniform,
-    /// No room in the queue.
+    /// The queue was full.
     Queue,
 }
 
@@ -49,13 +49,13 @@ pub struct Delivery {
     pub packet: u64,
     /// When it arrives.
     pub at: Instant,
-    /// The damage that the driver is to do to it.
+    /// The bit that the driver must flip, if any.
     pub corruption: Option<Corruption>,
-    /// Whether this is the copy of a packet that is delivered twice.
+    /// Whether this is the copy of a duplicated packet.
     pub is_copy: bool,
 }
 
-/// One bit to be flipped at a random place.
+/// A bit to be flipped, at a random position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Corruption(pub(super) u64);
 
@@ -70,7 +70,8 @@ impl Corruption {
     }
 }
 
-/// A few deliveries, kept inline: a packet seldom causes more than its own and its copy's.
+/// A list of deliveries, stored inline: a packet seldom causes more than its own delivery and that
+/// of its copy.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Deliveries(pub(super) SmallVec<[Delivery; 2]>);
 

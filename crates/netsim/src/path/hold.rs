@@ -26,14 +26,14 @@ impl HeldPackets {
         held
     }
 
-    /// Goes on with another plan. What is held already stays held as it was planned.
+    /// Replaces the plan. Packets already held keep their number of positions.
     pub(super) fn reconfigure(&mut self, plan: &[Hold]) {
         self.plan = plan.to_vec();
         self.plan.sort_unstable();
         self.next_planned = 0;
     }
 
-    /// By how many positions packet `number` is to be held back. Numbers never go back.
+    /// The number of positions by which packet `number` is to be held back. Numbers are ascending.
     pub(super) fn planned(&mut self, number: u64) -> Option<u32> {
         while self.plan.get(self.next_planned).is_some_and(|hold| hold.packet < number) {
             self.next_planned += 1;
@@ -41,12 +41,13 @@ impl HeldPackets {
         self.plan.get(self.next_planned).filter(|hold| hold.packet == number).map(|hold| hold.by)
     }
 
-    /// Keeps a packet until `by` later ones have passed.
+    /// Holds a packet until `by` later ones have passed.
     pub(super) fn keep(&mut self, delivery: Delivery, copy: Option<Delivery>, by: u32) {
         self.held.push(Held { delivery, copy, still: by });
     }
 
-    /// A packet passes and arrives at `at`: it counts for those held that were offered before it.
+    /// Records that a packet passes and arrives at `at`; it counts for packets held that were
+    /// offered before it.
     pub(super) fn on_passed(&mut self, packet: u64, at: Instant) {
         let waiting = self.held.iter_mut().filter(|held| held.still > 0);
         for held in waiting.filter(|held| held.delivery.packet < packet) {
@@ -55,8 +56,8 @@ impl HeldPackets {
         }
     }
 
-    /// A packet that waits for nothing more, earliest offered first, and its copy. It passes too:
-    /// [`on_passed`](Self::on_passed) is to be called for it.
+    /// Removes a packet whose condition is met, the earliest offered first, and its copy. The
+    /// caller must call [`on_passed`](Self::on_passed) for it.
     pub(super) fn release(&mut self) -> Option<(Delivery, Option<Delivery>)> {
         let due = self.held.iter().position(|held| held.still == 0)?;
         let Held { delivery, copy, .. } = self.held.remove(due);

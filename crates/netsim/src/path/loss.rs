@@ -5,11 +5,11 @@ use rexmit_core::{Instant, Rng, Seed};
 use super::{BurstLoss, Loss, LossCause};
 use crate::draw::exponential;
 
-/// A stay in time is not followed through more changes of state than this; after so long a
-/// silence the state is drawn afresh, which is the same distribution.
+/// Largest number of state changes that are simulated; after a longer silence, the state is drawn
+/// from the stationary distribution, which is equivalent.
 const MAX_STAYS: f64 = 100_000.0;
 
-/// The state of all loss of one path.
+/// The state of the loss processes of one path.
 #[derive(Clone, Debug)]
 pub(super) struct LossProcess {
     uniform: f64,
@@ -34,7 +34,8 @@ impl LossProcess {
         process
     }
 
-    /// Goes on with other parameters. Bursts whose parameters stay the same go on as they are.
+    /// Replaces the parameters. A burst process whose parameters do not change continues in its
+    /// state.
     pub(super) fn reconfigure(&mut self, config: &Loss, now: Instant) {
         self.uniform = config.uniform;
         if self.burst.as_ref().map(|(burst, _)| *burst) != config.burst {
@@ -46,7 +47,7 @@ impl LossProcess {
         self.next_listed = 0;
     }
 
-    /// Whether packet `number`, offered at `now`, is lost. Numbers and times never go back.
+    /// Whether packet `number`, offered at `now`, is lost. Numbers and times are ascending.
     pub(super) fn judge(&mut self, number: u64, now: Instant) -> Option<LossCause> {
         // Each process moves for each packet, whatever the others say.
         let uniform = self.uniform_rng.chance(self.uniform);
@@ -83,7 +84,7 @@ enum Chain {
     },
     InTime {
         is_bad: bool,
-        /// End of the present stay.
+        /// End of the stay in the current state.
         until: Instant,
         /// Mean stay in the good and in the bad state, in nanoseconds.
         mean_stay: [f64; 2],
@@ -91,7 +92,7 @@ enum Chain {
 }
 
 impl Chain {
-    /// Begins in the long-run distribution of the two states.
+    /// Creates the chain with a state drawn from the stationary distribution.
     fn new(burst: BurstLoss, rng: &mut Rng, now: Instant) -> Self {
         match burst {
             BurstLoss::Packets { mean_loss, mean_burst } => {
@@ -110,7 +111,7 @@ impl Chain {
                 let good = bad * (1.0 - mean_loss) / mean_loss;
                 let mean_stay = [good, bad];
                 let is_bad = rng.chance(mean_loss);
-                // Without memory: what is left of a stay is distributed as the whole.
+                // Stays are memoryless: the rest of a stay has the same distribution as a whole one.
                 let until = now + exponential(rng, mean_stay[usize::from(is_bad)]);
                 Self::InTime { is_bad, until, mean_stay }
             }

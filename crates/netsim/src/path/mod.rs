@@ -1,21 +1,21 @@
 //! One direction of a path as a pure function of time, packet and its own random source.
 //!
-//! [`PathModel::offer`] says what becomes of a packet: lost, held back, or delivered once or more,
-//! each at a time that is fixed from then on. It owns no packet and no clock, so the simulator
-//! drives it in virtual time and the emulator in real time. A driver that wants the packets kept
-//! for it uses [`Pipe`].
+//! [`PathModel::offer`] decides whether a packet is lost, held back, or delivered once or more, and
+//! fixes the times of delivery. The model stores no packets and reads no clock, so the simulator
+//! uses it in virtual time and the emulator in real time. [`Pipe`] also stores the packets.
 //!
-//! A packet goes through the impairments in this order:
+//! The impairments are applied in this order:
 //!
-//! 1. loss (uniform, bursts, listed packets): a lost packet takes no room and no rate;
+//! 1. loss (uniform, bursts, listed packets): a lost packet occupies neither the queue nor the
+//!    link;
 //! 2. the drop-tail queue and the rate;
 //! 3. one-way delay with its jitter, then the extra delay of random reordering;
-//! 4. corruption, then duplication: the copy carries the damage, and draws a delay of its own;
+//! 4. corruption, then duplication: the copy carries the damage, and has an independent delay;
 //! 5. holding back by a number of positions.
 //!
-//! Every impairment draws from a random source of its own, the same number of times per packet
-//! whatever the others do: switching jitter on leaves the pattern of losses as it was. Bursts that
-//! are given in time happen at the same times whatever the traffic.
+//! Every impairment has a random source of its own, and uses the same number of random values per
+//! packet whatever the others do: enabling jitter does not change the pattern of losses. Bursts in
+//! continuous time occur at the same times whatever the traffic.
 
 mod config;
 mod delay;

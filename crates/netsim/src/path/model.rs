@@ -1,4 +1,4 @@
-//! The path model itself: what becomes of a packet.
+//! The path model.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::loss::LossProcess;
 use super::queue::DropTailQueue;
 use super::{ConfigError, Jitter, Loss, PathConfig, PathStats};
 
-/// One direction of a path at work.
+/// The state of one direction of a path.
 ///
 /// ```
 /// use rexmit_core::{Instant, Seed};
@@ -30,19 +30,19 @@ use super::{ConfigError, Jitter, Loss, PathConfig, PathStats};
 pub struct PathModel {
     config: PathConfig,
     changes: VecDeque<(Instant, PathConfig)>,
-    /// The delay of every packet, if nothing else but the queue has a say.
+    /// The delay of every packet, if only the queue adds to it.
     plain_delay: Option<Duration>,
     queue: DropTailQueue,
     held: HeldPackets,
-    /// Large, and not looked at for packets of a plain path.
+    /// The random impairments; boxed because they are large and unused on a plain path.
     chance: Box<Chance>,
-    /// Latest delivery so far, for [`PathConfig::keep_order`].
+    /// Time of the latest delivery so far, for [`PathConfig::keep_order`].
     latest: Instant,
     next_packet: u64,
     stats: PathStats,
 }
 
-/// Everything that draws.
+/// The impairments that use random numbers.
 #[derive(Clone, Debug)]
 struct Chance {
     loss: LossProcess,
@@ -53,7 +53,7 @@ struct Chance {
 }
 
 impl PathModel {
-    /// A path that behaves as `config` says; all its randomness comes from `seed`.
+    /// A path with the configuration `config`; all its randomness comes from `seed`.
     ///
     /// # Errors
     /// As [`PathConfig::validate`].
@@ -79,11 +79,11 @@ impl PathModel {
         })
     }
 
-    /// From `at` on the path behaves as `config` says, until the next change.
+    /// Replaces the configuration by `config` at `at`, until the next change.
     ///
-    /// Packets that were offered before keep their times, and packets that wait for the link stay
-    /// ahead of new ones. Of changes for the same time the last one counts; a time in the past
-    /// means at once.
+    /// Packets that were offered before keep their times, and packets in the queue stay ahead of
+    /// new ones. Of several changes at the same time the last one applies; a time in the past means
+    /// immediately.
     ///
     /// # Errors
     /// As [`PathConfig::validate`]; the path then stays as it was.
@@ -94,25 +94,25 @@ impl PathModel {
         Ok(())
     }
 
-    /// How the path behaves, as of the last offer.
+    /// The configuration as of the last offer.
     #[must_use]
     pub fn config(&self) -> &PathConfig {
         &self.config
     }
 
-    /// Counts so far.
+    /// The counters so far.
     #[must_use]
     pub fn stats(&self) -> &PathStats {
         &self.stats
     }
 
-    /// Packets and bytes that wait for the link, as of the last offer.
+    /// Packets and bytes in the queue as of the last offer.
     #[must_use]
     pub fn queue_depth(&self) -> (usize, usize) {
         self.queue.depth()
     }
 
-    /// A packet of `len` bytes enters the path at `now`, which never goes back.
+    /// Offers a packet of `len` bytes to the path at `now`, which must not decrease.
     pub fn offer(&mut self, now: Instant, len: usize) -> Outcome {
         self.apply_changes(now);
         let packet = self.next_packet;
@@ -147,7 +147,7 @@ impl PathModel {
         outcome
     }
 
-    /// The result of [`offer`](Self::offer) where nothing is random.
+    /// [`offer`](Self::offer) for a path without randomness.
     fn offer_plain(&mut self, packet: u64, now: Instant, len: usize, delay: Duration) -> Outcome {
         let mut outcome = Outcome {
             packet,
@@ -174,7 +174,7 @@ impl PathModel {
         }
     }
 
-    /// The delay of this packet, and whether keeping order does not bind it.
+    /// The delay of this packet, and whether it is exempt from keeping order.
     fn draw_delay(&mut self) -> (Duration, bool) {
         let delay = self.config.delay.sample(&mut self.chance.delay);
         if self.chance.reorder.chance(self.config.reorder.probability) {
@@ -189,7 +189,7 @@ impl PathModel {
         is_hit.then(|| Corruption(self.chance.corrupt.u64()))
     }
 
-    /// The delay of the packet's copy, if it gets one.
+    /// The delay of the packet's copy, if it is duplicated.
     fn draw_copy(&mut self) -> Option<Duration> {
         let is_hit = self.chance.duplicate.chance(self.config.duplicate);
         is_hit.then(|| self.config.delay.sample(&mut self.chance.duplicate))
@@ -210,7 +210,8 @@ impl PathModel {
         self.latest
     }
 
-    /// The packet arrives, unless it is to be held back, and releases those that waited for it.
+    /// Delivers the packet, unless it is to be held back, and releases packets that were held for
+    /// it.
     fn pass(&mut self, delivery: Delivery, copy: Option<Delivery>, outcome: &mut Outcome) {
         if let Some(by) = self.held.planned(delivery.packet) {
             outcome.fate = Fate::Held;
@@ -233,7 +234,7 @@ impl PathModel {
     }
 }
 
-/// The delay of every packet, if the path draws nothing, loses nothing and holds nothing back.
+/// The delay of every packet, if the path is not random, loses nothing and holds nothing back.
 fn plain_delay(config: &PathConfig) -> Option<Duration> {
     let is_plain = config.loss == Loss::default()
         && config.reorder.probability == 0.0

@@ -1,4 +1,4 @@
-//! A path model together with the packets that are under way on it.
+//! A path model together with the packets in flight.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,10 +7,10 @@ use rexmit_core::Instant;
 
 use super::{ArrivalStats, Corruption, Fate, PathModel};
 
-/// A path that keeps the packets offered to it until they arrive, for drivers without an event
+/// A path that stores the packets offered to it until they arrive, for drivers without an event
 /// queue of their own, such as the real-time emulator.
 ///
-/// `T` is the packet, or a handle of it; a packet that arrives twice is cloned.
+/// `T` is the packet, or a handle to it; a duplicated packet is cloned.
 ///
 /// ```
 /// use rexmit_core::{Instant, Seed};
@@ -37,13 +37,13 @@ pub struct Arrival<T> {
     pub packet: T,
     /// When it was due.
     pub at: Instant,
-    /// The damage that the driver is to do to it.
+    /// The bit that the driver must flip, if any.
     pub corruption: Option<Corruption>,
 }
 
 #[derive(Debug)]
 struct UnderWay<T> {
-    /// Earliest first, then in the order of the promises.
+    /// The order of arrivals: by time, then by the order in which they were decided.
     key: Reverse<(Instant, u64)>,
     number: u64,
     len: usize,
@@ -52,7 +52,7 @@ struct UnderWay<T> {
 }
 
 impl<T: Clone> Pipe<T> {
-    /// A pipe that delivers as `model` says.
+    /// A pipe with the path `model`.
     #[must_use]
     pub fn new(model: PathModel) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl<T: Clone> Pipe<T> {
         }
     }
 
-    /// `packet` of `len` bytes enters the path at `now`, which never goes back.
+    /// Offers `packet` of `len` bytes to the path at `now`, which must not decrease.
     pub fn offer(&mut self, now: Instant, len: usize, packet: T) -> Fate {
         let outcome = self.model.offer(now, len);
         let mut own = Some(packet);
@@ -92,13 +92,13 @@ impl<T: Clone> Pipe<T> {
         outcome.fate
     }
 
-    /// When the next packet arrives, as far as is known.
+    /// The earliest known arrival.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Instant> {
         self.under_way.peek().map(|next| next.key.0.0)
     }
 
-    /// A packet that has arrived by `now`, earliest first.
+    /// Returns the earliest packet that has arrived by `now`.
     pub fn poll_arrival(&mut self, now: Instant) -> Option<Arrival<T>> {
         if self.next_arrival()? > now {
             return None;
@@ -108,13 +108,13 @@ impl<T: Clone> Pipe<T> {
         Some(Arrival { packet: next.packet, at: next.key.0.0, corruption: next.corruption })
     }
 
-    /// Packets under way, those held back included.
+    /// The number of packets in flight, including those held back.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.under_way.len() + self.held.len()
     }
 
-    /// The model, for its counts.
+    /// The model, for its counters.
     #[must_use]
     pub fn model(&self) -> &PathModel {
         &self.model
@@ -125,7 +125,7 @@ impl<T: Clone> Pipe<T> {
         &mut self.model
     }
 
-    /// Counts of arrivals.
+    /// The counters of arrivals.
     #[must_use]
     pub fn arrivals(&self) -> &ArrivalStats {
         &self.arrivals

@@ -1,4 +1,4 @@
-//! The link itself: a rate, and a drop-tail queue in front of it.
+//! The link: a rate, with a drop-tail queue in front of it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,20 +7,20 @@ use rexmit_core::{BitRate, Instant};
 
 use super::QueueLimit;
 
-/// Packets that wait, computed from the times at which their sending begins.
+/// The queued packets, represented by the times at which their transmission begins.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DropTailQueue {
-    /// Begin of sending and length of each packet that was waiting when last looked at.
+    /// Begin of transmission and length of each packet that was queued at the last offer.
     waiting: VecDeque<(Instant, usize)>,
     waiting_bytes: usize,
-    /// When the link has sent everything that was accepted.
+    /// When the link has sent all accepted packets.
     free_at: Instant,
-    /// The transmission time of the last packet: most have the same.
+    /// The last transmission time, cached because most packets have the same length.
     last_time: Option<(usize, BitRate, Duration)>,
 }
 
 impl DropTailQueue {
-    /// When a packet offered at `now` has been sent; `None` if it finds no room.
+    /// The time at which a packet offered at `now` has been sent; `None` if the queue is full.
     pub(super) fn accept(
         &mut self,
         now: Instant,
@@ -30,7 +30,7 @@ impl DropTailQueue {
     ) -> Option<Instant> {
         self.forget_sent(now);
         let Some(rate) = rate else {
-            // What waits from a time with a rate is still ahead of this packet.
+            // Packets queued while the link had a rate are still ahead of this packet.
             return Some(now.max(self.free_at));
         };
         let begin = now.max(self.free_at);
@@ -45,7 +45,7 @@ impl DropTailQueue {
         Some(self.free_at)
     }
 
-    /// [`BitRate::transmission_time`], which divides.
+    /// [`BitRate::transmission_time`] with a cache, because it divides.
     fn transmission_time(&mut self, rate: BitRate, len: usize) -> Duration {
         match self.last_time {
             Some((last_len, last_rate, time)) if (last_len, last_rate) == (len, rate) => time,
@@ -57,7 +57,7 @@ impl DropTailQueue {
         }
     }
 
-    /// Packets and bytes that wait, as of the last offer.
+    /// Packets and bytes in the queue as of the last offer.
     pub(super) fn depth(&self) -> (usize, usize) {
         (self.waiting.len(), self.waiting_bytes)
     }

@@ -1,37 +1,38 @@
-//! What became of the packets of a path, in numbers.
+//! Counters of a path's packets by outcome.
 
 use serde::Serialize;
 
 use super::{Fate, LossCause, Outcome};
 
-/// Counts of what was decided when packets were offered.
+/// Counters of the decisions on offered packets.
 ///
-/// At any time `offered = passed + held + lost()`, where `held` are those held back now.
+/// Always `offered = passed + held + lost()`, where `held` is the number of packets currently held
+/// back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct PathStats {
     /// Packets offered.
     pub offered: u64,
     /// Their bytes.
     pub offered_bytes: u64,
-    /// Packets for which a delivery was promised, each counted once.
+    /// Packets that are or will be delivered, each counted once.
     pub passed: u64,
-    /// Packets that are held back now.
+    /// Packets currently held back.
     pub held: u64,
     /// Packets lost uniformly.
     pub lost_uniform: u64,
     /// Packets lost in a burst.
     pub lost_burst: u64,
-    /// Packets lost by number.
+    /// Packets lost because they were listed.
     pub lost_listed: u64,
-    /// Packets for which there was no room in the queue.
+    /// Packets lost because the queue was full.
     pub lost_queue: u64,
-    /// Packets that arrive twice, among the offered (those lost have no copy).
+    /// Duplicated packets; lost packets are not duplicated.
     pub duplicated: u64,
-    /// Packets in which a bit is flipped, among those not lost.
+    /// Packets in which a bit is flipped, without lost ones.
     pub corrupted: u64,
-    /// Most packets that ever waited.
+    /// Largest number of packets in the queue.
     pub max_queue_packets: usize,
-    /// Most bytes that ever waited.
+    /// Largest number of bytes in the queue.
     pub max_queue_bytes: usize,
 }
 
@@ -66,7 +67,7 @@ impl PathStats {
     }
 }
 
-/// Counts of what a driver delivered.
+/// Counters of deliveries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ArrivalStats {
     /// Deliveries, copies included.
@@ -79,7 +80,7 @@ pub struct ArrivalStats {
 }
 
 impl ArrivalStats {
-    /// Packet `packet` of `len` bytes is delivered.
+    /// Counts the delivery of packet `packet` of `len` bytes.
     #[inline]
     pub fn on_delivery(&mut self, packet: u64, len: usize) {
         if self.delivered > 0 && packet < self.highest {

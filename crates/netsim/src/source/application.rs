@@ -1,4 +1,4 @@
-//! Models of the applications of which the thin-stream papers give a row of figures.
+//! Models of the applications in the tables of the thin-stream papers.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use rexmit_core::{Instant, Rng, Seed};
 
 use super::curve::Curve;
 
-/// An application of Petlund 2009, Table 1, and one side of it: sizes and times of its messages.
+/// An application of Petlund 2009, Table 1: the sizes and times of the messages of one side.
 ///
 /// Each model reproduces the figures of its row: mean, smallest and largest payload; mean, median,
 /// shortest and longest time between two messages, and the 1st and 99th percentile of these times.
-/// Sizes and times are drawn independently of each other and of what came before, so that of the
-/// application's rhythm nothing is kept but the distributions; only [`Casa`](Self::Casa) has its
-/// bursts, which the paper describes. Where the paper says "< 1" ms, the model has a value below
-/// 1 ms; a mean that it does not give follows from the bandwidth.
+/// Sizes and times are independent of each other and of earlier ones, so that only the
+/// distributions are reproduced, not the application's temporal structure. The exception is
+/// [`Casa`](Self::Casa), whose bursts the paper describes. For "< 1" ms in the paper the model has
+/// a value below 1 ms; a missing mean is computed from the bandwidth.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Application {
-    /// Casa, a network of weather radars: four packets or so every 30 s.
+    /// Casa, a network of weather radars: about four packets every 30 s.
     Casa,
     /// Windows Remote Desktop (RDP).
     RemoteDesktop,
@@ -46,15 +46,15 @@ struct Figures {
 
 /// Figures of the times between messages, in milliseconds.
 enum GapFigures {
-    /// Mean; then min, 1st percentile, median, 99th percentile, max.
+    /// The mean; the minimum, 1st percentile, median, 99th percentile and maximum.
     Quantiles(f64, [f64; 5]),
-    /// Mean; time between the packets of a burst, at least and at most; time between bursts, at
-    /// least and at most.
+    /// The mean; the range of times between the packets of a burst; the range of times between
+    /// bursts.
     Bursts(f64, [f64; 2], [f64; 2]),
 }
 
 impl Application {
-    /// All of them, in the order of the table.
+    /// All applications, in the order of the table.
     pub const ALL: [Self; 9] = [
         Self::Casa,
         Self::RemoteDesktop,
@@ -73,13 +73,13 @@ impl Application {
         self.figures().name
     }
 
-    /// The application of this [`name`](Self::name).
+    /// The application with this [`name`](Self::name).
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|application| application.name() == name)
     }
 
-    /// The fitted model. Fitting takes some milliseconds: for many sources fit once.
+    /// The fitted model. Fitting takes some milliseconds, so fit once for many sources.
     #[must_use]
     pub fn model(self) -> ApplicationModel {
         let Figures { payload, gaps, .. } = self.figures();
@@ -88,7 +88,7 @@ impl Application {
         ApplicationModel { payload, gaps }
     }
 
-    /// Messages of the fitted model, the first at `start`, without an end.
+    /// An endless source of messages of the fitted model, beginning at `start`.
     #[must_use]
     pub fn source(self, start: Instant, seed: &Seed) -> ApplicationSource {
         self.model().source(start, seed)
@@ -149,7 +149,7 @@ pub struct ApplicationModel {
 }
 
 impl ApplicationModel {
-    /// Messages of the model, the first at `start`, without an end.
+    /// An endless source of messages of the model, beginning at `start`.
     #[must_use]
     pub fn source(&self, start: Instant, seed: &Seed) -> ApplicationSource {
         ApplicationSource {
@@ -173,7 +173,7 @@ pub struct ApplicationSource {
 }
 
 impl Iterator for ApplicationSource {
-    /// When, and how many bytes.
+    /// Time, and size in bytes.
     type Item = (Instant, usize);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -188,10 +188,10 @@ impl Iterator for ApplicationSource {
 /// Sizes of messages in bytes.
 #[derive(Clone, Copy, Debug)]
 enum Payload {
-    /// Mostly small.
+    /// Mostly small messages.
     Small(Curve<2>),
-    /// All of the largest size but for this share, whose logarithm is uniform: full packets of a
-    /// transfer, and the rest at the end of what was written.
+    /// Messages of the largest size, except for the share `short`, whose size has a uniform
+    /// logarithm: the full packets of a transfer, and the last packet of each write.
     Full { min: f64, max: f64, short: f64 },
 }
 
@@ -222,7 +222,7 @@ impl Payload {
 #[derive(Clone, Copy, Debug)]
 enum Gaps {
     Quantiles(Curve<5>),
-    /// Short times within a burst and a long one after it, uniform within bounds.
+    /// Short times within a burst and a long one after it, both uniform in their ranges.
     Bursts {
         short: [f64; 2],
         long: [f64; 2],
@@ -247,7 +247,7 @@ impl Gaps {
         }
     }
 
-    /// The next time; `left` messages of the present burst are to come.
+    /// The next time; `left` is the number of remaining messages of the current burst.
     fn sample(&self, rng: &mut Rng, left: &mut u32) -> f64 {
         let [least, most] = match self {
             Self::Quantiles(curve) => return curve.sample(rng),

@@ -6,30 +6,29 @@ use rexmit_core::{BitRate, Instant, Rng, Seed};
 
 use super::SourceError;
 
-/// A constant bit rate: a packet of always the same size, always the same time after the one
-/// before.
+/// A constant bit rate: packets of constant size at constant intervals.
 ///
-/// Packet n leaves at `start + phase + n · interval`, moved by at most half of `jitter · interval`
-/// either way; times never add up rounding errors.
+/// Packet n is sent at `start + phase + n · interval`, shifted randomly by at most `jitter ·
+/// interval / 2` in either direction; rounding errors do not accumulate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ConstantRate {
     /// Bits of payload per second.
     pub rate: BitRate,
     /// Payload of a packet, in bytes.
     pub packet_bytes: usize,
-    /// The first packet, if the phase is not random.
+    /// Time of the first packet, if the phase is not random.
     pub start: Instant,
-    /// Nothing leaves from here on.
+    /// No packet is sent from this time on.
     pub stop: Instant,
-    /// Whether the first packet comes later by a random part of the interval, so that several
-    /// sources do not keep in step.
+    /// Whether the first packet is delayed by a random part of the interval, so that several
+    /// sources are not synchronized.
     pub has_random_phase: bool,
-    /// How far packets stray from their times, as a share of the interval, from 0 to 1.
+    /// Range of the packets' random shift, as a share of the interval, from 0 to 1.
     pub jitter: f64,
 }
 
 impl Default for ConstantRate {
-    /// 1000-byte packets at 448 kbit/s (56 a second), without an end and without chance.
+    /// 1000-byte packets at 448 kbit/s (56 per second), endless and without randomness.
     fn default() -> Self {
         Self {
             rate: BitRate::new(448_000).expect("above zero"),
@@ -43,10 +42,10 @@ impl Default for ConstantRate {
 }
 
 impl ConstantRate {
-    /// The packets, with the chance of `seed`.
+    /// The packets; all randomness comes from `seed`.
     ///
     /// # Errors
-    /// Packets without a byte, or a jitter that is not from 0 to 1.
+    /// If the packet size is zero, or the jitter is not in 0 to 1.
     pub fn source(&self, seed: &Seed) -> Result<ConstantRateSource, SourceError> {
         if self.packet_bytes == 0 || self.rate.bits_per_second() == 0 {
             return Err(SourceError::Nothing("a packet"));
@@ -68,7 +67,7 @@ impl ConstantRate {
 pub struct ConstantRateSource {
     config: ConstantRate,
     start: Instant,
-    /// In nanoseconds, for jitter only.
+    /// In nanoseconds, for the jitter only.
     interval: f64,
     next: u64,
     last: Instant,

@@ -1,29 +1,29 @@
-//! Distributions through given quantiles, with a given mean.
+//! Distributions with given quantiles and a given mean.
 
 use rexmit_core::Rng;
 
 use super::SourceError;
 
-/// A distribution by its quantiles: through some points, and between two of them by an exponential
-/// curve whose bend gives the required mean.
+/// A distribution given by its quantile function, which passes through some points. Between two
+/// points it is an exponential curve whose bend is chosen to give the required mean.
 ///
-/// Between the points (u₀, a) and (u₁, b) the quantile of u is a·(b/a)^(t^bend), with
-/// t = (u − u₀)/(u₁ − u₀). A bend of 1 makes the logarithm uniform between two points; a larger
-/// one brings values nearer to the lower of them, and so the mean down. Only the upper parts are
-/// bent: there is where a mean is decided, and a steep curve would leave the sample quantiles at
-/// the lower points to chance.
+/// Between the points (u₀, a) and (u₁, b) the quantile of u is a·(b/a)^(t^bend), with t = (u −
+/// u₀)/(u₁ − u₀). A bend of 1 makes the logarithm uniform between two points; a larger one moves
+/// values towards the lower point, and so reduces the mean. Only the upper parts are bent: they
+/// dominate the mean, and a steep curve at the lower points would make sample quantiles there vary
+/// strongly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Curve<const N: usize> {
-    /// Share of the values below, and the value; both rising, values above zero.
+    /// Share of the values below, and the value; both ascending, values above zero.
     points: [(f64, f64); N],
-    /// The part from this point on and those above it are bent.
+    /// The index of the first point from which parts are bent.
     bent_from: usize,
     bend: f64,
 }
 
-/// Bends in which the right one is searched.
+/// The range in which the bend is searched.
 const BENDS: (f64, f64) = (1e-3, 1e3);
-/// Places between two points at which a mean is computed.
+/// Number of steps between two points in the numerical integration of the mean.
 const PLACES: u32 = 1000;
 const HALVINGS: u32 = 40;
 
@@ -64,7 +64,7 @@ impl<const N: usize> Curve<N> {
         self.within(part, (u - u0) / (u1 - u0))
     }
 
-    /// The value at `t`, from 0 to 1, of the part that begins with this point.
+    /// The quantile at `t`, from 0 to 1, in the part that begins with this point.
     fn within(&self, part: usize, t: f64) -> f64 {
         let (a, b) = (self.points[part].1, self.points[part + 1].1);
         let t = if part < self.bent_from { t } else { libm::pow(t, self.bend) };

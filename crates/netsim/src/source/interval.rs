@@ -1,4 +1,4 @@
-//! Messages of one size, at even or random intervals.
+//! Messages of one size, at constant or random intervals.
 
 use std::time::Duration;
 
@@ -7,27 +7,29 @@ use rexmit_core::{Instant, Rng, Seed};
 use super::SourceError;
 use crate::draw::exponential;
 
-/// Messages of always the same size.
+/// Messages of constant size.
 ///
-/// Even ones leave at `start + n · interval`. Random ones are a Poisson process: the times between
-/// them are exponential with this mean, and the first leaves after such a time.
+/// At constant intervals, message n is sent at `start + n · interval`. At random intervals, the
+/// messages are a Poisson process: the times between them are exponential with this mean, and the
+/// first is sent after such a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Intervals {
-    /// Time between two messages, or the mean of it.
+    /// Time between two messages, or its mean.
     pub interval: Duration,
-    /// Whether the times are random.
+    /// Whether the intervals are random.
     pub is_random: bool,
     /// Payload of a message, in bytes.
     pub bytes: usize,
-    /// When the first even one leaves, and from when on random ones do.
+    /// Time of the first message at constant intervals; begin of the Poisson process at random
+    /// ones.
     pub start: Instant,
 }
 
 impl Intervals {
-    /// The messages, with the chance of `seed`, without an end.
+    /// The endless sequence of messages; all randomness comes from `seed`.
     ///
     /// # Errors
-    /// Messages without a byte, or no time between them.
+    /// If the message size or the interval is zero.
     pub fn source(&self, seed: &Seed) -> Result<IntervalSource, SourceError> {
         if self.bytes == 0 {
             return Err(SourceError::Nothing("a message"));
@@ -49,7 +51,7 @@ pub struct IntervalSource {
 }
 
 impl Iterator for IntervalSource {
-    /// When, and how many bytes.
+    /// Time, and size in bytes.
     type Item = (Instant, usize);
 
     fn next(&mut self) -> Option<Self::Item> {

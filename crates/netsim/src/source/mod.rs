@@ -1,19 +1,19 @@
-//! What sends: when, and how many bytes.
+//! Traffic sources: the times and sizes of messages.
 //!
-//! Every [`Source`] is an iterator, so that any transport can drive it: a message for
-//! each item over SCTP, a write over TCP, a connection per item for web clients. For UDP the
-//! machines are here: [`UdpSender`] carries any source, [`UdpSink`] measures what arrives.
+//! Every [`Source`] is an iterator that any transport can use: each item is a message over SCTP, a
+//! write over TCP, or a connection of a web client. For UDP, this module has the machines:
+//! [`UdpSender`] sends the messages of any source, [`UdpSink`] measures the arrivals.
 //!
-//! | source | what it yields |
+//! | source | items |
 //! |---|---|
-//! | [`Intervals`] | messages of one size, at even or random intervals |
+//! | [`Intervals`] | messages of one size, at constant or random intervals |
 //! | [`ConstantRate`] | packets of one size at one rate |
-//! | [`VariableRate`] | the frames of a video, whole or while a burst lasts |
-//! | [`WebClient`] | the files that one client asks for |
+//! | [`VariableRate`] | the frames of a video, permanently or in bursts |
+//! | [`WebClient`] | the files that one client requests |
 //! | [`Application`] | the messages of an application of which a trace was published |
 //! | [`Replay`](crate::traffic::trace::Replay) | the messages of a trace or capture |
 //!
-//! Those without an end are ended by the iterator's own means:
+//! Endless sources are ended with iterator adapters:
 //!
 //! ```
 //! use rexmit_core::{Instant, Seed};
@@ -44,28 +44,30 @@ pub use udp::{HEADER_BYTES, UdpSender};
 pub use variable::{Bursts, VariableRate, VariableRateSource};
 pub use web::{WebClient, WebClientSource};
 
-/// The traffic of an application: the time and the bytes of each message, in the order of time.
+/// The traffic of an application: the time and the size of each message, in ascending order of
+/// time.
 ///
-/// A name for what is an iterator anyway. None of the sources here allocates per message.
+/// Implemented by all such iterators. None of the sources in this module allocates memory per
+/// message.
 pub trait Source: Iterator<Item = (Instant, usize)> {}
 
 impl<S: Iterator<Item = (Instant, usize)>> Source for S {}
 
-/// Why a source cannot be as described.
+/// Why a source is invalid.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum SourceError {
-    /// Packets, frames or files without bytes.
+    /// The size of packets, frames or files is zero.
     #[error("{0} without a byte")]
     Nothing(&'static str),
-    /// An interval of no time would never end.
+    /// An interval is zero.
     #[error("the {0} takes no time")]
     NoTime(&'static str),
-    /// A value outside of what makes sense.
+    /// A value is outside the allowed range.
     #[error("{field} is {value}, but must be {range}")]
     OutOfRange {
-        /// What it is.
+        /// The field's name.
         field: &'static str,
-        /// What it was.
+        /// Its value.
         value: f64,
         /// The allowed values.
         range: &'static str,
@@ -75,7 +77,7 @@ pub enum SourceError {
     MeanOutOfReach {
         /// The mean.
         mean: f64,
-        /// The least value.
+        /// The smallest value.
         min: f64,
         /// The largest value.
         max: f64,

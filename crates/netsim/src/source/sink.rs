@@ -1,4 +1,4 @@
-//! What arrives of a source over UDP.
+//! Measurement of a source's packets that arrive over UDP.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -9,39 +9,38 @@ use serde::Serialize;
 
 use super::udp::{HEADER_BYTES, Header};
 
-/// Counts what one [`UdpSender`](super::UdpSender) sends to it. It never answers.
+/// Counts the packets that one [`UdpSender`](super::UdpSender) sends to it. It never sends.
 #[derive(Clone, Debug)]
 pub struct UdpSink {
     sender: SocketAddr,
     stats: SinkStats,
-    /// One more than the highest number.
+    /// One more than the highest number received.
     end: u64,
-    /// Numbers up to [`UdpSink::MEMORY`] below the highest: whether they have arrived.
+    /// Arrival flags of the numbers up to [`UdpSink::MEMORY`] below the highest.
     seen: [u64; WORDS],
 }
 
 const WORDS: usize = 16;
 
-/// Received packets. Bytes are those of UDP payload.
+/// Counters of received packets. Bytes are those of UDP payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct SinkStats {
-    /// Packets of the sender, whatever is in them.
+    /// Packets of the sender, whatever their content.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Different numbers that have arrived.
+    /// Distinct numbers received.
     pub numbered: u64,
-    /// Numbers that have not arrived although a higher one has. Those lost at the very end are
-    /// known only with the number of sent packets.
+    /// Numbers that have not been received although a higher one has. Losses after the highest
+    /// number are not included.
     pub missing: u64,
-    /// Numbers that have arrived again, within the last [`UdpSink::MEMORY`]; older ones count as
-    /// new.
+    /// Numbers received again, within the last [`UdpSink::MEMORY`]; older ones count as new.
     pub duplicates: u64,
-    /// Numbers that have arrived after a higher one (RFC 4737 §3.3), without duplicates.
+    /// Numbers received after a higher one (RFC 4737 §3.3), without duplicates.
     pub reordered: u64,
     /// Packets whose header is damaged.
     pub damaged: u64,
-    /// Packets of others.
+    /// Packets from other senders.
     pub strangers: u64,
     /// Delays of numbered packets, without duplicates.
     pub delay: DelayStats,
@@ -50,18 +49,18 @@ pub struct SinkStats {
 /// One-way delays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct DelayStats {
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// Their sum.
     pub sum: Duration,
-    /// The shortest; zero without any.
+    /// The shortest; zero if there are none.
     pub min: Duration,
     /// The longest.
     pub max: Duration,
 }
 
 impl DelayStats {
-    /// The mean; zero without any.
+    /// The mean; zero if there are none.
     #[must_use]
     pub fn mean(&self) -> Duration {
         if self.count == 0 {
@@ -79,7 +78,8 @@ impl DelayStats {
 }
 
 impl UdpSink {
-    /// How far below the highest number duplicates are distinguished from late packets.
+    /// The distance below the highest number within which duplicates are distinguished from late
+    /// packets.
     pub const MEMORY: u64 = (WORDS * 64) as u64;
 
     /// Counts the packets that come from `sender`.

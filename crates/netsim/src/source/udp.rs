@@ -1,4 +1,4 @@
-//! Any source over UDP.
+//! Sending any source over UDP.
 
 use std::convert::Infallible;
 
@@ -6,19 +6,19 @@ use rexmit_core::{Instant, Machine, Route, checksum};
 
 use super::Source;
 
-/// Bytes at the beginning of a packet in which [`UdpSender`] tells [`UdpSink`](super::UdpSink) its
-/// number and the time. Shorter packets do without.
+/// Bytes of the header in which [`UdpSender`] sends its packet number and time to
+/// [`UdpSink`](super::UdpSink). Shorter packets have no header.
 pub const HEADER_BYTES: usize = 20;
 
-/// Sends what a source yields in UDP packets, each message when its time has come. A message that
-/// is larger than a packet leaves in several at once, all full but the last.
+/// Sends the messages of a source in UDP packets, each at its time. A message that is larger than a
+/// packet is sent in several packets at once, all full except the last.
 ///
-/// The route needs a port, which makes it UDP. What is received is ignored.
+/// The route must have a port, which selects UDP. Received packets are ignored.
 #[derive(Clone, Debug)]
 pub struct UdpSender<S> {
     route: Route,
     source: S,
-    /// The message that is being sent: when, and how much of it is left.
+    /// The message that is being sent: its time, and its remaining bytes.
     message: Option<(Instant, usize)>,
     packet_bytes: usize,
     next_number: u64,
@@ -27,14 +27,14 @@ pub struct UdpSender<S> {
 }
 
 impl<S: Source> UdpSender<S> {
-    /// The most payload of a UDP packet over IPv4.
+    /// The largest payload of a UDP packet over IPv4.
     pub const MAX_PACKET: usize = 65_507;
 
-    /// Carries `source` over `route` in packets of at most `packet_bytes` of payload, which is kept
-    /// within 1 to [`MAX_PACKET`](Self::MAX_PACKET).
+    /// Sends `source` over `route` in packets with at most `packet_bytes` of payload, which is
+    /// limited to the range from 1 to [`MAX_PACKET`](Self::MAX_PACKET).
     ///
     /// # Panics
-    /// If neither end of the route has a port: that would be no UDP.
+    /// If neither end of the route has a port, so that the packets would not be UDP.
     #[must_use]
     pub fn new(route: Route, mut source: S, packet_bytes: usize) -> Self {
         assert!(route.local.port() != 0 || route.remote.port() != 0, "UDP needs a port: {route:?}");
@@ -43,7 +43,7 @@ impl<S: Source> UdpSender<S> {
         Self { route, source, message, packet_bytes, next_number: 0, packets: 0, bytes: 0 }
     }
 
-    /// Packets sent.
+    /// Number of packets sent.
     #[must_use]
     pub fn packets(&self) -> u64 {
         self.packets
@@ -55,7 +55,7 @@ impl<S: Source> UdpSender<S> {
         self.bytes
     }
 
-    /// Packets sent that carry a number.
+    /// Number of packets sent with a header.
     #[must_use]
     pub fn numbered(&self) -> u64 {
         self.next_number
@@ -93,10 +93,10 @@ impl<S: Source> Machine for UdpSender<S> {
     }
 }
 
-/// The header of a packet, read by the sink.
+/// The header of a packet, evaluated by the sink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
-    /// From 0.
+    /// The packet's number, from 0.
     pub(super) number: u64,
     pub(super) sent: Instant,
 }
@@ -111,7 +111,7 @@ impl Header {
         bytes
     }
 
-    /// The header of a packet that is long enough to have one; `None` if it is damaged.
+    /// Parses the header of a packet that is long enough to have one; `None` if it is damaged.
     pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let word = |at: usize| bytes[at..].first_chunk().map(|word| u64::from_be_bytes(*word));
         let header = Self { number: word(0)?, sent: Instant::from_nanos(word(8)?) };

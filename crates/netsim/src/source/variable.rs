@@ -1,4 +1,4 @@
-//! A variable bit rate: frames of different sizes, whole or in bursts.
+//! A variable bit rate: frames of different sizes, permanently or in bursts.
 
 use std::time::Duration;
 
@@ -10,42 +10,43 @@ use crate::draw::{exponential, standard_normal};
 /// A variable bit rate, as of a video: a frame at fixed intervals, whose size varies.
 ///
 /// Sizes are independent and log-normal, with the mean that gives `rate` in the long run and the
-/// coefficient of variation `size_variation`. With [`Bursts`], frames leave only while the source
-/// is on; on and off times are exponential and begin in their long-run state, and the frames that
-/// leave are larger, so that `rate` stays the mean over everything. The clock of the frames goes on
-/// while the source is off.
+/// coefficient of variation `size_variation`. With [`Bursts`], frames are sent only while the
+/// source is on. On and off times are exponential, and the initial state has the stationary
+/// distribution. Frames are correspondingly larger, so that `rate` is the mean over on and off
+/// times. The frame clock continues while the source is off.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct VariableRate {
     /// Bits of payload per second in the long run.
     pub rate: BitRate,
     /// Time between two frames.
     pub frame_interval: Duration,
-    /// Standard deviation of the sizes of frames over their mean; 0: all are equal.
+    /// Coefficient of variation of the frame sizes (standard deviation over mean); 0 for frames of
+    /// equal size.
     pub size_variation: f64,
-    /// On and off times, if the source is not always on.
+    /// On and off times; `None` if the source is always on.
     pub bursts: Option<Bursts>,
-    /// The first frame.
+    /// Time of the first frame.
     pub start: Instant,
-    /// Nothing leaves from here on.
+    /// No frame is sent from this time on.
     pub stop: Instant,
 }
 
-/// Times in which a source is on and off by turns.
+/// Alternating on and off times of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bursts {
-    /// Mean time that it is on.
+    /// Mean on time.
     pub mean_on: Duration,
-    /// Mean time that it is off.
+    /// Mean off time.
     pub mean_off: Duration,
 }
 
 impl Bursts {
-    /// Bounds the work per frame: changes of state are followed one by one.
+    /// Bounds the work per frame, because every change of state is simulated.
     pub const MIN_MEAN: Duration = Duration::from_micros(100);
 }
 
 impl Default for VariableRate {
-    /// 1 Mbit/s at 25 frames per second, always on, with a deviation of half the mean.
+    /// 1 Mbit/s at 25 frames per second, always on, with a coefficient of variation of 0.5.
     fn default() -> Self {
         Self {
             rate: BitRate::new(1_000_000).expect("above zero"),
@@ -69,11 +70,11 @@ impl VariableRate {
         bits_per_frame / 8.0 / self.share_on()
     }
 
-    /// The frames, with the chance of `seed`.
+    /// The frames; all randomness comes from `seed`.
     ///
     /// # Errors
-    /// Frames of less than a byte in the mean, no time between them, a variation that is not from 0
-    /// to [`MAX_VARIATION`](Self::MAX_VARIATION), or times on or off shorter than
+    /// If the mean frame size is below one byte, the frame interval is zero, the variation is not
+    /// in 0 to [`MAX_VARIATION`](Self::MAX_VARIATION), or a mean on or off time is below
     /// [`Bursts::MIN_MEAN`].
     pub fn source(&self, seed: &Seed) -> Result<VariableRateSource, SourceError> {
         if self.frame_interval.is_zero() {
@@ -120,17 +121,17 @@ impl VariableRate {
 pub struct VariableRateSource {
     config: VariableRate,
     mean_bytes: f64,
-    /// The next tick of the frames' clock.
+    /// The next tick of the frame clock.
     next: Instant,
     is_on: bool,
-    /// End of the present time on or off.
+    /// End of the current on or off time.
     until: Instant,
     sizes: Rng,
     switch: Rng,
 }
 
 impl VariableRateSource {
-    /// Whether a frame leaves at `at`, which never goes back.
+    /// Whether a frame is sent at `at`, which must not decrease.
     fn is_on_at(&mut self, at: Instant) -> bool {
         while self.until <= at {
             self.is_on = !self.is_on;

@@ -1,4 +1,4 @@
-//! A web client: asks for files of very different sizes, now and then.
+//! A web client: requests files of widely varying sizes at random times.
 
 use std::time::Duration;
 
@@ -7,12 +7,11 @@ use rexmit_core::{Instant, Rng, Seed};
 use super::SourceError;
 use crate::draw::exponential;
 
-/// A web client. The sizes of the files it asks for are Pareto, truncated at the largest; the times
-/// between its requests are exponential, whether earlier files have arrived or not.
+/// A web client. File sizes have a Pareto distribution, truncated at the largest size; the times
+/// between requests are exponential, whether earlier files have arrived or not.
 ///
-/// The shape of the Pareto distribution is the one with which its mean, cut off at the cap, is
-/// `mean_bytes`. The default is the load of Petlund 2009 §6.2, of which 81 clients make a
-/// 10 Mbit/s link lose about 5 %.
+/// The shape is chosen so that the mean of the truncated distribution is `mean_bytes`. The default
+/// is the load of Petlund 2009 §6.2: 81 such clients cause about 5 % loss on a 10 Mbit/s link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WebClient {
     /// Smallest file, in bytes. Default 1000.
@@ -23,9 +22,9 @@ pub struct WebClient {
     pub max_bytes: u32,
     /// Mean time between two requests. Default 655 ms.
     pub mean_interval: Duration,
-    /// Requests come from here on, the first one after an interval. Default 0.
+    /// Begin of the requests; the first one is sent after an interval. Default 0.
     pub start: Instant,
-    /// Nothing is asked for from here on. Default never.
+    /// No request is sent from this time on. Default never.
     pub stop: Instant,
 }
 
@@ -42,14 +41,14 @@ impl Default for WebClient {
     }
 }
 
-/// Shapes in which the right one is searched; without the cap a mean exists only above 1.
+/// The range in which the shape is searched. Without truncation, the mean is finite only above 1.
 const SHAPES: (f64, f64) = (0.01, 100.0);
 
 impl WebClient {
-    /// The requests, with the chance of `seed`: when, and how large the file is.
+    /// The requests: the time of each, and the size of the file. All randomness comes from `seed`.
     ///
     /// # Errors
-    /// A smallest file or an interval of nothing, or a mean that no shape has (from 0.01 to 100).
+    /// If the smallest file or the interval is zero, or no shape from 0.01 to 100 gives the mean.
     pub fn source(&self, seed: &Seed) -> Result<WebClientSource, SourceError> {
         if self.min_bytes == 0 {
             return Err(SourceError::Nothing("a file"));
@@ -67,7 +66,7 @@ impl WebClient {
         })
     }
 
-    /// The shape with which the mean of the truncated distribution is `mean_bytes`.
+    /// The shape for which the mean of the truncated distribution is `mean_bytes`.
     fn shape(&self) -> Result<f64, SourceError> {
         let (mut low, mut high) = SHAPES;
         // The larger the shape, the smaller the mean.
@@ -90,7 +89,8 @@ impl WebClient {
         Ok(low)
     }
 
-    /// The mean of a Pareto distribution of this shape, given that it is not above the cap.
+    /// The mean of the Pareto distribution of this shape, given that the value is at most the
+    /// largest size.
     fn mean_of(&self, shape: f64) -> f64 {
         let min = f64::from(self.min_bytes);
         let log_ratio = libm::log(f64::from(self.max_bytes) / min);
@@ -104,7 +104,7 @@ impl WebClient {
         min * shape * integral / -libm::expm1(-shape * log_ratio)
     }
 
-    /// The size below which a share `u` of the files is.
+    /// The quantile `u` of the file size.
     fn quantile(&self, shape: f64, u: f64) -> f64 {
         let (min, max) = (f64::from(self.min_bytes), f64::from(self.max_bytes));
         let share_below_cap = -libm::expm1(-shape * libm::log(max / min));
@@ -123,7 +123,7 @@ pub struct WebClientSource {
 }
 
 impl Iterator for WebClientSource {
-    /// When, and how many bytes the file has.
+    /// Time, and size of the file in bytes.
     type Item = (Instant, usize);
 
     fn next(&mut self) -> Option<Self::Item> {

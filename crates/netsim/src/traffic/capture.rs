@@ -1,4 +1,4 @@
-//! Captures as traces: new payload per flow and direction.
+//! Captures as traces: the new payload of each flow and direction.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use super::packet::{self, Content, TransportPacket};
 use super::trace::{Flow, Message, Sender, Trace, TraceError};
 
 const PCAPNG: [u8; 4] = [0x0A, 0x0D, 0x0D, 0x0A];
-/// Micro- and nanoseconds, in both byte orders.
+/// The magic numbers for micro- and nanoseconds, in both byte orders.
 const PCAP: [[u8; 4]; 4] = [
     [0xA1, 0xB2, 0xC3, 0xD4],
     [0xD4, 0xC3, 0xB2, 0xA1],
@@ -83,7 +83,7 @@ fn read_pcapng(bytes: &[u8], packets: &mut u64, flows: &mut Flows) -> Result<(),
     Ok(())
 }
 
-/// `ticks` of the clock of `interface` (`if_tsresol`; microseconds if it says nothing).
+/// The duration of `ticks` of the clock of `interface` (`if_tsresol`; microseconds by default).
 fn ticks(ticks: u128, interface: &InterfaceDescriptionBlock<'_>) -> Duration {
     let resolution = interface.options.iter().find_map(|option| match option {
         InterfaceDescriptionOption::IfTsResol(resolution) => Some(*resolution),
@@ -106,24 +106,24 @@ fn problem(error: &PcapError) -> String {
     }
 }
 
-/// The ends of a connection, in the order of their addresses.
+/// The protocol and the ends of a connection, ordered by address.
 type Key = (u8, SocketAddr, SocketAddr);
 
 /// The connections of a capture.
 #[derive(Default)]
 struct Flows {
     connections: Vec<Connection>,
-    /// The present connection between two ends.
+    /// The current connection between two ends.
     present: BTreeMap<Key, usize>,
 }
 
 struct Connection {
     begin: Duration,
     client: SocketAddr,
-    /// First sequence number of the client's SYN, if seen.
+    /// Initial sequence number of the client's SYN, if captured.
     syn: Option<u32>,
     flow: Flow,
-    /// What each side has sent, by unwrapped sequence number: client, server.
+    /// The sequence numbers, unwrapped, seen from the client and from the server.
     seen: [Option<RangeSet>; 2],
 }
 
@@ -144,7 +144,7 @@ impl Flows {
         self.connections[place].on_packet(time, &packet);
     }
 
-    /// The flows that have payload, by the time of their first packet.
+    /// The flows with payload, by the time of their first packet.
     fn finish(self) -> Vec<Flow> {
         let has_payload = |flow: &Flow| !(flow.client.is_empty() && flow.server.is_empty());
         let flows = self.connections.into_iter().map(|connection| connection.flow);
@@ -201,7 +201,7 @@ fn first_sequence(packet: &TransportPacket) -> Option<u32> {
     }
 }
 
-/// How many of the `len` numbers from `first` on were not seen before; they are now.
+/// Adds the `len` sequence numbers from `first` on; returns how many of them are new.
 fn new_payload(seen: &mut Option<RangeSet>, first: u32, len: u32) -> u32 {
     if len == 0 {
         return 0;

@@ -1,5 +1,5 @@
-//! Application traffic: traces of what applications sent and when, read from files, replayed, and
-//! described in numbers.
+//! Application traffic: traces of messages and their times, read from files, replayed, and
+//! summarized in statistics.
 
 mod capture;
 

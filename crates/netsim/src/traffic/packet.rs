@@ -1,5 +1,5 @@
-//! The flow of a captured packet. Captures may be cut off within a
-//! packet, so that lengths come from the headers.
+//! Parses captured packets. Packets may be truncated in the capture, so lengths are taken from the
+//! headers.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -20,7 +20,7 @@ pub(super) struct TransportPacket {
     pub(super) content: Content,
 }
 
-/// The fields of a packet that matter for payload.
+/// The header fields needed to count payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Content {
     /// A TCP segment.
@@ -31,7 +31,7 @@ pub(super) enum Content {
     Sctp { is_init: bool, data: Vec<(u32, u32)> },
 }
 
-/// The transport packet in a captured frame; `None` for everything else.
+/// Parses the transport packet in a captured frame; `None` for all other frames.
 pub(super) fn parse(link: DataLink, frame: &[u8]) -> Option<TransportPacket> {
     let packet = match link {
         DataLink::ETHERNET => LaxSlicedPacket::from_ethernet(frame).ok()?,
@@ -75,7 +75,7 @@ pub(super) fn parse(link: DataLink, frame: &[u8]) -> Option<TransportPacket> {
 struct Transport<'a> {
     source: IpAddr,
     destination: IpAddr,
-    /// Its length as the IP header has it; the capture may have less.
+    /// Its length according to the IP header; the capture may contain less.
     declared_len: usize,
     bytes: &'a [u8],
 }

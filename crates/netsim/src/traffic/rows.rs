@@ -1,4 +1,4 @@
-//! The text form of a trace: `trace,flow_id,direction,time_us,payload_bytes`.
+//! The CSV form of a trace: `trace,flow_id,direction,time_us,payload_bytes`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::trace::{Flow, Message, Sender, Trace, TraceError};
 
-/// Sums of times stay far from overflow.
+/// The largest time; it keeps sums of times far from overflow.
 const MAX_TIME_US: u64 = 100 * 366 * 86_400 * 1_000_000;
 
 #[derive(Deserialize)]
@@ -19,8 +19,8 @@ struct Row<'a> {
     payload_bytes: u32,
 }
 
-/// Reads the rows in `bytes`. Rows of different flows and directions may come in any order; those
-/// of one flow and direction come in the order of time.
+/// Reads the rows in `bytes`. Rows of different flows and directions may be mixed; those of one
+/// flow and direction must be in ascending order of time.
 pub(super) fn read(file: &str, bytes: &[u8]) -> Result<Trace, TraceError> {
     let bad_line = |line, problem| TraceError::BadLine { file: file.to_owned(), line, problem };
     let mut reader = csv::Reader::from_reader(bytes);
@@ -71,7 +71,7 @@ fn push(messages: &mut Vec<Message>, row: &Row<'_>) -> Result<(), &'static str> 
     Ok(())
 }
 
-/// The error without the position, which is told already.
+/// The error without its position, which is reported separately.
 fn problem(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::Deserialize { err, .. } => err.to_string(),

@@ -1,4 +1,4 @@
-//! A trace in one row of numbers, as the tables of the thin-stream papers have it (Table 1).
+//! Statistics of a trace in one row, as in the tables of the thin-stream papers (Table 1).
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use super::trace::{Message, Sender, Trace};
 /// Headers per packet in [`Row::bits_per_second`]: Ethernet 14, IPv4 20, TCP with timestamps 32.
 pub const HEADER_BYTES: u32 = 66;
 
-/// The row of one side of some flows.
+/// The statistics of one side of some flows.
 ///
-/// Interarrival times are those between two messages of the same flow; of several flows they are
-/// taken together. A percentile p of n values is the one with the rank nearest to p·(n−1).
+/// Interarrival times are those between two messages of the same flow; those of several flows are
+/// pooled. A percentile p of n values is the one with the rank nearest to p·(n−1).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// Messages.
+    /// Number of messages.
     pub packets: u64,
     /// Time from the first to the last message, summed over the flows.
     #[serde(serialize_with = "seconds")]
@@ -30,7 +30,7 @@ pub struct Row {
     pub interarrival: Option<Interarrival>,
     /// Messages per second: the inverse of the mean interarrival time.
     pub packets_per_second: f64,
-    /// Bits per second with [`HEADER_BYTES`] per message.
+    /// Bits per second, with [`HEADER_BYTES`] per message.
     pub bits_per_second: f64,
     /// Bits of payload per second.
     pub payload_bits_per_second: f64,
@@ -54,14 +54,14 @@ pub struct Interarrival {
 }
 
 impl Row {
-    /// The row of one side of all flows of `trace` together; `None` if it sent nothing.
+    /// The row of one side of all flows of `trace` together; `None` if that side sent nothing.
     #[must_use]
     pub fn of_trace(trace: &Trace, sender: Sender) -> Option<Self> {
         Self::of_flows(trace.flows.iter().map(|flow| flow.messages(sender)))
     }
 
-    /// The row of some flows, each given by its messages in the order of time; `None` without any
-    /// message.
+    /// The row of some flows, each given by its messages in ascending order of time; `None` without
+    /// any message.
     #[must_use]
     pub fn of_flows<'a>(flows: impl IntoIterator<Item = &'a [Message]>) -> Option<Self> {
         let (mut packets, mut payload) = (0u64, 0u64);

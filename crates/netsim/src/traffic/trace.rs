@@ -1,4 +1,4 @@
-//! Traces: the messages of some flows between clients and servers.
+//! Traces: the messages of flows between clients and servers.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,13 +12,13 @@ use thiserror::Error;
 
 use super::{capture, rows};
 
-/// Who sent a message: the side that connected, or the other.
+/// The sender of a message: the side that opened the connection, or the other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Sender {
-    /// The side that connected (`c2s` in files).
+    /// The side that opened the connection (`c2s` in files).
     #[serde(rename = "c2s")]
     Client,
-    /// The side that was connected to (`s2c` in files).
+    /// The side that accepted it (`s2c` in files).
     #[serde(rename = "s2c")]
     Server,
 }
@@ -26,13 +26,13 @@ pub enum Sender {
 /// One message, or one segment of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// When it was sent, from the flow's first packet on.
+    /// Time of sending, relative to the flow's first packet.
     pub at: Duration,
     /// Its payload in bytes; above zero.
     pub bytes: u32,
 }
 
-/// The messages of one connection, each side's in the order of time.
+/// The messages of one connection, those of each side in ascending order of time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Flow {
     /// Its number in the trace.
@@ -43,16 +43,16 @@ pub struct Flow {
     pub server: Vec<Message>,
 }
 
-/// What some connections of one application sent.
+/// The messages of some connections of one application.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
-    /// The traffic in the trace.
+    /// The name of the traffic.
     pub name: String,
-    /// The connections, by rising number.
+    /// The connections, in ascending order of their numbers.
     pub flows: Vec<Flow>,
 }
 
-/// Why a file is not read as a trace.
+/// Why a file cannot be read as a trace.
 #[derive(Debug, Error)]
 pub enum TraceError {
     /// The file cannot be read.
@@ -60,13 +60,13 @@ pub enum TraceError {
     Unreadable {
         /// The file.
         file: String,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// The file is larger than [`Trace::MAX_FILE`].
     #[error("{0} is larger than 2 GiB: cut out the part of interest first")]
     TooLarge(String),
-    /// A line is not as it should be.
+    /// A line is invalid.
     #[error("{file}, line {line}: {problem}")]
     BadLine {
         /// The file.
@@ -76,7 +76,7 @@ pub enum TraceError {
         /// The mistake.
         problem: String,
     },
-    /// A capture ends or goes wrong within a packet.
+    /// A capture is truncated or invalid within a packet.
     #[error("{file}, packet {packet}: {problem}")]
     BadCapture {
         /// The file.
@@ -86,31 +86,32 @@ pub enum TraceError {
         /// The mistake.
         problem: String,
     },
-    /// Nothing in the file is a message.
+    /// The file contains no messages.
     #[error("{0} has no message: a trace has rows, a capture TCP, UDP or SCTP payload")]
     Empty(String),
 }
 
 impl Trace {
-    /// The largest file that is read, after decompression.
+    /// The size of the largest file that is read, after decompression.
     pub const MAX_FILE: u64 = 2 << 30;
 
     /// Reads a file: a trace with the columns `trace,flow_id,direction,time_us,payload_bytes`, or a
-    /// capture (pcap or pcapng), either of them compressed by gzip or not. What it is shows in its
+    /// capture (pcap or pcapng), optionally compressed by gzip. The format is detected from the
     /// first bytes.
     ///
-    /// Of a capture, the payload that is seen for the first time counts: no retransmissions,
-    /// keep-alives or pure acknowledgements.
+    /// In a capture, only new payload counts: no retransmissions, keep-alives or pure
+    /// acknowledgements.
     ///
     /// # Errors
-    /// [`TraceError`], which names the file and the place in it.
+    /// [`TraceError`], which names the file and the position in it.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let file = path.display().to_string();
         let unreadable = |source| TraceError::Unreadable { file: file.clone(), source };
         Self::read(&file, &name_of(path), File::open(path).map_err(unreadable)?)
     }
 
-    /// Reads what [`open`](Self::open) would read in a file of these bytes; errors call it `file`.
+    /// Reads a trace from the contents of a file, like [`open`](Self::open); errors use the name
+    /// `file`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -137,7 +138,7 @@ impl Trace {
 }
 
 impl Flow {
-    /// What one side sent.
+    /// The messages of one side.
     #[must_use]
     pub fn messages(&self, sender: Sender) -> &[Message] {
         match sender {
@@ -146,12 +147,12 @@ impl Flow {
         }
     }
 
-    /// What one side sent, at the times of a flow that begins at `start`.
+    /// The messages of one side, at the times of a flow that begins at `start`.
     pub fn replay(&self, sender: Sender, start: Instant) -> Replay<'_> {
         Replay { start, messages: self.messages(sender).iter() }
     }
 
-    /// As [`replay`](Self::replay), for a replay that outlives the trace.
+    /// As [`replay`](Self::replay), but consumes the trace.
     #[must_use]
     pub fn into_replay(self, sender: Sender, start: Instant) -> OwnedReplay {
         let messages = match sender {
@@ -177,7 +178,7 @@ pub struct Replay<'a> {
 }
 
 impl Iterator for Replay<'_> {
-    /// When, and how many bytes.
+    /// Time, and size in bytes.
     type Item = (Instant, usize);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -192,7 +193,7 @@ impl Iterator for Replay<'_> {
 
 impl ExactSizeIterator for Replay<'_> {}
 
-/// A [`Replay`] that has the messages.
+/// A [`Replay`] that owns the messages.
 #[derive(Clone, Debug)]
 pub struct OwnedReplay {
     start: Instant,
@@ -200,7 +201,7 @@ pub struct OwnedReplay {
 }
 
 impl Iterator for OwnedReplay {
-    /// When, and how many bytes.
+    /// Time, and size in bytes.
     type Item = (Instant, usize);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -215,7 +216,7 @@ impl Iterator for OwnedReplay {
 
 impl ExactSizeIterator for OwnedReplay {}
 
-/// The bytes of `source`, at most one more than are allowed.
+/// The decompressed bytes of `source`; at most one more than allowed.
 fn decompressed(mut source: impl Read) -> io::Result<Vec<u8>> {
     let mut magic = Vec::new();
     (&mut source).take(2).read_to_end(&mut magic)?;
@@ -229,7 +230,7 @@ fn decompressed(mut source: impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// `crossfire` of `traces/crossfire.pcap.gz`.
+/// The name of a file without directory and extensions: `crossfire` for `traces/crossfire.pcap.gz`.
 fn name_of(path: &Path) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     name.split('.').next().unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! Setting up and ending the associations of a load.
+//! Set-up and shutdown of the associations of a load.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,38 +16,38 @@ use tokio::time::timeout;
 
 use super::LoadError;
 
-/// Set-ups under way at a time.
+/// Associations set up concurrently.
 const SETUPS_AT_A_TIME: u32 = 32;
-/// SCTP ports that systems do not hand out to services (RFC 6335 §6).
+/// The first of the dynamic ports, from which local SCTP ports are drawn (RFC 6335 §6).
 const FIRST_PORT: u16 = 49_152;
 const PORTS: u16 = u16::MAX - FIRST_PORT;
 
-/// Whom to load, and how.
+/// Address and protocol settings of the receiver.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The receiver: its address, and its UDP port unless [`raw`](Self::raw).
     pub remote: SocketAddr,
-    /// More addresses of it, with the same UDP port.
+    /// Further addresses of the receiver, with the same UDP port.
     pub more_remotes: Vec<IpAddr>,
-    /// Our addresses, if there are several.
+    /// Local addresses, if there are several.
     pub locals: Vec<IpAddr>,
-    /// Its SCTP port.
+    /// The receiver's SCTP port.
     pub sctp_port: u16,
     /// SCTP directly over IP instead of UDP.
     pub raw: bool,
-    /// The associations.
+    /// Configuration of the associations.
     pub association: Arc<AssociationConfig>,
-    /// Time limit for the set-up of an association.
+    /// Time limit for setting up an association.
     pub patience: Duration,
 }
 
-/// Endpoints whose associations have ended. They still answer a peer that did not hear the last
-/// packet; dropping this ends that.
+/// Endpoints whose associations have ended. They still answer a peer that missed the last packet of
+/// the shutdown; dropping this value closes them.
 #[derive(Debug)]
 pub struct Lingering(Vec<Endpoint>);
 
-/// An association of the load, with the endpoint that it alone uses: two associations with the same
-/// peer need different ports (RFC 9260 §1.3).
+/// An association of the load, with an endpoint of its own: two associations with the same peer
+/// need different ports (RFC 9260 §1.3).
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) association: Association,
@@ -57,10 +57,11 @@ pub(super) struct Connection {
 /// How a connection ended.
 #[derive(Debug)]
 pub(super) struct Ended {
-    /// Its counts when everything was acknowledged, or at the last look before it broke.
+    /// The counters when everything was acknowledged, or the last ones read before the association
+    /// failed.
     pub(super) statistics: AssociationStatistics,
     reason: CloseReason,
-    /// Messages that were accepted and not, or perhaps not, delivered.
+    /// Messages that were accepted but not, or possibly not, delivered.
     pub(super) failed: u64,
     endpoint: Endpoint,
 }
@@ -69,12 +70,13 @@ impl Target {
     /// Sets up one association, on an endpoint of its own.
     ///
     /// # Errors
-    /// As [`Endpoint::bind`] and [`Endpoint::connect`], and when the peer does not answer in time.
+    /// As [`Endpoint::bind`] and [`Endpoint::connect`], and if the peer does not answer within the
+    /// time limit.
     pub async fn connect(&self) -> Result<(Association, Endpoint), LoadError> {
         self.connect_from(draw_port()).await
     }
 
-    /// Sets up `count` associations, in the order of their numbers.
+    /// Sets up `count` associations, in ascending order of their numbers.
     pub(super) async fn connect_all(&self, count: u32) -> Result<Vec<Connection>, LoadError> {
         raise_descriptor_limit();
         let first = draw_port();
@@ -128,15 +130,17 @@ impl Target {
     }
 }
 
-/// Ports that were just used may still be known to the receiver, so that a fixed one would not do.
+/// A random local SCTP port. The receiver may still have state for a port that was used just
+/// before, so a fixed port would not do.
 fn draw_port() -> u16 {
     FIRST_PORT + Seed::from_u64(now().as_nanos()).rng().below(PORTS.into()) as u16
 }
 
-/// Each connection has a socket and a timer. Raises the limit to the maximum that the system allows.
+/// Raises the limit on open files to the maximum that the system allows: each connection has a
+/// socket and a timer.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // If it is refused, the connections that go beyond it say so.
+    // If this fails, connections beyond the limit report an error.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
@@ -152,7 +156,7 @@ async fn collect(
     Ok(())
 }
 
-/// Any local address of the family of `remotes`; that of IPv6 serves IPv4, too.
+/// The unspecified address of the family of `remotes`; the IPv6 one also serves IPv4.
 fn unspecified(remotes: &[SocketAddr]) -> IpAddr {
     if remotes.iter().all(SocketAddr::is_ipv4) {
         IpAddr::from([0; 4])
@@ -162,7 +166,7 @@ fn unspecified(remotes: &[SocketAddr]) -> IpAddr {
 }
 
 impl Connection {
-    /// Ends the association gracefully, which waits until everything is acknowledged.
+    /// Shuts the association down gracefully: waits until everything is acknowledged.
     pub(super) async fn finish(self) -> Ended {
         let reason = self.association.shutdown().await;
         let statistics = self.association.statistics();
@@ -179,7 +183,7 @@ impl Connection {
 }
 
 impl Ended {
-    /// Whether everything was delivered, as far as the protocol knows.
+    /// Whether all messages were delivered, according to the acknowledgements.
     pub(super) fn is_graceful(&self) -> bool {
         self.reason == CloseReason::Shutdown
     }
@@ -190,7 +194,7 @@ impl Lingering {
         Self(ended.into_iter().map(|ended| ended.endpoint).collect())
     }
 
-    /// Stays for `duration`.
+    /// Keeps the endpoints open for `duration`.
     pub async fn linger(self, duration: Duration) {
         sleep_until(now() + duration).await;
         drop(self.0);

@@ -1,11 +1,12 @@
 //! Load between two programs, in real time: many thin streams, or bulk.
 //!
-//! The thin load is that of interactive servers: many associations, each with a small message every
-//! so often, their beginnings spread over one interval ([`schedule`]). Each message says when it was
-//! meant to be sent ([`stamp`]), so what it waited for in the sender counts. A receiver on the same
-//! machine, or on one whose `CLOCK_MONOTONIC` is the same, measures the latency.
+//! The thin load resembles that of an interactive server: many associations, each with a small
+//! message per interval, their first messages spread over one interval ([`schedule`]). Each message
+//! carries the time at which it was due ([`stamp`]), so that waiting in the sender counts as
+//! latency. A receiver on the same machine, or on one whose `CLOCK_MONOTONIC` is the same, measures
+//! the latency.
 //!
-//! [`send`] and [`receive`] are the two programs; [`result`] is what they measured.
+//! [`send`] and [`receive`] are the two programs; [`result`] holds their measurements.
 
 mod connections;
 pub mod receive;
@@ -24,16 +25,16 @@ use thiserror::Error;
 /// Why a load did not run.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// A local address cannot be had.
+    /// A local address cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
     /// An association cannot be set up.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// It was stopped before it had begun.
+    /// The load was stopped before it had begun.
     #[error("stopped before all connections were set up")]
     Stopped,
-    /// The system refused something, or the record cannot be written.
+    /// A system call failed, or the record cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

@@ -1,4 +1,5 @@
-//! The program that receives: accepts, records, and measures when all have ended.
+//! The receiving program: accepts connections, records messages, and reports when all connections
+//! have ended.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -17,17 +18,17 @@ use super::LoadError;
 use super::result::{BulkReceived, Received, rate};
 use super::stamp::Stamp;
 
-/// The receiver ends when no connection has been open for so long, after the first.
+/// The receiver ends when no connection has been open for this long, after the first one.
 pub const QUIET: Duration = Duration::from_secs(1);
 /// How often the record is flushed.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// Receives a thin load on `endpoint` until all connections have ended, or `stop` is ready: then
-/// those still open are aborted. Writes a line `conn,seq,send_ns,recv_ns` per message to `out`, in
-/// the order of delivery, after a line of headings.
+/// Receives a thin load on `endpoint` until all connections have ended, or `stop` is ready;
+/// connections still open are then aborted. Writes a line `conn,seq,send_ns,recv_ns` per message to
+/// `out`, in the order of delivery, after a header line.
 ///
 /// # Errors
-/// When the record cannot be written.
+/// If the record cannot be written.
 ///
 /// # Panics
 /// Outside a tokio runtime with I/O and time enabled.
@@ -45,7 +46,7 @@ pub async fn thin<W: Write + Send + 'static>(
 /// Receives a bulk load; otherwise as [`thin`].
 ///
 /// # Errors
-/// Never, so far.
+/// None at present.
 ///
 /// # Panics
 /// As [`thin`].
@@ -132,7 +133,7 @@ struct Record<W: Write> {
     latency: LatencyDistribution,
     first: Option<Instant>,
     last: Instant,
-    /// Per connection: messages, and the number after the highest.
+    /// Per connection: number of messages, and one more than the highest sequence number.
     connections: BTreeMap<u32, (u64, u64)>,
 }
 
@@ -189,11 +190,12 @@ impl<W: Write + Send + 'static> Log for Record<W> {
     }
 }
 
-/// Connections whose messages are counted each for itself, so that a peer's numbers take no memory
-/// without bound. Missing and overtaken messages of others go uncounted.
+/// Number of connections for which messages are counted individually; it bounds the memory that a
+/// peer can make the receiver use. Missing and overtaken messages of further connections are not
+/// counted.
 const MAX_CONNECTIONS: usize = 1 << 20;
 
-/// The counts of a bulk load.
+/// The counters of a bulk load.
 #[derive(Default)]
 struct Count {
     received: BulkReceived,

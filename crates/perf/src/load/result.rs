@@ -10,30 +10,30 @@ use serde::Serialize;
 use super::Target;
 use super::connections::Ended;
 
-/// The counters of the sender. In JSON, `counters` are spread out among the other fields.
+/// The counters of the sender. In JSON, the members of `counters` appear beside the other fields.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Sent {
     /// Connections.
     pub connections: u32,
-    /// Those of them that did not end gracefully.
+    /// Connections that did not end gracefully.
     pub broken: u32,
-    /// Messages that were to be sent.
+    /// Messages that were due.
     pub messages: u64,
-    /// Those of them that were not, or perhaps not, delivered.
+    /// Messages that were due but not, or possibly not, delivered.
     pub undelivered: u64,
     /// Bytes of the messages that were accepted for sending.
     pub payload_bytes: u64,
     /// From the first message to the end of the last connection; `duration_ms` in JSON.
     #[serde(rename = "duration_ms", with = "millis")]
     pub duration: Duration,
-    /// What it cost. Packets and bytes are those that the sender sent, UDP and IP headers included.
+    /// Packets and bytes that the sender sent, UDP and IP headers included, by cause.
     #[serde(flatten)]
     pub counters: Counters,
     /// Bytes on the wire per byte of payload; `null` without payload.
     pub wire_bytes_per_payload_byte: Option<f64>,
     /// Payload bits per second of `duration`.
     pub goodput_bits_per_second: f64,
-    /// Headers around an SCTP packet.
+    /// Bytes of the headers in front of an SCTP packet.
     #[serde(skip)]
     header_bytes: u64,
 }
@@ -55,7 +55,7 @@ impl Sent {
         }
     }
 
-    /// A connection has ended on which `due` messages were to be sent.
+    /// Adds a connection that has ended, on which `due` messages were due.
     pub(super) fn add(&mut self, due: u64, ended: &Ended) {
         let (traffic, recovery) = (&ended.statistics.traffic, &ended.statistics.recovery);
         self.connections += 1;
@@ -72,7 +72,7 @@ impl Sent {
         };
     }
 
-    /// All connections have ended, this long after the first message.
+    /// Sets the time from the first message to the end of the last connection.
     pub(super) fn ended(mut self, duration: Duration) -> Self {
         self.duration = duration;
         let payload = self.payload_bytes as f64;
@@ -83,7 +83,7 @@ impl Sent {
         self
     }
 
-    /// The figures as a table for a terminal, with the goodput if the load is a bulk one.
+    /// The figures as a table for a terminal; with the goodput if it was a bulk load.
     #[must_use]
     pub fn table(&self, is_bulk: bool) -> String {
         let price = self.wire_bytes_per_payload_byte;
@@ -123,7 +123,7 @@ impl Sent {
             let Self { undelivered, broken, .. } = self;
             let _ = writeln!(
                 text,
-                "{undelivered} messages were not delivered: {broken} connections broke."
+                "{undelivered} messages were not delivered: {broken} connections failed."
             );
         }
         text
@@ -137,18 +137,18 @@ pub struct Received {
     pub connections: u64,
     /// Messages of the load that were delivered.
     pub messages: u64,
-    /// Messages before the last one of their connection that were not delivered.
+    /// Messages that were not delivered, although a later one of the same connection was.
     pub missing: u64,
     /// Messages that were delivered after one sent later on their connection.
     pub overtaken: u64,
-    /// Messages without a stamp, which are in no other figure.
+    /// Messages without a stamp; no other figure includes them.
     pub foreign: u64,
     /// Bytes of the messages of the load.
     pub payload_bytes: u64,
     /// From the first delivery to the last; `duration_ms` in JSON.
     #[serde(rename = "duration_ms", with = "millis")]
     pub duration: Duration,
-    /// From when a message was to be sent until it was delivered; `null` without messages.
+    /// Time from when a message was due until it was delivered; `null` without messages.
     pub latency: Option<LatencySummary>,
 }
 
@@ -182,7 +182,7 @@ pub struct BulkReceived {
     pub connections: u64,
     /// Messages that were delivered.
     pub messages: u64,
-    /// Their bytes.
+    /// Bytes of these messages.
     pub payload_bytes: u64,
     /// From the first delivery to the last; `duration_ms` in JSON.
     #[serde(rename = "duration_ms", with = "millis")]
@@ -191,7 +191,7 @@ pub struct BulkReceived {
     pub goodput_bits_per_second: f64,
     /// Packets that arrived.
     pub packets_received: u64,
-    /// Packets that were sent, acknowledgements nearly all of them.
+    /// Packets that were sent; nearly all of them are acknowledgements.
     pub packets_sent: u64,
 }
 

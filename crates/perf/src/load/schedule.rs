@@ -1,4 +1,4 @@
-//! When which connection is to send: a pure function of the load and its seed.
+//! The times at which each connection sends: a pure function of the load and its seed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,34 +6,34 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Rng, Seed};
 
-/// Thin streams: a message on each connection every so often.
+/// Thin streams: one message per interval on each connection.
 #[derive(Clone, Debug)]
 pub struct ThinLoad {
     /// Connections.
     pub connections: u32,
-    /// Time between two messages of a connection, or its mean; not zero.
+    /// Time between two messages of a connection, or the mean of that time; not zero.
     pub interval: Duration,
     /// Bytes of a message.
     pub message_bytes: usize,
-    /// How long messages are sent.
+    /// Length of the sending phase.
     pub duration: Duration,
-    /// Independent exponential intervals instead of equal ones.
+    /// Whether intervals are independent and exponentially distributed instead of constant.
     pub poisson: bool,
-    /// Messages may be delivered out of order.
+    /// Whether messages may be delivered out of order.
     pub unordered: bool,
-    /// Where exponential intervals come from.
+    /// Seed of the exponential intervals.
     pub seed: u64,
 }
 
-/// The messages of all connections in the order of time.
+/// The messages of all connections in ascending order of time.
 ///
-/// Connection `i` of `n` sends first when `i / n` of an interval has passed, or after an exponential
-/// time. Nothing is due after the end of the load.
+/// Connection `i` of `n` sends its first message after `i / n` of an interval, or after an
+/// exponentially distributed time. No message is due after the end of the load.
 #[derive(Debug)]
 pub struct Schedule {
     interval: Duration,
     end: Instant,
-    /// A source of each connection, if intervals are random.
+    /// A random source per connection, if intervals are random.
     random: Vec<Rng>,
     due: BinaryHeap<Reverse<(Instant, u32)>>,
 }
@@ -65,13 +65,13 @@ impl Schedule {
         schedule
     }
 
-    /// When the next message is due; `None` at the end.
+    /// The time of the next message; `None` at the end.
     #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next message that is due at `now`: when it was, and on which connection.
+    /// The next message if it is due at `now`: its time and its connection.
     pub fn poll(&mut self, now: Instant) -> Option<(Instant, u32)> {
         let Reverse((at, connection)) = *self.due.peek().filter(|due| due.0.0 <= now)?;
         self.due.pop();
@@ -90,7 +90,7 @@ impl Schedule {
     }
 }
 
-/// A draw with the mean `mean`, at least a nanosecond.
+/// A random duration with the mean `mean`, at least one nanosecond.
 fn exponential(rng: &mut Rng, mean: Duration) -> Duration {
     mean.mul_f64(-(1.0 - rng.unit()).ln()).max(Duration::from_nanos(1))
 }

@@ -1,4 +1,5 @@
-//! The program that sends: connects, sends as the load says, waits until all has arrived, and counts.
+//! The sending program: connects, sends the load, waits until everything is acknowledged, and
+//! counts.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -17,27 +18,29 @@ use super::schedule::{Schedule, ThinLoad};
 use super::stamp::Stamp;
 use super::{LoadError, Target};
 
-/// Bulk data on some connections.
+/// Bulk data on several connections.
 #[derive(Clone, Debug)]
 pub struct BulkLoad {
     /// Connections.
     pub connections: u32,
     /// Bytes of a message; at least one.
     pub message_bytes: usize,
-    /// How long messages are sent.
+    /// Length of the sending phase.
     pub duration: Duration,
-    /// Messages may be delivered out of order.
+    /// Whether messages may be delivered out of order.
     pub unordered: bool,
 }
 
-/// Sends a thin load to `target`. Once `stop` is ready, or all connections are broken, nothing more
-/// is sent; what was sent is still delivered. `started` is called when all connections are set up.
+/// Sends a thin load to `target`. Sending stops once `stop` is ready or all connections have
+/// failed; accepted messages are still delivered. `started` is called when all connections are set
+/// up.
 ///
-/// A message that finds the send buffer full waits and keeps the time at which it was due.
+/// A message that does not fit into the send buffer is queued and keeps the time at which it was
+/// due.
 ///
 /// # Errors
-/// When a connection cannot be set up, or the system fails. A connection that breaks later is a
-/// part of the result.
+/// If a connection cannot be set up, or a system call fails. A connection that fails later is
+/// counted in the result and is no error.
 ///
 /// # Panics
 /// Outside a tokio runtime with I/O and time enabled.
@@ -121,7 +124,7 @@ async fn set_up(
     }
 }
 
-/// Sends until the load is over or the connection breaks.
+/// Sends until the load is over or the connection fails.
 async fn fill(connection: &Connection, load: &BulkLoad, start: Instant, sent: &mut u64) {
     let payload = Bytes::from(vec![0; load.message_bytes]);
     let message = OutboundMessage::new(0, payload).unordered(load.unordered);
@@ -138,11 +141,11 @@ struct Line {
     connection: Connection,
     message_bytes: usize,
     unordered: bool,
-    /// Messages that were due so far.
+    /// Messages that have been due so far.
     due: u64,
-    /// Those of them that found no room yet: when they were due.
+    /// Due times of the messages that did not fit into the send buffer yet.
     waiting: VecDeque<Instant>,
-    /// Nothing can be sent any more.
+    /// Whether the connection has failed.
     is_broken: bool,
 }
 
@@ -159,7 +162,7 @@ impl Line {
         }
     }
 
-    /// A message is due since `at`.
+    /// Sends the message that was due at `at`, or queues it.
     fn send(&mut self, at: Instant) {
         self.due += 1;
         self.waiting.push_back(at);
@@ -182,7 +185,8 @@ impl Line {
         Some(OutboundMessage::new(0, payload).unordered(self.unordered))
     }
 
-    /// Sends what waits, and ends the association. Returns how many messages were due.
+    /// Sends the queued messages and shuts the association down. Returns how many messages were
+    /// due.
     async fn finish(mut self) -> (u64, Ended) {
         while let Some(message) = self.next_message() {
             match self.connection.association.send(message).await {
@@ -202,7 +206,7 @@ async fn gather(
     let mut sent = Sent::new(target);
     let mut all = Vec::new();
     while let Some(finished) = finishing.join_next().await {
-        // A task ends early only by a panic, which goes on here.
+        // A task ends early only by a panic, which is propagated here.
         let (due, ended) =
             finished.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
         sent.add(due, &ended);

@@ -2,25 +2,25 @@
 
 use rexmit_core::Instant;
 
-/// Bytes of a stamp: the smallest message.
+/// Bytes of a stamp, and so of the smallest message.
 pub const STAMP_BYTES: usize = 24;
 
-/// Tells our messages from others that arrive at the port.
+/// Distinguishes messages of the load from others that arrive at the port.
 const MAGIC: [u8; 4] = *b"rxm1";
 
-/// Connection, number and time of a message.
+/// The stamp: connection, sequence number and due time of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamp {
-    /// The connection, as the sender counts them from 0.
+    /// The connection's number, from 0.
     pub connection: u32,
-    /// The message's number in its connection, from 0.
+    /// The message's sequence number in its connection, from 0.
     pub sequence: u64,
-    /// When it was to be sent: `CLOCK_MONOTONIC` of the sender.
+    /// When the message was due: `CLOCK_MONOTONIC` of the sender.
     pub sent: Instant,
 }
 
 impl Stamp {
-    /// A message of `size` bytes, [`STAMP_BYTES`] at least, that begins with the stamp.
+    /// A message of `size` bytes, at least [`STAMP_BYTES`], that begins with the stamp.
     ///
     /// ```
     /// use rexmit_perf::load::stamp::Stamp;

@@ -1,4 +1,4 @@
-//! Why a comparison in real time was not made, in words that say what to do.
+//! Errors of a comparison in real time. Each message says what to do.
 
 use std::io;
 use std::time::Duration;
@@ -12,54 +12,54 @@ use thiserror::Error;
 
 use super::transport::Transport;
 
-/// Why there is no comparison.
+/// Why a comparison could not be made.
 #[derive(Debug, Error)]
 pub enum RealtimeError {
-    /// No profile of that name.
+    /// There is no profile of that name.
     #[error("there is no recovery profile `{name}`: there are {}", transport.names())]
     UnknownProfile {
         /// The name.
         name: String,
-        /// Whose profile it should be.
+        /// The protocol to which the profile should belong.
         transport: Transport,
     },
-    /// Over TCP messages arrive in order.
+    /// Unordered delivery was requested over TCP.
     #[error("TCP delivers in order: choose SCTP for unordered messages")]
     Unordered,
-    /// No network for TCP.
+    /// The virtual network for TCP cannot be created.
     #[error(transparent)]
     Network(#[from] TunError),
-    /// No TCP on it.
+    /// The TCP stack cannot be opened.
     #[error(transparent)]
     Stack(#[from] OpenError),
-    /// It is not possible to listen on it.
+    /// The TCP stack cannot listen.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// A TCP connection did not come about, or ended before its time.
+    /// A TCP connection was not established, or ended early.
     #[error(
         "{profile}: a connection was lost ({source}), so there is nothing to compare: choose less loss"
     )]
     ConnectionLost {
         /// The profile.
         profile: String,
-        /// How it ended.
+        /// The reason.
         source: io::Error,
     },
-    /// The emulator did not start.
+    /// The emulator cannot be started.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
-    /// No address for an endpoint.
+    /// An endpoint's address cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// No association.
+    /// An association cannot be established.
     #[error("{profile}: {source}")]
     Connect {
         /// The profile.
         profile: String,
-        /// Why not.
+        /// The reason.
         source: ConnectError,
     },
-    /// The set-up took too long.
+    /// No association was established within the time limit.
     #[error(
         "{profile}: no association came about within {} s: the link loses too much, choose less \
          loss",
@@ -68,20 +68,20 @@ pub enum RealtimeError {
     SetUpTooLong {
         /// The profile.
         profile: String,
-        /// How long it was tried.
+        /// The time limit.
         patience: Duration,
     },
-    /// A message was not taken.
+    /// The transport refused a message.
     #[error("{profile}: message {message} was refused: {source}")]
     Send {
         /// The profile.
         profile: String,
         /// The message's number.
         message: u32,
-        /// Why.
+        /// The reason.
         source: SendError,
     },
-    /// An association ended before its time.
+    /// An association ended early.
     #[error(
         "{profile}: an association ended early ({reason:?}), so there is nothing to compare: choose \
          less loss"
@@ -89,18 +89,18 @@ pub enum RealtimeError {
     EndedEarly {
         /// The profile.
         profile: String,
-        /// How it ended.
+        /// The reason.
         reason: CloseReason,
     },
-    /// The transport broke a promise.
+    /// A message was delivered twice, damaged or out of order.
     #[error("{profile}: {what}; this is a bug in rexmit, please report it with the seed")]
     Broken {
         /// The profile.
         profile: String,
-        /// What happened.
+        /// The failed check.
         what: String,
     },
-    /// The system refused something that it normally grants.
-    #[error("the system refused: {0}")]
+    /// A system call failed unexpectedly.
+    #[error("a system call failed: {0}")]
     Io(#[from] io::Error),
 }

@@ -1,4 +1,4 @@
-//! One association of a lane: sends each message at its time, and checks and times what arrives.
+//! One association of a lane: sends each message at its time, and checks and times the arrivals.
 
 use std::io;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use super::error::RealtimeError;
 use super::records::{Records, content};
 use super::replay::Span;
 
-/// How often to look whether the last acknowledgements have come.
+/// Interval of the checks for outstanding acknowledgements.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// All messages go over this stream, as a game's do over its one connection.
+/// All messages use this stream, as a game uses one connection.
 const STREAM: u16 = 0;
 
-/// Is told what each message waited, when it is delivered.
+/// A callback with the latency of each message, called on delivery.
 pub(super) type OnDelivery = Arc<dyn Fn(Duration) + Send + Sync>;
 
 /// An association and its planned messages.
@@ -34,13 +34,14 @@ pub(super) struct Flow {
     pub(super) unordered: bool,
 }
 
-/// What became of a flow.
+/// The result of a flow.
 pub(super) struct Finished {
     pub(super) records: Vec<MessageRecord>,
     pub(super) recovery: RecoveryStatistics,
     /// How late the application sent; empty if the time limit came first.
     pub(super) lateness: LatencyDistribution,
-    /// Still open, so that no end of one flow is measured while another goes on.
+    /// Both ends, kept open so that the end of one flow does not disturb the measurement of
+    /// another.
     pub(super) ends: [Association; 2],
 }
 
@@ -80,7 +81,7 @@ impl Flow {
         Ok(Finished { records, recovery: statistics.recovery, lateness, ends })
     }
 
-    /// Sends each message at its time; returns how late that was.
+    /// Sends each message at its time; returns the delays of the sending task.
     async fn send(&self, start: Instant) -> Result<LatencyDistribution, RealtimeError> {
         let mut lateness = LatencyDistribution::new();
         let mut alarm = clock::Alarm::new()?;
@@ -117,7 +118,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Waits until everything is acknowledged, so that each end of a run is the same.
+    /// Waits until everything is acknowledged, so that all runs end in the same state.
     async fn settle(&self) {
         while self.sender.statistics().send_buffered_bytes > 0
             && self.sender.close_reason().is_none()

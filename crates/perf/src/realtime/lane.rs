@@ -15,16 +15,16 @@ use super::replay::{LaneOutcome, Replay, SET_UP_PATIENCE, Span};
 use super::tasks::in_order;
 use super::transport::Transport;
 
-/// The clients' SCTP ports count from here: behind the emulator they share an address, so the
-/// server tells them apart by port.
+/// The clients' lowest SCTP port: behind the emulator all clients share an address, so their ports
+/// distinguish them.
 pub(super) const FIRST_CLIENT_PORT: u16 = 20_000;
 
-/// IPv4 and UDP headers, which every packet has below SCTP.
+/// Bytes of the IPv4 and UDP headers of each packet.
 const LOWER_HEADER_BYTES: u64 = 20 + 8;
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// A lane whose associations stand.
+/// A lane whose associations are established.
 pub(super) struct Lane {
     profile: String,
     emulator: Emulator,
@@ -34,8 +34,8 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Starts the endpoints and the emulator and establishes an association per flow, one after
-    /// the other, so that both ends know which is which.
+    /// Starts the endpoints and the emulator, and establishes one association per flow, one after
+    /// the other, so that both ends number the associations alike.
     pub(super) async fn set_up(
         profile: String,
         config: AssociationConfig,
@@ -132,7 +132,8 @@ async fn pair(
     }
 }
 
-/// What entered the emulator in both directions between two looks at it.
+/// Counts the packets that entered the emulator, in both directions, between two readings of its
+/// statistics.
 fn count_wire(counters: &mut Counters, before: &EmulatorStatistics, after: &EmulatorStatistics) {
     for (before, after) in [(before.forward, after.forward), (before.backward, after.backward)] {
         let packets = after.path.offered - before.path.offered;

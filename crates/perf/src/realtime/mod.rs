@@ -1,5 +1,5 @@
-//! Comparisons in real time: the messages of a captured trace go from a server to its clients over
-//! real sockets, through the link emulator, under several recovery profiles side by side.
+//! Comparisons in real time: a server sends the messages of a captured trace to its clients over
+//! real sockets and the link emulator, once per recovery profile, concurrently.
 //!
 //! Each profile has a *lane* of its own: a server, a client per flow, and an emulator between them.
 //! All emulators draw from the same seed, so that the n-th packet of a direction is lost in every
@@ -7,18 +7,19 @@
 //!
 //! # Measurements
 //!
-//! - The server's profile is what is compared: the messages go from the server to the clients.
-//! - Over TCP ours sends and the kernel's receives, in namespaces, with Nagle's algorithm off in every
-//!   lane as games switch it off; the trace's lengths cut the stream into messages. The rest is the
-//!   same, but for what follows of SCTP.
+//! - Messages go from the server to the clients, so the server's profile is the one compared.
+//! - Over TCP, rexmit sends and the kernel receives, in namespaces, with Nagle's algorithm off in
+//!   every lane, as in games; the lengths in the trace give the message boundaries. The points
+//!   below that name SCTP do not apply to TCP.
 //! - A message of the trace is a message of SCTP, of the same length. The payload protocol
-//!   identifier carries its number, so that even messages of one byte arrive by name; the content is
-//!   made up and checked. Each must be delivered exactly once, and in order unless
+//!   identifier carries its number, so that even messages of one byte can be identified; the
+//!   content is generated and checked. Each must be delivered exactly once, and in order unless
 //!   [`Replay::unordered`]: anything else ends the run with [`RealtimeError::Broken`].
-//! - Latency counts from the time at which the trace has the message to the time at which the
-//!   client's `recv` returns it, on one clock ([`rexmit::clock`]).
-//! - On the wire is what enters the emulator in both directions from the first message on: SCTP
-//!   packets with their UDP and IPv4 headers, acknowledgements and lost packets included.
+//! - Latency counts from the message's time in the trace to the time at which the client's `recv`
+//!   returns it, on one clock ([`rexmit::clock`]).
+//! - Wire bytes are those of the packets that enter the emulator in both directions from the first
+//!   message on: SCTP packets with their UDP and IPv4 headers, acknowledgements and lost packets
+//!   included.
 
 mod connections;
 mod error;
@@ -48,31 +49,31 @@ use replay::{LaneOutcome, Span};
 use tasks::in_order;
 pub use transport::{COMPARED, COMPARED_REORDERED, Transport};
 
-/// From when the last lane is ready to the first message.
+/// Time between the set-up of the last lane and the first message.
 const HEAD_START: Duration = Duration::from_millis(50);
 
-/// Time that a run waits after the last planned message for data under way. Longer
-/// than three timeouts in a row with their backoff.
+/// Time limit after the last planned message for data still outstanding: more than three
+/// consecutive timeouts with exponential backoff.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Something to show while a run lasts.
+/// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// All associations stand.
+    /// All associations are established.
     Started {
         /// Messages in each lane.
         messages: usize,
     },
     /// A message was delivered.
     Delivered {
-        /// The index of its profile.
+        /// The index of the message's profile.
         lane: usize,
-        /// The longest wait so far.
+        /// The largest latency so far.
         worst: Duration,
     },
 }
 
-/// A lane, whatever its protocol.
+/// A lane of either protocol.
 enum AnyLane {
     Sctp(Lane),
     Tcp(tcp::Lane),
@@ -104,23 +105,23 @@ impl AnyLane {
     }
 }
 
-/// Is told of progress, on the runtime's threads.
+/// A callback for progress, called on the runtime's threads.
 pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The figures, a run per profile in their order.
+    /// The figures, one run per profile, in the order of the profiles.
     pub comparison: Comparison,
-    /// What each lane's emulator did, handshakes included.
+    /// The statistics of each lane's emulator, handshakes included.
     pub emulators: Vec<EmulatorStatistics>,
-    /// How late the messages were given to the transport, all lanes together: what a busy machine
-    /// adds to the latencies before anything is sent.
+    /// How late the messages were passed to the transport, over all lanes: the part of the latency
+    /// that a busy machine adds before anything is sent.
     pub sending: LatencyDistribution,
 }
 
 impl Outcome {
-    /// The 99th percentile of the emulators' lateness; the worst lane's.
+    /// The 99th percentile of the emulators' lateness, of the worst lane.
     #[must_use]
     pub fn timing_error(&self) -> Duration {
         self.emulators.iter().map(|emulator| emulator.lateness.p99).max().unwrap_or_default()
@@ -131,8 +132,8 @@ impl Replay {
     /// Sets up the lanes, replays the messages in real time and measures.
     ///
     /// # Errors
-    /// When a profile or a link cannot be, no socket is to be had, no association comes about, one
-    /// ends early, or the transport does not keep its promises.
+    /// If a profile or link is invalid, a socket cannot be opened, an association cannot be
+    /// established or ends early, or a message is delivered twice, damaged or out of order.
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver and timer enabled.
@@ -174,8 +175,8 @@ impl Replay {
         let p99 = |duration: Duration| format!("{:.2} ms at p99", duration.as_secs_f64() * 1e3);
         let link = p99(outcome.timing_error());
         let application = p99(outcome.sending.quantile(0.99));
-        let comparison = outcome.comparison.with("link late by", link);
-        let comparison = comparison.with("sender late by", application);
+        let comparison = outcome.comparison.with("link lateness", link);
+        let comparison = comparison.with("sender lateness", application);
         outcome.comparison =
             lanes.iter().fold(comparison, |comparison, lane| comparison.with_run(&lane.run));
         outcome
@@ -198,7 +199,7 @@ impl Replay {
     }
 }
 
-/// Hands on the longest of the waits it is told.
+/// Wraps `watch` so that it receives the largest latency so far.
 fn worst_so_far(watch: impl Fn(Duration) + Send + Sync) -> impl Fn(Duration) + Send + Sync {
     let worst = AtomicU64::new(0);
     move |latency| {

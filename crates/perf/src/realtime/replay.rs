@@ -10,7 +10,8 @@ use rexmit_lab::measure::{LatencyDistribution, Run};
 
 use super::transport::Transport;
 
-/// Time limit for an association to be established: several lost packets of its set-up.
+/// Time limit for an association to be established; long enough for several lost packets of the
+/// handshake.
 pub(super) const SET_UP_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The plan of the run.
@@ -20,22 +21,22 @@ pub struct Replay {
     pub load: Load,
     /// The link between server and clients.
     pub link: Link,
-    /// What carries the messages.
+    /// The protocol that carries the messages.
     pub transport: Transport,
-    /// The names of the recovery profiles, a lane for each.
+    /// The names of the recovery profiles; each gets a lane.
     pub profiles: Vec<String>,
     /// The seed of the emulators.
     pub seed: u64,
-    /// Whether messages may be delivered in any order. A game over TCP knows order only.
+    /// Whether messages may be delivered in any order. Over TCP delivery is always in order.
     pub unordered: bool,
 }
 
-/// What came of a lane.
+/// The result of a lane.
 pub(super) struct LaneOutcome {
     pub(super) run: Run,
     pub(super) emulator: EmulatorStatistics,
     pub(super) sending: LatencyDistribution,
 }
 
-/// A stretch of the run: from the first message to the time limit.
+/// Begin and end of the run: the first message and the time limit.
 pub(super) type Span = (Instant, Instant);

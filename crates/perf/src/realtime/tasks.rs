@@ -1,11 +1,11 @@
-//! Tasks side by side, whose results have an order.
+//! Concurrent tasks whose results are returned in a fixed order.
 
 use tokio::task::JoinSet;
 
 use super::error::RealtimeError;
 
-/// The results of tasks in the order of their indices, or the first error. Dropping the set stops
-/// the others.
+/// The results of tasks in the order of their indices, or the first error. Dropping the set aborts
+/// the remaining tasks.
 pub(super) async fn in_order<T: 'static>(
     mut tasks: JoinSet<Result<(usize, T), RealtimeError>>,
 ) -> Result<Vec<T>, RealtimeError> {

@@ -1,16 +1,16 @@
-//! Which protocol carries the messages.
+//! The protocol that carries the messages.
 
 use rexmit::tcp::TCP_PROFILES;
 use rexmit_sctp::recovery::PROFILES;
 
 use rexmit_lab::link::Link;
 
-/// The profiles that are compared by default: the standard, what Linux does, and what is
-/// done for thin streams, by the papers and by us.
+/// The SCTP profiles compared by default: RFC 9260, Linux (lksctp), the mechanisms for thin streams
+/// of the papers, and those of rexmit.
 pub const COMPARED: &[&str] =
     &["rfc9260", "lksctp", "thin", "thin-bundling", "interactive", "interactive-redundant"];
 
-/// The same over TCP.
+/// The TCP profiles compared by default.
 const COMPARED_TCP: &[&str] = &[
     "tcp-newreno",
     "tcp-sack",
@@ -20,22 +20,22 @@ const COMPARED_TCP: &[&str] = &[
     "tcp-interactive-redundant",
 ];
 
-/// The same over a link that reorders: with and without what is done for thin streams, and with and
-/// without what is done about reordering.
+/// The SCTP profiles compared by default on a link that reorders: with and without the mechanisms
+/// for thin streams, and with and without tolerance to reordering.
 pub const COMPARED_REORDERED: &[&str] = &["rfc9260", "thin", "rr", "thin-rr"];
 
 /// The protocol of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Transport {
-    /// SCTP over UDP, ours at both ends.
+    /// SCTP over UDP, with rexmit at both ends.
     #[default]
     Sctp,
-    /// TCP: ours sends, the kernel's receives. Needs TUN devices and namespaces.
+    /// TCP: rexmit sends, the kernel receives. Needs TUN devices and namespaces.
     Tcp,
 }
 
 impl Transport {
-    /// Its profiles, with a line on each.
+    /// The profiles of this protocol, each with a one-line description.
     #[must_use]
     pub const fn profiles(self) -> &'static [(&'static str, &'static str)] {
         match self {
@@ -44,9 +44,9 @@ impl Transport {
         }
     }
 
-    /// The profiles that are compared by default: the standard, what Linux does or the
-    /// RFCs of today say, and what is done for thin streams; over a `link` that reorders, the standard
-    /// and that for thin streams, and what is done about reordering.
+    /// The profiles compared by default. On a `link` without reordering: the standard, the
+    /// behaviour of Linux or of current RFCs, and the profiles for thin streams. On one with
+    /// reordering: the standard, the thin-stream profile, and those with tolerance to reordering.
     #[must_use]
     pub fn compared(self, link: &Link) -> &'static [&'static str] {
         match (self, link.reorder > 0.0) {
@@ -57,13 +57,13 @@ impl Transport {
         }
     }
 
-    /// The profile called `name`, in a sentence; empty for an unknown name.
+    /// The description of the profile called `name`; empty for an unknown name.
     pub(super) fn about(self, name: &str) -> String {
         let found = self.profiles().iter().find(|(known, _)| *known == name);
         found.map_or("", |(_, about)| about).to_owned()
     }
 
-    /// All names, for people.
+    /// All names, as a list for messages.
     pub(super) fn names(self) -> String {
         self.profiles().iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     }

@@ -1,6 +1,6 @@
 //! Verification tags of associations that have ended.
 //!
-//! A state cookie is good for its whole life, and a network may deliver it late or twice. Without
+//! A state cookie is valid for its whole lifetime, and a network may deliver it late or twice. Without
 //! a memory of its own tag, an endpoint would begin an association that has ended a second time,
 //! with the same tag and the same TSNs, and deliver anew what travelled with the cookie. RFC 9260
 //! leaves this to the cookie's life (§5.1.3).

@@ -66,7 +66,7 @@ impl std::iter::FusedIterator for AsconfRequests<'_> {}
 /// One request of an ASCONF (RFC 5061 §4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AsconfRequest<'a> {
-    /// ASCONF-Request Correlation ID: an answer bears it.
+    /// ASCONF-Request Correlation ID, repeated in the response.
     pub correlation: u32,
     /// The request.
     pub change: AsconfChange<'a>,

@@ -14,7 +14,7 @@ pub struct Auth<'a> {
     pub key_id: u16,
     /// HMAC Identifier: 1 for SHA-1, 3 for SHA-256.
     pub hmac_id: u16,
-    /// The HMAC, of whatever length the chunk gives it.
+    /// The HMAC; its length is determined by the length of the chunk.
     pub mac: &'a [u8],
 }
 

@@ -40,7 +40,7 @@ pub enum Cause<'a> {
     MissingMandatoryParameter(U16List<'a>),
     /// The State Cookie has expired (§3.3.10.3).
     StaleCookie {
-        /// How long ago, in microseconds; 0 if the sender does not tell.
+        /// Measure of Staleness in microseconds; 0 if the sender does not give it.
         measure_of_staleness_us: u32,
     },
     /// The sender lacks a resource (§3.3.10.4).

@@ -1,4 +1,4 @@
-//! One chunk: its frame, its type, and what its type makes of its value (RFC 9260 §3.2, §3.3).
+//! One chunk: its frame, its type, and its value, decoded by type (RFC 9260 §3.2, §3.3).
 
 use super::cursor::Cursor;
 use super::frame::{ChunkError, UnknownAction, kind};
@@ -70,7 +70,7 @@ impl<'a> RawChunk<'a> {
         decoded.ok_or(ChunkError::Length { kind: self.kind })
     }
 
-    /// What to do with it if it is unknown.
+    /// The action for an unknown chunk type.
     #[must_use]
     pub const fn unknown_action(&self) -> UnknownAction {
         UnknownAction::of(self.kind)
@@ -84,7 +84,7 @@ pub enum Chunk<'a> {
     Data(Data<'a>),
     /// The first packet of a handshake (RFC 9260 §3.3.2).
     Init(Init<'a>),
-    /// The answer to INIT; its State Cookie is a parameter (RFC 9260 §3.3.3).
+    /// The response to INIT; its State Cookie is a parameter (RFC 9260 §3.3.3).
     InitAck(Init<'a>),
     /// Selective acknowledgement (RFC 9260 §3.3.4).
     Sack(Sack<'a>),
@@ -104,7 +104,7 @@ pub enum Chunk<'a> {
         /// All TSNs up to this one were received.
         cumulative_tsn_ack: u32,
     },
-    /// The answer to SHUTDOWN (RFC 9260 §3.3.9).
+    /// The response to SHUTDOWN (RFC 9260 §3.3.9).
     ShutdownAck,
     /// An error that does not end the association (RFC 9260 §3.3.10).
     Error {
@@ -115,7 +115,7 @@ pub enum Chunk<'a> {
     CookieEcho(&'a [u8]),
     /// The association is up (RFC 9260 §3.3.12).
     CookieAck,
-    /// The answer to SHUTDOWN ACK (RFC 9260 §3.3.13).
+    /// The response to SHUTDOWN ACK (RFC 9260 §3.3.13).
     ShutdownComplete {
         /// The verification tag is the one of the packet that caused it.
         t_bit: bool,
@@ -124,7 +124,7 @@ pub enum Chunk<'a> {
     ForwardTsn(ForwardTsn<'a>),
     /// Requests and responses about streams (RFC 6525 §3.1).
     ReConfig(ReConfig<'a>),
-    /// What follows is authentic (RFC 4895 §4.1).
+    /// AUTH: authenticates the chunks after it (RFC 4895 §4.1).
     Auth(Auth<'a>),
     /// Requests about the sender's addresses (RFC 5061 §4.1.1).
     Asconf(Asconf<'a>),

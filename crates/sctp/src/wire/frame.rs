@@ -1,4 +1,4 @@
-//! What all chunks have in common: their types, why one cannot be read, and what is done with one of an
+//! The common parts of all chunks: types, decoding errors, and the action for a chunk of an
 //! unknown type (RFC 9260 §3.2).
 
 /// Chunk types (RFC 9260 §3.2, RFC 3758 §3.2, RFC 6525 §3.1, RFC 4895 §4.1, RFC 5061 §4.1).
@@ -71,7 +71,7 @@ pub enum ChunkError {
     },
 }
 
-/// What to do with an unknown chunk or parameter, by the two high bits of its type
+/// The action for an unknown chunk or parameter, by the two high bits of its type
 /// (RFC 9260 §3.2, §3.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownAction {

@@ -6,7 +6,7 @@
 //! [`Causes`] are views over the caller's bytes that allocate nothing. Writing appends: a
 //! [`PacketWriter`] fills the caller's buffer up to a limit, and what does not fit is left out whole.
 //!
-//! This module knows syntax only. Whether a value makes sense in an association (an Initiate Tag of
+//! This module handles syntax only. Whether a value makes sense in an association (an Initiate Tag of
 //! zero, a gap block that ends before it starts, chunks that must not be bundled) is decided where
 //! the association lives. No input makes anything here panic.
 //!

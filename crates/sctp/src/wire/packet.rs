@@ -10,7 +10,7 @@ use super::{CHUNK_HEADER_LEN, padded};
 /// Bytes of the common header: ports, verification tag, checksum (RFC 9260 §3.1).
 pub const COMMON_HEADER_LEN: usize = 12;
 
-/// Where the checksum stands in the common header.
+/// Position of the checksum in the common header.
 const CHECKSUM_AT: usize = 8;
 
 /// The common header without its checksum (RFC 9260 §3.1).
@@ -24,7 +24,7 @@ pub struct Header {
     pub verification_tag: u32,
 }
 
-/// Why bytes are no SCTP packet. Such a packet is dropped without an answer.
+/// Why bytes are not a valid SCTP packet. Such a packet is silently discarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PacketError {
     /// There is no room for the common header and the header of one chunk.

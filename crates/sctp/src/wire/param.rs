@@ -108,7 +108,7 @@ impl<'a> RawParam<'a> {
         param.ok_or(TlvError::Value)
     }
 
-    /// What to do with it if it is unknown.
+    /// The action for an unknown parameter type.
     #[must_use]
     pub const fn unknown_action(&self) -> UnknownAction {
         UnknownAction::of((self.kind >> 8) as u8)
@@ -147,9 +147,9 @@ pub enum Param<'a> {
     EcnCapable,
     /// The sender's random number: 32 bytes (RFC 4895 §3.1).
     Random(&'a [u8]),
-    /// Types of the chunks that the sender takes only if they are authenticated (RFC 4895 §3.2).
+    /// Types of the chunks that the sender accepts only if they are authenticated (RFC 4895 §3.2).
     Chunks(&'a [u8]),
-    /// HMAC identifiers that the sender takes, the one that it likes best first (RFC 4895 §3.3).
+    /// HMAC identifiers that the sender supports, in descending order of preference (RFC 4895 §3.3).
     HmacAlgo(U16List<'a>),
     /// Types of the chunks of the extensions that the sender supports (RFC 5061 §4.2.7).
     SupportedExtensions(&'a [u8]),

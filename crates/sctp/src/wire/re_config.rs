@@ -70,11 +70,11 @@ pub enum ReConfigParam<'a> {
         /// Re-configuration Request Sequence Number.
         request_sequence: u32,
     },
-    /// What became of a request (RFC 6525 §4.4).
+    /// The result of a request (RFC 6525 §4.4).
     Response {
         /// Re-configuration Response Sequence Number: the request's sequence number.
         response_sequence: u32,
-        /// What became of it.
+        /// The result.
         result: ReConfigResult,
         /// Sender's Next TSN and Receiver's Next TSN, in response to an SSN/TSN reset.
         next_tsns: Option<(u32, u32)>,
@@ -207,7 +207,7 @@ fn decode_add(mut cursor: Cursor<'_>) -> Option<(u32, u16)> {
     cursor.end().map(|()| (request_sequence, new_streams))
 }
 
-/// What became of a request (RFC 6525 §4.4).
+/// The result of a request (RFC 6525 §4.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReConfigResult {
     /// Success: nothing to do.

@@ -7,9 +7,9 @@ use super::cursor::Cursor;
 use super::frame::kind;
 use super::sink::Sink;
 
-/// Where the flags tell the number of packets.
+/// Position of the number of packets in the flags.
 const PACKETS_SHIFT: u32 = 6;
-/// The most they can tell.
+/// The largest number that they can express.
 const MAX_PACKETS: u8 = 3;
 
 /// Bytes of a SACK in front of its lists, chunk header included.

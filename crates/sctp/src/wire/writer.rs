@@ -63,7 +63,7 @@ impl<'b> PacketWriter<'b> {
         Self { buffer, limit: limit & !3, auth: None }
     }
 
-    /// Bytes that another chunk may take, its own padding included. A multiple of four.
+    /// Bytes available for another chunk, including its padding. A multiple of four.
     #[must_use]
     pub fn room(&self) -> usize {
         self.limit.saturating_sub(self.buffer.len())
@@ -123,7 +123,8 @@ impl<'b> PacketWriter<'b> {
         self.sack_of(0, (cumulative_tsn_ack, a_rwnd), gap_ack_blocks, duplicate_tsns)
     }
 
-    /// The same, telling how many packets it answers; see [`Sack::packets`](super::Sack::packets).
+    /// Appends SACK with the number of packets that it acknowledges; see
+    /// [`Sack::packets`](super::Sack::packets).
     pub fn sack_of(
         &mut self,
         packets: u8,

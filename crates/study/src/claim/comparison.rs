@@ -1,4 +1,4 @@
-//! A claim and the comparisons that it stands for.
+//! A claim and its comparisons.
 
 use rexmit_lab::scenario::Unit;
 
@@ -6,7 +6,7 @@ use crate::document::Coordinate;
 use crate::gather::Operand;
 use crate::sweep::Term;
 
-/// Comparisons that one claim may stand for.
+/// Largest number of comparisons of one claim.
 pub const MAX_COMPARISONS: usize = 10_000;
 
 /// A claim whose quantities are all measured.
@@ -22,7 +22,7 @@ pub(crate) struct Claim {
 /// One comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Comparison {
-    /// What distinguishes it from the others of its claim.
+    /// The coordinates that distinguish it from the other comparisons of its claim.
     pub(crate) point: Vec<Coordinate>,
     pub(crate) left: Operand,
     pub(crate) relation: Relation,
@@ -48,12 +48,12 @@ pub(crate) enum Relation {
 }
 
 impl Claim {
-    /// The distributions that it needs of runs.
+    /// The distributions of runs that it uses.
     pub(crate) fn distributions(&self) -> impl Iterator<Item = &Term> {
         self.comparisons.iter().filter(|one| one.is_of_distributions()).flat_map(Comparison::terms)
     }
 
-    /// The quantities of the claim; a name is repeated for each comparison.
+    /// The quantities of the claim, repeated for each comparison.
     pub(crate) fn quantities(&self) -> impl Iterator<Item = &str> {
         let comparisons = self.comparisons.iter().filter(|one| !one.is_of_distributions());
         comparisons.flat_map(Comparison::terms).map(|term| term.name.as_str())

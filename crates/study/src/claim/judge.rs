@@ -1,4 +1,4 @@
-//! Whether the comparisons of a claim hold.
+//! Decides whether the comparisons of a claim hold.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,11 @@ use crate::gather::Operand;
 use crate::outcomes::Outcomes;
 use crate::verdict::{Instance, Verdict, VerdictKind};
 
-/// Above which a p-value is no sign of a difference.
+/// Significance level: a larger p-value shows no difference.
 const P_LIMIT: f64 = 0.05;
 
 impl Claim {
-    /// Whether it holds by `outcomes`.
+    /// The verdict on the claim, given `outcomes`.
     pub(crate) fn judge(&self, outcomes: &Outcomes) -> Verdict {
         let judged = self.comparisons.iter().map(|one| one.judge(outcomes, self.unit));
         let instances: Vec<Instance> = judged.collect();
@@ -30,7 +30,8 @@ impl Claim {
     }
 }
 
-/// One that does not hold is enough, then one that is undecided. Nothing is not enough to hold.
+/// The verdict on a conjunction: one comparison that does not hold decides, then one that is
+/// undecided. Without comparisons the result is undecided.
 fn all(verdicts: impl Iterator<Item = VerdictKind>) -> VerdictKind {
     // In the order of the variants: holds, does not hold, undecided.
     let verdicts: Vec<VerdictKind> = verdicts.collect();
@@ -56,7 +57,7 @@ impl Comparison {
         Instance { point: self.point.clone(), verdict, left, right, finding }
     }
 
-    /// Judges by the interval of the differences.
+    /// Decides by the confidence interval of the differences.
     fn difference(
         &self,
         outcomes: &Outcomes,
@@ -94,7 +95,7 @@ impl Comparison {
     }
 }
 
-/// The verdict of the table in the module's documentation.
+/// The verdict by the table in the module's documentation.
 fn judge_pairs(relation: Relation, pairs: &[(f64, f64)]) -> VerdictKind {
     let interval = |of: &dyn Fn(f64, f64) -> f64| {
         Estimate::of(pairs.iter().map(|&(left, right)| of(left, right)))?.interval
@@ -136,7 +137,7 @@ fn decide(
     }
 }
 
-/// Whether two distributions agree.
+/// Decides whether two distributions agree.
 fn like(
     outcomes: &Outcomes,
     sides: [&Operand; 2],

@@ -1,4 +1,4 @@
-//! Reads a claim, and refuses what could not be judged.
+//! Reads a claim, and rejects those that cannot be judged.
 
 use rexmit_lab::scenario::Unit;
 
@@ -13,7 +13,7 @@ use crate::mistake::Notes;
 use crate::names::{self, Sort};
 use crate::sweep::{Sweep, place};
 
-/// The values of `is`.
+/// The allowed values of `is`.
 pub(super) const KINDS: [(&str, Kind); 11] = [
     ("below", Kind::Below),
     ("above", Kind::Above),
@@ -43,26 +43,26 @@ pub(super) enum Kind {
     Level,
 }
 
-/// The left side: names and the points at which they are looked at.
+/// The left side: names, and the points at which they are evaluated.
 #[derive(Clone)]
 pub(super) struct Left {
     pub(super) names: Vec<Located<String>>,
-    /// Of axes that are taken together one point, which stands for all.
+    /// With one representative point for each combined axis.
     pub(super) chosen: Choice,
     pub(super) gathered: Gathered,
 }
 
 /// The right side, unless it is a number.
 struct Side {
-    /// The same number as on the left; `None` if they are the same.
+    /// As many names as on the left; `None` if they are the same.
     names: Option<Vec<Located<String>>>,
     chosen: Choice,
-    /// As on the left, but for what it is the gain over if it says so itself.
+    /// As on the left, except for a reference of its own.
     gathered: Gathered,
     at: usize,
 }
 
-/// One comparison before it is known to be of something measured.
+/// A comparison before its quantities are known to be measured.
 pub(super) struct Draft {
     pub(super) coordinates: Vec<Coordinate>,
     pub(super) left: (Located<String>, Vec<usize>),
@@ -75,7 +75,7 @@ pub(super) enum Target {
     Measured(Located<String>, Vec<usize>, Gathered),
 }
 
-/// Reads one claim; `None` after noting what is wrong with it.
+/// Reads one claim; `None` after noting its mistakes.
 pub(crate) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>) -> Option<Claim> {
     let mut fields = Fields::of(notes, "a claim", value)?;
     let says = fields.required_text("says");
@@ -113,20 +113,20 @@ pub(crate) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>) -> Optio
     Some(Claim { says: says?.value, means, source_value, unit, comparisons })
 }
 
-/// Whether a claim may stand for so many comparisons; noted if not. One over several points that are
-/// taken together counts once for each.
+/// Whether the number of comparisons is allowed; notes a mistake if not. A comparison of combined
+/// points counts once per point.
 pub(super) fn is_bounded(notes: &Notes, comparisons: usize, at: usize) -> bool {
     if comparisons > MAX_COMPARISONS {
-        notes.add(at, format!("a claim stands for {MAX_COMPARISONS} comparisons at most"));
+        notes.add(at, format!("a claim has at most {MAX_COMPARISONS} comparisons"));
     }
     comparisons <= MAX_COMPARISONS
 }
 
-/// How a claim is put into words once its unit is known.
+/// Formats the meaning of a claim once its unit is known.
 pub(super) type Means = Box<dyn FnOnce(Unit) -> String>;
 
 impl Kind {
-    /// The fields of this kind of claim.
+    /// The fields allowed in this kind of claim.
     fn fields(self) -> &'static [&'static str] {
         match self {
             Self::Below | Self::Above => &["than", "by"],
@@ -138,7 +138,7 @@ impl Kind {
         }
     }
 
-    /// What messages call a claim of this kind.
+    /// The name of this kind of claim in messages.
     fn name(self) -> &'static str {
         match self {
             Self::Below | Self::Above => "a claim with `below` or `above`",
@@ -152,7 +152,7 @@ impl Kind {
     }
 }
 
-/// A claim with `than`.
+/// Reads a claim with `than`.
 fn comparison(
     fields: &mut Fields<'_, '_>,
     kind: Kind,
@@ -231,7 +231,7 @@ fn comparison(
 }
 
 impl Side {
-    /// Every left side against every point that `than` chooses.
+    /// Comparisons of every left side with every point that `than` selects.
     fn against(&self, left: &Left, relation: Relation, sweep: &Sweep<'_>) -> Vec<Draft> {
         let mut drafts = Vec::new();
         for (index, name) in left.names.iter().enumerate() {
@@ -253,14 +253,14 @@ impl Side {
         drafts
     }
 
-    /// The points that are compared with `point`: where nothing is chosen, the same.
+    /// The points that are compared with `point`; on axes without a selection, the same point.
     fn targets(&self, point: &[usize], sweep: &Sweep<'_>) -> Vec<Vec<usize>> {
         let chosen = self.chosen.iter().zip(point);
         let chosen = chosen.map(|(chosen, &here)| chosen.clone().or(Some(vec![here]))).collect();
         sweep.points(&chosen)
     }
 
-    /// What distinguishes a right side from the others of the same left one.
+    /// The coordinates that distinguish a right side from the others of the same left side.
     fn coordinates(&self, target: &[usize], sweep: &Sweep<'_>) -> Vec<Coordinate> {
         let several = |axis: usize| self.chosen[axis].as_ref().is_some_and(|all| all.len() > 1);
         let told = sweep.told(target, several).into_iter();
@@ -307,7 +307,7 @@ fn positive(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<f64> {
 }
 
 impl Left {
-    /// How many left sides there are.
+    /// The number of left sides.
     pub(super) fn count(&self, sweep: &Sweep<'_>) -> usize {
         let points = |(axis, chosen): (&Axis, &Option<Vec<usize>>)| {
             chosen.as_ref().map_or(axis.points.len(), Vec::len)
@@ -330,13 +330,14 @@ impl Left {
         drafts
     }
 
-    /// ` at system "thin" (mean over loss)`: what all left sides have in common.
+    /// A description of the common part of all left sides, such as ` at system "thin" (mean over
+    /// loss)`.
     pub(super) fn fixed_words(&self, sweep: &Sweep<'_>) -> String {
         let chosen = self.gathered.without(self.chosen.clone());
         fixed_words(sweep.axes, &chosen) + &self.gathered.words(sweep.axes)
     }
 
-    /// What distinguishes this left side from the others of the claim.
+    /// The coordinates that distinguish this left side from the others of the claim.
     fn coordinates(
         &self,
         sweep: &Sweep<'_>,
@@ -371,7 +372,7 @@ impl Draft {
     }
 }
 
-/// Notes what is compared with itself.
+/// Notes comparisons of a value with itself.
 fn compares_others(
     notes: &Notes,
     drafts: &[Draft],
@@ -420,7 +421,7 @@ fn unit(
         };
         match first {
             Some((other, known)) if known != unit => {
-                let what = format!("`{}` and `{}` have not the same unit", other.value, name.value);
+                let what = format!("`{}` and `{}` have different units", other.value, name.value);
                 notes.add(name.at, what);
             }
             _ => first = Some((name, unit)),
@@ -433,7 +434,8 @@ pub(super) fn listed(names: &[Located<String>]) -> String {
     names.iter().map(|name| name.value.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// ` at system "thin"`: the points that are chosen, several of an axis as `"50 ms" or "100 ms"`.
+/// A description of the selected points, such as ` at system "thin"`; several of an axis as `"50
+/// ms" or "100 ms"`.
 fn fixed_words(axes: &[Axis], chosen: &Choice) -> String {
     let mut fixed = Vec::new();
     for (axis, chosen) in axes.iter().zip(chosen) {

@@ -1,4 +1,4 @@
-//! Claims along an axis: each label against the one before it, or all against the first.
+//! Claims along an axis: each label is compared with the one before it, or all with the first.
 
 use super::comparison::Relation;
 use super::read::{Draft, KINDS, Kind, Left, Means, Target, is_bounded, listed, relation};
@@ -8,7 +8,7 @@ use crate::document::Coordinate;
 use crate::fields::Fields;
 use crate::sweep::Sweep;
 
-/// A claim along an axis.
+/// Reads a claim along an axis.
 pub(super) fn read(
     fields: &mut Fields<'_, '_>,
     kind: Kind,
@@ -23,7 +23,7 @@ pub(super) fn read(
     let along = along?;
     let axis = axis_index(notes, sweep.axes, &along.value, along.at)?;
     if left.gathered.has(axis) {
-        let what = format!("a claim along `{}` does not take its points together", along.value);
+        let what = format!("a claim along `{}` cannot combine its points", along.value);
         notes.add(along.at, what);
         return None;
     }
@@ -75,7 +75,8 @@ pub(super) fn read(
     Some((drafts, Box::new(|_| means)))
 }
 
-/// The comparisons of a trend: from, to, and the claimed relation of the second.
+/// The comparisons of a trend: first point, second point, and the claimed relation of the second to
+/// the first.
 fn steps(kind: Kind, order: &[usize], tolerance: f64) -> Vec<(usize, usize, Relation)> {
     let (times, by) = (1.0, 0.0);
     let (step, ends) = match kind {

@@ -1,4 +1,4 @@
-//! Numbers and comparisons in words.
+//! Formatting of numbers and comparisons.
 
 use rexmit_lab::scenario::Unit;
 
@@ -11,7 +11,7 @@ pub(super) fn number(value: f64, unit: Unit) -> String {
     format!("{}{name}", digits(value * factor))
 }
 
-/// `312.4 ± 3.1 ms`; without interval the number alone.
+/// An estimate such as `312.4 ± 3.1 ms`; without an interval the mean alone.
 pub(super) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     let (factor, name) = scale(estimate.mean, unit);
     let mean = digits(estimate.mean * factor);
@@ -21,7 +21,7 @@ pub(super) fn estimate(estimate: &Estimate, unit: Unit) -> String {
     }
 }
 
-/// By what a number is multiplied before it is shown, and what follows it.
+/// The factor by which a number is multiplied for display, and the unit's symbol.
 fn scale(value: f64, unit: Unit) -> (f64, &'static str) {
     match unit {
         Unit::Milliseconds => (1.0, " ms"),
@@ -34,7 +34,7 @@ fn scale(value: f64, unit: Unit) -> (f64, &'static str) {
     }
 }
 
-/// Four significant digits, but every digit before the point.
+/// A number with four significant digits, and all digits before the decimal point.
 fn digits(value: f64) -> String {
     let value = if value == 0.0 { 0.0 } else { value }; // No −0.
     let before = if value.abs() < 1.0 { 0.0 } else { value.abs().log10().floor() + 1.0 };
@@ -43,7 +43,7 @@ fn digits(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
-/// `is below 0.5 times`, for what comes before the right side.
+/// A relation such as `is below 0.5 times`, to be followed by the right side.
 pub(super) fn relation(relation: Relation, unit: Unit) -> String {
     let factor = |times: f64| if times == 1.0 { String::new() } else { format!(" {times} times") };
     let by = |by: f64| if by == 0.0 { String::new() } else { format!(" by {}", number(by, unit)) };
@@ -69,7 +69,7 @@ pub(super) fn relation(relation: Relation, unit: Unit) -> String {
     }
 }
 
-/// ` (tolerance 2 %)`; nothing for zero.
+/// A tolerance such as ` (tolerance 2 %)`; empty for zero.
 pub(super) fn tolerance(share: f64) -> String {
     if share == 0.0 { String::new() } else { format!(" (tolerance {} %)", digits(share * 100.0)) }
 }

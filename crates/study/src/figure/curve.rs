@@ -1,4 +1,4 @@
-//! Curves of many values in few points.
+//! Reduction of curves of many values to few points.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,25 @@ use rexmit_lab::scenario::{Distribution, Series};
 
 use crate::figure::drawn::DrawnPoint;
 
-/// Values at the upper end of a distribution that are all drawn.
+/// Number of largest values of a distribution that are all drawn.
 const TAIL: usize = 500;
-/// Points below the tail, evenly in their shares.
+/// Number of points below the tail, at equal steps of the share.
 const BODY: usize = 1000;
-/// Points of values over time: a least and a largest one in half as many spans.
+/// Number of points of values over time: the least and the largest value of each of half as many
+/// intervals.
 const SPANS: usize = 750;
 
-/// Which of its two sides a distribution shows.
+/// Which tail probability is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
-    /// The share of what is at most so much.
+    /// The share of values that are at most x.
     AtMost,
-    /// The share of what is at least so much.
+    /// The share of values that are at least x.
     AtLeast,
 }
 
-/// All `parts` together as a curve of at most 1500 points; the 500 largest values are all there.
+/// The curve of all `parts` pooled, with at most 1500 points; the 500 largest values are all
+/// included.
 pub(super) fn shares<'a>(
     parts: impl Iterator<Item = &'a Distribution>,
     side: Side,
@@ -48,7 +50,8 @@ pub(super) fn shares<'a>(
     points
 }
 
-/// The values of all parts, ascending, with how often each occurred; without those that never did.
+/// The pooled values of all parts, ascending, with their counts; values that never occurred are
+/// left out.
 fn pool<'a>(parts: impl Iterator<Item = &'a Distribution>) -> Vec<(f64, u64)> {
     // Non-negative bits, in the order of the values.
     let ordered = |value: f64| {
@@ -66,8 +69,8 @@ fn pool<'a>(parts: impl Iterator<Item = &'a Distribution>) -> Vec<(f64, u64)> {
     pooled.into_values().collect()
 }
 
-/// A series in at most 1500 points: of every span of time the least and the largest value, so that no
-/// peak is lost.
+/// A series reduced to at most 1500 points: the least and the largest value of each time interval,
+/// so that no peak is lost.
 pub(super) fn over_time(series: &Series) -> Vec<DrawnPoint> {
     let times = series.seconds.iter().zip(&series.values);
     let points: Vec<DrawnPoint> = times

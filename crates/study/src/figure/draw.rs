@@ -7,7 +7,7 @@ use crate::gather::Operand;
 use crate::outcomes::Outcomes;
 
 impl Figure {
-    /// The figure of `outcomes`. What was not measured is not in it.
+    /// The figure with the data of `outcomes`. Missing measurements are left out.
     pub(crate) fn draw(&self, outcomes: &Outcomes) -> DrawnFigure {
         let side = if self.kind == FigureKind::Ccdf { Side::AtLeast } else { Side::AtMost };
         let groups = self.groups.iter().map(|group| DrawnGroup {

@@ -1,4 +1,4 @@
-//! A figure with its data: what a page draws.
+//! A figure with its data, ready to be drawn.
 
 use rexmit_lab::scenario::Unit;
 use serde::{Deserialize, Serialize};
@@ -9,19 +9,19 @@ use crate::document::Coordinate;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
-    /// Points joined by lines, with a band of confidence.
+    /// Points joined by lines, with a confidence band.
     Lines,
-    /// Bars side by side, with whiskers of confidence; x is a category.
+    /// Grouped bars with confidence whiskers; x is a category.
     Bars,
-    /// Bars upon each other, one bar per category, the groups in it.
+    /// Stacked bars: one bar per category, with the groups as its parts.
     StackedBars,
-    /// Points alone.
+    /// Unconnected points.
     Scatter,
-    /// A rising step function: shares of what is at most so much.
+    /// A rising step function: the share of values that are at most x.
     Cdf,
-    /// A falling one: shares of what is at least so much, on a logarithmic scale.
+    /// A falling step function: the share of values that are at least x, on a logarithmic scale.
     Ccdf,
-    /// Values over time: each holds until the next.
+    /// Values over time; each holds until the next.
     Series,
 }
 
@@ -30,43 +30,43 @@ pub enum FigureKind {
 pub struct DrawnFigure {
     /// Its title.
     pub title: String,
-    /// What to see in it.
+    /// An explanation of the figure.
     pub about: String,
-    /// How it is drawn.
+    /// The kind of figure.
     pub kind: FigureKind,
-    /// Across.
+    /// The horizontal axis.
     pub x: DrawnAxis,
-    /// Upwards.
+    /// The vertical axis.
     pub y: DrawnAxis,
-    /// The groups: each has a colour and can be filtered.
+    /// The groups; each has a colour and can be filtered.
     pub groups: Vec<DrawnGroup>,
 }
 
 /// An axis of a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DrawnAxis {
-    /// What it says, without the unit.
+    /// The axis label, without the unit.
     pub label: String,
     /// The unit of its values.
     pub unit: Unit,
     /// Whether it is logarithmic.
     pub log: bool,
-    /// Where it begins and ends, if that is given.
+    /// The lowest and highest value shown, if given.
     pub range: Option<(f64, f64)>,
-    /// The names of the values 0, 1, 2, … of a category axis; empty if it is not one.
+    /// The names of the values 0, 1, 2, … of a category axis; empty for other axes.
     pub categories: Vec<String>,
-    /// Where its values stand in the sweep, for those that do: of an axis of the study that is
-    /// drawn across, its points. A filter finds them by it.
+    /// The positions of its values in the sweep, if the axis is one of the study's. Filters use
+    /// them.
     #[serde(default)]
     pub places: Vec<AxisPlace>,
 }
 
-/// A value of a figure's axis that stands for points of the sweep.
+/// A value of a figure's axis that represents points of the sweep.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AxisPlace {
-    /// The value; that of a category is its number.
+    /// The value; for a category, its number.
     pub at: f64,
-    /// Where it is.
+    /// Its position in the sweep.
     pub point: Vec<Coordinate>,
 }
 
@@ -75,20 +75,20 @@ pub struct AxisPlace {
 pub struct DrawnGroup {
     /// The text of the legend.
     pub label: String,
-    /// What all its points have in common of their places in the sweep. A filter finds it by that.
+    /// The coordinates that all its points have in common. Filters use them.
     #[serde(default)]
     pub point: Vec<Coordinate>,
-    /// The points, ascending in x but in scatters.
+    /// The points, ascending in x except in scatter plots.
     pub points: Vec<DrawnPoint>,
 }
 
 /// A point of a figure.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DrawnPoint {
-    /// Across.
+    /// The horizontal coordinate.
     pub x: f64,
-    /// Upwards.
+    /// The vertical coordinate.
     pub y: f64,
-    /// Where its 95 % confidence interval begins and ends.
+    /// The ends of its 95 % confidence interval.
     pub interval: Option<(f64, f64)>,
 }

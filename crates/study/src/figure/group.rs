@@ -1,4 +1,4 @@
-//! A figure without its data: what is drawn in one colour each, and where it comes from.
+//! A figure without its data: the groups, one colour each, and the sources of their values.
 
 use super::drawn::{DrawnAxis, FigureKind};
 use crate::document::Coordinate;
@@ -6,7 +6,7 @@ use crate::gather::Operand;
 use crate::outcomes::Wanted;
 use crate::sweep::Term;
 
-/// Things in a legend: more could not be distinguished, nor drawn in time.
+/// Largest number of groups in a legend; more could not be distinguished, nor drawn in time.
 pub const MAX_GROUPS: usize = 200;
 
 /// A figure without its data.
@@ -23,26 +23,26 @@ pub(crate) struct Figure {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Group {
     pub(super) label: String,
-    /// What its points have in common of their places in the sweep.
+    /// The coordinates that its points have in common.
     pub(super) point: Vec<Coordinate>,
     pub(super) source: Source,
 }
 
-/// Where the points of a group come from.
+/// The source of a group's points.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Source {
     /// The estimate of a quantity for each x.
     Estimates(Vec<(f64, Operand)>),
-    /// A point per run: two quantities of a cell.
+    /// A point per run, from two quantities of a cell.
     Runs { x: Term, y: Term },
-    /// A distribution over all seeds of a cell.
+    /// A distribution pooled over all seeds of a cell.
     Distribution(Term),
-    /// Values over time, of one seed.
+    /// Values over time, for one seed.
     Series(Term, u64),
 }
 
 impl Figure {
-    /// Adds what it needs of runs beside single numbers.
+    /// Adds the distributions and series that it needs to `wanted`.
     pub(crate) fn want(&self, wanted: &mut Wanted) {
         for group in &self.groups {
             match &group.source {
@@ -57,7 +57,7 @@ impl Figure {
         }
     }
 
-    /// The quantities that it shows; a name is repeated each time it is drawn.
+    /// The quantities that it shows, repeated each time that one is drawn.
     pub(crate) fn quantities(&self) -> impl Iterator<Item = &str> {
         self.groups.iter().flat_map(Group::quantities)
     }

@@ -1,6 +1,6 @@
 //! The figures of a study.
 //!
-//! | `kind` | across | upwards | in one colour |
+//! | `kind` | horizontal | vertical | in one colour |
 //! |---|---|---|---|
 //! | `lines` | an axis, by its numbers if it has them | quantities | the other axes' points |
 //! | `bars` | an axis, or named categories with a quantity each | quantities | the other axes' points |
@@ -9,8 +9,8 @@
 //! | `cdf`, `ccdf` | a distribution, pooled over the seeds | shares | the cells |
 //! | `series` | seconds | values over time, of one seed | the cells |
 //!
-//! Axes that are neither across nor bound by `at` are distinguished in the legend. In lines and bars some
-//! may be taken together, and values be told as gains over those at another point, as in claims.
+//! Axes that are neither horizontal nor fixed by `at` are distinguished in the legend. In lines and
+//! bars, axes may be combined, and values may be gains over those at another point, as in claims.
 
 mod curve;
 mod draw;

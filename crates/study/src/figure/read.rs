@@ -1,4 +1,4 @@
-//! Reads a figure, and refuses what could not be drawn.
+//! Reads a figure, and rejects those that cannot be drawn.
 
 use rexmit_lab::scenario::Unit;
 use toml::de::DeValue;
@@ -14,7 +14,7 @@ use crate::mistake::Notes;
 use crate::names::{self, Sort};
 use crate::sweep::{Sweep, Term};
 
-/// What `kind` may be.
+/// The allowed values of `kind`.
 const KINDS: [(&str, FigureKind); 7] = [
     ("lines", FigureKind::Lines),
     ("bars", FigureKind::Bars),
@@ -31,15 +31,14 @@ pub(super) enum Across {
     Categories(Vec<String>),
 }
 
-/// The vertical axis of lines and bars, with a name for each category, or one for all of an
-/// axis.
+/// A quantity of lines and bars: a name for each category, or one name for all points of an axis.
 pub(super) struct Row {
-    /// `None` if it is the only one and has no other name than its quantity's.
+    /// `None` if it is the only one, and is labelled by the name of its quantity.
     pub(super) label: Option<String>,
     pub(super) names: Vec<Located<String>>,
 }
 
-/// What figures of all kinds have read when their groups are made.
+/// The fields common to figures of all kinds, read before their groups are created.
 pub(super) struct Draft<'a> {
     notes: &'a Notes,
     pub(super) sweep: &'a Sweep<'a>,
@@ -55,7 +54,7 @@ struct Parts {
     groups: Vec<Group>,
 }
 
-/// Reads one figure; `None` after noting what is wrong with it.
+/// Reads one figure; `None` after noting its mistakes.
 pub(crate) fn read(
     notes: &Notes,
     value: &Value<'_>,
@@ -79,8 +78,8 @@ pub(crate) fn read(
     let draft = Draft { notes, sweep, chosen, gathered, at: fields.at };
     let parts = match kind {
         FigureKind::Scatter => draft.scatter(&mut fields),
-        FigureKind::Cdf => draft.distributions(&mut fields, "share that is at most so much"),
-        FigureKind::Ccdf => draft.distributions(&mut fields, "share that is at least so much"),
+        FigureKind::Cdf => draft.distributions(&mut fields, "share of values that are at most x"),
+        FigureKind::Ccdf => draft.distributions(&mut fields, "share of values that are at least x"),
         FigureKind::Series => draft.series(&mut fields, seeds),
         FigureKind::Lines | FigureKind::Bars | FigureKind::StackedBars => {
             draft.estimates(&mut fields, kind)
@@ -103,7 +102,7 @@ const fn is_of_estimates(kind: FigureKind) -> bool {
     matches!(kind, FigureKind::Lines | FigureKind::Bars | FigureKind::StackedBars)
 }
 
-/// What messages call a figure of this kind.
+/// The name of this kind of figure in messages.
 fn name(kind: FigureKind) -> &'static str {
     match kind {
         FigureKind::Lines | FigureKind::Bars | FigureKind::StackedBars => {
@@ -115,7 +114,7 @@ fn name(kind: FigureKind) -> &'static str {
     }
 }
 
-/// The fields of this kind of figure.
+/// The fields allowed in this kind of figure.
 fn own_fields(kind: FigureKind) -> &'static [&'static str] {
     match kind {
         FigureKind::Cdf | FigureKind::Ccdf => &["x", "beside", "x_axis", "y_axis"],
@@ -124,7 +123,7 @@ fn own_fields(kind: FigureKind) -> &'static [&'static str] {
     }
 }
 
-/// The axis of a figure, as in the file.
+/// The appearance of an axis, as written in the file.
 #[derive(Default)]
 struct Dress {
     label: Option<String>,
@@ -132,7 +131,7 @@ struct Dress {
     range: Option<(f64, f64)>,
 }
 
-/// `x_axis = { label = "…", log = true, range = [0, 10] }`.
+/// Reads `x_axis = { label = "…", log = true, range = [0, 10] }`.
 fn read_dress(notes: &Notes, value: &Value<'_>) -> Dress {
     let Some(mut fields) = Fields::of(notes, "an axis of a figure", value) else {
         return Dress::default();
@@ -155,7 +154,7 @@ fn read_dress(notes: &Notes, value: &Value<'_>) -> Dress {
 }
 
 impl Draft<'_> {
-    /// Lines and bars.
+    /// Reads lines and bars.
     fn estimates(&self, fields: &mut Fields<'_, '_>, kind: FigureKind) -> Option<Parts> {
         let across = self.across(fields);
         let rows = fields.require("y").and_then(|y| self.rows(fields, y, across.as_ref()));
@@ -164,7 +163,8 @@ impl Draft<'_> {
             && self.gathered.has(axis)
         {
             let name = &self.sweep.axes[axis].name;
-            self.notes.add(self.at, format!("the points of `{name}` are across, not together"));
+            self.notes
+                .add(self.at, format!("the axis `{name}` is horizontal and cannot be combined"));
             return None;
         }
         let names: Vec<_> = rows.iter().flat_map(|row| row.names.clone()).collect();
@@ -197,7 +197,7 @@ impl Draft<'_> {
         axis_index(self.notes, self.sweep.axes, &name.value, name.at).map(Across::Axis)
     }
 
-    /// `y`: a quantity, several, or tables with a label each.
+    /// Reads `y`: a quantity, several, or tables with a label each.
     fn rows(
         &self,
         fields: &Fields<'_, '_>,
@@ -245,7 +245,7 @@ impl Draft<'_> {
         (!rows.is_empty()).then_some(rows)
     }
 
-    /// `{ label = "…", quantity = "…" }`; with categories a quantity for each.
+    /// Reads `{ label = "…", quantity = "…" }`; with categories, one quantity for each.
     fn labelled(&self, value: &Value<'_>, has_categories: bool) -> Option<Vec<Row>> {
         let mut fields = Fields::of(self.notes, "an item of `y`", value)?;
         let label = fields.required_text("label");
@@ -261,7 +261,7 @@ impl Draft<'_> {
         Some(vec![Row { label, names }])
     }
 
-    /// A point per run.
+    /// Reads a scatter plot.
     fn scatter(&self, fields: &mut Fields<'_, '_>) -> Option<Parts> {
         let (x, y) = (fields.required_text("x"), fields.required_text("y"));
         let (x, y) = (x?, y?);
@@ -280,7 +280,7 @@ impl Draft<'_> {
         Some(Parts { x: x_axis, y: y_axis, groups: groups.collect() })
     }
 
-    /// Pooled distributions; `share` says which.
+    /// Reads pooled distributions; `share` selects the tail.
     fn distributions(&self, fields: &mut Fields<'_, '_>, share: &str) -> Option<Parts> {
         let beside = fields.tables("beside");
         let beside: Vec<_> = beside.into_iter().map(|value| self.beside(value)).collect();
@@ -292,7 +292,8 @@ impl Draft<'_> {
         Some(Parts { x, y, groups })
     }
 
-    /// `{ label = "…", quantity = "…", at.AXIS = "…" }`: another distribution, of a single cell.
+    /// Reads `{ label = "…", quantity = "…", at.AXIS = "…" }`: a further distribution, of a single
+    /// cell.
     fn beside(&self, value: &Value<'_>) -> Option<Group> {
         let mut fields = Fields::of(self.notes, "an item of `beside`", value)?;
         let (label, name) = (fields.required_text("label"), fields.required_text("quantity"));
@@ -313,7 +314,7 @@ impl Draft<'_> {
         Some(Group { label, point: self.sweep.told(point, |_| true), source })
     }
 
-    /// Values over time.
+    /// Reads values over time.
     fn series(&self, fields: &mut Fields<'_, '_>, seeds: &[u64]) -> Option<Parts> {
         let seed = match fields.number("seed") {
             None => *seeds.first()?,
@@ -331,7 +332,7 @@ impl Draft<'_> {
         Some(Parts { x, y, groups })
     }
 
-    /// A group for each of some names in each cell, and the axis of their values.
+    /// A group for each name in each cell, and the axis of their values.
     fn each(
         &self,
         fields: &mut Fields<'_, '_>,
@@ -356,7 +357,7 @@ impl Draft<'_> {
         Some((axis, groups))
     }
 
-    /// The axis for the values of `names`, which must all be measured and of one unit.
+    /// The axis for the values of `names`, all of which must be measured and have the same unit.
     fn axis_of(&self, sort: Sort, names: &[Located<String>]) -> Option<DrawnAxis> {
         let points = self.sweep.points(&self.chosen).into_iter();
         let points: Vec<_> =
@@ -365,7 +366,7 @@ impl Draft<'_> {
         for name in names {
             let own = self.sweep.unit(self.notes, &points, sort, name)?;
             if *unit.get_or_insert(own) != own {
-                let what = format!("`{}` has another unit than the ones before it", name.value);
+                let what = format!("`{}` has another unit than the previous ones", name.value);
                 self.notes.add(name.at, what);
                 return None;
             }
@@ -385,18 +386,18 @@ impl Draft<'_> {
         })
     }
 
-    /// Whether so many things can be distinguished; noted if not.
+    /// Whether the number of groups is allowed; notes a mistake if not.
     fn is_bounded(&self, groups: usize) -> bool {
         if groups > MAX_GROUPS {
             let what = format!(
-                "{groups} things to tell apart: a figure has at most {MAX_GROUPS}; `at` chooses some"
+                "{groups} groups: a figure has at most {MAX_GROUPS}; select some with `at`"
             );
             self.notes.add(self.at, what);
         }
         groups <= MAX_GROUPS
     }
 
-    /// The points of all axes but `across`.
+    /// The points of all axes except `across`.
     fn others(&self, across: Option<usize>) -> Vec<Other> {
         let mut chosen = self.chosen.clone();
         if let Some(axis) = across {
@@ -416,15 +417,15 @@ impl Draft<'_> {
     }
 }
 
-/// A point of the axes that are not across.
+/// A point of the axes that are not horizontal.
 pub(super) struct Other {
-    /// What distinguishes it.
+    /// The label that distinguishes it.
     pub(super) label: String,
-    /// An index on each axis; of the one across it means nothing.
+    /// An index on each axis; that of the horizontal axis is unused.
     pub(super) point: Vec<usize>,
 }
 
-/// Every quantity in a row of its own, called by its name if there are several.
+/// One row per quantity, labelled by its name if there are several.
 fn one_each(names: Vec<Located<String>>) -> Vec<Row> {
     let is_told = names.len() > 1;
     let row = |name: Located<String>| Row {
@@ -434,7 +435,7 @@ fn one_each(names: Vec<Located<String>>) -> Vec<Row> {
     names.into_iter().map(row).collect()
 }
 
-/// Two parts of a label, or `otherwise` if both are empty.
+/// The parts of a label, joined; `otherwise` if both are empty.
 pub(super) fn joined(parts: [&str; 2], otherwise: &str) -> String {
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { otherwise.into() } else { parts.join(" · ") }

@@ -8,7 +8,7 @@ use crate::document::Coordinate;
 use crate::figure::drawn::{AxisPlace, DrawnAxis, FigureKind};
 use crate::gather::Operand;
 
-/// What lines and bars are made of.
+/// The inputs of lines and bars.
 pub(super) struct Sheet<'a> {
     pub(super) draft: &'a Draft<'a>,
     pub(super) across: Across,
@@ -17,7 +17,7 @@ pub(super) struct Sheet<'a> {
 }
 
 impl Sheet<'_> {
-    /// What stands across: a place and its label, and whether the places are categories.
+    /// The positions on the horizontal axis with their labels, and whether they are categories.
     fn places(&self, kind: FigureKind) -> (Vec<(f64, String)>, bool) {
         match &self.across {
             Across::Categories(labels) => (
@@ -37,7 +37,7 @@ impl Sheet<'_> {
         }
     }
 
-    /// The points of the axis across that are drawn.
+    /// The points of the horizontal axis that are drawn.
     fn indices(&self, axis: usize) -> Vec<usize> {
         let all = || (0..self.draft.sweep.axes[axis].points.len()).collect();
         self.draft.chosen[axis].clone().unwrap_or_else(all)
@@ -85,7 +85,7 @@ impl Sheet<'_> {
         matches!(self.across, Across::Axis(across) if across == axis)
     }
 
-    /// Where the `place`-th place across is in the sweep, if it is a point of an axis.
+    /// The sweep coordinate of the `place`-th horizontal position, if it is a point of an axis.
     fn coordinate(&self, place: usize) -> Option<Coordinate> {
         let Across::Axis(index) = self.across else {
             return None;
@@ -95,7 +95,8 @@ impl Sheet<'_> {
         Some(Coordinate { axis: axis.name.clone(), label })
     }
 
-    /// Every place with every point of the other axes, these fastest: the bars of stacked ones.
+    /// Every position with every point of the other axes, which change fastest: the bars of a
+    /// stacked figure.
     fn bars(&self) -> impl Iterator<Item = (usize, &Other)> {
         let places = match &self.across {
             Across::Categories(labels) => labels.len(),
@@ -104,7 +105,8 @@ impl Sheet<'_> {
         (0..places).flat_map(|place| self.others.iter().map(move |other| (place, other)))
     }
 
-    /// The quantity of `row` at the `place`-th place across, in the cell at `point` of the others.
+    /// The quantity of `row` at the `place`-th horizontal position, in the cell at `point` of the
+    /// other axes.
     fn operand(&self, row: &Row, place: usize, point: &[usize]) -> Operand {
         let mut point = point.to_vec();
         let name = match &self.across {
@@ -117,7 +119,7 @@ impl Sheet<'_> {
         self.draft.gathered.operand(self.draft.sweep, &name.value, &point)
     }
 
-    /// Whether the place on `axis` is one of a group, or of a bar.
+    /// Whether the coordinate on `axis` belongs to a group, or to a bar.
     fn is_told(&self, axis: usize) -> bool {
         !self.is_across(axis) && !self.draft.gathered.has(axis)
     }
@@ -140,7 +142,7 @@ impl Sheet<'_> {
         groups
     }
 
-    /// One group per row; every place has a bar for each point of the other axes.
+    /// One group per row; every position has a bar for each point of the other axes.
     pub(super) fn stacked(&self) -> Vec<Group> {
         let group = |row: &Row| {
             let bars = self.bars().enumerate();
@@ -164,8 +166,8 @@ impl Row {
     }
 }
 
-/// The label of a numeric axis of a figure for an axis of the study: units that figures know are theirs
-/// to show.
+/// The label and unit of a figure's axis for a numeric axis of the study. A unit that figures
+/// support is removed from the label.
 fn named(name: &str, unit: Option<&str>) -> (String, Unit) {
     let known = match unit {
         Some("ms") => Unit::Milliseconds,

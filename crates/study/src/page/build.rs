@@ -1,4 +1,4 @@
-//! From the outcomes of runs to the page of a study.
+//! Builds the page of a study from the outcomes of its runs.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ use crate::outcomes::{Outcomes, Wanted};
 use crate::page::shown::{AxisHead, Cell, StudyHead, StudyPage};
 
 impl Study {
-    /// The results of the study. `outcome` is asked for every run once, in the order of the plan; it
-    /// answers `None` for runs that have none. An outcome is let go before the next is asked for.
+    /// The results of the study. `outcome` is called once for every run, in the order of the plan,
+    /// and returns `None` for runs without a result. Each outcome is dropped before the next call.
     #[must_use]
     pub fn page(&self, mut outcome: impl FnMut(&RunDocument) -> Option<RunOutcome>) -> StudyPage {
         let mut outcomes = Outcomes::new(self.cells.len(), &self.seeds, self.wanted());
@@ -32,7 +32,7 @@ impl Study {
         self.tell(&outcomes, simulated_s)
     }
 
-    /// What claims and figures need of runs beside single numbers.
+    /// The distributions and series that claims and figures need.
     fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
         self.figures.iter().for_each(|figure| figure.want(&mut wanted));
@@ -73,7 +73,7 @@ impl Study {
         }
     }
 
-    /// What claims and figures are about, but for the costs.
+    /// The quantities that claims and figures use, without the costs.
     fn gains(&self) -> Vec<String> {
         let claims = self.claims.iter().flat_map(Claim::quantities);
         let figures = self.figures.iter().flat_map(Figure::quantities);
@@ -81,7 +81,7 @@ impl Study {
         claims.chain(figures).filter(|name| known.insert(name)).map(str::to_owned).collect()
     }
 
-    /// What any of the cells measures, each name once.
+    /// The quantities that any of the cells measures, each once.
     fn quantities(&self) -> Vec<Described> {
         let mut known = BTreeSet::new();
         let all = self.catalogues.iter().flat_map(|catalogue| &catalogue.quantities);

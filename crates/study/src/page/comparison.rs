@@ -1,7 +1,7 @@
-//! A comparison as one HTML file that needs nothing else: no network, no other file, no server.
+//! A comparison as one self-contained HTML file: no network, no other file, no server.
 //!
-//! The file embeds the comparison as JSON (the same that serde writes) and the scripts that draw
-//! it. Its content security policy forbids every request, so that a mistake here shows at once.
+//! The file embeds the comparison as JSON (in serde's form) and the scripts that draw it. Its
+//! content security policy forbids every request, so that a mistake is noticed at once.
 
 use rexmit_lab::measure::Comparison;
 use rexmit_lab::{finding, table};
@@ -12,8 +12,8 @@ const PAGE: &str = include_str!("../../assets/comparison.html");
 
 /// The page of `comparison`.
 ///
-/// Nothing in the comparison can break out of its place in the file: text is escaped for HTML, and
-/// the JSON holds no `<`.
+/// No content of the comparison can inject markup: text is escaped for HTML, and the JSON contains
+/// no `<`.
 ///
 /// # Errors
 /// If a figure cannot be written as JSON.

@@ -1,5 +1,4 @@
-//! Pages: each one HTML file that needs nothing else. One of a comparison, one of a study, and an
-//! index of studies.
+//! Pages, each one self-contained HTML file: a comparison, a study, and the index of studies.
 
 mod build;
 pub mod comparison;

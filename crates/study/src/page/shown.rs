@@ -1,4 +1,4 @@
-//! Everything that the page of a study shows, without the runs.
+//! The contents of a study's page, without the runs.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,18 @@ use crate::estimate::Estimate;
 use crate::figure::DrawnFigure;
 use crate::verdict::Verdict;
 
-/// Everything that a page shows of a study.
+/// The contents of a study's page.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StudyPage {
-    /// What it is.
+    /// The head of the page.
     pub study: StudyHead,
     /// Its axes.
     pub axes: Vec<AxisHead>,
-    /// One per point of the sweep, in the order of the axes, the last one fastest.
+    /// One cell per point of the sweep; the last axis changes fastest.
     pub cells: Vec<Cell>,
     /// The quantities of the cells.
     pub quantities: Vec<Described>,
-    /// The names of the quantities that the claims and figures are about: the gains, shown beside
-    /// the costs.
+    /// The names of the quantities used by claims and figures: the gains, shown beside the costs.
     #[serde(default)]
     pub gains: Vec<String>,
     /// The names of the quantities that are shown as the costs, beside the gains.
@@ -36,26 +35,26 @@ pub struct StudyPage {
 /// The head of a study.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StudyHead {
-    /// Its name, that of its file.
+    /// Its name, which is that of its file.
     pub name: String,
     /// Its title.
     pub title: String,
-    /// The figure or table it redoes: `Petlund 2009, Fig. 8a`.
+    /// The figure or table that it reproduces: `Petlund 2009, Fig. 8a`.
     pub source: String,
-    /// The method, and differences from the source.
+    /// The method, and the differences from the source.
     pub about: String,
     /// The version of rexmit that ran it.
     pub version: String,
-    /// The scenario that the axes vary, in words, a line each.
+    /// The fields of the scenario before the axes are applied, one per line.
     pub setting: Vec<Coordinate>,
-    /// Runs in it.
+    /// Number of runs.
     pub runs: u64,
-    /// Seconds of simulated time, all runs together.
+    /// Simulated time of all runs together, in seconds.
     pub simulated_s: f64,
     /// The seeds with which each point of the sweep was run.
     #[serde(default)]
     pub seeds: Vec<u64>,
-    /// The file of the study as it was run, word for word; empty if it came from none.
+    /// The text of the study's file as it was run; empty if there was none.
     #[serde(default)]
     pub file: String,
 }
@@ -72,8 +71,8 @@ pub struct AxisHead {
 /// All seeds of one point of the sweep.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cell {
-    /// Where it is.
+    /// Its position.
     pub point: Vec<Coordinate>,
-    /// The measurements, over the seeds.
+    /// The estimates of its quantities over the seeds.
     pub quantities: BTreeMap<String, Estimate>,
 }

@@ -1,8 +1,8 @@
-//! What all pages are made of: a template with places, text that stays in its place, and the
+//! The common parts of all pages: a template with placeholders, safe insertion of text, and the
 //! assets that every page embeds.
 //!
-//! A page is one file that needs nothing else. Its content security policy forbids every request,
-//! so that a mistake shows at once.
+//! A page is one self-contained file. Its content security policy forbids every request, so that a
+//! mistake is noticed at once.
 
 use serde::Serialize;
 
@@ -13,16 +13,16 @@ pub(crate) const UPLOT_LICENCE: &str = include_str!("../../assets/uplot/LICENSE"
 pub(crate) const STYLE: &str = include_str!("../../assets/page.css");
 /// The colours for canvases, figures, and small elements.
 pub(crate) const THEME_JS: &str = include_str!("../../assets/theme.js");
-/// Where axes have their marks.
+/// Computes the tick marks of axes.
 pub(crate) const SCALES_JS: &str = include_str!("../../assets/scales.js");
 
-/// JSON that may stand in a script element: no `</script>`, no `<!--`.
+/// JSON that is safe in a script element: it contains no `</script>` and no `<!--`.
 pub(crate) fn script_json(data: &impl Serialize) -> Result<String, serde_json::Error> {
     // In JSON `<` occurs in strings only, where it may be written as an escape.
     Ok(serde_json::to_string(data)?.replace('<', "\\u003c"))
 }
 
-/// `template` with each `{{name}}` replaced once; what is put in is not looked at again.
+/// `template` with each `{{name}}` replaced once; inserted text is not scanned again.
 pub(crate) fn fill(template: &str, text_of: impl Fn(&str) -> String) -> String {
     let mut parts = template.split("{{");
     let mut page = parts.next().unwrap_or_default().to_owned();
@@ -34,7 +34,7 @@ pub(crate) fn fill(template: &str, text_of: impl Fn(&str) -> String) -> String {
     page
 }
 
-/// `text` as it may stand in an element or in an attribute.
+/// `text` escaped for an HTML element or attribute.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

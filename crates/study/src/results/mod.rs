@@ -1,17 +1,17 @@
 //! The directory of the results of a study: `DIRECTORY/STUDY/`, with an index of all studies.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! |---|---|
-//! | `study.toml` | the study as it was run, word for word |
+//! | `study.toml` | the study's file as it was run |
 //! | `runs.jsonl` | every run: a [`RunDocument`] per line, in the order of the plan |
-//! | `version.json` | which program ran it |
+//! | `version.json` | the program that ran it |
 //! | `report.json` | the [`StudyPage`] |
-//! | `report.html` | the same, to look at |
-//! | `runs.parquet` | a row per run: where it stands, its seed, and every quantity |
+//! | `report.html` | the same, for reading |
+//! | `runs.parquet` | a row per run: its point, its seed, and every quantity |
 //! | `messages.parquet` | a row per message, if the study keeps them |
-//! | `failed/` | the document of each run that failed, to be run again alone |
+//! | `failed/` | the document of each run that failed, for running it again alone |
 //!
-//! Every file appears whole or not at all. Results are read from the store one at a time.
+//! Every file is written atomically. Results are read from the store one at a time.
 
 mod rows;
 mod sheet;
@@ -34,27 +34,27 @@ use crate::{RunDocument, RunKey};
 /// A study that was run.
 #[derive(Clone, Copy, Debug)]
 pub struct StudyRun<'a> {
-    /// Its file, word for word.
+    /// The text of its file.
     pub text: &'a str,
     /// Its runs.
     pub documents: &'a [RunDocument],
-    /// What failed; of these runs, and maybe of others.
+    /// The failed runs; other studies' runs may be included.
     pub failed: &'a BTreeMap<RunKey, FailedRun>,
-    /// What it has found.
+    /// Its page.
     pub page: &'a StudyPage,
 }
 
-/// Results cannot be written.
+/// An error of writing results.
 #[derive(Debug, Error)]
 #[error("{} cannot be written: {source}", path.display())]
 pub struct ResultsError {
-    /// What could not be written.
+    /// The file that could not be written.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub source: io::Error,
 }
 
-/// A result that was in the store is not there any more.
+/// A result is no longer in the store.
 #[derive(Debug, Error)]
 #[error("the result of run {key} is lost since it was made ({why}); run the study again")]
 struct Lost {
@@ -62,10 +62,10 @@ struct Lost {
     why: EntryError,
 }
 
-/// The folder of the documents of runs that failed.
+/// The directory of the documents of failed runs.
 const FAILED: &str = "failed";
 
-/// So many digits of a key tell a study's runs apart.
+/// Number of digits of a key that distinguish the runs of a study.
 const KEY_DIGITS: usize = 12;
 
 /// `version.json`.
@@ -77,34 +77,34 @@ struct Version<'a> {
     failed: usize,
 }
 
-/// Where a study's results go.
+/// The directory of a study's results.
 #[derive(Clone, Debug)]
 pub struct Results {
     folder: PathBuf,
 }
 
 impl Results {
-    /// Those of the study `name` in `directory`. Makes the folder; done before anything runs, it
-    /// tells in time whether there is a place for results.
+    /// Creates the directory of the study `name` in `directory`. Called before anything runs, so
+    /// that a missing permission is detected early.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn new(directory: &Path, name: &str) -> Result<Self, ResultsError> {
         let folder = directory.join(name);
         fs::create_dir_all(&folder).map_err(unwritable(&folder))?;
         Ok(Self { folder })
     }
 
-    /// The folder.
+    /// The directory.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Writes everything but the documents of failed runs.
+    /// Writes everything except the documents of failed runs.
     ///
     /// # Errors
-    /// If a file cannot be written, or a result is not in `store` any more.
+    /// If a file cannot be written, or a result is no longer in `store`.
     pub fn write(&self, run: &StudyRun<'_>, store: &Store) -> Result<(), ResultsError> {
         let version = Version {
             rexmit: env!("CARGO_PKG_VERSION"),
@@ -129,8 +129,8 @@ impl Results {
         self.write_file("report.json", |file| put_json(file, run.page))
     }
 
-    /// Writes the documents of those of `failed` that are among `documents`, in their order, and
-    /// removes those of earlier failures. Returns where each is.
+    /// Writes those of `documents` that are in `failed`, and removes the documents of earlier
+    /// failures. Returns the path of each.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -169,8 +169,8 @@ impl Results {
     }
 }
 
-/// Writes `index.html`, which leads to the page of every study whose results are in `directory`.
-/// Returns where it is.
+/// Writes `index.html`, which links the page of every study with results in `directory`. Returns
+/// its path.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -191,7 +191,7 @@ pub fn write_index(directory: &Path) -> Result<PathBuf, ResultsError> {
     Ok(path)
 }
 
-/// The page in `folder`; `None` without one of a known form.
+/// The page in `folder`; `None` if there is none, or its format is unknown.
 fn read_page(folder: &Path) -> Option<StudyPage> {
     let text = fs::read(folder.join("report.json")).ok()?;
     let page: StudyPage = serde_json::from_slice(&text).ok()?;
@@ -199,7 +199,7 @@ fn read_page(folder: &Path) -> Option<StudyPage> {
     (folder.file_name()? == page.study.name.as_str()).then_some(page)
 }
 
-/// Writes a file that appears whole: beside its place first.
+/// Writes a file atomically: to a temporary name first.
 fn write_file<T>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
@@ -215,7 +215,7 @@ fn write_file<T>(
         Ok(written)
     });
     if written.is_err() {
-        // The first error is the one to tell.
+        // The first error is reported.
         let _ = fs::remove_file(&draft);
     }
     written.map_err(unwritable(path))

@@ -10,7 +10,7 @@ use super::{Lost, StudyRun};
 use crate::store::{EntryError, Store};
 use crate::{RunDocument, RunKey};
 
-/// The first columns of both tables: where a run stands in its study.
+/// The first columns of both tables: the position of a run in its study.
 struct Place {
     axes: Vec<String>,
 }
@@ -21,7 +21,8 @@ impl Place {
         Self { axes }
     }
 
-    /// Its columns, then those of the table; an axis that is called like one of these is `axis.NAME`.
+    /// Its columns, followed by those of the table; an axis with the name of one of these becomes
+    /// `axis.NAME`.
     fn columns(&self, own: impl IntoIterator<Item = (String, Kind)>) -> Vec<(String, Kind)> {
         let mut own: Vec<_> = own.into_iter().collect();
         own.insert(0, ("seed".into(), Kind::Integer));
@@ -44,8 +45,8 @@ impl Place {
     }
 }
 
-/// Writes a row per run: where it stands, its key, why it failed if it did, and every quantity that
-/// it may have measured; what it has not is empty.
+/// Writes one row per run: its position, its key, the reason if it failed, and every quantity of
+/// the study; missing quantities are empty.
 pub(super) fn write_runs(
     file: impl Write + Send,
     run: &StudyRun<'_>,
@@ -75,12 +76,12 @@ pub(super) fn write_runs(
     sheet.finish()
 }
 
-/// What to say when a result that was made cannot be read.
+/// The error for a result that was stored but cannot be read.
 fn lost(key: &RunKey) -> impl Fn(EntryError) -> io::Error {
     |why| io::Error::other(Lost { key: key.clone(), why })
 }
 
-/// Writes a row per message of the runs that have kept theirs. Returns how many there are.
+/// Writes one row per message of the runs that kept their messages. Returns the number of rows.
 pub(super) fn write_messages(
     file: impl Write + Send,
     run: &StudyRun<'_>,

@@ -1,4 +1,4 @@
-//! A table that is written to a Parquet file row by row.
+//! A table that is written row by row to a Parquet file.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-/// Rows that are held before they are written.
+/// Number of rows buffered before they are written.
 const GROUP_ROWS: usize = 1 << 16;
 
 /// The type of a column. Any cell may be empty.
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Number,
 }
 
-/// The value of a row in a column.
+/// The value of one cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Field<'a> {
     Text(&'a str),
@@ -36,7 +36,7 @@ impl From<Option<f64>> for Field<'_> {
     }
 }
 
-/// A table under way.
+/// A table that is being written.
 pub(super) struct Sheet<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<Column>,
@@ -44,7 +44,7 @@ pub(super) struct Sheet<W: Write + Send> {
 }
 
 impl<W: Write + Send> Sheet<W> {
-    /// A table with these columns, each with a name of its own.
+    /// A table with these columns, whose names are unique.
     pub(super) fn new(file: W, columns: &[(String, Kind)]) -> io::Result<Self> {
         Ok(Self::try_new(file, columns)?)
     }
@@ -62,7 +62,7 @@ impl<W: Write + Send> Sheet<W> {
         Ok(Self { writer, columns, rows: 0 })
     }
 
-    /// Adds a row: a field for each column.
+    /// Adds a row with one field per column.
     pub(super) fn push(&mut self, row: &[Field<'_>]) -> io::Result<()> {
         debug_assert_eq!(row.len(), self.columns.len());
         for (column, field) in self.columns.iter_mut().zip(row) {
@@ -86,7 +86,7 @@ impl<W: Write + Send> Sheet<W> {
         group.close().map(drop)
     }
 
-    /// Writes what is left.
+    /// Writes the remaining rows.
     pub(super) fn finish(mut self) -> io::Result<()> {
         if self.rows > 0 {
             self.flush()?;
@@ -108,7 +108,8 @@ fn field(name: &str, kind: Kind) -> Result<Type> {
         .build()
 }
 
-/// A stored column: the fields that are present, and a 1 for each of them, a 0 for the others.
+/// A buffered column: the present fields, and per row a 1 for a present field or a 0 for an empty
+/// one.
 struct Column {
     values: Values,
     levels: Vec<i16>,

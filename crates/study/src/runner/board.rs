@@ -1,4 +1,4 @@
-//! How far the runs are, and how long the rest may take.
+//! Progress of the runs, and an estimate of the remaining time.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use rexmit_core::Instant;
 use super::locked;
 use super::queue::Job;
 
-/// How far the runs are.
+/// The progress of the runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Progress {
-    /// How many there are.
+    /// Number of runs.
     pub runs: usize,
-    /// How many have a result, found or made.
+    /// Number of runs with a result, found or computed.
     pub done: usize,
-    /// How many came to none.
+    /// Number of failed runs.
     pub failed: usize,
-    /// The estimated remaining time, from the time of finished runs; `None` before the first.
+    /// The estimated remaining time, from the durations of finished runs; `None` before the first.
     pub left: Option<Duration>,
 }
 
-/// Where threads write what they have done.
+/// Progress shared by the threads.
 pub(super) struct Board<'a> {
     state: Mutex<State>,
     now: fn() -> Instant,
@@ -30,9 +30,9 @@ pub(super) struct Board<'a> {
 
 struct State {
     progress: Progress,
-    /// The weight of what is neither done nor failed.
+    /// The total weight of runs that are neither done nor failed.
     left: f64,
-    /// The weight of what was run here.
+    /// The total weight of runs executed here.
     run: f64,
     /// When the first run began.
     began: Option<Instant>,
@@ -53,7 +53,7 @@ impl<'a> Board<'a> {
         locked(&self.state).progress
     }
 
-    /// A result was there before.
+    /// Records that a result was found in the store.
     pub(super) fn on_found(&self, job: &Job<'_>) {
         self.tell(|state| {
             state.progress.done += 1;
@@ -61,12 +61,12 @@ impl<'a> Board<'a> {
         });
     }
 
-    /// Runs begin.
+    /// Records that execution begins.
     pub(super) fn on_begin(&self) {
         self.tell(|state| state.began = Some((self.now)()));
     }
 
-    /// A run has a result now.
+    /// Records that a run was executed.
     pub(super) fn on_done(&self, job: &Job<'_>) {
         self.tell(|state| {
             state.progress.done += 1;
@@ -74,7 +74,7 @@ impl<'a> Board<'a> {
         });
     }
 
-    /// A run came to none.
+    /// Records that a run failed.
     pub(super) fn on_failed(&self, job: &Job<'_>) {
         self.tell(|state| {
             state.progress.failed += 1;

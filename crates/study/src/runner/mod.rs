@@ -1,8 +1,8 @@
-//! Runs what a study asks for, on all cores, and keeps what comes of it.
+//! Executes the runs of studies on all cores, and stores their results.
 //!
-//! Nothing here holds results: each goes into the [`Store`] as soon as it is there, and any code that
-//! needs it reads it from there, one at a time. Runs whose result is in the store are not run. A run
-//! that fails or panics is told in [`Finished`]; the others go on.
+//! Results are not kept in memory: each is written to the [`Store`] at once, and read from there
+//! one at a time. Runs whose result is in the store are not executed. A run that fails or panics is
+//! reported in [`Finished`]; the others continue.
 
 mod board;
 mod queue;
@@ -25,74 +25,75 @@ pub use self::weight::{estimated_time, weight};
 use crate::store::{Found, Store, StoreError};
 use crate::{RunDocument, RunKey};
 
-/// How to run what is missing.
+/// The options for executing runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Runner<'a> {
-    /// Where results are, and go to.
+    /// The store of results.
     pub store: &'a Store,
-    /// How many runs at a time, but for those that are paced.
+    /// Number of concurrent runs, without those that are paced.
     pub jobs: NonZeroUsize,
-    /// The relative duration of a run, in any unit. The longest begin first, so that no
-    /// long one is left alone at the end.
+    /// The relative duration of a run, in any unit. The longest begin first, so that no long run is
+    /// left alone at the end.
     pub weigh: fn(&RunDocument) -> f64,
-    /// Which runs use the real clock, and what else may run meanwhile.
+    /// Which runs use the real clock, and whether others may run at the same time.
     pub pacing: Pacing,
-    /// The clock that says how long the rest may take.
+    /// The clock for estimating the remaining time.
     pub now: fn() -> Instant,
 }
 
-/// Runs on the real clock: they wait nearly all of the time, and must not wait too long. They
-/// run one at a time, as they would make each other late.
+/// Runs on the real clock. They are idle nearly all of the time but must wake up punctually, so
+/// they run one at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacing {
-    /// Whether a run is such a one.
+    /// Whether a run uses the real clock.
     pub is_paced: fn(&RunDocument) -> bool,
-    /// Whether nothing else runs meanwhile. If not, all `jobs` are for the others.
+    /// Whether nothing else may run at the same time. Otherwise, all `jobs` run simulations
+    /// meanwhile.
     pub is_alone: bool,
 }
 
-/// What came of all runs.
+/// The result of all runs.
 #[derive(Debug, Default)]
 pub struct Finished {
-    /// How many different runs were asked for.
+    /// Number of distinct runs.
     pub runs: usize,
-    /// Results that were there before.
+    /// Number of results found in the store.
     pub found: usize,
-    /// Results that were there, but damaged, and were made again.
+    /// Number of damaged results in the store, which were computed again.
     pub damaged: usize,
-    /// Runs that came to no result.
+    /// The failed runs.
     pub failed: BTreeMap<RunKey, FailedRun>,
 }
 
 impl Finished {
-    /// How many of the failed only this machine does not permit.
+    /// Number of failed runs for which this machine does not grant the required permissions.
     #[must_use]
     pub fn not_permitted(&self) -> usize {
         self.failed.values().filter(|run| run.why.is_not_permitted()).count()
     }
 }
 
-/// A run that came to no result.
+/// A failed run.
 #[derive(Debug)]
 pub struct FailedRun {
     /// The run.
     pub document: RunDocument,
-    /// Why.
+    /// The reason.
     pub why: ExecuteError,
 }
 
-/// As many jobs as this machine runs at a time.
+/// The number of jobs that this machine can run concurrently.
 #[must_use]
 pub fn all_cores() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 impl Runner<'_> {
-    /// Runs those of `documents` that have no result yet, by `execute`. Reports progress to `watch`,
-    /// from any of its threads, one at a time.
+    /// Executes those of `documents` that have no result yet with `execute`. Calls `watch` with the
+    /// progress, from any thread, one call at a time.
     ///
     /// # Errors
-    /// If a result cannot be kept: then nothing more begins.
+    /// If a result cannot be stored; no further run is started then.
     pub fn run(
         &self,
         documents: &[RunDocument],
@@ -113,7 +114,7 @@ impl Runner<'_> {
         Ok(Finished { runs, found, damaged, failed })
     }
 
-    /// Jobs without a sound result, and the number of damaged ones.
+    /// The jobs without a valid result, and the number of damaged results.
     fn missing<'d>(&self, jobs: Vec<Job<'d>>, board: &Board<'_>) -> (Vec<Job<'d>>, usize) {
         let unread = Mutex::new(jobs.into_iter());
         let look = || {
@@ -145,7 +146,7 @@ struct Work<'a, 'd, E> {
     unpaced: Mutex<Queue<'d>>,
 }
 
-/// What one thread does of the work.
+/// The failures of one thread.
 type Share = Result<Vec<(RunKey, FailedRun)>, StoreError>;
 
 impl<'d, E> Work<'_, 'd, E>
@@ -186,7 +187,8 @@ where
         }
     }
 
-    /// Sees to it that there is a result, or puts the job back. Returns a failure.
+    /// Executes the job unless it has a result, or puts it back if another process is executing it.
+    /// Returns a failure.
     fn settle(
         &self,
         job: Job<'d>,
@@ -216,15 +218,15 @@ where
     }
 }
 
-/// Each run once, whatever the number of studies that ask for it.
+/// Each distinct run once, even if several studies contain it.
 fn different(documents: &[RunDocument], weigh: fn(&RunDocument) -> f64) -> Vec<Job<'_>> {
     let mut seen = BTreeSet::new();
     let job = |document| Job::new(document, weigh(document));
     documents.iter().map(job).filter(|job| seen.insert(job.key.clone())).collect()
 }
 
-/// Runs a document; a panic is a failure like others, and so is a number that is not finite, which could
-/// not be kept.
+/// Executes a document. A panic is reported as a failure, and so is a number that is not finite,
+/// which could not be stored.
 fn attempt(
     execute: impl Fn(&RunDocument) -> Result<RunOutcome, ExecuteError>,
     document: &RunDocument,
@@ -241,10 +243,10 @@ fn attempt(
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it panicked: {}", text.unwrap_or("without a word"))
+    format!("it panicked: {}", text.unwrap_or("without a message"))
 }
 
-/// What each of several threads makes of `part`.
+/// Runs `part` on several threads, and returns the results.
 fn on_threads<T: Send>(count: NonZeroUsize, part: impl Fn() -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..count.get()).map(|_| scope.spawn(&part)).collect();
@@ -252,12 +254,14 @@ fn on_threads<T: Send>(count: NonZeroUsize, part: impl Fn() -> T + Sync) -> Vec<
     })
 }
 
-/// The value that a thread has returned. Panics of runs were caught; a panic of the runner continues here.
+/// The return value of a thread. Panics of runs have been caught; a panic of the runner is
+/// propagated.
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// No code of others runs under these locks, so that what they guard is whole even if poisoned.
+/// Locks a mutex even if it is poisoned: no foreign code runs under these locks, so their data is
+/// consistent.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

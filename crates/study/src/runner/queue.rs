@@ -1,17 +1,17 @@
-//! Which run is next.
+//! The order of the runs.
 
 use std::collections::VecDeque;
 
 use crate::{RunDocument, RunKey};
 
-/// A run that is asked for.
+/// A run to be executed.
 #[derive(Debug)]
 pub(super) struct Job<'d> {
     pub(super) key: RunKey,
     pub(super) document: &'d RunDocument,
-    /// How long it takes, compared with others.
+    /// Its relative duration.
     pub(super) weight: f64,
-    /// Whether another process was running it when its turn came.
+    /// Whether another process was executing it when it was tried.
     pub(super) is_elsewhere: bool,
 }
 
@@ -21,8 +21,7 @@ impl<'d> Job<'d> {
     }
 }
 
-/// Runs that are to be done: the heaviest first, and jobs of other processes when nothing else is
-/// left.
+/// Runs to be executed: in descending order of weight, with runs of other processes last.
 #[derive(Debug)]
 pub(super) struct Queue<'d> {
     jobs: VecDeque<Job<'d>>,
@@ -39,7 +38,7 @@ impl<'d> Queue<'d> {
         self.jobs.pop_front()
     }
 
-    /// Puts a job that another process runs to the end.
+    /// Moves a job that another process executes to the end.
     pub(super) fn put_back(&mut self, job: Job<'d>) {
         self.jobs.push_back(Job { is_elsewhere: true, ..job });
     }

@@ -6,20 +6,20 @@ use rexmit_core::BitRate;
 
 use rexmit_lab::scenario::{Clock, Scenario};
 
-/// Packets per second of a stream that an application feeds, roughly.
+/// Packets per second of an application-limited stream, roughly.
 const STREAM: f64 = 10.0;
 
-/// The same of a link that is filled but has no rate.
+/// Packets per second of a saturated link without a rate limit, roughly.
 const UNLIMITED: f64 = 10_000.0;
 
-/// The size of a packet that fills a link, in bits.
+/// The size of a full packet in bits.
 const PACKET: f64 = 8.0 * 1500.0;
 
-/// Packets that a processor simulates in a second, about.
+/// Packets that a processor simulates per second, roughly.
 const SIMULATED: f64 = 200_000.0;
 
-/// Roughly how many packets the network of a run carries; of a run on real sockets, how many a
-/// virtual one would in that time.
+/// The approximate number of packets in a run; for a run on real sockets, the number that could be
+/// simulated in its duration.
 #[must_use]
 pub fn weight(scenario: &Scenario) -> f64 {
     if scenario.clock == Clock::Real {
@@ -35,7 +35,7 @@ pub fn weight(scenario: &Scenario) -> f64 {
     scenario.duration.as_secs_f64() * packets_per_second
 }
 
-/// About how long a run keeps a processor busy; of a run on real sockets, how long it lasts.
+/// The approximate processor time of a run; for a run on real sockets, its duration.
 #[must_use]
 pub fn estimated_time(scenario: &Scenario) -> Duration {
     Duration::from_secs_f64(weight(scenario) / SIMULATED)

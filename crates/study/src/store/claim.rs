@@ -1,8 +1,8 @@
-//! The right to make a result, so that no two processes make the same one at the same time.
+//! Claims on results, so that no two processes compute the same result at the same time.
 //!
-//! It is the lock on the file into which the result is written before it takes its place. The
-//! system gives it back when a process ends, however that comes about; what a killed process has
-//! left in the file is overwritten by the next one.
+//! A claim is a lock on the temporary file into which the result is written. The system releases it
+//! when the process ends for whatever reason; the next process overwrites what a killed one has
+//! left in the file.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -14,7 +14,7 @@ use rexmit_lab::scenario::RunOutcome;
 use super::{Store, StoreError, entry};
 use crate::RunKey;
 
-/// The right to make the result of one run, until it is dropped.
+/// The exclusive right to compute the result of one run, until it is dropped.
 #[derive(Debug)]
 pub struct Claim<'a> {
     store: &'a Store,
@@ -22,7 +22,7 @@ pub struct Claim<'a> {
     draft: Draft,
 }
 
-/// The file that is locked, and where it is.
+/// The locked file, and its path.
 #[derive(Debug)]
 struct Draft {
     file: File,
@@ -53,10 +53,10 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Puts the result in its place.
+    /// Stores the result.
     ///
     /// # Errors
-    /// If that cannot be written.
+    /// If it cannot be written.
     pub fn fulfil(self, outcome: RunOutcome) -> Result<(), StoreError> {
         let Draft { file, path } = &self.draft;
         let write = || {
@@ -80,7 +80,7 @@ impl Drop for Claim<'_> {
 }
 
 impl Draft {
-    /// Opens the draft of what will be at `place`.
+    /// Opens the temporary file for the result at `place`.
     fn open(place: &Path) -> Result<Self, StoreError> {
         let path = place.with_extension("part");
         let folder = place.parent().unwrap_or(place);
@@ -89,8 +89,8 @@ impl Draft {
         Ok(Self { file: file.map_err(StoreError::at(&path))?, path })
     }
 
-    /// Whether the file is still at its path: who had the lock before may have moved it to the place
-    /// of the result, or removed it.
+    /// Whether the file is still at its path: the previous owner of the lock may have renamed it to
+    /// the result's path, or removed it.
     fn is_current(&self) -> bool {
         let id = |data: fs::Metadata| (data.dev(), data.ino());
         match (self.file.metadata(), fs::metadata(&self.path)) {
@@ -99,7 +99,8 @@ impl Draft {
         }
     }
 
-    /// A file system that has no locks: some things may be run twice there, and no harm is done.
+    /// Handles a file system without locks: some runs may then be executed twice, which is
+    /// harmless.
     fn goes_without_lock(&self, error: io::Error) -> Result<bool, StoreError> {
         match error.kind() {
             io::ErrorKind::Unsupported => Ok(true),

@@ -1,7 +1,7 @@
-//! The file of one result: lines of JSON, compressed by gzip, whose checksum tells damage.
+//! The file of one result: lines of JSON, compressed by gzip, whose checksum detects damage.
 //!
-//! The first line says what it is the result of, the second one is the [`RunOutcome`] without its
-//! messages, and each of the others is a message.
+//! The first line identifies the run, the second one is the [`RunOutcome`] without its messages,
+//! and each of the others is a message.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -17,13 +17,13 @@ use thiserror::Error;
 use super::Program;
 use crate::RunKey;
 
-/// The version of the form of the file.
+/// The version of the file format.
 const FORMAT: u32 = 1;
 
-/// The first line is not longer than this.
+/// Largest length of the first line in bytes.
 const MAX_HEAD_BYTES: u64 = 1 << 10;
 
-/// The run of the result.
+/// The identity of the run.
 #[derive(PartialEq, Serialize, Deserialize)]
 struct Head {
     format: u32,
@@ -31,16 +31,16 @@ struct Head {
     key: RunKey,
 }
 
-/// Why there is no result that can be believed.
+/// Why there is no valid result.
 #[derive(Debug, Error)]
 pub enum EntryError {
     /// Cannot be constructed.
     #[error("there is no result")]
     Missing,
-    /// The file cannot be read to its end, or its checksum is wrong.
+    /// The file cannot be read completely, or its checksum is wrong.
     #[error("it cannot be read: {0}")]
     Unreadable(#[source] io::Error),
-    /// It holds something else.
+    /// It is the result of another run, or of another format.
     #[error("it is not what it should be: {0}")]
     Foreign(String),
 }
@@ -60,7 +60,7 @@ impl From<serde_json::Error> for EntryError {
     }
 }
 
-/// Writes the outcome that `program` has made for `key`.
+/// Writes the outcome that `program` computed for `key`.
 pub(super) fn write(
     file: &File,
     key: &RunKey,
@@ -84,7 +84,7 @@ fn write_line(lines: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
     lines.write_all(b"\n")
 }
 
-/// A file whose first line has been read and is right.
+/// A file whose first line has been read and is valid.
 pub(super) struct Entry {
     lines: BufReader<GzDecoder<BufReader<File>>>,
     line: Vec<u8>,
@@ -102,7 +102,7 @@ impl Entry {
         Ok(Self { lines, line })
     }
 
-    /// Reads to the end, where the checksum is.
+    /// Reads the rest of the file, and verifies the checksum.
     pub(super) fn check(mut self) -> Result<(), EntryError> {
         Ok(io::copy(&mut self.lines, &mut io::sink()).map(drop)?)
     }
@@ -121,7 +121,7 @@ impl Entry {
         Ok(MessageRows(self))
     }
 
-    /// Whether there was one.
+    /// Reads the next line; returns whether there was one.
     fn next_line(&mut self) -> io::Result<bool> {
         self.line.clear();
         Ok(self.lines.read_until(b'\n', &mut self.line)? > 0)

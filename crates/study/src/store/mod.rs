@@ -1,9 +1,10 @@
-//! Results of runs, kept so that nothing is run twice.
+//! A store of results, so that no run is executed twice.
 //!
-//! A result is found by what made it: the [`RunKey`] (scenario and seed) and the [`Program`] that
-//! ran it. Each is a file of its own that is created atomically, so that a killed process loses
-//! only the runs that were under way. A file that is damaged, or is not what its name says, counts
-//! as missing. Several processes may work on one store: who runs something holds a [`Claim`] to it.
+//! A result is identified by the [`RunKey`] (scenario and seed) and the [`Program`] that ran it.
+//! Each result is a file that is created atomically, so that a killed process loses only its runs
+//! in progress. A file that is damaged, or whose content does not match its name, counts as
+//! missing. Several processes may use one store: a process holds a [`Claim`] on each run that it
+//! executes.
 
 mod claim;
 mod entry;
@@ -24,38 +25,38 @@ pub use self::entry::{EntryError, MessageRows};
 pub use self::program::Program;
 use crate::RunKey;
 
-/// The results of so many builds of the program are kept; the one that was used least lately goes
-/// when another one comes.
+/// Number of builds of the program whose results are kept; the least recently used is removed when
+/// another one is added.
 pub const MAX_PROGRAMS: usize = 4;
 
-/// The file whose time of change says when a program used the store last.
+/// The file whose modification time is the time of the last use by a program.
 const USED: &str = "used";
 
-/// The results that one program has made.
+/// The results of one program.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
     program: Program,
 }
 
-/// The entry of a store for a key.
+/// The state of a key in the store.
 #[derive(Debug)]
 pub enum Found {
-    /// A result, all of which was read and is sound.
+    /// A complete and valid result.
     Result,
-    /// Nothing.
+    /// No result.
     Nothing,
-    /// Something that is not to be believed, and why.
+    /// An invalid result, and the reason.
     Damaged(EntryError),
 }
 
-/// A store cannot be written to.
+/// The store cannot be written to.
 #[derive(Debug, Error)]
 #[error("{} cannot be written: {source}", path.display())]
 pub struct StoreError {
-    /// What could not be written.
+    /// The path that could not be written.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub source: io::Error,
 }
 
@@ -67,14 +68,14 @@ impl StoreError {
 }
 
 impl Store {
-    /// Where the results of a user are kept: `rexmit/runs` in the directory for caches
-    /// (`$XDG_CACHE_HOME`, or `~/.cache`). `None` for a user without a home.
+    /// The default directory of a user's store: `rexmit/runs` in the cache directory
+    /// (`$XDG_CACHE_HOME`, or `~/.cache`). `None` for a user without a home directory.
     #[must_use]
     pub fn usual_place() -> Option<PathBuf> {
         Some(Xdg::new().ok()?.cache_dir().join("rexmit").join("runs"))
     }
 
-    /// Opens the results that `program` has made among those kept in `place`, making it if need be.
+    /// Opens the results of `program` in the store at `place`, which is created if necessary.
     ///
     /// # Errors
     /// If it cannot be written to.
@@ -96,13 +97,13 @@ impl Store {
         &self.program
     }
 
-    /// Whether there is a file for `key`, sound or not.
+    /// Whether there is a file for `key`, valid or not.
     #[must_use]
     pub fn has(&self, key: &RunKey) -> bool {
         self.path(key).exists()
     }
 
-    /// Whether there is a sound result for `key`. Reads the whole file.
+    /// Looks up the result for `key` and validates the whole file.
     #[must_use]
     pub fn look_up(&self, key: &RunKey) -> Found {
         match self.open_entry(key).and_then(Entry::check) {
@@ -112,11 +113,10 @@ impl Store {
         }
     }
 
-    /// The result for `key`, without its messages, which may be many: see
-    /// [`messages`](Self::messages).
+    /// The result for `key`, without its messages: see [`messages`](Self::messages).
     ///
     /// # Errors
-    /// Without a sound one.
+    /// If there is no valid result.
     pub fn outcome(&self, key: &RunKey) -> Result<RunOutcome, EntryError> {
         self.open_entry(key)?.outcome()
     }
@@ -129,7 +129,7 @@ impl Store {
         self.open_entry(key)?.messages()
     }
 
-    /// Takes the right to make the result for `key`; `None` if another process or thread has it.
+    /// Claims the result for `key`; `None` if another process or thread holds the claim.
     ///
     /// # Errors
     /// If the store cannot be written to.
@@ -137,8 +137,8 @@ impl Store {
         Claim::try_take(self, key)
     }
 
-    /// As [`try_claim`](Self::try_claim), but waits until its owner is done. There may be a
-    /// result then.
+    /// As [`try_claim`](Self::try_claim), but waits until the owner releases the claim. There may
+    /// be a result then.
     ///
     /// # Errors
     /// If the store cannot be written to.
@@ -150,14 +150,15 @@ impl Store {
         Entry::open(&self.path(key), key, &self.program)
     }
 
-    /// The file for `key`; a folder for each first byte keeps the folders small.
+    /// The path of the file for `key`. There is a directory for each first byte, which keeps
+    /// directories small.
     fn path(&self, key: &RunKey) -> PathBuf {
         let (first, rest) = key.as_str().split_at(2);
         self.folder.join(first).join(format!("{rest}.json.gz"))
     }
 }
 
-/// Makes room for one more program. What cannot be removed stays: that is no reason to run nothing.
+/// Removes the results of the least recently used program. Failures to remove them are ignored.
 fn forget_oldest(place: &Path) {
     let Ok(entries) = fs::read_dir(place) else { return };
     let used = |folder: PathBuf| {

@@ -1,4 +1,4 @@
-//! Which program made a result.
+//! The identity of the program that computed a result.
 
 use std::fmt;
 use std::fs::File;
@@ -8,19 +8,18 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// How much of a file is read at a time.
+/// Bytes of a file that are read at once.
 const CHUNK: usize = 1 << 16;
 
 /// A program, distinguished from all others by the SHA-256 digest of its file.
 ///
-/// A version number would not do: the results of two builds of one version differ when the code
-/// does.
+/// A version number would not suffice: two builds of the same version may differ in their code.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Program(String);
 
 impl Program {
-    /// The one that runs.
+    /// The running program.
     ///
     /// # Errors
     /// If its file cannot be read.
@@ -33,7 +32,7 @@ impl Program {
         }
     }
 
-    /// The one whose file `bytes` reads.
+    /// The program whose file is read from `bytes`.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -55,7 +54,7 @@ impl Program {
         &self.0
     }
 
-    /// Enough of the digest for the name of a folder.
+    /// A prefix of the digest, for the name of a directory.
     pub(super) fn short(&self) -> &str {
         &self.0[..16]
     }

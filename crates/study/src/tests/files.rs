@@ -21,7 +21,7 @@ fn mistakes_are_told_with_their_place_and_the_alternatives() {
         ("[[axis]]\nvalues = [1, 2]\nset.duration = \"{}h\"", &["4:1: an axis needs `name`"]),
         (
             "[[axis]]\nname = \"a\"\nvalues = [1, 2]\nset.duration = \"2h\"",
-            &["7:1: `set` has no `{}`, where the values would stand"],
+            &["7:1: `set` has no `{}` to be replaced by the values"],
         ),
         (
             "[[axis]]\nname = \"a\"\nvalues = [1, 2]\nlabels = [\"x\"]\nset.duration = \"{}h\"",
@@ -31,7 +31,7 @@ fn mistakes_are_told_with_their_place_and_the_alternatives() {
             "[[axis]]\nname = \"a\"\npoint = [{ label = \"x\" }, { label = \"x\", number = 1 }]",
             &[
                 "4:1: either all points of an axis have a number or none",
-                "6:37: there is another point `x` already",
+                "6:37: there is already a point `x`",
             ],
         ),
         (
@@ -60,7 +60,7 @@ fn mistakes_are_told_with_their_place_and_the_alternatives() {
         (
             "[[axis]]\nname = \"a\"\nvalues = [1]\nset.duration = \"{}h\"\n\
              [[axis]]\nname = \"a\"\nvalues = [1]\nset.duration = \"{}h\"",
-            &["8:1: there is another axis `a` already"],
+            &["8:1: there is already an axis `a`"],
         ),
     ];
     for (text, expected) in table {
@@ -76,7 +76,7 @@ fn mistakes_of_the_base_are_told_once_at_their_line() {
     let mistakes = study(&format!("title = \"x\"\nseeds = [1, 2, 1]\n{axis}{wrong}")).unwrap_err();
     assert_eq!(
         mistakes.to_string(),
-        "test.toml:2:9: the seed 1 stands there twice\n\
+        "test.toml:2:9: the seed 1 is listed twice\n\
          test.toml:8:12: invalid type: integer `7`, expected a string\n\
          test.toml:10:1: unknown field `forwards`; did you mean `forward`?"
     );
@@ -140,7 +140,7 @@ fn claims_that_cannot_be_judged_are_refused() {
         ),
         (
             format!("{head}is = \"above\"\nthan.quantity = \"game.loss_share\""),
-            &["8:17: `game.rtx1.mean` and `game.loss_share` have not the same unit"],
+            &["8:17: `game.rtx1.mean` and `game.loss_share` have different units"],
         ),
         (
             format!("{head}at.system = \"thin\"\nis = \"above\"\nthan.at.system = [\"thin\"]\nat.interarrival = 50"),
@@ -200,17 +200,17 @@ fn claims_that_choose_no_points_are_refused() {
             format!(
                 "{head}is = \"above\"\nthan = 1\naveraged = \"system\"\ngain_over.at.system = \"thin\""
             ),
-            &["10:1: all points of `system` are taken together: `at` chooses none"],
+            &["10:1: all points of `system` are combined: `at` cannot select any"],
         ),
         (
             format!("{head}at.system = \"thin\"\nis = \"above\"\nthan = 1\nlargest = [\"system\"]"),
-            &["4:1: all points of `system` are taken together: `at` chooses none"],
+            &["4:1: all points of `system` are combined: `at` cannot select any"],
         ),
         (
             format!(
                 "{head}is = \"above\"\nthan.times = 2\nthan.at.system = \"thin\"\nlargest = \"system\""
             ),
-            &["8:1: all points of `system` are taken together: `at` chooses none"],
+            &["8:1: all points of `system` are combined: `at` cannot select any"],
         ),
         (
             format!(
@@ -220,7 +220,7 @@ fn claims_that_choose_no_points_are_refused() {
         ),
         (
             format!("{head}is = \"rising\"\nalong = \"system\"\naveraged = [\"system\"]"),
-            &["8:9: a claim along `system` does not take its points together"],
+            &["8:9: a claim along `system` cannot combine its points"],
         ),
         (
             "says = \"x\"\nquantity = \"game.latency\"\nat.system = \"lksctp\"\nis = \"like\"\n\
@@ -273,7 +273,7 @@ fn figures_that_cannot_be_drawn_are_refused() {
             format!(
                 "{head}kind = \"lines\"\ny = [\"game.rtx1.mean\", \"game.loss_share\"]\nx = \"system\""
             ),
-            &["7:24: `game.loss_share` has another unit than the ones before it"],
+            &["7:24: `game.loss_share` has another unit than the previous ones"],
         ),
         (
             format!("{head}kind = \"bars\"\nx = [\"a\", \"b\"]\ny = \"game.rtx1.mean\""),
@@ -321,14 +321,11 @@ fn claims_and_figures_are_bounded() {
     let axis = format!("{axis}{}]\n", values.join(", "));
     let figure = "[[figure]]\ntitle = \"x\"\nkind = \"ccdf\"\nx = \"game.latency\"\n";
     let said = told(&format!("{figure}{axis}"));
-    assert_eq!(
-        said,
-        ["4:1: 201 things to tell apart: a figure has at most 200; `at` chooses some"]
-    );
+    assert_eq!(said, ["4:1: 201 groups: a figure has at most 200; select some with `at`"]);
     let many = ["\"game.{rtx1,rtx2}.mean\""; 25].join(", ");
     let claim =
         format!("[[claim]]\nsays = \"x\"\nquantity = [{many}]\nis = \"below\"\nthan = 1\n{axis}");
-    assert_eq!(told(&claim), ["4:1: a claim stands for 10000 comparisons at most"]);
+    assert_eq!(told(&claim), ["4:1: a claim has at most 10000 comparisons"]);
 }
 
 #[test]

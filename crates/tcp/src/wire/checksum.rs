@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 /// TCP's IP protocol number.
 const TCP: u8 = 6;
 
-/// A one's complement sum under way.
+/// A one's complement sum that is being computed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum(u64);
 

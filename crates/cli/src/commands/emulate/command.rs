@@ -14,20 +14,21 @@ use tokio::process::{Child, Command};
 use crate::failure::Failure;
 use crate::signals::{Signals, after};
 
-/// Time limit for a server to listen, and to end.
+/// Time limit for a server to start listening, and for it to exit.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Time between two looks at whether it listens.
+/// Interval of the checks whether the server listens.
 const LOOK: Duration = Duration::from_millis(10);
-/// Exit codes of shells for commands that do not exist, and that cannot be run.
+/// Exit codes that shells use for commands that are not found, and for those that cannot be
+/// executed.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
-/// What shells add to the number of the signal that ended a command.
+/// Added by shells to the number of the signal that ended a command, to form its exit code.
 const BY_SIGNAL: i32 = 128;
 
 /// How COMMAND ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ended {
-    /// The exit code that says so.
+    /// The exit code that represents it.
     pub(super) code: u8,
 }
 
@@ -38,7 +39,7 @@ impl From<ExitStatus> for Ended {
     }
 }
 
-/// Starts COMMAND in a namespace, with our standard streams.
+/// Starts COMMAND in a namespace, with the standard streams of this process.
 pub(super) fn start(namespace: &NetNamespace, command: &[OsString]) -> Result<Child, Failure> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(io::Error::from(io::ErrorKind::InvalidInput).into());
@@ -53,7 +54,7 @@ pub(super) fn start(namespace: &NetNamespace, command: &[OsString]) -> Result<Ch
     })
 }
 
-/// Starts a server by the shell; what it prints goes to standard error.
+/// Starts a server with the shell; its output goes to standard error.
 pub(super) fn serve(namespace: &NetNamespace, line: &str) -> Result<Child, Failure> {
     let mut command = namespace.command("sh");
     end_with_parent(&mut command);
@@ -63,8 +64,7 @@ pub(super) fn serve(namespace: &NetNamespace, line: &str) -> Result<Child, Failu
     Ok(command.process_group(0).kill_on_drop(true).spawn()?)
 }
 
-/// Waits until a socket listens in the namespace. A server that never listens is not waited for
-/// longer than [`PATIENCE`]: it may be of another kind.
+/// Waits until a socket listens in the namespace, at most [`PATIENCE`]: some servers do not listen.
 pub(super) async fn until_listening(
     namespace: &NetNamespace,
     server: Option<&mut Child>,
@@ -81,7 +81,7 @@ pub(super) async fn until_listening(
     Ok(())
 }
 
-/// Whether a TCP socket listens, or a UDP socket is bound, in the namespace of this thread.
+/// Whether a TCP socket listens or a UDP socket is bound in the namespace of this thread.
 fn is_anybody_listening() -> bool {
     let has = |table: &str, state: &str| {
         let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
@@ -91,7 +91,7 @@ fn is_anybody_listening() -> bool {
     has("tcp", "0A") || has("tcp6", "0A") || has("udp", "07") || has("udp6", "07")
 }
 
-/// Waits until COMMAND ends; hands our signals on to it, and ends it after `duration`.
+/// Waits until COMMAND ends; forwards signals to it, and ends it after `duration`.
 pub(super) async fn wait(
     mut child: Child,
     signals: &Signals,
@@ -102,14 +102,14 @@ pub(super) async fn wait(
         signal = signals.signal() => signal,
         () = after(duration) => Signal::TERM,
     };
-    // A terminal has told COMMAND itself.
+    // A terminal sends the signal to COMMAND itself.
     if signal != Signal::INT || !io::stdin().is_terminal() {
         tell(&child, signal, kill_process);
     }
     Ok(child.wait().await?.into())
 }
 
-/// Ends a server: asks first.
+/// Ends a server: with SIGTERM first, then with SIGKILL.
 pub(super) async fn end(mut server: Child) {
     tell(&server, Signal::TERM, kill_process_group);
     if tokio::time::timeout(PATIENCE, server.wait()).await.is_err() {

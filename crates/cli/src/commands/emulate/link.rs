@@ -1,4 +1,4 @@
-//! The options of the link, in netem's words.
+//! The options of the link, in netem's notation.
 
 use clap::Args;
 use rexmit::emulator::netem;
@@ -7,37 +7,37 @@ use rexmit::emulator::{LinkConfig, Seed};
 
 use crate::failure::{Failure, Kind};
 
-/// How much longer reordered packets take on a path without delay.
+/// Additional delay of reordered packets on a path without delay.
 const REORDER_EXTRA: &str = "10ms";
 
-/// What both directions do to packets.
+/// The impairments of both directions.
 #[derive(Debug, Args)]
 pub(super) struct Link {
     /// One-way delay.
     #[arg(long, value_name = "TIME", default_value = "0")]
     delay: String,
-    /// How much the delay varies; this reorders, unless --keep-order.
+    /// Variation of the delay; reorders packets unless --keep-order is given.
     #[arg(long, value_name = "TIME")]
     jitter: Option<String>,
-    /// How the jitter is distributed: uniform, normal, pareto or exponential.
+    /// Distribution of the jitter: uniform, normal, pareto or exponential.
     #[arg(long, value_name = "NAME", requires = "jitter", default_value = "uniform")]
     distribution: String,
-    /// Packets keep their order whatever the jitter.
+    /// Keep packets in order despite jitter.
     #[arg(long)]
     keep_order: bool,
     /// Share of packets that are lost.
     #[arg(long, value_name = "PERCENT", default_value = "0%")]
     loss: String,
-    /// Lose packets in bursts of so many packets (3), or of such a time (100ms), on average.
+    /// Lose packets in bursts of this mean length, in packets (3) or as a time (100ms).
     #[arg(long, value_name = "PACKETS|TIME", requires = "loss")]
     burst: Option<String>,
-    /// Lose packets by netem's two-state chain: P R [1-H [1-K]], such as '1% 10%'.
+    /// Lose packets by netem's two-state Markov chain: P R [1-H [1-K]], such as '1% 10%'.
     #[arg(long, value_name = "P R", conflicts_with = "burst")]
     gemodel: Option<String>,
-    /// Share of packets that take longer, so that others overtake them.
+    /// Share of packets that are delayed further, so that later ones overtake them.
     #[arg(long, value_name = "PERCENT", default_value = "0%")]
     reorder: String,
-    /// How much longer these take [default: as long as the delay].
+    /// Additional delay of these packets [default: as long as the delay].
     #[arg(long, value_name = "TIME")]
     reorder_extra: Option<String>,
     /// Share of packets that arrive twice.
@@ -49,22 +49,23 @@ pub(super) struct Link {
     /// The link's rate, such as 10mbit.
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// Packets (100) or bytes (64kb) that may wait for the rate.
+    /// Queue limit in packets (100) or bytes (64kb); needs --rate.
     #[arg(long, value_name = "N|SIZE")]
     limit: Option<String>,
-    /// More words for the direction to the server, such as 'delay 20ms loss 1%'.
+    /// Further netem options for the direction to the server, such as 'delay 20ms loss 1%'.
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     forward: String,
-    /// More words for the direction to the clients.
+    /// Further netem options for the direction to the clients.
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     backward: String,
-    /// Where the randomness comes from: the same packets meet the same fate.
+    /// Seed of the emulator. The same seed drops and delays the same packets, counted in the order
+    /// in which they arrive.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
 }
 
 impl Link {
-    /// The two paths.
+    /// The configuration of both directions.
     pub(super) fn config(&self) -> Result<LinkConfig, Failure> {
         Ok(LinkConfig::default()
             .forward(self.path(&self.forward)?)
@@ -77,7 +78,7 @@ impl Link {
         words.parse().map_err(|error| Failure::new(Kind::Usage, format!("{error} (see --help)")))
     }
 
-    /// The options as netem's words.
+    /// The options in netem's notation.
     fn words(&self) -> String {
         let mut words = format!("delay {}", self.delay);
         if let Some(jitter) = &self.jitter {

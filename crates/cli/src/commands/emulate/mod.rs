@@ -21,18 +21,19 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 use crate::values;
 
-/// Run UDP, or any program, over an emulated link, in netem's words.
+/// Relay UDP, or the traffic of any program, over an emulated link with netem's impairments.
 ///
-/// Without --tun it relays UDP: clients send to the emulator instead of the server. With --tun it is
-/// a cable for IP packets between two network interfaces: COMMAND runs in a network namespace whose
-/// only way out leads over the link; at the far end of it is this machine, with the address
-/// 10.90.0.1, or what --serve runs in another namespace. With --serve it needs no privileges where
-/// the system grants user namespaces. Its exit status is that of COMMAND.
+/// Without --tun it relays UDP: clients send to the emulator instead of the server. With --tun it
+/// relays IP packets between two network interfaces: COMMAND runs in a network namespace whose only
+/// route is the link. The far end is this machine, with the address 10.90.0.1, or with --serve
+/// another namespace in which the server runs. With --serve no privileges are needed where
+/// unprivileged user namespaces are allowed. The exit status is that of COMMAND.
 ///
-/// Both directions are the same, unless --forward or --backward says otherwise: they take netem's
-/// words, which come after those of the other options. Ends with COMMAND, with SIGINT, SIGTERM or
-/// after --duration, and prints how many packets met which fate and how exactly it kept the times:
-/// with a COMMAND, whose standard output is its own, to standard error, unless --json.
+/// Both directions behave alike unless --forward or --backward is given; these are appended to the
+/// other options. It ends with COMMAND, with SIGINT or SIGTERM, or after --duration, and then
+/// prints how many packets were delivered and dropped, and the timing error of the emulator.
+/// Standard output belongs to COMMAND, if there is one, so these figures go to standard error
+/// unless --json is given.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit emulate --listen 127.0.0.1:9900 --to 127.0.0.1:9899 --delay 50ms --loss 5%
@@ -44,11 +45,11 @@ use crate::values;
   rexmit emulate --tun --delay 50ms --loss 1% -- curl http://10.90.0.1:8000/
   rexmit emulate --tun --delay 50ms --loss 1% --serve 'iperf3 -s' -- iperf3 -c 10.90.0.1"))]
 pub(crate) struct Arguments {
-    /// Where clients send to; port 0 for any.
+    /// Address that clients send to; port 0 for any.
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
     #[arg(required_unless_present = "tun")]
     listen: Option<SocketAddr>,
-    /// The server.
+    /// Address of the server.
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
     #[arg(required_unless_present = "tun")]
     to: Option<SocketAddr>,
@@ -56,16 +57,16 @@ pub(crate) struct Arguments {
     tun: TunOptions,
     #[command(flatten)]
     link: Link,
-    /// End after this time.
+    /// Stop after this time.
     #[arg(long, value_name = "TIME", value_parser = values::interval)]
     duration: Option<Duration>,
-    /// Write packets as they arrive at either end of the link, and dropped ones (with a comment that says
-    /// why), to this file, for Wireshark (pcapng).
+    /// Write packets as they arrive at either end of the link, and dropped ones with the reason as
+    /// a comment, to this file (pcapng, for Wireshark).
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     #[command(flatten)]
     format: Format,
-    /// What runs at the near end of the link; without it, the link is there until it is stopped.
+    /// Program to run at the near end of the link; without it, the link exists until it is stopped.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -1,4 +1,4 @@
-//! What became of all packets, for people and for programs.
+//! The statistics of all packets, as text and as JSON.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use rexmit::clock::{now, sleep_until};
 use rexmit::emulator::{DirectionStatistics, EmulatorStatistics};
 use serde::Serialize;
 
-/// Time between two lines of progress on a terminal.
+/// Interval of the progress lines on a terminal.
 const PROGRESS: Duration = Duration::from_secs(5);
 
-/// What became of all packets; `E` says between which ends.
+/// The statistics of all packets; `E` names the ends of the link.
 #[derive(Serialize)]
 pub(super) struct Told<E> {
     #[serde(flatten)]
@@ -45,7 +45,7 @@ impl<E> Told<E> {
     }
 }
 
-/// Tells the counts on a terminal, without an end.
+/// Prints the statistics on a terminal at regular intervals, forever.
 pub(super) async fn watch(statistics: impl Fn() -> EmulatorStatistics) {
     loop {
         sleep_until(now() + PROGRESS).await;
@@ -98,7 +98,7 @@ pub(super) fn text<E>(told: &Told<E>) -> String {
         text += &format!("missing in the capture: {}\n", told.statistics.uncaptured);
     }
     text += &format!(
-        "sent late by {:.3} ms (50 %), {:.3} ms (99 %), {:.3} ms (99.9 %), {:.3} ms at most\n",
+        "lateness of packets: {:.3} ms (50 %), {:.3} ms (99 %), {:.3} ms (99.9 %), {:.3} ms at most\n",
         told.late_p50_us / 1e3,
         told.late_p99_us / 1e3,
         told.late_p999_us / 1e3,

@@ -1,4 +1,4 @@
-//! The emulator between TUN devices: namespaces, devices, what runs at either end.
+//! The emulator between TUN devices: the namespaces, the devices, and the programs at both ends.
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -21,12 +21,12 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::signals::{Signals, after, block_on};
 use crate::values::{self, Network};
 
-/// Packets that may wait at either end until they are read: more than bursts of the kernel have.
+/// Packets that may wait at either end until they are read; larger than any burst of the kernel.
 const QUEUE_PACKETS: u32 = 10_000;
 
-/// How long packets are relayed after COMMAND has ended, at most.
+/// Longest time for which packets are still relayed after COMMAND has ended.
 const LAST_PACKETS: Duration = Duration::from_secs(2);
-/// Time between two looks at whether any are left.
+/// Interval of the checks for remaining packets.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The options of `--tun`.
@@ -35,23 +35,22 @@ pub(super) struct TunOptions {
     /// Relay IP packets between two TUN devices instead of UDP.
     #[arg(long, conflicts_with_all = ["listen", "to"])]
     tun: bool,
-    /// The addresses of the link: a network, whose first address is the far end's and whose second
-    /// one the near end's; one of IPv4 and one of IPv6 at most
-    /// [default: 10.90.0.0/24,fd90:9090::/64].
+    /// Network of the link, given once per address family: its first address is that of the far
+    /// end, its second one that of the near end [default: 10.90.0.0/24,fd90:9090::/64].
     #[arg(long, value_name = "CIDR", value_parser = values::network, value_delimiter = ',')]
     tun_network: Vec<Network>,
-    /// The longest packet of the link, in bytes; below 1280 there is no IPv6 [default: 1500].
+    /// MTU of the link, in bytes; below 1280 there is no IPv6 [default: 1500].
     #[arg(long, value_name = "BYTES")]
     mtu: Option<u16>,
-    /// Run this server (by the shell) in a namespace of its own at the far end.
+    /// Command line of a server (run by the shell) in a separate namespace at the far end.
     #[arg(long, value_name = "COMMAND")]
     serve: Option<String>,
-    /// Have the far end in this namespace of `ip netns` instead of this machine's own.
+    /// Put the far end in this existing namespace of `ip netns` instead of this machine's own.
     #[arg(long, value_name = "NAME")]
     far_netns: Option<String>,
 }
 
-/// The networks of a link unless told otherwise.
+/// The default networks of a link.
 const NETWORKS: [Network; 2] = [
     Network { address: IpAddr::V4(Ipv4Addr::new(10, 90, 0, 0)), prefix: 24 },
     Network { address: IpAddr::V6(Ipv6Addr::new(0xfd90, 0x9090, 0, 0, 0, 0, 0, 0)), prefix: 64 },
@@ -64,11 +63,11 @@ struct Ends {
     far: Vec<IpAddr>,
 }
 
-/// Where both ends are.
+/// The namespaces of both ends.
 struct Place {
     near: NetNamespace,
     far: NetNamespace,
-    /// Whether the far end is in a namespace made for it.
+    /// Whether the namespace of the far end was created for this link.
     is_far_own: bool,
 }
 
@@ -103,7 +102,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Runs the server and COMMAND until COMMAND ends or is interrupted; returns how COMMAND ended.
+/// Runs the server and COMMAND until COMMAND ends or a signal arrives; returns how COMMAND ended.
 async fn at_both_ends(
     arguments: &Arguments,
     place: &Place,
@@ -145,8 +144,8 @@ async fn at_both_ends(
     Ok(ended)
 }
 
-/// Waits until nothing is under way, so that the far end learns how COMMAND's connections ended;
-/// not longer than [`LAST_PACKETS`].
+/// Waits until no packet is on the link, at most [`LAST_PACKETS`], so that the far end receives the
+/// last packets of COMMAND's connections.
 async fn drained(emulator: &TunEmulator) {
     let deadline = now() + LAST_PACKETS;
     let under_way = || {
@@ -155,7 +154,7 @@ async fn drained(emulator: &TunEmulator) {
             direction.path.passed + direction.path.duplicated > direction.arrivals.delivered
         })
     };
-    // The first look would come before the kernel has sent what the end caused.
+    // An immediate check would precede the packets that the kernel sends when COMMAND ends.
     loop {
         sleep_until(now() + LOOK).await;
         if !under_way() || now() >= deadline {
@@ -183,14 +182,14 @@ fn start(
 }
 
 impl TunOptions {
-    /// Whether `--tun` is given; an error if not, but what only it understands.
+    /// Whether `--tun` is given. Without it, an option that requires it is an error.
     pub(super) fn is_wanted(&self, has_command: bool) -> Result<bool, Failure> {
         let has_options = self.mtu.is_some()
             || self.serve.is_some()
             || self.far_netns.is_some()
             || !self.tun_network.is_empty();
         if !self.tun && (has_options || has_command) {
-            let message = "COMMAND, --tun-network, --mtu, --serve and --far-netns go with --tun";
+            let message = "COMMAND, --tun-network, --mtu, --serve and --far-netns require --tun";
             return Err(Failure::new(Kind::Usage, message));
         }
         Ok(self.tun)
@@ -206,13 +205,13 @@ impl TunOptions {
             self.tun_network.iter().filter(|network| network.address.is_ipv4() == is_ipv4).count()
         };
         if count(true) > 1 || count(false) > 1 {
-            let message = "--tun-network: one network of IPv4 and one of IPv6 at most";
+            let message = "--tun-network: at most one IPv4 and one IPv6 network";
             return Err(Failure::new(Kind::Usage, message));
         }
         Ok(())
     }
 
-    /// The networks that the MTU allows.
+    /// The networks that are possible with the MTU.
     fn networks(&self) -> impl Iterator<Item = &Network> {
         let has_ipv6 = self.mtu() >= TunConfig::MIN_MTU_IPV6;
         let networks =
@@ -238,7 +237,7 @@ impl TunOptions {
         config
     }
 
-    /// Makes or finds the namespaces. To be called before any thread is started.
+    /// Creates or opens the namespaces. Must be called before any thread is started.
     fn place(&self) -> Result<Place, Failure> {
         let is_far_own = self.serve.is_some() && self.far_netns.is_none();
         if !may_make_networks() {

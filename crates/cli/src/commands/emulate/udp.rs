@@ -12,7 +12,7 @@ use super::{Arguments, unwritable};
 use crate::failure::{Failure, Outcome};
 use crate::signals::{Signals, after, block_on};
 
-/// Between whom.
+/// The addresses of both ends.
 #[derive(Serialize)]
 struct Ends {
     listen: SocketAddr,

@@ -37,11 +37,11 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = examples!("  rexmit perf bulk recv --listen 127.0.0.1:9899 --json"))]
 struct Recv {
-    /// Where to listen; port 0 for any.
+    /// Address to listen on; port 0 for any.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:9899",
           value_parser = values::address)]
     listen: SocketAddr,
-    /// End after this time even if connections are open.
+    /// Stop after this time, even if connections are open.
     #[arg(long, value_name = "TIME", value_parser = values::interval)]
     duration: Option<Duration>,
     #[command(flatten)]
@@ -55,23 +55,23 @@ struct Recv {
 #[command(after_help = examples!(
 "  rexmit perf bulk send --to 127.0.0.1:9899 --connections 4 --duration 10s"))]
 struct Send {
-    /// Where `rexmit perf bulk recv` listens.
+    /// Address on which `rexmit perf bulk recv` listens.
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
     to: SocketAddr,
-    /// Connections.
+    /// Number of connections.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=16_000))]
     connections: u32,
-    /// Bytes of a message.
+    /// Size of a message in bytes.
     #[arg(long, value_name = "SIZE", default_value = "64kb", value_parser = values::size)]
     size: usize,
-    /// How long to send.
+    /// Length of the sending phase.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
     duration: Duration,
-    /// Let messages be delivered out of order.
+    /// Allow messages to be delivered out of order.
     #[arg(long)]
     unordered: bool,
-    /// How long to wait for an answer to each connection.
+    /// Time limit for each connection to be established.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
     timeout: Duration,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! How a load ends: when it is to stop, and what is said then.
+//! The end of a load: the conditions to stop, and the messages.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::carry::LINGER;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::signals::{Signals, after};
 
-/// Ready on a signal to stop, or after `duration`.
+/// Waits for a signal or, if given, for `duration`.
 pub(super) async fn stop_after(signals: &Signals, duration: Option<Duration>) {
     tokio::select! {
         () = signals.stop() => {}
@@ -17,7 +17,8 @@ pub(super) async fn stop_after(signals: &Signals, duration: Option<Duration>) {
     }
 }
 
-/// Stays for a receiver that did not hear the end, and says whether everything was delivered.
+/// Keeps the endpoints open for a receiver that missed the last packet, and reports whether
+/// everything was delivered.
 pub(super) async fn end(sent: &Sent, lingering: Lingering) -> Outcome {
     lingering.linger(LINGER).await;
     if sent.undelivered > 0 || sent.broken > 0 {

@@ -1,4 +1,4 @@
-//! `rexmit perf`: load between two programs, and what it measures.
+//! `rexmit perf`: generate load between two programs and measure it.
 
 mod bulk;
 mod ends;
@@ -12,7 +12,7 @@ use crate::failure::Outcome;
 
 /// Measure latency of many thin streams, or throughput, between two machines.
 ///
-/// Start the receiver first. Latencies mean something only between two programs with the same
+/// Start the receiver first. Latencies are valid only if both programs use the same
 /// CLOCK_MONOTONIC: on one machine, for example through `rexmit emulate`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(

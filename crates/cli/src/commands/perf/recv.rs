@@ -20,22 +20,22 @@ use crate::values;
 
 /// Receive thin streams, record every message, and print the distribution of the latency.
 ///
-/// Ends when all connections have ended, or with SIGINT or SIGTERM; what was recorded until then is
-/// in the file. Its columns are conn,seq,send_ns,recv_ns, in the order of delivery; send_ns is when
-/// the message was meant to be sent.
+/// Ends when all connections have ended, or with SIGINT or SIGTERM; the file contains all messages
+/// received until then. Its columns are conn,seq,send_ns,recv_ns, in the order of delivery; send_ns
+/// is the time at which the message was due.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit perf recv --listen 127.0.0.1:9899 --out latency.csv
   rexmit perf recv --listen 0.0.0.0:9899 --duration 60s --json | jq .latency"))]
 pub(super) struct Arguments {
-    /// Where to listen; port 0 for any.
+    /// Address to listen on; port 0 for any.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:9899",
           value_parser = values::address)]
     listen: SocketAddr,
-    /// The file to write the record to, anew.
+    /// File to write the record to; an existing file is replaced.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// End after this time even if connections are open.
+    /// Stop after this time, even if connections are open.
     #[arg(long, value_name = "TIME", value_parser = values::interval)]
     duration: Option<Duration>,
     #[command(flatten)]

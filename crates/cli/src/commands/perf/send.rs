@@ -16,45 +16,46 @@ use crate::signals::{Signals, block_on};
 use crate::transport::{Peers, Transport};
 use crate::values;
 
-/// Send thin streams: a small message on each of many connections every so often.
+/// Send thin streams: many connections with one small message per interval each.
 ///
-/// The connections begin spread over one interval. SIGINT or SIGTERM ends the load early; what was
-/// sent is still delivered. Prints what was retransmitted and why, and what a byte of payload cost on
-/// the wire (with UDP and IP headers, this side's packets only).
+/// The first messages are spread over one interval. SIGINT or SIGTERM ends the load early; messages
+/// already accepted are still delivered. Prints the retransmissions by cause, and the bytes on the
+/// wire per byte of payload (sent by this side, with UDP and IP headers).
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit perf send --to 127.0.0.1:9899 --connections 100 --interval 250ms --size 100 --duration 60s
   rexmit perf send --to 192.0.2.1:9899 --poisson --profile lksctp --json"))]
 pub(super) struct Arguments {
-    /// Where `rexmit perf recv` listens.
+    /// Address on which `rexmit perf recv` listens.
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
     to: SocketAddr,
-    /// Connections.
+    /// Number of connections.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=16_000))]
     connections: u32,
     /// Time between two messages of a connection.
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = values::interval)]
     interval: Duration,
-    /// Bytes of a message, 24 at least.
+    /// Size of a message in bytes, at least 24.
     #[arg(long, value_name = "SIZE", default_value = "100", value_parser = values::size)]
     size: usize,
-    /// How long to send.
+    /// Length of the sending phase.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::interval)]
     duration: Duration,
-    /// Independent exponential intervals with that mean, instead of equal ones.
+    /// Use independent, exponentially distributed intervals with this mean, instead of constant
+    /// ones.
     #[arg(long)]
     poisson: bool,
-    /// Let messages be delivered out of order.
+    /// Allow messages to be delivered out of order.
     #[arg(long, conflicts_with = "ordered")]
     unordered: bool,
     /// Deliver messages in order; the default.
     #[arg(long)]
     ordered: bool,
-    /// Where exponential intervals come from.
+    /// Seed of the exponential intervals.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How long to wait for an answer to each connection.
+    /// Time limit for each connection to be established.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
     timeout: Duration,
     #[command(flatten)]

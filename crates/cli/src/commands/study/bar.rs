@@ -1,11 +1,11 @@
-//! How far a study is, on standard error; nothing unless that is a terminal.
+//! The progress bar of a study, on standard error; none unless that is a terminal.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rexmit_study::runner::Progress;
 
-/// A bar of runs.
+/// A progress bar that counts runs.
 #[derive(Clone)]
 pub(super) struct Bar(ProgressBar);
 

@@ -13,16 +13,16 @@ use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
 
-/// Run one document of `rexmit study plan`, and print what it measured as JSON.
+/// Run one document of `rexmit study plan`, and print its measurements as JSON.
 ///
-/// Nothing is kept, and nothing that was kept is used: this is for running something elsewhere, and
-/// for looking at a run that failed.
+/// Neither reads nor writes the cache: for running a study's runs on other machines, and for
+/// examining a run that failed.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit study plan petlund2009-fig8a | head -1 | rexmit study exec
   rexmit study exec rexmit-results/petlund2009-fig8a/failed/3f1c7a90b2d4.json"))]
 pub(super) struct Arguments {
-    /// The document; standard input if it is `-` or not given.
+    /// File with the document; standard input if it is `-` or not given.
     file: Option<PathBuf>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let text = read(file)
         .map_err(|error| Failure::new(Kind::File, format!("{name} cannot be read: {error}")))?;
     let document = parse(&text).map_err(|what| {
-        let hint = "expected one line of what `rexmit study plan` prints";
+        let hint = "expected one line of the output of `rexmit study plan`";
         Failure::new(Kind::File, format!("{name}: {what}; {hint}"))
     })?;
     if let Err(problems) = document.scenario.validate() {
@@ -66,6 +66,8 @@ fn parse(text: &str) -> Result<RunDocument, String> {
     let document: RunDocument = serde_json::from_str(text).map_err(|error| error.to_string())?;
     match document.schema {
         DOCUMENT_SCHEMA => Ok(document),
-        other => Err(format!("it is of form {other}, and this rexmit knows {DOCUMENT_SCHEMA}")),
+        other => Err(format!(
+            "it has format {other}, but this version of rexmit supports {DOCUMENT_SCHEMA}"
+        )),
     }
 }

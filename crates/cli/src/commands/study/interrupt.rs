@@ -1,4 +1,4 @@
-//! Being interrupted: what is under way is lost, and nothing else.
+//! Interruption of a study: only the runs in progress are lost.
 
 use std::io;
 use std::process;
@@ -9,8 +9,8 @@ use super::bar::Bar;
 use crate::failure::{Failure, Kind};
 use crate::signals::{Signals, block_on};
 
-/// Ends the process at SIGINT or SIGTERM, with a word on how to go on. A run may take minutes, so
-/// the process does not wait for runs under way.
+/// Ends the process at SIGINT or SIGTERM, with a hint how to continue. Runs in progress may take
+/// minutes, so the process does not wait for them.
 pub(super) fn watch(bar: &Bar) -> io::Result<()> {
     let bar = bar.clone();
     let (ready, is_ready) = mpsc::channel();
@@ -21,7 +21,7 @@ pub(super) fn watch(bar: &Bar) -> io::Result<()> {
             let _ = ready.send(());
             signals?.stop().await;
             bar.clear();
-            let message = "interrupted: what was run is kept; say the same again to go on";
+            let message = "interrupted: finished runs are kept; repeat the command to continue";
             Err::<(), _>(Failure::new(Kind::Interrupted, message))
         });
         if let Err(failure) = end {

@@ -11,7 +11,7 @@ use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output::Format;
 
-/// List studies: those that come with rexmit, or those of a directory.
+/// List the built-in studies, or those of a directory.
 #[derive(Debug, Args)]
 #[command(after_help = examples!("  rexmit study list\n  rexmit study list petlund2009\n  \
     rexmit study list studies/\n  rexmit study list --json | jq -r '.[].name'"))]
@@ -28,7 +28,7 @@ struct Listed {
     title: String,
     source: String,
     runs: usize,
-    /// `null` if it comes with rexmit.
+    /// `null` for a built-in study.
     path: Option<String>,
 }
 

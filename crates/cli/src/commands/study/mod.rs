@@ -17,14 +17,16 @@ use clap::{Args, Subcommand};
 use crate::commands::examples::examples;
 use crate::failure::Outcome;
 
-/// Redo the figures of papers: run their studies, draw them, and judge what they claim.
+/// Reproduce the figures of papers: run their studies, draw the figures, and check the papers'
+/// claims.
 ///
-/// A study is a file that says what to run, what to measure, what to draw, and what its source
-/// claims. Some come with rexmit (`rexmit study list`); a NAME that ends in `.toml`, or is a
-/// directory, is read instead, so that anyone can change a study or write one.
+/// A study is a file that defines the runs, the measurements, the figures, and the claims of its
+/// source. `rexmit study list` shows the built-in ones. A NAME that ends in `.toml` or is a
+/// directory is read as a file or as a directory of files, so that you can change a study or write
+/// your own.
 ///
-/// Results of single runs are kept, so that nothing is run twice and an interrupted study goes on
-/// where it was.
+/// Results of single runs are cached: no run is repeated, and an interrupted study continues where
+/// it stopped.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit study list

@@ -7,10 +7,10 @@ use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output;
 
-/// Print every run of a study: one JSON document per line, that says all about it.
+/// Print every run of a study: one complete JSON document per line.
 ///
-/// `rexmit study exec` runs such a document, so that any machine that has this rexmit can take a
-/// part of the runs.
+/// `rexmit study exec` runs such a document, so that runs can be distributed over machines that
+/// have the same version of rexmit.
 #[derive(Debug, Args)]
 #[command(after_help = examples!("  rexmit study plan petlund2009-fig8a | head -1 | rexmit study exec\n  \
     rexmit study plan petlund2009-fig8a | parallel --pipe -N1 rexmit study exec"))]

@@ -12,14 +12,14 @@ use crate::output::{self, Format};
 
 /// Run studies and write their reports.
 ///
-/// Each study gets a directory: the report with the figures and the verdicts (report.html), the same
-/// for programs (report.json), a table of all runs (runs.parquet), of all messages if the study
-/// keeps them (messages.parquet), and the exact inputs (study.toml, runs.jsonl, version.json).
-/// index.html leads to all of them.
+/// Each study gets a directory: the report with the figures and the verdicts (report.html, and
+/// report.json for programs), a table of all runs (runs.parquet), a table of all messages if the
+/// study keeps them (messages.parquet), and the exact inputs (study.toml, runs.jsonl,
+/// version.json). index.html links all of them.
 ///
-/// Results of earlier runs by the same program are reused: interrupt it at any time, and say the
-/// same again to go on. A run that fails is told at the end, with the document to run it alone; the
-/// others go on. That a claim does not hold is a result, not a failure.
+/// Results of earlier runs by the same program are reused: interrupt it at any time, and repeat the
+/// command to continue. If a run fails, the others continue; at the end the failure is reported,
+/// with the command to repeat it alone. A claim that does not hold is a result, not a failure.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit study run petlund2009-fig8a
@@ -56,7 +56,7 @@ fn text(done: &Done) -> String {
     text
 }
 
-/// A study, its claims, and where its report is.
+/// One study's claims and the place of its report, as text.
 fn study(done: &StudyDone) -> String {
     let StudyDone { page, folder, .. } = done;
     let mut text = format!("{}: {}\n", page.study.name, page.study.title);

@@ -1,4 +1,4 @@
-//! Which studies are meant.
+//! Selection of studies on the command line.
 
 use std::fs;
 use std::io;
@@ -11,44 +11,44 @@ use rexmit_study::{MAX_SEEDS, Outline, Study, StudyError};
 
 use crate::failure::{Failure, Kind};
 
-/// So many names are offered for one that is not known.
+/// Number of similar names that are offered for an unknown one.
 const NEAREST: usize = 4;
 
 /// Studies by name.
 #[derive(Debug, Args)]
 pub(super) struct Selection {
-    /// A study; what the names of several begin with, as `petlund2009`, or a pattern of them, as
-    /// `*fig1?`; a file that ends in `.toml`, or a directory of such files.
+    /// A built-in study; a common prefix of several, as `petlund2009`; a pattern, as `*fig1?`; a
+    /// file that ends in `.toml`; or a directory of such files.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Every study that comes with rexmit; or, of several that begin with NAME, all, even if one is
-    /// called just NAME.
+    /// Select every built-in study; with NAME, all studies whose names begin with it, even if one
+    /// is called exactly NAME.
     #[arg(long)]
     all: bool,
 }
 
-/// How often each point of a study is run.
+/// The number of seeds per point.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct Seeds {
-    /// Run each point with the seeds 1 to N instead of those that the study says.
+    /// Run each point with the seeds 1 to N instead of the study's own seeds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SEEDS as u64))]
     seeds: Option<u64>,
 }
 
-/// A study that was meant.
+/// A selected study.
 #[derive(Debug)]
 pub(super) struct Chosen {
     pub(super) study: Study,
-    /// Its file, word for word.
+    /// The text of its file.
     pub(super) text: String,
-    /// Its path; `None` if it comes with rexmit.
+    /// Its path; `None` for a built-in study.
     pub(super) path: Option<PathBuf>,
 }
 
-/// A study in a list, and the path of its file if it is not built in.
+/// A study in a list, and the path of its file unless it is built in.
 pub(super) type Outlined = (Outline, Option<PathBuf>);
 
-/// Where a study is, before it is read.
+/// The source of a study that has not been read yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Source {
     BuiltIn(BuiltIn),
@@ -56,16 +56,16 @@ enum Source {
 }
 
 impl Selection {
-    /// The studies; at least one name or `--all` is required.
+    /// The selected studies; at least one name or `--all` is required.
     pub(super) fn named(&self) -> Result<Vec<Chosen>, Failure> {
         if self.names.is_empty() && !self.all {
-            let message = "which study? Name one, or say --all; `rexmit study list` tells them";
+            let message = "no study given: name one, or use --all; `rexmit study list` shows them";
             return Err(Failure::new(Kind::Usage, message));
         }
         self.or_all()
     }
 
-    /// The studies in the order in which they were named, each once; all built-in ones if none was.
+    /// The selected studies in the order of the names, each once; all built-in ones without a name.
     /// Mistakes in any of them are reported before anything runs.
     pub(super) fn or_all(&self) -> Result<Vec<Chosen>, Failure> {
         let (chosen, wrong) = self.readable()?;
@@ -74,7 +74,7 @@ impl Selection {
         Ok(chosen)
     }
 
-    /// Those that can be read, and what is wrong with the others.
+    /// The studies that can be read, and the errors of the others.
     pub(super) fn readable(&self) -> Result<(Vec<Chosen>, Option<Failure>), Failure> {
         let (mut chosen, mut wrong) = (Vec::new(), Vec::new());
         for source in self.sources()? {
@@ -87,8 +87,8 @@ impl Selection {
         Ok((chosen, (!wrong.is_empty()).then(failure)))
     }
 
-    /// An outline of each study and its path, and what is wrong with those that cannot be read. Files are
-    /// checked completely; the built-in studies were checked when rexmit was built.
+    /// An outline of each study and its path, and the errors of those that cannot be read. Files
+    /// are checked completely; the built-in studies were checked when rexmit was built.
     pub(super) fn outlines(&self) -> Result<(Vec<Outlined>, Option<Failure>), Failure> {
         let (mut outlines, mut wrong) = (Vec::new(), Vec::new());
         for source in self.sources()? {
@@ -134,7 +134,7 @@ impl Seeds {
     }
 }
 
-/// What `name` stands for: at least one.
+/// The studies that `name` selects: at least one.
 fn meant(name: &str, all_of_it: bool) -> Result<Vec<Source>, Failure> {
     let path = Path::new(name);
     if path.is_dir() {
@@ -150,13 +150,14 @@ fn meant(name: &str, all_of_it: bool) -> Result<Vec<Source>, Failure> {
     Ok(found.into_iter().map(Source::BuiltIn).collect())
 }
 
-/// The one of that name, else those that match the pattern, or whose names begin so.
+/// The built-in study of that name, else those that match the pattern or whose names begin with it.
 fn built_in(known: &[BuiltIn], name: &str, all_of_it: bool) -> Result<Vec<BuiltIn>, Failure> {
     if let Some(exact) = known.iter().find(|study| study.name == name && !all_of_it) {
         return Ok(vec![*exact]);
     }
-    let pattern = Pattern::new(name)
-        .map_err(|error| Failure::new(Kind::Usage, format!("`{name}` is no pattern: {error}")))?;
+    let pattern = Pattern::new(name).map_err(|error| {
+        Failure::new(Kind::Usage, format!("`{name}` is not a valid pattern: {error}"))
+    })?;
     let matches = |study: &&BuiltIn| study.name.starts_with(name) || pattern.matches(study.name);
     Ok(known.iter().filter(matches).copied().collect())
 }
@@ -174,8 +175,8 @@ fn unknown(name: &str) -> Failure {
     Failure::new(Kind::Usage, message)
 }
 
-/// Similar names, most similar first. A name that differs in more than half of the letters, of
-/// the whole name or of the part after its source, is not similar.
+/// Similar names, most similar first. A name is similar if at most half of its letters differ, in
+/// the whole name or in the part after its source.
 fn nearest(known: &[BuiltIn], name: &str) -> Vec<&'static str> {
     let distance = |known: &str| {
         let figure = known.rsplit('-').next().unwrap_or(known);
@@ -188,7 +189,7 @@ fn nearest(known: &[BuiltIn], name: &str) -> Vec<&'static str> {
     near.into_iter().take(NEAREST).map(|(_, name)| name).collect()
 }
 
-/// Why a study is not there, and what to do.
+/// The reason why a study cannot be read, and what to do.
 fn in_words(error: &StudyError) -> String {
     match error {
         StudyError::Unreadable { error: cause, .. } if cause.kind() == io::ErrorKind::NotFound => {
@@ -214,7 +215,7 @@ fn in_folder(folder: &Path) -> Result<Vec<Source>, Failure> {
     Ok(paths.into_iter().map(Source::File).collect())
 }
 
-/// Refuses studies of the same name: their results would go to the same place.
+/// Rejects studies of the same name: their results would go to the same directory.
 fn unlike(chosen: &[Chosen]) -> Result<(), Failure> {
     for (index, study) in chosen.iter().enumerate() {
         let same = |other: &&Chosen| other.study.name == study.study.name;
@@ -246,7 +247,7 @@ fn read(source: Source) -> Result<Chosen, StudyError> {
 }
 
 impl Chosen {
-    /// Where it is, in words.
+    /// The location of the study, as text.
     fn place(&self) -> String {
         self.path.as_ref().map_or_else(|| "built in".into(), |path| path.display().to_string())
     }

@@ -12,7 +12,7 @@ use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output::Format;
 
-/// Show what a study runs, what that costs, and what is claimed of it.
+/// Show the runs of a study, their cost, and its claims.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  rexmit study show petlund2009-fig8a\n  rexmit study show ./my-study.toml --json"))]
@@ -33,16 +33,16 @@ struct Shown {
     title: String,
     source: String,
     about: String,
-    /// The scenario that the axes vary: field and value.
+    /// The scenario before the axes are applied: field and value.
     setting: Vec<(String, String)>,
     axes: Vec<(String, Vec<String>)>,
     seeds: Vec<u64>,
     runs: usize,
-    /// Runs whose results are there already.
+    /// Runs whose results are in the cache.
     found: usize,
-    /// Seconds of simulated time of all runs together.
+    /// Simulated time of all runs together, in seconds.
     simulated_s: f64,
-    /// The claims: in words, and as quantities.
+    /// The claims: as text, and as comparisons of quantities.
     claims: Vec<(String, String)>,
     costs: Vec<String>,
 }
@@ -103,7 +103,8 @@ impl Shown {
         text + &section("Costs shown beside the gains", self.costs.iter().cloned())
     }
 
-    /// `6 × 5 points, 10 seeds: 300 runs, 600 hours of simulated time; 120 of them are in the cache`.
+    /// Counts such as `6 × 5 points, 10 seeds: 300 runs, 600 hours of simulated time; 120 of them
+    /// are in the cache`.
     fn runs(&self) -> String {
         let points: Vec<_> = self.axes.iter().map(|(_, labels)| labels.len().to_string()).collect();
         let points = if points.is_empty() { "1".into() } else { points.join(" × ") };
@@ -120,7 +121,7 @@ impl Shown {
     }
 }
 
-/// A heading and its lines; nothing of no lines.
+/// A heading and its lines; empty without lines.
 fn section(heading: &str, lines: impl IntoIterator<Item = String>) -> String {
     let lines: String = lines.into_iter().map(|line| format!("  {line}\n")).collect();
     if lines.is_empty() { lines } else { format!("\n{heading}:\n{lines}") }

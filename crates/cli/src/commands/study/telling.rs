@@ -1,4 +1,4 @@
-//! What came of studies, in words and as JSON.
+//! The results of studies, as text and as JSON.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,20 @@ use serde::Serialize;
 use super::work::{Done, FailedDone, StudyDone};
 use crate::failure::{Failure, Kind, Outcome};
 
-/// Failed runs that are named; a study of which more fail has something wrong with it that a few
-/// tell as well.
+/// Largest number of failed runs that are listed; more of one study usually have the same cause.
 const NAMED_FAILURES: usize = 10;
 
-/// What came of studies, for programs.
+/// The results of studies, as JSON.
 #[derive(Serialize)]
 pub(super) struct Told<'a> {
     studies: Vec<StudyTold<'a>>,
-    /// Different runs of all studies.
+    /// Distinct runs of all studies.
     runs: usize,
-    /// Those whose results were there before.
+    /// Runs whose results were in the cache.
     found: usize,
-    /// Those that came to no result.
+    /// Runs that failed.
     failed: usize,
-    /// Those of them for which this machine does not grant what they need.
+    /// Failed runs for which this machine does not grant the required permissions.
     not_permitted: usize,
     index: String,
 }
@@ -31,9 +30,9 @@ pub(super) struct Told<'a> {
 struct StudyTold<'a> {
     name: &'a str,
     title: &'a str,
-    /// Where its results are.
+    /// The directory of its results.
     folder: String,
-    // What programs that read this know it by.
+    // The name by which programs that read this identify it.
     #[serde(rename = "report")]
     page: String,
     claims: &'a [Verdict],
@@ -76,7 +75,7 @@ impl<'a> StudyTold<'a> {
     }
 }
 
-/// `300 runs, 120 of them found in the cache, 2 failed`.
+/// Counts such as `300 runs, 120 of them found in the cache, 2 failed`.
 pub(super) fn counts(done: &Done) -> String {
     let finished = &done.finished;
     let mut words = match finished.runs {
@@ -96,8 +95,8 @@ pub(super) fn counts(done: &Done) -> String {
     words
 }
 
-/// A failure if any run failed: which, why, and how to run it alone. What this machine does not
-/// permit is not one, and reported alone.
+/// A failure if any run failed: which runs, why, and how to repeat them alone. Missing permissions
+/// are not a failure, and are reported separately.
 pub(super) fn failures(done: &Done) -> Outcome {
     let failed = done.studies.iter().flat_map(|study| &study.failed);
     let (not_permitted, failed): (Vec<&FailedDone>, Vec<_>) =
@@ -120,7 +119,7 @@ pub(super) fn failures(done: &Done) -> Outcome {
     Err(Failure::new(Kind::Failed, message))
 }
 
-/// A line for each study and reason: what to do is the same for all of its runs.
+/// Prints one line per study and reason: the remedy is the same for all its runs.
 fn tell_not_permitted(runs: &[&FailedDone]) {
     let mut counts = BTreeMap::<_, usize>::new();
     for run in runs {
@@ -132,7 +131,7 @@ fn tell_not_permitted(runs: &[&FailedDone]) {
     }
 }
 
-/// `petlund2009-fig8a at system "thin", seed 3`.
+/// The place of a run, such as `petlund2009-fig8a at system "thin", seed 3`.
 fn place(document: &RunDocument) -> String {
     let mut words: Vec<String> = document
         .point

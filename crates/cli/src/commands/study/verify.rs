@@ -10,11 +10,11 @@ use crate::commands::examples::examples;
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 
-/// Tell which claims of studies hold: run what is missing, and print the verdicts.
+/// Check the claims of studies: run what is missing, and print the verdicts.
 ///
-/// Without a NAME all studies that come with rexmit. A claim holds if the 95 % confidence interval
-/// says so, wherever it is made; it is undecided if the interval allows either. The exit code is 0
-/// whatever the verdicts are. Reports are written, too, as by `run`.
+/// Without a NAME, all built-in studies are checked. A claim holds if the 95 % confidence interval
+/// confirms it at every point for which it is made; it is undecided if the interval allows either.
+/// The exit code is 0 whatever the verdicts are. Reports are written as well, as by `run`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit study verify
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     seeds: Seeds,
     #[command(flatten)]
     options: Options,
-    /// Print a table in Markdown, as docs/studies.md has it.
+    /// Print a table in Markdown, as in docs/studies.md.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
     #[command(flatten)]
@@ -56,7 +56,7 @@ fn text(done: &Done) -> String {
     format!("{table}{}; all reports: {}\n", counts(done), done.index.display())
 }
 
-/// Columns of the terminal, if there is one.
+/// The terminal's width in columns; `None` without a terminal.
 fn width() -> Option<u16> {
     rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col)
 }

@@ -1,4 +1,4 @@
-//! Running studies: what `run` and `verify` have in common.
+//! Running studies: the common part of `run` and `verify`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,46 +24,46 @@ use super::interrupt;
 use super::select::Chosen;
 use crate::failure::{Failure, Kind};
 
-/// How to run, and where results go.
+/// The options for running, and for the location of results.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Number of runs at a time [default: the number of cores]. Runs on real sockets do not
-    /// count: they go one at a time beside the others, or before them without the right to
-    /// real-time priority.
+    /// Number of concurrent runs [default: the number of cores]. Runs on real sockets are
+    /// executed one at a time: concurrently with the others if real-time priority is permitted, else
+    /// before them.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Where reports and tables go: a directory per study, and an index of all.
+    /// Directory for reports and tables: one subdirectory per study, and an index.
     #[arg(long, value_name = "DIR", default_value = "rexmit-results")]
     out: PathBuf,
-    /// Run without asking first, on a terminal, too.
+    /// Run without asking for confirmation, even on a terminal.
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
     cache: Cache,
 }
 
-/// Where results of single runs are kept.
+/// The location of the cache of single runs.
 #[derive(Debug, Args)]
 pub(super) struct Cache {
-    /// Where results of single runs are kept, so that nothing is run twice [default:
+    /// Directory in which results of single runs are cached, so that no run is repeated [default:
     /// ~/.cache/rexmit/runs]. It may be removed at any time.
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 }
 
-/// What came of the studies.
+/// The results of the studies.
 pub(super) struct Done {
     pub(super) studies: Vec<StudyDone>,
     pub(super) finished: Finished,
-    /// The page that leads to all reports.
+    /// The page that links all reports.
     pub(super) index: PathBuf,
 }
 
-/// What came of one.
+/// The result of one study.
 pub(super) struct StudyDone {
     pub(super) page: StudyPage,
     pub(super) folder: PathBuf,
-    /// What failed, and where its documents are.
+    /// The failed runs, and the location of their documents.
     pub(super) failed: Vec<FailedDone>,
 }
 
@@ -78,7 +78,7 @@ impl Cache {
     pub(super) fn open(&self) -> Result<Store, Failure> {
         let place = self.cache.clone().or_else(Store::usual_place).ok_or_else(|| {
             let message =
-                "there is no home directory to keep results in: choose a place by --cache";
+                "there is no home directory for the cache: choose a directory with --cache";
             Failure::new(Kind::File, message)
         })?;
         Store::open(&place, Program::running()?).map_err(|error| {
@@ -91,7 +91,7 @@ impl Cache {
     }
 }
 
-/// Runs what is missing of the studies and writes everything they have found.
+/// Runs the missing runs of the studies and writes all results.
 pub(super) fn run(chosen: &[Chosen], options: &Options, is_quiet: bool) -> Result<Done, Failure> {
     let store = options.cache.open()?;
     // Before hours of runs rather than after them.
@@ -111,7 +111,7 @@ pub(super) fn run(chosen: &[Chosen], options: &Options, is_quiet: bool) -> Resul
     Ok(Done { studies, finished, index })
 }
 
-/// How much a command is about to run.
+/// The number and duration of the runs that a command is about to start.
 struct Extent {
     runs: usize,
     missing: usize,
@@ -119,7 +119,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// A longer one is asked about on a terminal.
+    /// On a terminal, a confirmation is requested for longer work.
     const ASKED: Duration = Duration::from_secs(60);
 
     fn of(documents: &[RunDocument], options: &Options, store: &Store) -> Self {
@@ -166,7 +166,7 @@ impl fmt::Display for Extent {
     }
 }
 
-/// Each study with its number of runs, if there are several.
+/// Each study with its number of runs; empty for a single study.
 fn sizes(chosen: &[Chosen], plans: &[Vec<RunDocument>]) -> String {
     if chosen.len() < 2 {
         return String::new();
@@ -198,8 +198,8 @@ fn run_missing(
     Ok(finished?)
 }
 
-/// Runs on real sockets are late if others take the processor from them, unless the kernel lets
-/// theirs go first.
+/// How runs on real sockets are scheduled: beside simulated runs they would be delayed by processor
+/// load, unless they may use real-time priority.
 fn pacing() -> Pacing {
     let priority = thread::spawn(Priority::raise).join().unwrap_or_default();
     Pacing {
@@ -208,7 +208,7 @@ fn pacing() -> Pacing {
     }
 }
 
-/// Writes what one study has found.
+/// Writes the results of one study.
 fn write(
     chosen: &Chosen,
     documents: &[RunDocument],
@@ -238,6 +238,6 @@ impl From<StoreError> for Failure {
 
 impl From<ResultsError> for Failure {
     fn from(error: ResultsError) -> Self {
-        Self::new(Kind::File, format!("{error}; choose another place by --out"))
+        Self::new(Kind::File, format!("{error}; choose another directory with --out"))
     }
 }

@@ -1,5 +1,5 @@
-//! Thin streams: what an application means to send and when, over any transport, and how long each
-//! message took.
+//! Thin streams over any transport: the planned messages of an application, and the latency of
+//! each.
 
 mod plan;
 mod receiver;

@@ -1,4 +1,4 @@
-//! The messages to send.
+//! The planned messages of a thin stream.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,30 +12,30 @@ use rexmit_netsim::source::Source;
 /// One message of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlannedMessage {
-    /// When the application means to send it.
+    /// When the application intends to send it.
     pub intended: Instant,
-    /// Its payload, at least a byte.
+    /// Size of its payload; at least one byte.
     pub bytes: u32,
-    /// The bytes of all messages up to its end.
+    /// The number of bytes of all messages up to and including this one.
     pub(super) end: u64,
 }
 
-/// The messages of a thin stream, one after the other: its sender and its receiver have a copy each,
-/// and neither needs to remember those that are through.
+/// The messages of a thin stream, generated one after the other. Sender and receiver have a copy
+/// each, and neither stores messages that are completed.
 ///
-/// A message carries its number in its first four bytes, or as much of it as it has room for, and
-/// so the receiver finds in the plan when it was to be sent: messages have exactly the sizes that
-/// the source yields, however small.
+/// The first four bytes of a message, or fewer if it is shorter, contain the low bits of its
+/// number, by which the receiver looks up the intended time in the plan. Messages have exactly the
+/// sizes of the source, however small.
 #[derive(Clone)]
 pub struct ThinPlan {
     source: Box<dyn Repeatable>,
     until: Instant,
     end: u64,
-    /// Nanoseconds by which all copies of the plan are late.
+    /// Delay of all copies of the plan, in nanoseconds.
     delay: Arc<AtomicU64>,
 }
 
-/// A source that two ends can follow.
+/// A source that can be cloned, so that both ends can follow it.
 trait Repeatable: Source + Send {
     fn again(&self) -> Box<dyn Repeatable>;
 }
@@ -53,14 +53,14 @@ impl Clone for Box<dyn Repeatable> {
 }
 
 impl ThinPlan {
-    /// The messages of `source` that are due before `until`; empty ones are left out, because a
-    /// stream of bytes cannot carry them. Larger ones than 4 GiB are cut.
+    /// The messages of `source` that are due before `until`. Empty messages are left out, because a
+    /// byte stream cannot carry them; messages above 4 GiB are truncated.
     #[must_use]
     pub fn new(source: impl Source + Clone + Send + 'static, until: Instant) -> Self {
         Self { source: Box::new(source), until, end: 0, delay: Arc::default() }
     }
 
-    /// From now on the messages of this plan and of all its copies are later by `delay`.
+    /// Delays the messages of this plan and of all its copies by `delay` from now on.
     pub(super) fn delay_by(&self, delay: Duration) {
         let nanos = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
         self.delay.store(nanos, Ordering::Relaxed);
@@ -91,23 +91,23 @@ impl fmt::Debug for ThinPlan {
 }
 
 impl PlannedMessage {
-    /// Where it begins in the stream of all messages.
+    /// The offset of its first byte in the stream of all messages.
     pub(super) const fn begin(&self) -> u64 {
         self.end - self.bytes as u64
     }
 }
 
-/// Bytes of a message that say which it is, if it has so many.
+/// Number of bytes that contain a message's number, if the message is long enough.
 const NUMBER_BYTES: usize = 4;
 
-/// Writes the number of a message to its beginning.
+/// Writes the number of a message into its first bytes.
 pub(super) fn write_number(number: usize, message: &mut [u8]) {
     let bytes = (number as u32).to_be_bytes();
     let len = message.len().min(NUMBER_BYTES);
     message[..len].copy_from_slice(&bytes[NUMBER_BYTES - len..]);
 }
 
-/// The number nearest to `near` of a message that begins so; the message has `len` bytes.
+/// The message number nearest to `near`, given the first bytes of a message of `len` bytes.
 pub(super) fn read_number(head: &[u8], len: usize, near: usize) -> Option<usize> {
     // High enough for numbers below `near` to be found without falling below zero.
     const BASE: u64 = 1 << 32;

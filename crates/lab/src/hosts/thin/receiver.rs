@@ -1,4 +1,4 @@
-//! Measures what arrives.
+//! Measures the messages that arrive.
 
 use rexmit_core::{Instant, RangeSet, Route};
 
@@ -8,17 +8,17 @@ use crate::hosts::running::Program;
 use crate::hosts::transport::{Arrival, News, Taken, Transport, Watch};
 use crate::measure::{LatencyDistribution, MessageRecord};
 
-/// At which layer a message counts as there.
+/// The layer at which a message counts as received.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Layer {
     /// All of it has arrived, though it may have to wait for earlier messages.
     Transport,
-    /// The application has it.
+    /// It was delivered to the application.
     Application,
 }
 
 impl ThinRecord {
-    /// When it was there at `layer`.
+    /// When it was received at `layer`.
     #[must_use]
     pub const fn there_at(&self, layer: Layer) -> Option<Instant> {
         match layer {
@@ -28,11 +28,11 @@ impl ThinRecord {
     }
 }
 
-/// Is told of every message that is delivered, when it is.
+/// Receives the record of every message on delivery.
 ///
-/// A `Vec` keeps them all. What measures long runs keeps less.
+/// A `Vec` stores them all. For long runs, use an implementation that aggregates.
 pub trait Gauge: Send + 'static {
-    /// The application has the message.
+    /// Called when the message is delivered to the application.
     fn on_delivered(&mut self, message: &ThinRecord);
 }
 
@@ -42,23 +42,23 @@ impl Gauge for Vec<ThinRecord> {
     }
 }
 
-/// Receives the messages of a plan over one connection, the first that is made to it, and tells its
-/// gauge of each when it arrived and when it was delivered.
+/// Receives the messages of a plan over the first connection that is opened to it, and passes the
+/// times of arrival and delivery of each to its gauge.
 ///
-/// It believes every packet with a right checksum that arrives at its host to be of this connection.
-/// It remembers the messages that are not through, at most 65,536 of them: only UDP loses so many,
-/// and of these the oldest then count as lost for good.
+/// It assumes that every arriving packet with a correct checksum belongs to this connection. It
+/// stores the uncompleted messages, at most 65,536: more can be missing with UDP only, and the
+/// oldest then count as lost.
 #[derive(Debug)]
 pub struct ThinReceiver<T: Transport, G = Vec<ThinRecord>> {
     window: Window,
     gauge: G,
     id: Option<T::Id>,
     watch: T::Watch,
-    /// Of a stream: what has arrived.
+    /// For a stream: the ranges that have arrived.
     stream: RangeSet,
-    /// Of a stream: what the application has read.
+    /// For a stream: the number of bytes that the application has read.
     read: u64,
-    /// The message after the highest one that was delivered.
+    /// The number after the highest one delivered.
     expected: u64,
     delivered: u64,
     out_of_order: u64,
@@ -68,14 +68,14 @@ pub struct ThinReceiver<T: Transport, G = Vec<ThinRecord>> {
 }
 
 impl<T: Transport> ThinReceiver<T> {
-    /// A receiver of `plan` that keeps the record of every message.
+    /// A receiver of `plan` that stores the record of every message.
     #[must_use]
     pub fn new(plan: ThinPlan) -> Self {
         Self::with_gauge(plan, Vec::new())
     }
 
-    /// A record of every planned message; `delivered` in it is when it was there at `layer`.
-    /// `connection` is how the records name the connection.
+    /// A record of every planned message, whose field `delivered` is the time of reception at
+    /// `layer`. `connection` is the connection's number in the records.
     #[must_use]
     pub fn records(&self, layer: Layer, connection: u32) -> Vec<MessageRecord> {
         let mut records: Vec<_> = self.gauge.iter().copied().chain(self.undelivered()).collect();
@@ -92,7 +92,7 @@ impl<T: Transport> ThinReceiver<T> {
         records.collect()
     }
 
-    /// The latency of the messages that reached `layer`.
+    /// The latency of the messages received at `layer`.
     #[must_use]
     pub fn latency(&self, layer: Layer) -> LatencyDistribution {
         let mut latency = LatencyDistribution::new();
@@ -105,7 +105,7 @@ impl<T: Transport> ThinReceiver<T> {
 }
 
 impl<T: Transport, G: Gauge> ThinReceiver<T, G> {
-    /// A receiver of `plan` that tells `gauge`.
+    /// A receiver of `plan` with the gauge `gauge`.
     #[must_use]
     pub fn with_gauge(plan: ThinPlan, gauge: G) -> Self {
         Self {
@@ -124,54 +124,55 @@ impl<T: Transport, G: Gauge> ThinReceiver<T, G> {
         }
     }
 
-    /// The events of the messages.
+    /// The gauge.
     #[must_use]
     pub fn gauge(&self) -> &G {
         &self.gauge
     }
 
-    /// The planned messages that were not delivered, in order, but for those given up for lost.
+    /// The planned messages that were not delivered, in order, without those already counted as
+    /// lost.
     pub fn undelivered(&self) -> impl Iterator<Item = ThinRecord> {
         self.window.rest().filter(|record| record.delivered.is_none())
     }
 
-    /// Messages that were delivered.
+    /// Number of messages delivered.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Messages that were given up for lost because too many were missing.
+    /// Number of messages counted as lost because too many were missing.
     #[must_use]
     pub fn given_up(&self) -> u64 {
         self.window.given_up()
     }
 
-    /// Messages that were delivered after a later one.
+    /// Number of messages delivered after a later one.
     #[must_use]
     pub fn out_of_order(&self) -> u64 {
         self.out_of_order
     }
 
-    /// Messages that were delivered again.
+    /// Number of messages delivered again.
     #[must_use]
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// Messages that are not in the plan or do not have the size that it says.
+    /// Number of messages that are not in the plan, or have another size.
     #[must_use]
     pub fn damaged(&self) -> u64 {
         self.damaged
     }
 
-    /// Whether the connection ended in order; `None` if it has not ended.
+    /// Whether the connection ended gracefully; `None` if it has not ended.
     #[must_use]
     pub fn ended_in_order(&self) -> Option<bool> {
         self.is_closed
     }
 
-    /// The application has message `number`, whose size is `bytes`, if that is known.
+    /// Handles the delivery of message `number`, whose size is `bytes` if known.
     fn on_delivery(&mut self, now: Instant, number: u64, bytes: Option<usize>) {
         let Some(open) = self.window.message(number) else {
             let is_known = number < self.expected;
@@ -203,7 +204,7 @@ impl<T: Transport, G: Gauge> ThinReceiver<T, G> {
         }
     }
 
-    /// The application has the next bytes of the stream.
+    /// Handles the delivery of the next bytes of the stream.
     fn on_stream(&mut self, now: Instant, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let number = self.expected;
@@ -227,7 +228,7 @@ impl<T: Transport, G: Gauge> ThinReceiver<T, G> {
         }
     }
 
-    /// Bytes of the stream have arrived, in order or not.
+    /// Handles the arrival of bytes of the stream, in order or not.
     fn on_arrival(&mut self, now: Instant, start: u64, end: u64) {
         if start >= end {
             return;
@@ -244,7 +245,7 @@ impl<T: Transport, G: Gauge> ThinReceiver<T, G> {
         });
     }
 
-    /// The last missing piece of a message that begins so has arrived.
+    /// Handles the arrival of the last missing fragment of the message that begins with `head`.
     fn on_whole(&mut self, now: Instant, head: &[u8]) {
         let Some(number) = read_number(head, head.len(), self.expected as usize) else { return };
         if let Some(open) = self.window.message(number as u64) {

@@ -1,4 +1,4 @@
-//! Sends what is planned.
+//! Sends the planned messages.
 
 use std::net::SocketAddr;
 
@@ -9,45 +9,45 @@ use super::plan::{PlannedMessage, ThinPlan, write_number};
 use crate::hosts::running::Program;
 use crate::hosts::transport::{Given, News, Transport};
 
-/// A thin stream.
+/// The configuration of a thin stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thin {
-    /// Where it comes from; with port 0 the transport chooses one.
+    /// The local address; with port 0 the transport chooses one.
     pub local: SocketAddr,
-    /// Where it goes.
+    /// The remote address.
     pub remote: SocketAddr,
-    /// When the connection begins. Default 0.
+    /// When the connection is opened. Default 0.
     pub start: Instant,
-    /// Whether the connection stays after the last message, with all that its endpoint knows of it.
-    /// Default not.
+    /// Whether the connection, with the statistics of its endpoint, is kept after the last message.
+    /// Default `false`.
     pub stays_open: bool,
-    /// Whether the times of the plan count from when the connection stands, not from the origin of
-    /// time: no message then waits for the connection. Default not.
+    /// Whether the times of the plan count from the connection's establishment instead of the
+    /// origin of time, so that no message waits for the handshake. Default `false`.
     pub waits_for_connection: bool,
 }
 
 impl Thin {
-    /// From the beginning.
+    /// A stream that starts at time 0.
     #[must_use]
     pub const fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         Self { local, remote, start: Instant::ZERO, stays_open: false, waits_for_connection: false }
     }
 }
 
-/// Sends the messages of a plan over one connection, each when it is due. What finds no connection
-/// yet, or no room, waits, and its latency counts from when it was due all the same. After the last
-/// one the connection is finished, unless it is to stay.
+/// Sends the messages of a plan over one connection, each at its time. A message waits if the
+/// connection is not established or the send buffer is full; its latency counts from its intended
+/// time. After the last message the connection is ended, unless it is to stay open.
 #[derive(Debug)]
 pub struct ThinSender<T: Transport> {
     thin: Thin,
     plan: ThinPlan,
     id: Option<T::Id>,
     stage: Stage,
-    /// The next message to be given.
+    /// The next message to be passed to the transport.
     next: Option<PlannedMessage>,
     /// Its number.
     number: usize,
-    /// The rest of the previous one.
+    /// The unsent part of the previous one.
     unsent: Bytes,
     buffer: BytesMut,
 }
@@ -57,7 +57,7 @@ enum Stage {
     Waiting,
     Connecting,
     Sending,
-    /// The transport has no room.
+    /// The transport's send buffer is full.
     Blocked,
     Finishing,
     Over {
@@ -66,14 +66,14 @@ enum Stage {
 }
 
 impl<T: Transport> ThinSender<T> {
-    /// The sender of `plan`.
+    /// A sender of `plan`.
     #[must_use]
     pub fn new(thin: Thin, plan: ThinPlan) -> Self {
         let (unsent, buffer) = (Bytes::new(), BytesMut::new());
         Self { thin, plan, id: None, stage: Stage::Waiting, next: None, number: 0, unsent, buffer }
     }
 
-    /// Messages that the transport has accepted.
+    /// Number of messages that the transport has accepted.
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.number as u64 - u64::from(!self.unsent.is_empty())
@@ -86,25 +86,25 @@ impl<T: Transport> ThinSender<T> {
         has_begun && self.next.is_none() && self.unsent.is_empty()
     }
 
-    /// The connection, from when it is begun.
+    /// The connection, once it is opened.
     #[must_use]
     pub fn id(&self) -> Option<T::Id> {
         self.id
     }
 
-    /// Whether everything was sent and the connection ended in order.
+    /// Whether everything was sent and the connection ended gracefully.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.stage == Stage::Over { is_orderly: true }
     }
 
-    /// Whether the connection could not be made, or broke.
+    /// Whether the connection could not be established, or failed.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.stage == Stage::Over { is_orderly: false }
     }
 
-    /// Gives what is due.
+    /// Passes the messages that are due to the transport.
     fn send(&mut self, now: Instant, transport: &mut T) {
         let Some(id) = self.id else { return };
         loop {
@@ -127,10 +127,10 @@ impl<T: Transport> ThinSender<T> {
         }
     }
 
-    /// Makes the next message, if it is due.
+    /// Prepares the next message if it is due.
     fn make_next(&mut self, now: Instant) -> bool {
         let Some(message) = self.next.filter(|next| next.intended <= now) else { return false };
-        // The buffer is the one before once the transport has let go of it.
+        // Reuses the previous buffer once the transport has released it.
         self.buffer.resize(message.bytes as usize, 0);
         write_number(self.number, &mut self.buffer);
         self.unsent = self.buffer.split().freeze();

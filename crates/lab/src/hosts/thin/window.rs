@@ -1,4 +1,4 @@
-//! The messages that are not through yet, as their receiver sees them.
+//! The uncompleted messages of a receiver.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -7,40 +7,41 @@ use rexmit_core::Instant;
 
 use super::plan::{PlannedMessage, ThinPlan};
 
-/// What became of one message.
+/// The record of one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThinRecord {
     /// Its number in the stream, from 0.
     pub number: u64,
-    /// Its payload.
+    /// Size of its payload in bytes.
     pub bytes: u32,
-    /// When the application meant to send it.
+    /// When the application intended to send it.
     pub intended: Instant,
     /// When all of it had arrived, though it may have had to wait for earlier messages.
     pub arrived: Option<Instant>,
-    /// When the application had it.
+    /// When it was delivered to the application.
     pub delivered: Option<Instant>,
 }
 
-/// Messages from the first one that is not delivered to the highest one that has been heard of.
+/// The messages from the first one that is not delivered to the highest one of which anything has
+/// arrived.
 ///
-/// It never holds more than [`Window::LIMIT`] messages: the oldest is given up for lost when there
-/// are more, which happens with UDP only. An ordered stream holds the number that its transport
-/// holds behind a hole.
+/// It contains at most [`Window::LIMIT`] messages; beyond that, which is possible with UDP only,
+/// the oldest counts as lost. For an ordered stream, it contains as many messages as the transport
+/// buffers behind a gap.
 #[derive(Clone)]
 pub(super) struct Window {
     plan: ThinPlan,
-    /// The number of the first open message.
+    /// The number of the first uncompleted message.
     base: u64,
     open: VecDeque<Open>,
     given_up: u64,
 }
 
-/// A message that is not through.
+/// An uncompleted message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
     pub(super) message: PlannedMessage,
-    /// Bytes that have not arrived.
+    /// Number of bytes that have not arrived.
     pub(super) missing: u32,
     pub(super) arrived: Option<Instant>,
     pub(super) delivered: Option<Instant>,
@@ -53,22 +54,22 @@ impl Window {
         Self { plan, base: 0, open: VecDeque::new(), given_up: 0 }
     }
 
-    /// Message `number`, unless it is through or the plan has none.
+    /// Message `number`, unless it is completed or not in the plan.
     pub(super) fn message(&mut self, number: u64) -> Option<&mut Open> {
         self.draw_until(|last| last.is_some_and(|(drawn, _)| drawn >= number));
         let place = number.checked_sub(self.base)?;
         self.open.get_mut(usize::try_from(place).ok()?)
     }
 
-    /// The open messages with bytes of `first..=last` of the stream, with their numbers.
+    /// The uncompleted messages with bytes of `first..=last` of the stream, with their numbers.
     pub(super) fn within(&mut self, first: u64, last: u64) -> impl Iterator<Item = &mut Open> {
         self.draw_until(|drawn| drawn.is_some_and(|(_, end)| end > last));
         let from = self.open.partition_point(|open| open.message.end <= first);
         self.open.range_mut(from..).take_while(move |open| open.message.begin() <= last)
     }
 
-    /// Draws from the plan until what it says of the last message drawn (its number and its end) is
-    /// enough, or there are no more.
+    /// Generates messages of the plan until `is_enough` holds for the last one's number and end, or
+    /// the plan ends.
     fn draw_until(&mut self, is_enough: impl Fn(Option<(u64, u64)>) -> bool) {
         loop {
             let last = self.open.back().map(|open| open.message.end);
@@ -86,7 +87,7 @@ impl Window {
         }
     }
 
-    /// Forgets what is through.
+    /// Removes completed messages.
     pub(super) fn advance(&mut self) {
         while self.open.front().is_some_and(|open| open.delivered.is_some()) {
             self.drop_first();
@@ -98,7 +99,7 @@ impl Window {
         self.base += 1;
     }
 
-    /// The fate of all unfinished messages, including those that never arrived.
+    /// The records of all uncompleted messages, including those of which nothing arrived.
     pub(super) fn rest(&self) -> impl Iterator<Item = ThinRecord> {
         let drawn = self.open.iter().copied();
         let unheard = self.plan.clone().map(|message| Open {
@@ -110,12 +111,12 @@ impl Window {
         (self.base..).zip(drawn.chain(unheard)).map(|(number, open)| open.record(number))
     }
 
-    /// How many were given up.
+    /// Number of messages counted as lost.
     pub(super) const fn given_up(&self) -> u64 {
         self.given_up
     }
 
-    /// How many are held.
+    /// Number of messages in the window.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.open.len()

@@ -1,8 +1,9 @@
-//! The acknowledgements of the receiver, and what a sender of a spurious retransmission could have known.
+//! Tracks the ACKs of the receiver, to classify spurious retransmissions by the information that
+//! the sender could have had.
 //!
-//! An *answer* to a unit is any packet with an acknowledgement that the receiver sends after the unit
-//! arrived. Its words are not looked into: an acknowledgement that has no room for a unit, or without
-//! SACK no words for it, is an answer all the same.
+//! An *answer* to a unit is any packet with an acknowledgement that the receiver sends after the
+//! unit arrived. Its content is not evaluated: a packet whose acknowledgement has no room for the
+//! unit, or cannot express it without SACK, is an answer, too.
 
 use std::collections::VecDeque;
 
@@ -11,16 +12,16 @@ use smallvec::SmallVec;
 
 use super::statistics::NeedlessStatistics;
 
-/// The answers that are under way, and the repetitions of which it depends on them what they are.
+/// The answers in flight, and the spurious retransmissions whose classification depends on them.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// In the order in which they left.
+    /// In the order of sending.
     under_way: VecDeque<Answer>,
-    /// How many were sent: the number of the next.
+    /// Number of answers sent, which is the number of the next one.
     sent: u64,
-    /// Units that arrived after the last one that was sent.
+    /// Units that arrived after the last answer was sent.
     arrived_since: SmallVec<[u64; 2]>,
-    /// The number of the latest of those that have arrived.
+    /// The number of the latest answer that arrived.
     last_arrived: Option<u64>,
     waiting: Vec<Waiting>,
     settled: NeedlessStatistics,
@@ -30,43 +31,44 @@ pub(super) struct Answers {
 struct Answer {
     number: u64,
     id: PacketId,
-    /// How many of it are under way.
+    /// Number of copies of this packet in flight.
     instances: u32,
     has_arrived: bool,
-    /// Those that it is the first answer to.
+    /// The units to which it is the first answer.
     units: SmallVec<[u64; 2]>,
 }
 
-/// The fate of the first ACK of a unit.
+/// The state of the first answer to a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum FirstAnswer {
-    /// It has not left.
+    /// Not sent yet.
     #[default]
     None,
-    /// It has this number.
+    /// In flight; its number.
     UnderWay(u64),
-    /// It had this number.
+    /// Lost; its number.
     Lost(u64),
     Arrived,
 }
 
-/// The fate of an ACK of these units.
+/// The outcome of an answer, for the units to which it is the first one.
 pub(super) struct Told {
     pub(super) units: SmallVec<[u64; 2]>,
     pub(super) first: FirstAnswer,
 }
 
-/// A repetition that was sent while answers were under way that decide what it is.
+/// A spurious retransmission whose classification depends on answers that were in flight when it
+/// was sent.
 #[derive(Debug)]
 struct Waiting {
     /// The number of the first answer.
     first: u64,
-    /// That of the first that was sent after the repetition.
+    /// The number of the first answer sent after the retransmission.
     end: u64,
-    /// Those of them that are under way.
+    /// Number of answers in this range that are in flight.
     under_way: usize,
     is_first_lost: bool,
-    /// A later one has arrived.
+    /// Whether a later one has arrived.
     has_later: bool,
 }
 
@@ -78,12 +80,12 @@ enum Reason {
 }
 
 impl Answers {
-    /// A unit arrives for the first time.
+    /// Records that a unit arrives for the first time.
     pub(super) fn on_unit_arrived(&mut self, unit: u64) {
         self.arrived_since.push(unit);
     }
 
-    /// The receiver sends an answer.
+    /// Records that the receiver sends an answer.
     pub(super) fn on_sent(&mut self, id: PacketId) -> Told {
         let (number, units) = (self.sent, std::mem::take(&mut self.arrived_since));
         self.sent += 1;
@@ -93,15 +95,15 @@ impl Answers {
         told
     }
 
-    /// There is one more of an answer.
+    /// Records that the network duplicates an answer.
     pub(super) fn on_doubled(&mut self, id: PacketId) {
         if let Some(place) = self.place(id) {
             self.under_way[place].instances += 1;
         }
     }
 
-    /// A packet reaches its end, at the sender or before; returns the information, if it was an
-    /// answer.
+    /// Records that a packet arrives at the sender or is dropped. Returns the outcome if the packet
+    /// was an answer.
     pub(super) fn on_ended(&mut self, id: PacketId, has_arrived: bool) -> Option<Told> {
         let place = self.place(id)?;
         let answer = &mut self.under_way[place];
@@ -122,7 +124,7 @@ impl Answers {
         Some(Told { units, first })
     }
 
-    /// A unit is retransmitted that has arrived.
+    /// Records the retransmission of a unit that has already arrived.
     pub(super) fn on_repetition(&mut self, first: FirstAnswer) {
         let (number, is_first_lost) = match first {
             FirstAnswer::None | FirstAnswer::Arrived => {
@@ -142,7 +144,7 @@ impl Answers {
         }
     }
 
-    /// Present knowledge, and knowledge if no packet under way were lost.
+    /// The statistics so far, as if no packet in flight were lost.
     pub(super) fn statistics(&self) -> NeedlessStatistics {
         let mut statistics = self.settled;
         for waiting in &self.waiting {
@@ -152,7 +154,7 @@ impl Answers {
         statistics
     }
 
-    /// Answers under way, and repetitions that wait for them.
+    /// The number of answers in flight and of unclassified retransmissions.
     pub(super) fn kept(&self) -> usize {
         self.under_way.len() + self.waiting.len()
     }
@@ -162,7 +164,7 @@ impl Answers {
         self.under_way.get(place).filter(|answer| answer.id == id).map(|_| place)
     }
 
-    /// Whether answer `number` arrives is known.
+    /// Records whether answer `number` arrived.
     fn settle(&mut self, number: u64, has_arrived: bool) {
         let Self { waiting, settled, .. } = self;
         waiting.retain_mut(|waiting| match waiting.on_ended(number, has_arrived) {
@@ -217,8 +219,8 @@ mod tests {
         NeedlessStatistics { impatient, crossed, unanswered }
     }
 
-    /// A unit arrives and `before` answers leave, of which some end as told (`+` arrived, `-` lost);
-    /// it is retransmitted, one more answer leaves, and others end. What is said when it was sent, and at
+    /// A unit arrives and `before` answers are sent, some of which end as given (`+` arrived, `-` lost);
+    /// it is retransmitted, one more answer is sent, and others end. Returns the statistics after the retransmission, and at
     /// the end.
     fn course(
         before: u64,
@@ -265,7 +267,7 @@ mod tests {
         assert_eq!(course(2, &[(0, '-')], &[(1, '+')]), [crossed; 2]);
         assert_eq!(course(3, &[(0, '-')], &[(1, '-'), (2, '+')]), [crossed; 2]);
         assert_eq!(course(2, &[(0, '-'), (1, '+')], &[]), [crossed; 2]);
-        // The packet under way is lost on a later link.
+        // The packet in flight is lost on a later link.
         assert_eq!(course(2, &[], &[(0, '-'), (1, '+')]), [needless(1, 0, 0), crossed]);
         assert_eq!(course(2, &[(1, '+')], &[(0, '-')]), [needless(1, 0, 0), crossed]);
     }

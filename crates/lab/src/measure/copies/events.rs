@@ -1,5 +1,5 @@
-//! Retransmission events: what the sender declared lost at once, whether it was, and what the sender
-//! found out of that.
+//! Retransmission events: the data that the sender declared lost at one time, whether it was lost,
+//! and whether the sender detected that it was not.
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use rexmit_core::trace::SendCause;
 
 use super::statistics::{EventStatistics, KindStatistics};
 
-/// The events of a sender in their order, from the oldest of which not everything is known.
+/// The events of a sender in their order, beginning with the oldest one whose outcome is not final.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Events {
     first: u64,
     kept: VecDeque<Event>,
-    /// Of each path the number of the latest, if copies may still leave in it.
+    /// Per path the number of the latest event, if further copies can belong to it.
     latest: Vec<Option<u64>>,
     settled: EventStatistics,
 }
@@ -20,18 +20,18 @@ pub(super) struct Events {
 #[derive(Clone, Copy, Debug)]
 struct Event {
     kind: SendCause,
-    /// Copies may still leave in it, and it may still be found spurious.
+    /// Whether further copies can belong to it, and it can still be detected as spurious.
     is_open: bool,
-    /// Copies whose need is not known.
+    /// Number of copies not yet known to be necessary or spurious.
     unjudged: u32,
-    /// A copy was needed.
+    /// Whether a copy was necessary.
     has_lost: bool,
-    /// The sender has found it spurious.
+    /// Whether the sender has detected it as spurious.
     is_told: bool,
 }
 
 impl Events {
-    /// An event of `path` begins.
+    /// Records that an event of `path` begins.
     pub(super) fn begin(&mut self, path: u8, kind: SendCause) {
         self.close(path);
         let path = usize::from(path);
@@ -47,7 +47,7 @@ impl Events {
         self.forget_settled();
     }
 
-    /// The sender finds the latest event of `path` spurious.
+    /// Records that the sender detects the latest event of `path` as spurious.
     pub(super) fn on_told(&mut self, path: u8) {
         if let Some(event) = self.latest(path).and_then(|number| self.event(number)) {
             event.is_told = true;
@@ -55,7 +55,8 @@ impl Events {
         self.close(path);
     }
 
-    /// Data sent over `path` is retransmitted because of `cause`; returns the number of the event.
+    /// Records that data sent over `path` is retransmitted because of `cause`; returns the number
+    /// of the event.
     pub(super) fn on_copy(&mut self, path: u8, cause: SendCause) -> Option<u64> {
         let number = self.latest(path)?;
         let event = self.event(number).filter(|event| event.kind == cause)?;
@@ -63,7 +64,7 @@ impl Events {
         Some(number)
     }
 
-    /// Whether a copy of event `number` was needed is known.
+    /// Records whether a copy of event `number` was necessary.
     pub(super) fn on_judged(&mut self, number: u64, was_needed: bool) {
         if let Some(event) = self.event(number) {
             event.unjudged -= 1;
@@ -71,14 +72,14 @@ impl Events {
         }
     }
 
-    /// All events, as if those that are open stayed as they are.
+    /// The statistics of all events; open events count with their present state.
     pub(super) fn statistics(&self) -> EventStatistics {
         let mut statistics = self.settled;
         self.kept.iter().for_each(|event| event.count(&mut statistics));
         statistics
     }
 
-    /// Forgets the first events of which everything is known.
+    /// Removes the first events whose outcome is final.
     pub(super) fn forget_settled(&mut self) {
         while let Some(event) = self.kept.front().filter(|event| event.is_settled()) {
             event.count(&mut self.settled);

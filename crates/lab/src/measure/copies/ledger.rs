@@ -1,4 +1,4 @@
-//! The books: which units a packet carries, which packets carry a unit, and what of it is settled.
+//! Records of the units in each packet, the packets that carry each unit, and their outcomes.
 
 use std::collections::VecDeque;
 
@@ -12,16 +12,16 @@ use super::events::Events;
 use super::statistics::CopyStatistics;
 use super::unit::{Unit, UnitCopy};
 
-/// See the module.
+/// The state of a [`CopyLedger`](super::CopyLedger).
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// Packets with data that have not ended, in the order in which they left.
+    /// Packets with data that are in flight, in the order of sending.
     packets: VecDeque<Packet>,
     /// The number of the first of `units`.
     first: u64,
-    /// Units that are not settled, and those between them.
+    /// Units with an open outcome, and those between them.
     units: VecDeque<Unit>,
-    /// Every unit up to this one is acknowledged.
+    /// The highest unit up to which all are acknowledged.
     acknowledged: u64,
     answers: Answers,
     pub(super) events: Events,
@@ -30,11 +30,11 @@ pub(super) struct Ledger {
 
 #[derive(Debug)]
 struct Packet {
-    /// The sender's number of it.
+    /// The sender's packet number.
     number: u64,
-    /// The network's, once it was sent.
+    /// The network's packet identifier, once it was sent.
     id: Option<PacketId>,
-    /// How many of it are under way.
+    /// Number of copies of this packet in flight.
     instances: u32,
     has_arrived: bool,
     /// Its units: lowest and highest of each run.
@@ -42,7 +42,7 @@ struct Packet {
 }
 
 impl Ledger {
-    /// The sender has written packet `number`, which leaves next, over `path`.
+    /// Records that the sender has written packet `number`, which is sent next, over `path`.
     pub(super) fn on_written(&mut self, now: Instant, number: u64, path: u8, runs: &[SentRun]) {
         // Data that was written before and not sent is never sent.
         if self.packets.back().is_some_and(|packet| packet.id.is_none()) {
@@ -63,7 +63,7 @@ impl Ledger {
         }
     }
 
-    /// The packet written just before carries redundant copies too.
+    /// Records that the packet written last also carries redundant copies.
     pub(super) fn on_copies_written(&mut self, now: Instant, number: u64, runs: &[(u64, u64)]) {
         let Some(packet) = self.packets.back_mut().filter(|packet| packet.number == number) else {
             return;
@@ -79,7 +79,7 @@ impl Ledger {
             if self.units.is_empty() {
                 self.first = number;
             }
-            // Those between, if any, were given up before they left.
+            // Units in between, if any, were abandoned before their first transmission.
             let count = (number + 1).saturating_sub(self.first) as usize;
             self.units.resize_with(count.max(self.units.len()), Unit::default);
             self.statistics.units += 1;
@@ -89,7 +89,7 @@ impl Ledger {
             SendCause::Timeout | SendCause::FastRetransmit => {
                 self.events.on_copy(unit.path(), cause)
             }
-            // The window answers it as a fast retransmit.
+            // The congestion window reacts to it as to a fast retransmit.
             SendCause::Probe => self.events.on_copy(unit.path(), SendCause::FastRetransmit),
             _ => None,
         };
@@ -102,7 +102,8 @@ impl Ledger {
         self.judge(number);
     }
 
-    /// The host of the sender sends a packet: the one that was written last, if that has not left.
+    /// Records that the sender's host sends a packet: the one written last, if that was not sent
+    /// yet.
     pub(super) fn on_sent(&mut self, id: PacketId) {
         if let Some(packet) = self.packets.back_mut().filter(|packet| packet.id.is_none()) {
             packet.id = Some(id);
@@ -110,7 +111,7 @@ impl Ledger {
         }
     }
 
-    /// There is one more of a packet.
+    /// Records that the network duplicates a packet.
     pub(super) fn on_doubled(&mut self, id: PacketId) {
         match self.place(id) {
             Some(place) => self.packets[place].instances += 1,
@@ -118,7 +119,7 @@ impl Ledger {
         }
     }
 
-    /// A packet arrives undamaged. Returns whether it is one with data.
+    /// Records that a packet arrives undamaged. Returns whether it has data.
     pub(super) fn on_received(&mut self, now: Instant, id: PacketId) -> bool {
         let Some(place) = self.place(id) else {
             let told = self.answers.on_ended(id, true);
@@ -132,7 +133,7 @@ impl Ledger {
         true
     }
 
-    /// A packet ends without that.
+    /// Records that a packet is dropped, or arrives damaged.
     pub(super) fn on_dropped(&mut self, id: PacketId) {
         if let Some(place) = self.place(id) {
             return self.leave(place);
@@ -141,7 +142,7 @@ impl Ledger {
         self.on_answer_told(told);
     }
 
-    /// The receiver sends a packet with an acknowledgement.
+    /// Records that the receiver sends a packet with an acknowledgement.
     pub(super) fn on_answer_sent(&mut self, id: PacketId) {
         let told = self.answers.on_sent(id);
         self.on_answer_told(Some(told));
@@ -156,13 +157,13 @@ impl Ledger {
         }
     }
 
-    /// Everything up to `cumulative` is acknowledged: no more copies of it will leave.
+    /// Records that everything up to `cumulative` is acknowledged: it will not be retransmitted.
     pub(super) fn on_acknowledged(&mut self, cumulative: u64) {
         self.acknowledged = self.acknowledged.max(cumulative);
         self.forget_settled();
     }
 
-    /// Present knowledge, and knowledge if no packet under way were lost.
+    /// The statistics so far, as if no packet in flight were lost.
     pub(super) fn statistics(&self) -> CopyStatistics {
         let (mut statistics, mut events) = (self.statistics.clone(), self.events.clone());
         for unit in &self.units {
@@ -175,19 +176,19 @@ impl Ledger {
         statistics
     }
 
-    /// Packets (those back, too), and units.
+    /// The number of packets stored, ACKs included, and of units.
     pub(super) fn kept(&self) -> (usize, usize) {
         (self.packets.len() + self.answers.kept(), self.units.len())
     }
 
-    /// Where a packet with data is: they are in the order of their numbers.
+    /// The index of a packet with data. Packets are in the order of their numbers.
     fn place(&self, id: PacketId) -> Option<usize> {
         let is_before = |packet: &Packet| packet.id.is_some_and(|other| other < id);
         let place = self.packets.partition_point(is_before);
         self.packets.get(place).filter(|packet| packet.id == Some(id)).map(|_| place)
     }
 
-    /// One less of a packet is under way.
+    /// Records that one copy of a packet is no longer in flight.
     fn leave(&mut self, place: usize) {
         let packet = &mut self.packets[place];
         packet.instances -= 1;
@@ -204,7 +205,7 @@ impl Ledger {
         self.packets.remove(place);
     }
 
-    /// The fate of what the packet carries is known.
+    /// Records the outcome for the data in a packet.
     fn settle(&mut self, place: usize, arrived: Option<Instant>) {
         let packet = self.packets[place].number;
         let runs = std::mem::take(&mut self.packets[place].runs); // Not needed again.
@@ -238,10 +239,10 @@ impl Ledger {
     }
 }
 
-/// Whether `copy` left spuriously is known.
+/// Counts whether `copy` was spurious.
 fn book(statistics: &mut CopyStatistics, events: &mut Events, copy: &UnitCopy, is_spurious: bool) {
     statistics.of_number(copy).spurious[copy.cause] += u64::from(is_spurious);
-    // What had arrived is counted by its answers.
+    // Retransmissions of units that had arrived are classified by their ACKs.
     let is_unseen = is_spurious && !copy.had_arrived && copy.cause != SendCause::Redundant;
     statistics.needless.impatient += u64::from(is_unseen);
     if let Some(event) = copy.event {
@@ -401,7 +402,7 @@ mod tests {
             let events = ledger.statistics().events;
             let none = KindStatistics::default();
             assert_eq!((events.fast_retransmits, events.timeouts), (expected, none));
-            // What ends it later changes nothing, and it is kept no longer.
+            // Its later outcome changes nothing, so it is removed.
             ledger.events.begin(0, SendCause::Timeout);
             assert_eq!(ledger.statistics().events.fast_retransmits, expected);
             assert_eq!(ledger.statistics().events.timeouts, counts(1, 1, 0, 0));

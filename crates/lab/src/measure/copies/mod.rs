@@ -1,21 +1,19 @@
-//! Every copy of a data unit sent in a simulated network: why it was sent, and what became
-//! of it.
+//! Tracks every copy of a data unit sent in a simulated network: its cause, and its outcome.
 //!
-//! Two sources are brought together. The trace of the sender says which units a packet carries and
-//! why each of them left; the network says what becomes of the packet. They meet without guessing:
-//! an endpoint reports a packet while it writes it, and the network sends what was written before it
-//! asks the endpoint for more, so what the trace tells belongs to the next packet of that host.
+//! Two sources are combined. The sender's trace has the units in each packet and their causes; the
+//! network reports the outcome of the packet. They are matched exactly: an endpoint traces a packet
+//! while writing it, and the network sends it before polling the endpoint again, so a trace event
+//! belongs to the next packet of that host.
 //!
-//! A retransmission event is what the sender declared lost at once: by a timeout, or by a fast
-//! retransmit and those that follow until the next event. It was spurious if every copy that was sent in
-//! it was spurious.
+//! A retransmission event comprises the data declared lost by a timeout, or by a fast retransmit
+//! and those that follow until the next event. It is spurious if every copy sent in it is spurious.
 //!
-//! A spurious repetition is distinguished by the answers to what had arrived: see [`NeedlessStatistics`].
+//! Spurious retransmissions are classified by the ACKs of the data: see [`NeedlessStatistics`].
 //!
-//! A unit is the unit of loss recovery: a DATA chunk of SCTP; in TCP the data of one segment at
-//! first, a FIN included. It *arrives* when the first undamaged packet with it reaches the receiving
-//! host, in order or not. What an endpoint does with it then is not seen: one that refuses a unit, for
-//! want of room in its window or as older than it seems (PAWS, RFC 7323 §5), has it all the same here.
+//! A unit is the unit of loss recovery: a DATA chunk of SCTP; in TCP the data of one segment at its
+//! first transmission, a FIN included. It *arrives* when the first undamaged packet with it reaches
+//! the receiving host, in order or not. Later processing is not observed: a unit counts as arrived
+//! even if the endpoint discards it because its window is full, or because of PAWS (RFC 7323 §5).
 
 mod answers;
 mod events;
@@ -36,15 +34,16 @@ pub use statistics::{
     RetransmissionStatistics,
 };
 
-/// Measures the copies of one flow: the first association (or connection) of an endpoint from which
-/// data leaves.
+/// Measures the copies of one flow: the first association (or connection) of an endpoint that sends
+/// data.
 ///
-/// Its [`sink`](Self::sink) goes into the endpoint of the sender and its [`observer`](Self::observer)
-/// into the network, both before data leaves. What it keeps is what is under way, and the units since
-/// the oldest that is not acknowledged or has a copy under way: nothing grows with the length of a run.
+/// Its [`sink`](Self::sink) is passed to the sender's endpoint and its [`observer`](Self::observer)
+/// to the network, both before data is sent. It stores packets in flight, and units from the oldest
+/// one that is unacknowledged or has a copy in flight, so that its memory does not grow with the
+/// length of a run.
 ///
-/// Packets from the host that receives the data count as ACKs of it: all of TCP's; of
-/// [SCTP's](Self::of_sctp) it is those with a SACK.
+/// For TCP, all packets from the receiving host count as ACKs; for [SCTP](Self::of_sctp), those
+/// with a SACK.
 ///
 /// ```
 /// use rexmit_core::{Instant, Seed};
@@ -88,32 +87,32 @@ impl Default for CopyLedger {
 }
 
 impl CopyLedger {
-    /// Of a flow over SCTP.
+    /// A ledger for a flow over SCTP.
     #[must_use]
     pub fn of_sctp() -> Self {
         Self { is_answer: has_sack, ..Self::default() }
     }
 
-    /// For the endpoint that sends. It may have other associations too; they are left out.
+    /// The sink for the sender's endpoint. Other associations of the endpoint are ignored.
     #[must_use]
     pub fn sink(&self) -> Box<dyn TraceSink> {
         Box::new(Sink { ledger: Arc::clone(&self.ledger), association: None })
     }
 
-    /// For the network; `sender` is the host with the endpoint that has the sink.
+    /// The observer for the network; `sender` is the host of the endpoint with the sink.
     #[must_use]
     pub fn observer(&self, sender: HostId) -> impl PacketObserver + use<> {
         let (ledger, is_answer) = (Arc::clone(&self.ledger), self.is_answer);
         Observer { ledger, sender, receiver: None, is_answer }
     }
 
-    /// Present knowledge. Data under way counts as not lost: a copy of it is spurious.
+    /// The statistics so far. Data in flight counts as not lost, so that a copy of it is spurious.
     #[must_use]
     pub fn statistics(&self) -> CopyStatistics {
         lock(&self.ledger).statistics()
     }
 
-    /// Packets and units that it keeps now.
+    /// The number of packets and units stored.
     #[must_use]
     pub fn kept(&self) -> (usize, usize) {
         lock(&self.ledger).kept()
@@ -122,7 +121,7 @@ impl CopyLedger {
 
 struct Sink {
     ledger: Arc<Mutex<Ledger>>,
-    /// The one that is measured, once data left from it.
+    /// The measured association, once it has sent data.
     association: Option<u32>,
 }
 
@@ -154,7 +153,7 @@ impl TraceSink for Sink {
 struct Observer {
     ledger: Arc<Mutex<Ledger>>,
     sender: HostId,
-    /// Where the data arrives, once it has.
+    /// The receiving host, once data has arrived.
     receiver: Option<HostId>,
     is_answer: fn(&[u8]) -> bool,
 }
@@ -183,7 +182,7 @@ impl PacketObserver for Observer {
     }
 }
 
-/// Whether a packet of SCTP acknowledges something.
+/// Whether an SCTP packet has a SACK.
 fn has_sack(packet: &[u8]) -> bool {
     let packet = Packet::parse(packet);
     packet.is_ok_and(|packet| packet.chunks().flatten().any(|chunk| chunk.kind == kind::SACK))

@@ -1,4 +1,4 @@
-//! The measurements of the copies of a flow.
+//! Statistics of the copies of a flow.
 
 use std::ops::{AddAssign, Index, IndexMut};
 
@@ -8,7 +8,7 @@ use rexmit_sctp::recovery::ByCause;
 use super::unit::UnitCopy;
 use crate::measure::LatencyDistribution;
 
-/// One value for each cause of sending a data unit.
+/// One value per cause of sending a data unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PerCause<T>([T; SendCause::ALL.len()]);
 
@@ -20,7 +20,7 @@ impl<T> PerCause<T> {
 }
 
 impl PerCause<u64> {
-    /// All causes together.
+    /// The sum over all causes.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
@@ -62,32 +62,32 @@ impl AddAssign for PerCause<u64> {
     }
 }
 
-/// The copies sent as the k-th retransmission of their unit. The first
-/// transmission is number 0. A redundant copy ([`SendCause::Redundant`]) is not a retransmission and
-/// counts with the last one before it.
+/// Statistics of copies sent as the k-th retransmission of their unit; number 0 is the first
+/// transmission. A redundant copy ([`SendCause::Redundant`]) is not a retransmission, and is
+/// counted with the last one before it.
 #[derive(Clone, Debug, Default)]
 pub struct RetransmissionStatistics {
-    /// Of the units that they brought: from the first transmission to the arrival.
+    /// Time from the first transmission to the arrival of units that these copies delivered.
     pub latency: LatencyDistribution,
-    /// How many units they brought.
+    /// Number of units that these copies delivered.
     pub delivered: PerCause<u64>,
-    /// How many left.
+    /// Number of copies sent.
     pub sent: PerCause<u64>,
-    /// Of those that were sent: how many were spurious, as an earlier copy arrives, be it later.
+    /// Number of spurious copies sent: an earlier copy arrived, before or after.
     pub spurious: PerCause<u64>,
 }
 
-/// The retransmission events of one kind. An event is *spurious* if nothing of what was declared lost in
-/// it was: all of its retransmissions were spurious.
+/// Statistics of retransmission events of one kind. An event is *spurious* if nothing declared lost
+/// in it was lost, that is, if all its retransmissions were spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KindStatistics {
-    /// How many began.
+    /// Number of events.
     pub events: u64,
-    /// Those of them that were spurious.
+    /// Number of spurious events.
     pub spurious: u64,
-    /// Of the spurious ones, those that the sender found to be so.
+    /// Number of spurious events that the sender detected as such.
     pub detected: u64,
-    /// Those that it found to be spurious and that were not.
+    /// Number of events that the sender wrongly detected as spurious.
     pub mistaken: u64,
 }
 
@@ -100,22 +100,24 @@ impl AddAssign for KindStatistics {
     }
 }
 
-/// Spurious repetitions, by what the sender could have known. What had arrived is answered by every
-/// packet with an acknowledgement that the receiver sends from then on. Redundant copies
-/// ([`SendCause::Redundant`]) are in none of these.
+/// Spurious retransmissions, classified by the information that the sender could have had. An
+/// answer to a unit is every packet with an acknowledgement that the receiver sends after the
+/// unit's arrival. Redundant copies ([`SendCause::Redundant`]) are not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NeedlessStatistics {
-    /// The sender did not wait for the first answer, which had not been lost: the unit was still under
-    /// way, it had not been answered (as acknowledgements may be delayed), or the answer came.
+    /// The sender did not wait for the first answer, which was not lost: when it retransmitted, the
+    /// unit was still in flight, the answer was not sent yet (for example a delayed ACK), or it was
+    /// in flight or had arrived.
     pub impatient: u64,
-    /// The first answer was lost, and a later one under way that came: it told of a unit behind.
+    /// The first answer was lost, but a later one was in flight and arrived.
     pub crossed: u64,
-    /// Every answer that had been sent was lost, as if the unit had been.
+    /// All answers sent so far were lost, which the sender cannot distinguish from a loss of the
+    /// unit.
     pub unanswered: u64,
 }
 
 impl NeedlessStatistics {
-    /// All of them.
+    /// The sum of all classes.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.impatient + self.crossed + self.unanswered
@@ -130,7 +132,7 @@ impl AddAssign for NeedlessStatistics {
     }
 }
 
-/// The retransmission events of a flow.
+/// Statistics of the retransmission events of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EventStatistics {
     /// Expiries of the retransmission timer.
@@ -139,37 +141,37 @@ pub struct EventStatistics {
     pub fast_retransmits: KindStatistics,
 }
 
-/// What became of the data units of a flow, and of every copy of them that was sent.
+/// Statistics of the data units of a flow, and of every copy sent.
 #[derive(Clone, Debug, Default)]
 pub struct CopyStatistics {
-    /// Packets with data that were sent.
+    /// Number of packets with data sent.
     pub packets: u64,
-    /// Those of them that ended without having arrived undamaged.
+    /// Number of packets with data that were lost or arrived damaged.
     pub packets_lost: u64,
-    /// Units that were sent.
+    /// Number of units sent.
     pub units: u64,
-    /// By the number of the retransmission; the last has all from number 4 on.
+    /// By the number of the retransmission; the last entry includes all from number 4 on.
     pub by_retransmission: [RetransmissionStatistics; Self::RETRANSMISSIONS],
-    /// From the first transmission of a unit to its arrival, by the cause of the copy that arrived
-    /// first.
+    /// Time from the first transmission of a unit to its arrival, by the cause of the copy that
+    /// arrived first.
     pub latency_by_cause: PerCause<LatencyDistribution>,
-    /// Spurious copies by reason, without redundant ones.
+    /// Spurious retransmissions by class, without redundant copies.
     pub needless: NeedlessStatistics,
     /// Retransmission events.
     pub events: EventStatistics,
 }
 
 impl CopyStatistics {
-    /// Numbers of retransmissions that are distinguished.
+    /// Number of entries by the number of the retransmission.
     pub const RETRANSMISSIONS: usize = 5;
 
-    /// Units that have arrived.
+    /// Number of units that have arrived.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         self.by_retransmission.iter().map(|number| number.latency.count()).sum()
     }
 
-    /// From the first transmission of a unit to its arrival, of all that have arrived.
+    /// Time from the first transmission of a unit to its arrival, for all units that have arrived.
     #[must_use]
     pub fn latency(&self) -> LatencyDistribution {
         let mut all = LatencyDistribution::default();
@@ -177,13 +179,13 @@ impl CopyStatistics {
         all
     }
 
-    /// Copies that were sent, by cause: the first, retransmissions, and redundant copies.
+    /// Number of copies sent, by cause: first transmissions, retransmissions, and redundant copies.
     #[must_use]
     pub fn sent(&self) -> PerCause<u64> {
         self.sum(|number| number.sent)
     }
 
-    /// Copies that were spurious, by cause.
+    /// Number of spurious copies, by cause.
     #[must_use]
     pub fn spurious(&self) -> PerCause<u64> {
         self.sum(|number| number.spurious)
@@ -195,7 +197,7 @@ impl CopyStatistics {
         sum
     }
 
-    /// Adds what was measured of another flow or run.
+    /// Adds the statistics of another flow or run.
     pub fn merge(&mut self, other: &Self) {
         self.packets += other.packets;
         self.packets_lost += other.packets_lost;

@@ -1,4 +1,4 @@
-//! The copies of one data unit, and which of them left spuriously.
+//! The copies of one data unit, and which of them were spurious.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use smallvec::SmallVec;
 
 use super::answers::FirstAnswer;
 
-/// One copy that was sent: the first, a retransmission, or a redundant copy.
+/// A copy that was sent: the first transmission, a retransmission, or a redundant copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct UnitCopy {
-    /// The number that the sender gave its packet.
+    /// The sender's number of its packet.
     pub(super) packet: u64,
-    /// How often the unit had been retransmitted then, this time included.
+    /// Number of retransmissions of the unit up to and including this copy.
     pub(super) retransmission: u32,
     pub(super) cause: SendCause,
-    /// The number of the retransmission event that it was sent in.
+    /// The number of the retransmission event to which it belongs.
     pub(super) event: Option<u64>,
-    /// Whether the unit had arrived then.
+    /// Whether the unit had already arrived.
     pub(super) had_arrived: bool,
     pub(super) fate: Fate,
 }
 
-/// What became of a copy.
+/// The outcome of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
     UnderWay,
@@ -31,33 +31,33 @@ pub(super) enum Fate {
     Lost,
 }
 
-/// A data unit of which not everything is known.
+/// A data unit with an open outcome.
 ///
-/// A copy is spurious if one that was sent before it arrives, be it later. So the copies are judged in the
-/// order in which they left: as long as all before were lost, a copy was needed; behind the first
-/// that arrives none was.
+/// A copy is spurious if one that was sent before it arrives, even if later. So copies are
+/// classified in the order of sending: a copy is necessary if all earlier ones were lost, and
+/// spurious after the first one that arrives.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unit {
-    /// When it first left; `None` if it never did (it was given up before).
+    /// Time of the first transmission; `None` if it was abandoned before.
     first_sent: Option<Instant>,
     has_arrived: bool,
     pub(super) first_answer: FirstAnswer,
     retransmissions: u32,
-    /// Over which it was sent last, redundant copies left out.
+    /// The path of the last transmission, without redundant copies.
     path: u8,
-    /// Copies that are not judged, in the order in which they left.
+    /// Unclassified copies in the order of sending.
     unjudged: SmallVec<[UnitCopy; 2]>,
-    /// Of those judged one has arrived.
+    /// Whether a classified copy has arrived, so that all later ones are spurious.
     is_repeated_in_vain: bool,
 }
 
 impl Unit {
-    /// The path over which it was sent last.
+    /// The path of the last transmission.
     pub(super) const fn path(&self) -> u8 {
         self.path
     }
 
-    /// A copy leaves over `path`, in `event`. Returns it.
+    /// Records that a copy is sent over `path`, in `event`. Returns the copy.
     pub(super) fn on_written(
         &mut self,
         now: Instant,
@@ -78,8 +78,8 @@ impl Unit {
         copy
     }
 
-    /// A packet with it came to its end. If that brought the unit, returns the copy and how long it
-    /// took since the unit first left.
+    /// Records the outcome of a packet with the unit. If it delivered the unit, returns the copy
+    /// and the time since the first transmission.
     pub(super) fn on_ended(
         &mut self,
         packet: u64,
@@ -96,7 +96,8 @@ impl Unit {
         is_first.then_some((*copy, latency))
     }
 
-    /// Judges what can be judged; `on_judged` gets each copy, and whether it was sent spuriously.
+    /// Classifies copies as far as possible; calls `on_judged` with each copy, and whether it was
+    /// spurious.
     pub(super) fn judge(&mut self, mut on_judged: impl FnMut(&UnitCopy, bool)) {
         let mut judged = 0;
         for copy in &self.unjudged {
@@ -114,7 +115,7 @@ impl Unit {
         self.unjudged.drain(..judged);
     }
 
-    /// Judges the rest, as if nothing under way were lost.
+    /// Classifies the remaining copies, as if nothing in flight were lost.
     pub(super) fn judge_rest(&self, mut on_judged: impl FnMut(&UnitCopy, bool)) {
         let is_lost = |copy: &&UnitCopy| copy.fate == Fate::Lost;
         let needed = self.unjudged.iter().take_while(is_lost).count() + 1;
@@ -130,7 +131,7 @@ impl Unit {
 mod tests {
     use super::*;
 
-    /// Copies leave, in the order of packets from 0, and their packets end as told: `+` arrived,
+    /// Copies are sent in the order of packets from 0, and their packets end as given: `+` arrived,
     /// `-` lost. Returns the copy that brought the unit, those judged spurious, and those that would
     /// be at the end.
     fn course(causes: &[SendCause], ends: &[(u64, char)]) -> (Option<u64>, Vec<u64>, Vec<u64>) {
@@ -160,7 +161,7 @@ mod tests {
         let two = [New, Timeout];
         assert_eq!(course(&two, &[(0, '-'), (1, '+')]), (Some(1), vec![], vec![]));
         assert_eq!(course(&two, &[(0, '+'), (1, '+')]), (Some(0), vec![1], vec![]));
-        // The later one came first, and was sent spuriously all the same.
+        // The later copy arrived first, but is spurious nevertheless.
         assert_eq!(course(&two, &[(1, '+')]), (Some(1), vec![], vec![1]));
         assert_eq!(course(&two, &[(1, '+'), (0, '+')]), (Some(1), vec![1], vec![]));
         // Lost itself, and needed or not.

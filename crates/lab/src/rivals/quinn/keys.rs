@@ -1,8 +1,8 @@
-//! A handshake without secrets: what QUIC needs of TLS to make a connection, and nothing else.
+//! A handshake without cryptography: the part of TLS that QUIC needs to establish a connection.
 //!
-//! The client sends its transport parameters, the server answers with its own, and both finish. Keys
-//! change nothing, and tags are zeros, as long as those of AES-GCM, so that packets have the length
-//! that they have elsewhere.
+//! The client sends its transport parameters, the server replies with its own, and both finish.
+//! Keys do not change the data. Tags are zeros as long as those of AES-GCM, so that packets have
+//! realistic lengths.
 
 use std::any::Any;
 use std::io::Cursor;
@@ -18,10 +18,10 @@ use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErr
 
 /// Bytes of an AEAD tag (RFC 9001 §5.3).
 const TAG_BYTES: usize = 16;
-/// The last handshake message of a side.
+/// The last handshake message of each side.
 const FINISHED: &[u8] = b"finished";
 
-/// Keys that change nothing.
+/// Keys that do not change the data.
 #[derive(Clone, Copy)]
 pub(super) struct Open;
 
@@ -68,14 +68,15 @@ impl HeaderKey for Open {
 
     fn encrypt(&self, _: usize, _: &mut [u8]) {}
 
-    /// That of AES (RFC 9001 §5.4.3).
+    /// The sample size of AES (RFC 9001 §5.4.3).
     fn sample_size(&self) -> usize {
         16
     }
 }
 
 impl HmacKey for Open {
-    /// Not as a tag: what ends as a token of a stateless reset is taken for one (RFC 9000 §10.3).
+    /// The signature must not look like a tag: a packet that ends with a stateless reset token is
+    /// taken for a stateless reset (RFC 9000 §10.3).
     fn sign(&self, _: &[u8], signature: &mut [u8]) {
         signature.fill(1);
     }
@@ -134,16 +135,17 @@ impl ServerConfig for Open {
     }
 }
 
-/// How far it is.
+/// The state of the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// Its parameters are to be sent.
+    /// The own parameters must be sent.
     Hello,
-    /// Those of the peer are awaited (client), or the keys of the handshake are to be used (server).
+    /// The peer's parameters are awaited (client), or the handshake keys must be installed
+    /// (server).
     Answer,
-    /// It is to say that it has finished.
+    /// The last message must be sent.
     Finish,
-    /// It has.
+    /// The handshake is complete.
     Done,
 }
 
@@ -151,7 +153,7 @@ struct Handshake {
     side: Side,
     own: Vec<u8>,
     stage: Stage,
-    /// The rest of incomplete data.
+    /// The received part of an incomplete message.
     read: Vec<u8>,
     peer: Option<TransportParameters>,
     has_peer_finished: bool,
@@ -173,7 +175,7 @@ impl Handshake {
         }
     }
 
-    /// The parameters of the peer, once all of them are there.
+    /// The peer's parameters, once they are complete.
     fn read_parameters(&mut self) -> Result<(), TransportError> {
         let Some((len, rest)) = self.read.split_first_chunk() else { return Ok(()) };
         let len = u32::from_be_bytes(*len) as usize;
@@ -231,7 +233,7 @@ impl Session for Handshake {
         Ok(self.peer)
     }
 
-    /// As in TLS, the server has all keys after its first flight, the client with its second.
+    /// As in TLS, the server has all keys after its first flight, the client after its second.
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
         let knows_peer = self.peer.is_some();
         match (self.side, self.stage) {

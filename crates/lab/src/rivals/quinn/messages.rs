@@ -1,4 +1,4 @@
-//! Messages on streams.
+//! Messages on QUIC streams.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +7,7 @@ use quinn_proto::{Connection, Dir, ReadError, StreamId};
 
 use crate::hosts::Given;
 
-/// Bytes of the length before a message of an ordered flow.
+/// Bytes of the length prefix of a message of an ordered flow.
 const LENGTH_BYTES: usize = 2;
 
 /// Writes messages to streams, and reads them.
@@ -33,7 +33,7 @@ impl Messages {
         self.whole.drain(..).for_each(|message| each(&message));
     }
 
-    /// Sends a message, whole or not at all.
+    /// Sends a message, as a whole or not at all.
     pub(super) fn write(&mut self, connection: &mut Connection, message: &Bytes) -> Given {
         if self.is_unordered {
             let Some(id) = connection.streams().open(Dir::Uni) else { return Given::Full };
@@ -60,14 +60,14 @@ impl Messages {
         }
     }
 
-    /// Reads what has come on streams that the peer has opened.
+    /// Reads from the streams that the peer has opened.
     pub(super) fn accept(&mut self, connection: &mut Connection) {
         while let Some(id) = connection.streams().accept(Dir::Uni) {
             self.read(connection, id);
         }
     }
 
-    /// Reads what has come on a stream.
+    /// Reads from a stream.
     pub(super) fn read(&mut self, connection: &mut Connection, id: StreamId) {
         let mut stream = connection.recv_stream(id);
         let Ok(mut chunks) = stream.read(true) else { return };
@@ -79,7 +79,7 @@ impl Messages {
                 Err(ReadError::Blocked) => break false,
             }
         };
-        // What it says is to be sent is found by asking for packets, which follows.
+        // The packets to be sent are polled afterwards.
         let _ = chunks.finalize();
         if !self.is_unordered {
             while let Some((length, rest)) = came.split_first_chunk() {

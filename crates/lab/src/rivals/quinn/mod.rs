@@ -1,7 +1,7 @@
-//! QUIC, as quinn has it.
+//! QUIC, as implemented by quinn.
 //!
-//! An ordered flow is one stream, on which the length of a message stands before it; an unordered
-//! flow has a stream for each message. Datagrams would not be reliable.
+//! An ordered flow is one stream of length-prefixed messages; an unordered flow uses one stream per
+//! message. Datagrams would not be reliable.
 
 mod keys;
 mod messages;
@@ -25,23 +25,23 @@ use super::Role;
 use super::stack::Stack;
 use crate::hosts::{Given, News};
 
-/// Streams that may be open at once, of which an unordered message needs one: with fewer, packets leave
-/// only to allow more.
+/// Largest number of concurrent streams. An unordered message uses one; with a lower limit, packets
+/// are sent only to raise it.
 const MAX_STREAMS: u32 = 4096;
-/// What `tuned` asks the peer for: no acknowledgement later than the granularity of its timers.
+/// The maximum ACK delay that `tuned` requests from the peer: the granularity of its timers.
 const ACK_DELAY: Duration = Duration::from_millis(1);
-/// Round trips after which `tuned` takes a packet for lost when a later one was acknowledged.
+/// The time threshold of `tuned` for declaring a packet lost, in round-trip times.
 const TIME_THRESHOLD: f32 = 1.0;
 
 pub(super) struct Quinn {
-    /// What stands for the origin of virtual time.
+    /// The instant that represents the origin of virtual time.
     epoch: std::time::Instant,
     endpoint: Endpoint,
     client: ClientConfig,
     connection: Option<(ConnectionHandle, Connection)>,
     incoming: bool,
     messages: Messages,
-    /// A packet of the endpoint itself.
+    /// Packets of the endpoint itself.
     packets: VecDeque<Vec<u8>>,
     news: VecDeque<News>,
 }
@@ -79,7 +79,7 @@ impl Quinn {
         self.epoch + Duration::from_nanos(now.as_nanos())
     }
 
-    /// Exchanges the events of the endpoint and the connection.
+    /// Passes events between the endpoint and the connection.
     fn sort_events(&mut self) {
         let Self { endpoint, connection: Some((handle, connection)), news, messages, .. } = self
         else {
@@ -126,7 +126,7 @@ fn epoch() -> std::time::Instant {
     std::time::Instant::now()
 }
 
-/// Connection IDs from the seed of the run, as long as those of quinn.
+/// Connection IDs generated from the seed of the run, as long as quinn's.
 struct Ids(Rng);
 
 impl ConnectionIdGenerator for Ids {
@@ -213,6 +213,6 @@ impl Stack for Quinn {
         self.messages.take(each);
     }
 
-    /// It stays: closing at once would lose what is under way.
+    /// Does nothing: closing at once would lose outstanding data.
     fn finish(&mut self, _: Instant) {}
 }

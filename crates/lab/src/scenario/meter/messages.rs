@@ -1,4 +1,4 @@
-//! How long messages take.
+//! The latency of messages.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,19 +11,20 @@ use crate::scenario::{Scenario, ThinFlow};
 /// Measures the messages of a thin flow.
 #[derive(Clone, Debug)]
 pub(in crate::scenario) struct MessageMeter {
-    /// From the intended sending to the delivery to the application.
+    /// Time from the intended sending to the delivery to the application.
     pub(in crate::scenario) latency: LatencyDistribution,
-    /// To the arrival at the transport.
+    /// Time from the intended sending to the arrival at the transport.
     pub(in crate::scenario) transport: LatencyDistribution,
     /// As `transport`, weighted by bytes.
     pub(in crate::scenario) bytes: LatencyDistribution,
-    /// Bounds, and how many messages took longer: to the application, to the transport.
+    /// Latency limits, and the numbers of messages that exceed them: at the application, and at the
+    /// transport.
     pub(in crate::scenario) late: Vec<(Duration, [u64; 2])>,
     pub(in crate::scenario) goodput: RateMeter,
     pub(in crate::scenario) messages: u64,
     pub(in crate::scenario) undelivered: u64,
     pub(in crate::scenario) payload_bytes: u64,
-    /// All of them, if they are asked for.
+    /// The records of all messages, if requested.
     pub(in crate::scenario) rows: Option<Vec<ThinRecord>>,
 }
 
@@ -64,7 +65,7 @@ impl MessageMeter {
         self.rows.iter_mut().for_each(|rows| rows.push(*message));
     }
 
-    /// Adds what was not delivered until the end.
+    /// Adds the messages that were not delivered until the end.
     pub(in crate::scenario) fn finish(&mut self, undelivered: impl Iterator<Item = ThinRecord>) {
         for message in undelivered {
             self.add(&message);
@@ -75,7 +76,7 @@ impl MessageMeter {
     }
 }
 
-/// A meter that several connections share.
+/// A meter shared by several connections.
 #[derive(Clone, Debug)]
 pub(in crate::scenario) struct SharedMeter(Arc<Mutex<MessageMeter>>);
 

@@ -1,4 +1,4 @@
-//! What measures a run while it runs, in memory that does not grow with it.
+//! Meters of a run, in memory that does not grow with the run.
 
 mod messages;
 mod nth;

@@ -1,4 +1,4 @@
-//! When the n-th retransmission of a data unit leaves.
+//! The time of the n-th retransmission of a data unit.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, SentRun};
 
-/// Times from the first transmission of a unit to its n-th retransmission, redundant copies not
-/// counted. It remembers the units that are not acknowledged, in the order of their numbers.
+/// Times from the first transmission of a unit to its n-th retransmission, without redundant
+/// copies. Stores the unacknowledged units, in the order of their numbers.
 #[derive(Clone, Debug, Default)]
 pub(in crate::scenario) struct NthRetransmission {
-    /// The number of the first unit that is remembered.
+    /// The number of the first stored unit.
     first: u64,
     units: VecDeque<Unit>,
     times: [Times; Self::COUNT],
@@ -22,7 +22,7 @@ struct Unit {
     retransmissions: usize,
 }
 
-/// Times of all n-th retransmissions.
+/// The times of all n-th retransmissions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::scenario) struct Times {
     pub(in crate::scenario) count: u64,
@@ -38,9 +38,9 @@ impl Times {
 }
 
 impl NthRetransmission {
-    /// Retransmissions that are distinguished: what comes after is not measured.
+    /// Number of retransmissions measured per unit; later ones are ignored.
     pub(in crate::scenario) const COUNT: usize = 10;
-    /// Units remembered at most; more are in flight of no sender here.
+    /// Largest number of stored units; no sender here has more in flight.
     const LIMIT: usize = 1 << 16;
 
     pub(in crate::scenario) fn on_sent(&mut self, now: Instant, runs: &[SentRun]) {
@@ -69,7 +69,7 @@ impl NthRetransmission {
         }
     }
 
-    /// Units up to this one have arrived.
+    /// Removes units up to `cumulative`, which have arrived.
     pub(in crate::scenario) fn on_acknowledged(&mut self, cumulative: u64) {
         while self.first <= cumulative && self.units.pop_front().is_some() {
             self.first += 1;
@@ -85,7 +85,7 @@ impl NthRetransmission {
         }
     }
 
-    /// Of the first retransmission, the second, and so on.
+    /// The times of the first retransmission, the second, and so on.
     pub(in crate::scenario) fn times(&self) -> &[Times] {
         &self.times
     }

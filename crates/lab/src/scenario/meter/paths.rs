@@ -13,7 +13,7 @@ use crate::measure::LatencyDistribution;
 pub(in crate::scenario) struct PathTally {
     /// Data packets sent over it.
     pub(in crate::scenario) packets: u64,
-    /// Of these, the ones that began with something retransmitted.
+    /// Data packets whose first data unit is a retransmission.
     pub(in crate::scenario) retransmissions: u64,
     /// Expiries of its retransmission timer.
     pub(in crate::scenario) timeouts: u64,
@@ -24,7 +24,7 @@ pub(in crate::scenario) struct PathTally {
 }
 
 impl PathTally {
-    /// The path of an event, if it is of one.
+    /// The path that the event concerns, if any.
     const fn path_of(event: &TraceEvent) -> Option<u8> {
         match event {
             TraceEvent::PacketSent { path, .. }
@@ -35,7 +35,7 @@ impl PathTally {
         }
     }
 
-    /// Adds what was measured of another connection. Series are those of the first one.
+    /// Adds the measurements of another connection. Series are those of the first one.
     pub(in crate::scenario) fn merge(&mut self, other: &Self) {
         self.packets += other.packets;
         self.retransmissions += other.retransmissions;
@@ -66,12 +66,12 @@ impl PathTally {
     }
 }
 
-/// The paths of a sender that has two.
+/// Measures the two paths of a sender.
 #[derive(Clone, Debug, Default)]
 pub(in crate::scenario) struct PathsTrace(Arc<Mutex<[PathTally; 2]>>);
 
 impl PathsTrace {
-    /// For the endpoint.
+    /// The sink for the endpoint.
     pub(in crate::scenario) fn sink(&self) -> Box<dyn TraceSink> {
         Box::new(self.clone())
     }

@@ -1,4 +1,4 @@
-//! Everything that is measured of the sending end of a connection.
+//! Measurements of the sending end of a connection.
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, TraceSink};
@@ -8,33 +8,33 @@ use super::{PathTally, PathsTrace, SenderTally, SenderTrace};
 use crate::hosts::Host;
 use crate::measure::{CopyLedger, CopyStatistics};
 
-/// Looks at the trace of a sender, and at what becomes of its packets.
+/// Evaluates the trace of a sender, and the outcomes of its packets.
 #[derive(Debug)]
 pub(in crate::scenario) struct Probe {
     trace: SenderTrace,
     copies: CopyLedger,
-    /// Of a sender with two paths.
+    /// For a sender with two paths.
     paths: Option<PathsTrace>,
 }
 
 impl Probe {
-    /// Of a sender whose packets have at most so many bytes, headers of the transport included.
+    /// A probe for a sender whose packets have at most `packet_bytes`, including transport headers.
     pub(in crate::scenario) fn new(packet_bytes: usize, copies: CopyLedger) -> Self {
         Self { trace: SenderTrace::new(packet_bytes), copies, paths: None }
     }
 
-    /// Looks at two paths, too.
+    /// Adds measurements of two paths.
     pub(in crate::scenario) fn with_paths(self) -> Self {
         Self { paths: Some(PathsTrace::default()), ..self }
     }
 
-    /// For the endpoint of the sender.
+    /// The sink for the sender's endpoint.
     pub(in crate::scenario) fn sink(&self) -> Box<dyn TraceSink> {
         let sinks = [self.trace.sink(), self.copies.sink()];
         Box::new(All(sinks.into_iter().chain(self.paths.iter().map(PathsTrace::sink)).collect()))
     }
 
-    /// Looks at `sender` on its network.
+    /// Observes the packets of `sender` on its network.
     pub(in crate::scenario) fn watch(&self, network: &mut Network<Host>, sender: HostId) {
         network.add_observer(self.copies.observer(sender));
     }
@@ -43,7 +43,7 @@ impl Probe {
         self.trace.tally()
     }
 
-    /// Each of two paths, if there are two.
+    /// The measurements of each path, if there are two.
     pub(in crate::scenario) fn paths(&self) -> Option<[PathTally; 2]> {
         self.paths.as_ref().map(PathsTrace::tallies)
     }

@@ -1,4 +1,4 @@
-//! Goodput: in all, in bins, and over time.
+//! Goodput: total, in bins, and over time.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::scenario::words::{Time, Words};
 pub(in crate::scenario) struct RateMeter {
     bin: Duration,
     begin: Instant,
-    /// How many whole bins there are.
+    /// Number of complete bins.
     bins: u64,
     end: Instant,
     total: u64,
-    /// The bin that is being filled, and its bytes.
+    /// The current bin, and its bytes.
     filling: (u64, u64),
     bytes_per_bin: Histogram<u64>,
     /// Sums of `per_point` bins each.
@@ -28,10 +28,10 @@ pub(in crate::scenario) struct RateMeter {
 }
 
 impl RateMeter {
-    /// Points of the series at most.
+    /// Largest number of points of the series.
     const LIMIT: usize = 4096;
 
-    /// A meter for what comes before `end`; `bin` is above zero.
+    /// A meter from `begin` to `end`; `bin` must be above zero.
     pub(in crate::scenario) fn new(bin: Duration, begin: Instant, end: Instant) -> Self {
         let bins = (end - begin).as_nanos() / bin.as_nanos().max(1);
         let per_point = bins.div_ceil(Self::LIMIT as u128).max(1);
@@ -49,7 +49,7 @@ impl RateMeter {
         }
     }
 
-    /// Counts the bins before `bin` as done.
+    /// Completes the bins before `bin`.
     fn close_before(&mut self, bin: u64) {
         let (filling, bytes) = self.filling;
         if bin <= filling || filling >= self.bins {
@@ -64,24 +64,24 @@ impl RateMeter {
         self.filling = (bin, 0);
     }
 
-    /// Counts everything that is not counted yet.
+    /// Completes all bins.
     pub(in crate::scenario) fn finish(&mut self) {
         self.close_before(self.bins);
         let points = self.bins.div_ceil(self.per_point);
         self.points.resize(usize::try_from(points).unwrap_or(Self::LIMIT), 0);
     }
 
-    /// All bytes.
+    /// Total number of bytes.
     pub(in crate::scenario) const fn total_bytes(&self) -> u64 {
         self.total
     }
 
-    /// Bits per second over everything; `None` of no time.
+    /// Mean in bits per second; `None` if the duration is zero.
     pub(in crate::scenario) fn mean(&self) -> Option<f64> {
         self.rate(self.total)
     }
 
-    /// Bits per second if that many bytes came over everything; `None` of no time.
+    /// Bits per second for `bytes` over the whole duration; `None` if it is zero.
     pub(in crate::scenario) fn rate(&self, bytes: u64) -> Option<f64> {
         let seconds = (self.end - self.begin).as_secs_f64();
         (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
@@ -91,7 +91,7 @@ impl RateMeter {
         bytes as f64 * 8.0 / (self.bin.as_secs_f64() * bins as f64)
     }
 
-    /// Bits per second in the bins.
+    /// Bits per second in each bin.
     pub(in crate::scenario) fn distribution(&self) -> Distribution {
         let steps = self.bytes_per_bin.iter_recorded();
         let (values, counts) = steps
@@ -103,7 +103,7 @@ impl RateMeter {
         Distribution { values, counts }
     }
 
-    /// Bits per second at the middle of each point.
+    /// Bits per second at the middle of the interval of each point.
     pub(in crate::scenario) fn series(&self) -> Series {
         let mut series = Series::default();
         for (n, &bytes) in (0..).zip(&self.points) {
@@ -131,7 +131,7 @@ impl Counter for RateMeter {
 }
 
 impl Scenario {
-    /// Measures goodput from `start` to the end.
+    /// A meter of goodput from `start` to the end.
     pub(in crate::scenario) fn rate_meter(&self, start: Option<&Words<Time>>) -> RateMeter {
         let bin = self.bin.as_ref().map_or(Self::BIN, |bin| ***bin);
         let start = Instant::ZERO + start.map_or(Duration::ZERO, |start| ***start);

@@ -1,10 +1,10 @@
-//! Values over time, evenly thinned.
+//! Values over time, reduced to a limited number.
 
 use rexmit_core::Instant;
 
 use crate::scenario::Series;
 
-/// Keeps every n-th value, with the least n for which there is room.
+/// Keeps every n-th value, with the smallest n that respects the limit.
 #[derive(Clone, Debug)]
 pub(in crate::scenario) struct Thinned {
     points: Vec<(Instant, f64)>,
@@ -14,7 +14,7 @@ pub(in crate::scenario) struct Thinned {
 }
 
 impl Thinned {
-    /// Points kept at most.
+    /// Largest number of points.
     const LIMIT: usize = 4096;
 
     pub(in crate::scenario) fn push(&mut self, now: Instant, value: f64) {
@@ -35,7 +35,7 @@ impl Thinned {
         self.seen += 1;
     }
 
-    /// Takes the values of `other` if it has none.
+    /// Copies the values of `other` if it has none.
     pub(in crate::scenario) fn or(&mut self, other: &Self) {
         if self.points.is_empty() {
             self.clone_from(other);

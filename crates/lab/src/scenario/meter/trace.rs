@@ -9,21 +9,21 @@ use rexmit_core::trace::{SentRun, TraceEvent, TraceSink};
 use super::{NthRetransmission, Thinned};
 use crate::measure::LatencyDistribution;
 
-/// The path of which values over time are told.
+/// The index of the path whose values over time are reported.
 const FIRST: u8 = 0;
 
 /// The measurements of a sender's trace.
 #[derive(Clone, Debug, Default)]
 pub(in crate::scenario) struct SenderTally {
-    /// The size of a window with room for one packet and not for two.
+    /// Size of a window with room for one packet but not for two.
     packet_bytes: u64,
     /// Expiries of the retransmission timer.
     pub(in crate::scenario) timeouts: u64,
-    /// How often the window became smaller.
+    /// Number of reductions of the congestion window.
     pub(in crate::scenario) reductions: u64,
-    /// How often it became as small as a packet.
+    /// Number of reductions of the congestion window to one packet.
     pub(in crate::scenario) collapses: u64,
-    /// Of each path.
+    /// The congestion window of each path.
     cwnd_bytes: Vec<u64>,
     pub(in crate::scenario) rtt_samples: LatencyDistribution,
     pub(in crate::scenario) rto_samples: LatencyDistribution,
@@ -33,13 +33,13 @@ pub(in crate::scenario) struct SenderTally {
     pub(in crate::scenario) nth: NthRetransmission,
     /// The number of the first data unit.
     first_unit: Option<u64>,
-    /// Data units by time of sending, by number from 1.
+    /// Transmission times of data units, by number from 1.
     pub(in crate::scenario) sequence: Thinned,
     pub(in crate::scenario) missing_reports: Thinned,
 }
 
 impl SenderTally {
-    /// Adds what was measured of another connection. Series are those of the first one.
+    /// Adds the measurements of another connection. Series are those of the first one.
     pub(in crate::scenario) fn merge(&mut self, other: &Self) {
         self.timeouts += other.timeouts;
         self.reductions += other.reductions;
@@ -100,7 +100,7 @@ impl SenderTally {
     }
 }
 
-/// Where a sender's trace is measured, each of its connections for itself.
+/// Measures a sender's trace, for each of its connections separately.
 #[derive(Clone, Debug)]
 pub(in crate::scenario) struct SenderTrace(Arc<Mutex<Connections>>);
 
@@ -112,19 +112,19 @@ struct Connections {
 }
 
 impl SenderTrace {
-    /// Of a sender whose packets have at most so many bytes, headers of the transport included.
+    /// A meter for a sender whose packets have at most `packet_bytes`, including transport headers.
     pub(in crate::scenario) fn new(packet_bytes: usize) -> Self {
         let tallies = BTreeMap::new();
         let connections = Connections { packet_bytes: packet_bytes as u64, tallies };
         Self(Arc::new(Mutex::new(connections)))
     }
 
-    /// For the endpoint.
+    /// The sink for the endpoint.
     pub(in crate::scenario) fn sink(&self) -> Box<dyn TraceSink> {
         Box::new(Sink(Arc::clone(&self.0)))
     }
 
-    /// The measurements so far, of all connections together.
+    /// The measurements so far, over all connections.
     pub(in crate::scenario) fn tally(&self) -> SenderTally {
         let mut sum = SenderTally::default();
         lock(&self.0).tallies.values().for_each(|tally| sum.merge(tally));

@@ -1,4 +1,4 @@
-//! The intended traffic of an application: sizes of its messages, and the times between them.
+//! The intended traffic of an application: the sizes of its messages, and the times between them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rexmit_core::Instant;
 
 use crate::measure::LatencyDistribution;
 
-/// Measures the messages of a thin flow as they are planned: what becomes of them does not matter.
+/// Measures the planned messages of a thin flow, whatever their outcome.
 #[derive(Clone, Debug, Default)]
 pub(in crate::scenario) struct TrafficMeter {
     messages: u64,
@@ -20,8 +20,9 @@ pub(in crate::scenario) struct TrafficMeter {
 }
 
 impl TrafficMeter {
-    /// Of all messages of the connections of a flow, each in the order of its plan: when they
-    /// are meant to be sent, and their bytes. Gaps are between messages of the same connection.
+    /// Measures the messages of a flow's connections, each given by the intended times and the
+    /// sizes in the order of its plan. Interarrival times are those between messages of the same
+    /// connection.
     pub(in crate::scenario) fn of<P>(plans: impl IntoIterator<Item = P>) -> Self
     where
         P: Iterator<Item = (Instant, u32)>,
@@ -47,21 +48,22 @@ impl TrafficMeter {
         }
     }
 
-    /// The mean of the bytes, the smallest and the largest; `None` without a message.
+    /// Mean, minimum and maximum of the payload; `None` without messages.
     pub(in crate::scenario) fn payload(&self) -> Option<[f64; 3]> {
         let (least, most) = self.range?;
         Some([self.bytes as f64 / self.messages as f64, f64::from(least), f64::from(most)])
     }
 
     /// The times between messages: mean, shortest, 1st percentile, median, 99th percentile,
-    /// longest; `None` with fewer than two messages. Percentiles are exact to a part in a thousand.
+    /// longest; `None` with fewer than two messages. Percentiles are exact to one part in a
+    /// thousand.
     pub(in crate::scenario) fn interarrival(&self) -> Option<[Duration; 6]> {
         let at = |quantile| self.gaps.quantile(quantile);
         let longest = self.gaps.summary()?.max;
         Some([self.gaps.mean()?, self.shortest?, at(0.01), at(0.5), at(0.99), longest])
     }
 
-    /// The inverse of the mean time between messages; `None` if no time lies between them.
+    /// The inverse of the mean time between messages; `None` if that is zero or undefined.
     pub(in crate::scenario) fn per_second(&self) -> Option<f64> {
         let rate = self.gaps.count() as f64 / self.sum.as_secs_f64();
         rate.is_finite().then_some(rate)

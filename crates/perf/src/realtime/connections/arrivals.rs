@@ -1,4 +1,4 @@
-//! Arrivals on all connections.
+//! Records of the arrivals on all connections.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,25 +10,26 @@ use rexmit_netsim::traffic::trace::Message;
 
 use crate::realtime::records::Records;
 
-/// A handle on the records of all connections, which their receivers share.
+/// A handle on the records of all connections, shared by their receivers.
 #[derive(Clone)]
 pub(super) struct Arrivals(Arc<Mutex<State>>);
 
 struct State {
-    /// Of each connection, with times that count from when it stands: a receiver may hear of a
-    /// message before the sender's program knows that the connection does.
+    /// The records of each connection. Times count from the connection's establishment, because a
+    /// receiver may get a message before the sending task has seen that the connection is
+    /// established.
     connections: Vec<Records>,
-    /// The first promise that was broken.
+    /// The first check that failed.
     broken: Option<String>,
 }
 
 impl Arrivals {
-    /// Nothing yet of the messages of `connections`.
+    /// Records of `connections` without arrivals.
     pub(super) fn of(connections: &Connections, unordered: bool) -> Self {
         Self::new(connections.flows.iter().map(|flow| &flow.messages[..]), unordered)
     }
 
-    /// Nothing of the messages of each connection.
+    /// Records of the messages of each connection, without arrivals.
     fn new<'a>(flows: impl Iterator<Item = &'a [Message]>, unordered: bool) -> Self {
         let records = |(n, messages): (u32, &[Message])| {
             Records::new((n, 0), messages, Instant::ZERO, unordered)
@@ -37,14 +38,14 @@ impl Arrivals {
         Self(Arc::new(Mutex::new(State { connections, broken: None })))
     }
 
-    /// Message `number` of a connection has arrived.
+    /// Records that message `number` of a connection has arrived.
     pub(super) fn on_arrival(&self, connection: usize, number: u32, payload: &[u8]) {
         let now = clock::now();
         let state = &mut *self.lock();
         let told = match state.connections.get_mut(connection) {
             Some(records) => records.on_arrival(now, number, payload).map(drop),
             None => {
-                Err(format!("a message of connection {connection} arrived, which there is not"))
+                Err(format!("a message of connection {connection} arrived, which does not exist"))
             }
         };
         if let Err(what) = told {
@@ -52,16 +53,17 @@ impl Arrivals {
         }
     }
 
-    /// Whether all messages of a connection have arrived; or nothing matters any more.
+    /// Whether all messages of a connection have arrived, or a check has failed, which ends the
+    /// run.
     pub(super) fn is_complete(&self, connection: usize) -> bool {
         let state = self.lock();
         state.broken.is_some() || state.connections[connection].is_complete()
     }
 
-    /// All records; the connections stood from these times on.
+    /// All records; `starts` are the times at which the connections were established.
     ///
     /// # Errors
-    /// The promise that was broken, in words.
+    /// A description of the check that failed.
     pub(super) fn records(&self, starts: &[Instant]) -> Result<Vec<MessageRecord>, String> {
         let state = self.lock();
         if let Some(broken) = &state.broken {

@@ -1,4 +1,4 @@
-//! Connections that have ended, and their measurements.
+//! Measurements of connections that have ended.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use super::sender::{Finished, Sender};
 use crate::realtime::error::RealtimeError;
 use crate::realtime::tasks::in_order;
 
-/// From the arrival of the last message to the last look at the senders. A run in virtual time goes
-/// on for up to a second then.
+/// Time from the arrival of the last message to the last reading of the senders' statistics. A run
+/// in virtual time goes on for up to one second then.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Connections that have ended.
@@ -28,12 +28,12 @@ impl<S: Sender> Ended<S> {
         flows: JoinSet<Result<(usize, Finished<S>), RealtimeError>>,
     ) -> Result<Self, RealtimeError> {
         let senders = in_order(flows).await?;
-        // The last acknowledgements are under way: what they tell belongs to the run.
+        // The last acknowledgements are in flight and belong to the run.
         clock::sleep_until(clock::now() + LAST_WORDS).await;
         Ok(Self { senders })
     }
 
-    /// Adds up, once the link has stopped.
+    /// Sums up the measurements once the link has stopped.
     pub(super) fn measured(
         self,
         origin: Instant,
@@ -58,7 +58,7 @@ impl<S: Sender> Ended<S> {
             measured.recovery.extend(sender.sender.as_ref().map(S::recovery));
         }
         measured.records = arrivals.records(&starts).map_err(|what| RealtimeError::Broken {
-            profile: "a run of connections side by side".into(),
+            profile: "a run of several connections".into(),
             what,
         })?;
         Ok(measured)

@@ -1,11 +1,11 @@
-//! Connections side by side, alike and each for itself: every one sends its own messages at their
-//! times, in one direction, through one emulated link that all of them share.
+//! Independent connections of the same kind: each sends its own messages at their times, in one
+//! direction, through one emulated link that all of them share.
 //!
-//! Ours is at both ends. SCTP travels in UDP between sockets on the loopback, TCP as IP packets
-//! through TUN devices and two kernels that route. A connection begins at its time, and the times of
-//! its messages count from when it stands. One that breaks, or never comes about, leaves its
-//! messages undelivered: that is a result. A message that arrives twice, changed, or before its turn
-//! is an error: it ends the run.
+//! rexmit is at both ends. SCTP is carried in UDP between sockets on the loopback interface, TCP as
+//! IP packets through TUN devices and two routing kernels. A connection is opened at its start
+//! time, and the times of its messages count from its establishment. If a connection fails or is
+//! never established, its messages are undelivered; this is a result. A message that arrives twice,
+//! damaged or out of order is an error and ends the run.
 
 mod arrivals;
 mod ended;
@@ -31,7 +31,7 @@ use super::error::RealtimeError;
 pub struct RealSockets;
 
 impl Sockets for RealSockets {
-    /// In a thread of its own.
+    /// Runs `connections` in a thread of its own.
     fn run(
         &self,
         connections: &Connections,
@@ -70,13 +70,13 @@ fn in_words(error: RealtimeError) -> SocketsError {
             SocketsError::NotPermitted(error.to_string())
         }
         _ if is_out_of_files(&error) => SocketsError::Failed(format!(
-            "{error}: have fewer `connections`, or let this program open more (`ulimit -n`)"
+            "{error}: use fewer `connections`, or raise the limit on open files (`ulimit -n`)"
         )),
         _ => SocketsError::Failed(error.to_string()),
     }
 }
 
-/// Whether the system refused another socket or timer to this program.
+/// Whether the error means that the limit on open files is reached.
 fn is_out_of_files(error: &(dyn Error + 'static)) -> bool {
     let system = error.downcast_ref::<io::Error>();
     system.is_some_and(|error| error.raw_os_error() == Some(Errno::MFILE.raw_os_error()))

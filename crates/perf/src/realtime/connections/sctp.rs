@@ -21,8 +21,8 @@ const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 /// All messages go over this stream.
 const STREAM: u16 = 0;
 
-/// The payload protocol identifier tells the connection and the number of a message: bits of the
-/// number.
+/// Bits of the payload protocol identifier that hold the message's number; those above hold the
+/// connection's number.
 const NUMBER_BITS: u32 = 20;
 
 const _: () = assert!(MAX_MESSAGES == 1 << NUMBER_BITS);
@@ -51,8 +51,8 @@ impl Link {
         Ok(Self { receivers, emulator, sender: Arc::new(sender.clone()) })
     }
 
-    /// The endpoint of sender `n`. Behind the emulator all of them have one address, so that their
-    /// SCTP ports tell them apart.
+    /// The endpoint of sender `n`. Behind the emulator all senders have one address, so their SCTP
+    /// ports distinguish them.
     fn sender(&self, n: u16, trace: Box<dyn TraceSink>) -> Result<Endpoint, RealtimeError> {
         let config = EndpointConfig::default()
             .port(FIRST_CLIENT_PORT + n)
@@ -91,7 +91,7 @@ pub(super) async fn run(
     ended.measured(times.0, &arrivals, link.emulator.stop()?)
 }
 
-/// Receives on every association that is made.
+/// Receives on every association that is accepted.
 async fn accept(receivers: &Endpoint, arrivals: &Arrivals) {
     let mut receiving = JoinSet::new();
     while let Some(association) = receivers.accept().await {

@@ -14,46 +14,46 @@ use crate::realtime::error::RealtimeError;
 use crate::realtime::flow::{LOOK_AGAIN, until};
 use crate::realtime::records::content;
 
-/// The sending end of a connection that stands.
+/// The sending end of an established connection.
 pub(super) trait Sender: Send + 'static {
-    /// Gives message `number` to the transport; whether it took it.
+    /// Passes message `number` to the transport; returns whether it was accepted.
     fn send(&mut self, number: u32, message: Vec<u8>) -> impl Future<Output = bool> + Send;
 
-    /// Whether it has ended.
+    /// Whether the connection has ended.
     fn is_closed(&self) -> bool;
 
-    /// What it has counted.
+    /// The recovery statistics of the connection.
     fn recovery(&self) -> RecoveryStatistics;
 }
 
 /// One connection of a run.
 pub(super) struct Course {
-    /// Its place among the others.
+    /// The connection's index.
     pub(super) index: usize,
     pub(super) planned: Planned,
     pub(super) arrivals: Arrivals,
-    /// Begin and time limit of the run.
+    /// Start and time limit of the run.
     pub(super) times: (Instant, Instant),
 }
 
-/// When connections begin, from now on, and the time limit.
+/// The time at which the first connection begins, and the time limit.
 pub(super) fn times(connections: &Connections) -> (Instant, Instant) {
     let origin = clock::now();
     (origin, origin + connections.patience)
 }
 
-/// What became of it.
+/// The result of one connection.
 pub(super) struct Finished<S> {
-    /// From when on it stood, if it ever did.
+    /// When the connection was established, if it was.
     pub(super) stands_since: Option<Instant>,
-    /// How late its messages were given to the transport.
+    /// How late its messages were passed to the transport.
     pub(super) lateness: LatencyDistribution,
-    /// Still there: what it counts goes on while others send.
+    /// The sender; kept open so that its counters include the time in which others still send.
     pub(super) sender: Option<S>,
 }
 
 impl Course {
-    /// Connects by `connect` when it is time, and sends each message at its own.
+    /// Connects by `connect` at the connection's start time, and sends each message at its time.
     pub(super) async fn run<S: Sender>(
         self,
         connect: impl Future<Output = Option<S>>,

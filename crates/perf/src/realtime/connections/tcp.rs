@@ -1,11 +1,11 @@
-//! Connections between two stacks of ours, with kernels that route between them.
+//! Connections between two rexmit stacks, with routing kernels in between.
 //!
 //! ```text
 //! senders' stack ── TUN ── kernel ── TUN ── link emulator ── TUN ── kernel ── TUN ── receivers' stack
 //! ```
 //!
-//! Ours is at both ends because a run in virtual time has ours at both: the kernel's acknowledgements
-//! have delays of their own.
+//! rexmit is at both ends, as in a run in virtual time: the kernel delays acknowledgements in its
+//! own way.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -26,20 +26,21 @@ use super::sender::{Course, Sender, times};
 use crate::realtime::error::RealtimeError;
 use crate::realtime::tcp::{Framing, READ_BYTES, let_route};
 
-/// The senders' stack, and the kernel's devices next to it and at the link.
+/// The addresses of the senders' stack, and of the kernel's devices next to it and at the link.
 const SENDERS: [Ipv4Addr; 3] =
     [Ipv4Addr::new(10, 91, 0, 2), Ipv4Addr::new(10, 91, 0, 1), Ipv4Addr::new(10, 92, 0, 1)];
-/// The same of the receivers.
+/// The same addresses on the receivers' side.
 const RECEIVERS: [Ipv4Addr; 3] =
     [Ipv4Addr::new(10, 93, 0, 2), Ipv4Addr::new(10, 93, 0, 1), Ipv4Addr::new(10, 92, 0, 2)];
 
-/// The port to which connection 0 goes, those of the others behind it: it tells them apart.
+/// The server port of connection 0. Connection `n` uses this port plus `n`, so that ports
+/// distinguish connections.
 const FIRST_PORT: u16 = 7000;
 
 /// The IPv4 header of every packet on the link.
 const IP_BYTES: u64 = 20;
 
-/// Where the connections run. All of it is gone when this is dropped.
+/// The namespaces and devices of the connections. Dropping this value removes them.
 pub(super) struct Place {
     senders: Stack,
     receivers: Stack,
@@ -64,7 +65,7 @@ impl Place {
     }
 }
 
-/// A stack with its kernel, and that kernel's device at the link.
+/// Creates a stack with its kernel, and that kernel's device at the link.
 fn side(
     [stack, kernel, at_link]: [Ipv4Addr; 3],
     connection: ConnectionConfig,
@@ -105,7 +106,7 @@ pub(super) async fn run(
     Ok(Measured { ip_bytes: IP_BYTES, ..measured })
 }
 
-/// Receives on the one connection that is made to `listener`.
+/// Receives on the one connection that `listener` accepts.
 async fn receive(
     listener: TcpListener,
     connection: usize,

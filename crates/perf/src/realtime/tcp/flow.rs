@@ -1,5 +1,5 @@
-//! One connection of a lane: sends each message at its time, finds the messages in the stream of bytes
-//! that arrives, and checks and times them.
+//! One connection of a lane: sends each message at its time, finds the messages in the received
+//! byte stream, and checks and times them.
 
 use std::io;
 
@@ -15,26 +15,27 @@ use crate::realtime::flow::{LOOK_AGAIN, OnDelivery, until};
 use crate::realtime::records::{Records, content};
 use crate::realtime::replay::Span;
 
-/// Bytes taken from the kernel at once.
+/// Bytes read from the kernel at once.
 pub(in crate::realtime) const READ_BYTES: usize = 64 * 1024;
 
 /// A connection and its planned messages.
 pub(super) struct Flow {
     pub(super) profile: String,
-    /// The server's end: our TCP.
+    /// The server's end: rexmit's TCP.
     pub(super) sender: TcpStream,
-    /// The client's end: the kernel's.
+    /// The client's end: the kernel's TCP.
     pub(super) receiver: tokio::net::TcpStream,
     pub(super) messages: Vec<Message>,
 }
 
-/// What became of a flow.
+/// The result of a flow.
 pub(super) struct Finished {
     pub(super) records: Vec<MessageRecord>,
     pub(super) statistics: ConnectionStatistics,
     /// How late the application sent; empty if the time limit came first.
     pub(super) lateness: LatencyDistribution,
-    /// Still open, so that no end of one flow is measured while another goes on.
+    /// Both ends, kept open so that the end of one flow does not disturb the measurement of
+    /// another.
     pub(super) ends: (TcpStream, tokio::net::TcpStream),
 }
 
@@ -66,7 +67,7 @@ impl Flow {
     }
 }
 
-/// Sends each message at its time; returns how late that was.
+/// Sends each message at its time; returns the delays of the sending task.
 async fn send(
     sender: &mut TcpStream,
     messages: &[Message],
@@ -108,7 +109,7 @@ async fn receive(
     Ok(())
 }
 
-/// Waits until everything is acknowledged, so that each end of a run is the same.
+/// Waits until everything is acknowledged, so that all runs end in the same state.
 async fn settle(sender: &TcpStream) {
     while sender.statistics().send_buffered_bytes > 0 && sender.close_reason().is_none() {
         clock::sleep_until(clock::now() + LOOK_AGAIN).await;

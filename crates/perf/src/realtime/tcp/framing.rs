@@ -1,14 +1,14 @@
-//! Messages in a stream of bytes. Both ends know the trace, so that its lengths tell where a message
-//! ends: nothing is added to what an application of TCP would send.
+//! Message boundaries in a byte stream. Both ends know the trace and so the length of each message;
+//! nothing is added to the data that a TCP application would send.
 
 use rexmit_netsim::traffic::trace::Message;
 
-/// Cuts a stream into the messages of a trace.
+/// Splits a stream into the messages of a trace.
 pub(in crate::realtime) struct Framing {
     lengths: Vec<usize>,
-    /// The message that arrives now.
+    /// The index of the message that is being received.
     number: usize,
-    /// The received part.
+    /// Its part received so far.
     begun: Vec<u8>,
 }
 
@@ -18,8 +18,8 @@ impl Framing {
         Self { lengths, number: 0, begun: Vec::new() }
     }
 
-    /// `bytes` have arrived; `each` gets the messages that they end, with their numbers. What comes
-    /// after the last message is given as one more.
+    /// Processes received `bytes`; calls `each` with every message that they complete and its
+    /// number. Bytes after the last message are passed as one more message.
     pub(in crate::realtime) fn take<E>(
         &mut self,
         mut bytes: &[u8],

@@ -1,10 +1,9 @@
-//! One profile's lane over TCP: a server of ours, clients of the kernel, and the emulated link between
+//! One profile's lane over TCP: a rexmit server, kernel clients, and the emulated link between
 //! them.
 //!
-//! - Our TCP sends, the kernel's receives: an unmodified peer.
-//! - Nagle's algorithm is off in every lane, as games switch it off, so that what is compared is the
-//!   recovery from loss.
-//! - The messages are cut out of the stream by the lengths that the trace has.
+//! - rexmit's TCP sends, the kernel's receives: an unmodified peer.
+//! - Nagle's algorithm is off in every lane, as in games, so that only the loss recovery differs.
+//! - The lengths in the trace give the message boundaries.
 
 mod flow;
 mod framing;
@@ -35,7 +34,7 @@ use place::{Place, STACK};
 /// The server's port.
 const PORT: u16 = 4000;
 
-/// A lane whose connections stand.
+/// A lane whose connections are established.
 pub(super) struct Lane {
     profile: String,
     place: Place,
@@ -44,8 +43,8 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Makes the networks and establishes a connection per flow, one after the other, so that both
-    /// ends know which is which.
+    /// Creates the networks and establishes one connection per flow, one after the other, so that
+    /// both ends number the connections alike.
     pub(super) async fn set_up(profile: String, replay: &Replay) -> Result<Self, RealtimeError> {
         let recovery = rexmit::RecoveryConfig::tcp_profile(&profile).ok_or_else(|| {
             RealtimeError::UnknownProfile { name: profile.clone(), transport: Transport::Tcp }
@@ -110,7 +109,7 @@ impl Lane {
     }
 }
 
-/// A client of the kernel connects to the server.
+/// Connects a kernel client to the server.
 async fn connect(
     profile: &str,
     place: &Place,

@@ -1,7 +1,7 @@
-//! The networks of a lane: a stack of ours and a kernel that are a link apart.
+//! The networks of a lane: a rexmit stack and a kernel, connected by a link.
 //!
 //! ```text
-//! our stack ── TUN ── router (a kernel that routes) ── TUN ── link emulator ── TUN ── clients' kernel
+//! rexmit stack ── TUN ── router (a kernel) ── TUN ── link emulator ── TUN ── clients' kernel
 //! ```
 
 use std::net::Ipv4Addr;
@@ -12,27 +12,28 @@ use rexmit::tun::{AsyncTun, NetNamespace, Tun, TunConfig, TunError};
 
 use crate::realtime::error::RealtimeError;
 
-/// The stack's address; the router's is next to it.
+/// The stack's address; the router has the next lower one.
 pub(super) const STACK: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 2);
 const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 1);
-/// Both ends of the link.
+/// The router's address at the link.
 const ROUTER_AT_LINK: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 1);
 const CLIENTS: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 2);
 
-/// The switch of a kernel that routes.
+/// The kernel's switch for IPv4 forwarding.
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 
-/// Where a lane runs. All of it is gone when this is dropped.
+/// The namespaces and devices of a lane. Dropping this value removes them.
 pub(super) struct Place {
     pub(super) stack: Stack,
-    /// Where the clients are.
+    /// The namespace of the clients.
     pub(super) clients: NetNamespace,
     pub(super) emulator: TunEmulator,
     _router: NetNamespace,
 }
 
 impl Place {
-    /// The clients are the link's near end, and what comes from the stack goes backward.
+    /// Creates the networks. The clients are at the near end of the link, so packets from the stack
+    /// go backward.
     pub(super) fn new(link: &LinkConfig, config: StackConfig) -> Result<Self, RealtimeError> {
         let (router, clients) = (NetNamespace::new()?, NetNamespace::new()?);
         let device = |address, is_default_route| {
@@ -48,10 +49,10 @@ impl Place {
     }
 }
 
-/// Makes the kernel of a namespace route.
+/// Enables IPv4 forwarding in a namespace.
 pub(in crate::realtime) fn let_route(namespace: &NetNamespace) -> Result<(), TunError> {
     namespace.run(|| std::fs::write(FORWARDING, "1"))?.map_err(|source| TunError::Io {
-        doing: "a namespace cannot be made to route (is /proc/sys writable?)",
+        doing: "IPv4 forwarding cannot be enabled in a namespace (is /proc/sys writable?)",
         source,
     })
 }

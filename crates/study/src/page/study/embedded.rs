@@ -1,4 +1,5 @@
-//! The data of a page of a study, as the page stores it: columns in place of points, and six digits.
+//! The data of a study's page in compact form: columns instead of points, and numbers with six
+//! digits.
 
 use rexmit_lab::scenario::Described;
 use serde::Serialize;
@@ -22,7 +23,7 @@ pub(super) struct Embedded<'a> {
 #[derive(Serialize)]
 struct EmbeddedCell<'a> {
     point: &'a [Coordinate],
-    /// In the order of the quantities.
+    /// Estimates in the order of the quantities.
     values: Vec<Option<EmbeddedEstimate>>,
 }
 
@@ -98,7 +99,7 @@ fn group_of(group: &DrawnGroup) -> EmbeddedGroup<'_> {
     }
 }
 
-/// `value` with six digits: more than any measurement here has.
+/// `value` with six significant digits, which exceeds the accuracy of all measurements here.
 fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }

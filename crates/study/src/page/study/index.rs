@@ -1,4 +1,4 @@
-//! The index of all studies: what each is about, its verdicts, and where its page is.
+//! The index of all studies: the subject of each, its verdicts, and a link to its page.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ pub struct Summary {
     pub name: String,
     /// Its title.
     pub title: String,
-    /// The figure or table it redoes.
+    /// The figure or table that it reproduces.
     pub source: String,
     /// The version of rexmit that ran it.
     pub version: String,
@@ -29,12 +29,12 @@ pub struct Summary {
     pub claims: Vec<ClaimSummary>,
 }
 
-/// A claim and what came of it.
+/// A claim and its verdict.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClaimSummary {
     /// The claim, in the words of the study.
     pub says: String,
-    /// What came of it.
+    /// The verdict.
     pub verdict: VerdictKind,
 }
 
@@ -54,10 +54,10 @@ impl From<&StudyPage> for Summary {
     }
 }
 
-/// The index of `studies`, in their order, as one HTML file. Each links to `NAME/report.html` beside
-/// it.
+/// The index of `studies`, in their order, as one HTML file. Each links to `NAME/report.html`
+/// beside it.
 ///
-/// Nothing in a study can break out of its place in the file.
+/// No content of a study can inject markup.
 #[must_use]
 pub fn index(studies: &[Summary]) -> String {
     let claims: Vec<&ClaimSummary> = studies.iter().flat_map(|study| &study.claims).collect();
@@ -123,7 +123,7 @@ fn entry(study: &Summary) -> String {
     entry + "</article>\n"
 }
 
-/// `name` as one step of an address: what could end the step or begin something else is encoded.
+/// `name` encoded as one path segment of a URL.
 fn in_address(name: &str) -> String {
     let mut step = String::new();
     for byte in name.bytes() {

@@ -1,7 +1,7 @@
-//! A study as one HTML file that needs nothing else, and an index of all studies.
+//! A study as one self-contained HTML file, and an index of all studies.
 //!
-//! The data is in the file as JSON, in the form of `embedded`, beside the scripts that
-//! draw it. Only the head and, for readers without scripts, the verdicts are written here.
+//! The data is embedded as JSON, in the form of `embedded`, with the scripts that draw it. Only the
+//! head and, for readers without scripts, the verdicts are rendered as HTML here.
 
 mod embedded;
 mod index;
@@ -18,8 +18,8 @@ const STYLE: &str = include_str!("../../../assets/study/study.css");
 
 /// The page of a study.
 ///
-/// Nothing in the study can break out of its place in the file: text is escaped for HTML, and the
-/// JSON holds no `<`. All points are drawn as they are, and numbers have six digits.
+/// No content of the study can inject markup: text is escaped for HTML, and the JSON contains no
+/// `<`. All points are drawn, and numbers have six digits.
 ///
 /// # Errors
 /// If a number cannot be written as JSON.
@@ -56,7 +56,7 @@ pub fn html(page: &StudyPage) -> Result<String, serde_json::Error> {
     }))
 }
 
-/// The claims in plain text, a line each.
+/// The claims as plain text, one line each.
 fn verdicts(page: &StudyPage) -> String {
     let line = |claim: &crate::Verdict| {
         format!("{} {}: {}\n", sign(claim.verdict), word(claim.verdict), claim.says)
@@ -72,7 +72,7 @@ fn word(verdict: VerdictKind) -> &'static str {
     }
 }
 
-/// For those who do not tell the colours apart.
+/// A symbol for the verdict, for readers who cannot distinguish the colours.
 fn sign(verdict: VerdictKind) -> char {
     match verdict {
         VerdictKind::Holds => '✓',
