@@ -290,7 +290,7 @@ impl<P> Outstanding<P> {
     /// The units declared lost that were last sent over `path`, whichever path they wait for.
     pub(crate) fn awaiting(&self, path: u8) -> impl Iterator<Item = u64> {
         let lost = self.paths.iter().flat_map(|on_path| on_path.lost.iter().copied());
-        lost.filter(move |&unit| self.unit(unit).is_some_and(|unit| unit.last.path == path))
+        lost.filter(move |&unit| self.unit(unit).is_some_and(|unit| unit.last_path == path))
     }
 
     /// The first transmission of `unit`, if it was declared lost and round trips are measured by it.
@@ -316,7 +316,6 @@ impl<P> Outstanding<P> {
         let unit = self.next_unit();
         let NewUnit { bytes, user_bytes, group, is_probe } = new;
         let packet = self.put(now, place, SendCause::New, Carried { unit, bytes, group });
-        let last = Transmission { packet, path: place.path, cause: SendCause::New };
         self.bytes += u64::from(bytes);
         self.user_bytes_in_flight += u64::from(user_bytes);
         self.units.push_back(Unit {
@@ -326,7 +325,9 @@ impl<P> Outstanding<P> {
             group,
             path: place.path,
             state: UnitState::InFlight,
-            last,
+            last_path: place.path,
+            last_cause: SendCause::New,
+            last_packet: packet,
             transmissions: 1,
             redundant: 0,
             is_fast_retransmitted: false,
@@ -357,7 +358,9 @@ impl<P> Outstanding<P> {
             group: 0,
             path: 0,
             state: UnitState::Abandoned,
-            last: Transmission { packet, path: 0, cause: SendCause::New },
+            last_path: 0,
+            last_cause: SendCause::New,
+            last_packet: packet,
             transmissions: 0,
             redundant: 0,
             is_fast_retransmitted: false,
@@ -370,6 +373,7 @@ impl<P> Outstanding<P> {
     }
 
     /// Enters a unit into the packet being built.
+    #[inline]
     fn put(
         &mut self,
         now: Instant,
@@ -399,8 +403,9 @@ impl<P> Outstanding<P> {
         unit: u64,
         (cause, is_redundant): (SendCause, bool),
     ) -> Option<Retransmitted> {
-        let &Unit { bytes, user_bytes, group, path: from, state, last: before, .. } =
-            self.unit(unit)?;
+        let u = self.unit(unit)?;
+        let &Unit { bytes, user_bytes, group, path: from, state, .. } = u;
+        let before = u.last();
         match state {
             UnitState::Lost(_) => self.leave_lost(unit),
             UnitState::InFlight => _ = self.leave_flight(unit, Fate::Superseded),
@@ -414,7 +419,7 @@ impl<P> Outstanding<P> {
         self.on_mut(before.path).user_bytes -= u64::from(user_bytes);
         self.on_mut(path).user_bytes += u64::from(user_bytes);
         let u = self.unit_mut(unit)?;
-        u.last = Transmission { packet, path, cause };
+        u.set_last(Transmission { packet, path, cause });
         u.is_on_several_paths |= before.path != path;
         u.state = UnitState::InFlight;
         u.transmissions = u.transmissions.saturating_add(1);
@@ -429,7 +434,8 @@ impl<P> Outstanding<P> {
     /// `unit` is acknowledged. `None` if it was before, or is abandoned.
     pub(crate) fn acknowledge(&mut self, unit: u64) -> Option<AckedUnit> {
         let u = self.unit_mut(unit)?;
-        let &mut Unit { bytes, user_bytes, group, path, state, last, .. } = u;
+        let &mut Unit { bytes, user_bytes, group, path, state, .. } = u;
+        let last = u.last();
         if matches!(state, UnitState::Acknowledged | UnitState::Abandoned) {
             return None;
         }
@@ -451,12 +457,13 @@ impl<P> Outstanding<P> {
         if acked.was_in_flight {
             self.user_bytes_in_flight -= u64::from(user_bytes);
             let departed = Departed { unit, bytes, path, packet: last.packet };
-            let is_ended = self.packets.on_departed(&departed, Fate::Acknowledged);
+            let (is_ended, sent_at) = self.packets.on_departed(&departed, Fate::Acknowledged);
             acked.packet = is_ended.then_some(last.packet);
+            acked.sent_at = sent_at;
         } else {
             self.leave_lost(unit);
+            acked.sent_at = self.packets.sent_at(last.packet);
         }
-        acked.sent_at = self.packets.sent_at(last.packet);
         let on_path = self.on_mut(path);
         on_path.outstanding -= 1;
         acked.was_earliest = on_path.earliest == unit;
@@ -466,6 +473,7 @@ impl<P> Outstanding<P> {
     }
 
     /// The cumulative point passes the first unit, which is acknowledged or abandoned.
+    #[inline]
     pub(crate) fn deliver_first(&mut self) -> Option<Unit<P>> {
         let mut unit = self.units.pop_front()?;
         if let Some(repeats) = unit.repeats.take() {
@@ -490,7 +498,7 @@ impl<P> Outstanding<P> {
     pub(crate) fn lose(&mut self, unit: u64, cause: SendCause) -> Option<LostUnit> {
         let packet = self.leave_flight(unit, Fate::Lost(cause));
         let u = self.unit_mut(unit)?;
-        let (path, last, group) = (u.path, u.last, u.group);
+        let (path, last, group) = (u.path, u.last(), u.group);
         let (is_first_transmission, is_copied) = (u.is_first_transmission(), u.is_copied);
         u.state = UnitState::Lost(cause);
         if !is_first_transmission || is_copied {
@@ -517,7 +525,7 @@ impl<P> Outstanding<P> {
         let Some(u) = self.unit_mut(unit).filter(|u| u.state == UnitState::Acknowledged) else {
             return false; // An abandoned unit stays abandoned.
         };
-        u.path = u.last.path;
+        u.path = u.last_path;
         let (path, user_bytes) = (u.path, u64::from(u.user_bytes));
         self.return_to_flight(unit);
         let on_path = self.on_mut(path);
@@ -551,9 +559,10 @@ impl<P> Outstanding<P> {
 
     /// `unit` was declared lost wrongly: it is in flight where it was last sent.
     pub(crate) fn return_lost(&mut self, unit: u64) -> Option<Moved> {
-        let &Unit { path: from, last, .. } = self.unit(unit)?;
+        let u = self.unit(unit)?;
+        let (from, to) = (u.path, u.last_path);
         self.leave_lost(unit);
-        let moved = (from != last.path).then(|| self.move_between(unit, from, last.path));
+        let moved = (from != to).then(|| self.move_between(unit, from, to));
         self.return_to_flight(unit);
         self.check();
         moved
@@ -577,7 +586,7 @@ impl<P> Outstanding<P> {
     /// of its message. `None` if it was not outstanding.
     pub(crate) fn abandon(&mut self, unit: u64) -> Option<Abandoned> {
         let u = self.unit_mut(unit)?;
-        let (state, path, last) = (u.state, u.path, u.last);
+        let (state, path, last) = (u.state, u.path, u.last());
         u.state = UnitState::Abandoned;
         match state {
             UnitState::Abandoned | UnitState::Acknowledged => return None,
@@ -642,16 +651,16 @@ impl<P> Outstanding<P> {
 
     /// Takes `unit` out of the flight; returns its packet if that met `fate`.
     fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
-        let &Unit { bytes, user_bytes, path, last, .. } = self.unit(unit)?;
+        let &Unit { bytes, user_bytes, path, last_packet: packet, .. } = self.unit(unit)?;
         self.user_bytes_in_flight -= u64::from(user_bytes);
-        let departed = Departed { unit, bytes, path, packet: last.packet };
-        self.packets.on_departed(&departed, fate).then_some(last.packet)
+        let departed = Departed { unit, bytes, path, packet };
+        self.packets.on_departed(&departed, fate).0.then_some(packet)
     }
 
     /// `unit` no longer waits to be retransmitted.
     fn leave_lost(&mut self, unit: u64) {
         let Some(u) = self.unit(unit) else { return };
-        let (path, sent_over, user_bytes) = (u.path, u.last.path, u64::from(u.user_bytes));
+        let (path, sent_over, user_bytes) = (u.path, u.last_path, u64::from(u.user_bytes));
         self.on_mut(path).lost.remove(&unit);
         self.on_mut(sent_over).awaiting -= 1;
         self.user_bytes_lost -= user_bytes;
@@ -756,7 +765,7 @@ impl<P> Outstanding<P> {
     pub(crate) fn on_copied_alone(&mut self, unit: u64, first: FirstSent) {
         if let Some(u) = self.unit_mut(unit) {
             u.is_copied = true;
-            let packet = u.last.packet;
+            let packet = u.last_packet;
             u.repeats.get_or_insert_default().on_first_copy(packet, Some(first));
         }
     }

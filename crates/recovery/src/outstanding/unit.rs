@@ -36,7 +36,11 @@ pub struct Unit<P> {
     pub(super) group: u8,
     pub(super) path: u8,
     pub(super) state: UnitState,
-    pub(super) last: Transmission,
+    /// Its last transmission, in parts so that a unit with an SCTP fragment stays within the size that moves
+    /// without a call (128 bytes).
+    pub(super) last_path: u8,
+    pub(super) last_cause: SendCause,
+    pub(super) last_packet: PacketNumber,
     pub(super) transmissions: u16,
     /// Of the transmissions, those that were redundant copies.
     pub(super) redundant: u16,
@@ -79,7 +83,13 @@ impl<P> Unit<P> {
 
     /// Its last transmission; copies bundled into other packets do not count.
     pub(crate) const fn last(&self) -> Transmission {
-        self.last
+        Transmission { packet: self.last_packet, path: self.last_path, cause: self.last_cause }
+    }
+
+    /// It was sent once more.
+    pub(super) const fn set_last(&mut self, last: Transmission) {
+        Transmission { packet: self.last_packet, path: self.last_path, cause: self.last_cause } =
+            last;
     }
 
     /// Whether it is in flight.
@@ -90,7 +100,7 @@ impl<P> Unit<P> {
 
     /// Whether it is in flight in `packet`.
     pub(crate) fn is_in_flight_in(&self, packet: PacketNumber) -> bool {
-        self.last.packet == packet && self.is_in_flight()
+        self.last_packet == packet && self.is_in_flight()
     }
 
     /// Whether it is in flight or waits to be retransmitted.

@@ -60,7 +60,6 @@ impl<P> LossRecovery<P> {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    #[inline]
     fn next_timeout_of(&self, path: u8) -> Instant {
         let probe = self.probe.deadline(path).min(self.redundancy.deadline(path));
         let next = self.loss.deadline(path).min(probe);
