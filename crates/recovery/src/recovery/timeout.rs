@@ -70,7 +70,9 @@ impl<P> LossRecovery<P> {
     }
 
     /// Every timer that is due expires, but only one T3-rtx, which means `kind`: to be called until it returns
-    /// `None`.
+    /// `None`, and then again when [`next_timeout`](Self::next_timeout) says. That may be at once, after what was
+    /// declared lost is retransmitted: where it makes a stream thin, other packets of the stream are due that no
+    /// timer was for.
     pub fn on_timeout(
         &mut self,
         now: Instant,
