@@ -314,28 +314,11 @@ impl<P> Outstanding<P> {
         payload: P,
     ) -> (u64, bool) {
         let unit = self.next_unit();
-        let NewUnit { bytes, user_bytes, group, is_probe } = new;
+        let NewUnit { bytes, user_bytes, group, .. } = new;
         let packet = self.put(now, place, SendCause::New, Carried { unit, bytes, group });
         self.bytes += u64::from(bytes);
         self.user_bytes_in_flight += u64::from(user_bytes);
-        self.units.push_back(Unit {
-            payload,
-            bytes,
-            user_bytes,
-            group,
-            path: place.path,
-            state: UnitState::InFlight,
-            last_path: place.path,
-            last_cause: SendCause::New,
-            last_packet: packet,
-            transmissions: 1,
-            redundant: 0,
-            is_fast_retransmitted: false,
-            is_copied: false,
-            is_on_several_paths: false,
-            is_probe,
-            repeats: None,
-        });
+        self.units.push_back(Unit::new(payload, new, place.path, packet));
         let on_path = self.on_mut(place.path);
         let was_idle = on_path.outstanding == 0;
         if was_idle {
@@ -351,29 +334,14 @@ impl<P> Outstanding<P> {
     pub(crate) fn skip(&mut self, payload: P) -> u64 {
         let unit = self.next_unit();
         let packet = self.packets.next_number();
-        self.units.push_back(Unit {
-            payload,
-            bytes: 0,
-            user_bytes: 0,
-            group: 0,
-            path: 0,
-            state: UnitState::Abandoned,
-            last_path: 0,
-            last_cause: SendCause::New,
-            last_packet: packet,
-            transmissions: 0,
-            redundant: 0,
-            is_fast_retransmitted: false,
-            is_copied: false,
-            is_on_several_paths: false,
-            is_probe: false,
-            repeats: None,
-        });
+        let nothing = NewUnit { bytes: 0, user_bytes: 0, group: 0, is_probe: false };
+        let skipped = Unit::new(payload, nothing, 0, packet);
+        self.units.push_back(Unit { state: UnitState::Abandoned, transmissions: 0, ..skipped });
         unit
     }
 
     /// Enters a unit into the packet being built.
-    #[inline]
+    #[inline(always)] // With every unit: the call would cost as much again.
     fn put(
         &mut self,
         now: Instant,
@@ -779,11 +747,9 @@ impl<P> Outstanding<P> {
 
     /// The receiver reports `unit` as a duplicate. `None` if no transmission that is remembered explains it.
     pub(crate) fn on_duplicate_report(&mut self, unit: u64) -> Option<Explained> {
-        let Some(index) = unit.checked_sub(self.first) else {
-            return self.history.on_duplicate_report_of_delivered(unit);
-        };
-        let repeats = self.units.get_mut(usize::try_from(index).ok()?)?.repeats.as_mut()?;
-        self.history.on_duplicate_report(repeats)
+        let explained = self.repeats_mut(unit)?.on_duplicate_report()?;
+        self.history.on_explained();
+        Some(explained)
     }
 
     /// The history of `unit`.

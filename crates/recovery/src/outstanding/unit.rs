@@ -2,8 +2,8 @@
 
 use rexmit_core::trace::SendCause;
 
-use super::PacketNumber;
 use super::repeats::Repeats;
+use super::{NewUnit, PacketNumber};
 
 /// The state of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +53,29 @@ pub struct Unit<P> {
 }
 
 impl<P> Unit<P> {
+    /// In flight over `path`, in `packet`.
+    #[inline]
+    pub(super) const fn new(payload: P, new: NewUnit, path: u8, packet: PacketNumber) -> Self {
+        Self {
+            payload,
+            bytes: new.bytes,
+            user_bytes: new.user_bytes,
+            group: new.group,
+            path,
+            state: UnitState::InFlight,
+            last_path: path,
+            last_cause: SendCause::New,
+            last_packet: packet,
+            transmissions: 1,
+            redundant: 0,
+            is_fast_retransmitted: false,
+            is_copied: false,
+            is_on_several_paths: false,
+            is_probe: new.is_probe,
+            repeats: None,
+        }
+    }
+
     /// The group that it was sent in.
     #[must_use]
     pub const fn group(&self) -> u8 {
