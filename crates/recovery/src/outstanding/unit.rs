@@ -26,6 +26,13 @@ pub(crate) struct Transmission {
     pub(crate) cause: SendCause,
 }
 
+/// How a unit was last sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastSent {
+    pub(super) path: u8,
+    pub(super) cause: SendCause,
+}
+
 /// A unit that was sent and is not cumulatively acknowledged.
 #[derive(Clone, Debug)]
 pub struct Unit<P> {
@@ -38,8 +45,7 @@ pub struct Unit<P> {
     pub(super) state: UnitState,
     /// Its last transmission, in parts so that a unit with an SCTP fragment stays within the size that moves
     /// without a call (128 bytes).
-    pub(super) last_path: u8,
-    pub(super) last_cause: SendCause,
+    pub(super) last_sent: LastSent,
     pub(super) last_packet: PacketNumber,
     pub(super) transmissions: u16,
     /// Of the transmissions, those that were redundant copies.
@@ -63,8 +69,7 @@ impl<P> Unit<P> {
             group: new.group,
             path,
             state: UnitState::InFlight,
-            last_path: path,
-            last_cause: SendCause::New,
+            last_sent: LastSent { path, cause: SendCause::New },
             last_packet: packet,
             transmissions: 1,
             redundant: 0,
@@ -106,13 +111,14 @@ impl<P> Unit<P> {
 
     /// Its last transmission; copies bundled into other packets do not count.
     pub(crate) const fn last(&self) -> Transmission {
-        Transmission { packet: self.last_packet, path: self.last_path, cause: self.last_cause }
+        let LastSent { path, cause } = self.last_sent;
+        Transmission { packet: self.last_packet, path, cause }
     }
 
     /// It was sent once more.
     pub(super) const fn set_last(&mut self, last: Transmission) {
-        Transmission { packet: self.last_packet, path: self.last_path, cause: self.last_cause } =
-            last;
+        self.last_packet = last.packet;
+        self.last_sent = LastSent { path: last.path, cause: last.cause };
     }
 
     /// Whether it is in flight.
