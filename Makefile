@@ -2,7 +2,7 @@
 CARGO ?= cargo
 SEEDS ?= 3000
 
-.PHONY: help demo test test-long golden golden-renew bench doc lint setup clean
+.PHONY: help demo test test-long golden golden-renew bench doc book lint setup clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,6 +30,9 @@ bench: setup ## ratios against rivals and limits, measured in one run
 
 doc: ## the documentation of every crate, in target/doc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
+
+book: ## the book of docs/, in target/book (installs mdBook under target/mdbook if it is missing)
+	@scripts/book
 
 lint: ## format and clippy, as CI checks them
 	$(CARGO) fmt --all --check
