@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use rexmit_core::Instant;
-
 use super::tolerance::{Tolerance, is_last_report};
 use super::verdict::{AckRange, may_be_fast_retransmitted};
 use crate::outstanding::Outstanding;
@@ -18,7 +16,7 @@ use crate::state::State;
 #[derive(Debug, Default)]
 pub(crate) struct MissingReports {
     overtaken: BTreeMap<u64, Overtaken>,
-    /// By path: for SFR and Early Fast Retransmit. None on one path without that.
+    /// By path: for SFR. None on one path.
     paths: Vec<OfPath>,
 }
 
@@ -32,18 +30,12 @@ struct Overtaken {
     is_judged: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct OfPath {
     /// The highest unit acknowledged that was sent over it, and that of the acknowledgement being processed;
     /// 0 without one.
     highest_acked: u64,
     highest_newly_acked: u64,
-    /// When the timer of Early Fast Retransmit expires; far in the future if it does not run.
-    early: Instant,
-}
-
-impl OfPath {
-    const NEW: Self = Self { highest_acked: 0, highest_newly_acked: 0, early: Instant::FAR_FUTURE };
 }
 
 impl Overtaken {
@@ -56,34 +48,13 @@ impl MissingReports {
     /// There are so many paths, of which the last is new.
     pub(super) fn add_path(&mut self, paths: usize) {
         if paths > 1 {
-            self.paths.resize(paths, OfPath::NEW);
+            self.paths.resize(paths, OfPath::default());
         }
     }
 
     /// Another path takes the place of `path`.
     pub(super) fn replace_path(&mut self, path: u8) {
-        self.paths.get_mut(usize::from(path)).into_iter().for_each(|it| *it = OfPath::NEW);
-    }
-
-    /// When the timer of Early Fast Retransmit of `path` expires; far in the future if it does not run.
-    #[inline]
-    pub(super) fn deadline(&self, path: u8) -> Instant {
-        self.paths.get(usize::from(path)).map_or(Instant::FAR_FUTURE, |it| it.early)
-    }
-
-    /// The timer of Early Fast Retransmit of `path` expires at `deadline`.
-    pub(super) fn arm_early(&mut self, path: u8, deadline: Instant) {
-        let index = usize::from(path);
-        if index >= self.paths.len() {
-            self.paths.resize(index + 1, OfPath::NEW);
-        }
-        self.paths[index].early = deadline;
-    }
-
-    /// The timer of Early Fast Retransmit of `path` stops.
-    pub(super) fn stop_timer(&mut self, path: u8) {
-        let path = self.paths.get_mut(usize::from(path));
-        path.into_iter().for_each(|it| it.early = Instant::FAR_FUTURE);
+        self.paths.get_mut(usize::from(path)).into_iter().for_each(|it| *it = OfPath::default());
     }
 
     /// An acknowledgement is about to be processed.
@@ -150,7 +121,6 @@ impl MissingReports {
     /// Every unit is declared lost at once (timeout).
     pub(super) fn clear(&mut self) {
         self.overtaken.clear();
-        self.paths.iter_mut().for_each(|path| path.early = Instant::FAR_FUTURE);
     }
 
     /// How often `unit` was reported missing, over all its transmissions.

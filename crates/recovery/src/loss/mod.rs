@@ -34,6 +34,9 @@ pub(crate) use verdict::{AckRange, Verdict};
 #[derive(Debug)]
 pub(crate) struct LossDetector {
     kind: Kind,
+    /// When the timer of each path that ever had one expires, that of RACK or of Early Fast Retransmit; far in
+    /// the future if it does not run.
+    timers: Vec<Instant>,
     pub(crate) duplicates: DuplicateAcks,
     pub(crate) tolerance: Tolerance,
 }
@@ -70,7 +73,7 @@ impl LossDetector {
             LossDetection::Rack => (Kind::Rack(Vec::new()), Reordering::Fixed),
         };
         let tolerance = Tolerance::new(threshold, reordering.percentile());
-        Self { kind, duplicates: DuplicateAcks::default(), tolerance }
+        Self { kind, timers: Vec::new(), duplicates: DuplicateAcks::default(), tolerance }
     }
 
     /// There are so many paths, of which the last is new.
@@ -116,9 +119,7 @@ impl LossDetector {
     pub(crate) fn clear(&mut self) {
         self.release_memory();
         self.duplicates.clear();
-        if let Kind::Rack(paths) = &mut self.kind {
-            paths.iter_mut().for_each(|rack| rack.deadline = Instant::FAR_FUTURE);
-        }
+        self.timers.fill(Instant::FAR_FUTURE);
     }
 
     /// Gives back memory that is not in use, with nothing outstanding.
@@ -131,19 +132,19 @@ impl LossDetector {
     /// When a timer of `path` expires; far in the future if none runs.
     #[inline]
     pub(crate) fn deadline(&self, path: u8) -> Instant {
-        match &self.kind {
-            Kind::MissingReports(missing) => missing.deadline(path),
-            Kind::Rack(paths) => paths[usize::from(path)].deadline,
-            Kind::Scoreboard(_) | Kind::DuplicateAcks => Instant::FAR_FUTURE,
+        self.timers.get(usize::from(path)).copied().unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    fn arm(&mut self, path: u8, deadline: Instant) {
+        let index = usize::from(path);
+        if index >= self.timers.len() {
+            self.timers.resize(index + 1, Instant::FAR_FUTURE);
         }
+        self.timers[index] = deadline;
     }
 
     pub(crate) fn stop_timer(&mut self, path: u8) {
-        match &mut self.kind {
-            Kind::MissingReports(missing) => missing.stop_timer(path),
-            Kind::Rack(paths) => paths[usize::from(path)].deadline = Instant::FAR_FUTURE,
-            Kind::Scoreboard(_) | Kind::DuplicateAcks => {}
-        }
+        self.timers.get_mut(usize::from(path)).into_iter().for_each(|at| *at = Instant::FAR_FUTURE);
     }
 }
 
@@ -340,8 +341,10 @@ impl LossDetector {
         state: &State<P>,
         probe: &ProbeTimer,
     ) -> Vec<PacketNumber> {
-        let Kind::Rack(paths) = &mut self.kind else { return Vec::new() };
-        paths[usize::from(path)].expire(now, path, state, probe)
+        let Kind::Rack(paths) = &self.kind else { return Vec::new() };
+        let (expired, next) = paths[usize::from(path)].expired(now, path, state, probe);
+        self.arm(path, next);
+        expired
     }
 
     /// The receiver reports a duplicate that was sent in an episode of `path`, with everything up to
@@ -360,9 +363,7 @@ impl LossDetector {
 
     /// Sees when the timer of Early Fast Retransmit expires.
     pub(crate) fn arm_early<P>(&mut self, path: u8, state: &State<P>) {
-        if let Kind::MissingReports(missing) = &mut self.kind {
-            missing.arm_early(path, early::deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
-        }
+        self.arm(path, early::deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
     }
 
     /// In a recovery with nothing declared lost and nothing new to send: a unit that may be lost, to keep

@@ -15,10 +15,8 @@ const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 const PERSIST: u8 = 16;
 
 /// What RACK keeps for a path.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
-    /// When data in flight is to be looked at again; far in the future if not.
-    pub(super) deadline: Instant,
     /// The packet sent last of those that have arrived, when it was sent, and its round-trip time:
     /// `RACK.segment`, `RACK.xmit_ts`, `RACK.rtt`.
     newest: Option<(PacketNumber, Instant, Duration)>,
@@ -31,20 +29,6 @@ pub(crate) struct Rack {
     /// `RACK.reo_wnd_mult`, without its first one.
     extra: u32,
     persist: u8,
-}
-
-impl Default for Rack {
-    fn default() -> Self {
-        Self {
-            deadline: Instant::FAR_FUTURE,
-            newest: None,
-            min_rtt: None,
-            has_seen_reordering: false,
-            round: None,
-            extra: 0,
-            persist: 0,
-        }
-    }
 }
 
 /// A packet that has arrived.
@@ -128,32 +112,32 @@ impl Rack {
         Some((newest, rtt + self.window(srtt, is_enough)))
     }
 
-    /// Step 5: the packets of `path` that are lost by now. Sees when to look again.
-    pub(super) fn expire<P>(
-        &mut self,
+    /// Step 5: the packets of `path` that are lost by now, and when to look again.
+    pub(super) fn expired<P>(
+        &self,
         now: Instant,
         path: u8,
         state: &State<P>,
         probe: &ProbeTimer,
-    ) -> Vec<PacketNumber> {
-        self.deadline = Instant::FAR_FUTURE;
+    ) -> (Vec<PacketNumber>, Instant) {
         let is_enough = state.fast_recovery.is_on_path(path)
             || has_acknowledged(state, path, state.config.missing_reports);
         let srtt = state.paths[path].timer.rtt().srtt().unwrap_or_default();
         let mut due = Vec::new(); // Allocates only when something is lost.
-        let Some((newest, age)) = self.limit(srtt, is_enough) else { return due };
+        let Some((newest, age)) = self.limit(srtt, is_enough) else {
+            return (due, Instant::FAR_FUTURE);
+        };
         let in_flight = state.outstanding.packets().in_flight(path);
         for (number, packet) in in_flight.take_while(|(number, _)| *number < newest) {
             if probe.covers(state, path, packet.groups()) {
                 continue; // The probe timer sees to it.
             }
             if packet.sent_at + age > now {
-                self.deadline = packet.sent_at + age;
-                break;
+                return (due, packet.sent_at + age);
             }
             due.push(number);
         }
-        due
+        (due, Instant::FAR_FUTURE)
     }
 }
 

@@ -290,7 +290,7 @@ impl<P> Outstanding<P> {
     /// The units declared lost that were last sent over `path`, whichever path they wait for.
     pub(crate) fn awaiting(&self, path: u8) -> impl Iterator<Item = u64> {
         let lost = self.paths.iter().flat_map(|on_path| on_path.lost.iter().copied());
-        lost.filter(move |&unit| self.unit(unit).is_some_and(|unit| unit.last.path == path))
+        lost.filter(move |&unit| self.unit(unit).is_some_and(|unit| unit.last_sent.path == path))
     }
 
     /// The first transmission of `unit`, if it was declared lost and round trips are measured by it.
@@ -314,27 +314,11 @@ impl<P> Outstanding<P> {
         payload: P,
     ) -> (u64, bool) {
         let unit = self.next_unit();
-        let NewUnit { bytes, user_bytes, group, is_probe } = new;
+        let NewUnit { bytes, user_bytes, group, .. } = new;
         let packet = self.put(now, place, SendCause::New, Carried { unit, bytes, group });
-        let last = Transmission { packet, path: place.path, cause: SendCause::New };
         self.bytes += u64::from(bytes);
         self.user_bytes_in_flight += u64::from(user_bytes);
-        self.units.push_back(Unit {
-            payload,
-            bytes,
-            user_bytes,
-            group,
-            path: place.path,
-            state: UnitState::InFlight,
-            last,
-            transmissions: 1,
-            redundant: 0,
-            is_fast_retransmitted: false,
-            is_copied: false,
-            is_on_several_paths: false,
-            is_probe,
-            repeats: None,
-        });
+        self.units.push_back(Unit::new(payload, new, place.path, packet));
         let on_path = self.on_mut(place.path);
         let was_idle = on_path.outstanding == 0;
         if was_idle {
@@ -350,26 +334,14 @@ impl<P> Outstanding<P> {
     pub(crate) fn skip(&mut self, payload: P) -> u64 {
         let unit = self.next_unit();
         let packet = self.packets.next_number();
-        self.units.push_back(Unit {
-            payload,
-            bytes: 0,
-            user_bytes: 0,
-            group: 0,
-            path: 0,
-            state: UnitState::Abandoned,
-            last: Transmission { packet, path: 0, cause: SendCause::New },
-            transmissions: 0,
-            redundant: 0,
-            is_fast_retransmitted: false,
-            is_copied: false,
-            is_on_several_paths: false,
-            is_probe: false,
-            repeats: None,
-        });
+        let nothing = NewUnit { bytes: 0, user_bytes: 0, group: 0, is_probe: false };
+        let skipped = Unit::new(payload, nothing, 0, packet);
+        self.units.push_back(Unit { state: UnitState::Abandoned, transmissions: 0, ..skipped });
         unit
     }
 
     /// Enters a unit into the packet being built.
+    #[inline(always)] // With every unit: the call would cost as much again.
     fn put(
         &mut self,
         now: Instant,
@@ -399,8 +371,9 @@ impl<P> Outstanding<P> {
         unit: u64,
         (cause, is_redundant): (SendCause, bool),
     ) -> Option<Retransmitted> {
-        let &Unit { bytes, user_bytes, group, path: from, state, last: before, .. } =
-            self.unit(unit)?;
+        let u = self.unit(unit)?;
+        let &Unit { bytes, user_bytes, group, path: from, state, .. } = u;
+        let before = u.last();
         match state {
             UnitState::Lost(_) => self.leave_lost(unit),
             UnitState::InFlight => _ = self.leave_flight(unit, Fate::Superseded),
@@ -414,7 +387,7 @@ impl<P> Outstanding<P> {
         self.on_mut(before.path).user_bytes -= u64::from(user_bytes);
         self.on_mut(path).user_bytes += u64::from(user_bytes);
         let u = self.unit_mut(unit)?;
-        u.last = Transmission { packet, path, cause };
+        u.set_last(Transmission { packet, path, cause });
         u.is_on_several_paths |= before.path != path;
         u.state = UnitState::InFlight;
         u.transmissions = u.transmissions.saturating_add(1);
@@ -429,7 +402,8 @@ impl<P> Outstanding<P> {
     /// `unit` is acknowledged. `None` if it was before, or is abandoned.
     pub(crate) fn acknowledge(&mut self, unit: u64) -> Option<AckedUnit> {
         let u = self.unit_mut(unit)?;
-        let &mut Unit { bytes, user_bytes, group, path, state, last, .. } = u;
+        let &mut Unit { bytes, user_bytes, group, path, state, .. } = u;
+        let last = u.last();
         if matches!(state, UnitState::Acknowledged | UnitState::Abandoned) {
             return None;
         }
@@ -451,12 +425,13 @@ impl<P> Outstanding<P> {
         if acked.was_in_flight {
             self.user_bytes_in_flight -= u64::from(user_bytes);
             let departed = Departed { unit, bytes, path, packet: last.packet };
-            let is_ended = self.packets.on_departed(&departed, Fate::Acknowledged);
+            let (is_ended, sent_at) = self.packets.on_departed(&departed, Fate::Acknowledged);
             acked.packet = is_ended.then_some(last.packet);
+            acked.sent_at = sent_at;
         } else {
             self.leave_lost(unit);
+            acked.sent_at = self.packets.sent_at(last.packet);
         }
-        acked.sent_at = self.packets.sent_at(last.packet);
         let on_path = self.on_mut(path);
         on_path.outstanding -= 1;
         acked.was_earliest = on_path.earliest == unit;
@@ -466,6 +441,7 @@ impl<P> Outstanding<P> {
     }
 
     /// The cumulative point passes the first unit, which is acknowledged or abandoned.
+    #[inline]
     pub(crate) fn deliver_first(&mut self) -> Option<Unit<P>> {
         let mut unit = self.units.pop_front()?;
         if let Some(repeats) = unit.repeats.take() {
@@ -490,7 +466,7 @@ impl<P> Outstanding<P> {
     pub(crate) fn lose(&mut self, unit: u64, cause: SendCause) -> Option<LostUnit> {
         let packet = self.leave_flight(unit, Fate::Lost(cause));
         let u = self.unit_mut(unit)?;
-        let (path, last, group) = (u.path, u.last, u.group);
+        let (path, last, group) = (u.path, u.last(), u.group);
         let (is_first_transmission, is_copied) = (u.is_first_transmission(), u.is_copied);
         u.state = UnitState::Lost(cause);
         if !is_first_transmission || is_copied {
@@ -517,7 +493,7 @@ impl<P> Outstanding<P> {
         let Some(u) = self.unit_mut(unit).filter(|u| u.state == UnitState::Acknowledged) else {
             return false; // An abandoned unit stays abandoned.
         };
-        u.path = u.last.path;
+        u.path = u.last_sent.path;
         let (path, user_bytes) = (u.path, u64::from(u.user_bytes));
         self.return_to_flight(unit);
         let on_path = self.on_mut(path);
@@ -551,9 +527,10 @@ impl<P> Outstanding<P> {
 
     /// `unit` was declared lost wrongly: it is in flight where it was last sent.
     pub(crate) fn return_lost(&mut self, unit: u64) -> Option<Moved> {
-        let &Unit { path: from, last, .. } = self.unit(unit)?;
+        let u = self.unit(unit)?;
+        let (from, to) = (u.path, u.last_sent.path);
         self.leave_lost(unit);
-        let moved = (from != last.path).then(|| self.move_between(unit, from, last.path));
+        let moved = (from != to).then(|| self.move_between(unit, from, to));
         self.return_to_flight(unit);
         self.check();
         moved
@@ -577,7 +554,7 @@ impl<P> Outstanding<P> {
     /// of its message. `None` if it was not outstanding.
     pub(crate) fn abandon(&mut self, unit: u64) -> Option<Abandoned> {
         let u = self.unit_mut(unit)?;
-        let (state, path, last) = (u.state, u.path, u.last);
+        let (state, path, last) = (u.state, u.path, u.last());
         u.state = UnitState::Abandoned;
         match state {
             UnitState::Abandoned | UnitState::Acknowledged => return None,
@@ -642,16 +619,16 @@ impl<P> Outstanding<P> {
 
     /// Takes `unit` out of the flight; returns its packet if that met `fate`.
     fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
-        let &Unit { bytes, user_bytes, path, last, .. } = self.unit(unit)?;
+        let &Unit { bytes, user_bytes, path, last_packet: packet, .. } = self.unit(unit)?;
         self.user_bytes_in_flight -= u64::from(user_bytes);
-        let departed = Departed { unit, bytes, path, packet: last.packet };
-        self.packets.on_departed(&departed, fate).then_some(last.packet)
+        let departed = Departed { unit, bytes, path, packet };
+        self.packets.on_departed(&departed, fate).0.then_some(packet)
     }
 
     /// `unit` no longer waits to be retransmitted.
     fn leave_lost(&mut self, unit: u64) {
         let Some(u) = self.unit(unit) else { return };
-        let (path, sent_over, user_bytes) = (u.path, u.last.path, u64::from(u.user_bytes));
+        let (path, sent_over, user_bytes) = (u.path, u.last_sent.path, u64::from(u.user_bytes));
         self.on_mut(path).lost.remove(&unit);
         self.on_mut(sent_over).awaiting -= 1;
         self.user_bytes_lost -= user_bytes;
@@ -756,7 +733,7 @@ impl<P> Outstanding<P> {
     pub(crate) fn on_copied_alone(&mut self, unit: u64, first: FirstSent) {
         if let Some(u) = self.unit_mut(unit) {
             u.is_copied = true;
-            let packet = u.last.packet;
+            let packet = u.last_packet;
             u.repeats.get_or_insert_default().on_first_copy(packet, Some(first));
         }
     }
@@ -770,11 +747,9 @@ impl<P> Outstanding<P> {
 
     /// The receiver reports `unit` as a duplicate. `None` if no transmission that is remembered explains it.
     pub(crate) fn on_duplicate_report(&mut self, unit: u64) -> Option<Explained> {
-        let Some(index) = unit.checked_sub(self.first) else {
-            return self.history.on_duplicate_report_of_delivered(unit);
-        };
-        let repeats = self.units.get_mut(usize::try_from(index).ok()?)?.repeats.as_mut()?;
-        self.history.on_duplicate_report(repeats)
+        let explained = self.repeats_mut(unit)?.on_duplicate_report()?;
+        self.history.on_explained();
+        Some(explained)
     }
 
     /// The history of `unit`.

@@ -247,20 +247,26 @@ impl SentPackets {
     }
 
     /// A unit is no longer in flight: its bytes leave the flight of its path, and if it is the highest unit
-    /// of its packet, the packet meets `fate`. Returns whether it did.
+    /// of its packet, the packet meets `fate`. Returns whether it did, and when it was sent, unless it is
+    /// forgotten.
     #[inline(always)] // With every unit: the call would cost as much again.
-    pub(super) fn on_departed(&mut self, departed: &Departed, fate: Fate) -> bool {
+    pub(super) fn on_departed(
+        &mut self,
+        departed: &Departed,
+        fate: Fate,
+    ) -> (bool, Option<Instant>) {
         let flight = &mut self.flights[usize::from(departed.path)];
         flight.bytes -= u64::from(departed.bytes);
-        let Some(packet) = self.packet_mut(departed.packet) else { return false };
+        let Some(packet) = self.packet_mut(departed.packet) else { return (false, None) };
+        let sent_at = Some(packet.sent_at);
         if packet.fate != Fate::InFlight || packet.highest != departed.unit {
-            return false;
+            return (false, sent_at);
         }
         packet.fate = fate;
         let (path, groups) = (usize::from(packet.path), packet.groups);
         self.flights[path].packets -= 1;
         self.groups.leave(groups);
-        true
+        (true, sent_at)
     }
 
     /// A unit that had left the flight of `path` is in flight again: the receiver reneged, or the unit was
@@ -313,9 +319,12 @@ mod tests {
         packets.begin(Instant::ZERO, 0, SendCause::New, carried(7, 0));
         packets.add(carried(8, 0));
         assert_eq!(packets.flight(0), Flight { packets: 1, bytes: 200 });
-        assert!(!packets.on_departed(&ended(7, 0), Fate::Acknowledged));
+        assert!(!packets.on_departed(&ended(7, 0), Fate::Acknowledged).0);
         assert_eq!(packets.flight(0), Flight { packets: 1, bytes: 100 });
-        assert!(packets.on_departed(&ended(8, 0), Fate::Acknowledged));
+        assert_eq!(
+            packets.on_departed(&ended(8, 0), Fate::Acknowledged),
+            (true, Some(Instant::ZERO))
+        );
         assert_eq!(packets.flight(0), Flight::default());
         assert_eq!(packets.packet(PacketNumber(0)).unwrap().fate, Fate::Acknowledged);
     }

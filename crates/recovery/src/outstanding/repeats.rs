@@ -198,7 +198,7 @@ impl Repeats {
 
     /// The receiver has received the unit more than once. A redundant copy explains it first; then the
     /// oldest retransmission does.
-    fn on_duplicate_report(&mut self) -> Option<Explained> {
+    pub(super) fn on_duplicate_report(&mut self) -> Option<Explained> {
         self.is_reported = true;
         let open = self.list.iter_mut().filter(|repeat| !repeat.is_reported);
         let repeat = open.min_by_key(|repeat| (!is_redundant(repeat.cause), repeat.key))?;
@@ -312,16 +312,9 @@ impl History {
         self.delivered.get_mut(&unit).map(|repeats| &mut **repeats)
     }
 
-    pub(super) fn on_duplicate_report(&mut self, repeats: &mut Repeats) -> Option<Explained> {
-        let explained = repeats.on_duplicate_report()?;
+    /// A duplicate report explained a transmission.
+    pub(super) const fn on_explained(&mut self) {
         self.remembered -= 1;
-        Some(explained)
-    }
-
-    pub(super) fn on_duplicate_report_of_delivered(&mut self, unit: u64) -> Option<Explained> {
-        let explained = self.delivered.get_mut(&unit)?.on_duplicate_report()?;
-        self.remembered -= 1;
-        Some(explained)
     }
 
     /// Forgets the history of a delivered unit, once no further report can concern it.

@@ -2,8 +2,8 @@
 
 use rexmit_core::trace::SendCause;
 
-use super::PacketNumber;
 use super::repeats::Repeats;
+use super::{NewUnit, PacketNumber};
 
 /// The state of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +26,13 @@ pub(crate) struct Transmission {
     pub(crate) cause: SendCause,
 }
 
+/// How a unit was last sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastSent {
+    pub(super) path: u8,
+    pub(super) cause: SendCause,
+}
+
 /// A unit that was sent and is not cumulatively acknowledged.
 #[derive(Clone, Debug)]
 pub struct Unit<P> {
@@ -36,7 +43,10 @@ pub struct Unit<P> {
     pub(super) group: u8,
     pub(super) path: u8,
     pub(super) state: UnitState,
-    pub(super) last: Transmission,
+    /// Its last transmission, in parts so that a unit with an SCTP fragment stays within the size that moves
+    /// without a call (128 bytes).
+    pub(super) last_sent: LastSent,
+    pub(super) last_packet: PacketNumber,
     pub(super) transmissions: u16,
     /// Of the transmissions, those that were redundant copies.
     pub(super) redundant: u16,
@@ -49,6 +59,28 @@ pub struct Unit<P> {
 }
 
 impl<P> Unit<P> {
+    /// In flight over `path`, in `packet`.
+    #[inline]
+    pub(super) const fn new(payload: P, new: NewUnit, path: u8, packet: PacketNumber) -> Self {
+        Self {
+            payload,
+            bytes: new.bytes,
+            user_bytes: new.user_bytes,
+            group: new.group,
+            path,
+            state: UnitState::InFlight,
+            last_sent: LastSent { path, cause: SendCause::New },
+            last_packet: packet,
+            transmissions: 1,
+            redundant: 0,
+            is_fast_retransmitted: false,
+            is_copied: false,
+            is_on_several_paths: false,
+            is_probe: new.is_probe,
+            repeats: None,
+        }
+    }
+
     /// The group that it was sent in.
     #[must_use]
     pub const fn group(&self) -> u8 {
@@ -79,7 +111,14 @@ impl<P> Unit<P> {
 
     /// Its last transmission; copies bundled into other packets do not count.
     pub(crate) const fn last(&self) -> Transmission {
-        self.last
+        let LastSent { path, cause } = self.last_sent;
+        Transmission { packet: self.last_packet, path, cause }
+    }
+
+    /// It was sent once more.
+    pub(super) const fn set_last(&mut self, last: Transmission) {
+        self.last_packet = last.packet;
+        self.last_sent = LastSent { path: last.path, cause: last.cause };
     }
 
     /// Whether it is in flight.
@@ -90,7 +129,7 @@ impl<P> Unit<P> {
 
     /// Whether it is in flight in `packet`.
     pub(crate) fn is_in_flight_in(&self, packet: PacketNumber) -> bool {
-        self.last.packet == packet && self.is_in_flight()
+        self.last_packet == packet && self.is_in_flight()
     }
 
     /// Whether it is in flight or waits to be retransmitted.

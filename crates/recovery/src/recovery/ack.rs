@@ -281,12 +281,15 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         self.outcome.paths |= sent_over;
         self.outcome.certain_paths |= if acked.is_on_several_paths { 0 } else { sent_over };
         self.outcome.has_acked_resent |= !acked.is_first_transmission;
-        self.paths[usize::from(acked.path)].has_acked_earliest |= acked.was_earliest;
-        let earliest = state.paths[acked.last.path].beside.as_ref();
-        let earliest = earliest.map_or(0, |beside| beside.earliest_first_sent);
+        if acked.was_earliest {
+            self.paths[usize::from(acked.path)].has_acked_earliest = true;
+        }
         let path = &mut self.paths[usize::from(acked.last.path)];
         path.bytes += u64::from(acked.bytes);
-        path.has_pseudo_advanced |= !acked.is_first_transmission || unit == earliest;
+        if let Some(beside) = &state.paths[acked.last.path].beside {
+            let is_earliest = unit == beside.earliest_first_sent;
+            path.has_pseudo_advanced |= is_earliest || !acked.is_first_transmission;
+        }
         if is_original {
             path.sample_sent_at = path.sample_sent_at.max(acked.sent_at);
         }
@@ -388,15 +391,14 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             } else if !is_running {
                 self.recovery.arm_t3(self.now, path);
             }
-        }
-        let LossRecovery { state, loss, .. } = &mut *self.recovery;
-        for path in state.paths.numbers() {
-            let has_any = state.outstanding.on(path).count() > 0;
-            let earliest = has_any.then(|| state.outstanding.on(path).earliest());
+            let LossRecovery { state, loss, .. } = &mut *self.recovery;
+            let on_path = state.outstanding.on(path);
+            let earliest = (on_path.count() > 0).then_some(on_path.earliest());
             if state.fast_recovery.on_path_acked(path, earliest) {
                 loss.on_recovery_left(Some(path));
             }
         }
+        let state = &mut self.recovery.state;
         state.settle_gates();
         state.outstanding.forget_ended();
         for path in self.recovery.state.paths.numbers() {

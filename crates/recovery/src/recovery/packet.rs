@@ -134,14 +134,16 @@ impl OpenPacket {
     #[inline]
     pub fn next<P>(&mut self, recovery: &LossRecovery<P>) -> Option<Next> {
         // New data is the rule; what is repeated is worth a call.
-        let is_at_new = self.stage == Stage::New && self.to_copy.is_empty();
-        if is_at_new && self.may_have_new(recovery) {
-            self.named = Some(Next::New);
-            return self.named;
+        if self.stage == Stage::New && self.to_copy.is_empty() {
+            if self.may_have_new(recovery) {
+                self.named = Some(Next::New);
+                return self.named;
+            }
+            self.stage = Stage::Rescue;
         }
-        if is_at_new || self.stage == Stage::Rescue {
-            let may_rescue = self.is_empty() && recovery.state.fast_recovery.is_on();
-            (self.named, self.stage) = (None, if may_rescue { Stage::Rescue } else { Stage::Full });
+        if self.stage == Stage::Rescue && !(self.is_empty() && recovery.state.fast_recovery.is_on())
+        {
+            self.stage = Stage::Full;
         }
         if self.stage == Stage::Full { None } else { self.find_next(recovery) }
     }
@@ -196,7 +198,7 @@ impl OpenPacket {
     #[inline]
     fn may_have_new<P>(&self, recovery: &LossRecovery<P>) -> bool {
         if self.content.new > 0 {
-            return !self.is_run;
+            return true;
         }
         match self.last {
             // Behind the last retransmission before new data: the window had room for the whole segment.
@@ -318,6 +320,9 @@ impl OpenPacket {
         self.content.new_bytes += new.bytes;
         self.content.new_group = new.group;
         self.last = Some(unit);
+        if self.is_run {
+            self.stage = Stage::Full; // A segment of TCP has new data once, at its end.
+        }
         (unit, wants_ack)
     }
 

@@ -25,7 +25,7 @@ impl<'a, P> Permission<'a, P> {
     }
 
     /// The next unit to be retransmitted over `path`, if one may be sent now (RFC 9260 §6.1 C, §7.2.4).
-    #[inline]
+    #[inline(always)] // Asked several times with every packet: the call would cost as much again.
     pub(super) fn next_lost(&self, path: u8) -> Option<u64> {
         if self.0.state.chooses_late() {
             return self.next_lost_of_chosen(path);
@@ -57,7 +57,7 @@ impl<'a, P> Permission<'a, P> {
     }
 
     /// The next unit of which a delayed copy may be sent over `path`.
-    #[inline]
+    #[inline(always)] // As above.
     pub(super) fn next_copy(&self, path: u8, is_begun: bool) -> Option<u64> {
         let has_burst = || self.0.state.paths[path].gate.burst_left > 0;
         let may_be_any = self.0.redundancy.has_ready(path) && has_burst();
@@ -94,10 +94,12 @@ impl<'a, P> Permission<'a, P> {
     /// Bytes that may be sent beyond the window of `path` because of the first duplicate acknowledgements.
     #[inline]
     pub(super) fn limited_transmit(&self, path: u8) -> u64 {
-        if !self.0.state.config.limited_transmit || self.0.state.outstanding.has_lost() {
+        let LossRecovery { state, loss, .. } = self.0;
+        let is_off = loss.duplicates.is_empty() || !state.config.limited_transmit;
+        if is_off || state.outstanding.has_lost() {
             return 0;
         }
-        self.0.loss.duplicates.limited_transmit(self.0.state.paths[path].window.packet())
+        loss.duplicates.limited_transmit(state.paths[path].window.packet())
     }
 
     /// Whether what is declared lost has to be sent before anything new: always, except for F-RTO.

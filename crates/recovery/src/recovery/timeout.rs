@@ -60,7 +60,6 @@ impl<P> LossRecovery<P> {
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 
-    #[inline]
     fn next_timeout_of(&self, path: u8) -> Instant {
         let probe = self.probe.deadline(path).min(self.redundancy.deadline(path));
         let next = self.loss.deadline(path).min(probe);
@@ -71,7 +70,9 @@ impl<P> LossRecovery<P> {
     }
 
     /// Every timer that is due expires, but only one T3-rtx, which means `kind`: to be called until it returns
-    /// `None`.
+    /// `None`, and then again when [`next_timeout`](Self::next_timeout) says. That may be at once, after what was
+    /// declared lost is retransmitted: where it makes a stream thin, other packets of the stream are due that no
+    /// timer was for.
     pub fn on_timeout(
         &mut self,
         now: Instant,

@@ -622,10 +622,9 @@ impl Association {
                 .fold(Instant::FAR_FUTURE, |next, (_, deadline)| next.min(deadline.instant())),
         };
         let [expiry, rest] = self.out.next_expiry();
-        let others = [t3, expiry, rest];
-        let next = others.into_iter().fold(timers.min(self.paths.next_heartbeat()), |next, at| {
-            next.min(at.unwrap_or(Instant::FAR_FUTURE))
-        });
+        let or_never = |at: Option<Instant>| at.unwrap_or(Instant::FAR_FUTURE);
+        let next = timers.min(self.paths.next_heartbeat());
+        let next = next.min(or_never(t3)).min(or_never(expiry)).min(or_never(rest));
         (next < Instant::FAR_FUTURE).then_some(next)
     }
 

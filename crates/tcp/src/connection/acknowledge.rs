@@ -34,9 +34,12 @@ impl Connection {
     /// Passes the new part to loss recovery.
     fn take_acknowledgement(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) {
         let has_advanced = arrival.ack > self.out.snd_una;
-        let reports = self.out.reports(arrival);
         let is_duplicate = !has_advanced
             && self.out.counts_as_duplicate(arrival, self.config.recovery.loss_detection);
+        if !has_advanced && !is_duplicate && arrival.header.options.sack.as_slice().is_empty() {
+            return; // So are most segments with data.
+        }
+        let reports = self.out.reports(arrival);
         let duplicates = reports
             .duplicate
             .map_or(Duplicates::None, |(left, right)| self.out.duplicates_within(left, right));

@@ -24,8 +24,10 @@ impl Association {
             State::CookieEchoed(..) => self.write_cookie_echo(cx, packet),
             _ => self
                 .write_heartbeat_ack(packet)
-                .or_else(|| self.write_port_probe(cx, packet))
-                .or_else(|| self.write_port_probe(cx, packet))
+                .or_else(|| {
+                    let path = self.paths.with_port_probe_due()?;
+                    self.write_port_probe(cx, path, packet)
+                })
                 .or_else(|| self.write_address_changes(cx, packet))
                 .or_else(|| self.write_established(cx, packet)),
         }?;
@@ -34,9 +36,13 @@ impl Association {
         Some(route)
     }
 
-    /// The HEARTBEAT to a port that the peer may have stands alone.
-    fn write_port_probe(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
-        let path = self.paths.with_port_probe_due()?;
+    /// The HEARTBEAT to a port that the peer may have, on `path`, stands alone.
+    fn write_port_probe(
+        &mut self,
+        cx: &mut Context<'_>,
+        path: u8,
+        packet: &mut Vec<u8>,
+    ) -> Option<Route> {
         if self.is_silent(path) {
             return None;
         }

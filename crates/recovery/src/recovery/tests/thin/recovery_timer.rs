@@ -207,6 +207,29 @@ fn a_thick_stream_is_left_to_missing_reports() {
 }
 
 /// A sender that fills its window has later packets, and a queue, to think of.
+/// A packet is lost with units of a thin stream and of a thick one, and the latter becomes thin: its other packets
+/// are due at once.
+#[test]
+fn what_becomes_due_because_a_timer_expired_is_left_to_the_next_call() {
+    let mut s = Sender::warm(|config| {
+        config.thin = TIMED;
+        config.max_burst = None;
+    });
+    let thick = s.recovery.set_thin(None, TIMED).expect("there is room");
+    let mut packet = s.recovery.packet(0, false);
+    for group in [0, thick] {
+        packet.put_new(&mut s.recovery, s.now, new_unit(SMALL, group), ());
+    }
+    packet.end(&mut s.recovery, s.now, &mut Tracer::off());
+    (0..4).for_each(|_| s.push_of(thick, 0, &[SMALL]));
+    assert!(!s.recovery.thinness(thick).is_thin);
+    s.after_us(101_500).timers();
+    assert!(s.recovery.thinness(thick).is_thin);
+    assert_eq!(s.next_us(), Some(101_500), "the rest is due");
+    assert_eq!(s.repeat_next(), (101_500, vec![1, 2, 3, 4, 5, 6]));
+    assert!(s.next_us() > Some(101_500));
+}
+
 #[test]
 fn a_full_window_is_left_to_t3() {
     let mut s = Sender::timed();
