@@ -224,6 +224,7 @@ impl Association {
         if let Some(changes) = &mut self.asconf {
             changes.begin_packet();
         }
+        self.paths.on_heard();
         self.hear_of_peer_while_shutdown_sent(cx);
         self.out.begin_opportunity();
         self.inbound.begin_packet();
@@ -571,6 +572,7 @@ impl Association {
                 Timer::Sack => self.inbound.on_sack_timer(),
                 Timer::WindowProbe => self.out.on_probe_timer(),
                 Timer::ReConfig => self.on_re_config_timeout(cx),
+                Timer::DeadPeer => self.end_unreachable(cx),
                 Timer::T4 => self.on_t4(cx),
             }
         }
@@ -588,7 +590,7 @@ impl Association {
     }
 
     /// The timers of the procedures.
-    fn timers(&self) -> [(Timer, Deadline); 7] {
+    fn timers(&self) -> [(Timer, Deadline); 8] {
         let [t1, t2, t5] = self.state.timers();
         let t4 = self.asconf.as_ref().map_or(Deadline::OFF, |changes| changes.t4());
         [
@@ -598,6 +600,7 @@ impl Association {
             (Timer::Sack, self.inbound.sack_timer()),
             (Timer::WindowProbe, self.out.probe_timer()),
             (Timer::ReConfig, self.reset.timer()),
+            (Timer::DeadPeer, self.paths.death()),
             (Timer::T4, t4),
         ]
     }
@@ -614,7 +617,8 @@ impl Association {
             State::Established => {
                 let t4 = self.asconf.as_ref().map_or(Deadline::OFF, |changes| changes.t4());
                 let [sack, probe] = [self.inbound.sack_timer(), self.out.probe_timer()];
-                sack.min(probe).min(self.reset.timer()).min(t4).instant()
+                let death = self.paths.death();
+                sack.min(probe).min(self.reset.timer()).min(t4).min(death).instant()
             }
             _ => self
                 .timers()

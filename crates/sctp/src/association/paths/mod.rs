@@ -73,6 +73,8 @@ pub(super) struct Paths {
     control: u8,
     /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
     errors: u32,
+    /// When the first DATA was sent since the peer's last packet.
+    unanswered_since: Option<Instant>,
     /// HEARTBEATs are sent (RFC 9260 §8.3).
     is_watched: bool,
     /// The peer's transport addresses, as they change.
@@ -96,6 +98,7 @@ impl Paths {
             reply: 0,
             control: 0,
             errors: 0,
+            unanswered_since: None,
             is_watched: false,
             transports: Transports::default(),
         }
