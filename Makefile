@@ -31,9 +31,10 @@ bench: setup ## ratios against rivals and limits, measured in one run
 doc: ## the documentation of every crate, in target/doc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
 
-lint: ## format and clippy, as CI checks them
+lint: ## format, clippy, each feature of the library alone, and the number of its dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+	scripts/features
 
 setup: ## install what the tests need beyond Rust (as root), or say what is missing
 	@scripts/setup

@@ -70,33 +70,71 @@
 //! | [`tun`] | IP packets exchanged with the kernel; network namespaces |
 //! | [`clock`] | the monotonic clock, and precise waiting |
 //!
-//! SCTP travels in UDP ([`Endpoint::bind`]) or directly over IP ([`Endpoint::bind_raw`]). The
-//! protocols themselves are `rexmit-sctp` and `rexmit-tcp`, which run anywhere; the drivers here need
-//! Linux.
+//! SCTP is sent in UDP ([`Endpoint::bind`]) or directly over IP ([`Endpoint::bind_raw`]). The
+//! protocols themselves are `rexmit-sctp` and `rexmit-tcp`.
+//!
+//! # Features
+//!
+//! | feature | what it adds | systems |
+//! |---|---|---|
+//! | `udp`, the default | [`Endpoint`]: SCTP in UDP | Linux, macOS, Windows, BSD |
+//! | `raw` | [`Endpoint::bind_raw`]: SCTP directly over IP | Linux |
+//! | `tun` | [`tun`]: TUN devices and network namespaces | Linux |
+//! | `tcp` | [`tcp`]: TCP over TUN devices; includes `tun` | Linux |
+//! | `proxy` | [`proxy`]; includes `tcp` | Linux |
+//! | `emulator` | [`emulator`]; with `tun`, also between TUN devices | Linux |
+//!
+//! A feature that needs Linux adds nothing on other systems.
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-compile_error!(
-    "the drivers of rexmit need Linux (timerfd, sched_setattr); elsewhere, drive rexmit-sctp \
-     through its Machine trait"
-);
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(
+        target_os = "linux",
+        feature = "emulator",
+        feature = "proxy",
+        feature = "raw",
+        feature = "udp"
+    )),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "these pages link to what other features have"
+    )
+)]
 
+#[cfg(feature = "udp")]
 pub mod association;
 pub mod clock;
+#[cfg(all(feature = "emulator", target_os = "linux"))]
 pub mod emulator;
+#[cfg(feature = "udp")]
 pub mod endpoint;
+#[cfg(any(feature = "udp", all(feature = "emulator", target_os = "linux")))]
 mod error;
+#[cfg(feature = "udp")]
 pub mod event;
+#[cfg(all(feature = "proxy", target_os = "linux"))]
 pub mod proxy;
+#[cfg(feature = "udp")]
 mod socket;
+#[cfg(all(feature = "tcp", target_os = "linux"))]
 pub mod tcp;
+#[cfg(all(feature = "tun", target_os = "linux"))]
 pub mod tun;
+#[cfg(any(feature = "udp", all(feature = "tcp", target_os = "linux")))]
 mod turns;
 
+#[cfg(feature = "udp")]
 pub use association::{Association, Stream};
+#[cfg(feature = "udp")]
 pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};
-pub use error::{BindError, ConnectError, SendError, TrySendError};
+#[cfg(any(feature = "udp", all(feature = "emulator", target_os = "linux")))]
+pub use error::BindError;
+#[cfg(feature = "udp")]
+pub use error::{ConnectError, SendError, TrySendError};
+#[cfg(feature = "udp")]
 pub use event::{Event, Missed};
 pub use rexmit_core::{Instant, trace};
+#[cfg(all(feature = "emulator", target_os = "linux"))]
 pub use rexmit_netsim::path;
 pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{

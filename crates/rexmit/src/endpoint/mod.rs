@@ -28,7 +28,6 @@ mod wakes;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 
 use rexmit_core::Seed;
@@ -113,9 +112,10 @@ impl Endpoint {
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver enabled.
+    #[cfg(all(feature = "raw", target_os = "linux"))]
     pub fn bind_raw(address: IpAddr, mut config: EndpointConfig) -> Result<Self, BindError> {
         prepare(&mut config, address)?;
-        if Path::new("/proc/net/sctp").exists() {
+        if std::path::Path::new("/proc/net/sctp").exists() {
             return Err(BindError::KernelSctp { address });
         }
         let refused = |error| BindError::raw(address, error);

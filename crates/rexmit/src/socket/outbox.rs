@@ -118,9 +118,7 @@ impl Outbox {
                 }
                 // It may be that the system cannot cut batches on this way.
                 Err(error) if batch.packets > 1 => {
-                    let may_be_cutting =
-                        matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO));
-                    self.split_first(may_be_cutting);
+                    self.split_first(may_be_cutting(&error));
                     continue;
                 }
                 Err(error) => {
@@ -161,6 +159,14 @@ impl Outbox {
             self.batches.push_front(Batch { route, bytes, segment_bytes, packets: 1, is_part });
         }
     }
+}
+
+/// Whether the system may have refused a batch because it cannot cut it.
+fn may_be_cutting(error: &io::Error) -> bool {
+    #[cfg(target_os = "linux")]
+    return matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO));
+    #[cfg(not(target_os = "linux"))]
+    return error.kind() != io::ErrorKind::NetworkUnreachable;
 }
 
 impl Batch {
