@@ -57,6 +57,35 @@
 //! assert_eq!(config.validate(), Ok(()));
 //! ```
 //!
+//! # Time limits
+//!
+//! | call | default | where to change it |
+//! |---|---|---|
+//! | [`Endpoint::connect`] | 10 s, then [`ConnectError::NoAnswer`] | [`TimeLimits::connect`] |
+//! | [`Association::shutdown`], [`Endpoint::shutdown`] | 5 s, then the peer is told of an abort | [`TimeLimits::shutdown`] |
+//! | a peer that is silent while data is sent to it | 15 s with `interactive`, then [`CloseReason::Unreachable`] | [`AssociationConfig::dead_after`] |
+//! | a message with a lifetime | none: [`Event::MessageFailed`] once it is over | [`Reliability::Timed`] |
+//!
+//! A game that notices a dead server after 4 s, and an upload that is to end completely, however long
+//! that takes:
+//!
+//! ```
+//! use rexmit::{AssociationConfig, Endpoint, EndpointConfig, TimeLimits};
+//! use std::time::Duration;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! let game = AssociationConfig::interactive().dead_after(Some(Duration::from_secs(4)));
+//! let config = EndpointConfig::default().port(0).association(game.into());
+//! let player = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+//!
+//! let upload = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default().port(0))?
+//!     .with_time_limits(TimeLimits::default().shutdown(None));
+//! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+//! ```
+//!
+//! An idle association sends nothing but HEARTBEATs, so that a dead peer is found after minutes. An
+//! application that needs to know sooner sends a message now and then, which `dead_after` watches.
+//!
 //! # The parts
 //!
 //! | module | what |
@@ -126,7 +155,7 @@ mod turns;
 #[cfg(feature = "udp")]
 pub use association::{Association, Stream};
 #[cfg(feature = "udp")]
-pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};
+pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics, TimeLimits};
 #[cfg(any(feature = "udp", all(feature = "emulator", target_os = "linux")))]
 pub use error::BindError;
 #[cfg(feature = "udp")]

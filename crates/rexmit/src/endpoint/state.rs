@@ -16,6 +16,7 @@ use rexmit_sctp::{
 use rustc_hash::FxHashMap;
 
 use super::entry::Entry;
+use super::limits::TimeLimits;
 use super::statistics::EndpointStatistics;
 use super::wakes::Wakes;
 use crate::association::Cell;
@@ -54,6 +55,7 @@ pub(crate) struct State {
     pub(super) config_accepts: bool,
     /// No new associations.
     pub(super) is_closing: bool,
+    pub(crate) time_limits: TimeLimits,
     pub(super) next_turn: NextTurn,
     pub(super) wakes: Wakes,
     /// When the endpoint is to get entropy again.
@@ -92,6 +94,7 @@ impl State {
             incoming: VecDeque::new(),
             handles: 1,
             is_closing: false,
+            time_limits: TimeLimits::default(),
             next_turn: NextTurn::new(alarm),
             wakes: Wakes::default(),
             entropy_at: Instant::ZERO,
