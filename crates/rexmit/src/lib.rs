@@ -107,6 +107,7 @@
 //! | feature | what it adds | systems |
 //! |---|---|---|
 //! | `udp`, the default | [`Endpoint`]: SCTP in UDP | Linux, macOS, Windows, BSD |
+//! | `tracing` | events for the crate `tracing`, target `rexmit`: an association is established, ends or changes its path (info), loss recovery acts (debug, if enabled when the endpoint is bound) | all |
 //! | `raw` | [`Endpoint::bind_raw`]: SCTP directly over IP | Linux |
 //! | `tun` | [`tun`]: TUN devices and network namespaces | Linux |
 //! | `tcp` | [`tcp`]: TCP over TUN devices; includes `tun` | Linux |
@@ -141,6 +142,8 @@ pub mod endpoint;
 mod error;
 #[cfg(feature = "udp")]
 pub mod event;
+#[cfg(feature = "udp")]
+mod log;
 #[cfg(all(feature = "proxy", target_os = "linux"))]
 pub mod proxy;
 #[cfg(feature = "udp")]

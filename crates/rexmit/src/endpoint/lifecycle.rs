@@ -13,6 +13,7 @@ use super::wakes::Waiting;
 use crate::ConnectError;
 use crate::association::Cell;
 use crate::event::Event;
+use crate::log;
 
 impl State {
     /// Begins an association with a peer that has these addresses, and sends the first packet of its
@@ -153,9 +154,13 @@ impl State {
     fn on_incoming(&mut self, now: Instant, id: AssociationId, established: Established) -> bool {
         if self.is_closing || self.incoming.len() >= ACCEPT_BACKLOG {
             self.counts.not_accepted += u64::from(!self.is_closing);
+            if !self.is_closing {
+                log::not_accepted(id, established.peer);
+            }
             self.sctp.abort(now, id, b"not accepted");
             return true;
         }
+        log::established(id, established.peer, true);
         let cell = self.insert(id, Some(established));
         self.incoming.push_back(cell);
         self.wakes.endpoint();
@@ -164,6 +169,7 @@ impl State {
 
     fn on_connected(&mut self, id: AssociationId, established: Established) {
         if let Some(entry) = self.associations.get_mut(&id) {
+            log::established(id, established.peer, false);
             entry.established = Some(established);
             self.wakes.association(&entry.cell, Waiting::Change);
         }
@@ -185,6 +191,7 @@ impl State {
         if entry.closed.replace(reason.clone()).is_some() {
             return false;
         }
+        log::ended(id, reason);
         entry.statistics = statistics;
         self.open -= 1;
         entry.events.push(Event::Closed(reason.clone()));
@@ -201,6 +208,7 @@ impl State {
     }
 
     fn tell(&mut self, id: AssociationId, event: Event) {
+        log::happened(id, &event);
         if let Some(entry) = self.associations.get_mut(&id)
             && !entry.is_orphaned
         {

@@ -37,6 +37,7 @@ use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, EndpointConfig};
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
+use crate::log;
 use crate::socket::{Inbox, Socket, is_foreign};
 use crate::turns::Driver;
 use crate::{BindError, ConnectError};
@@ -131,8 +132,9 @@ impl Endpoint {
         getrandom::fill(&mut entropy)?;
         let (accepts, port, told_addresses) = (config.accept, config.port, config.addresses.len());
         let association = Arc::clone(&config.association);
-        let sctp = sctp::Endpoint::new(config, &Seed::from_bytes(entropy))
+        let mut sctp = sctp::Endpoint::new(config, &Seed::from_bytes(entropy))
             .map_err(std::io::Error::other)?;
+        sctp.set_trace(log::sink(None));
         let is_raw = socket.is_raw();
         let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
         tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::new()).run());
@@ -342,7 +344,7 @@ impl Endpoint {
     /// Hands everything that happens in the protocol to `sink` from now on, in the turn in which it
     /// happens; `None` ends it.
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
-        self.shared.lock().sctp.set_trace(sink);
+        self.shared.lock().sctp.set_trace(log::sink(sink));
     }
 }
 
