@@ -53,3 +53,8 @@ pub use rexmit_recovery::PathState;
 pub use rexmit_recovery::public as recovery;
 pub use statistics::{AssociationStatistics, EndpointStatistics, PathStatistics, Traffic};
 pub use streams::Scheduling;
+
+/// The code of the README is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

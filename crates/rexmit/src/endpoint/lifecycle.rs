@@ -48,12 +48,12 @@ impl State {
 
     /// Whether a peer's association may still come.
     pub(super) fn accepts(&self) -> bool {
-        self.config_accepts && !self.is_closing
+        self.incoming.is_allowed && !self.is_closing
     }
 
     /// The next association that a peer began. The caller becomes its owner.
     pub(super) fn accept(&mut self) -> Option<(Arc<Cell>, Established)> {
-        let cell = self.incoming.pop_front()?;
+        let cell = self.incoming.waiting.pop_front()?;
         let established = self.associations.get(&cell.id)?.established?;
         Some((cell, established))
     }
@@ -75,7 +75,7 @@ impl State {
     /// Takes no more associations and shuts down those there are.
     pub(super) fn shut_down(&mut self, now: Instant) {
         self.is_closing = true;
-        for cell in std::mem::take(&mut self.incoming) {
+        for cell in std::mem::take(&mut self.incoming.waiting) {
             self.release(now, cell.id);
         }
         for id in self.association_ids() {
@@ -87,7 +87,7 @@ impl State {
     /// Takes no more associations and aborts those there are.
     pub(super) fn abort(&mut self, now: Instant, reason: &[u8]) {
         self.is_closing = true;
-        for cell in std::mem::take(&mut self.incoming) {
+        for cell in std::mem::take(&mut self.incoming.waiting) {
             self.release(now, cell.id);
         }
         for id in self.association_ids() {
@@ -106,7 +106,7 @@ impl State {
         self.handles -= 1;
         if self.handles == 0 {
             self.is_closing = true;
-            for cell in std::mem::take(&mut self.incoming) {
+            for cell in std::mem::take(&mut self.incoming.waiting) {
                 self.release(now, cell.id);
             }
         }
@@ -152,7 +152,7 @@ impl State {
     }
 
     fn on_incoming(&mut self, now: Instant, id: AssociationId, established: Established) -> bool {
-        if self.is_closing || self.incoming.len() >= ACCEPT_BACKLOG {
+        if self.is_closing || self.incoming.waiting.len() >= ACCEPT_BACKLOG {
             self.counts.not_accepted += u64::from(!self.is_closing);
             if !self.is_closing {
                 log::not_accepted(id, established.peer);
@@ -162,7 +162,7 @@ impl State {
         }
         log::established(id, established.peer, true);
         let cell = self.insert(id, Some(established));
-        self.incoming.push_back(cell);
+        self.incoming.waiting.push_back(cell);
         self.wakes.endpoint();
         false
     }

@@ -47,12 +47,9 @@ pub(crate) struct State {
     pub(crate) associations: FxHashMap<AssociationId, Entry>,
     /// Associations that have not ended.
     pub(super) open: usize,
-    /// Established by a peer and not accepted yet, oldest first.
-    pub(super) incoming: VecDeque<Arc<Cell>>,
+    pub(super) incoming: Incoming,
     /// Handles of the endpoint that exist.
     pub(super) handles: usize,
-    /// Whether the configuration lets peers begin associations.
-    pub(super) config_accepts: bool,
     /// No new associations.
     pub(super) is_closing: bool,
     pub(crate) time_limits: TimeLimits,
@@ -61,6 +58,14 @@ pub(crate) struct State {
     /// When the endpoint is to get entropy again.
     entropy_at: Instant,
     pub(super) counts: Counts,
+}
+
+/// Associations that peers begin.
+pub(super) struct Incoming {
+    /// Whether the configuration allows them.
+    pub(super) is_allowed: bool,
+    /// Established and not accepted yet, oldest first.
+    pub(super) waiting: VecDeque<Arc<Cell>>,
 }
 
 /// The endpoint's own counters; the rest is the protocol's and the outbox's.
@@ -83,7 +88,6 @@ pub(crate) enum Received {
 impl State {
     pub(super) fn new(sctp: sctp::Endpoint, accepts: bool, socket: Socket, alarm: Alarm) -> Self {
         Self {
-            config_accepts: accepts,
             sctp,
             local_addr: socket.local_addr(),
             socket: Some(Arc::new(socket)),
@@ -91,7 +95,7 @@ impl State {
             packet: Vec::new(),
             associations: FxHashMap::default(),
             open: 0,
-            incoming: VecDeque::new(),
+            incoming: Incoming { is_allowed: accepts, waiting: VecDeque::new() },
             handles: 1,
             is_closing: false,
             time_limits: TimeLimits::default(),

@@ -1,18 +1,12 @@
 //! Telling that a path, or the peer, does not answer any more (RFC 9260 §8.1, §8.2; RFC 7829), and
 //! which path is taken then.
 
-use rexmit_core::Instant;
 use rexmit_recovery::{PathEvent, PathState, Reach};
 
 use super::Paths;
 use crate::association::context::{Context, Recovery};
-use crate::association::timers::Deadline;
 use crate::error::PrimaryError;
 use crate::event::Event;
-
-/// Timeouts in a row before a silent peer is unreachable: one lost packet shows nothing, even when the
-/// RTO is long.
-const MIN_ERRORS_OF_THE_DEAD: u32 = 2;
 
 impl Paths {
     /// One more sign that the peer is not there. Returns whether there were too many
@@ -25,23 +19,6 @@ impl Paths {
     /// The peer has shown that it is there.
     pub(in crate::association) const fn forget_errors(&mut self) {
         self.errors = 0;
-    }
-
-    /// DATA was sent, which a living peer answers.
-    pub(in crate::association) fn note_data_sent(&mut self, now: Instant) {
-        self.unanswered_since.get_or_insert(now);
-    }
-
-    /// A packet of the peer arrived.
-    pub(in crate::association) const fn on_heard(&mut self) {
-        self.unanswered_since = None;
-    }
-
-    /// When the peer is unreachable because it was silent for `dead_after`.
-    pub(in crate::association) fn death(&self) -> Deadline {
-        let silence = self.unanswered_since.filter(|_| self.errors >= MIN_ERRORS_OF_THE_DEAD);
-        let limit = self.config.dead_after;
-        silence.zip(limit).map_or(Deadline::OFF, |(since, limit)| Deadline::at(since + limit))
     }
 
     /// The peer has shown that it is there, over `path`; if that `is_certain`, it was over no other.

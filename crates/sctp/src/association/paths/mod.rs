@@ -72,9 +72,7 @@ pub(super) struct Paths {
     /// That of what belongs to none in particular.
     control: u8,
     /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
-    errors: u32,
-    /// When the first DATA was sent since the peer's last packet.
-    unanswered_since: Option<Instant>,
+    pub(super) errors: u32,
     /// HEARTBEATs are sent (RFC 9260 §8.3).
     is_watched: bool,
     /// The peer's transport addresses, as they change.
@@ -98,7 +96,6 @@ impl Paths {
             reply: 0,
             control: 0,
             errors: 0,
-            unanswered_since: None,
             is_watched: false,
             transports: Transports::default(),
         }

@@ -174,7 +174,7 @@ impl Association {
         }
         if sends_data {
             self.write_data(cx, path, &mut writer);
-            self.paths.note_data_sent(cx.now);
+            self.silence.on_data_sent(cx.now);
         }
         self.finish_established(path, writer)
     }
