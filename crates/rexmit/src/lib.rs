@@ -175,3 +175,8 @@ pub use rexmit_sctp::{
     PathStatistics, PrimaryError, Reliability, ResetError, Scheduling, SharedKey, ThinError,
     Traffic, recovery,
 };
+
+/// The code of the README is compiled and run.
+#[cfg(all(doctest, feature = "udp"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

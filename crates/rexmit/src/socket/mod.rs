@@ -206,7 +206,7 @@ fn for_port(packet: &[u8], sctp_port: u16) -> Option<&[u8]> {
     (packet.get(2..4)? == sctp_port.to_be_bytes()).then_some(packet)
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

@@ -184,7 +184,7 @@ impl Batch {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::time::Duration;
 
