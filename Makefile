@@ -3,7 +3,7 @@ CARGO ?= cargo
 SEEDS ?= 3000
 PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-tcp rexmit
 
-.PHONY: help demo test test-long golden golden-renew bench doc lint package setup clean
+.PHONY: help demo test test-long golden golden-renew bench doc book lint package setup clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -31,6 +31,9 @@ bench: setup ## ratios against rivals and limits, measured in one run
 
 doc: ## the documentation of every crate, in target/doc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
+
+book: ## the book of docs/, in target/book (installs mdBook under target/mdbook if it is missing)
+	@scripts/book
 
 lint: ## format, clippy, each feature of the library alone, and the number of its dependencies
 	$(CARGO) fmt --all --check

@@ -22,3 +22,12 @@ pub mod world;
 
 pub use plan::Plan;
 pub use world::{Outcome, run};
+
+/// The code of the book, compiled and run by `cargo test --doc`.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../docs/quick-start.md")]
+    struct QuickStart;
+    #[doc = include_str!("../../docs/which-profile.md")]
+    struct WhichProfile;
+}
