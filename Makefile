@@ -1,8 +1,9 @@
 # rexmit: everything a person or CI does, each behind one word. `make help` lists them.
 CARGO ?= cargo
 SEEDS ?= 3000
+PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-tcp rexmit
 
-.PHONY: help demo test test-long golden golden-renew bench doc book lint setup clean
+.PHONY: help demo test test-long golden golden-renew bench doc book lint package setup clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -34,9 +35,13 @@ doc: ## the documentation of every crate, in target/doc
 book: ## the book of docs/, in target/book (installs mdBook under target/mdbook if it is missing)
 	@scripts/book
 
-lint: ## format and clippy, as CI checks them
+lint: ## format, clippy, each feature of the library alone, and the number of its dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+	scripts/features
+
+package: ## the crates that are published, as they would be
+	$(CARGO) package --quiet --allow-dirty $(PUBLISHED:%=-p %) $(PACKAGE_FLAGS)
 
 setup: ## install what the tests need beyond Rust (as root), or say what is missing
 	@scripts/setup

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use rexmit::{AssociationConfig, Endpoint, EndpointConfig};
+use rexmit::{AssociationConfig, Endpoint, EndpointConfig, TimeLimits};
 use rexmit_perf::load::Target;
 
 use crate::failure::Failure;
@@ -69,6 +69,8 @@ impl Transport {
         } else {
             Endpoint::bind(address, config)?
         };
+        // What was sent is delivered, however long that takes.
+        let endpoint = endpoint.with_time_limits(TimeLimits::default().shutdown(None));
         let bound = endpoint.local_addr();
         if told.is_empty() {
             told.push(bound.ip());

@@ -57,6 +57,35 @@
 //! assert_eq!(config.validate(), Ok(()));
 //! ```
 //!
+//! # Time limits
+//!
+//! | call | default | where to change it |
+//! |---|---|---|
+//! | [`Endpoint::connect`] | 10 s, then [`ConnectError::NoAnswer`] | [`TimeLimits::connect`] |
+//! | [`Association::shutdown`], [`Endpoint::shutdown`] | 5 s, then the peer is told of an abort | [`TimeLimits::shutdown`] |
+//! | a peer that is silent while data is sent to it | 15 s with `interactive`, then [`CloseReason::Unreachable`] | [`AssociationConfig::dead_after`] |
+//! | a message with a lifetime | none: [`Event::MessageFailed`] once it is over | [`Reliability::Timed`] |
+//!
+//! A game that notices a dead server after 4 s, and an upload that is to end completely, however long
+//! that takes:
+//!
+//! ```
+//! use rexmit::{AssociationConfig, Endpoint, EndpointConfig, TimeLimits};
+//! use std::time::Duration;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! let game = AssociationConfig::interactive().dead_after(Some(Duration::from_secs(4)));
+//! let config = EndpointConfig::default().port(0).association(game.into());
+//! let player = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+//!
+//! let upload = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default().port(0))?
+//!     .with_time_limits(TimeLimits::default().shutdown(None));
+//! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+//! ```
+//!
+//! An idle association sends nothing but HEARTBEATs, so that a dead peer is found after minutes. An
+//! application that needs to know sooner sends a message now and then, which `dead_after` watches.
+//!
 //! # The parts
 //!
 //! | module | what |
@@ -70,33 +99,74 @@
 //! | [`tun`] | IP packets exchanged with the kernel; network namespaces |
 //! | [`clock`] | the monotonic clock, and precise waiting |
 //!
-//! SCTP travels in UDP ([`Endpoint::bind`]) or directly over IP ([`Endpoint::bind_raw`]). The
-//! protocols themselves are `rexmit-sctp` and `rexmit-tcp`, which run anywhere; the drivers here need
-//! Linux.
+//! SCTP is sent in UDP ([`Endpoint::bind`]) or directly over IP ([`Endpoint::bind_raw`]). The
+//! protocols themselves are `rexmit-sctp` and `rexmit-tcp`.
+//!
+//! # Features
+//!
+//! | feature | what it adds | systems |
+//! |---|---|---|
+//! | `udp`, the default | [`Endpoint`]: SCTP in UDP | Linux, macOS, Windows, BSD |
+//! | `tracing` | events for the crate `tracing`, target `rexmit`: an association is established, ends or changes its path (info), loss recovery acts (debug, if enabled when the endpoint is bound) | all |
+//! | `raw` | [`Endpoint::bind_raw`]: SCTP directly over IP | Linux |
+//! | `tun` | [`tun`]: TUN devices and network namespaces | Linux |
+//! | `tcp` | [`tcp`]: TCP over TUN devices; includes `tun` | Linux |
+//! | `proxy` | [`proxy`]; includes `tcp` | Linux |
+//! | `emulator` | [`emulator`]; with `tun`, also between TUN devices | Linux |
+//!
+//! A feature that needs Linux adds nothing on other systems.
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-compile_error!(
-    "the drivers of rexmit need Linux (timerfd, sched_setattr); elsewhere, drive rexmit-sctp \
-     through its Machine trait"
-);
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(
+        target_os = "linux",
+        feature = "emulator",
+        feature = "proxy",
+        feature = "raw",
+        feature = "udp"
+    )),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "these pages link to what other features have"
+    )
+)]
 
+#[cfg(feature = "udp")]
 pub mod association;
 pub mod clock;
+#[cfg(all(feature = "emulator", target_os = "linux"))]
 pub mod emulator;
+#[cfg(feature = "udp")]
 pub mod endpoint;
+#[cfg(any(feature = "udp", all(feature = "emulator", target_os = "linux")))]
 mod error;
+#[cfg(feature = "udp")]
 pub mod event;
+#[cfg(feature = "udp")]
+mod log;
+#[cfg(all(feature = "proxy", target_os = "linux"))]
 pub mod proxy;
+#[cfg(feature = "udp")]
 mod socket;
+#[cfg(all(feature = "tcp", target_os = "linux"))]
 pub mod tcp;
+#[cfg(all(feature = "tun", target_os = "linux"))]
 pub mod tun;
+#[cfg(any(feature = "udp", all(feature = "tcp", target_os = "linux")))]
 mod turns;
 
+#[cfg(feature = "udp")]
 pub use association::{Association, Stream};
-pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};
-pub use error::{BindError, ConnectError, SendError, TrySendError};
+#[cfg(feature = "udp")]
+pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics, TimeLimits};
+#[cfg(any(feature = "udp", all(feature = "emulator", target_os = "linux")))]
+pub use error::BindError;
+#[cfg(feature = "udp")]
+pub use error::{ConnectError, SendError, TrySendError};
+#[cfg(feature = "udp")]
 pub use event::{Event, Missed};
 pub use rexmit_core::{Instant, trace};
+#[cfg(all(feature = "emulator", target_os = "linux"))]
 pub use rexmit_netsim::path;
 pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
@@ -105,3 +175,8 @@ pub use rexmit_sctp::{
     PathStatistics, PrimaryError, Reliability, ResetError, Scheduling, SharedKey, ThinError,
     Traffic, recovery,
 };
+
+/// The code of the README is compiled and run.
+#[cfg(all(doctest, feature = "udp"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

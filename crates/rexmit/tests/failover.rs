@@ -15,7 +15,7 @@ use rexmit::recovery::CmtConfig;
 use rexmit::tun::NetNamespace;
 use rexmit::{
     Association, AssociationConfig, CloseReason, Endpoint, EndpointConfig, Instant,
-    OutboundMessage, PathState, RecoveryConfig, clock,
+    OutboundMessage, PathState, RecoveryConfig, TimeLimits, clock,
 };
 use tokio::task::JoinSet;
 
@@ -175,7 +175,8 @@ fn bind(
             Carrier::Raw => Endpoint::bind_raw(any.into(), config),
         }
     };
-    namespace.run(bind).expect("the namespace").expect("an endpoint")
+    let endpoint = namespace.run(bind).expect("the namespace").expect("an endpoint");
+    endpoint.with_time_limits(TimeLimits::NONE)
 }
 
 /// Both ends of an association that begins over the first cable.

@@ -114,6 +114,7 @@ fn messages_cross_raw_ip_between_namespaces() {
         is_ready.recv().unwrap();
         let client = namespaces.run_in(0, async move || {
             let endpoint = Endpoint::bind_raw(client_address, config(6000)).unwrap();
+            let endpoint = endpoint.with_time_limits(rexmit::TimeLimits::NONE);
             assert_eq!(endpoint.local_addr(), (client_address, 0).into());
             let connecting = endpoint.connect((server_address, 9899).into(), 5000);
             let association = patiently(connecting).await.unwrap();

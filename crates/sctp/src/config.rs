@@ -20,6 +20,8 @@ pub const MAX_PACKET_BYTES: usize = 65_000;
 pub const MIN_RECEIVE_BUFFER_BYTES: usize = 4096;
 /// The longest SACK delay (RFC 9260 §6.2).
 pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
+/// After this time without an answer a peer is unreachable, in the profiles for thin streams.
+const DEAD_AFTER: Duration = Duration::from_secs(15);
 /// Most addresses told to a peer, and taken from one.
 pub const MAX_ADDRESSES: usize = 8;
 
@@ -88,6 +90,12 @@ config! {
         pub heartbeat_max_burst: u8,
         /// Association.Max.Retrans (10).
         pub association_max_retrans: u32,
+        /// A peer that is silent for this long while data is sent to it is unreachable: the association
+        /// ends with [`CloseReason::Unreachable`](crate::CloseReason::Unreachable). The time counts from
+        /// the first DATA chunk after the peer's last packet, and at least two timeouts in a row must have
+        /// expired. 15 s for `interactive` and `interactive_redundant`; `None` leaves it to
+        /// `association_max_retrans`, as RFC 9260 §8.1 does (minutes), and is the default of the others.
+        pub dead_after: Option<Duration>,
         /// Path.Max.Retrans (5).
         pub path_max_retrans: u32,
         /// Primary.Switchover.Max.Retrans: errors in a row on the primary path beyond which the path
@@ -160,7 +168,7 @@ macro_rules! profiles {
                 #[doc = concat!("The recovery is [`RecoveryConfig::", stringify!($name), "`].")]
                 #[must_use]
                 pub fn $name() -> Self {
-                    Self::new(RecoveryConfig::$name())
+                    Self::with_deadline(stringify!($name), RecoveryConfig::$name())
                 }
             )*
         }
@@ -262,7 +270,13 @@ impl AssociationConfig {
     /// A program that knows its profile calls the constructor of that name.
     #[must_use]
     pub fn profile(name: &str) -> Option<Self> {
-        RecoveryConfig::profile(name).map(Self::new)
+        RecoveryConfig::profile(name).map(|recovery| Self::with_deadline(name, recovery))
+    }
+
+    /// The profile called `name`; those for thin streams report a dead peer soon.
+    fn with_deadline(name: &str, recovery: RecoveryConfig) -> Self {
+        let dead_after = name.starts_with("interactive").then_some(DEAD_AFTER);
+        Self { dead_after, ..Self::new(recovery) }
     }
 
     /// RFC 9260's suggested values (§16) with a recovery of one's own.
@@ -283,6 +297,7 @@ impl AssociationConfig {
             heartbeat_interval: Some(Duration::from_secs(30)),
             heartbeat_max_burst: 1,
             association_max_retrans: 10,
+            dead_after: None,
             path_max_retrans: 5,
             primary_switchover_max_retrans: None,
             report_potentially_failed: true,

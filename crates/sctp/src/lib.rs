@@ -1,7 +1,7 @@
 //! SCTP (RFC 9260) as a state machine: bytes and time in, bytes and events out.
 //!
 //! An [`Endpoint`] is a value that owns no socket, reads no clock and draws only from the seed it
-//! was given. A driver feeds it through [`rexmit_core::Machine`]; the application calls
+//! was given. A driver feeds it through [`Machine`]; the application calls
 //! [`Endpoint::connect`], [`Endpoint::send`], [`Endpoint::receive`] and reads [`Event`]s. The page
 //! of [`Endpoint`] has both ends of an association as an example.
 //!
@@ -48,7 +48,13 @@ pub use error::{
 };
 pub use event::{AddressChange, CloseReason, Event, FailReason, Missed};
 pub use message::{InboundMessage, MessageId, OutboundMessage, Reliability};
+pub use rexmit_core::{Instant, Machine, Route, Seed, trace};
 pub use rexmit_recovery::PathState;
 pub use rexmit_recovery::public as recovery;
 pub use statistics::{AssociationStatistics, EndpointStatistics, PathStatistics, Traffic};
 pub use streams::Scheduling;
+
+/// The code of the README is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -260,3 +260,66 @@ fn heartbeats_end_with_the_shutdown() {
         expect_packet!(s, [ShutdownAck]);
     }
 }
+
+/// Sends an input every 50 ms to a peer that is killed after 1 s. Returns when it is reported
+/// unreachable.
+fn killed_peer_is_reported_at(dead_after: Option<Duration>) -> u64 {
+    let mut s = Script::established_server_with(|_, association| {
+        association.dead_after = dead_after;
+    });
+    for n in 0.. {
+        s.lose_until(n * 50);
+        if s.events().contains(&Event::Closed(CloseReason::Unreachable)) {
+            break;
+        }
+        s.send(b"input");
+        while s.poll_packet().is_some() {}
+        if n <= 20 {
+            s.peer_acknowledges(tsn(n as u32));
+        }
+    }
+    s.now_ms()
+}
+
+#[test]
+fn a_killed_peer_is_reported_within_the_configured_time() {
+    let after_15_s = killed_peer_is_reported_at(Some(Duration::from_secs(15)));
+    // From the first input after the last answer.
+    assert!((16_000..=16_100).contains(&after_15_s), "{after_15_s} ms");
+    // RFC 9260 §8.1 alone needs minutes.
+    let as_the_rfc = killed_peer_is_reported_at(None);
+    assert!(as_the_rfc > 120_000, "{as_the_rfc} ms");
+}
+
+/// What shows that the peer is there: any packet, with or without an acknowledgement.
+#[test]
+fn any_packet_of_the_peer_shows_that_it_is_there() {
+    let mut s = Script::established_server_with(|_, association| {
+        association.heartbeat_interval = None;
+        association.dead_after = Some(Duration::from_secs(10));
+    });
+    s.send(b"lost again and again");
+    for second in 1..=40 {
+        s.lose_until(second * 1000);
+        if second % 9 == 0 {
+            s.peer_sends([Heartbeat(b"are you there")]);
+        }
+    }
+    assert_eq!(s.endpoint.association_count(), 1);
+}
+
+/// One lost packet shows nothing, however long its RTO is; nor does silence when nothing was sent.
+#[test]
+fn silence_alone_does_not_end_an_association() {
+    let mut s = Script::established_server_with(|_, association| {
+        association.heartbeat_interval = None;
+        association.dead_after = Some(Duration::from_millis(500));
+    });
+    s.send(b"lost once");
+    expect_packet!(s, [Data(_)]);
+    s.at(1_000);
+    expect_packet!(s, [Data(_)]);
+    s.at(1_100).peer_acknowledges(tsn(0));
+    s.expect_silence_until(100_000);
+    assert_eq!(s.endpoint.association_count(), 1);
+}

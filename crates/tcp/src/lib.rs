@@ -1,7 +1,7 @@
 //! TCP (RFC 9293) as a state machine: bytes and time in, bytes and events out.
 //!
 //! An [`Endpoint`] is a value that owns no socket, reads no clock and draws only from the seed it
-//! was given. A driver feeds it through [`rexmit_core::Machine`]; the application calls
+//! was given. A driver feeds it through [`Machine`]; the application calls
 //! [`Endpoint::listen`], [`Endpoint::connect`], [`Endpoint::send`], [`Endpoint::receive`] and reads
 //! [`Event`]s. The page of [`Endpoint`] has both ends of a connection as an example.
 //!
@@ -92,5 +92,6 @@ pub use connection::State;
 pub use endpoint::{ConnectionId, Endpoint};
 pub use error::{ConnectError, ListenError, ReceiveError, SendError, ThinError};
 pub use event::{CloseReason, Event};
+pub use rexmit_core::{Instant, Machine, Seed, trace};
 pub use rexmit_recovery::public as recovery;
 pub use statistics::{ConnectionStatistics, EndpointStatistics, Traffic};

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use rexmit::clock::{now, sleep_until};
 use rexmit::{
-    Association, AssociationConfig, AssociationStatistics, CloseReason, ConnectError, Endpoint,
-    EndpointConfig, Event,
+    Association, AssociationConfig, AssociationStatistics, CloseReason, Endpoint, EndpointConfig,
+    Event, TimeLimits,
 };
 use rexmit_core::Seed;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use super::LoadError;
 
@@ -115,17 +114,11 @@ impl Target {
         } else {
             Endpoint::bind((any, 0).into(), config)?
         };
-        let start = now();
+        // What was sent is delivered, however long that takes.
+        let limits = TimeLimits::default().connect(Some(self.patience)).shutdown(None);
+        let endpoint = endpoint.with_time_limits(limits);
         let config = Arc::clone(&self.association);
-        let connecting = endpoint.connect_over(&remotes, self.sctp_port, config);
-        let association = match timeout(self.patience, connecting).await {
-            Ok(result) => result?,
-            Err(_) => Err(ConnectError::NoAnswer {
-                remote: self.remote,
-                port: self.sctp_port,
-                waited: now() - start,
-            })?,
-        };
+        let association = endpoint.connect_over(&remotes, self.sctp_port, config).await?;
         Ok((association, endpoint))
     }
 }

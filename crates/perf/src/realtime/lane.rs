@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use rexmit::emulator::{Emulator, EmulatorConfig, EmulatorStatistics};
-use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, clock};
+use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, TimeLimits, clock};
 use rexmit_core::Seed;
 use rexmit_lab::measure::{Counters, LatencyDistribution, Recorder, Run};
 use tokio::task::JoinSet;
@@ -58,7 +58,7 @@ impl Lane {
             let config = EndpointConfig::default()
                 .port(client_port)
                 .association(AssociationConfig::rfc9260().into());
-            let client = Endpoint::bind(LOOPBACK, config)?;
+            let client = Endpoint::bind(LOOPBACK, config)?.with_time_limits(TimeLimits::NONE);
             let connecting = client.connect(emulator.local_addr(), port);
             let (receiver, sender) = pair(&profile, connecting, &server).await?;
             flows.push(Flow {

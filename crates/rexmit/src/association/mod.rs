@@ -12,7 +12,7 @@ use rexmit_sctp::{
     PrimaryError, ResetError, ThinError,
 };
 
-use crate::endpoint::{Established, Received, Shared};
+use crate::endpoint::{Established, Received, SHUTDOWN_TOO_LONG, Shared, within};
 use crate::event::Event;
 use crate::{SendError, TrySendError};
 pub(crate) use cell::Cell;
@@ -268,11 +268,22 @@ impl Association {
     /// Ends the association gracefully: everything that was sent is delivered first, and so is
     /// the peer's messages. Returns the close reason when it has ended.
     ///
+    /// After [`TimeLimits::shutdown`](crate::TimeLimits) (5 s by default) the association is aborted.
+    ///
     /// Go on receiving meanwhile if the peer may be sending: it cannot finish otherwise.
     pub async fn shutdown(&self) -> CloseReason {
         let id = self.cell().id;
-        self.handle.shared.with(|state, now| state.sctp.shutdown(now, id));
-        self.closed().await
+        let limit = self.handle.shared.with(|state, now| {
+            state.sctp.shutdown(now, id);
+            state.time_limits.shutdown
+        });
+        match within(limit, self.closed()).await {
+            Some(reason) => reason,
+            None => {
+                self.abort(SHUTDOWN_TOO_LONG);
+                self.closed().await
+            }
+        }
     }
 
     /// Ends the association at once, telling the peer `reason`. Messages that were not acknowledged

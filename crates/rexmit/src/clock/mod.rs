@@ -1,8 +1,9 @@
 //! The one place that reads the operating system's clock, and the ways to wait for a deadline.
 //!
-//! Time is `CLOCK_MONOTONIC` itself, with the kernel's origin: instants of two processes on one
-//! machine compare, so a receiver can subtract the time that a sender wrote into its message. The
-//! clock stands still while the machine sleeps.
+//! On Linux, time is `CLOCK_MONOTONIC` itself, with the kernel's origin: instants of two processes on
+//! one machine compare, so a receiver can subtract the time that a sender wrote into its message. The
+//! clock stands still while the machine sleeps. Elsewhere it is the standard library's, and starts with
+//! the process.
 //!
 //! Two ways to wait, because tokio's timer wheel counts in milliseconds and rounds up:
 //!
@@ -12,19 +13,27 @@
 //! | [`Alarm`] | 0.02 ms, 0.09 ms | a file descriptor, a system call per earlier deadline |
 //!
 //! An endpoint and an emulator each have a single earliest deadline and therefore a single alarm.
-//! The figures come from `cargo run --release -p rexmit --example clock`.
+//! The figures come from `cargo run --release -p rexmit --example clock` on Linux. Elsewhere an alarm
+//! is a timer of tokio, and as late.
 
 mod alarm;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(any(test, not(target_os = "linux")))]
+mod portable;
 
-use std::time::Duration;
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(not(target_os = "linux"))]
+use portable as system;
 
 use rexmit_core::Instant;
-use rustix::time::{ClockId, clock_gettime};
 
 pub use alarm::Alarm;
-pub(crate) use alarm::TimerFd;
+#[cfg(all(feature = "emulator", target_os = "linux"))]
+pub(crate) use linux::TimerFd;
 
-/// Nanoseconds of `CLOCK_MONOTONIC` since its origin.
+/// The time now: nanoseconds since the clock's origin.
 ///
 /// ```
 /// let before = rexmit::clock::now();
@@ -32,23 +41,17 @@ pub(crate) use alarm::TimerFd;
 /// ```
 #[must_use]
 pub fn now() -> Instant {
-    Instant::from_nanos(nanos(ClockId::Monotonic))
+    Instant::from_nanos(system::monotonic_nanos())
 }
 
 /// How much later the wall clock (`CLOCK_REALTIME`, since 1970) stands than [`now`].
 ///
 /// Kernel time stamps of packets are wall-clock time; subtracting this gives an [`Instant`]. It
 /// changes when the clock is set, so it is read anew for every batch of packets.
-pub(crate) fn wall_clock_offset() -> Duration {
-    let monotonic = nanos(ClockId::Monotonic);
-    Duration::from_nanos(nanos(ClockId::Realtime).saturating_sub(monotonic))
-}
-
-fn nanos(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    // Neither clock is negative: monotonic time starts at boot, wall-clock time in 1970.
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+#[cfg(all(feature = "emulator", target_os = "linux"))]
+pub(crate) fn wall_clock_offset() -> std::time::Duration {
+    let monotonic = system::monotonic_nanos();
+    std::time::Duration::from_nanos(linux::wall_clock_nanos().saturating_sub(monotonic))
 }
 
 /// Sleeps until `deadline`, up to about two milliseconds too long.

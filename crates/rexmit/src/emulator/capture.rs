@@ -23,6 +23,7 @@ const IP_PROTOCOL: u8 = 132;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shown {
     /// Under those in its own IP header.
+    #[cfg(feature = "tun")]
     AsItIs,
     /// From the first to the second, with headers made up.
     Between(SocketAddr, SocketAddr),
@@ -105,8 +106,10 @@ fn write(
 fn write_one<W: Write>(writer: &mut CaptureWriter<W>, sighting: &Sighting) -> io::Result<()> {
     let Sighting { bound, time, shown, bytes, comment } = sighting;
     let (interface, time, comment) = (*bound as u32, *time, *comment);
-    let Shown::Between(source, destination) = *shown else {
-        return writer.write_ip(interface, time, bytes, (Way::Out, comment));
+    let (source, destination) = match *shown {
+        #[cfg(feature = "tun")]
+        Shown::AsItIs => return writer.write_ip(interface, time, bytes, (Way::Out, comment)),
+        Shown::Between(source, destination) => (source, destination),
     };
     let (source, destination) = of_one_family(source, destination);
     writer.write(&CapturedPacket {

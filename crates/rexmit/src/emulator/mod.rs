@@ -88,6 +88,7 @@ mod relay;
 mod running;
 mod socket;
 mod statistics;
+#[cfg(feature = "tun")]
 mod tun_link;
 mod two_way;
 mod udp_link;
@@ -113,6 +114,7 @@ use relay::Relay;
 pub use rexmit_netsim::path;
 use running::Running;
 pub use statistics::{DirectionStatistics, EmulatorStatistics};
+#[cfg(feature = "tun")]
 pub use tun_link::TunEmulator;
 use udp_link::UdpLink;
 

@@ -13,6 +13,7 @@ use super::wakes::Waiting;
 use crate::ConnectError;
 use crate::association::Cell;
 use crate::event::Event;
+use crate::log;
 
 impl State {
     /// Begins an association with a peer that has these addresses, and sends the first packet of its
@@ -47,12 +48,12 @@ impl State {
 
     /// Whether a peer's association may still come.
     pub(super) fn accepts(&self) -> bool {
-        self.config_accepts && !self.is_closing
+        self.incoming.is_allowed && !self.is_closing
     }
 
     /// The next association that a peer began. The caller becomes its owner.
     pub(super) fn accept(&mut self) -> Option<(Arc<Cell>, Established)> {
-        let cell = self.incoming.pop_front()?;
+        let cell = self.incoming.waiting.pop_front()?;
         let established = self.associations.get(&cell.id)?.established?;
         Some((cell, established))
     }
@@ -74,7 +75,7 @@ impl State {
     /// Takes no more associations and shuts down those there are.
     pub(super) fn shut_down(&mut self, now: Instant) {
         self.is_closing = true;
-        for cell in std::mem::take(&mut self.incoming) {
+        for cell in std::mem::take(&mut self.incoming.waiting) {
             self.release(now, cell.id);
         }
         for id in self.association_ids() {
@@ -86,7 +87,7 @@ impl State {
     /// Takes no more associations and aborts those there are.
     pub(super) fn abort(&mut self, now: Instant, reason: &[u8]) {
         self.is_closing = true;
-        for cell in std::mem::take(&mut self.incoming) {
+        for cell in std::mem::take(&mut self.incoming.waiting) {
             self.release(now, cell.id);
         }
         for id in self.association_ids() {
@@ -105,7 +106,7 @@ impl State {
         self.handles -= 1;
         if self.handles == 0 {
             self.is_closing = true;
-            for cell in std::mem::take(&mut self.incoming) {
+            for cell in std::mem::take(&mut self.incoming.waiting) {
                 self.release(now, cell.id);
             }
         }
@@ -151,19 +152,24 @@ impl State {
     }
 
     fn on_incoming(&mut self, now: Instant, id: AssociationId, established: Established) -> bool {
-        if self.is_closing || self.incoming.len() >= ACCEPT_BACKLOG {
+        if self.is_closing || self.incoming.waiting.len() >= ACCEPT_BACKLOG {
             self.counts.not_accepted += u64::from(!self.is_closing);
+            if !self.is_closing {
+                log::not_accepted(id, established.peer);
+            }
             self.sctp.abort(now, id, b"not accepted");
             return true;
         }
+        log::established(id, established.peer, true);
         let cell = self.insert(id, Some(established));
-        self.incoming.push_back(cell);
+        self.incoming.waiting.push_back(cell);
         self.wakes.endpoint();
         false
     }
 
     fn on_connected(&mut self, id: AssociationId, established: Established) {
         if let Some(entry) = self.associations.get_mut(&id) {
+            log::established(id, established.peer, false);
             entry.established = Some(established);
             self.wakes.association(&entry.cell, Waiting::Change);
         }
@@ -185,6 +191,7 @@ impl State {
         if entry.closed.replace(reason.clone()).is_some() {
             return false;
         }
+        log::ended(id, reason);
         entry.statistics = statistics;
         self.open -= 1;
         entry.events.push(Event::Closed(reason.clone()));
@@ -201,6 +208,7 @@ impl State {
     }
 
     fn tell(&mut self, id: AssociationId, event: Event) {
+        log::happened(id, &event);
         if let Some(entry) = self.associations.get_mut(&id)
             && !entry.is_orphaned
         {

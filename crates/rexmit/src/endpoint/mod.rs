@@ -22,13 +22,13 @@
 
 mod entry;
 mod lifecycle;
+mod limits;
 mod state;
 mod statistics;
 mod wakes;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 
 use rexmit_core::Seed;
@@ -37,10 +37,13 @@ use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, EndpointConfig};
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
+use crate::log;
 use crate::socket::{Inbox, Socket, is_foreign};
 use crate::turns::Driver;
 use crate::{BindError, ConnectError};
 pub(crate) use entry::Established;
+pub use limits::TimeLimits;
+pub(crate) use limits::{SHUTDOWN_TOO_LONG, within};
 use state::State;
 pub(crate) use state::{Received, Shared};
 pub use statistics::{ACCEPT_BACKLOG, EndpointStatistics};
@@ -113,9 +116,10 @@ impl Endpoint {
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver enabled.
+    #[cfg(all(feature = "raw", target_os = "linux"))]
     pub fn bind_raw(address: IpAddr, mut config: EndpointConfig) -> Result<Self, BindError> {
         prepare(&mut config, address)?;
-        if Path::new("/proc/net/sctp").exists() {
+        if std::path::Path::new("/proc/net/sctp").exists() {
             return Err(BindError::KernelSctp { address });
         }
         let refused = |error| BindError::raw(address, error);
@@ -128,12 +132,39 @@ impl Endpoint {
         getrandom::fill(&mut entropy)?;
         let (accepts, port, told_addresses) = (config.accept, config.port, config.addresses.len());
         let association = Arc::clone(&config.association);
-        let sctp = sctp::Endpoint::new(config, &Seed::from_bytes(entropy))
+        let mut sctp = sctp::Endpoint::new(config, &Seed::from_bytes(entropy))
             .map_err(std::io::Error::other)?;
+        sctp.set_trace(log::sink(None));
         let is_raw = socket.is_raw();
         let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
         tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::new()).run());
         Ok(Self { shared, port, is_raw, told_addresses, association })
+    }
+
+    /// The same endpoint with other limits of how long its calls, and those of its associations, wait for
+    /// a peer. They hold for every handle from now on.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use rexmit::{Endpoint, EndpointConfig, TimeLimits};
+    /// use std::time::Duration;
+    ///
+    /// let patient = TimeLimits::default().shutdown(Some(Duration::from_secs(60)));
+    /// let endpoint = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default())?
+    ///     .with_time_limits(patient);
+    /// assert_eq!(endpoint.time_limits().connect, Some(Duration::from_secs(10)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn with_time_limits(self, limits: TimeLimits) -> Self {
+        self.shared.lock().time_limits = limits;
+        self
+    }
+
+    /// How long calls wait for a peer.
+    #[must_use]
+    pub fn time_limits(&self) -> TimeLimits {
+        self.shared.lock().time_limits
     }
 
     /// The address and UDP port it is bound to; port 0 for an endpoint directly over IP.
@@ -170,8 +201,8 @@ impl Endpoint {
     /// Begins an association with SCTP port `port` of the endpoint at `remote`, and waits until it
     /// is established.
     ///
-    /// Dropping the future cancels the attempt. The protocol's own timeout is long: with the default
-    /// configuration (RFC 9260 §16) an answer may take four minutes.
+    /// It waits for [`TimeLimits::connect`] at most, 10 s by default. Dropping the future cancels the
+    /// attempt.
     ///
     /// # Errors
     /// When the peer does not answer or refuses, or the endpoint has been shut down.
@@ -215,20 +246,26 @@ impl Endpoint {
         let start = clock::now();
         let cell = self.shared.with(|state, now| state.connect(now, &remotes, port, config))?;
         let remote = remotes[0]; // Without any there is no cell.
+        // Dropped without an association, it cancels the attempt.
         let handle = Handle::new(Arc::clone(&self.shared), Arc::clone(&cell));
+        let outcome = within(self.time_limits().connect, self.wait_for_outcome(&cell)).await;
+        match outcome {
+            Some(Ok(established)) => Ok(Association::new(handle, established)),
+            None | Some(Err(CloseReason::ConnectTimedOut | CloseReason::Unreachable)) => {
+                Err(ConnectError::NoAnswer { remote, port, waited: clock::now() - start })
+            }
+            Some(Err(CloseReason::AbortedByPeer { cause, .. })) => {
+                Err(ConnectError::RefusedByPeer { remote, port, cause })
+            }
+            Some(Err(reason)) => Err(ConnectError::Ended { remote, port, reason }),
+        }
+    }
+
+    async fn wait_for_outcome(&self, cell: &Cell) -> Result<Established, CloseReason> {
         loop {
             let changed = cell.changed.notified();
-            if let Some(outcome) = self.outcome(&cell) {
-                return match outcome {
-                    Ok(established) => Ok(Association::new(handle, established)),
-                    Err(CloseReason::ConnectTimedOut | CloseReason::Unreachable) => {
-                        Err(ConnectError::NoAnswer { remote, port, waited: clock::now() - start })
-                    }
-                    Err(CloseReason::AbortedByPeer { cause, .. }) => {
-                        Err(ConnectError::RefusedByPeer { remote, port, cause })
-                    }
-                    Err(reason) => Err(ConnectError::Ended { remote, port, reason }),
-                };
+            if let Some(outcome) = self.outcome(cell) {
+                return outcome;
             }
             changed.await;
         }
@@ -262,13 +299,22 @@ impl Endpoint {
         }
     }
 
-    /// Takes no more associations, ends those there are gracefully, and waits until all have ended.
+    /// Takes no more associations, ends those there are gracefully, and waits until all have ended, for
+    /// [`TimeLimits::shutdown`] at most (5 s by default): those left then are aborted.
     ///
     /// Afterwards the endpoint still answers peers that did not hear the last packet of an
     /// association, as long as one of its handles exists: keep it for some seconds if the way is
     /// lossy.
     pub async fn shutdown(&self) {
         self.shared.with(State::shut_down);
+        let limit = self.time_limits().shutdown;
+        if within(limit, self.wait_for_end()).await.is_none() {
+            self.abort(SHUTDOWN_TOO_LONG);
+            self.wait_for_end().await;
+        }
+    }
+
+    async fn wait_for_end(&self) {
         loop {
             let changed = self.shared.changed.notified();
             if self.shared.lock().has_ended() {
@@ -298,7 +344,7 @@ impl Endpoint {
     /// Hands everything that happens in the protocol to `sink` from now on, in the turn in which it
     /// happens; `None` ends it.
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
-        self.shared.lock().sctp.set_trace(sink);
+        self.shared.lock().sctp.set_trace(log::sink(sink));
     }
 }
 

@@ -16,6 +16,7 @@ use rexmit_sctp::{
 use rustc_hash::FxHashMap;
 
 use super::entry::Entry;
+use super::limits::TimeLimits;
 use super::statistics::EndpointStatistics;
 use super::wakes::Wakes;
 use crate::association::Cell;
@@ -46,19 +47,25 @@ pub(crate) struct State {
     pub(crate) associations: FxHashMap<AssociationId, Entry>,
     /// Associations that have not ended.
     pub(super) open: usize,
-    /// Established by a peer and not accepted yet, oldest first.
-    pub(super) incoming: VecDeque<Arc<Cell>>,
+    pub(super) incoming: Incoming,
     /// Handles of the endpoint that exist.
     pub(super) handles: usize,
-    /// Whether the configuration lets peers begin associations.
-    pub(super) config_accepts: bool,
     /// No new associations.
     pub(super) is_closing: bool,
+    pub(crate) time_limits: TimeLimits,
     pub(super) next_turn: NextTurn,
     pub(super) wakes: Wakes,
     /// When the endpoint is to get entropy again.
     entropy_at: Instant,
     pub(super) counts: Counts,
+}
+
+/// Associations that peers begin.
+pub(super) struct Incoming {
+    /// Whether the configuration allows them.
+    pub(super) is_allowed: bool,
+    /// Established and not accepted yet, oldest first.
+    pub(super) waiting: VecDeque<Arc<Cell>>,
 }
 
 /// The endpoint's own counters; the rest is the protocol's and the outbox's.
@@ -81,7 +88,6 @@ pub(crate) enum Received {
 impl State {
     pub(super) fn new(sctp: sctp::Endpoint, accepts: bool, socket: Socket, alarm: Alarm) -> Self {
         Self {
-            config_accepts: accepts,
             sctp,
             local_addr: socket.local_addr(),
             socket: Some(Arc::new(socket)),
@@ -89,9 +95,10 @@ impl State {
             packet: Vec::new(),
             associations: FxHashMap::default(),
             open: 0,
-            incoming: VecDeque::new(),
+            incoming: Incoming { is_allowed: accepts, waiting: VecDeque::new() },
             handles: 1,
             is_closing: false,
+            time_limits: TimeLimits::default(),
             next_turn: NextTurn::new(alarm),
             wakes: Wakes::default(),
             entropy_at: Instant::ZERO,

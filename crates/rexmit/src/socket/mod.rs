@@ -14,7 +14,7 @@ use quinn_udp::{Transmit, UdpSocketState};
 use rexmit_core::Route;
 use socket2::{Domain, Protocol, SockAddr, Type};
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::net::UdpSocket;
 
 pub(crate) use inbox::Inbox;
 pub(crate) use outbox::Outbox;
@@ -24,6 +24,7 @@ pub(crate) use outbox::Outbox;
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
 /// IP protocol number of SCTP.
+#[cfg(all(feature = "raw", target_os = "linux"))]
 const SCTP: i32 = 132;
 
 /// How SCTP packets are packed.
@@ -32,15 +33,17 @@ enum Kind {
     /// In UDP datagrams.
     Udp,
     /// Directly in IPv4; the kernel delivers the IP header with them.
+    #[cfg(all(feature = "raw", target_os = "linux"))]
     RawV4 { sctp_port: u16 },
     /// Directly in IPv6.
+    #[cfg(all(feature = "raw", target_os = "linux"))]
     RawV6 { sctp_port: u16 },
 }
 
 /// A non-blocking socket that carries SCTP packets.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    io: AsyncFd<socket2::Socket>,
+    io: UdpSocket,
     state: UdpSocketState,
     /// Packets of a batch at most, as the system said when the socket was made. The state's own number
     /// falls to one for good with an error of any one destination.
@@ -61,6 +64,7 @@ impl Socket {
     }
 
     /// A raw socket that takes the SCTP packets to `sctp_port`.
+    #[cfg(all(feature = "raw", target_os = "linux"))]
     pub(crate) fn bind_raw(address: IpAddr, sctp_port: u16) -> io::Result<Self> {
         let address = SocketAddr::new(address, 0);
         let domain = Domain::for_address(address);
@@ -73,7 +77,7 @@ impl Socket {
     }
 
     fn bind(socket: socket2::Socket, address: SocketAddr, kind: Kind) -> io::Result<Self> {
-        socket.set_cloexec(true)?;
+        socket.set_nonblocking(true)?;
         socket.bind(&SockAddr::from(address))?;
         let local = socket.local_addr()?.as_socket().unwrap_or(address);
         // A raw socket refuses its options for UDP alone, which it takes for an old kernel.
@@ -83,12 +87,12 @@ impl Socket {
         let local = match kind {
             Kind::Udp => local,
             // The kernel shows the protocol number there.
+            #[cfg(all(feature = "raw", target_os = "linux"))]
             Kind::RawV4 { .. } | Kind::RawV6 { .. } => SocketAddr::new(local.ip(), 0),
         };
-        // SAFETY: the socket owns its descriptor, which is open and is neither replaced nor closed
-        // before the socket is dropped.
-        let io = unsafe { AsyncFd::register(socket) }?;
         let max_segments = state.max_gso_segments();
+        // For tokio a raw socket is one of UDP: it only waits for it.
+        let io = UdpSocket::from_std(socket.into())?;
         Ok(Self { io, state, max_segments, kind, local })
     }
 
@@ -115,8 +119,8 @@ impl Socket {
             segment_size: Some(segment_bytes),
             src_ip: self.source(route.local.ip()),
         };
-        let send = |socket: &socket2::Socket| self.state.try_send(socket.into(), &transmit);
-        match send(self.io.get_ref()) {
+        let send = || self.state.try_send((&self.io).into(), &transmit);
+        match send() {
             // Once more, so that tokio learns that the socket is full. It is not asked first: it
             // does not know a new socket to be writable before the runtime has had a turn.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -143,7 +147,7 @@ impl Socket {
 
     /// Ready when [`try_send`](Self::try_send) is worth another try.
     pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_write_ready(cx).map_ok(drop)
+        self.io.poll_send_ready(cx)
     }
 
     /// Reads what has arrived, as far as `inbox` has room, in one system call.
@@ -153,24 +157,22 @@ impl Socket {
         inbox: &mut Inbox,
     ) -> Poll<io::Result<()>> {
         loop {
-            let mut guard = ready!(self.io.poll_read_ready(cx))?;
-            let socket = guard.get_inner();
-            match inbox.fill(|buffers, meta| self.state.recv(socket.into(), buffers, meta)) {
-                Ok(is_full) => {
-                    // Less than there was room for is all there was; more is reported anew.
-                    if !is_full {
-                        guard.clear_ready();
-                    }
-                    return Poll::Ready(Ok(()));
-                }
-                Err(error) => {
-                    // Another error than that there is nothing is not tried again before something
-                    // else arrives: it might be there to stay.
-                    guard.clear_ready();
-                    if error.kind() != io::ErrorKind::WouldBlock {
-                        return Poll::Ready(Err(error));
-                    }
-                }
+            ready!(self.io.poll_recv_ready(cx))?;
+            let mut outcome = None;
+            // "Would block" has tokio wait for the next arrival.
+            let _ = self.io.try_io(Interest::READABLE, || {
+                let received =
+                    inbox.fill(|buffers, meta| self.state.recv((&self.io).into(), buffers, meta));
+                // Less than there was room for is all there was. Another error than that there is
+                // nothing is not tried again before something else arrives: it might be there to stay.
+                let may_be_more = matches!(received, Ok(true));
+                outcome = Some(received.map(drop));
+                if may_be_more { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+            });
+            match outcome {
+                Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Some(outcome) => return Poll::Ready(outcome),
+                None => {} // Nothing arrived after all.
             }
         }
     }
@@ -179,11 +181,13 @@ impl Socket {
     fn sctp_packet<'a>(&self, received: &'a [u8]) -> Option<&'a [u8]> {
         match self.kind {
             Kind::Udp => Some(received),
+            #[cfg(all(feature = "raw", target_os = "linux"))]
             Kind::RawV4 { sctp_port } => {
                 // RFC 791 §3.1: the low half of the first byte counts the header's words.
                 let header_bytes = usize::from(received.first()? & 0x0f) * 4;
                 for_port(received.get(header_bytes..)?, sctp_port)
             }
+            #[cfg(all(feature = "raw", target_os = "linux"))]
             Kind::RawV6 { sctp_port } => for_port(received, sctp_port),
         }
     }
@@ -197,11 +201,12 @@ pub(crate) fn is_foreign(address: IpAddr) -> bool {
 
 /// A raw socket receives every SCTP packet of its host, those for other ports included: answering
 /// them with an ABORT would end the associations of others.
+#[cfg(all(feature = "raw", target_os = "linux"))]
 fn for_port(packet: &[u8], sctp_port: u16) -> Option<&[u8]> {
     (packet.get(2..4)? == sctp_port.to_be_bytes()).then_some(packet)
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

@@ -118,9 +118,7 @@ impl Outbox {
                 }
                 // It may be that the system cannot cut batches on this way.
                 Err(error) if batch.packets > 1 => {
-                    let may_be_cutting =
-                        matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO));
-                    self.split_first(may_be_cutting);
+                    self.split_first(may_be_cutting(&error));
                     continue;
                 }
                 Err(error) => {
@@ -163,6 +161,14 @@ impl Outbox {
     }
 }
 
+/// Whether the system may have refused a batch because it cannot cut it.
+fn may_be_cutting(error: &io::Error) -> bool {
+    #[cfg(target_os = "linux")]
+    return matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO));
+    #[cfg(not(target_os = "linux"))]
+    return error.kind() != io::ErrorKind::NetworkUnreachable;
+}
+
 impl Batch {
     fn has_room(&self, route: Route, len: usize, max_packets: usize) -> bool {
         let is_open = self.bytes.len() == self.segment_bytes * self.packets;
@@ -178,7 +184,7 @@ impl Batch {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::time::Duration;
 

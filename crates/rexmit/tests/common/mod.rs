@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig};
+use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, TimeLimits};
 
 /// Waits for what must happen. Long enough for any machine; reached only by a failing test.
 pub(crate) async fn patiently<T>(future: impl Future<Output = T>) -> T {
@@ -30,8 +30,10 @@ pub(crate) fn client_config() -> EndpointConfig {
     EndpointConfig::default().port(port)
 }
 
+/// Without limits, as the machine may be busy.
 pub(crate) fn bind(config: EndpointConfig) -> Endpoint {
-    Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap()
+    let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
+    endpoint.with_time_limits(TimeLimits::NONE)
 }
 
 /// Two endpoints and both ends of their association.

@@ -19,6 +19,7 @@ mod reset;
 mod round_trips;
 mod setup;
 mod shutdown;
+mod silence;
 mod state;
 mod statistics;
 mod timers;
@@ -50,6 +51,7 @@ use paths::Paths;
 use peer::Peer;
 use replies::{Replies, ReportedError};
 use reset::{Halves, StreamReset, max_streams};
+use silence::Silence;
 use state::{AbortCause, Farewell};
 use timers::{Deadline, Timer, first_due};
 
@@ -67,6 +69,7 @@ pub(crate) struct Association {
     peer: Peer,
     state: State,
     paths: Paths,
+    silence: Silence,
     replies: Replies,
     out: Outbound,
     inbound: Inbound,
@@ -122,6 +125,7 @@ impl Association {
             peer: Peer::UNKNOWN,
             state,
             paths,
+            silence: Silence::default(),
             replies: Replies::default(),
             out,
             inbound: Inbound::new(Arc::clone(&config)),
@@ -224,6 +228,7 @@ impl Association {
         if let Some(changes) = &mut self.asconf {
             changes.begin_packet();
         }
+        self.silence.end();
         self.hear_of_peer_while_shutdown_sent(cx);
         self.out.begin_opportunity();
         self.inbound.begin_packet();
@@ -571,6 +576,7 @@ impl Association {
                 Timer::Sack => self.inbound.on_sack_timer(),
                 Timer::WindowProbe => self.out.on_probe_timer(),
                 Timer::ReConfig => self.on_re_config_timeout(cx),
+                Timer::DeadPeer => self.end_unreachable(cx),
                 Timer::T4 => self.on_t4(cx),
             }
         }
@@ -588,7 +594,7 @@ impl Association {
     }
 
     /// The timers of the procedures.
-    fn timers(&self) -> [(Timer, Deadline); 7] {
+    fn timers(&self) -> [(Timer, Deadline); 8] {
         let [t1, t2, t5] = self.state.timers();
         let t4 = self.asconf.as_ref().map_or(Deadline::OFF, |changes| changes.t4());
         [
@@ -598,6 +604,7 @@ impl Association {
             (Timer::Sack, self.inbound.sack_timer()),
             (Timer::WindowProbe, self.out.probe_timer()),
             (Timer::ReConfig, self.reset.timer()),
+            (Timer::DeadPeer, self.silence.deadline(self.config.dead_after, self.paths.errors)),
             (Timer::T4, t4),
         ]
     }
@@ -614,7 +621,8 @@ impl Association {
             State::Established => {
                 let t4 = self.asconf.as_ref().map_or(Deadline::OFF, |changes| changes.t4());
                 let [sack, probe] = [self.inbound.sack_timer(), self.out.probe_timer()];
-                sack.min(probe).min(self.reset.timer()).min(t4).instant()
+                let death = self.silence.deadline(self.config.dead_after, self.paths.errors);
+                sack.min(probe).min(self.reset.timer()).min(t4).min(death).instant()
             }
             _ => self
                 .timers()

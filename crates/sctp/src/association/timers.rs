@@ -18,6 +18,8 @@ pub(super) enum Timer {
     WindowProbe,
     /// The answer to a RE-CONFIG request.
     ReConfig,
+    /// The peer is silent for too long.
+    DeadPeer,
     /// T-4: the answer to an ASCONF.
     T4,
 }

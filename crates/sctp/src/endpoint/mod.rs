@@ -37,8 +37,7 @@ const MAX_REPLIES: usize = 64;
 /// An SCTP endpoint: a [`Machine`](rexmit_core::Machine) with the calls of an application.
 ///
 /// ```
-/// use rexmit_core::{Instant, Machine, Route, Seed};
-/// use rexmit_sctp::{Endpoint, EndpointConfig, OutboundMessage};
+/// use rexmit_sctp::{Endpoint, EndpointConfig, Instant, Machine, OutboundMessage, Route, Seed};
 ///
 /// let now = Instant::ZERO;
 /// let mut client = Endpoint::new(EndpointConfig::default(), &Seed::from_u64(1))?;

@@ -52,8 +52,7 @@ struct Reply {
 /// packets are TCP segments, their routes are addresses with port 0; IP headers are the driver's.
 ///
 /// ```
-/// use rexmit_core::{Instant, Machine, Seed};
-/// use rexmit_tcp::{Endpoint, EndpointConfig, Event};
+/// use rexmit_tcp::{Endpoint, EndpointConfig, Event, Instant, Machine, Seed};
 ///
 /// let now = Instant::ZERO;
 /// let mut client = Endpoint::new(EndpointConfig::default(), &Seed::from_u64(1))?;

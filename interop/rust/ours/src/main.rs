@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rexmit::recovery::{CmtConfig, RecoveryConfig};
 use rexmit::{
     Association, AssociationConfig, AssociationStatistics, BindError, CloseReason, Endpoint,
-    EndpointConfig, OutboundMessage, SendError,
+    EndpointConfig, OutboundMessage, SendError, TimeLimits,
 };
 use tokio::time::timeout;
 use workload::{LARGEST_MESSAGE, Options, PPID, Paths, Report, Role, Sender, Verifier};
@@ -89,11 +89,13 @@ fn change(association: &mut AssociationConfig, options: &Options) {
 fn bind(options: &Options, config: EndpointConfig) -> Result<Endpoint, BindError> {
     let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
     let ip = if options.more_locals.is_empty() { options.local.ip() } else { any };
-    if options.is_over_ip {
-        Endpoint::bind_raw(ip, config)
+    let endpoint = if options.is_over_ip {
+        Endpoint::bind_raw(ip, config)?
     } else {
-        Endpoint::bind(SocketAddr::new(ip, options.local.port()), config)
-    }
+        Endpoint::bind(SocketAddr::new(ip, options.local.port()), config)?
+    };
+    // Links are bad: everything is to be delivered, however long that takes.
+    Ok(endpoint.with_time_limits(TimeLimits::NONE))
 }
 
 fn own_counts(counted: &AssociationStatistics, gaps: &Gaps) -> Vec<(&'static str, u64)> {

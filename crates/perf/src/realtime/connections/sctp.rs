@@ -4,7 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use rexmit::emulator::{Emulator, EmulatorConfig};
-use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, OutboundMessage};
+use rexmit::{
+    Association, AssociationConfig, Endpoint, EndpointConfig, OutboundMessage, TimeLimits,
+};
 use rexmit_core::trace::TraceSink;
 use rexmit_lab::connections::{Connections, MAX_MESSAGES, Measured};
 use rexmit_sctp::recovery::RecoveryStatistics;
@@ -57,7 +59,7 @@ impl Link {
         let config = EndpointConfig::default()
             .port(FIRST_CLIENT_PORT + n)
             .association(Arc::clone(&self.sender));
-        let endpoint = Endpoint::bind(LOOPBACK, config)?;
+        let endpoint = Endpoint::bind(LOOPBACK, config)?.with_time_limits(TimeLimits::NONE);
         endpoint.set_trace(Some(trace));
         Ok(endpoint)
     }

@@ -72,7 +72,7 @@ pub(super) struct Paths {
     /// That of what belongs to none in particular.
     control: u8,
     /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
-    errors: u32,
+    pub(super) errors: u32,
     /// HEARTBEATs are sent (RFC 9260 §8.3).
     is_watched: bool,
     /// The peer's transport addresses, as they change.

@@ -180,6 +180,7 @@ impl Association {
         }
         if sends_data {
             self.write_data(cx, path, &mut writer);
+            self.silence.on_data_sent(cx.now);
         }
         self.finish_established(path, writer)
     }

@@ -1,0 +1,41 @@
+//! How long calls wait for a peer.
+
+use std::time::Duration;
+
+rexmit_core::config! {
+    /// How long the calls of an endpoint and of its associations wait for a peer. `None` waits as long as
+    /// the protocol does.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct TimeLimits {
+        /// Of [`Endpoint::connect`](super::Endpoint::connect) and its variants: 10 s. Without a limit the
+        /// association's `max_init_retransmits` decides, which is four minutes by default.
+        pub connect: Option<Duration>,
+        /// Of [`Endpoint::shutdown`](super::Endpoint::shutdown) and
+        /// [`Association::shutdown`](crate::Association::shutdown): 5 s, then the association is aborted
+        /// and messages that were not acknowledged fail. Whoever ends an association after a lot of data
+        /// on a slow path needs more. An association whose last handle is dropped has no such limit.
+        pub shutdown: Option<Duration>,
+    }
+}
+
+impl TimeLimits {
+    /// Calls wait as long as the protocol does.
+    pub const NONE: Self = Self { connect: None, shutdown: None };
+}
+
+impl Default for TimeLimits {
+    fn default() -> Self {
+        Self { connect: Some(Duration::from_secs(10)), shutdown: Some(Duration::from_secs(5)) }
+    }
+}
+
+/// What the peer is told when a shutdown takes too long.
+pub(crate) const SHUTDOWN_TOO_LONG: &[u8] = b"the shutdown took longer than its time limit";
+
+/// Waits for `done`, for `limit` at most: `None` if it was not done by then.
+pub(crate) async fn within<T>(limit: Option<Duration>, done: impl Future<Output = T>) -> Option<T> {
+    match limit {
+        Some(limit) => tokio::time::timeout(limit, done).await.ok(),
+        None => Some(done.await),
+    }
+}

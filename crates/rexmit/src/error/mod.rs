@@ -1,0 +1,96 @@
+//! What can go wrong at the edge to the operating system, in words that say what to do.
+
+#[cfg(feature = "udp")]
+mod association;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use rexmit_sctp::ConfigError;
+use thiserror::Error;
+
+#[cfg(feature = "udp")]
+pub use association::{ConnectError, SendError, TrySendError};
+
+/// Why a local address cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// It is in use.
+    #[error("{address} is in use: choose another port, or 0 for any free one")]
+    InUse {
+        /// The address that was asked for.
+        address: SocketAddr,
+    },
+    /// No interface of this machine has it.
+    #[error("{} is not an address of this machine: `ip address` lists those that are", address.ip())]
+    NotLocal {
+        /// The address that was asked for.
+        address: SocketAddr,
+    },
+    /// Not without privileges.
+    #[error("{address} is not allowed: ports below 1024 need CAP_NET_BIND_SERVICE")]
+    Permission {
+        /// The address that was asked for.
+        address: SocketAddr,
+    },
+    /// SCTP directly over IP is not for everybody.
+    #[error(
+        "SCTP directly over IP on {address} needs CAP_NET_RAW: run as root, give the program the \
+         capability (setcap cap_net_raw+ep), or use UDP encapsulation"
+    )]
+    NeedsRawSockets {
+        /// The address that was asked for.
+        address: IpAddr,
+    },
+    /// The kernel speaks SCTP itself and would answer the same packets, with an ABORT.
+    #[error(
+        "the kernel's own SCTP answers on {address} too: unload it (rmmod sctp), or use UDP \
+         encapsulation"
+    )]
+    KernelSctp {
+        /// The address that was asked for.
+        address: IpAddr,
+    },
+    /// One socket is to send from several addresses.
+    #[error(
+        "an endpoint with several addresses is not bound to {address} alone: bind a wildcard address"
+    )]
+    NotWildcard {
+        /// The address that was asked for.
+        address: IpAddr,
+    },
+    /// The configuration is refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Without randomness no endpoint is safe.
+    #[error("the system gives no random numbers: {0}")]
+    Entropy(io::Error),
+    /// Another error of the operating system.
+    #[error("{address} cannot be used: {source}")]
+    Io {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+impl BindError {
+    pub(crate) fn new(address: SocketAddr, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AddrInUse => Self::InUse { address },
+            io::ErrorKind::AddrNotAvailable => Self::NotLocal { address },
+            io::ErrorKind::PermissionDenied => Self::Permission { address },
+            _ => Self::Io { address, source },
+        }
+    }
+
+    #[cfg(all(feature = "raw", target_os = "linux"))]
+    pub(crate) fn raw(address: IpAddr, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::NeedsRawSockets { address },
+            _ => Self::new((address, 0).into(), source),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What happens to associations, as events of the crate `tracing` with the target `rexmit`; nothing
+//! without the feature of this name.
+//!
+//! | level | events |
+//! |---|---|
+//! | warn | an association was not accepted, because too many waited |
+//! | info | an association is established, or has ended; a path, or the path of data, has changed |
+//! | debug | a retransmission event began, was spurious, was undone; a timeout |
+
+#[cfg(feature = "tracing")]
+mod with_tracing {
+    use std::net::SocketAddr;
+
+    use rexmit_core::Instant;
+    use rexmit_core::trace::{TraceEvent, TraceSink};
+    use rexmit_sctp::{AssociationId, CloseReason, Event};
+    use tracing::{Level, debug, enabled, info, warn};
+
+    pub(crate) fn established(id: AssociationId, peer: SocketAddr, incoming: bool) {
+        info!(target: "rexmit", association = id.index(), %peer, incoming, "established");
+    }
+
+    pub(crate) fn not_accepted(id: AssociationId, peer: SocketAddr) {
+        warn!(target: "rexmit", association = id.index(), %peer, "not accepted: too many wait");
+    }
+
+    pub(crate) fn ended(id: AssociationId, reason: &CloseReason) {
+        info!(target: "rexmit", association = id.index(), %reason, "ended");
+    }
+
+    pub(crate) fn happened(id: AssociationId, event: &Event) {
+        let association = id.index();
+        match event {
+            Event::PathStatus { path, address, state } => {
+                info!(target: "rexmit", association, path, %address, ?state, "path");
+            }
+            Event::DataPathChanged { path, address } => {
+                info!(target: "rexmit", association, path, %address, "data path");
+            }
+            Event::AddressChanged { change, refused } => {
+                info!(target: "rexmit", association, ?change, ?refused, "own address");
+            }
+            _ => {}
+        }
+    }
+
+    /// The sink of an endpoint: `next`, and the events of level debug if they are of interest now.
+    pub(crate) fn sink(next: Option<Box<dyn TraceSink>>) -> Option<Box<dyn TraceSink>> {
+        if enabled!(target: "rexmit", Level::DEBUG) { Some(Box::new(Recovery(next))) } else { next }
+    }
+
+    /// Reports what loss recovery does, and hands everything on.
+    struct Recovery(Option<Box<dyn TraceSink>>);
+
+    impl TraceSink for Recovery {
+        fn record(&mut self, now: Instant, association: u32, event: &TraceEvent) {
+            match event {
+                TraceEvent::RetransmissionEvent { path, kind } => {
+                    let kind = kind.name();
+                    debug!(target: "rexmit", association, path, kind, "retransmission event");
+                }
+                TraceEvent::EventSpurious { path, kind, by } => {
+                    let kind = kind.name();
+                    debug!(target: "rexmit", association, path, kind, ?by, "spurious");
+                }
+                TraceEvent::Undone { path, cwnd, ssthresh } => {
+                    debug!(target: "rexmit", association, path, cwnd, ssthresh, "undone");
+                }
+                TraceEvent::RetransmissionTimeout { path, rto } => {
+                    debug!(target: "rexmit", association, path, ?rto, "retransmission timeout");
+                }
+                _ => {}
+            }
+            if let Some(next) = &mut self.0 {
+                next.record(now, association, event);
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+mod without_tracing {
+    use std::net::SocketAddr;
+
+    use rexmit_core::trace::TraceSink;
+    use rexmit_sctp::{AssociationId, CloseReason, Event};
+
+    pub(crate) const fn established(_: AssociationId, _: SocketAddr, _: bool) {}
+    pub(crate) const fn not_accepted(_: AssociationId, _: SocketAddr) {}
+    pub(crate) const fn ended(_: AssociationId, _: &CloseReason) {}
+    pub(crate) const fn happened(_: AssociationId, _: &Event) {}
+    pub(crate) const fn sink(next: Option<Box<dyn TraceSink>>) -> Option<Box<dyn TraceSink>> {
+        next
+    }
+}
+
+#[cfg(feature = "tracing")]
+pub(crate) use with_tracing::*;
+#[cfg(not(feature = "tracing"))]
+pub(crate) use without_tracing::*;

@@ -1,0 +1,124 @@
+//! Calls end in time when the peer is gone.
+
+mod common;
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use common::{client_config, patiently, server_config};
+use rexmit::clock::now;
+use rexmit::emulator::{Emulator, EmulatorConfig};
+use rexmit::{
+    Association, AssociationConfig, CloseReason, ConnectError, Endpoint, EndpointConfig, Event,
+    Instant, SendError, TimeLimits,
+};
+
+const LIMIT: Duration = Duration::from_millis(300);
+/// What limits are compared with: far below those of the protocol, far above those configured.
+const SOON: Duration = Duration::from_secs(30);
+
+fn bind(config: EndpointConfig) -> Endpoint {
+    let limits = TimeLimits::default().connect(Some(LIMIT)).shutdown(Some(LIMIT));
+    common::bind(config).with_time_limits(limits)
+}
+
+/// An association whose peer is killed: nothing arrives there, and nothing comes back.
+struct Killed {
+    client: Endpoint,
+    ours: Association,
+    at: Instant,
+    /// Still there, but out of reach.
+    _peer: (Endpoint, Association),
+}
+
+async fn killed(config: AssociationConfig) -> Killed {
+    let server = common::bind(server_config());
+    let link = EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), server.local_addr());
+    let link = Emulator::start(&link).unwrap();
+    let client = common::bind(client_config().association(config.into()));
+    let connecting = client.connect(link.local_addr(), server.port());
+    let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+    let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+    ours.stream(0).send("hello").await.unwrap();
+    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "hello");
+    link.stop().unwrap();
+    let limits = TimeLimits::default().shutdown(Some(LIMIT));
+    let client = client.with_time_limits(limits);
+    Killed { client, ours, at: now(), _peer: (server, theirs) }
+}
+
+#[tokio::test]
+async fn connect_gives_up_when_its_time_is_over() {
+    let client = bind(client_config());
+    let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let start = now();
+    let attempt = client.connect(nobody.local_addr().unwrap(), 5000);
+    let error = patiently(attempt).await.expect_err("nobody answers");
+    assert!(matches!(error, ConnectError::NoAnswer { waited, .. } if waited >= LIMIT), "{error}");
+    assert!((LIMIT..SOON).contains(&(now() - start)));
+    assert_eq!(client.association_count(), 0, "the attempt was cancelled");
+}
+
+#[tokio::test]
+async fn shutdown_of_an_association_aborts_it_when_its_time_is_over() {
+    let peer = killed(AssociationConfig::rfc9260()).await;
+    peer.ours.stream(0).send("lost").await.unwrap();
+    let reason = patiently(peer.ours.shutdown()).await;
+    assert!(matches!(&reason, CloseReason::Aborted { .. }), "{reason}");
+    assert!(reason.to_string().contains("time limit"), "{reason}");
+    assert!((LIMIT..SOON).contains(&(now() - peer.at)));
+    let event = peer.ours.event().await;
+    assert!(matches!(event, Some(Event::MessageFailed { .. })), "{event:?}");
+}
+
+#[tokio::test]
+async fn shutdown_of_an_endpoint_aborts_what_is_left_when_its_time_is_over() {
+    let peer = killed(AssociationConfig::rfc9260()).await;
+    patiently(peer.client.shutdown()).await;
+    assert!((LIMIT..SOON).contains(&(now() - peer.at)));
+    assert!(matches!(peer.ours.close_reason(), Some(CloseReason::Aborted { .. })));
+}
+
+/// It lasts as long as the limit, not longer than the peer needs.
+#[tokio::test]
+async fn shutdown_is_graceful_while_the_peer_answers() {
+    let (server, client) = (bind(server_config()), bind(client_config()));
+    let client = client.with_time_limits(TimeLimits::NONE);
+    let connecting = client.connect(server.local_addr(), server.port());
+    let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+    let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+    ours.stream(0).send("bye").await.unwrap();
+    assert_eq!(patiently(ours.shutdown()).await, CloseReason::Shutdown);
+    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "bye");
+}
+
+#[tokio::test]
+async fn a_peer_that_is_killed_while_inputs_flow_is_reported_in_time() {
+    let dead_after = Duration::from_secs(3);
+    let peer = killed(AssociationConfig::interactive().dead_after(Some(dead_after))).await;
+    let inputs = async {
+        loop {
+            match peer.ours.stream(1).send_unordered("input").await {
+                Ok(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                Err(error) => return error,
+            }
+        }
+    };
+    assert_eq!(patiently(inputs).await, SendError::Closing);
+    assert_eq!(peer.ours.close_reason(), Some(CloseReason::Unreachable));
+    let waited = now() - peer.at;
+    // The peer's last packet came before it was killed.
+    assert!((dead_after - LIMIT..SOON).contains(&waited), "{waited:?}");
+}
+
+#[test]
+fn the_limits_are_those_that_users_expect() {
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    let limits = TimeLimits::default();
+    assert_eq!((limits.connect, limits.shutdown), (seconds(10), seconds(5)));
+    assert_eq!(AssociationConfig::default().dead_after, seconds(15));
+    for profile in ["interactive", "interactive-redundant"] {
+        assert_eq!(AssociationConfig::profile(profile).unwrap().dead_after, seconds(15));
+    }
+    assert_eq!(AssociationConfig::rfc9260().dead_after, None);
+}

@@ -1,0 +1,58 @@
+//! The examples do what they are for.
+
+// Their functions are called as they are.
+#[path = "../examples/echo.rs"]
+#[allow(dead_code)]
+mod echo;
+#[cfg(target_os = "linux")]
+#[path = "../examples/failover.rs"]
+#[allow(dead_code)]
+mod failover;
+#[path = "../examples/game.rs"]
+#[allow(dead_code)]
+mod game;
+#[path = "../examples/rpc.rs"]
+#[allow(dead_code)]
+mod rpc;
+#[path = "../examples/udp_loop.rs"]
+#[allow(dead_code)]
+mod udp_loop;
+
+use std::time::Duration;
+
+async fn patiently<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), future).await.expect("it takes too long")
+}
+
+#[tokio::test]
+async fn echo_returns_the_text() {
+    assert_eq!(patiently(echo::run("hello")).await.unwrap(), "hello");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_players_lose_no_input() {
+    let score = patiently(game::play(100, 10)).await.unwrap();
+    assert_eq!(score.inputs, 1000);
+    assert!(score.snapshots > 100, "{score:?}");
+}
+
+#[tokio::test]
+async fn calls_get_their_answers() {
+    let squares: Vec<u64> = (0..100).map(|number| number * number).collect();
+    assert_eq!(patiently(rpc::squares(100)).await.unwrap(), squares);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn messages_take_the_other_path_and_the_application_is_told() {
+    let told = patiently(failover::run(100)).await.unwrap();
+    let has = |what: &str| told.iter().any(|line| line == what);
+    assert!(has("data is sent to 127.0.0.12"), "{told:?}");
+    assert!(has("127.0.0.11 is gone"), "{told:?}");
+    assert_eq!(told.last().unwrap(), "the association has ended");
+}
+
+#[test]
+fn the_loop_around_the_state_machine_carries_a_message_both_ways() {
+    assert_eq!(udp_loop::run("hello").unwrap(), "hello");
+}
