@@ -6,8 +6,8 @@
 //! messages are further apart than an RTT, so that ACKs of other messages give no information.
 //!
 //! A sender sends m copies at first, n more if no ACK arrives within an RTT, and then one every RTT
-//! until an ACK arrives. A share p^(m+n) of its messages takes longer than D + RTT, and it needs m
-//! + u^m·(n + u^n/(1−u)) packets per message. For a given share of late messages, it chooses
+//! until an ACK arrives. A share `p^(m+n)` of its messages takes longer than D + RTT, and it needs
+//! `m + u^m·(n + u^n/(1−u))` packets per message. For a given share of late messages, it chooses
 //! randomly between two such plans: for 5 % loss in each direction and one late message in 1000, it
 //! sends one copy at first, and then two with probability 12/19, else one.
 
