@@ -180,7 +180,7 @@ fn documents_that_cannot_be_run_are_refused() {
     let place = Place::new("refused", STUDY);
     let plan = run(&format!("study plan {}", place.study())).text();
     let document = plan.lines().next().unwrap();
-    exec(&document.replace("\"schema\":1", "\"schema\":9")).assert_failed(5, "it is of form 9");
+    exec(&document.replace("\"schema\":1", "\"schema\":9")).assert_failed(5, "it has format 9");
     exec(&document.replace("\"lksctp\"}", "\"fast\"}")).assert_failed(5, "fast");
     run("study exec no/such/file").assert_failed(5, "no/such/file cannot be read: No such file");
 }

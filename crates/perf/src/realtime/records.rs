@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_broken_promise_is_named() {
         let mut ordered = records(false);
-        assert!(arrive(&mut ordered, 1).unwrap_err().contains("in the place of 0"));
+        assert!(arrive(&mut ordered, 1).unwrap_err().contains("instead of 0"));
         arrive(&mut ordered, 0).unwrap();
         assert!(arrive(&mut ordered, 0).unwrap_err().contains("twice"));
         assert!(arrive(&mut ordered, 3).unwrap_err().contains("never sent"));
