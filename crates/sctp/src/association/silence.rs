@@ -10,24 +10,34 @@ use super::timers::Deadline;
 /// RTO is long.
 const MIN_ERRORS: u32 = 2;
 
-/// When the first DATA was sent since the peer's last packet.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Silence(Option<Instant>);
+/// When the first DATA was sent since the peer's last packet; in the far future if none was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Silence(Instant);
+
+impl Default for Silence {
+    fn default() -> Self {
+        Self(Instant::FAR_FUTURE)
+    }
+}
 
 impl Silence {
     /// DATA was sent, which a living peer answers.
     pub(super) fn on_data_sent(&mut self, now: Instant) {
-        self.0.get_or_insert(now);
+        self.0 = self.0.min(now);
     }
 
     /// A packet of the peer arrived.
     pub(super) const fn end(&mut self) {
-        self.0 = None;
+        self.0 = Instant::FAR_FUTURE;
     }
 
     /// When the peer is unreachable, after so many timeouts in a row.
     pub(super) fn deadline(self, dead_after: Option<Duration>, errors: u32) -> Deadline {
-        let since = self.0.filter(|_| errors >= MIN_ERRORS);
-        since.zip(dead_after).map_or(Deadline::OFF, |(since, limit)| Deadline::at(since + limit))
+        match dead_after {
+            Some(limit) if self.0 < Instant::FAR_FUTURE && errors >= MIN_ERRORS => {
+                Deadline::at(self.0 + limit)
+            }
+            _ => Deadline::OFF,
+        }
     }
 }
