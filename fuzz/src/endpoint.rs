@@ -130,7 +130,7 @@ fn thin(switches: u8) -> ThinConfig {
         .loss_hiding(is_on(3))
         .sack_immediately(is_on(6))
         .heartbeat_samples(is_on(7))
-        .duplicate_samples(is_on(6))
+        .ack_delay_samples(is_on(6))
         .no_delay(false)
         // TCP's alone.
         .probe_timer(is_on(2).then_some(ProbeConfig::DEFAULT))

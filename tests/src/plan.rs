@@ -273,7 +273,7 @@ fn draw_thin(rng: &mut Rng) -> ThinConfig {
         .loss_hiding(rng.chance(0.3))
         .sack_immediately(rng.chance(0.5))
         .heartbeat_samples(rng.chance(0.5))
-        .duplicate_samples(rng.chance(0.5))
+        .ack_delay_samples(rng.chance(0.5))
         .no_delay(false); // TCP's alone.
     let late = draw_timer_and_copies(&mut rng.clone());
     thin.probe_timer(late.probe_timer)

@@ -55,7 +55,7 @@ pub use recovery::{
     RttSource, SetupEvent, T3Event, Timeout, TimeoutKind, Written,
 };
 pub use redundancy::{BundleRoom, CopyBudget, DelayedCopyConfig};
-pub use rtt::{RtoConfig, RtoTimer, RttEstimator, TimerRestart};
+pub use rtt::{RtoConfig, RtoTimer, RttEstimator, RttSample, TimerRestart};
 pub use spurious::{DISTRUST_UNITS, SpuriousConfig};
 pub use state::PeerWindow;
 pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
@@ -68,7 +68,7 @@ pub mod public {
         ByCause, CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, Field,
         InvalidRecovery, LossDetection, MAX_GROUPS, PROFILES, PathCounters, PathState, ProbeConfig,
         RecoveryConfig, RecoveryStatistics, Reordering, ReorderingState, RetransmissionDestination,
-        RtoConfig, SpuriousConfig, SpuriousEvents, TCP_PROFILES, ThinConfig, ThinTest, Thinness,
-        TimerRestart,
+        RtoConfig, RttSample, SpuriousConfig, SpuriousEvents, TCP_PROFILES, ThinConfig, ThinTest,
+        Thinness, TimerRestart,
     };
 }

@@ -184,8 +184,10 @@ profiles! {
     freebsd
     /// FreeBSD 6.2 with Early Fast Retransmit.
     freebsd_efr
-    /// The four mechanisms for thin streams of Petlund 2009.
+    /// `thin_2009`, with RTT samples of delayed ACKs.
     thin
+    /// The four mechanisms for thin streams of Petlund 2009, and nothing else.
+    thin_2009
     /// `thin`; packets with new data bundle copies of data in flight.
     thin_bundling
     /// RFC 9260, robust to reordering and to sudden delays (RR-SCTP).
@@ -406,6 +408,7 @@ mod tests {
             AssociationConfig::freebsd,
             AssociationConfig::freebsd_efr,
             AssociationConfig::thin,
+            AssociationConfig::thin_2009,
             AssociationConfig::thin_bundling,
             AssociationConfig::rr,
             AssociationConfig::thin_rr,

@@ -33,6 +33,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "petlund2009-fig14",
     "petlund2009-table1",
     "petlund2009-sweep",
+    "petlund2009-ack-delay",
     "petlund2008-fig1",
     "petlund2008-fig2",
     "petlund2008-fairness",

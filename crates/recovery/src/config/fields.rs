@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
     CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, LossDetection,
-    ProbeConfig, Reordering, RetransmissionDestination, SpuriousConfig, ThinConfig, ThinTest,
-    TimerRestart,
+    ProbeConfig, Reordering, RetransmissionDestination, RttSample, SpuriousConfig, ThinConfig,
+    ThinTest, TimerRestart,
 };
 
 /// One field of a [`RecoveryConfig`].
@@ -81,6 +81,7 @@ fn fields_of_rto(rto: &RtoConfig) -> Vec<Field> {
         beta_inverse, "1 / RTO.Beta: weight of the old RTTVAR";
         granularity, "RTTVAR where it would be zero";
         min_variation, "lower bound of 4 RTTVAR in the timeout";
+        sample, "which of the packets that an ACK acknowledges gives the RTT sample";
     })
 }
 
@@ -117,7 +118,7 @@ fn fields_of_thin(thin: &ThinConfig) -> Vec<Field> {
         no_delay, "Nagle's algorithm is off (TCP)";
         sack_immediately, "the I bit asks the peer to acknowledge at once (SCTP)";
         heartbeat_samples, "a HEARTBEAT measures the RTT where an ACK is ambiguous (SCTP)";
-        duplicate_samples, "a duplicate report measures the RTT of data that was sent twice";
+        ack_delay_samples, "RTT samples include the ACK delay of the receiver: of the oldest packet, and from duplicate reports";
         probe_timer = fields_of_probe_timer, ;
         delayed_copies = fields_of_delayed_copies, ;
         copy_budget = fields_of_copy_budget, ;
@@ -214,6 +215,16 @@ impl Words for Duration {
     }
 }
 
+impl Words for RttSample {
+    fn words(&self) -> String {
+        match self {
+            Self::Newest => "newest",
+            Self::Marked => "marked",
+        }
+        .into()
+    }
+}
+
 impl Words for TimerRestart {
     fn words(&self) -> String {
         match self {
@@ -295,11 +306,12 @@ mod tests {
             .map(|(a, b)| (a.name, &*a.value, &*b.value))
             .collect();
         let want = [
+            ("rto.min_variation", "0 ms", "10 ms"),
             ("thin.rto_min", "off", "200 ms"),
             ("thin.restart_by_age", "off", "on"),
             ("thin.linear_timeouts", "0", "6"),
             ("thin.first_indication", "off", "on"),
-            ("thin.duplicate_samples", "off", "on"),
+            ("thin.ack_delay_samples", "off", "on"),
         ];
         assert_eq!(differing, want);
     }
@@ -327,7 +339,7 @@ mod tests {
             ("thin.no_delay", "on"),
             ("thin.sack_immediately", "on"),
             ("thin.heartbeat_samples", "on"),
-            ("thin.duplicate_samples", "on"),
+            ("thin.ack_delay_samples", "on"),
             ("thin.probe_timer.min_margin", "1.5 ms"),
             ("thin.probe_timer.late_per_mille", "10"),
             ("thin.probe_timer.silence", "1000 ms"),

@@ -15,7 +15,11 @@ pub const PROFILES: &[(&str, &str)] = &[
     ("lksctp", "Linux: RTO.initial 3 s, outstanding data bundled into retransmissions"),
     ("freebsd", "FreeBSD 6.2: RTO.initial 3 s, otherwise as rfc9260"),
     ("freebsd-efr", "freebsd with Early Fast Retransmit"),
-    ("thin", "lksctp with the four mechanisms for thin streams (Petlund 2009)"),
+    ("thin", "thin-2009, with RTT samples of delayed ACKs"),
+    (
+        "thin-2009",
+        "lksctp with the four mechanisms for thin streams, and nothing else (Petlund 2009)",
+    ),
     (
         "thin-bundling",
         "thin; copies of data in flight bundled with new data; acknowledgements at once",
@@ -77,6 +81,7 @@ profiles! {
     "freebsd" => freebsd,
     "freebsd-efr" => freebsd_efr,
     "thin" => thin,
+    "thin-2009" => thin_2009,
     "thin-bundling" => thin_bundling,
     "rr" => rr,
     "thin-rr" => thin_rr,
@@ -145,7 +150,7 @@ impl RecoveryConfig {
     #[must_use]
     pub fn lksctp() -> Self {
         Self {
-            rto: RtoConfig { initial: Duration::from_secs(3), ..RtoConfig::default() },
+            rto: RtoConfig::OF_2006,
             single_packet_after_timeout: false,
             bundle_outstanding: true,
             ..Self::rfc9260()
@@ -155,8 +160,7 @@ impl RecoveryConfig {
     /// `freebsd`: FreeBSD 6.2. RTO.Initial is 3 s, otherwise [`rfc9260`](Self::rfc9260).
     #[must_use]
     pub fn freebsd() -> Self {
-        let rto = RtoConfig { initial: Duration::from_secs(3), ..RtoConfig::default() };
-        Self { rto, ..Self::rfc9260() }
+        Self { rto: RtoConfig::OF_2006, ..Self::rfc9260() }
     }
 
     /// `freebsd-efr`: [`freebsd`](Self::freebsd) with Early Fast Retransmit.
@@ -171,10 +175,21 @@ impl RecoveryConfig {
         }
     }
 
-    /// `thin`: [`lksctp`](Self::lksctp) with the four mechanisms for thin streams (Petlund 2009).
+    /// `thin-2009`: [`lksctp`](Self::lksctp) with the four mechanisms for thin streams as they were published
+    /// (Petlund 2009). Its timeout stays below the ACK delay of a receiver, if that is 200 ms, and such a receiver
+    /// gets half of what is sent twice.
+    #[must_use]
+    pub fn thin_2009() -> Self {
+        let thin = ThinConfig { ack_delay_samples: false, ..ThinConfig::M1_TO_M4 };
+        Self { thin, ..Self::lksctp() }
+    }
+
+    /// `thin`: [`thin_2009`](Self::thin_2009) with RTT samples of delayed ACKs, which the timeout exceeds by 10 ms
+    /// at least.
     #[must_use]
     pub fn thin() -> Self {
-        Self { thin: ThinConfig::M1_TO_M4, ..Self::lksctp() }
+        let rto = RtoConfig { min_variation: Duration::from_millis(10), ..RtoConfig::OF_2006 };
+        Self { rto, thin: ThinConfig::M1_TO_M4, ..Self::lksctp() }
     }
 
     /// `thin-bundling`: [`thin`](Self::thin); packets with new data bundle copies of data in flight,

@@ -46,9 +46,11 @@ config! {
         /// When an acknowledgement cannot tell the round-trip time because of a retransmission, measure
         /// it by a HEARTBEAT, one per timeout at most (SCTP).
         pub heartbeat_samples: bool,
-        /// When a report of a duplicate shows that both copies of what was transmitted twice have arrived, measure
-        /// the round trip of the first (Karn's algorithm forbids what is ambiguous, and this is not).
-        pub duplicate_samples: bool,
+        /// The retransmission timeout learns how long the receiver delays ACKs. If most ACKs are of several packets,
+        /// the RTT sample is that of the oldest packet, from which T3-rtx runs, and not that of the newest. And a
+        /// duplicate report, which proves that both transmissions of a packet arrived, gives the RTT of the first one:
+        /// Karn's algorithm forbids ambiguous samples, and this one is not.
+        pub ack_delay_samples: bool,
         /// Data without an ACK in time is retransmitted; `None` leaves that to T3-rtx and missing reports.
         pub probe_timer: Option<ProbeConfig>,
         /// Redundant copies in packets of their own.
@@ -79,21 +81,21 @@ impl ThinConfig {
         no_delay: false,
         sack_immediately: false,
         heartbeat_samples: false,
-        duplicate_samples: false,
+        ack_delay_samples: false,
         probe_timer: None,
         delayed_copies: DelayedCopyConfig::OFF,
         copy_budget: CopyBudget::UNLIMITED,
         queue_delay_limit: None,
     };
 
-    /// M1 to M4 with the values of the papers and of Linux; and the round trips that duplicates tell,
-    /// without which M1 and M3 would leave the timeout for ever below a delayed acknowledgement.
+    /// M1 to M4 with the values of the papers and of Linux; and RTT samples of delayed ACKs, without which the
+    /// timeout would stay below the ACK delay of the receiver.
     pub const M1_TO_M4: Self = Self {
         rto_min: Some(Duration::from_millis(200)),
         restart_by_age: true,
         linear_timeouts: 6,
         first_indication: true,
-        duplicate_samples: true,
+        ack_delay_samples: true,
         ..Self::OFF
     };
 
@@ -106,7 +108,7 @@ impl ThinConfig {
         no_delay: true,
         sack_immediately: true,
         heartbeat_samples: true,
-        duplicate_samples: true,
+        ack_delay_samples: true,
         probe_timer: Some(ProbeConfig::DEFAULT),
         queue_delay_limit: Some(Duration::from_millis(25)),
         ..Self::OFF
@@ -143,7 +145,7 @@ impl ThinConfig {
             || self.no_delay
             || self.sack_immediately
             || self.heartbeat_samples
-            || self.duplicate_samples
+            || self.ack_delay_samples
             || self.probe_timer.is_some()
             || self.delayed_copies.is_any()
     }

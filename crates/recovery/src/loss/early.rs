@@ -9,12 +9,15 @@ use crate::outstanding::{PacketNumber, SentPacket};
 use crate::state::State;
 use crate::{RttEstimator, SendCause};
 
-/// How long after its first sending a packet is waited for: SRTT + RTTVAR. `None` without a
-/// measurement.
+/// The least time between a transmission and its early retransmission, as FreeBSD set it by default.
+const LEAST_WAIT: Duration = Duration::from_millis(250);
+
+/// How long after its first transmission a packet is waited for. FreeBSD 6.2 took its retransmission timeout
+/// with a lower bound of its own instead of RTO.Min; that timeout was SRTT + 2 RTTVAR. `None` without an RTT sample.
 fn wait(rtt: &RttEstimator) -> Option<Duration> {
     match *rtt {
         RttEstimator::Unmeasured => None,
-        RttEstimator::Measured { srtt, rttvar, .. } => Some(srtt + rttvar),
+        RttEstimator::Measured { srtt, rttvar, .. } => Some((srtt + 2 * rttvar).max(LEAST_WAIT)),
     }
 }
 
@@ -53,6 +56,9 @@ mod tests {
         let mut rtt = RttEstimator::default();
         assert_eq!(wait(&rtt), None);
         rtt.on_sample(Duration::from_millis(100), &RtoConfig::default());
-        assert_eq!(wait(&rtt), Some(Duration::from_millis(150)));
+        assert_eq!(wait(&rtt), Some(LEAST_WAIT));
+        let mut rtt = RttEstimator::default();
+        rtt.on_sample(Duration::from_millis(300), &RtoConfig::default());
+        assert_eq!(wait(&rtt), Some(Duration::from_millis(600)));
     }
 }

@@ -17,7 +17,7 @@ use crate::state::State;
 pub(crate) struct MissingReports {
     overtaken: BTreeMap<u64, Overtaken>,
     /// By path: for SFR. None on one path.
-    paths: Vec<OfPath>,
+    paths: Box<[OfPath]>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +48,9 @@ impl MissingReports {
     /// There are so many paths, of which the last is new.
     pub(super) fn add_path(&mut self, paths: usize) {
         if paths > 1 {
-            self.paths.resize(paths, OfPath::default());
+            let mut list = std::mem::take(&mut self.paths).into_vec();
+            list.resize(paths, OfPath::default());
+            self.paths = list.into_boxed_slice();
         }
     }
 

@@ -36,7 +36,7 @@ pub(crate) struct LossDetector {
     kind: Kind,
     /// When the timer of each path that ever had one expires, that of RACK or of Early Fast Retransmit; far in
     /// the future if it does not run.
-    timers: Vec<Instant>,
+    timers: Box<[Instant]>,
     pub(crate) duplicates: DuplicateAcks,
     pub(crate) tolerance: Tolerance,
 }
@@ -73,7 +73,7 @@ impl LossDetector {
             LossDetection::Rack => (Kind::Rack(Vec::new()), Reordering::Fixed),
         };
         let tolerance = Tolerance::new(threshold, reordering.percentile());
-        Self { kind, timers: Vec::new(), duplicates: DuplicateAcks::default(), tolerance }
+        Self { kind, timers: Box::default(), duplicates: DuplicateAcks::default(), tolerance }
     }
 
     /// There are so many paths, of which the last is new.
@@ -138,7 +138,9 @@ impl LossDetector {
     fn arm(&mut self, path: u8, deadline: Instant) {
         let index = usize::from(path);
         if index >= self.timers.len() {
-            self.timers.resize(index + 1, Instant::FAR_FUTURE);
+            let mut timers = std::mem::take(&mut self.timers).into_vec();
+            timers.resize(index + 1, Instant::FAR_FUTURE);
+            self.timers = timers.into_boxed_slice();
         }
         self.timers[index] = deadline;
     }

@@ -398,7 +398,7 @@ fn another_way_forgets_reordering_and_what_reports() {
 const EARLY: LossDetection =
     LossDetection::MissingReports { reordering: Reordering::Fixed, early_retransmit: true };
 
-/// Early Fast Retransmit: SRTT + RTTVAR is 150 ms.
+/// Early Fast Retransmit: SRTT + 2 RTTVAR is 200 ms, below the least wait of 250 ms.
 #[test]
 fn the_early_timer_runs_for_the_oldest_while_the_window_is_not_used_up() {
     let mut d = Detecting::with(|config| config.loss_detection = EARLY);
@@ -408,16 +408,16 @@ fn the_early_timer_runs_for_the_oldest_while_the_window_is_not_used_up() {
     d.state.sample(AT(10), 0, MS(100));
     d.at(20).send(1);
     d.loss.arm_early(0, &d.state);
-    assert_eq!(d.loss.deadline(0), AT(160));
+    assert_eq!(d.loss.deadline(0), AT(260));
     let numbers = |due: Vec<PacketNumber>| due.into_iter().map(|it| it.0).collect::<Vec<_>>();
-    assert_eq!(numbers(LossDetector::expired_early(AT(159), 0, &d.state)), []);
-    assert_eq!(numbers(LossDetector::expired_early(AT(160), 0, &d.state)), [0]);
-    assert_eq!(numbers(LossDetector::expired_early(AT(170), 0, &d.state)), [0, 1]);
+    assert_eq!(numbers(LossDetector::expired_early(AT(259), 0, &d.state)), []);
+    assert_eq!(numbers(LossDetector::expired_early(AT(260), 0, &d.state)), [0]);
+    assert_eq!(numbers(LossDetector::expired_early(AT(270), 0, &d.state)), [0, 1]);
     // A retransmission waits for T3-rtx.
     d.state.outstanding.lose(1, SendCause::Early);
-    d.state.resend(AT(160), 0, 1, SendCause::Early);
+    d.state.resend(AT(260), 0, 1, SendCause::Early);
     d.loss.arm_early(0, &d.state);
-    assert_eq!(d.loss.deadline(0), AT(170));
+    assert_eq!(d.loss.deadline(0), AT(270));
     d.send(2);
     d.loss.arm_early(0, &d.state);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE, "the window holds four");
@@ -430,7 +430,7 @@ fn the_end_leaves_no_timer_and_no_count() {
     d.send(4);
     d.ack(0, &[(2, 3)]);
     d.loss.arm_early(0, &d.state);
-    assert_eq!(d.loss.deadline(0), AT(150));
+    assert_eq!(d.loss.deadline(0), AT(250));
     d.loss.stop_timer(0);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE);
     d.loss.clear();

@@ -22,10 +22,8 @@ pub struct Path {
     pub(crate) reach: Reach,
     pub(crate) counters: PathCounters,
     pub(crate) gate: Gate,
-    /// When the last round trip was measured.
-    last_sample: Option<Instant>,
-    /// When a retransmission was last sent.
-    last_retransmission: Option<Instant>,
+    /// Packets sent before give no RTT sample.
+    samples_from: Instant,
     /// What shows a queue, once a thin stream was sent that backs off by queueing delay.
     pub(crate) queue: Option<Box<QueueSigns>>,
     /// State needed only with several paths.
@@ -54,6 +52,11 @@ pub(crate) struct BesideOthers {
     timeouts: VecDeque<Instant>,
 }
 
+/// The time after `now`: a packet sent at `now` is before.
+fn after(now: Instant) -> Instant {
+    now + Duration::from_nanos(1)
+}
+
 impl Path {
     pub(crate) fn new(config: &RecoveryConfig, packet: u32, reach: Reach) -> Self {
         let mut path = Self {
@@ -63,8 +66,7 @@ impl Path {
             reach,
             counters: PathCounters::default(),
             gate: Gate::default(),
-            last_sample: None,
-            last_retransmission: None,
+            samples_from: Instant::ZERO,
             queue: None,
             beside: None,
         };
@@ -103,7 +105,7 @@ impl Path {
         self.queue = None;
         self.gate.is_single_packet = false;
         // Earlier data took another way and makes no sample.
-        (self.last_sample, self.last_retransmission) = (None, Some(now));
+        self.samples_from = after(now);
         self.t3.forget_expiries();
         self.renew_burst(config);
     }
@@ -115,8 +117,7 @@ impl Path {
     /// Whether what was sent at `sent_at` may be a round-trip sample: once per round trip
     /// (RFC 9260 §6.3.1 C4), and only if nothing was retransmitted since (C5).
     pub(crate) fn may_sample(&self, sent_at: Instant) -> bool {
-        self.last_sample.is_none_or(|last| sent_at >= last)
-            && self.last_retransmission.is_none_or(|last| sent_at > last)
+        sent_at >= self.samples_from
     }
 
     /// A round trip was measured. `estimate`: SRTT and RTTVAR, if this sample starts the estimate anew.
@@ -131,12 +132,12 @@ impl Path {
             Some(estimate) => self.timer.restart(rtt, estimate, config),
             None => self.timer.on_sample(rtt, config),
         }
-        self.last_sample = Some(now);
+        self.samples_from = self.samples_from.max(now);
     }
 
     /// A packet with something retransmitted is sent.
-    pub(crate) const fn on_retransmission(&mut self, now: Instant) {
-        self.last_retransmission = Some(now);
+    pub(crate) fn on_retransmission(&mut self, now: Instant) {
+        self.samples_from = after(now);
     }
 
     /// T3-rtx expired `at`, and the destination of retransmissions depends on that.

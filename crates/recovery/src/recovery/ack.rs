@@ -7,11 +7,11 @@ use rexmit_core::trace::{Detector, SendCause, TraceEvent, Tracer};
 use smallvec::SmallVec;
 
 use super::{LossRecovery, trace_window};
-use crate::Acked;
 use crate::loss::{AckRange, LateUnit};
 use crate::outstanding::{Repeats, Runs, Unit};
 use crate::redundancy::AckedCopied;
 use crate::spurious::Acknowledged;
+use crate::{Acked, Path, RttSample};
 
 /// TCP, which has duplicate acknowledgements, has one path.
 const ONLY_PATH: u8 = 0;
@@ -171,6 +171,26 @@ struct PathAck {
     has_pseudo_advanced: bool,
     /// When the newest unit that makes an RTT sample was sent.
     sample_sent_at: Option<Instant>,
+    /// The same of the first one that was sent after the sample before.
+    marked_sent_at: Option<Instant>,
+    /// When the oldest and the newest unit were sent for the first time, where the ACK delay is learned.
+    first_sent: Option<(Instant, Instant)>,
+}
+
+impl PathAck {
+    /// A unit that was sent at `sent_at` makes an RTT sample of its path.
+    fn on_sample(&mut self, sent_at: Option<Instant>, path: &Path) {
+        self.sample_sent_at = self.sample_sent_at.max(sent_at);
+        let marked = sent_at.filter(|&at| path.may_sample(at));
+        self.marked_sent_at = self.marked_sent_at.into_iter().chain(marked).min();
+    }
+
+    /// A unit that was sent for the first time at `first`, if that is known, is acknowledged.
+    fn on_acked_first(&mut self, first: Option<Instant>) {
+        let Some(first) = first else { return };
+        let (oldest, newest) = self.first_sent.unwrap_or((first, first));
+        self.first_sent = Some((oldest.min(first), newest.max(first)));
+    }
 }
 
 /// Steps.
@@ -291,7 +311,12 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             path.has_pseudo_advanced |= is_earliest || !acked.is_first_transmission;
         }
         if is_original {
-            path.sample_sent_at = path.sample_sent_at.max(acked.sent_at);
+            path.on_sample(acked.sent_at, &state.paths[acked.last.path]);
+        }
+        if state.groups.config(acked.group).ack_delay_samples {
+            let first = state.outstanding.first_transmission(unit).map(|first| first.sent_at);
+            let first = first.or(acked.sent_at.filter(|_| acked.is_first_transmission));
+            path.on_acked_first(first);
         }
     }
 
@@ -300,19 +325,38 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         self.outcome.has_reneged = !self.reneged.is_empty();
     }
 
+    /// Whether the receiver delays ACKs, as this one and those before it over `path` show. After a gap it does
+    /// not, so those show nothing.
+    fn is_ack_delayed(&mut self, path: u8) -> bool {
+        let Some((oldest, newest)) = self.paths[usize::from(path)].first_sent else { return false };
+        let has_gap = self.range.highest_in_blocks > self.range.cumulative;
+        let ack_delay = &mut self.recovery.state.paths[path].timer.ack_delay;
+        if !has_gap {
+            ack_delay.on_ack(oldest < newest);
+        }
+        !has_gap && ack_delay.is_usual()
+    }
+
     /// Round trips, for T3-rtx and for the probe timer.
     fn measure(&mut self, echo: Option<(Instant, Duration)>) {
+        let mut delayed = 0_u64;
+        for path in self.recovery.state.paths.numbers() {
+            delayed |= u64::from(self.is_ack_delayed(path)) << path;
+        }
         let LossRecovery { state, probe, .. } = &mut *self.recovery;
-        if let Some(unit) = self.range.highest_newly_acked.filter(|_| self.outcome.has_acked_resent)
-            && let Some(repeats) = state.outstanding.repeats_mut(unit)
-        {
-            repeats.on_acked(self.now);
+        // The ACK of an earlier unit may have been lost, unless the receiver is known to delay ACKs.
+        let lowest = self.range.lowest_newly_acked.filter(|_| delayed != 0);
+        let highest = self.range.highest_newly_acked;
+        for unit in lowest.into_iter().chain(highest).filter(|_| self.outcome.has_acked_resent) {
+            if let Some(repeats) = state.outstanding.repeats_mut(unit) {
+                repeats.on_acked(self.now);
+            }
         }
         // A copied unit makes a sample if no copy can have arrived.
         for acked in &self.copied {
             if !acked.may_be_of_copy(self.now, state, probe) {
-                let sample = &mut self.paths[usize::from(acked.first.path)].sample_sent_at;
-                *sample = (*sample).max(acked.first.sent_at);
+                let path = acked.first.path;
+                self.paths[usize::from(path)].on_sample(acked.first.sent_at, &state.paths[path]);
                 probe.on_copied_acked(acked.first.path, acked.first.sent_at);
             }
         }
@@ -320,10 +364,16 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             probe.learn(self.now, path, ack.bytes > 0, echo);
         }
         for path in self.recovery.state.paths.numbers() {
-            let Some(sent_at) = self.paths[usize::from(path)].sample_sent_at else { continue };
-            let rtt = self.now - sent_at;
-            self.recovery.state.note_queueing(self.now, path, rtt);
-            if self.recovery.state.paths[path].may_sample(sent_at) {
+            let ack = self.paths[usize::from(path)];
+            let Some(newest) = ack.sample_sent_at else { continue };
+            self.recovery.state.note_queueing(self.now, path, self.now - newest);
+            // T3-rtx of a thin stream runs from its oldest packet, whose ACK the receiver delays.
+            let p = &self.recovery.state.paths[path];
+            let newest = Some(newest).filter(|&at| p.may_sample(at));
+            let is_marked = self.recovery.state.config.rto.sample == RttSample::Marked;
+            let is_marked = is_marked || delayed & 1 << path != 0;
+            if let Some(sent_at) = if is_marked { ack.marked_sent_at } else { newest } {
+                let rtt = self.now - sent_at;
                 self.recovery.take_round_trip(self.now, path, rtt, self.tracer);
                 self.outcome.has_sampled = true;
             }

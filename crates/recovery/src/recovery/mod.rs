@@ -317,7 +317,7 @@ impl<P> LossRecovery<P> {
             tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
         }
         let thin = self.state.groups.config(lost.group);
-        let is_measured = thin.duplicate_samples || thin.probe_timer.is_some();
+        let is_measured = thin.ack_delay_samples || thin.probe_timer.is_some();
         if lost.is_first_transmission
             && !lost.is_copied
             && let Some(sent_at) = lost.sent_at

@@ -31,21 +31,46 @@ config! {
         /// RFC 9260.
         #[serde(with = "words::duration")]
         pub min_variation: Duration,
+        /// Which packet of several that an ACK acknowledges makes the sample.
+        pub sample: RttSample,
     }
+}
+
+impl RtoConfig {
+    /// RFC 9260 §16.
+    pub const RFC9260: Self = Self {
+        initial: Duration::from_secs(1),
+        min: Duration::from_secs(1),
+        max: Duration::from_secs(60),
+        alpha_inverse: 8,
+        beta_inverse: 4,
+        granularity: Duration::from_millis(1),
+        min_variation: Duration::ZERO,
+        sample: RttSample::Newest,
+    };
+
+    /// lksctp and FreeBSD 6.2: RTO.Initial is that of RFC 2960.
+    pub const OF_2006: Self =
+        Self { initial: Duration::from_secs(3), sample: RttSample::Marked, ..Self::RFC9260 };
 }
 
 impl Default for RtoConfig {
     fn default() -> Self {
-        Self {
-            initial: Duration::from_secs(1),
-            min: Duration::from_secs(1),
-            max: Duration::from_secs(60),
-            alpha_inverse: 8,
-            beta_inverse: 4,
-            granularity: Duration::from_millis(1),
-            min_variation: Duration::ZERO,
-        }
+        Self::RFC9260
     }
+}
+
+/// Which packet gives the RTT sample, where an ACK acknowledges several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RttSample {
+    /// The one sent last: the sample is free of the receiver's ACK delay.
+    #[default]
+    Newest,
+    /// The first one that was sent after the sample before (Linux, FreeBSD): it is marked when it is sent, and its
+    /// sample includes the ACK delay, or a lost ACK.
+    Marked,
 }
 
 /// What restarts a running retransmission timer, besides an acknowledgement of the earliest unit

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::ack_delay::AckDelay;
 use super::{RtoConfig, RttEstimator};
 
 /// The timeout before data if the setup had to be retransmitted (RFC 6298 §5.7).
@@ -14,13 +15,16 @@ pub struct RtoTimer {
     rtt: RttEstimator,
     rto: Duration,
     backoffs: u32,
+    /// Whether the receiver delays ACKs.
+    pub(crate) ack_delay: AckDelay,
 }
 
 impl RtoTimer {
     /// A timer without a sample.
     #[must_use]
     pub const fn new(config: &RtoConfig) -> Self {
-        Self { rtt: RttEstimator::Unmeasured, rto: config.initial, backoffs: 0 }
+        let rtt = RttEstimator::Unmeasured;
+        Self { rtt, rto: config.initial, backoffs: 0, ack_delay: AckDelay::NONE }
     }
 
     /// The timeout.

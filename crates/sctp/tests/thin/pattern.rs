@@ -201,17 +201,17 @@ fn with_all_four_and_copies() {
     );
 }
 
-/// SRTT + RTTVAR is 128 ms at first and 105 ms at the end; no bundling, RTO.Min 1 s.
+/// SRTT + 2 RTTVAR is below the lower bound of 250 ms; no bundling, RTO.Min 1 s.
 #[test]
 fn with_early_fast_retransmit() {
     assert_table(
         &RecoveryConfig::profile("freebsd-efr").expect("a profile"),
         [
-            " 3 x1: new 0, early 128 -> 178",
-            " 3 x2: new 0, early 128, fast 340 -> 390",
-            " 3 x3: new 0, early 128, fast 340, timeout 1340 -> 1390",
-            "14 x1: new 0, early 105 -> 155",
-            "14 x3: new 0, early 105, timeout 1105, timeout 3105 -> 3155",
+            " 3 x1: new 0, early 250 -> 300",
+            " 3 x2: new 0, early 250, fast 420 -> 470",
+            " 3 x3: new 0, early 250, fast 420, timeout 1420 -> 1470",
+            "14 x1: new 0, early 250 -> 300",
+            "14 x3: new 0, early 250, timeout 1250, timeout 3250 -> 3300",
         ],
     );
 }

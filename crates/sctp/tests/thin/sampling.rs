@@ -82,8 +82,8 @@ fn one_heartbeat_leaves_per_timeout_and_an_unanswered_one_is_no_error() {
 /// 7/8 · 100 + 1/8 · 300 = 125 ms, RTTVAR 3/4 · 37.5 + 1/4 · 200 = 78.125 ms.
 #[test]
 fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
-    for (duplicate_samples, rto_us) in [(false, 500_000), (true, 437_500)] {
-        let mut s = Script::thin(m1().duplicate_samples(duplicate_samples));
+    for (ack_delay_samples, rto_us) in [(false, 500_000), (true, 437_500)] {
+        let mut s = Script::thin(m1().ack_delay_samples(ack_delay_samples));
         s.at(200).send_alone(1);
         s.at(450);
         assert_eq!(s.take_data(), [1]);
@@ -97,7 +97,7 @@ fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
 /// The first SACK is lost: the one that reports the duplicate answers the second copy, or may.
 #[test]
 fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
-    let mut s = Script::thin(m1().duplicate_samples(true));
+    let mut s = Script::thin(m1().ack_delay_samples(true));
     s.at(200).send_alone(1);
     s.at(450);
     assert_eq!(s.take_data(), [1]);
@@ -108,7 +108,7 @@ fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
 /// Nor is what is acknowledged with something later: its own SACK may have been lost.
 #[test]
 fn what_is_acknowledged_with_a_later_chunk_measures_nothing() {
-    let mut s = Script::thin(m1().duplicate_samples(true));
+    let mut s = Script::thin(m1().ack_delay_samples(true));
     s.at(200).send_alone(1);
     s.at(440).send_alone(2);
     s.at(450);
@@ -117,4 +117,42 @@ fn what_is_acknowledged_with_a_later_chunk_measures_nothing() {
     let rto = s.statistics().paths[0].rto;
     s.at(550).peer_sacks(tsn(2), &[], &[tsn(1)]);
     assert_eq!(s.statistics().paths[0].rto, rto);
+}
+
+fn srtt_ms(s: &Script) -> u128 {
+    s.statistics().paths[0].srtt.expect("a sample").as_millis()
+}
+
+/// A receiver that delays SACKs acknowledges two chunks with one. The timeout of a thin stream runs from the first of
+/// them, so its RTT, 250 ms, is the sample, and not the 100 ms of the second, once most SACKs are such.
+#[test]
+fn the_ack_delay_of_a_receiver_is_in_the_timeout() {
+    // The first SACKs are not enough to learn from: 250 − 150 · (7/8)³⁷ ms is the estimate after 37 samples.
+    for (ack_delay_samples, srtt) in [(false, 100), (true, 248)] {
+        let mut s = Script::thin(ThinConfig::OFF.ack_delay_samples(ack_delay_samples));
+        for pair in 0..40 {
+            let start = 1000 + 300 * pair;
+            s.at(start).send_next();
+            let last = s.at(start + 150).send_next();
+            s.at(start + 250).peer_acknowledges(tsn(last));
+        }
+        assert_eq!(srtt_ms(&s), srtt);
+    }
+}
+
+/// One SACK in four is lost: the next one acknowledges two chunks, but the receiver does not delay SACKs.
+#[test]
+fn a_lost_sack_is_not_taken_for_ack_delay() {
+    let mut s = Script::thin(ThinConfig::OFF.ack_delay_samples(true));
+    for round in 0..40 {
+        let start = 1000 + 600 * round;
+        let [a, b, c, d] = [0, 150, 300, 450].map(|ms| start + ms);
+        for (sent, is_acknowledged) in [(a, true), (b, true), (c, false), (d, true)] {
+            let last = s.at(sent).send_next();
+            if is_acknowledged {
+                s.at(sent + 100).peer_acknowledges(tsn(last));
+            }
+        }
+    }
+    assert_eq!(srtt_ms(&s), 100);
 }

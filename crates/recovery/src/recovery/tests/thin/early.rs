@@ -27,18 +27,18 @@ fn what_could_have_been_acknowledged_leaves_again_without_slow_start() {
     s.at(200).push(&[SMALL]);
     s.at(220).push(&[SMALL]);
     s.at(260).push(&[SMALL]);
-    assert_eq!(s.expire_early(), 350);
+    assert_eq!(s.expire_early(), 450);
     assert_eq!(s.state(2), Some(UnitState::Lost(SendCause::Early)));
     assert_eq!(s.resend(), [2]);
     assert_eq!((s.cwnd(), s.ssthresh()), (3000, 2999), "a packet less, and no slow start");
-    assert_eq!(s.expire_early(), 370);
+    assert_eq!(s.expire_early(), 470);
     assert_eq!(s.resend(), [3]);
     assert_eq!(s.rto_ms(), 1000, "no backoff");
     let statistics = s.recovery.statistics();
     assert_eq!((statistics.retransmitted.early, statistics.timeouts), (2, 0));
-    // 4 is acknowledged in time; the early retransmissions wait for T3-rtx, which it restarted at 350 ms.
-    s.at(380).ack(1, &[(4, 4)]);
-    assert_eq!(s.t3(), Some(1350));
+    // 4 is acknowledged in time; the early retransmissions wait for T3-rtx, which it restarted at 450 ms.
+    s.at(480).ack(1, &[(4, 4)]);
+    assert_eq!(s.t3(), Some(1450));
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn an_acknowledged_packet_is_not_waited_for() {
     s.at(240).push(&[SMALL]);
     s.at(300).ack(2, &[]);
     assert_eq!(s.rto_ms(), 1000);
-    // SRTT 100, RTTVAR 37.5 ms.
-    assert_eq!(s.expire_early(), 240 + 137);
+    // SRTT + 2 RTTVAR is 175 ms, below the least wait.
+    assert_eq!(s.expire_early(), 240 + 250);
 }
 
 #[test]

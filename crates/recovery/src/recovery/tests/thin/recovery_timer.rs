@@ -359,7 +359,7 @@ impl SlowReceiver {
 fn a_receiver_that_delays_acknowledgements_is_learned() {
     for (every_other, interval) in [(false, 250), (true, 250), (true, 50), (true, 30)] {
         let mut s = Sender::thin(ThinConfig {
-            duplicate_samples: true,
+            ack_delay_samples: true,
             test: crate::ThinTest::Packets(16),
             ..TIMED
         });
