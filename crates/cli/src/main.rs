@@ -18,8 +18,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-/// Reliable transport that recovers from loss before its users notice: SCTP in user space, and a
-/// laboratory around it.
+/// Reliable transport that recovers from loss before its users notice: SCTP and TCP in user
+/// space, and a laboratory around them.
 #[derive(Debug, Parser)]
 #[command(name = "rexmit", version, max_term_width = 100, after_help = failure::EXIT_CODES)]
 struct CommandLine {

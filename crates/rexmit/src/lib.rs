@@ -106,7 +106,7 @@
 //!
 //! | feature | what it adds | systems |
 //! |---|---|---|
-//! | `udp`, the default | [`Endpoint`]: SCTP in UDP | Linux, macOS, Windows, BSD |
+//! | `udp`, the default | [`Endpoint`]: SCTP in UDP | Linux; compiles for macOS, Windows and FreeBSD, where it has not run |
 //! | `tracing` | events for the crate `tracing`, target `rexmit`: an association is established, ends or changes its path (info), loss recovery acts (debug, if enabled when the endpoint is bound) | all |
 //! | `raw` | [`Endpoint::bind_raw`]: SCTP directly over IP | Linux |
 //! | `tun` | [`tun`]: TUN devices and network namespaces | Linux |
