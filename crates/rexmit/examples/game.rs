@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rexmit::{
-    Association, AssociationConfig, Endpoint, EndpointConfig, OutboundMessage, Reliability,
-    SendError,
+    Association, AssociationConfig, CloseReason, Endpoint, EndpointConfig, OutboundMessage,
+    Reliability, SendError,
 };
 use tokio::task::JoinSet;
 
@@ -119,6 +119,9 @@ async fn player(
             Err(error) => return Err(error.into()),
         }
     }
-    association.shutdown().await;
-    Ok(receiving.await?)
+    match association.shutdown().await {
+        CloseReason::Shutdown => Ok(receiving.await?),
+        // Inputs that were on the way may be lost.
+        reason => Err(reason.to_string().into()),
+    }
 }

@@ -32,18 +32,19 @@ config! {
     /// One SCTP endpoint: a local port and everything that is served on it.
     #[derive(Clone, Debug)]
     pub struct EndpointConfig {
-        /// The local SCTP port.
+        /// The local SCTP port. Default 5000.
         pub port: u16,
-        /// Whether associations that peers ask for are accepted.
+        /// Whether associations that peers ask for are accepted. Default false.
         pub accept: bool,
-        /// Associations at one time; more are refused with "Out of Resource".
+        /// Associations at one time; more are refused with "Out of Resource". Default 200,000.
         pub max_associations: usize,
         /// Lifetime of a state cookie (Valid.Cookie.Life, 60 s).
         pub cookie_lifetime: Duration,
-        /// How long one secret signs cookies; the one before it still verifies (RFC 9260 §5.1.3).
+        /// How long one secret signs cookies; the one before it still verifies (RFC 9260 §5.1.3). Default one
+        /// hour.
         pub cookie_secret_lifetime: Duration,
-        /// Our addresses: told to a peer in INIT and INIT ACK if their scope is no smaller than that of
-        /// the peer's address, and sent from. None makes the endpoint single-homed.
+        /// Our addresses: told to a peer in INIT and INIT ACK if their scope is no smaller than that of the
+        /// peer's address, and sent from. None makes the endpoint single-homed. Default none.
         pub addresses: Vec<IpAddr>,
         /// The first TSN of every association; `None` draws it at random, as RFC 9260 §3.3.2 asks for
         /// on an open network. Tests choose one near the wrap.
@@ -60,28 +61,28 @@ config! {
     /// [`interactive`](Self::interactive).
     #[derive(Clone, Debug, Serialize)]
     pub struct AssociationConfig {
-        /// Loss recovery.
+        /// Loss recovery. Default `interactive`.
         pub recovery: RecoveryConfig,
-        /// Outgoing streams to ask for.
+        /// Outgoing streams to ask for. Default 16.
         pub outbound_streams: u16,
-        /// Incoming streams to accept.
+        /// Incoming streams to accept. Default 2048.
         pub max_inbound_streams: u16,
         /// The largest SCTP packet, common header included; the path MTU less what is below SCTP.
-        /// The default fits the smallest IPv6 MTU, with UDP encapsulation.
+        /// The default of 1232 fits the smallest IPv6 MTU, with UDP encapsulation.
         pub max_packet_bytes: usize,
-        /// The largest message, in and out.
+        /// The largest message, in and out. Default 256 KiB.
         pub max_message_bytes: usize,
-        /// Receive buffer in bytes; the receive window advertised to the peer.
+        /// Receive buffer in bytes; the receive window advertised to the peer. Default 1 MiB.
         pub receive_buffer_bytes: usize,
-        /// Bytes accepted from the application and not yet acknowledged, at most.
+        /// Bytes accepted from the application and not yet acknowledged, at most. Default 1 MiB.
         pub send_buffer_bytes: usize,
-        /// DATA chunks that wait for reassembly or order, at most.
+        /// DATA chunks that wait for reassembly or order, at most. Default 16,384.
         pub max_held_chunks: usize,
-        /// Ranges of TSNs received above the first one missing, at most.
+        /// Ranges of TSNs received above the first one missing, at most. Default 1024.
         pub max_gap_ranges: usize,
         /// Maximum delay of an acknowledgement (SACK.Delay, 200 ms); zero disables the delay.
         pub sack_delay: Duration,
-        /// Packets after which an acknowledgement waits no longer.
+        /// Packets after which an acknowledgement waits no longer. Default 2.
         pub sack_every: u8,
         /// HB.interval (30 s); `None` sends no HEARTBEAT. An association that is idle at its heartbeat
         /// gives back the memory that a burst has needed.
@@ -98,41 +99,43 @@ config! {
         pub dead_after: Option<Duration>,
         /// Path.Max.Retrans (5).
         pub path_max_retrans: u32,
-        /// Primary.Switchover.Max.Retrans: errors in a row on the primary path beyond which the path
-        /// that works becomes the primary one, so that data do not return (RFC 7829 §5). `None` has
-        /// them return.
+        /// Primary.Switchover.Max.Retrans: errors in a row on the primary path beyond which the path that works
+        /// becomes the primary one, so that data do not return (RFC 7829 §5). `None` has them return. Default
+        /// `None`.
         pub primary_switchover_max_retrans: Option<u32>,
-        /// Report paths that may have failed; otherwise they count as active to the application
-        /// (RFC 7829 §3.2 rule 12).
+        /// Report paths that may have failed; otherwise they count as active to the application (RFC 7829 §3.2
+        /// rule 12). Default true.
         pub report_potentially_failed: bool,
         /// Max.Init.Retransmits (8). What is transmitted before RTO.Initial, by a known round-trip time, is not
         /// counted.
         pub max_init_retransmits: u32,
         /// The round-trip time to the peer, where it is known: the setup uses it as with
-        /// [`setup_by_rtt`](RecoveryConfig::setup_by_rtt), before an earlier association told one.
+        /// [`setup_by_rtt`](RecoveryConfig::setup_by_rtt), before an earlier association told one. Default
+        /// `None`.
         pub initial_rtt: Option<Duration>,
-        /// T5-shutdown-guard; `None` takes five times RTO.Max (RFC 9260 §9.2).
+        /// T5-shutdown-guard; `None` takes five times RTO.Max (RFC 9260 §9.2). Default `None`.
         pub shutdown_guard: Option<Duration>,
-        /// The order in which messages of different streams are sent (the stream scheduler).
+        /// The order in which messages of different streams are sent (the stream scheduler). Default
+        /// round robin.
         pub scheduling: Scheduling,
-        /// Offer partial reliability (RFC 3758).
+        /// Offer partial reliability (RFC 3758). Default true.
         pub partial_reliability: bool,
-        /// Offer stream reset (RFC 6525).
+        /// Offer stream reset (RFC 6525). Default true.
         pub stream_reset: bool,
-        /// Offer that either side's addresses may come and go (RFC 5061), with the authentication that this
-        /// needs (RFC 4895). It costs 64 bytes of INIT, and nothing else until addresses change.
+        /// Offer that either side's addresses may come and go (RFC 5061), with the authentication that this needs
+        /// (RFC 4895). It costs 64 bytes of INIT, and nothing else until addresses change. Default true.
         pub dynamic_addresses: bool,
         /// Types of chunks that are taken from a peer only if they are authenticated (RFC 4895 §3.2), beside
-        /// ASCONF and ASCONF-ACK; also from peers that do not speak RFC 4895. INIT, INIT ACK, SHUTDOWN
-        /// COMPLETE and AUTH cannot be.
+        /// ASCONF and ASCONF-ACK; also from peers that do not speak RFC 4895. INIT, INIT ACK, SHUTDOWN COMPLETE
+        /// and AUTH cannot be. Default none.
         pub authenticated_chunks: Vec<u8>,
         /// Keys that only the peers know, the one first that is used to begin with. Without any, what
-        /// authenticates is what both said in the setup. Never shown nor stored.
+        /// authenticates is what both said in the setup. Never shown nor stored. Default none.
         #[serde(skip)]
         pub shared_keys: Vec<SharedKey>,
-        /// Report each message whose last chunk was sent.
+        /// Report each message whose last chunk was sent. Default false.
         pub report_sent: bool,
-        /// Report each message that the peer has acknowledged.
+        /// Report each message that the peer has acknowledged. Default false.
         pub report_acknowledged: bool,
     }
 }

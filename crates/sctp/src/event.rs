@@ -8,8 +8,9 @@ use rexmit_recovery::PathState;
 
 use crate::{MessageId, OutboundMessage};
 
-/// What happened to an association. A driver acts upon [`Connected`](Self::Connected),
-/// [`Readable`](Self::Readable) and [`Writable`](Self::Writable) itself, and hands the others on.
+/// What happened to an association. An async driver, such as the crate `rexmit`, acts upon
+/// [`Connected`](Self::Connected), [`Readable`](Self::Readable) and [`Writable`](Self::Writable) itself, and its
+/// applications never see them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {

@@ -22,24 +22,26 @@ config! {
     /// One TCP endpoint: the addresses of a host and all connections on them.
     #[derive(Clone, Debug)]
     pub struct EndpointConfig {
-        /// Connections at one time, half-open ones counted, those in TIME-WAIT not. Beyond it SYNs are
-        /// met with silence, so that the peer tries again.
+        /// Connections at one time, half-open ones counted, those in TIME-WAIT not. Beyond it SYNs are met with
+        /// silence, so that the peer tries again. Default 200,000.
         pub max_connections: usize,
-        /// Connections in SYN-RECEIVED per listening port that are kept as state. Beyond it SYNs are
-        /// answered with SYN cookies, which keep none; zero always does that. One that reopens a
-        /// connection in TIME-WAIT takes the place of that, and is kept in any case.
+        /// Connections in SYN-RECEIVED per listening port that are kept as state. Beyond it SYNs are answered
+        /// with SYN cookies, which keep none; zero always does that. One that reopens a connection in TIME-WAIT
+        /// takes the place of that, and is kept in any case. Default 1024.
         pub syn_backlog: usize,
-        /// Connections in TIME-WAIT that are remembered; beyond it the oldest are forgotten early.
+        /// Connections in TIME-WAIT that are remembered; beyond it the oldest are forgotten early. Default
+        /// 65,536.
         pub max_time_wait: usize,
-        /// Challenge ACKs per second, over all connections (RFC 5961 §7).
+        /// Challenge ACKs per second, over all connections (RFC 5961 §7). Default 1000.
         pub challenge_acks_per_second: u32,
         /// Answers per second to segments of no living connection, so that an attacker cannot use this host to
-        /// flood another: so many RSTs (RFC 9293 §3.10.7.1), and so many acknowledgements of TIME-WAIT.
+        /// flood another: so many RSTs (RFC 9293 §3.10.7.1), and so many acknowledgements of TIME-WAIT. Default
+        /// 1000.
         pub stray_answers_per_second: u32,
-        /// Ephemeral ports, first and last (RFC 6056 §3.2).
+        /// Ephemeral ports, first and last (RFC 6056 §3.2). Default 49,152 to 65,535.
         pub ephemeral_ports: (u16, u16),
-        /// The initial sequence number of every connection; `None` makes it by RFC 6528, as is needed
-        /// on an open network. Tests choose one near the wrap.
+        /// The initial sequence number of every connection; `None` makes it by RFC 6528, as is needed on an open
+        /// network. Tests choose one near the wrap. Default `None`.
         pub initial_sequence: Option<u32>,
         /// The configuration of accepted connections, and of
         /// [`Endpoint::connect`](crate::Endpoint::connect).
@@ -54,42 +56,43 @@ config! {
     pub struct ConnectionConfig {
         /// Loss recovery and congestion control. The default is the profile `tcp-interactive`.
         pub recovery: RecoveryConfig,
-        /// The largest payload and options of a segment, received and sent over IPv4, in bytes: the path MTU
-        /// less 40 for the fixed IP and TCP headers (RFC 6691). What the MSS option announces. Over
-        /// IPv6, whose header is longer, it is 20 less.
+        /// The largest payload and options of a segment, received and sent over IPv4, in bytes: the path MTU less
+        /// 40 for the fixed IP and TCP headers (RFC 6691). What the MSS option announces. Over IPv6, whose header
+        /// is longer, it is 20 less. Default 1460.
         pub mss: u16,
-        /// Bytes received and not yet taken by the application at most; the window that is offered.
+        /// Bytes received and not yet taken by the application at most; the window that is offered. Default 1
+        /// MiB.
         pub receive_buffer_bytes: usize,
-        /// Bytes accepted from the application and not yet acknowledged at most.
+        /// Bytes accepted from the application and not yet acknowledged at most. Default 1 MiB.
         pub send_buffer_bytes: usize,
-        /// Segments that wait for earlier ones at most.
+        /// Segments that wait for earlier ones at most. Default 4096.
         pub max_held_segments: usize,
-        /// Offer window scaling (RFC 7323 §2).
+        /// Offer window scaling (RFC 7323 §2). Default true.
         pub window_scaling: bool,
-        /// Offer timestamps, and with them PAWS (RFC 7323 §3, §5).
+        /// Offer timestamps, and with them PAWS (RFC 7323 §3, §5). Default true.
         pub timestamps: bool,
-        /// Offer selective acknowledgements (RFC 2018), and report duplicates with them (RFC 2883).
+        /// Offer selective acknowledgements (RFC 2018), and report duplicates with them (RFC 2883). Default true.
         pub sack: bool as with_sack,
-        /// Hold back small segments while something is unacknowledged (RFC 9293 §3.7.4); not while the
-        /// connection is thin, if [`recovery`](Self::recovery) says so.
+        /// Hold back small segments while something is unacknowledged (RFC 9293 §3.7.4); not while the connection
+        /// is thin, if [`recovery`](Self::recovery) says so. Default true.
         pub nagle: bool,
         /// Maximum delay of an acknowledgement (RFC 9293 §3.8.6.3); zero disables the delay. The default of
         /// 40 ms lies far below the 500 ms allowed, because a thin stream has no second segment that
         /// would end the wait, and the peer's timer must hold out that long.
         pub ack_delay: Duration,
-        /// Silence after which the peer is probed (RFC 9293 §3.8.4); `None` never does.
+        /// Silence after which the peer is probed (RFC 9293 §3.8.4); `None` never does. Default `None`.
         pub keep_alive: Option<KeepAlive>,
-        /// The maximum segment lifetime; TIME-WAIT lasts two.
+        /// The maximum segment lifetime; TIME-WAIT lasts two. Default 30 s.
         pub msl: Duration,
         /// How often a SYN or SYN-ACK is repeated. The default of 7 spends the three minutes that R2 of
         /// RFC 9293 §3.8.3 demands for SYNs, with a first timeout of 1 s and the last ones of 60 s.
         pub max_syn_retransmits: u32,
-        /// Consecutive timeouts or probes without an answer after which the connection is given up
-        /// (R2 of RFC 9293 §3.8.3). A closed window that is still confirmed does not count until the
-        /// application is gone.
+        /// Consecutive timeouts or probes without an answer after which the connection is given up (R2 of RFC
+        /// 9293 §3.8.3). A closed window that is still confirmed does not count until the application is gone.
+        /// Default 15.
         pub max_retransmits: u32,
-        /// How long FIN-WAIT-2 lasts once the application can no longer receive (is gone); `None` is
-        /// for ever.
+        /// How long FIN-WAIT-2 lasts once the application can no longer receive (is gone); `None` is for ever.
+        /// Default 60 s.
         pub fin_wait_timeout: Option<Duration>,
     }
 }

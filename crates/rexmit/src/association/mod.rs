@@ -25,9 +25,9 @@ pub use stream::Stream;
 /// task: the packet is with the system when the call returns, congestion and flow control
 /// permitting.
 ///
-/// Dropping the last handle of an open association shuts it down gracefully in the background:
-/// sent messages are still delivered, received ones are discarded. [`abort`](Self::abort) ends it
-/// at once.
+/// Dropping the last handle of an open association shuts it down gracefully in the background, as long as the
+/// tokio runtime runs: sent messages are still delivered, received ones are discarded. A program that is about to
+/// end calls [`shutdown`](Self::shutdown) and waits for it. [`abort`](Self::abort) ends the association at once.
 #[derive(Clone, Debug)]
 pub struct Association {
     handle: Arc<Handle>,
@@ -265,8 +265,9 @@ impl Association {
         self.handle.shared.with(|state, now| state.sctp.set_stream_thin(now, id, stream, thin))
     }
 
-    /// Ends the association gracefully: everything that was sent is delivered first, and so is
-    /// the peer's messages. Returns the close reason when it has ended.
+    /// Ends the association gracefully: all messages sent before, by this side and by the peer, are delivered first.
+    /// Returns the close reason when it has ended; only [`CloseReason::Shutdown`]
+    /// means that nothing was lost.
     ///
     /// After [`TimeLimits::shutdown`](crate::TimeLimits) (5 s by default) the association is aborted.
     ///

@@ -85,9 +85,11 @@ impl Endpoint {
     /// An endpoint that encapsulates SCTP in UDP (RFC 6951) on `address`, whose port is
     /// [`ENCAPSULATION_PORT`] by convention, or 0 for any.
     ///
-    /// An SCTP port of 0 in `config` stands for any from the dynamic range (RFC 6335 §6). Clients
-    /// need it: two associations of one server differ by the peer's address and SCTP port, the UDP
-    /// port does not count (RFC 6951 §5.4).
+    /// An SCTP port of 0 in `config` stands for any from the dynamic range (RFC 6335 §6). Clients may
+    /// all have the same SCTP port, also behind one NAT: a server distinguishes them by their UDP ports, too.
+    ///
+    /// To reach other machines, bind to a wildcard address, `0.0.0.0:0` or `[::]:0`: a socket on `127.0.0.1` reaches
+    /// this machine only.
     ///
     /// A wildcard address serves all addresses of the machine; the one of IPv6 serves IPv4 too. With
     /// several [`addresses`](EndpointConfig::addresses) it takes a wildcard address: one socket sends
