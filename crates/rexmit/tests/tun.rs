@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use common::netns::{self, KERNEL_V4, KERNEL_V6, OURS_V4, OURS_V6};
@@ -137,10 +137,12 @@ fn a_device_is_as_configured_and_gone_when_dropped() {
 fn addresses_can_be_bound_as_soon_as_the_device_is_open() {
     let Some(kernel) = netns::namespace() else { return };
     for round in 0..50 {
+        // Another address each time: the kernel may still list that of a device that was just closed.
+        let address = Ipv6Addr::from_bits(KERNEL_V6.to_bits() + round);
         let mut config = TunConfig::default();
-        config.ipv6 = vec![(KERNEL_V6, 64)];
+        config.ipv6 = vec![(address, 64)];
         let Some(tun) = netns::if_permitted(Tun::open_in(&kernel, &config)) else { return };
-        let bound = kernel.run(|| UdpSocket::bind((KERNEL_V6, 0))).unwrap();
+        let bound = kernel.run(|| UdpSocket::bind((address, 0))).unwrap();
         assert!(bound.is_ok(), "round {round}: {bound:?}");
         drop(tun);
     }
