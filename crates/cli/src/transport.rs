@@ -69,7 +69,7 @@ impl Transport {
         } else {
             Endpoint::bind(address, config)?
         };
-        // What was sent is delivered, however long that takes.
+        // Shutdown waits without limit until all sent messages are delivered.
         let endpoint = endpoint.with_time_limits(TimeLimits::default().shutdown(None));
         let bound = endpoint.local_addr();
         if told.is_empty() {

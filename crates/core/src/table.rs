@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(ready(&mut table), [2]);
     }
 
-    /// What the table says of deadlines and ready entries is what a search of all entries says.
+    /// Deadlines and ready entries of the table equal those found by a search of all entries.
     #[test]
     fn no_deadline_and_no_ready_entry_is_lost() {
         let mut rng: Rng = Seed::from_u64(1).rng();

@@ -50,7 +50,7 @@ pub(crate) async fn run(messages: u32) -> Result<Vec<String>, Error> {
     Ok(watching.await?)
 }
 
-/// What the application is told until the association ends.
+/// Events of the association until it ends.
 async fn watch(association: Association) -> Vec<String> {
     let mut told = Vec::new();
     while let Some(event) = association.event().await {

@@ -114,7 +114,7 @@ async fn player(
         tick.tick().await;
         match association.stream(INPUTS).send(number.to_be_bytes().to_vec()).await {
             Ok(_) => {}
-            // The server has left, or is dead: `closed` says which.
+            // The server has shut down, or does not respond: `closed` says which.
             Err(SendError::Closing) => return Err(association.closed().await.to_string().into()),
             Err(error) => return Err(error.into()),
         }

@@ -2,7 +2,7 @@
 //! the standard library: `cargo run -p rexmit --example udp_loop`.
 //!
 //! Each side is one thread that owns its endpoint and its socket. The loop is all that a driver has to
-//! do: hand over packets and time, send what is to be sent, read events, and wait for the next packet
+//! do: hand over packets and time, transmit packets, read events, and wait for the next packet
 //! or deadline.
 
 use std::io;

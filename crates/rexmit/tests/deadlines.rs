@@ -53,7 +53,7 @@ async fn connect_gives_up_when_its_time_is_over() {
     let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
     let start = now();
     let attempt = client.connect(nobody.local_addr().unwrap(), 5000);
-    let error = patiently(attempt).await.expect_err("nobody answers");
+    let error = patiently(attempt).await.expect_err("no peer answers");
     assert!(matches!(error, ConnectError::NoAnswer { waited, .. } if waited >= LIMIT), "{error}");
     assert!((LIMIT..SOON).contains(&(now() - start)));
     assert_eq!(client.association_count(), 0, "the attempt was cancelled");

@@ -1,4 +1,4 @@
-//! What a program with the feature `tracing` is told.
+//! Events that a program with the feature `tracing` receives.
 
 mod common;
 

@@ -114,7 +114,7 @@ impl Target {
         } else {
             Endpoint::bind((any, 0).into(), config)?
         };
-        // What was sent is delivered, however long that takes.
+        // Shutdown waits without limit until all sent messages are delivered.
         let limits = TimeLimits::default().connect(Some(self.patience)).shutdown(None);
         let endpoint = endpoint.with_time_limits(limits);
         let config = Arc::clone(&self.association);

@@ -177,7 +177,7 @@ impl RecoveryConfig {
 
     /// `thin-2009`: [`lksctp`](Self::lksctp) with the four mechanisms for thin streams as they were published
     /// (Petlund 2009). Its timeout stays below the ACK delay of a receiver, if that is 200 ms, and such a receiver
-    /// gets half of what is sent twice.
+    /// gets half of the data twice.
     #[must_use]
     pub fn thin_2009() -> Self {
         let thin = ThinConfig { ack_delay_samples: false, ..ThinConfig::M1_TO_M4 };

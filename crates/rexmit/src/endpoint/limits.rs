@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 rexmit_core::config! {
-    /// How long the calls of an endpoint and of its associations wait for a peer. `None` waits as long as
+    /// Time limits of the calls of an endpoint and of its associations that wait for a peer. `None` waits as long as
     /// the protocol does.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct TimeLimits {
@@ -12,7 +12,7 @@ rexmit_core::config! {
         pub connect: Option<Duration>,
         /// Of [`Endpoint::shutdown`](super::Endpoint::shutdown) and
         /// [`Association::shutdown`](crate::Association::shutdown): 5 s, then the association is aborted
-        /// and messages that were not acknowledged fail. Whoever ends an association after a lot of data
+        /// and messages that were not acknowledged fail. To end an association after a lot of data
         /// on a slow path needs more. An association whose last handle is dropped has no such limit.
         pub shutdown: Option<Duration>,
     }
@@ -29,7 +29,7 @@ impl Default for TimeLimits {
     }
 }
 
-/// What the peer is told when a shutdown takes too long.
+/// Reason of the ABORT that ends a shutdown after its time limit.
 pub(crate) const SHUTDOWN_TOO_LONG: &[u8] = b"the shutdown took longer than its time limit";
 
 /// Waits for `done`, for `limit` at most: `None` if it was not done by then.

@@ -91,7 +91,7 @@ struct Run {
     rng: Rng,
     s: Sender,
     paths: u8,
-    /// What the receiver holds beyond the cumulative point.
+    /// Units that the receiver holds beyond the cumulative point.
     held: BTreeSet<u64>,
     cumulative: u64,
     ms: u64,
@@ -217,7 +217,7 @@ impl Run {
         }
     }
 
-    /// Everything that may leave again does.
+    /// All units that may be retransmitted are.
     fn resend(&mut self) {
         let Self { rng, s, .. } = self;
         loop {
