@@ -18,10 +18,15 @@ pub(crate) fn find() -> Option<Tshark> {
 impl Tshark {
     /// How many packets of a capture a display filter lets through, with checksums looked at.
     pub(crate) fn count(&self, capture: &Path, filter: &str) -> usize {
+        self.field(capture, filter, "frame.number").lines().count()
+    }
+
+    /// A field of the packets that a display filter lets through, a line for each.
+    pub(crate) fn field(&self, capture: &Path, filter: &str, field: &str) -> String {
         let mut command = Command::new("tshark");
         command.arg("-r").arg(capture).args(["-o", "tcp.check_checksum:TRUE"]);
-        command.args(["-Y", filter, "-T", "fields", "-e", "frame.number"]);
-        super::netns::output(&mut command).lines().count()
+        command.args(["-Y", filter, "-T", "fields", "-e", field]);
+        super::netns::output(&mut command)
     }
 }
 
