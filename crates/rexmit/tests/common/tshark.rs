@@ -25,6 +25,8 @@ impl Tshark {
     pub(crate) fn field(&self, capture: &Path, filter: &str, field: &str) -> String {
         let mut command = Command::new("tshark");
         command.arg("-r").arg(capture).args(["-o", "tcp.check_checksum:TRUE"]);
+        // The payload is data, whatever protocol the ports belong to: random bytes on port 80 are no HTTP.
+        command.args(["-d", "tcp.port==1-65535,data"]);
         command.args(["-Y", filter, "-T", "fields", "-e", field]);
         super::netns::output(&mut command)
     }
