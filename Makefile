@@ -3,7 +3,7 @@ CARGO ?= cargo
 SEEDS ?= 3000
 PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-tcp rexmit
 
-.PHONY: help demo test test-long golden golden-renew bench doc book lint package setup clean
+.PHONY: help demo test test-long golden golden-renew bench doc book lint package setup install-c clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,9 @@ package: ## the crates that are published, as they would be
 
 setup: ## install what the tests need beyond Rust (as root), or say what is missing
 	@scripts/setup
+
+install-c: ## the C library: header, libraries and pkg-config file, under PREFIX (default /usr/local)
+	@scripts/install-c --prefix $(or $(PREFIX),/usr/local)
 
 clean: ## remove everything that was built
 	$(CARGO) clean

@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-netsim", &["rexmit-core"]),
     ("rexmit-testkit", &["rexmit-core"]),
     ("rexmit", &["rexmit-core", "rexmit-sctp", "rexmit-tcp", "rexmit-netsim"]),
+    ("rexmit-capi", &["rexmit-core", "rexmit-sctp"]),
     ("rexmit-lab", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit-tcp"]),
     ("rexmit-study", &["rexmit-core", "rexmit-lab"]),
     ("rexmit-perf", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit-lab", "rexmit"]),

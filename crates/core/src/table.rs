@@ -26,6 +26,18 @@ impl Key {
     pub const fn index(self) -> u32 {
         self.index
     }
+
+    /// The key as a number, for languages that know no other handles.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        (self.generation as u64) << 32 | self.index as u64
+    }
+
+    /// The key that [`to_bits`](Self::to_bits) made this number of. Any other number names no entry, or another one.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self { index: bits as u32, generation: (bits >> 32) as u32 }
+    }
 }
 
 /// An entry of a [`Table`].

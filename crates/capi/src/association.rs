@@ -1,0 +1,184 @@
+//! What an application does with an association. Each call transmits at once, if the endpoint has a socket.
+
+use std::sync::Arc;
+
+use rexmit_core::Instant;
+use rexmit_sctp::{AssociationId, SharedKey};
+
+use crate::address::{addresses, rexmit_address};
+use crate::config::profile;
+use crate::endpoint::{call, rexmit_endpoint};
+use crate::message::{gather, rexmit_buffer, rexmit_delivery, rexmit_message};
+use crate::status::rexmit_status::{self, *};
+use crate::status::{Failure, Outcome, deref, slice, store};
+
+/// Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of the same
+/// host. Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED tells the outcome. There is no time
+/// limit but Max.Init.Retransmits: call `rexmit_abort` when you have waited long enough.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
+/// result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_connect(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    remotes: *const rexmit_address,
+    count: usize,
+    port: u16,
+    association: *mut u64,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        call(endpoint, now, |endpoint, now| {
+            store(association, u64::MAX, "where the association goes")?;
+            let remotes = addresses(remotes, count)?;
+            let local = endpoint.local_for(&remotes)?;
+            let routes = endpoint.sctp.ways_to(&remotes, local);
+            let config = Arc::clone(&endpoint.association);
+            let id = endpoint.sctp.connect_over(now, &routes, port, config)?;
+            store(association, id.to_bits(), "where the association goes")
+        })
+    }
+}
+
+/// Accepts a message of `count` parts for the peer. Events report its fate: failures always, success if the
+/// configuration asks for it. `message` takes its number, and may be NULL.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; `delivery` points to a delivery, `buffers` to `count` buffers, each of
+/// which points to its bytes; `message` is NULL or points to memory for the result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_send(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    delivery: *const rexmit_delivery,
+    buffers: *const rexmit_buffer,
+    count: usize,
+    message: *mut u64,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        call(endpoint, now, |endpoint, now| {
+            let delivery = deref(delivery, "the delivery")?;
+            let payload = gather(buffers, count, endpoint.association.max_message_bytes)?;
+            let id = AssociationId::from_bits(association);
+            let accepted = endpoint.sctp.send(now, id, delivery.message(payload)?)?;
+            if message.is_null() { Ok(()) } else { store(message, accepted.0, "the number") }
+        })
+    }
+}
+
+/// The next message from the peer, in the order of delivery; REXMIT_NOTHING when there is none.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; `message` points to memory for the result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_receive(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    message: *mut rexmit_message,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        call(endpoint, now, |endpoint, now| {
+            if message.is_null() {
+                return Err(Failure::null("the message"));
+            }
+            let received = endpoint.sctp.receive(now, AssociationId::from_bits(association));
+            let received = received.ok_or_else(|| Failure::new(REXMIT_NOTHING, "no message"))?;
+            store(message, received.into(), "the message")
+        })
+    }
+}
+
+/// Calls that name an association and have no other result.
+macro_rules! calls {
+    ($($(#[$meaning:meta])* $name:ident($($value:ident: $kind:ty),*)
+        => |$endpoint:ident, $now:ident, $id:ident| $act:expr;)*) => {$(
+        $(#[$meaning])*
+        ///
+        /// # Safety
+        /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            endpoint: *mut rexmit_endpoint,
+            now: u64,
+            association: u64,
+            $($value: $kind),*
+        ) -> rexmit_status {
+            // SAFETY: As this function demands.
+            unsafe {
+                call(endpoint, now, |$endpoint: &mut rexmit_endpoint, $now: Instant| -> Outcome {
+                    let $id = $endpoint.known(association)?;
+                    $act
+                })
+            }
+        }
+    )*};
+}
+
+calls! {
+    /// Ends the association gracefully: everything accepted on both sides is still delivered.
+    rexmit_shutdown() => |endpoint, now, id| {
+        endpoint.sctp.shutdown(now, id);
+        Ok(())
+    };
+    /// Ends the association at once and tells the peer the reason (`length` bytes, of which 400 are sent).
+    rexmit_abort(reason: *const u8, length: usize) => |endpoint, now, id| {
+        endpoint.sctp.abort(now, id, slice(reason, length, "the reason")?);
+        Ok(())
+    };
+    /// Resets outgoing streams to sequence number 0 (RFC 6525); none means all.
+    rexmit_reset_streams(streams: *const u16, count: usize) => |endpoint, now, id| {
+        Ok(endpoint.sctp.reset_streams(now, id, slice(streams, count, "the streams")?)?)
+    };
+    /// From now on the association treats losses, while it is thin, as this profile does (`enum rexmit_profile`).
+    rexmit_set_thin(number: u32) => |endpoint, now, id| {
+        Ok(endpoint.sctp.set_thin(now, id, profile(number)?.recovery.thin)?)
+    };
+    /// Judges an outgoing stream by its own packets, and treats its losses as this profile does. At most 7 streams
+    /// of an association can be singled out in its life.
+    rexmit_set_stream_thin(stream: u16, number: u32) => |endpoint, now, id| {
+        let thin = profile(number)?.recovery.thin;
+        Ok(endpoint.sctp.set_stream_thin(now, id, stream, Some(thin))?)
+    };
+    /// What the stream sends from now on counts as the association's again.
+    rexmit_unset_stream_thin(stream: u16) => |endpoint, now, id| {
+        Ok(endpoint.sctp.set_stream_thin(now, id, stream, None)?)
+    };
+    /// Has data take this path while it works.
+    rexmit_set_primary(path: u8) => |endpoint, now, id| {
+        Ok(endpoint.sctp.set_primary(now, id, path)?)
+    };
+    /// We have this address, too (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED tells the outcome.
+    rexmit_add_address(address: *const rexmit_address) => |endpoint, now, id| {
+        let address = deref(address, "the address")?.to_socket()?;
+        Ok(endpoint.sctp.add_address(now, id, address.ip())?)
+    };
+    /// We have this address no more (RFC 5061).
+    rexmit_delete_address(address: *const rexmit_address) => |endpoint, now, id| {
+        let address = deref(address, "the address")?.to_socket()?;
+        Ok(endpoint.sctp.delete_address(now, id, address.ip())?)
+    };
+    /// We are reached at this address only, from now on (RFC 5061): the network changed.
+    rexmit_move_to(address: *const rexmit_address) => |endpoint, now, id| {
+        let address = deref(address, "the address")?.to_socket()?;
+        Ok(endpoint.sctp.move_to(now, id, address.ip())?)
+    };
+    /// Sets a shared key of `length` bytes for authenticated chunks (RFC 4895).
+    rexmit_set_shared_key(key_id: u16, key: *const u8, length: usize) => |endpoint, now, id| {
+        let key = SharedKey::new(key_id, slice(key, length, "the key")?);
+        Ok(endpoint.sctp.set_shared_key(now, id, key)?)
+    };
+    /// Authenticates outgoing chunks with this key from now on.
+    rexmit_use_shared_key(key_id: u16) => |endpoint, now, id| {
+        Ok(endpoint.sctp.use_shared_key(now, id, key_id)?)
+    };
+    /// Forgets a shared key.
+    rexmit_delete_shared_key(key_id: u16) => |endpoint, now, id| {
+        Ok(endpoint.sctp.delete_shared_key(now, id, key_id)?)
+    };
+}

@@ -1,0 +1,230 @@
+//! The configuration of an endpoint.
+
+use std::ffi::c_char;
+use std::time::Duration;
+
+use rexmit_sctp::{AssociationConfig, EndpointConfig, SharedKey};
+
+use crate::address::rexmit_address;
+use crate::status::rexmit_status::{self, *};
+use crate::status::{Failure, LastError, Outcome, deref, deref_mut, guard, slice};
+
+/// How loss is recovered. `rexmit profiles` describes each.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum rexmit_profile {
+    /// For small messages at a low rate that are needed in time; bulk data lose nothing by it. The default.
+    REXMIT_INTERACTIVE = 0,
+    /// The same with redundant copies within a budget, where bytes matter less than time.
+    REXMIT_INTERACTIVE_REDUNDANT = 1,
+    /// RFC 9260 with its suggested values.
+    REXMIT_RFC9260 = 2,
+    /// RFC 9260 with the loss detection of RACK (RFC 8985).
+    REXMIT_RACK = 3,
+    /// RFC 9260, robust to reordering and to sudden delays (RR-SCTP).
+    REXMIT_RR = 4,
+    /// The four mechanisms for thin streams of Petlund 2009, with RTT samples of delayed ACKs.
+    REXMIT_THIN = 5,
+}
+
+/// Each profile, with the configuration of an association that has it.
+const PROFILES: [(rexmit_profile, fn() -> AssociationConfig); 6] = [
+    (rexmit_profile::REXMIT_INTERACTIVE, AssociationConfig::interactive),
+    (rexmit_profile::REXMIT_INTERACTIVE_REDUNDANT, AssociationConfig::interactive_redundant),
+    (rexmit_profile::REXMIT_RFC9260, AssociationConfig::rfc9260),
+    (rexmit_profile::REXMIT_RACK, AssociationConfig::rack),
+    (rexmit_profile::REXMIT_RR, AssociationConfig::rr),
+    (rexmit_profile::REXMIT_THIN, AssociationConfig::thin),
+];
+
+/// The profile of this number, if there is one.
+pub(crate) fn profile(number: u32) -> Result<AssociationConfig, Failure> {
+    let found = PROFILES.iter().find(|(profile, _)| *profile as u32 == number);
+    let text = || format!("there is no profile {number}: see enum rexmit_profile");
+    let (_, constructor) = found.ok_or_else(|| Failure::new(REXMIT_INVALID_ARGUMENT, text()))?;
+    Ok(constructor())
+}
+
+/// The configuration of endpoints and of their associations. Not thread-safe.
+#[derive(Debug, Default)]
+pub struct rexmit_config {
+    endpoint: EndpointConfig,
+    association: AssociationConfig,
+    pub(crate) error: LastError,
+}
+
+impl rexmit_config {
+    pub(crate) fn build(&self) -> EndpointConfig {
+        self.endpoint.clone().association(self.association.clone().into())
+    }
+}
+
+/// A configuration with the defaults of each setter below. Free it with `rexmit_config_free`.
+#[unsafe(no_mangle)]
+pub extern "C" fn rexmit_config_new() -> *mut rexmit_config {
+    guard(std::ptr::null_mut(), || Box::into_raw(Box::default()))
+}
+
+/// Frees a configuration; endpoints made with it keep theirs. NULL is ignored.
+///
+/// # Safety
+/// `config` is NULL, or came from `rexmit_config_new` and was not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_free(config: *mut rexmit_config) {
+    if !config.is_null() {
+        // SAFETY: It is a box that was given away.
+        guard((), || drop(unsafe { Box::from_raw(config) }));
+    }
+}
+
+/// Why the last call with this configuration failed, in English; empty if none did. Valid until the next one.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_error(config: *const rexmit_config) -> *const c_char {
+    // SAFETY: As this function demands.
+    let config = unsafe { deref(config, "the configuration") };
+    config.map_or(c"the configuration is NULL".as_ptr(), |config| config.error.as_ptr())
+}
+
+/// # Safety
+/// `config` is NULL or came from `rexmit_config_new`.
+unsafe fn set(
+    config: *mut rexmit_config,
+    change: impl FnOnce(&mut rexmit_config) -> Outcome,
+) -> rexmit_status {
+    guard(REXMIT_INTERNAL, || {
+        // SAFETY: As the caller promised.
+        let Ok(config) = (unsafe { deref_mut(config, "the configuration") }) else {
+            return REXMIT_INVALID_ARGUMENT;
+        };
+        let outcome = change(config);
+        config.error.note(outcome)
+    })
+}
+
+/// The profile, one of `enum rexmit_profile`; with it `dead_after`. Default REXMIT_INTERACTIVE.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_profile(
+    config: *mut rexmit_config,
+    number: u32,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        set(config, |config| {
+            let chosen = profile(number)?;
+            config.association.dead_after = chosen.dead_after;
+            config.association.recovery = chosen.recovery;
+            Ok(())
+        })
+    }
+}
+
+/// Setters of one number each.
+macro_rules! setters {
+    ($($(#[$meaning:meta])* $name:ident($value:ident: $kind:ty) => |$config:ident| $change:expr;)*) => {$(
+        $(#[$meaning])*
+        ///
+        /// # Safety
+        /// `config` came from `rexmit_config_new`.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(config: *mut rexmit_config, $value: $kind) -> rexmit_status {
+            // SAFETY: As this function demands.
+            unsafe { set(config, |$config| { $change; Ok(()) }) }
+        }
+    )*};
+}
+
+setters! {
+    /// The local SCTP port. Default 5000.
+    rexmit_config_set_port(port: u16) => |config| config.endpoint.port = port;
+    /// Whether associations that peers ask for are accepted. Default false.
+    rexmit_config_set_accept(accept: bool) => |config| config.endpoint.accept = accept;
+    /// Associations at one time. Default 200,000.
+    rexmit_config_set_max_associations(limit: usize) => |config| config.endpoint.max_associations = limit;
+    /// Outgoing streams to ask for. Default 16.
+    rexmit_config_set_outbound_streams(streams: u16) => |config| config.association.outbound_streams = streams;
+    /// Incoming streams to accept. Default 2048.
+    rexmit_config_set_max_inbound_streams(streams: u16) => |config| config.association.max_inbound_streams = streams;
+    /// The largest message in bytes, in and out. Default 262,144.
+    rexmit_config_set_max_message_bytes(bytes: usize) => |config| config.association.max_message_bytes = bytes;
+    /// The largest SCTP packet in bytes. Default 1232.
+    rexmit_config_set_max_packet_bytes(bytes: usize) => |config| config.association.max_packet_bytes = bytes;
+    /// Bytes accepted and not yet acknowledged, at most. Default 1,048,576.
+    rexmit_config_set_send_buffer_bytes(bytes: usize) => |config| config.association.send_buffer_bytes = bytes;
+    /// The receive buffer in bytes. Default 1,048,576.
+    rexmit_config_set_receive_buffer_bytes(bytes: usize) => |config| config.association.receive_buffer_bytes = bytes;
+    /// A peer that is silent for so many milliseconds while data is sent to it is unreachable; 0 leaves it to the
+    /// counters of RFC 9260 §8.1 (minutes). Default 15,000 with the interactive profiles, else 0.
+    rexmit_config_set_dead_after(milliseconds: u32) => |config| config.association.dead_after =
+        (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
+    /// HB.interval in milliseconds; 0 sends no HEARTBEAT. Default 30,000.
+    rexmit_config_set_heartbeat_interval(milliseconds: u32) => |config| config.association.heartbeat_interval =
+        (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
+    /// Max.Init.Retransmits. Default 8.
+    rexmit_config_set_max_init_retransmits(count: u32) => |config| config.association.max_init_retransmits = count;
+    /// Offer partial reliability (RFC 3758). Default true.
+    rexmit_config_set_partial_reliability(offer: bool) => |config| config.association.partial_reliability = offer;
+    /// Offer stream reset (RFC 6525). Default true.
+    rexmit_config_set_stream_reset(offer: bool) => |config| config.association.stream_reset = offer;
+    /// Offer that addresses may come and go (RFC 5061). Default true.
+    rexmit_config_set_dynamic_addresses(offer: bool) => |config| config.association.dynamic_addresses = offer;
+    /// Report each message whose last chunk was sent (REXMIT_EVENT_MESSAGE_SENT). Default false.
+    rexmit_config_set_report_sent(report: bool) => |config| config.association.report_sent = report;
+    /// Report each message that was acknowledged (REXMIT_EVENT_MESSAGE_ACKNOWLEDGED). Default false.
+    rexmit_config_set_report_acknowledged(report: bool) => |config| config.association.report_acknowledged = report;
+}
+
+/// One of our own addresses, for an endpoint with several; its port is not looked at.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`; `address` points to an address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_add_address(
+    config: *mut rexmit_config,
+    address: *const rexmit_address,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        set(config, |config| {
+            let address = deref(address, "the address")?.to_socket()?;
+            config.endpoint.addresses.push(address.ip());
+            Ok(())
+        })
+    }
+}
+
+/// A shared key for authenticated chunks (RFC 4895). The first one is used to begin with.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`; `key` points to `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_add_shared_key(
+    config: *mut rexmit_config,
+    id: u16,
+    key: *const u8,
+    length: usize,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        set(config, |config| {
+            let key = SharedKey::new(id, slice(key, length, "the key")?);
+            config.association.shared_keys.push(key);
+            Ok(())
+        })
+    }
+}
+
+/// Whether an endpoint would take this configuration; `rexmit_config_error` says why not.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_validate(config: *mut rexmit_config) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { set(config, |config| Ok(config.build().validate()?)) }
+}

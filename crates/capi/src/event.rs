@@ -1,0 +1,399 @@
+//! Events of an endpoint, as C reads them.
+
+use std::ffi::{CString, c_char};
+
+use bytes::Bytes;
+use rexmit_core::Machine;
+use rexmit_sctp::{AddressChange, CloseReason, Event, FailReason, PathState};
+
+use crate::address::rexmit_address;
+use crate::endpoint::{call, rexmit_endpoint};
+use crate::status::rexmit_status::{self, *};
+use crate::status::{Failure, store, text};
+
+/// What happened to an association. More may come: ignore what you do not know.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum rexmit_event_kind {
+    /// Of no interest to this version of the API.
+    REXMIT_EVENT_OTHER = 0,
+    /// Established: `connected`.
+    REXMIT_EVENT_CONNECTED = 1,
+    /// `rexmit_receive` has something again. Reported once until everything was received.
+    REXMIT_EVENT_READABLE = 2,
+    /// There is room again after REXMIT_BUFFER_FULL.
+    REXMIT_EVENT_WRITABLE = 3,
+    /// The last chunk of a message was sent: `message`.
+    REXMIT_EVENT_MESSAGE_SENT = 4,
+    /// Every chunk of a message is acknowledged: `message`.
+    REXMIT_EVENT_MESSAGE_ACKNOWLEDGED = 5,
+    /// A message will not be delivered, or it is not known whether it was: `message`.
+    REXMIT_EVENT_MESSAGE_FAILED = 6,
+    /// The peer takes no more messages.
+    REXMIT_EVENT_PEER_SHUTDOWN = 7,
+    /// The peer has started anew: what was unacknowledged has failed.
+    REXMIT_EVENT_PEER_RESTARTED = 8,
+    /// Outgoing streams were reset, or the peer refused: `streams`.
+    REXMIT_EVENT_STREAMS_RESET = 9,
+    /// The peer has reset its outgoing streams: `streams`.
+    REXMIT_EVENT_PEER_RESET_STREAMS = 10,
+    /// A path works, or does not any more: `path`.
+    REXMIT_EVENT_PATH_STATUS = 11,
+    /// New data take another path: `path`.
+    REXMIT_EVENT_DATA_PATH_CHANGED = 12,
+    /// The peer has another address: `path`.
+    REXMIT_EVENT_PEER_ADDRESS_ADDED = 13,
+    /// The peer has an address no more: `path`.
+    REXMIT_EVENT_PEER_ADDRESS_DELETED = 14,
+    /// The peer has answered a change of our addresses: `address_change`.
+    REXMIT_EVENT_ADDRESS_CHANGED = 15,
+    /// The peer reported an error: `code` (RFC 9260 §3.3.10).
+    REXMIT_EVENT_PEER_ERROR = 16,
+    /// The last event: `closed`. What had arrived can still be received; then the number is invalid.
+    REXMIT_EVENT_CLOSED = 17,
+}
+
+/// Why an association ended.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum rexmit_close_reason {
+    /// Gracefully, with everything delivered.
+    REXMIT_CLOSED_SHUTDOWN = 0,
+    /// By our own abort, or because of what the peer did wrong.
+    REXMIT_CLOSED_ABORTED = 1,
+    /// By an ABORT of the peer.
+    REXMIT_CLOSED_ABORTED_BY_PEER = 2,
+    /// The peer does not answer any more.
+    REXMIT_CLOSED_UNREACHABLE = 3,
+    /// The peer never answered.
+    REXMIT_CLOSED_CONNECT_TIMED_OUT = 4,
+    /// For another reason.
+    REXMIT_CLOSED_OTHER = 5,
+}
+
+/// Why a message failed.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum rexmit_fail_reason {
+    /// It did not fail.
+    REXMIT_FAILED_NOT = 0,
+    /// Its lifetime was over.
+    REXMIT_FAILED_EXPIRED = 1,
+    /// It reached its limit of retransmissions.
+    REXMIT_FAILED_RETRANSMISSION_LIMIT = 2,
+    /// The peer takes fewer streams than were asked for.
+    REXMIT_FAILED_NO_SUCH_STREAM = 3,
+    /// The association ended, or the peer restarted, before it was acknowledged.
+    REXMIT_FAILED_ASSOCIATION_ENDED = 4,
+    /// For another reason.
+    REXMIT_FAILED_OTHER = 5,
+}
+
+/// The state of a path.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum rexmit_path_state {
+    /// The peer has not proved to be there: no data (RFC 9260 §5.4).
+    REXMIT_PATH_UNCONFIRMED = 0,
+    /// It works.
+    REXMIT_PATH_ACTIVE = 1,
+    /// It may have failed (RFC 7829).
+    REXMIT_PATH_POTENTIALLY_FAILED = 2,
+    /// It does not work.
+    REXMIT_PATH_INACTIVE = 3,
+    /// It is no more.
+    REXMIT_PATH_REMOVED = 4,
+}
+
+use rexmit_close_reason::*;
+use rexmit_event_kind::*;
+use rexmit_fail_reason::*;
+use rexmit_path_state::*;
+
+/// Of REXMIT_EVENT_CONNECTED.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rexmit_connected {
+    /// Where the peer is.
+    pub peer: rexmit_address,
+    /// Outgoing streams: 0 to one less than this.
+    pub outbound_streams: u16,
+    /// Incoming streams.
+    pub inbound_streams: u16,
+    /// Whether the peer asked for it.
+    pub incoming: bool,
+}
+
+/// Of the events of a message.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rexmit_message_event {
+    /// The number that `rexmit_send` gave.
+    pub id: u64,
+    /// The message, if it failed; else NULL.
+    pub data: *const u8,
+    /// Its length.
+    pub length: usize,
+    /// Why it failed.
+    pub reason: rexmit_fail_reason,
+    /// Its stream.
+    pub stream: u16,
+    /// Whether a part of it was sent.
+    pub was_begun: bool,
+}
+
+/// Of the resets of streams.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rexmit_streams_event {
+    /// The streams; none means all.
+    pub streams: *const u16,
+    /// How many are named.
+    pub count: usize,
+    /// Whether it was done.
+    pub performed: bool,
+}
+
+/// Of the events of paths.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rexmit_path_event {
+    /// The peer's address.
+    pub address: rexmit_address,
+    /// The state from now on.
+    pub state: rexmit_path_state,
+    /// The number of the path.
+    pub path: u8,
+}
+
+/// Of REXMIT_EVENT_ADDRESS_CHANGED.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rexmit_address_change_event {
+    /// The address; unspecified as in RFC 5061 §4.2.4.
+    pub address: rexmit_address,
+    /// The cause for which the change was refused (RFC 5061 §4.3), or 0.
+    pub refused: u16,
+    /// Whether the address was added (1), deleted (2) or preferred (3).
+    pub what: u8,
+}
+
+/// Of REXMIT_EVENT_CLOSED.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rexmit_closed_event {
+    /// The reason in English.
+    pub text: *const c_char,
+    /// Why.
+    pub reason: rexmit_close_reason,
+    /// The first cause code of the peer's ABORT, or 0.
+    pub cause: u16,
+}
+
+/// What an event says, by its kind.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union rexmit_event_data {
+    /// Of REXMIT_EVENT_CONNECTED.
+    pub connected: rexmit_connected,
+    /// Of the events of a message.
+    pub message: rexmit_message_event,
+    /// Of the resets of streams.
+    pub streams: rexmit_streams_event,
+    /// Of the events of paths and of the peer's addresses.
+    pub path: rexmit_path_event,
+    /// Of REXMIT_EVENT_ADDRESS_CHANGED.
+    pub address_change: rexmit_address_change_event,
+    /// Of REXMIT_EVENT_PEER_ERROR.
+    pub code: u16,
+    /// Of REXMIT_EVENT_CLOSED.
+    pub closed: rexmit_closed_event,
+    /// Room for events to come.
+    pub reserved: [u64; 16],
+}
+
+/// An event. What it points to is valid until the next call of `rexmit_endpoint_poll_event`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct rexmit_event {
+    /// The association.
+    pub association: u64,
+    /// What happened.
+    pub kind: rexmit_event_kind,
+    /// The rest.
+    pub data: rexmit_event_data,
+}
+
+/// What the event that was read last points to.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    payload: Bytes,
+    streams: Vec<u16>,
+    text: CString,
+}
+
+/// Reads the next event; REXMIT_NOTHING when there is none.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; `event` points to memory for the result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_endpoint_poll_event(
+    endpoint: *mut rexmit_endpoint,
+    event: *mut rexmit_event,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        call(endpoint, 0, |endpoint, _| {
+            if event.is_null() {
+                return Err(Failure::null("the event"));
+            }
+            let read = endpoint.sctp.poll_event();
+            let (id, read) = read.ok_or_else(|| Failure::new(REXMIT_NOTHING, "no event"))?;
+            let (kind, data) = endpoint.held.show(read);
+            store(event, rexmit_event { association: id.to_bits(), kind, data }, "the event")
+        })
+    }
+}
+
+impl Held {
+    /// Keeps what the event refers to, and says it in C's terms.
+    fn show(&mut self, event: Event) -> (rexmit_event_kind, rexmit_event_data) {
+        let mut data = rexmit_event_data { reserved: [0; 16] };
+        let message = |id: u64| rexmit_message_event {
+            id,
+            data: std::ptr::null(),
+            length: 0,
+            reason: REXMIT_FAILED_NOT,
+            stream: 0,
+            was_begun: true,
+        };
+        let path = |path, address: std::net::SocketAddr, state| rexmit_path_event {
+            path,
+            address: address.into(),
+            state,
+        };
+        let kind = match event {
+            Event::Connected { incoming, peer, outbound_streams, inbound_streams } => {
+                let peer = peer.into();
+                data.connected =
+                    rexmit_connected { peer, outbound_streams, inbound_streams, incoming };
+                REXMIT_EVENT_CONNECTED
+            }
+            Event::Readable => REXMIT_EVENT_READABLE,
+            Event::Writable => REXMIT_EVENT_WRITABLE,
+            Event::MessageSent(id) => {
+                data.message = message(id.0);
+                REXMIT_EVENT_MESSAGE_SENT
+            }
+            Event::MessageAcknowledged(id) => {
+                data.message = message(id.0);
+                REXMIT_EVENT_MESSAGE_ACKNOWLEDGED
+            }
+            Event::MessageFailed { id, reason, was_begun, message: failed } => {
+                self.payload = failed.payload;
+                data.message = rexmit_message_event {
+                    data: self.payload.as_ptr(),
+                    length: self.payload.len(),
+                    reason: fail_reason(reason),
+                    stream: failed.stream,
+                    was_begun,
+                    ..message(id.0)
+                };
+                REXMIT_EVENT_MESSAGE_FAILED
+            }
+            Event::PeerShutdown => REXMIT_EVENT_PEER_SHUTDOWN,
+            Event::PeerRestarted => REXMIT_EVENT_PEER_RESTARTED,
+            Event::StreamsReset { streams, performed } => {
+                data.streams = self.streams(streams, performed);
+                REXMIT_EVENT_STREAMS_RESET
+            }
+            Event::PeerResetStreams(streams) => {
+                data.streams = self.streams(streams, true);
+                REXMIT_EVENT_PEER_RESET_STREAMS
+            }
+            Event::PathStatus { path: number, address, state } => {
+                data.path = path(number, address, path_state(state));
+                REXMIT_EVENT_PATH_STATUS
+            }
+            Event::DataPathChanged { path: number, address } => {
+                data.path = path(number, address, REXMIT_PATH_ACTIVE);
+                REXMIT_EVENT_DATA_PATH_CHANGED
+            }
+            Event::PeerAddressAdded { path: number, address } => {
+                data.path = path(number, address, REXMIT_PATH_UNCONFIRMED);
+                REXMIT_EVENT_PEER_ADDRESS_ADDED
+            }
+            Event::PeerAddressDeleted { path: number, address } => {
+                data.path = path(number, address, REXMIT_PATH_REMOVED);
+                REXMIT_EVENT_PEER_ADDRESS_DELETED
+            }
+            Event::AddressChanged { change, refused } => {
+                let Some((what, address)) = address_change(change) else {
+                    return (REXMIT_EVENT_OTHER, data);
+                };
+                let refused = refused.unwrap_or(0);
+                data.address_change =
+                    rexmit_address_change_event { address: address.into(), refused, what };
+                REXMIT_EVENT_ADDRESS_CHANGED
+            }
+            Event::PeerError(code) => {
+                data.code = code;
+                REXMIT_EVENT_PEER_ERROR
+            }
+            Event::Closed(reason) => {
+                data.closed = self.closed(&reason);
+                REXMIT_EVENT_CLOSED
+            }
+            _ => REXMIT_EVENT_OTHER,
+        };
+        (kind, data)
+    }
+
+    fn streams(&mut self, streams: Vec<u16>, performed: bool) -> rexmit_streams_event {
+        self.streams = streams;
+        let (streams, count) = (self.streams.as_ptr(), self.streams.len());
+        rexmit_streams_event { streams, count, performed }
+    }
+
+    fn closed(&mut self, closed: &CloseReason) -> rexmit_closed_event {
+        let (reason, cause) = match closed {
+            CloseReason::Shutdown => (REXMIT_CLOSED_SHUTDOWN, 0),
+            CloseReason::Aborted { .. } => (REXMIT_CLOSED_ABORTED, 0),
+            CloseReason::AbortedByPeer { cause, .. } => (REXMIT_CLOSED_ABORTED_BY_PEER, *cause),
+            CloseReason::Unreachable => (REXMIT_CLOSED_UNREACHABLE, 0),
+            CloseReason::ConnectTimedOut => (REXMIT_CLOSED_CONNECT_TIMED_OUT, 0),
+            _ => (REXMIT_CLOSED_OTHER, 0),
+        };
+        self.text = text(&closed.to_string());
+        rexmit_closed_event { text: self.text.as_ptr(), reason, cause }
+    }
+}
+
+fn fail_reason(reason: FailReason) -> rexmit_fail_reason {
+    match reason {
+        FailReason::Expired => REXMIT_FAILED_EXPIRED,
+        FailReason::RetransmissionLimit => REXMIT_FAILED_RETRANSMISSION_LIMIT,
+        FailReason::NoSuchStream => REXMIT_FAILED_NO_SUCH_STREAM,
+        FailReason::AssociationEnded => REXMIT_FAILED_ASSOCIATION_ENDED,
+        _ => REXMIT_FAILED_OTHER,
+    }
+}
+
+pub(crate) fn path_state(state: PathState) -> rexmit_path_state {
+    match state {
+        PathState::Unconfirmed => REXMIT_PATH_UNCONFIRMED,
+        PathState::Active => REXMIT_PATH_ACTIVE,
+        PathState::PotentiallyFailed => REXMIT_PATH_POTENTIALLY_FAILED,
+        PathState::Inactive => REXMIT_PATH_INACTIVE,
+        PathState::Removed => REXMIT_PATH_REMOVED,
+    }
+}
+
+fn address_change(change: AddressChange) -> Option<(u8, std::net::IpAddr)> {
+    match change {
+        AddressChange::Added(address) => Some((1, address)),
+        AddressChange::Deleted(address) => Some((2, address)),
+        AddressChange::Preferred(address) => Some((3, address)),
+        _ => None,
+    }
+}

@@ -1,0 +1,151 @@
+//! Messages in and out.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use rexmit_sctp::{InboundMessage, OutboundMessage, Reliability};
+
+use crate::status::rexmit_status::*;
+use crate::status::{Failure, guard, slice};
+
+/// The message may be delivered as soon as it is complete, out of the order of its stream.
+pub const REXMIT_UNORDERED: u32 = 1;
+/// The peer is asked to acknowledge its last chunk without delay (I bit, RFC 7053).
+pub const REXMIT_IMMEDIATE: u32 = 2;
+/// No limit, as a `lifetime` or as `retransmissions`.
+pub const REXMIT_UNLIMITED: u32 = u32::MAX;
+
+/// What a message needs. `REXMIT_DELIVERY` has the defaults: ordered and reliable, on stream 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rexmit_delivery {
+    /// The outgoing stream.
+    pub stream: u16,
+    /// Not used; 0.
+    pub reserved: u16,
+    /// Payload protocol identifier for the peer's application, in host byte order; 0 says nothing.
+    pub ppid: u32,
+    /// REXMIT_UNORDERED and REXMIT_IMMEDIATE, or 0.
+    pub flags: u32,
+    /// Milliseconds after which the message is given up (RFC 3758 §4.1); REXMIT_UNLIMITED never.
+    pub lifetime: u32,
+    /// Retransmissions of a chunk after which the message is given up (RFC 7496 §3.1); REXMIT_UNLIMITED never. Only
+    /// one of both may be limited.
+    pub retransmissions: u32,
+}
+
+impl rexmit_delivery {
+    pub(crate) fn message(self, payload: Bytes) -> Result<OutboundMessage, Failure> {
+        let invalid = |text: &str| Err(Failure::new(REXMIT_INVALID_ARGUMENT, text));
+        if self.flags & !(REXMIT_UNORDERED | REXMIT_IMMEDIATE) != 0 {
+            return invalid("unknown flags of a message");
+        }
+        let reliability = match (self.lifetime, self.retransmissions) {
+            (REXMIT_UNLIMITED, REXMIT_UNLIMITED) => Reliability::Full,
+            (lifetime, REXMIT_UNLIMITED) => {
+                Reliability::Timed(Duration::from_millis(lifetime.into()))
+            }
+            (REXMIT_UNLIMITED, most) => match u16::try_from(most) {
+                Ok(most) => Reliability::MaxRetransmissions(most),
+                Err(_) => return invalid("at most 65,535 retransmissions can be a limit"),
+            },
+            _ => return invalid("only one of lifetime and retransmissions may be limited"),
+        };
+        Ok(OutboundMessage::new(self.stream, payload)
+            .ppid(self.ppid)
+            .unordered(self.flags & REXMIT_UNORDERED != 0)
+            .immediate(self.flags & REXMIT_IMMEDIATE != 0)
+            .reliability(reliability))
+    }
+}
+
+/// A part of a message to send.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rexmit_buffer {
+    /// Its bytes.
+    pub data: *const u8,
+    /// How many.
+    pub length: usize,
+}
+
+/// The parts of a message as one payload.
+///
+/// # Safety
+/// `buffers` points to `count` buffers, each of which points to its bytes.
+pub(crate) unsafe fn gather(
+    buffers: *const rexmit_buffer,
+    count: usize,
+    limit: usize,
+) -> Result<Bytes, Failure> {
+    // SAFETY: As the caller promised.
+    let buffers = unsafe { slice(buffers, count, "the buffers") }?;
+    let mut length = 0_usize;
+    for buffer in buffers {
+        length = length.saturating_add(buffer.length);
+    }
+    if length > limit {
+        let text = format!("the message has {length} bytes; at most {limit} are allowed");
+        return Err(Failure::new(REXMIT_TOO_LARGE, text));
+    }
+    let mut payload = BytesMut::with_capacity(length);
+    for buffer in buffers {
+        // SAFETY: As the caller promised.
+        payload.extend_from_slice(unsafe { slice(buffer.data, buffer.length, "a buffer") }?);
+    }
+    Ok(payload.freeze())
+}
+
+/// A message from the peer. Free it with `rexmit_message_free`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct rexmit_message {
+    /// Its bytes.
+    pub data: *const u8,
+    /// How many.
+    pub length: usize,
+    /// Payload protocol identifier, as the peer's application gave it.
+    pub ppid: u32,
+    /// The incoming stream.
+    pub stream: u16,
+    /// Whether it was sent out of the order of its stream.
+    pub unordered: bool,
+    /// What holds the bytes; not to be touched.
+    pub owner: *mut rexmit_payload,
+}
+
+/// What holds the bytes of a message.
+#[derive(Debug)]
+pub struct rexmit_payload(Bytes);
+
+impl From<InboundMessage> for rexmit_message {
+    fn from(message: InboundMessage) -> Self {
+        let payload = Box::new(rexmit_payload(message.payload));
+        Self {
+            data: payload.0.as_ptr(),
+            length: payload.0.len(),
+            ppid: message.ppid,
+            stream: message.stream,
+            unordered: message.unordered,
+            owner: Box::into_raw(payload),
+        }
+    }
+}
+
+/// Frees a message of `rexmit_receive`, and makes it empty, so that a second call does nothing. NULL is ignored.
+///
+/// # Safety
+/// `message` is NULL, or points to a message of `rexmit_receive` or to zeros.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_message_free(message: *mut rexmit_message) {
+    guard((), || {
+        // SAFETY: As this function demands.
+        let Some(message) = (unsafe { message.as_mut() }) else { return };
+        let owner = std::mem::replace(&mut message.owner, std::ptr::null_mut());
+        if !owner.is_null() {
+            // SAFETY: It is a box that was given away with the message.
+            drop(unsafe { Box::from_raw(owner) });
+        }
+        (message.data, message.length) = (std::ptr::null(), 0);
+    });
+}

@@ -1,0 +1,255 @@
+//! The UDP socket of an endpoint in an event loop: one descriptor to wait for, no threads.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use rexmit_core::{Instant, Machine, Route};
+use rexmit_sctp::Endpoint;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+use crate::status::Outcome;
+
+/// Bytes of a receive buffer: what one coalesced batch has at most.
+const BUFFER_BYTES: usize = 1 << 16;
+/// Batches received by one call at most, so that it ends while packets keep coming.
+const RECEIVED_PER_CALL: usize = 64;
+/// Bytes of a batch to be sent at most.
+const MAX_BATCH_BYTES: usize = 64_000;
+/// How often the secrets to come get entropy of the system.
+const ENTROPY_INTERVAL: Duration = Duration::from_secs(600);
+/// The size requested from the kernel for each buffer of the socket.
+const SOCKET_BUFFER_BYTES: usize = 4 << 20;
+
+/// Packets of the same route and length; the last one may be shorter.
+#[derive(Debug)]
+struct Batch {
+    route: Route,
+    segment_bytes: usize,
+    bytes: Vec<u8>,
+}
+
+/// A UDP socket, the timer of the endpoint, and what waits for both.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    io: UdpSocket,
+    state: UdpSocketState,
+    max_segments: usize,
+    local: SocketAddr,
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    /// What the timer is set to.
+    armed: Option<Instant>,
+    /// The socket's buffer is full; `epoll` waits for room.
+    is_blocked: bool,
+    /// One, or two while the socket's buffer is full.
+    batches: VecDeque<Batch>,
+    packet: Vec<u8>,
+    buffer: Vec<u8>,
+    entropy_due: Instant,
+}
+
+impl Socket {
+    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
+        let io = UdpSocket::bind(address)?;
+        io.set_nonblocking(true)?;
+        let state = UdpSocketState::new((&io).into())?;
+        let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
+        let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        epoll::add(&epoll, &io, EventData::new_u64(0), EventFlags::IN)?;
+        epoll::add(&epoll, &timer, EventData::new_u64(1), EventFlags::IN)?;
+        Ok(Self {
+            max_segments: state.max_gso_segments(),
+            local: io.local_addr()?,
+            io,
+            state,
+            epoll,
+            timer,
+            armed: None,
+            is_blocked: false,
+            batches: VecDeque::new(),
+            packet: Vec::new(),
+            buffer: vec![0; BUFFER_BYTES],
+            entropy_due: Instant::ZERO,
+        })
+    }
+
+    pub(crate) const fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    pub(crate) fn descriptor(&self) -> i32 {
+        self.epoll.as_raw_fd()
+    }
+
+    /// Receives and lets timers expire.
+    pub(crate) fn process(&mut self, sctp: &mut Endpoint, now: Instant) -> Outcome {
+        if now >= self.entropy_due {
+            let mut entropy = [0; 32];
+            if getrandom::fill(&mut entropy).is_ok() {
+                sctp.mix_entropy(&entropy);
+            }
+            self.entropy_due = now + ENTROPY_INTERVAL;
+        }
+        if self.armed.is_some_and(|deadline| deadline <= now) {
+            // What expired makes the descriptor readable until it is read.
+            let mut count = [0; 8];
+            let _ = rustix::io::read(&self.timer, &mut count);
+            self.armed = None;
+        }
+        self.set_blocked(false)?;
+        for _ in 0..RECEIVED_PER_CALL {
+            if !self.receive(sctp, now)? {
+                break;
+            }
+        }
+        if sctp.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            sctp.handle_timeout(now);
+        }
+        Ok(())
+    }
+
+    /// Whether there was something.
+    fn receive(&mut self, sctp: &mut Endpoint, now: Instant) -> io::Result<bool> {
+        let mut meta = [RecvMeta::default()];
+        let mut buffers = [IoSliceMut::new(&mut self.buffer)];
+        match self.state.recv((&self.io).into(), &mut buffers, &mut meta) {
+            Ok(0) => return Ok(false),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            // An ICMP message about an earlier packet: of one destination, and perhaps forged.
+            Err(error) if is_of_one_destination(&error) => return Ok(true),
+            Err(error) => return Err(error),
+        }
+        let [meta] = meta;
+        if meta.addr.port() == 0 {
+            return Ok(true);
+        }
+        let local = meta.dst_ip.unwrap_or(self.local.ip()).to_canonical();
+        let remote = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
+        let route = Route { local: SocketAddr::new(local, self.local.port()), remote };
+        for packet in self.buffer[..meta.len].chunks(meta.stride.max(1)) {
+            sctp.handle_input(now, route, packet);
+        }
+        Ok(true)
+    }
+
+    /// Sends what the endpoint has to send, as far as the socket takes it, and sets the timer.
+    pub(crate) fn transmit(&mut self, sctp: &mut Endpoint, now: Instant) -> Outcome {
+        self.flush()?;
+        while !self.is_blocked {
+            let Some(route) = sctp.poll_transmit(now, &mut self.packet) else {
+                self.flush()?;
+                break;
+            };
+            if !self.append(route) {
+                let bytes = std::mem::take(&mut self.packet);
+                self.flush()?;
+                self.batches.push_back(Batch { route, segment_bytes: bytes.len(), bytes });
+            }
+        }
+        self.arm(sctp.poll_timeout())?;
+        Ok(())
+    }
+
+    /// Adds the packet to the batch, if it has room for it.
+    fn append(&mut self, route: Route) -> bool {
+        let (packet, max_segments) = (&self.packet, self.max_segments);
+        let Some(batch) = self.batches.back_mut() else { return false };
+        let has_room = batch.route == route
+            && batch.bytes.len().is_multiple_of(batch.segment_bytes)
+            && packet.len() <= batch.segment_bytes
+            && batch.bytes.len() / batch.segment_bytes < max_segments
+            && batch.bytes.len() + packet.len() <= MAX_BATCH_BYTES;
+        if has_room {
+            batch.bytes.extend_from_slice(packet);
+        }
+        has_room
+    }
+
+    /// Sends the batches. They stay while the socket's buffer is full.
+    fn flush(&mut self) -> io::Result<()> {
+        while let Some(batch) = self.batches.front().filter(|_| !self.is_blocked) {
+            match self.send(batch.route, &batch.bytes, batch.segment_bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return self.set_blocked(true);
+                }
+                Err(_) if batch.bytes.len() > batch.segment_bytes => {
+                    // Not every way takes batches. What fails alone, too, is lost as if on the way.
+                    for packet in batch.bytes.chunks(batch.segment_bytes) {
+                        let _ = self.send(batch.route, packet, packet.len());
+                    }
+                }
+                _ => {}
+            }
+            if let Some(sent) = self.batches.pop_front() {
+                self.packet = sent.bytes;
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&self, route: Route, contents: &[u8], segment_bytes: usize) -> io::Result<()> {
+        let destination = match (self.local, route.remote) {
+            (SocketAddr::V6(_), SocketAddr::V4(remote)) => {
+                (remote.ip().to_ipv6_mapped(), remote.port()).into()
+            }
+            _ => route.remote,
+        };
+        let source = route.local.ip();
+        let has_source = !source.is_unspecified() && source.is_ipv4() == self.local.is_ipv4();
+        let transmit = Transmit {
+            destination,
+            ecn: None,
+            contents,
+            segment_size: Some(segment_bytes),
+            src_ip: has_source.then_some(source),
+        };
+        self.state.try_send((&self.io).into(), &transmit)
+    }
+
+    /// Has `epoll` wait for room in the socket's buffer, or no more.
+    fn set_blocked(&mut self, is_blocked: bool) -> io::Result<()> {
+        if self.is_blocked != is_blocked {
+            let room = if is_blocked { EventFlags::OUT } else { EventFlags::empty() };
+            epoll::modify(&self.epoll, &self.io, EventData::new_u64(0), EventFlags::IN | room)?;
+            self.is_blocked = is_blocked;
+        }
+        Ok(())
+    }
+
+    fn arm(&mut self, deadline: Option<Instant>) -> io::Result<()> {
+        if deadline == self.armed {
+            return Ok(());
+        }
+        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // A value of zero would switch the timer off.
+        let nanos = deadline.map_or(0, |deadline| deadline.as_nanos().max(1));
+        let value = Timespec {
+            tv_sec: (nanos / 1_000_000_000) as i64,
+            tv_nsec: (nanos % 1_000_000_000) as _,
+        };
+        let setting = Itimerspec { it_interval: zero, it_value: value };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &setting)?;
+        self.armed = deadline;
+        Ok(())
+    }
+}
+
+fn is_of_one_destination(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable};
+    matches!(
+        error.kind(),
+        ConnectionRefused | ConnectionReset | HostUnreachable | NetworkUnreachable
+    )
+}

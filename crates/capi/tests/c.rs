@@ -1,0 +1,242 @@
+//! Programs in C and C++ against the installed library.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+/// Whether the tools are there; says which one is not.
+fn has(tools: &[&str]) -> bool {
+    let is_missing = |tool: &&&str| {
+        let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).output();
+        !found.is_ok_and(|output| output.status.success())
+    };
+    let missing = tools.iter().find(is_missing);
+    missing
+        .inspect(|tool| println!("not run: {tool} is missing; `make setup` installs it"))
+        .is_none()
+}
+
+/// What every test needs.
+const C: [&str; 2] = ["cc", "pkg-config"];
+
+/// The library, installed into a directory of its own.
+struct Installed {
+    prefix: TempDir,
+}
+
+impl Installed {
+    fn get() -> Option<&'static Self> {
+        static INSTALLED: OnceLock<Installed> = OnceLock::new();
+        has(&C).then(|| INSTALLED.get_or_init(Self::new))
+    }
+
+    fn new() -> Self {
+        let prefix = TempDir::new().expect("a directory");
+        // Cargo has built it beside the directory of this test.
+        let test = std::env::current_exe().expect("a path");
+        let archive = test.ancestors().nth(2).expect("a directory").join("librexmit_c.a");
+        run(Command::new(root().join("../../scripts/install-c"))
+            .arg("--prefix")
+            .arg(prefix.path())
+            .arg("--archive")
+            .arg(archive));
+        Self { prefix }
+    }
+
+    /// What pkg-config says.
+    fn flags(&self, asked: &[&str]) -> Vec<String> {
+        let mut command = Command::new("pkg-config");
+        command.env("PKG_CONFIG_PATH", self.prefix.path().join("lib/pkgconfig"));
+        let text = run(command.args(asked).arg("rexmit"));
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Compiles one source, and returns the program.
+    fn compile(&self, source: &Path, name: &str, options: &[&str]) -> PathBuf {
+        let is_cpp = source.extension().is_some_and(|extension| extension == "cpp");
+        let (compiler, standard) = if is_cpp { ("c++", "-std=c++17") } else { ("cc", "-std=c11") };
+        let program = self.prefix.path().join(name);
+        let mut command = Command::new(compiler);
+        command.args([
+            standard,
+            "-D_GNU_SOURCE",
+            "-Wall",
+            "-Wextra",
+            "-Wpedantic",
+            "-Werror",
+            "-g",
+        ]);
+        command.args(options).args(self.flags(&["--cflags"])).arg(source);
+        run(command.arg("-o").arg(&program).args(self.flags(&["--libs"])));
+        program
+    }
+
+    fn example(&self, name: &str) -> PathBuf {
+        self.compile(&root().join("examples").join(name), &name.replace('.', "_"), &[])
+    }
+
+    /// A program that finds the shared library.
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env("LD_LIBRARY_PATH", self.prefix.path().join("lib"));
+        command
+    }
+
+    /// The same under valgrind, which fails it for a wrong access, and for memory that is not freed.
+    fn checked(&self, program: &Path) -> Command {
+        if !has(&["valgrind"]) {
+            return self.command(program);
+        }
+        let mut command = self.command(Path::new("valgrind"));
+        command.args(["--quiet", "--error-exitcode=99", "--leak-check=full"]);
+        command
+            .args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"])
+            .arg(program);
+        command
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs a command that must succeed, and returns what it printed.
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+#[test]
+fn messages_cross_a_lossy_link_without_sockets() {
+    let Some(installed) = Installed::get() else { return };
+    let program = installed.example("sans_io.c");
+    let text = run(&mut installed.checked(&program));
+    assert!(text.starts_with("100 of 100 messages"), "{text}");
+    // Deterministic: the same seed, the same figures.
+    assert_eq!(text, run(&mut installed.command(&program)));
+}
+
+#[test]
+fn a_server_echoes_in_an_event_loop() {
+    let Some(installed) = Installed::get() else { return };
+    let program = installed.example("echo.c");
+    let mut server = installed
+        .command(&program)
+        .args(["server", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a server");
+    let mut line = String::new();
+    let mut output = BufReader::new(server.stdout.take().expect("a pipe"));
+    output.read_line(&mut line).expect("an address");
+    let address = line.trim().strip_prefix("listening on ").expect("an address").to_owned();
+    let text = run(installed.checked(&program).args(["client", &address, "hello from C"]));
+    server.kill().expect("it runs");
+    server.wait().expect("it ends");
+    assert_eq!(text, "hello from C\n");
+}
+
+#[test]
+fn a_game_loop_in_cpp_serves_its_clients() {
+    let Some(installed) = Installed::get() else { return };
+    let program = installed.example("game.cpp");
+    let text = run(installed.command(&program).args(["5", "1.5"]));
+    assert!(text.starts_with("5 of 5 clients"), "{text}");
+}
+
+/// Sanitizers see what the program does with what it got; the library is built without them.
+#[test]
+fn examples_pass_the_address_and_undefined_behaviour_sanitizers() {
+    let Some(installed) = Installed::get() else { return };
+    let source = root().join("examples/sans_io.c");
+    let options = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let program = installed.compile(&source, "sans_io_sanitized", &options);
+    run(&mut installed.command(&program));
+}
+
+#[test]
+fn wrong_use_is_an_error_and_never_a_crash() {
+    let Some(installed) = Installed::get() else { return };
+    let program = installed.compile(&root().join("tests/misuse.c"), "misuse", &[]);
+    run(&mut installed.checked(&program));
+}
+
+/// A program that was compiled with the header of the last release runs with the library of today.
+#[test]
+fn the_abi_of_the_last_release_is_kept() {
+    let Some(installed) = Installed::get() else { return };
+    let frozen = root().join("tests/abi");
+    let source = root().join("examples/sans_io.c");
+    let option = format!("-I{}", frozen.display());
+    let program = installed.compile(&source, "frozen", &[&option]);
+    let text = run(&mut installed.command(&program));
+    assert!(text.starts_with("100 of 100 messages"), "{text}");
+}
+
+#[test]
+fn only_the_api_is_visible_and_its_symbols_have_versions() {
+    let Some(installed) = Installed::get() else { return };
+    let library = installed.prefix.path().join("lib/librexmit.so");
+    let symbols = run(Command::new("nm").args(["-D", "--defined-only"]).arg(library));
+    let names: Vec<_> = symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    let is_ours = |name: &&str| name.starts_with("rexmit_") && name.ends_with("@@REXMIT_0.2");
+    let others: Vec<_> =
+        names.iter().filter(|name| !is_ours(name) && **name != "REXMIT_0.2").collect();
+    assert!(others.is_empty() || others == [&&"REXMIT_0.2@@REXMIT_0.2"], "{others:?}");
+    let header = std::fs::read_to_string(root().join("include/rexmit.h")).expect("the header");
+    for name in names.iter().filter(|name| is_ours(name)) {
+        let name = name.split('@').next().expect("a name");
+        assert!(header.contains(&format!("{name}(")), "{name} is not in the header");
+    }
+}
+
+/// The code of the documentation compiles.
+#[test]
+fn the_code_of_the_documentation_compiles() {
+    let Some(installed) = Installed::get() else { return };
+    let mut compiled = 0;
+    for page in ["c.md", "from-usrsctp.md"] {
+        let text = std::fs::read_to_string(root().join("../../docs").join(page)).expect("a page");
+        for (language, code) in blocks(&text) {
+            let extension = match language {
+                "c" => "c",
+                "cpp" => "cpp",
+                _ => continue,
+            };
+            if code.contains("usrsctp.h") && !Path::new("/usr/include/usrsctp.h").exists() {
+                println!("not run: a block of {page} needs libusrsctp-dev");
+                continue;
+            }
+            let source = installed.prefix.path().join(format!("block{compiled}.{extension}"));
+            std::fs::write(&source, code).expect("a file");
+            let object = source.with_extension("o");
+            let compiler = if extension == "c" { "cc" } else { "c++" };
+            run(Command::new(compiler)
+                .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-c"])
+                .args(installed.flags(&["--cflags"]))
+                .arg(&source)
+                .arg("-o")
+                .arg(object));
+            compiled += 1;
+        }
+    }
+    assert!(compiled >= 4, "{compiled} blocks");
+}
+
+/// The blocks of code of a page, with their languages.
+fn blocks(page: &str) -> Vec<(&str, &str)> {
+    let parts: Vec<_> = page.split("```").collect();
+    let inside = parts.into_iter().skip(1).step_by(2);
+    inside.filter_map(|block| block.split_once('\n')).collect()
+}
