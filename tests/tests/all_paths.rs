@@ -113,12 +113,12 @@ fn two_paths_at_once_carry_nearly_twice_as_much() {
 /// Without SFR and CUC the order in which data arrive over two paths is taken for loss.
 #[test]
 fn split_fast_retransmit_keeps_reordering_from_being_taken_for_loss() {
-    let needless = |split_fast_retransmit| {
+    let classes = |split_fast_retransmit| {
         let (_, statistics) = transfer(CmtConfig::ON.split_fast_retransmit(split_fast_retransmit));
         statistics.recovery.spurious.fast_retransmit
     };
-    assert_eq!(needless(true), 0);
-    assert!(needless(false) > 0);
+    assert_eq!(classes(true), 0);
+    assert!(classes(false) > 0);
 }
 
 /// What arrives over a path of 10 Mbit/s and one of 1 Mbit/s, with a small receive buffer.

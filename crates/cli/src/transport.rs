@@ -58,7 +58,7 @@ impl Transport {
     ) -> Result<Endpoint, Failure> {
         let port = self.sctp_port;
         let (address, addresses) = self.listening(address);
-        let mut told = addresses.clone();
+        let mut shown = addresses.clone();
         let config = EndpointConfig::default()
             .port(port)
             .accept(true)
@@ -72,15 +72,15 @@ impl Transport {
         // Shutdown waits without limit until all sent messages are delivered.
         let endpoint = endpoint.with_time_limits(TimeLimits::default().shutdown(None));
         let bound = endpoint.local_addr();
-        if told.is_empty() {
-            told.push(bound.ip());
+        if shown.is_empty() {
+            shown.push(bound.ip());
         }
         let in_words = |ip: IpAddr| match self.raw {
             true => ip.to_string(),
             false => SocketAddr::new(ip, bound.port()).to_string(),
         };
-        let told: Vec<_> = told.into_iter().map(in_words).collect();
-        eprintln!("listening on {}, SCTP port {port}", told.join(", "));
+        let shown: Vec<_> = shown.into_iter().map(in_words).collect();
+        eprintln!("listening on {}, SCTP port {port}", shown.join(", "));
         Ok(endpoint)
     }
 
@@ -106,7 +106,7 @@ impl Transport {
         remote: SocketAddr,
         peers: &Peers,
         association: Arc<AssociationConfig>,
-        patience: Duration,
+        setup_timeout: Duration,
     ) -> Target {
         Target {
             remote,
@@ -115,7 +115,7 @@ impl Transport {
             sctp_port: self.sctp_port,
             raw: self.raw,
             association,
-            patience,
+            setup_timeout,
         }
     }
 }

@@ -35,7 +35,7 @@ pub struct Connections {
     /// The seed of the link.
     pub seed: Seed,
     /// Time limit of the run.
-    pub patience: Duration,
+    pub setup_timeout: Duration,
 }
 
 /// The messages of one connection.

@@ -45,11 +45,11 @@ async fn calls_get_their_answers() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn messages_take_the_other_path_and_the_application_is_told() {
-    let told = patiently(failover::run(100)).await.unwrap();
-    let has = |what: &str| told.iter().any(|line| line == what);
-    assert!(has("data is sent to 127.0.0.12"), "{told:?}");
-    assert!(has("127.0.0.11 is gone"), "{told:?}");
-    assert_eq!(told.last().unwrap(), "the association has ended");
+    let reported = patiently(failover::run(100)).await.unwrap();
+    let has = |what: &str| reported.iter().any(|line| line == what);
+    assert!(has("data is sent to 127.0.0.12"), "{reported:?}");
+    assert!(has("127.0.0.11 is gone"), "{reported:?}");
+    assert_eq!(reported.last().unwrap(), "the association has ended");
 }
 
 #[test]

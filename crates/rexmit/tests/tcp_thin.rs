@@ -71,17 +71,23 @@ async fn bundled_data_arrive_whole_and_wireshark_finds_no_fault_in_them() {
     assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
     assert_eq!(patiently(stream.closed()).await, CloseReason::Finished);
     let statistics = stream.statistics();
-    let told = statistics.recovery;
-    println!("{told:?}, {:?}", statistics.traffic);
+    let reported = statistics.recovery;
+    println!("{reported:?}, {:?}", statistics.traffic);
     let emulator = site.link.unwrap().emulator.stop().unwrap();
     let lost = emulator.forward.path.lost();
     // Nearly every message has one before it in flight.
-    assert!(told.retransmitted.redundant > MESSAGES as u64 / 2, "{told:?}");
+    assert!(reported.retransmitted.redundant > MESSAGES as u64 / 2, "{reported:?}");
     assert!(statistics.traffic.redundant_segments_sent > MESSAGES as u64 / 2);
-    assert!(told.packets_repaired > 0 && lost > 0, "{told:?}");
+    assert!(reported.packets_repaired > 0 && lost > 0, "{reported:?}");
     // The kernel reports duplicates, so that copies are no retransmissions, nor lost packets.
-    assert!(told.spurious.redundant == 0 && told.spurious.total() <= told.retransmitted.total());
-    assert!(told.packets_lost <= 3 * lost + told.timeouts * 4, "{lost} were lost: {told:?}");
+    assert!(
+        reported.spurious.redundant == 0
+            && reported.spurious.total() <= reported.retransmitted.total()
+    );
+    assert!(
+        reported.packets_lost <= 3 * lost + reported.timeouts * 4,
+        "{lost} were lost: {reported:?}"
+    );
 
     let Some(tshark) = common::tshark::find() else { return };
     let count = |filter: &str| tshark.count(&path, &format!("ip.src == 10.91.0.2 and {filter}"));
@@ -99,11 +105,14 @@ async fn the_kernel_gets_what_is_repaired_at_the_first_indication_whole() {
     stream.shutdown().await.unwrap();
     assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
     assert_eq!(patiently(stream.closed()).await, CloseReason::Finished);
-    let told = stream.statistics().recovery;
-    println!("{told:?}");
-    assert_eq!(told.retransmitted.redundant, 0, "nothing is copied");
-    assert!(told.packets_lost > 0);
-    assert!(told.retransmitted.fast_retransmit > told.retransmitted.timeout, "{told:?}");
+    let reported = stream.statistics().recovery;
+    println!("{reported:?}");
+    assert_eq!(reported.retransmitted.redundant, 0, "nothing is copied");
+    assert!(reported.packets_lost > 0);
+    assert!(
+        reported.retransmitted.fast_retransmit > reported.retransmitted.timeout,
+        "{reported:?}"
+    );
 }
 
 /// Copies in segments of their own: each message is answered before the next, or repeated.
@@ -115,11 +124,14 @@ async fn what_the_kernel_reports_of_copies_is_known_to_be_theirs() {
     stream.shutdown().await.unwrap();
     assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
     assert_eq!(patiently(stream.closed()).await, CloseReason::Finished);
-    let told = stream.statistics().recovery;
-    println!("{told:?}, {:?}", stream.statistics().srtt);
-    assert!(told.retransmitted.probe > 0 && told.delayed_copies > 0, "{told:?}");
-    assert_eq!(told.spurious_events.unexplained_duplicates, 0, "{told:?}");
-    assert!(told.spurious.redundant == 0 && told.spurious.total() <= told.retransmitted.total());
+    let reported = stream.statistics().recovery;
+    println!("{reported:?}, {:?}", stream.statistics().srtt);
+    assert!(reported.retransmitted.probe > 0 && reported.delayed_copies > 0, "{reported:?}");
+    assert_eq!(reported.spurious_events.unexplained_duplicates, 0, "{reported:?}");
+    assert!(
+        reported.spurious.redundant == 0
+            && reported.spurious.total() <= reported.retransmitted.total()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

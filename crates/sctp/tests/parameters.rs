@@ -178,11 +178,11 @@ fn source_address_is_the_only_one_by_default() {
 #[test]
 fn addresses_of_the_peer_are_recorded() {
     let v6: IpAddr = "2001:db8::9".parse().unwrap();
-    let told = [address(8, 0).ip(), v6, address(2, 0).ip(), address(8, 0).ip()];
+    let reported = [address(8, 0).ip(), v6, address(2, 0).ip(), address(8, 0).ip()];
     let useless: [IpAddr; 2] = ["0.0.0.0".parse().unwrap(), "224.0.0.1".parse().unwrap()];
     let expected = [address(2, 0).ip(), address(8, 0).ip(), v6];
     let push = |params: &mut ParamsWriter<'_, '_>| {
-        for address in told.into_iter().chain(useless) {
+        for address in reported.into_iter().chain(useless) {
             params.push(&address.into());
         }
     };
@@ -275,11 +275,11 @@ fn supported_address_types_and_ecn_are_not_reported() {
     expect_packet!(s, [InitAck(ack)] if reported_in(&ack).is_empty());
 }
 
-/// RFC 9260 §5.1.2, §3.3.2.1: own addresses are told only if the application names them.
+/// RFC 9260 §5.1.2, §3.3.2.1: own addresses are reported only if the application names them.
 #[test]
 fn own_addresses_are_told_if_configured() {
     let own: [IpAddr; 2] = [address(1, 0).ip(), "2001:db8::1".parse().unwrap()];
-    let told = |init: &wire::Init<'_>| -> Vec<IpAddr> {
+    let reported = |init: &wire::Init<'_>| -> Vec<IpAddr> {
         let address = |param: wire::RawParam<'_>| match param.decode() {
             Ok(Param::Ipv4(address)) => Some(IpAddr::V4(address)),
             Ok(Param::Ipv6(address)) => Some(IpAddr::V6(address)),
@@ -289,9 +289,9 @@ fn own_addresses_are_told_if_configured() {
     };
     let mut s = Script::with(|config, _| config.addresses = own.to_vec());
     s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), extensions));
-    expect_packet!(s, [InitAck(ack)] if told(&ack) == own);
+    expect_packet!(s, [InitAck(ack)] if reported(&ack) == own);
     s.connect();
-    expect_packet!(s, tag 0, [Init(init)] if told(&init) == own);
+    expect_packet!(s, tag 0, [Init(init)] if reported(&init) == own);
 }
 
 /// RFC 3758 §3.3, RFC 6525 §5.1.1, RFC 5061 §4.2.7: what is switched off is not offered.

@@ -49,7 +49,10 @@ fn nobody_answers() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     for command in ["connect --timeout 200ms", "perf send --timeout 200ms --to"] {
-        run(&format!("{command} {address}")).assert_failed(4, "did not answer within 0.2 s: check");
+        // It says how long it has waited, which is longer on a busy machine.
+        let ended = run(&format!("{command} {address}"));
+        ended.assert_failed(4, "did not answer within ");
+        ended.assert_failed(4, " s: check address and ports");
     }
 }
 

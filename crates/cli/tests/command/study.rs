@@ -1,4 +1,4 @@
-//! Studies: what is run, what is kept, and what is told of it.
+//! Studies: what is run, what is kept, and what is reported of it.
 
 use std::path::{Path, PathBuf};
 
@@ -91,10 +91,10 @@ fn count(folder: &Path, is_counted: &dyn Fn(&Path) -> bool) -> usize {
 #[test]
 fn a_study_is_run_judged_and_written() {
     let place = Place::new("run", STUDY);
-    let told = place.run("run", "").text();
-    assert!(told.contains("small: A small study\n  holds          A thin stream waits less"));
-    assert!(told.contains("  does not hold  A thin stream waits more\n  1 of 2 claims hold\n"));
-    assert!(told.contains("8 runs; all reports: "), "{told}");
+    let reported = place.run("run", "").text();
+    assert!(reported.contains("small: A small study\n  holds          A thin stream waits less"));
+    assert!(reported.contains("  does not hold  A thin stream waits more\n  1 of 2 claims hold\n"));
+    assert!(reported.contains("8 runs; all reports: "), "{reported}");
     for name in ["study.toml", "version.json", "report.json"] {
         assert!(place.out(&format!("small/{name}")).exists(), "{name}");
     }
@@ -131,9 +131,9 @@ fn the_same_study_gives_the_same_bytes_whatever_the_number_of_jobs() {
 fn verdicts_are_a_table_and_no_failure() {
     let place = Place::new("verify", STUDY);
     let ended = place.run("verify", "");
-    let told = ended.text();
-    assert!(told.contains("small: A small study (Nobody 2020, Fig. 1)\n"), "{told}");
-    assert!(told.contains("2 claims: 1 hold, 1 do not, 0 undecided\n"), "{told}");
+    let reported = ended.text();
+    assert!(reported.contains("small: A small study (Nobody 2020, Fig. 1)\n"), "{reported}");
+    assert!(reported.contains("2 claims: 1 hold, 1 do not, 0 undecided\n"), "{reported}");
     let json = place.run("verify", "--json").json();
     let verdicts: Vec<_> =
         json["studies"][0]["claims"].as_array().unwrap().iter().map(|c| &c["verdict"]).collect();
@@ -195,11 +195,11 @@ fn a_killed_study_goes_on_where_it_was() {
     process.signal("KILL");
     process.end();
     let kept = place.results();
-    let told = place.run("run", "--json").json();
+    let reported = place.run("run", "--json").json();
     // It may have been at the next one, or past the last.
     assert!(kept >= 2, "{kept}");
-    assert_eq!((&told["runs"], &told["found"]), (&24.into(), &kept.into()));
-    assert_eq!(told["studies"][0]["claims"][0]["verdict"], "holds");
+    assert_eq!((&reported["runs"], &reported["found"]), (&24.into(), &kept.into()));
+    assert_eq!(reported["studies"][0]["claims"][0]["verdict"], "holds");
     assert_eq!(place.results(), 24);
 }
 
@@ -239,10 +239,10 @@ fn runs_that_fail_are_told_with_the_way_to_run_them_alone() {
         1,
         "use fewer `connections`, or raise the limit on open files (`ulimit -n`)",
     );
-    let told: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
-    assert_eq!((&told["runs"], &told["failed"]), (&2.into(), &1.into()));
-    assert_eq!(told["studies"][0]["claims"][0]["verdict"], "undecided");
-    let document = told["studies"][0]["failed"][0]["document"].as_str().unwrap();
+    let reported: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((&reported["runs"], &reported["failed"]), (&2.into(), &1.into()));
+    assert_eq!(reported["studies"][0]["claims"][0]["verdict"], "undecided");
+    let document = reported["studies"][0]["failed"][0]["document"].as_str().unwrap();
     let replay = format!("study exec {document}");
     assert!(ended.stderr.contains(&format!("alone: rexmit {replay}\n")), "{ended:?}");
     run(&replay).assert_failed(1, "the run failed: ");
@@ -269,9 +269,9 @@ fn what_this_machine_does_not_permit_is_no_failure() {
     assert!(text.contains("4 runs, 2 not possible here; all reports: "), "{text}");
     let said = "rexmit: small: 2 runs were not made, and what needs them is undecided: ";
     assert!(ended.stderr.contains(said) && ended.stderr.contains("run as root"), "{ended:?}");
-    let told = run("--json").json();
-    assert_eq!((&told["failed"], &told["not_permitted"]), (&2.into(), &2.into()));
-    assert_eq!(told["studies"][0]["failed"].as_array().unwrap().len(), 2);
+    let reported = run("--json").json();
+    assert_eq!((&reported["failed"], &reported["not_permitted"]), (&2.into(), &2.into()));
+    assert_eq!(reported["studies"][0]["failed"].as_array().unwrap().len(), 2);
 }
 
 /// Without the feature `rivals` this program has none; with it, as where all crates are built
@@ -293,10 +293,14 @@ fn what_this_program_was_built_without_is_told_and_no_failure() {
                 this program was built without the rivals: `cargo build --release -p rexmit-cli \
                 --features rivals`\n";
     assert!(ended.stderr.ends_with(said), "{ended:?}");
-    let told = place.run("run", "--seeds 2 --json").json();
-    assert_eq!((&told["found"], &told["failed"]), (&2.into(), &2.into()), "the others are kept");
-    assert_eq!(told["not_permitted"], 2);
-    for row in told["studies"][0]["failed"].as_array().unwrap() {
+    let reported = place.run("run", "--seeds 2 --json").json();
+    assert_eq!(
+        (&reported["found"], &reported["failed"]),
+        (&2.into(), &2.into()),
+        "the others are kept"
+    );
+    assert_eq!(reported["not_permitted"], 2);
+    for row in reported["studies"][0]["failed"].as_array().unwrap() {
         let file = row["document"].as_str().unwrap();
         assert!(std::fs::read_to_string(file).unwrap().contains("dcsctp"), "{row}");
         run(&format!("study exec {file}")).assert_failed(1, "built without the rivals");

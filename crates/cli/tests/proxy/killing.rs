@@ -15,7 +15,7 @@ use crate::place::{HOST, PORT, Place, Running, accept};
 
 /// Keeps records, and reports each before it is acknowledged, until the connection ends; what was
 /// kept, and whether the end looked orderly.
-fn keep(stream: &TcpStream, told: impl Fn(usize)) -> (Vec<usize>, bool) {
+fn keep(stream: &TcpStream, reported: impl Fn(usize)) -> (Vec<usize>, bool) {
     let mut kept = Vec::new();
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     loop {
@@ -25,7 +25,7 @@ fn keep(stream: &TcpStream, told: impl Fn(usize)) -> (Vec<usize>, bool) {
             None => return (kept, true),
         };
         kept.push(number);
-        told(number);
+        reported(number);
         if { stream }.write_all(format!("{number}\n").as_bytes()).is_err() {
             return (kept, false);
         }
@@ -34,7 +34,7 @@ fn keep(stream: &TcpStream, told: impl Fn(usize)) -> (Vec<usize>, bool) {
 
 /// Sends records, some ahead of their acknowledgements, until the connection ends; how many were
 /// acknowledged, and whether the end looked orderly.
-fn send(stream: &TcpStream, told: impl Fn(usize)) -> (usize, bool) {
+fn send(stream: &TcpStream, reported: impl Fn(usize)) -> (usize, bool) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     let mut acknowledged = 0;
     for number in 0.. {
@@ -50,7 +50,7 @@ fn send(stream: &TcpStream, told: impl Fn(usize)) -> (usize, bool) {
             None => return (acknowledged, true),
         }
         acknowledged += 1;
-        told(acknowledged);
+        reported(acknowledged);
     }
     unreachable!("the numbers do not end")
 }
@@ -74,11 +74,11 @@ fn begin(place: &Place) -> Exchange {
     let stream = place.connect();
     let service = std::thread::spawn(move || keep(&accept(&listener), |_| {}));
     let (tell, progress) = std::sync::mpsc::channel();
-    let told = move |count| {
+    let reported = move |count| {
         // No socket listens after the kill.
         let _ = tell.send(count);
     };
-    let client = std::thread::spawn(move || send(&stream, told));
+    let client = std::thread::spawn(move || send(&stream, reported));
     Exchange { proxy, client, service, progress }
 }
 
@@ -120,11 +120,11 @@ fn the_next_start_takes_over_what_a_killed_proxy_left() {
         let proxy = place.proxy(echo, &format!("--firewall {firewall}"));
         proxy.signal("KILL");
         proxy.end();
-        // Clients are told, and nothing goes astray.
+        // Clients are reported, and nothing goes astray.
         let refused = place.try_connect((HOST, PORT).into()).unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
         let proxy = place.proxy(echo, "--firewall nft");
-        assert!(proxy.told.contains("removed the rules"), "{}", proxy.told);
+        assert!(proxy.output.contains("removed the rules"), "{}", proxy.output);
         let client = place.connect();
         crate::place::say(&client, b"again");
         crate::place::expect(&client, b"again");
@@ -170,8 +170,8 @@ fn a_side_of_an_exchange() {
     }
 }
 
-/// The numbers that a process told behind `word`.
-fn told(said: &str, word: &str) -> Vec<usize> {
+/// The numbers that a process reported behind `word`.
+fn reported(said: &str, word: &str) -> Vec<usize> {
     let numbers = said.lines().filter_map(|line| line.strip_prefix(word)?.strip_suffix('.'));
     numbers.map(|number| number.trim().parse().expect("a number")).collect()
 }
@@ -190,7 +190,7 @@ fn the_client_is_killed() {
     assert_eq!(status.signal(), Some(9), "{said}");
     // Its kernel ends the connection, and the service hears of it.
     let (kept, _) = service.join().unwrap();
-    assert_kept(*told(&said, "acknowledged").last().unwrap(), &kept);
+    assert_kept(*reported(&said, "acknowledged").last().unwrap(), &kept);
     proxy.signal("TERM");
     proxy.end();
     assert_eq!(place.look(), before);
@@ -211,7 +211,7 @@ fn the_service_is_killed() {
     let (status, said) = service.end();
     assert_eq!(status.signal(), Some(9), "{said}");
     let (acknowledged, _) = client.join().unwrap();
-    assert_kept(acknowledged, &told(&said, "kept"));
+    assert_kept(acknowledged, &reported(&said, "kept"));
     proxy.signal("TERM");
     proxy.end();
     assert_eq!(place.look(), before);

@@ -153,7 +153,7 @@ pub(crate) fn say(mut to: &TcpStream, bytes: &[u8]) {
 pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
-    pub(crate) told: String,
+    pub(crate) output: String,
 }
 
 impl Running {
@@ -164,16 +164,16 @@ impl Running {
         std::thread::spawn(move || {
             stderr.lines().map_while(Result::ok).all(|it| send.send(it).is_ok())
         });
-        Self { child, lines, told: String::new() }
+        Self { child, lines, output: String::new() }
     }
 
     /// Waits until it says `what`; returns the line.
     pub(crate) fn wait_for(&mut self, what: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(PATIENCE);
-            let line = line.unwrap_or_else(|error| panic!("{error}; it said: {}", self.told));
-            self.told.push_str(&line);
-            self.told.push('\n');
+            let line = line.unwrap_or_else(|error| panic!("{error}; it said: {}", self.output));
+            self.output.push_str(&line);
+            self.output.push('\n');
             if line.contains(what) {
                 return line;
             }
@@ -193,7 +193,7 @@ impl Running {
 
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         let status = self.child.wait().expect("an end");
-        let mut told = std::mem::take(&mut self.told);
+        let mut told = std::mem::take(&mut self.output);
         for line in &self.lines {
             told.push_str(&line);
             told.push('\n');

@@ -28,7 +28,7 @@ pub struct WebLoad {
     /// at most 16 KiB. Default 300.
     pub request_bytes: usize,
     /// Time limit for a file, after which the client aborts the connection. Default none.
-    pub patience: Option<Duration>,
+    pub file_timeout: Option<Duration>,
     /// Largest number of concurrent connections of all clients; further requests are refused.
     /// Default 10,000.
     pub max_open: usize,
@@ -45,7 +45,7 @@ impl WebLoad {
             local,
             server,
             request_bytes: 300,
-            patience: None,
+            file_timeout: None,
             max_open: 10_000,
             keeps_fetches: false,
         }
@@ -78,7 +78,7 @@ pub struct WebStats {
     pub received_bytes: u64,
     /// Number of files whose connection could not be established, failed, or ended early.
     pub failed: u64,
-    /// Number of files aborted after [`WebLoad::patience`].
+    /// Number of files aborted after [`WebLoad::file_timeout`].
     pub aborted: u64,
     /// Number of files not requested because of [`WebLoad::max_open`].
     pub refused: u64,
@@ -97,7 +97,7 @@ pub struct WebClients<T: Transport, S> {
     due: BinaryHeap<Reverse<(Instant, u32, u64)>>,
     open: FxHashMap<T::Id, Request>,
     /// The time limits of open requests, in ascending order.
-    impatient: VecDeque<(Instant, T::Id)>,
+    give_up: VecDeque<(Instant, T::Id)>,
     stats: WebStats,
     fetches: Vec<Fetch>,
 }
@@ -121,7 +121,7 @@ impl<T: Transport, S: Source> WebClients<T, S> {
             sources: sources.into_iter().collect(),
             due: BinaryHeap::new(),
             open: FxHashMap::default(),
-            impatient: VecDeque::new(),
+            give_up: VecDeque::new(),
             stats: WebStats::default(),
             fetches: Vec::new(),
         };
@@ -167,12 +167,12 @@ impl<T: Transport, S: Source> WebClients<T, S> {
         let unsent = request(bytes, self.load.request_bytes);
         let request = Request { client, asked_at: now, bytes, received: 0, unsent };
         self.open.insert(id, request);
-        self.impatient.extend(self.load.patience.map(|patience| (now + patience, id)));
+        self.give_up.extend(self.load.file_timeout.map(|file_timeout| (now + file_timeout, id)));
     }
 
-    fn lose_patience(&mut self, now: Instant, transport: &mut T) {
-        while let Some(&(_, id)) = self.impatient.front().filter(|(at, _)| *at <= now) {
-            self.impatient.pop_front();
+    fn abort_overdue(&mut self, now: Instant, transport: &mut T) {
+        while let Some(&(_, id)) = self.give_up.front().filter(|(at, _)| *at <= now) {
+            self.give_up.pop_front();
             if self.open.get(&id).is_some_and(|request| request.received < request.bytes) {
                 self.open.remove(&id);
                 self.stats.aborted += 1;
@@ -221,12 +221,12 @@ fn request(file_bytes: u64, request_bytes: usize) -> Bytes {
 impl<T: Transport, S: Source + Send + 'static> Program<T> for WebClients<T, S> {
     fn next_at(&self) -> Option<Instant> {
         let due = self.due.peek().map(|Reverse((at, ..))| *at);
-        let impatient = self.impatient.front().map(|(at, _)| *at);
-        [due, impatient].into_iter().flatten().min()
+        let give_up = self.give_up.front().map(|(at, _)| *at);
+        [due, give_up].into_iter().flatten().min()
     }
 
     fn on_time(&mut self, now: Instant, transport: &mut T) {
-        self.lose_patience(now, transport);
+        self.abort_overdue(now, transport);
         while let Some(&Reverse((_, client, bytes))) =
             self.due.peek().filter(|Reverse((at, ..))| *at <= now)
         {

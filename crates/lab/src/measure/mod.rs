@@ -15,8 +15,8 @@ mod result;
 
 pub use ccdf::Ccdf;
 pub use copies::{
-    CopyLedger, CopyStatistics, EventStatistics, KindStatistics, NeedlessStatistics, PerCause,
-    RetransmissionStatistics,
+    CopyLedger, CopyStatistics, EventStatistics, KindStatistics, PerCause,
+    RetransmissionStatistics, SpuriousClasses,
 };
 pub use counters::Counters;
 pub use latency::{LatencyDistribution, LatencySummary};

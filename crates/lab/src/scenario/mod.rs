@@ -32,7 +32,7 @@
 //! | | `delay` (D) | from the first transmission of a data unit to its arrival |
 //! | | `retransmissions.CAUSE`, `spurious.CAUSE` | data units retransmitted; spurious ones among them; `all` for all causes |
 //! | | `retransmitted_share`, `spurious_share` | shares of all data units sent: retransmitted; retransmitted spuriously |
-//! | | `impatient_share`, `crossed_share`, `unanswered_share`, `on_purpose_share` | the parts of `spurious_share`, see below |
+//! | | `premature_share`, `crossed_share`, `unacknowledged_share`, `redundant_share` | the parts of `spurious_share`, see below |
 //! | | `rtxK` (D) | from the first transmission of a data unit to its arrival, if its K-th retransmission delivered it; K is 0, 1, 2, 3, `4plus` |
 //! | | `rtxK.count`, `rtxK.sent` | units delivered by their K-th retransmission; K-th retransmissions sent |
 //! | | `rtxK.share.CAUSE` | share of this cause among the K-th retransmissions |
@@ -71,10 +71,10 @@
 //! retransmit with all that follow it until the next event.
 //!
 //! Spurious retransmissions are classified by the ACKs of the unit, which are all packets with an
-//! acknowledgement that the receiver sends after the unit arrived. *Unanswered*: all ACKs sent before
+//! acknowledgement that the receiver sends after the unit arrived. *Unacknowledged*: all ACKs sent before
 //! the retransmission were lost, which no sender can distinguish from a loss of the unit. *Crossed*:
 //! the first ACK was lost, but a later one was in flight and arrived, so that waiting longer than a
-//! round-trip time would have avoided the retransmission. *Impatient*: the first ACK was not lost; it
+//! round-trip time would have avoided the retransmission. *Premature*: the first ACK was not lost; it
 //! was in flight, not sent yet, or had arrived. Redundant copies are counted separately.
 
 mod bounds;

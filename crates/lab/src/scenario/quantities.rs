@@ -15,8 +15,8 @@ use super::sheet::Sheet;
 use crate::connections::Lateness;
 use crate::hosts::WebStats;
 use crate::measure::{
-    CopyStatistics, EventStatistics, KindStatistics, NeedlessStatistics, PerCause,
-    RetransmissionStatistics,
+    CopyStatistics, EventStatistics, KindStatistics, PerCause, RetransmissionStatistics,
+    SpuriousClasses,
 };
 
 /// Measurements of the sending end of a connection.
@@ -176,7 +176,7 @@ fn copies(sheet: &mut Sheet, copies: &Copies) {
     let about = "spurious ones of all data units sent, retransmissions included";
     sheet.share("spurious_share", about, all(&spurious), sent.total());
     if let Copies::Followed(followed) = copies {
-        needless(sheet, followed);
+        classes(sheet, followed);
         let about = "from the first transmission to the arrival, of all data units that arrived";
         sheet.latency("delay", about, &followed.latency());
         for (k, number) in followed.by_retransmission.iter().enumerate() {
@@ -186,13 +186,13 @@ fn copies(sheet: &mut Sheet, copies: &Copies) {
 }
 
 /// Reports the classes of spurious retransmissions, as shares of all data units sent.
-fn needless(sheet: &mut Sheet, copies: &CopyStatistics) {
-    let NeedlessStatistics { impatient, crossed, unanswered } = copies.needless;
+fn classes(sheet: &mut Sheet, copies: &CopyStatistics) {
+    let SpuriousClasses { premature, crossed, unacknowledged } = copies.spurious_classes;
     let shares = [
-        ("impatient_share", "before the first ACK arrived, which was not lost", impatient),
+        ("premature_share", "before the first ACK arrived, which was not lost", premature),
         ("crossed_share", "with the first ACK lost and a later one in flight", crossed),
-        ("unanswered_share", "with every ACK lost that had been sent", unanswered),
-        ("on_purpose_share", "as redundant copies", copies.spurious()[SendCause::Redundant]),
+        ("unacknowledged_share", "with every ACK lost that had been sent", unacknowledged),
+        ("redundant_share", "as redundant copies", copies.spurious()[SendCause::Redundant]),
     ];
     for (name, words, count) in shares {
         let about = format!("data units retransmitted spuriously, {words}, of all sent");

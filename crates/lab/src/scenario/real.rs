@@ -139,10 +139,10 @@ fn connections(
     let (ends, packet_bytes) = ends(flow, problems)?;
     let [forward, backward] = scenario.network.paths();
     let drain = scenario.drain.as_ref().map_or(DRAIN, |drain| ***drain);
-    let patience = Duration::from_secs(1) + (scenario.end() - Instant::ZERO) + drain;
+    let setup_timeout = Duration::from_secs(1) + (scenario.end() - Instant::ZERO) + drain;
     // That of the shared path in virtual time: the n-th packet of either way meets the same fate.
     let seed = seed.split("network").split("link 0");
-    Ok((Connections { ends, flows, forward, backward, seed, patience }, packet_bytes))
+    Ok((Connections { ends, flows, forward, backward, seed, setup_timeout }, packet_bytes))
 }
 
 /// The messages of the connections. They are stored until the end of the run, so their number is

@@ -93,7 +93,7 @@ fn who_is_impatient_aborts() {
     let path = path("delay 50ms rate 80kbit limit 1000");
     let asked = [(0, 100), (1000, 100_000)];
     let outcome = fetch(tcps(), &asked, &path, |load| {
-        load.patience = Some(Duration::from_secs(2));
+        load.file_timeout = Some(Duration::from_secs(2));
     });
     let stats = &outcome.stats;
     assert_eq!((stats.asked, stats.completed, stats.aborted, stats.failed), (2, 1, 1, 0));

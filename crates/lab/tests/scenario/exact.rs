@@ -172,10 +172,10 @@ fn what_a_dead_path_holds_is_undelivered_and_late() {
 }
 
 /// The parts of the spurious data units, as counts of `sent` in all.
-fn needless(outcome: &RunOutcome, sent: f64) -> [f64; 4] {
+fn classes(outcome: &RunOutcome, sent: f64) -> [f64; 4] {
     let of = |name: &str| outcome.quantities[&format!("game.{name}_share")] * sent;
     assert!((of("spurious") - outcome.quantities["game.spurious.all"]).abs() < 1e-9);
-    ["impatient", "crossed", "unanswered", "on_purpose"].map(|name| of(name).round())
+    ["premature", "crossed", "unacknowledged", "redundant"].map(|name| of(name).round())
 }
 
 /// The last message arrives, and its acknowledgement, the packet back after twenty-one others, is
@@ -186,21 +186,21 @@ fn what_nobody_answered_is_told_apart() {
     scenario["network"]["backward"] = "delay 50ms loss list 21".into();
     let outcome = run(scenario, 1);
     is(&outcome, "game.spurious.timeout", 1.0);
-    assert_eq!(needless(&outcome, 21.0), [0.0, 0.0, 1.0, 0.0]);
+    assert_eq!(classes(&outcome, 21.0), [0.0, 0.0, 1.0, 0.0]);
 }
 
 /// From 4.79 s on the way back takes 2 s. The last message arrives at 4.81 s and is repeated at
 /// 5.76 s, while its acknowledgement is under way.
 #[test]
-fn who_repeats_before_the_answer_is_there_is_impatient() {
+fn a_retransmission_before_the_ack_arrives_is_premature() {
     let mut scenario = twenty("");
     scenario["network"]["changes"] = json!([{ "at": "4790ms", "backward": "delay 2s" }]);
     let outcome = run(scenario.clone(), 1);
-    assert_eq!(needless(&outcome, 21.0), [1.0, 0.0, 0.0, 0.0]);
+    assert_eq!(classes(&outcome, 21.0), [1.0, 0.0, 0.0, 0.0]);
     // That of the message before is lost; the timer of that expires at 5.52 s, and both are retransmitted.
     scenario["network"]["backward"] = "delay 50ms loss list 20".into();
     let outcome = run(scenario, 1);
-    assert_eq!(needless(&outcome, 22.0), [1.0, 1.0, 0.0, 0.0]);
+    assert_eq!(classes(&outcome, 22.0), [1.0, 1.0, 0.0, 0.0]);
 }
 
 /// Each message but the first leaves with a copy of the one before, which has arrived.
@@ -212,7 +212,7 @@ fn copies_on_purpose_are_no_impatience() {
     scenario["thin"]["game"]["recovery"] = json!({ "thin": { "max_bundle_packets": 1 } });
     let outcome = run(scenario, 1);
     is(&outcome, "game.spurious.redundant", 19.0);
-    assert_eq!(needless(&outcome, 39.0), [0.0, 0.0, 0.0, 19.0]);
+    assert_eq!(classes(&outcome, 39.0), [0.0, 0.0, 0.0, 19.0]);
 }
 
 /// When the retransmissions of a message leave that is never acknowledged, in seconds.

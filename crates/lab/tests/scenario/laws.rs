@@ -124,7 +124,7 @@ fn every_unit_is_delivered_by_one_of_its_copies() {
 
 #[test]
 fn what_was_needless_is_told_apart_without_a_rest() {
-    const PARTS: [&str; 4] = ["impatient", "crossed", "unanswered", "on_purpose"];
+    const PARTS: [&str; 4] = ["premature", "crossed", "unacknowledged", "redundant"];
     let profiles = PROFILES.into_iter().chain(["interactive", "interactive-redundant"]);
     let mut most = [0.0_f64; 4];
     for (profile, seed) in profiles.flat_map(|profile| [(profile, 0), (profile, 1)]) {

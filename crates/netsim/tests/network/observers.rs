@@ -1,4 +1,4 @@
-//! What observers are told.
+//! What observers are reported.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -47,7 +47,7 @@ impl Listener {
     }
 
     fn steps(&self) -> Vec<(f64, u64, PacketStep)> {
-        self.take().iter().map(|told| (told.ms, told.id, told.step)).collect()
+        self.take().iter().map(|reported| (reported.ms, reported.id, reported.step)).collect()
     }
 }
 
@@ -73,13 +73,14 @@ fn every_step_of_every_packet_is_told_in_order() {
     };
     let sent = |host: HostId| PacketStep::Sent { host };
     let received = |host: HostId| PacketStep::Received { host };
-    let told = listener.take();
-    assert!(told.iter().all(|told| told.wire_bytes == 50));
+    let reported = listener.take();
+    assert!(reported.iter().all(|reported| reported.wire_bytes == 50));
     // The echoes of 2 and 0 are 3 and 4. On the way back, too, the first is held until one has
     // passed, and the second is lost.
-    let firsts: Vec<_> = told.iter().map(|told| (told.id, told.first)).collect();
+    let firsts: Vec<_> = reported.iter().map(|reported| (reported.id, reported.first)).collect();
     assert!(firsts.iter().all(|pair| [(0, 0), (1, 1), (2, 2), (3, 2), (4, 0)].contains(pair)));
-    let steps: Vec<_> = told.iter().map(|told| (told.ms, told.id, told.step)).collect();
+    let steps: Vec<_> =
+        reported.iter().map(|reported| (reported.ms, reported.id, reported.step)).collect();
     let expected = [
         (0.0, 0, sent(here)),
         (0.0, 1, sent(here)),
@@ -103,13 +104,14 @@ fn a_doubled_packet_keeps_its_number_and_damage_is_told() {
     let listener = Listener::default();
     network.add_observer(listener.clone());
     run(&mut network, 1);
-    let told = listener.take();
-    assert!(told.iter().all(|told| told.id == 0));
-    let told: Vec<_> = told.iter().map(|told| (told.step, told.is_damaged)).collect();
+    let reported = listener.take();
+    assert!(reported.iter().all(|reported| reported.id == 0));
+    let reported: Vec<_> =
+        reported.iter().map(|reported| (reported.step, reported.is_damaged)).collect();
     let received = PacketStep::Received { host: pair.hosts[1] };
     let doubled = PacketStep::Doubled { link: pair.link, direction: Direction::Forward };
     let sent = PacketStep::Sent { host: pair.hosts[0] };
-    assert_eq!(told, [(sent, false), (doubled, false), (received, true), (received, true)]);
+    assert_eq!(reported, [(sent, false), (doubled, false), (received, true), (received, true)]);
 }
 
 type SetUp = fn(&mut Network<Node>, RouterId, [LinkId; 2]);
@@ -181,14 +183,14 @@ fn all_that_is_sent_or_doubled_is_received_or_dropped() {
         let listener = Listener::default();
         network.add_observer(listener.clone());
         run(&mut network, 5000);
-        let told = listener.take();
+        let reported = listener.take();
         let mut under_way = BTreeMap::new();
         let (mut sent, mut received, mut queue) = (0, 0, 0);
-        for told in &told {
-            let count = under_way.entry(told.id).or_insert(0_i32);
-            match told.step {
+        for reported in &reported {
+            let count = under_way.entry(reported.id).or_insert(0_i32);
+            match reported.step {
                 PacketStep::Sent { .. } => {
-                    assert_eq!((*count, told.id), (0, sent), "numbers are given in order");
+                    assert_eq!((*count, reported.id), (0, sent), "numbers are given in order");
                     sent += 1;
                     *count += 1;
                 }
@@ -206,7 +208,7 @@ fn all_that_is_sent_or_doubled_is_received_or_dropped() {
                 }
             }
             if *count == 0 {
-                under_way.remove(&told.id);
+                under_way.remove(&reported.id);
             }
         }
         let still: i32 = under_way.values().sum();

@@ -37,7 +37,7 @@ pub struct Target {
     /// Configuration of the associations.
     pub association: Arc<AssociationConfig>,
     /// Time limit for setting up an association.
-    pub patience: Duration,
+    pub setup_timeout: Duration,
 }
 
 /// Endpoints whose associations have ended. They still answer a peer that missed the last packet of
@@ -115,7 +115,7 @@ impl Target {
             Endpoint::bind((any, 0).into(), config)?
         };
         // Shutdown waits without limit until all sent messages are delivered.
-        let limits = TimeLimits::default().connect(Some(self.patience)).shutdown(None);
+        let limits = TimeLimits::default().connect(Some(self.setup_timeout)).shutdown(None);
         let endpoint = endpoint.with_time_limits(limits);
         let config = Arc::clone(&self.association);
         let association = endpoint.connect_over(&remotes, self.sctp_port, config).await?;

@@ -63,13 +63,13 @@ pub enum RealtimeError {
     #[error(
         "{profile}: no association came about within {} s: the link loses too much, choose less \
          loss",
-        patience.as_secs()
+        setup_timeout.as_secs()
     )]
     SetUpTooLong {
         /// The profile.
         profile: String,
         /// The time limit.
-        patience: Duration,
+        setup_timeout: Duration,
     },
     /// The transport refused a message.
     #[error("{profile}: message {message} was refused: {source}")]

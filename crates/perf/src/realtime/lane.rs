@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::error::RealtimeError;
 use super::flow::{Flow, OnDelivery};
-use super::replay::{LaneOutcome, Replay, SET_UP_PATIENCE, Span};
+use super::replay::{LaneOutcome, Replay, SETUP_TIMEOUT, Span};
 use super::tasks::in_order;
 use super::transport::Transport;
 
@@ -118,7 +118,7 @@ async fn pair(
         let accepting = async { Ok(server.accept().await) };
         tokio::try_join!(connecting, accepting)
     };
-    let deadline = clock::now() + SET_UP_PATIENCE;
+    let deadline = clock::now() + SETUP_TIMEOUT;
     tokio::select! {
         both = both => match both {
             Ok((ours, Some(theirs))) => Ok((ours, theirs)),
@@ -127,7 +127,7 @@ async fn pair(
         },
         () = clock::sleep_until(deadline) => Err(RealtimeError::SetUpTooLong {
             profile: profile.to_owned(),
-            patience: SET_UP_PATIENCE,
+            setup_timeout: SETUP_TIMEOUT,
         }),
     }
 }

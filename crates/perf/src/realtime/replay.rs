@@ -12,7 +12,7 @@ use super::transport::Transport;
 
 /// Time limit for an association to be established; long enough for several lost packets of the
 /// handshake.
-pub(super) const SET_UP_PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The plan of the run.
 #[derive(Clone, Debug)]

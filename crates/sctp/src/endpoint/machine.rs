@@ -118,7 +118,7 @@ impl Endpoint {
         };
         if by_address.is_some_and(is_setting_up) && has_shutdown_ack(packet) {
             // It ends an association before the one being set up (RFC 9260 §8.5.1 E).
-            return self.on_stray(route, packet);
+            return self.on_out_of_the_blue(route, packet);
         }
         let found = by_tag.map(|index| (index, false)).or_else(|| {
             let index = by_address.filter(|_| bears_reflected_tag(packet))?;
@@ -132,7 +132,7 @@ impl Endpoint {
                 });
             }
             (None, Some(_)) => self.around.statistics.misdirected += 1,
-            (None, None) => self.on_stray(route, packet),
+            (None, None) => self.on_out_of_the_blue(route, packet),
         }
     }
 }

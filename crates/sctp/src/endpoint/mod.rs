@@ -6,10 +6,10 @@ mod cookie;
 mod cookie_secret;
 mod lookup;
 mod machine;
+mod out_of_the_blue;
 mod paths;
 mod retired;
 mod setup;
-mod stray;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};

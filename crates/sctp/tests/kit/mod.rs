@@ -27,7 +27,7 @@
 
 mod app;
 mod handshake;
-mod homes;
+mod multihoming;
 mod sent;
 
 use std::sync::Arc;
@@ -42,7 +42,7 @@ use rexmit_sctp::{AssociationConfig, AssociationId, Endpoint, EndpointConfig, Ev
 pub use rexmit_testkit::{PacketScript, Run, address, expect_event};
 
 pub use handshake::{COOKIE, answer_params, cookie_of, extensions, peer_init};
-pub(crate) use homes::expect_packet_to;
+pub(crate) use multihoming::expect_packet_to;
 pub use sent::Sent;
 
 /// The first TSN of both sides, two below the wrap.

@@ -88,8 +88,8 @@ fn the_mechanisms_follow_the_stream_from_thin_to_thick_and_back() {
     s.peer_acknowledges(tsn(9));
     s.send_alone(10);
     s.send_alone(11);
-    let told = s.statistics().thin;
-    assert!(told.is_thin && told.in_flight == 2, "{told:?}");
+    let reported = s.statistics().thin;
+    assert!(reported.is_thin && reported.in_flight == 2, "{reported:?}");
     s.at(700).peer_sacks(tsn(9), &[(2, 2)], &[]);
     assert_eq!(s.take_data(), [10], "thin again");
 }

@@ -31,10 +31,13 @@ fn each_stream_is_treated_as_it_is() {
     s.at(200).send_on(0, 1);
     s.send_on(THIN, 2);
     (3..=7).for_each(|n| s.send_on(0, n));
-    let told = s.statistics();
-    assert!(!told.thin.is_thin, "{told:?}");
-    assert_eq!(told.thin_streams.len(), 1);
-    assert!(told.thin_streams[0].0 == THIN && told.thin_streams[0].1.is_thin, "{told:?}");
+    let reported = s.statistics();
+    assert!(!reported.thin.is_thin, "{reported:?}");
+    assert_eq!(reported.thin_streams.len(), 1);
+    assert!(
+        reported.thin_streams[0].0 == THIN && reported.thin_streams[0].1.is_thin,
+        "{reported:?}"
+    );
     s.at(300).peer_sacks(tsn(0), &[(3, 3)], &[]);
     assert_eq!(s.take_data(), [2], "M4 for the thin stream");
     s.at(310).peer_sacks(tsn(0), &[(3, 4)], &[]);

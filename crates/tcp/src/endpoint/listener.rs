@@ -130,7 +130,7 @@ impl Endpoint {
     fn on_ack_in_listen(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
         let Some(listener) = self.listeners.get(&tuple.local.1) else { return };
         if segment.header.flags.has(Flags::SYN) {
-            return self.on_stray(now, tuple, segment);
+            return self.on_unknown(now, tuple, segment);
         }
         let config = Arc::clone(&listener.config);
         let offset = self.beginnings.timestamp_offset(tuple);
@@ -146,7 +146,7 @@ impl Endpoint {
                 // It may have overtaken the segment that bears the number of the SYN, and a RST
                 // would end a connection. What bears data comes again, behind that one.
                 if refused != Refused::Unknown || segment.sequence_len() == 0 {
-                    self.on_stray(now, tuple, segment);
+                    self.on_unknown(now, tuple, segment);
                 }
             }
         }

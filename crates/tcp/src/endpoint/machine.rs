@@ -38,7 +38,7 @@ impl Machine for Endpoint {
         } else if self.listeners.contains_key(&tuple.local.1) {
             self.on_listen(now, &tuple, segment);
         } else {
-            self.on_stray(now, &tuple, segment);
+            self.on_unknown(now, &tuple, segment);
         }
     }
 

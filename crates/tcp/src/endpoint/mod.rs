@@ -9,7 +9,7 @@ mod listener;
 mod lookup;
 mod machine;
 mod ports;
-mod stray;
+mod reset;
 mod time_wait;
 
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 
 mod command;
 mod link;
-mod told;
+mod summary;
 mod tun;
 mod udp;
 

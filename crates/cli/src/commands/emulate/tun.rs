@@ -15,7 +15,7 @@ use serde::Serialize;
 use tokio::process::Child;
 
 use super::command::{self, Ended};
-use super::told::{Told, text, watch};
+use super::summary::{Summary, text, watch};
 use super::{Arguments, unwritable};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::signals::{Signals, after, block_on};
@@ -89,11 +89,11 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         Ok((emulator.stop()?, ended?, captured))
     })?;
     let ends = Ends { near: tun.addresses(Network::second), far: tun.addresses(Network::first) };
-    let told = Told::new(ends, link.seed, statistics);
+    let summary = Summary::new(ends, link.seed, statistics);
     if command.is_empty() || format.json {
-        format.print(&told, text)?;
+        format.print(&summary, text)?;
     } else {
-        eprint!("{}", text(&told));
+        eprint!("{}", text(&summary));
     }
     match (pcap, captured, ended) {
         (Some(path), Err(error), _) => Err(unwritable(path, &error)),

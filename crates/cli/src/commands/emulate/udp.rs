@@ -7,7 +7,7 @@ use std::path::Path;
 use rexmit::emulator::{Emulator, EmulatorConfig};
 use serde::Serialize;
 
-use super::told::{Told, text, watch};
+use super::summary::{Summary, text, watch};
 use super::{Arguments, unwritable};
 use crate::failure::{Failure, Outcome};
 use crate::signals::{Signals, after, block_on};
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments, listen: SocketAddr, to: SocketAddr) -> 
         let captured = emulator.finish_capture();
         Ok((listen, emulator.stop()?, captured))
     })?;
-    format.print(&Told::new(Ends { listen, to }, link.seed, statistics), text)?;
+    format.print(&Summary::new(Ends { listen, to }, link.seed, statistics), text)?;
     match (pcap, captured) {
         (Some(path), Err(error)) => Err(unwritable(path, &error)),
         _ => Ok(()),

@@ -8,7 +8,7 @@ mod plan;
 mod run;
 mod select;
 mod show;
-mod telling;
+mod summary;
 mod verify;
 mod work;
 

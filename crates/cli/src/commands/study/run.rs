@@ -4,7 +4,7 @@ use clap::Args;
 use rexmit_study::VerdictKind;
 
 use super::select::{Seeds, Selection};
-use super::telling::{Told, counts, failures};
+use super::summary::{Summary, counts, failures};
 use super::work::{self, Done, Options, StudyDone};
 use crate::commands::examples::examples;
 use crate::failure::Outcome;
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     seeds.apply(&mut chosen);
     let done = work::run(&chosen, options, format.json)?;
     match format.json {
-        true => output::json_line(&Told::new(&done))?,
+        true => output::json_line(&Summary::new(&done))?,
         false => output::print(&text(&done))?,
     }
     failures(&done)

@@ -4,7 +4,7 @@ use clap::Args;
 use rexmit_study::{verdict_markdown, verdict_table};
 
 use super::select::{Seeds, Selection};
-use super::telling::{Told, counts, failures};
+use super::summary::{Summary, counts, failures};
 use super::work::{self, Done, Options};
 use crate::commands::examples::examples;
 use crate::failure::Outcome;
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     seeds.apply(&mut chosen);
     let done = work::run(&chosen, options, format.json)?;
     if format.json {
-        output::json_line(&Told::new(&done))?;
+        output::json_line(&Summary::new(&done))?;
     } else if *markdown {
         let pages = done.studies.iter().map(|study| &study.page);
         output::print(&verdict_markdown(pages))?;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use rexmit_netsim::network::PacketId;
 use smallvec::SmallVec;
 
-use super::statistics::NeedlessStatistics;
+use super::statistics::SpuriousClasses;
 
 /// The answers in flight, and the spurious retransmissions whose classification depends on them.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(super) struct Answers {
     /// The number of the latest answer that arrived.
     last_arrived: Option<u64>,
     waiting: Vec<Waiting>,
-    settled: NeedlessStatistics,
+    settled: SpuriousClasses,
 }
 
 #[derive(Debug)]
@@ -74,9 +74,9 @@ struct Waiting {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reason {
-    Impatient,
+    Premature,
     Crossed,
-    Unanswered,
+    Unacknowledged,
 }
 
 impl Answers {
@@ -128,7 +128,7 @@ impl Answers {
     pub(super) fn on_repetition(&mut self, first: FirstAnswer) {
         let (number, is_first_lost) = match first {
             FirstAnswer::None | FirstAnswer::Arrived => {
-                return self.settled.count(Reason::Impatient);
+                return self.settled.count(Reason::Premature);
             }
             FirstAnswer::UnderWay(number) => (number, false),
             FirstAnswer::Lost(number) => (number, true),
@@ -145,11 +145,11 @@ impl Answers {
     }
 
     /// The statistics so far, as if no packet in flight were lost.
-    pub(super) fn statistics(&self) -> NeedlessStatistics {
+    pub(super) fn statistics(&self) -> SpuriousClasses {
         let mut statistics = self.settled;
         for waiting in &self.waiting {
             let is_crossed = waiting.is_first_lost;
-            *if is_crossed { &mut statistics.crossed } else { &mut statistics.impatient } += 1;
+            *if is_crossed { &mut statistics.crossed } else { &mut statistics.premature } += 1;
         }
         statistics
     }
@@ -184,7 +184,7 @@ impl Waiting {
         }
         self.under_way -= 1;
         match number == self.first {
-            true if has_arrived => return Some(Reason::Impatient),
+            true if has_arrived => return Some(Reason::Premature),
             true => self.is_first_lost = true,
             false => self.has_later |= has_arrived,
         }
@@ -195,18 +195,18 @@ impl Waiting {
         match self {
             Self { is_first_lost: false, .. } => None,
             Self { has_later: true, .. } => Some(Reason::Crossed),
-            Self { under_way: 0, .. } => Some(Reason::Unanswered),
+            Self { under_way: 0, .. } => Some(Reason::Unacknowledged),
             _ => None,
         }
     }
 }
 
-impl NeedlessStatistics {
+impl SpuriousClasses {
     const fn count(&mut self, reason: Reason) {
         *match reason {
-            Reason::Impatient => &mut self.impatient,
+            Reason::Premature => &mut self.premature,
             Reason::Crossed => &mut self.crossed,
-            Reason::Unanswered => &mut self.unanswered,
+            Reason::Unacknowledged => &mut self.unacknowledged,
         } += 1;
     }
 }
@@ -215,8 +215,8 @@ impl NeedlessStatistics {
 mod tests {
     use super::*;
 
-    const fn needless(impatient: u64, crossed: u64, unanswered: u64) -> NeedlessStatistics {
-        NeedlessStatistics { impatient, crossed, unanswered }
+    const fn classes(premature: u64, crossed: u64, unacknowledged: u64) -> SpuriousClasses {
+        SpuriousClasses { premature, crossed, unacknowledged }
     }
 
     /// A unit arrives and `before` answers are sent, some of which end as given (`+` arrived, `-` lost);
@@ -226,7 +226,7 @@ mod tests {
         before: u64,
         ends: &[(u64, char)],
         ends_after: &[(u64, char)],
-    ) -> [NeedlessStatistics; 2] {
+    ) -> [SpuriousClasses; 2] {
         let (mut answers, mut first) = (Answers::default(), FirstAnswer::None);
         let end = |answers: &mut Answers, first: &mut FirstAnswer, &(id, how): &(u64, char)| {
             let told = answers.on_ended(PacketId(id), how == '+').expect("it is an answer");
@@ -250,36 +250,36 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_wait_for_the_first_answer_is_impatient() {
-        let impatient = [needless(1, 0, 0); 2];
-        assert_eq!(course(0, &[], &[]), impatient);
-        assert_eq!(course(1, &[], &[(0, '+')]), impatient);
-        assert_eq!(course(1, &[(0, '+')], &[]), impatient);
+    fn a_retransmission_before_the_first_ack_is_premature() {
+        let premature = [classes(1, 0, 0); 2];
+        assert_eq!(course(0, &[], &[]), premature);
+        assert_eq!(course(1, &[], &[(0, '+')]), premature);
+        assert_eq!(course(1, &[(0, '+')], &[]), premature);
         // The next is lost, before or after.
-        assert_eq!(course(2, &[(1, '-')], &[(0, '+')]), impatient);
-        assert_eq!(course(2, &[], &[(1, '-'), (0, '+')]), impatient);
-        assert_eq!(course(2, &[], &[(1, '+'), (0, '+')]), impatient);
+        assert_eq!(course(2, &[(1, '-')], &[(0, '+')]), premature);
+        assert_eq!(course(2, &[], &[(1, '-'), (0, '+')]), premature);
+        assert_eq!(course(2, &[], &[(1, '+'), (0, '+')]), premature);
     }
 
     #[test]
     fn a_later_answer_may_cross_the_repetition() {
-        let crossed = needless(0, 1, 0);
+        let crossed = classes(0, 1, 0);
         assert_eq!(course(2, &[(0, '-')], &[(1, '+')]), [crossed; 2]);
         assert_eq!(course(3, &[(0, '-')], &[(1, '-'), (2, '+')]), [crossed; 2]);
         assert_eq!(course(2, &[(0, '-'), (1, '+')], &[]), [crossed; 2]);
         // The packet in flight is lost on a later link.
-        assert_eq!(course(2, &[], &[(0, '-'), (1, '+')]), [needless(1, 0, 0), crossed]);
-        assert_eq!(course(2, &[(1, '+')], &[(0, '-')]), [needless(1, 0, 0), crossed]);
+        assert_eq!(course(2, &[], &[(0, '-'), (1, '+')]), [classes(1, 0, 0), crossed]);
+        assert_eq!(course(2, &[(1, '+')], &[(0, '-')]), [classes(1, 0, 0), crossed]);
     }
 
     #[test]
     fn without_an_answer_nobody_can_know() {
-        let unanswered = needless(0, 0, 1);
-        assert_eq!(course(1, &[(0, '-')], &[(1, '+')]), [unanswered; 2]);
-        assert_eq!(course(2, &[(0, '-'), (1, '-')], &[(2, '+')]), [unanswered; 2]);
-        let later = [needless(0, 1, 0), unanswered];
+        let unacknowledged = classes(0, 0, 1);
+        assert_eq!(course(1, &[(0, '-')], &[(1, '+')]), [unacknowledged; 2]);
+        assert_eq!(course(2, &[(0, '-'), (1, '-')], &[(2, '+')]), [unacknowledged; 2]);
+        let later = [classes(0, 1, 0), unacknowledged];
         assert_eq!(course(2, &[(0, '-')], &[(2, '+'), (1, '-')]), later);
-        assert_eq!(course(1, &[], &[(1, '+'), (0, '-')]), [needless(1, 0, 0), unanswered]);
+        assert_eq!(course(1, &[], &[(1, '+'), (0, '-')]), [classes(1, 0, 0), unacknowledged]);
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
             let told = ends.map(|has_arrived| answers.on_ended(PacketId(0), has_arrived));
             let [told] = told.into_iter().flatten().collect::<Vec<_>>().try_into().ok().unwrap();
             assert_eq!((told.first, &told.units[..]), (FirstAnswer::Arrived, &[7][..]));
-            assert_eq!((answers.statistics(), answers.kept()), (needless(1, 0, 0), 0));
+            assert_eq!((answers.statistics(), answers.kept()), (classes(1, 0, 0), 0));
         }
     }
 }

@@ -171,7 +171,7 @@ impl Ledger {
                 book(&mut statistics, &mut events, copy, is_spurious);
             });
         }
-        statistics.needless += self.answers.statistics();
+        statistics.spurious_classes += self.answers.statistics();
         statistics.events = events.statistics();
         statistics
     }
@@ -244,7 +244,7 @@ fn book(statistics: &mut CopyStatistics, events: &mut Events, copy: &UnitCopy, i
     statistics.of_number(copy).spurious[copy.cause] += u64::from(is_spurious);
     // Retransmissions of units that had arrived are classified by their ACKs.
     let is_unseen = is_spurious && !copy.had_arrived && copy.cause != SendCause::Redundant;
-    statistics.needless.impatient += u64::from(is_unseen);
+    statistics.spurious_classes.premature += u64::from(is_unseen);
     if let Some(event) = copy.event {
         events.on_judged(event, !is_spurious);
     }

@@ -8,7 +8,7 @@
 //! A retransmission event comprises the data declared lost by a timeout, or by a fast retransmit
 //! and those that follow until the next event. It is spurious if every copy sent in it is spurious.
 //!
-//! Spurious retransmissions are classified by the ACKs of the data: see [`NeedlessStatistics`].
+//! Spurious retransmissions are classified by the ACKs of the data: see [`SpuriousClasses`].
 //!
 //! A unit is the unit of loss recovery: a DATA chunk of SCTP; in TCP the data of one segment at its
 //! first transmission, a FIN included. It *arrives* when the first undamaged packet with it reaches
@@ -30,8 +30,8 @@ use rexmit_sctp::wire::{Packet, kind};
 
 use ledger::Ledger;
 pub use statistics::{
-    CopyStatistics, EventStatistics, KindStatistics, NeedlessStatistics, PerCause,
-    RetransmissionStatistics,
+    CopyStatistics, EventStatistics, KindStatistics, PerCause, RetransmissionStatistics,
+    SpuriousClasses,
 };
 
 /// Measures the copies of one flow: the first association (or connection) of an endpoint that sends

@@ -104,31 +104,31 @@ impl AddAssign for KindStatistics {
 /// answer to a unit is every packet with an acknowledgement that the receiver sends after the
 /// unit's arrival. Redundant copies ([`SendCause::Redundant`]) are not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct NeedlessStatistics {
+pub struct SpuriousClasses {
     /// The sender did not wait for the first answer, which was not lost: when it retransmitted, the
     /// unit was still in flight, the answer was not sent yet (for example a delayed ACK), or it was
     /// in flight or had arrived.
-    pub impatient: u64,
+    pub premature: u64,
     /// The first answer was lost, but a later one was in flight and arrived.
     pub crossed: u64,
     /// All answers sent so far were lost, which the sender cannot distinguish from a loss of the
     /// unit.
-    pub unanswered: u64,
+    pub unacknowledged: u64,
 }
 
-impl NeedlessStatistics {
+impl SpuriousClasses {
     /// The sum of all classes.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.impatient + self.crossed + self.unanswered
+        self.premature + self.crossed + self.unacknowledged
     }
 }
 
-impl AddAssign for NeedlessStatistics {
+impl AddAssign for SpuriousClasses {
     fn add_assign(&mut self, other: Self) {
-        self.impatient += other.impatient;
+        self.premature += other.premature;
         self.crossed += other.crossed;
-        self.unanswered += other.unanswered;
+        self.unacknowledged += other.unacknowledged;
     }
 }
 
@@ -156,7 +156,7 @@ pub struct CopyStatistics {
     /// arrived first.
     pub latency_by_cause: PerCause<LatencyDistribution>,
     /// Spurious retransmissions by class, without redundant copies.
-    pub needless: NeedlessStatistics,
+    pub spurious_classes: SpuriousClasses,
     /// Retransmission events.
     pub events: EventStatistics,
 }
@@ -208,7 +208,7 @@ impl CopyStatistics {
             sum.sent += more.sent;
             sum.spurious += more.spurious;
         }
-        self.needless += other.needless;
+        self.spurious_classes += other.spurious_classes;
         self.events.timeouts += other.events.timeouts;
         self.events.fast_retransmits += other.events.fast_retransmits;
         let causes = self.latency_by_cause.0.iter_mut().zip(&other.latency_by_cause.0);
@@ -242,7 +242,7 @@ mod tests {
     fn what_is_merged_adds_up() {
         let kind =
             |n| KindStatistics { events: n, spurious: 2 * n, detected: 3 * n, mistaken: 4 * n };
-        let needless = |n| NeedlessStatistics { impatient: n, crossed: 2 * n, unanswered: 3 * n };
+        let classes = |n| SpuriousClasses { premature: n, crossed: 2 * n, unacknowledged: 3 * n };
         let of = |n: u64| {
             let mut statistics = CopyStatistics {
                 packets: n,
@@ -256,7 +256,7 @@ mod tests {
             number.sent[SendCause::Early] = 5 * n;
             number.spurious[SendCause::Early] = 6 * n;
             statistics.latency_by_cause[SendCause::Early].record(Duration::from_millis(n));
-            statistics.needless = needless(7 * n);
+            statistics.spurious_classes = classes(7 * n);
             statistics.events.timeouts = kind(7 * n);
             statistics.events.fast_retransmits = kind(8 * n);
             statistics
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!((sum.sent()[SendCause::Early], sum.spurious()[SendCause::Early]), (55, 66));
         assert_eq!(sum.latency_by_cause[SendCause::Early].mean(), mean);
         assert_eq!(sum.latency_by_cause[SendCause::New].count(), 0);
-        assert_eq!((sum.needless, sum.needless.total()), (needless(77), 6 * 77));
+        assert_eq!((sum.spurious_classes, sum.spurious_classes.total()), (classes(77), 6 * 77));
         assert_eq!((sum.events.timeouts, sum.events.fast_retransmits), (kind(77), kind(88)));
     }
 }

@@ -68,7 +68,7 @@ fn holds<T: Traced, L: Look>(recovery: &RecoveryConfig, interval_ms: u64) -> Cop
         oracle.check::<L>(&copies);
         assert_eq!((ledger.kept(), copies.delivered()), ((0, 0), copies.units), "on {path}");
         let on_purpose = copies.spurious()[SendCause::Redundant];
-        assert_eq!(copies.spurious().total(), copies.needless.total() + on_purpose);
+        assert_eq!(copies.spurious().total(), copies.spurious_classes.total() + on_purpose);
         all.merge(&copies);
     }
     all
@@ -81,8 +81,8 @@ fn is_eventful(copies: &CopyStatistics, causes: &[SendCause]) {
         assert!(sent[cause] > 50 && spurious[cause] > 5, "{cause:?}: {sent:?}, {spurious:?}");
         assert!(copies.latency_by_cause[cause].count() > 5, "{cause:?}");
     }
-    let NeedlessStatistics { impatient, crossed, unanswered } = copies.needless;
-    assert!(impatient.min(crossed).min(unanswered) > 20, "{:?}", copies.needless);
+    let SpuriousClasses { premature, crossed, unacknowledged } = copies.spurious_classes;
+    assert!(premature.min(crossed).min(unacknowledged) > 20, "{:?}", copies.spurious_classes);
     for (number, of_number) in copies.by_retransmission.iter().enumerate().skip(1) {
         assert!(of_number.latency.count() > 0, "number {number}");
         assert!(of_number.spurious.total() > 0, "number {number}, spuriously");

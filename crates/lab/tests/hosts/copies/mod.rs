@@ -10,7 +10,7 @@ use std::time::Duration;
 use rexmit_core::trace::{SendCause, TraceSink};
 use rexmit_core::{Instant, Seed};
 use rexmit_lab::hosts::{Host, Thin, ThinPlan, ThinReceiver, ThinSender, Transport};
-use rexmit_lab::measure::{CopyLedger, CopyStatistics, NeedlessStatistics, PerCause};
+use rexmit_lab::measure::{CopyLedger, CopyStatistics, PerCause, SpuriousClasses};
 use rexmit_netsim::network::{Direction, HostId, LinkId, Network, PointToPoint};
 use rexmit_sctp::Endpoint as Sctp;
 use rexmit_sctp::recovery::{LossDetection, RecoveryConfig, RecoveryStatistics};

@@ -1,4 +1,4 @@
-//! The same figures once more from everything that was told, with nothing forgotten and by the words
+//! The same figures once more from everything that was reported, with nothing forgotten and by the words
 //! of the definitions; and a look into every packet, whether it carries what the trace tells.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use rexmit_tcp::wire::{Flags, Segment};
 
 use super::*;
 
-/// Everything that was told, in its order.
+/// Everything that was reported, in its order.
 #[derive(Clone, Default)]
 pub(super) struct Oracle(Arc<Mutex<Vec<Told>>>);
 
@@ -47,8 +47,8 @@ impl Oracle {
         OracleObserver(self.clone(), sender)
     }
 
-    fn tell(&self, told: Told) {
-        self.0.lock().unwrap().push(told);
+    fn tell(&self, reported: Told) {
+        self.0.lock().unwrap().push(reported);
     }
 }
 
@@ -109,10 +109,10 @@ impl Look for Chunks {
         let chunks = packet.chunks().map(|raw| raw.unwrap().decode().unwrap());
         let tsn = |chunk| if let Chunk::Data(data) = chunk { Some(data.tsn) } else { None };
         let mut found: Vec<u32> = chunks.filter_map(tsn).collect();
-        let mut told: Vec<u32> = units.iter().map(|&(unit, _)| unit as u32).collect();
+        let mut reported: Vec<u32> = units.iter().map(|&(unit, _)| unit as u32).collect();
         found.sort_unstable();
-        told.sort_unstable();
-        found == told
+        reported.sort_unstable();
+        found == reported
     }
 
     fn acknowledges(bytes: &[u8]) -> bool {
@@ -166,27 +166,27 @@ impl Look for Segments {
 struct Unit {
     first: Instant,
     retransmissions: usize,
-    /// Number of the retransmission, cause, and of what was told the places where it was sent and where
+    /// Number of the retransmission, cause, and of what was reported the places where it was sent and where
     /// it arrived.
     copies: Vec<(usize, SendCause, usize, Option<usize>)>,
 }
 
 impl Oracle {
-    /// Asserts that `copies` is what follows from all that was told, once nothing is under way.
+    /// Asserts that `copies` is what follows from all that was reported, once nothing is under way.
     pub(super) fn check<L: Look>(&self, copies: &CopyStatistics) {
-        let told = self.0.lock().unwrap();
+        let reported = self.0.lock().unwrap();
         let mut arrivals = BTreeMap::new();
-        for (place, told) in told.iter().enumerate() {
-            if let &Told::Arrived { id, at } = told {
+        for (place, reported) in reported.iter().enumerate() {
+            if let &Told::Arrived { id, at } = reported {
                 arrivals.entry(id).or_insert((place, at));
             }
         }
-        let (units, packets, lost) = units_in::<L>(&told, &arrivals);
+        let (units, packets, lost) = units_in::<L>(&reported, &arrivals);
         assert_eq!((copies.packets, copies.packets_lost), (packets, lost));
         let mut expected = vec![[PerCause::<u64>::default(); 3]; CopyStatistics::RETRANSMISSIONS];
         let mut waited = vec![Vec::new(); CopyStatistics::RETRANSMISSIONS];
-        let answers = answers_in::<L>(&told, &arrivals);
-        let mut needless = NeedlessStatistics::default();
+        let answers = answers_in::<L>(&reported, &arrivals);
+        let mut classes = SpuriousClasses::default();
         for unit in units.values() {
             let brought = unit.copies.iter().filter_map(|copy| copy.3).min();
             for (index, &(number, cause, left, arrived)) in unit.copies.iter().enumerate() {
@@ -200,20 +200,20 @@ impl Oracle {
                     let given = |&&(place, _): &&(usize, bool)| (known..left).contains(&place);
                     let given: Vec<bool> = answers.iter().filter(given).map(|it| it.1).collect();
                     match given[..] {
-                        [] | [true, ..] => needless.impatient += 1,
-                        _ if given.contains(&true) => needless.crossed += 1,
-                        _ => needless.unanswered += 1,
+                        [] | [true, ..] => classes.premature += 1,
+                        _ if given.contains(&true) => classes.crossed += 1,
+                        _ => classes.unacknowledged += 1,
                     }
                 }
                 if let Some(place) = arrived.filter(|_| arrived == brought)
-                    && let Told::Arrived { at, .. } = told[place]
+                    && let Told::Arrived { at, .. } = reported[place]
                 {
                     delivered[cause] += 1;
                     waited[number].push(at - unit.first);
                 }
             }
         }
-        assert_eq!(copies.needless, needless);
+        assert_eq!(copies.spurious_classes, classes);
         assert_eq!(copies.units, units.len() as u64);
         for (number, found) in copies.by_retransmission.iter().enumerate() {
             let all = [found.sent, found.spurious, found.delivered];
@@ -229,28 +229,28 @@ impl Oracle {
 
 /// Where each acknowledgement left, and whether it arrived.
 fn answers_in<L: Look>(
-    told: &[Told],
+    reported: &[Told],
     arrivals: &BTreeMap<u64, (usize, Instant)>,
 ) -> Vec<(usize, bool)> {
-    let answer = |(place, told): (usize, &Told)| match told {
+    let answer = |(place, reported): (usize, &Told)| match reported {
         Told::Back { id, bytes } if L::acknowledges(bytes) => {
             Some((place, arrivals.contains_key(id)))
         }
         _ => None,
     };
-    told.iter().enumerate().filter_map(answer).collect()
+    reported.iter().enumerate().filter_map(answer).collect()
 }
 
 /// All units, how many packets carried them, and how many of those were lost.
 fn units_in<L: Look>(
-    told: &[Told],
+    reported: &[Told],
     arrivals: &BTreeMap<u64, (usize, Instant)>,
 ) -> (BTreeMap<u64, Unit>, u64, u64) {
     let mut look = L::default();
     let (mut units, mut packets, mut lost) = (BTreeMap::<u64, Unit>::new(), 0, 0);
     let (mut written, mut now) = (Vec::new(), Instant::ZERO);
-    for (place, told) in told.iter().enumerate() {
-        match told {
+    for (place, reported) in reported.iter().enumerate() {
+        match reported {
             Told::Written(at, carried) => {
                 assert!(written.is_empty(), "all written units were sent");
                 (written, now) = (carried.clone(), *at);

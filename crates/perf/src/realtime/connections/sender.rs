@@ -39,7 +39,7 @@ pub(super) struct Course {
 /// The time at which the first connection begins, and the time limit.
 pub(super) fn times(connections: &Connections) -> (Instant, Instant) {
     let origin = clock::now();
-    (origin, origin + connections.patience)
+    (origin, origin + connections.setup_timeout)
 }
 
 /// The result of one connection.

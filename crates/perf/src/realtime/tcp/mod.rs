@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 
 use super::error::RealtimeError;
 use super::flow::OnDelivery;
-use super::replay::{LaneOutcome, Replay, SET_UP_PATIENCE, Span};
+use super::replay::{LaneOutcome, Replay, SETUP_TIMEOUT, Span};
 use super::tasks::in_order;
 use super::transport::Transport;
 use flow::Flow;
@@ -123,11 +123,11 @@ async fn connect(
         tokio::try_join!(socket.connect((STACK, PORT).into()), listener.accept())
             .map_err(|source| RealtimeError::ConnectionLost { profile: profile.clone(), source })
     };
-    let deadline = clock::now() + SET_UP_PATIENCE;
+    let deadline = clock::now() + SETUP_TIMEOUT;
     let (receiver, (sender, _)) = tokio::select! {
         both = both => both?,
         () = clock::sleep_until(deadline) => {
-            return Err(RealtimeError::SetUpTooLong { profile, patience: SET_UP_PATIENCE });
+            return Err(RealtimeError::SetUpTooLong { profile, setup_timeout: SETUP_TIMEOUT });
         }
     };
     Ok(Flow { profile, sender, receiver, messages })

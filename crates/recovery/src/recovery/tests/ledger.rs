@@ -142,8 +142,8 @@ fn the_trace_tells_what_became_of_a_packet() {
     for ack in [ack_of(1, &[]), report_of(1, 1)] {
         s.recovery.on_ack(s.now, ack, &mut tracer, |_| ()).expect("it was sent");
     }
-    let told: Vec<_> = events.0.lock().expect("one thread").iter().filter_map(words).collect();
-    assert_eq!(told, ["expired", "0 lost", "event", "1 sent", "1 acknowledged", "0 spurious"]);
+    let reported: Vec<_> = events.0.lock().expect("one thread").iter().filter_map(words).collect();
+    assert_eq!(reported, ["expired", "0 lost", "event", "1 sent", "1 acknowledged", "0 spurious"]);
 }
 
 fn words(event: &TraceEvent) -> Option<String> {

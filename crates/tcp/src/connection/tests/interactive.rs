@@ -44,9 +44,9 @@ fn a_lost_segment_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
         s.at(ms).expect("P. 101:201(100) ack 1");
     }
     s.at(750).peer(". 1:1(0) ack 201").at(5000);
-    let told = recovery(&s);
-    assert_eq!((told.retransmitted.probe, told.retransmitted.total()), (3, 3));
-    assert_eq!((told.timeouts, told.fast_recoveries, told.delayed_copies), (0, 1, 0));
+    let reported = recovery(&s);
+    assert_eq!((reported.retransmitted.probe, reported.retransmitted.total()), (3, 3));
+    assert_eq!((reported.timeouts, reported.fast_recoveries, reported.delayed_copies), (0, 1, 0));
 }
 
 #[test]
@@ -55,9 +55,9 @@ fn a_redundant_repetition_leaves_twice_and_is_waited_for_from_the_second() {
     s.at(501).expect("P. 101:201(100) ack 1");
     s.at(502).expect("P. 101:201(100) ack 1");
     s.at(602).peer(". 1:1(0) ack 201").at(5000);
-    let told = recovery(&s);
-    assert_eq!((told.retransmitted.probe, told.retransmitted.redundant), (2, 2));
-    assert_eq!((told.delayed_copies, told.redundant_bytes, told.timeouts), (2, 200, 0));
+    let reported = recovery(&s);
+    assert_eq!((reported.retransmitted.probe, reported.retransmitted.redundant), (2, 2));
+    assert_eq!((reported.delayed_copies, reported.redundant_bytes, reported.timeouts), (2, 200, 0));
 }
 
 #[test]
@@ -79,17 +79,23 @@ fn each_duplicate_report_is_told_from_the_others() {
     // The segment of 200 ms was lost, and both copies arrived.
     let mut s = lost_and_doubled();
     s.at(450).peer(". 1:1(0) ack 201").at(451).peer(". 1:1(0) ack 201 <sack 101:201>");
-    let told = recovery(&s);
-    assert_eq!((told.spurious.total(), told.spurious_events.unexplained_duplicates), (0, 0));
+    let reported = recovery(&s);
+    assert_eq!(
+        (reported.spurious.total(), reported.spurious_events.unexplained_duplicates),
+        (0, 0)
+    );
     // It had arrived as well: the retransmission was spurious.
     s.at(452).peer(". 1:1(0) ack 201 <sack 101:201>");
-    let told = recovery(&s);
-    assert_eq!((told.spurious.probe, told.spurious.total()), (1, 1));
-    assert_eq!(told.spurious_events.unexplained_duplicates, 0);
+    let reported = recovery(&s);
+    assert_eq!((reported.spurious.probe, reported.spurious.total()), (1, 1));
+    assert_eq!(reported.spurious_events.unexplained_duplicates, 0);
     // More than left: the network makes copies.
     s.at(453).peer(". 1:1(0) ack 201 <sack 101:201>");
-    let told = recovery(&s);
-    assert_eq!((told.spurious.total(), told.spurious_events.unexplained_duplicates), (1, 1));
+    let reported = recovery(&s);
+    assert_eq!(
+        (reported.spurious.total(), reported.spurious_events.unexplained_duplicates),
+        (1, 1)
+    );
 }
 
 /// Two are lost of eight.
@@ -169,8 +175,11 @@ fn the_last_segment_has_a_copy_if_none_follows_in_time() {
     s.at(220).send(100).expect("P. 201:301(100) ack 1");
     s.at(250).expect("P. 201:301(100) ack 1");
     s.at(350).peer(". 1:1(0) ack 301 <sack 201:301>").at(5000);
-    let told = recovery(&s);
-    assert_eq!((told.delayed_copies, told.retransmitted.total(), told.spurious.total()), (1, 0, 0));
+    let reported = recovery(&s);
+    assert_eq!(
+        (reported.delayed_copies, reported.retransmitted.total(), reported.spurious.total()),
+        (1, 0, 0)
+    );
 }
 
 #[test]

@@ -98,9 +98,9 @@ fn a_loss_that_a_copy_repaired_is_answered_as_any_other_loss() {
     let mut s = two(RDB);
     // The segment of 0 ms was lost: both arrive with the second, once.
     s.at(70).peer(". 1:1(0) ack 151");
-    let told = recovery(&s);
-    assert_eq!((told.packets_repaired, told.packets_lost), (1, 1));
-    assert_eq!((told.fast_recoveries, told.retransmitted.total()), (1, 0));
+    let reported = recovery(&s);
+    assert_eq!((reported.packets_repaired, reported.packets_lost), (1, 1));
+    assert_eq!((reported.fast_recoveries, reported.retransmitted.total()), (1, 0));
     assert_eq!(s.end.connection.statistics().ssthresh, 2000);
 }
 
@@ -112,16 +112,19 @@ fn the_answer_to_a_repaired_loss_sends_nothing_again() {
     s.at(70).peer(". 1:1(0) ack 151").expect_silence();
     s.at(90).peer(". 1:1(0) ack 181 <sack 101:151>").expect_silence();
     s.at(95).peer(". 1:1(0) ack 201 <sack 151:181>");
-    let told = recovery(&s);
-    assert_eq!((told.fast_recoveries, told.retransmitted.total()), (1, 0));
+    let reported = recovery(&s);
+    assert_eq!((reported.fast_recoveries, reported.retransmitted.total()), (1, 0));
 }
 
 #[test]
 fn the_answer_is_switched_off_as_rdb_was_published() {
     let mut s = two(RDB.loss_hiding(true));
     s.at(70).peer(". 1:1(0) ack 151");
-    let told = recovery(&s);
-    assert_eq!((told.packets_repaired, told.packets_lost, told.fast_recoveries), (1, 0, 0));
+    let reported = recovery(&s);
+    assert_eq!(
+        (reported.packets_repaired, reported.packets_lost, reported.fast_recoveries),
+        (1, 0, 0)
+    );
     assert_eq!(s.end.connection.statistics().ssthresh, u64::from(u32::MAX));
 }
 
@@ -132,9 +135,12 @@ fn a_copy_that_was_not_needed_is_no_loss_and_no_spurious_retransmission() {
         let mut s = two(RDB);
         s.at(50).peer(first);
         s.at(70).peer(". 1:1(0) ack 151 <sack 1:101>");
-        let told = recovery(&s);
-        assert_eq!((told.packets_repaired, told.packets_lost, told.fast_recoveries), (0, 0, 0));
-        assert_eq!(told.spurious.total(), 0);
+        let reported = recovery(&s);
+        assert_eq!(
+            (reported.packets_repaired, reported.packets_lost, reported.fast_recoveries),
+            (0, 0, 0)
+        );
+        assert_eq!(reported.spurious.total(), 0);
     }
 }
 

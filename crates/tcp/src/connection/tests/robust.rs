@@ -55,13 +55,13 @@ fn dsack_tells_a_spurious_fast_retransmit_and_the_threshold_follows() {
     let cwnd = s.end.connection.statistics().cwnd;
     s.at(10).peer(". 1:1(0) ack 5001").drain();
     s.at(60).peer(". 1:1(0) ack 10001 <sack 1:1001>");
-    let told = s.end.connection.statistics();
+    let reported = s.end.connection.statistics();
     assert_eq!(
         (events(&s).fast_retransmits, events(&s).by_duplicates, events(&s).undone),
         (1, 1, 1)
     );
-    assert!(cwnd < told.ssthresh, "{cwnd} and {}", told.ssthresh);
-    assert_eq!(told.reordering.missing_reports, 5);
+    assert!(cwnd < reported.ssthresh, "{cwnd} and {}", reported.ssthresh);
+    assert_eq!(reported.reordering.missing_reports, 5);
     assert!(!delay(&mut s, 10, 4));
     s.peer(". 1:1(0) ack 20001");
     assert!(take(&mut s).is_empty());

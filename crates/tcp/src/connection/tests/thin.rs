@@ -191,13 +191,13 @@ fn statistics_tell_whether_the_connection_is_thin_and_which_timeout_applies() {
     let mut s = with(RTO_MIN, SYN);
     measure(&mut s);
     send_small(&mut s, 101, 4);
-    let told = |s: &Script| {
+    let reported = |s: &Script| {
         let statistics = s.end.connection.statistics();
         (statistics.thin.is_thin, statistics.thin.in_flight, statistics.rto.as_millis())
     };
-    assert_eq!(told(&s), (true, 4, 200));
+    assert_eq!(reported(&s), (true, 4, 200));
     send_small(&mut s, 501, 1);
-    assert_eq!(told(&s), (false, 5, 1000));
+    assert_eq!(reported(&s), (false, 5, 1000));
     assert_eq!(s.end.connection.statistics().recovery.thin_changes, 1);
     s.at(150).peer(". 1:1(0) ack 601");
 }

@@ -21,8 +21,8 @@ impl TraceSink for Crossings {
 
 #[test]
 fn each_crossing_is_told_once_with_its_reason() {
-    let (told, crossings) = mpsc::channel();
-    let mut sink = Crossings(told);
+    let (reported, crossings) = mpsc::channel();
+    let mut sink = Crossings(reported);
     let mut s = Sender::thin(ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF });
     let mut push = |s: &mut Sender| {
         let mut tracer = Tracer::new(s.now, 0, Some(&mut sink));
@@ -35,8 +35,8 @@ fn each_crossing_is_told_once_with_its_reason() {
     s.at(100).ack(3, &[]);
     push(&mut s);
     assert!(s.is_thin());
-    let told: Vec<_> = crossings.try_iter().collect();
-    assert_eq!(told, [(true, 1, 0.0, 4.0), (false, 5, 0.0, 4.0)], "the way back had no tracer");
+    let reported: Vec<_> = crossings.try_iter().collect();
+    assert_eq!(reported, [(true, 1, 0.0, 4.0), (false, 5, 0.0, 4.0)], "the way back had no tracer");
     assert_eq!(s.recovery.statistics().thin_changes, 2);
     assert_eq!(s.recovery.thinness(0).in_flight, 4);
 }

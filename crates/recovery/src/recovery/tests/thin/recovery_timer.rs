@@ -267,8 +267,8 @@ fn after_eight_repetitions_each_waits_twice_as_long() {
     }
     s.at(BEGIN).push(&[SMALL]);
     let mut at = 0;
-    for patience in [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64] {
-        at += 6_500 * patience;
+    for back_off in [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64] {
+        at += 6_500 * back_off;
         assert_eq!(s.repeat_next(), (at, vec![1]));
     }
     assert_eq!(s.repeat_next(), (at + 128 * 6_500, vec![]), "a second has passed");

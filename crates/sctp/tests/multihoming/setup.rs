@@ -61,7 +61,7 @@ fn cookie_echo_is_repeated_over_another_way() {
 /// fewer addresses it is not.
 #[test]
 fn restart_with_another_address_is_refused() {
-    let mut s = crate::two_homes();
+    let mut s = crate::two_paths();
     let restart = |s: &mut Script, hosts: &[u8]| {
         let init = peer_init(0x1111);
         s.peer_writes_under(0, |p| {
@@ -85,7 +85,7 @@ fn restart_with_another_address_is_refused() {
 /// RFC 9260 §5.2.4 A: after a restart the other addresses are probed anew.
 #[test]
 fn restart_confirms_anew() {
-    let mut s = crate::two_homes();
+    let mut s = crate::two_paths();
     let known = s.peer.endpoint_tag;
     s.peer.tag = 0x1111;
     let init = wire::Init { initial_tsn: 7, ..peer_init(0x1111) };

@@ -12,7 +12,7 @@ const PROGRESS: Duration = Duration::from_secs(5);
 
 /// The statistics of all packets; `E` names the ends of the link.
 #[derive(Serialize)]
-pub(super) struct Told<E> {
+pub(super) struct Summary<E> {
     #[serde(flatten)]
     ends: E,
     seed: u64,
@@ -26,7 +26,7 @@ pub(super) struct Told<E> {
     statistics: EmulatorStatistics,
 }
 
-impl<E> Told<E> {
+impl<E> Summary<E> {
     pub(super) fn new(ends: E, seed: u64, statistics: EmulatorStatistics) -> Self {
         let late = statistics.lateness;
         let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
@@ -67,12 +67,12 @@ fn dropped(direction: &DirectionStatistics) -> u64 {
     direction.path.lost() + direction.overflowed + direction.unsent
 }
 
-pub(super) fn text<E>(told: &Told<E>) -> String {
+pub(super) fn text<E>(summary: &Summary<E>) -> String {
     let mut text = String::from(
         "           packets     lost  delivered  reordered  duplicated  corrupted  queue full\n",
     );
     for (name, direction) in
-        [("forward", told.statistics.forward), ("backward", told.statistics.backward)]
+        [("forward", summary.statistics.forward), ("backward", summary.statistics.backward)]
     {
         let (path, arrivals) = (direction.path, direction.arrivals);
         text += &format!(
@@ -86,23 +86,23 @@ pub(super) fn text<E>(told: &Told<E>) -> String {
             path.lost_queue,
         );
     }
-    let others = told.statistics.forward.overflowed
-        + told.statistics.backward.overflowed
-        + told.statistics.forward.unsent
-        + told.statistics.backward.unsent
-        + told.statistics.refused;
+    let others = summary.statistics.forward.overflowed
+        + summary.statistics.backward.overflowed
+        + summary.statistics.forward.unsent
+        + summary.statistics.backward.unsent
+        + summary.statistics.refused;
     if others > 0 {
         text += &format!("dropped by the emulator itself, over its limits: {others}\n");
     }
-    if told.statistics.uncaptured > 0 {
-        text += &format!("missing in the capture: {}\n", told.statistics.uncaptured);
+    if summary.statistics.uncaptured > 0 {
+        text += &format!("missing in the capture: {}\n", summary.statistics.uncaptured);
     }
     text += &format!(
         "lateness of packets: {:.3} ms (50 %), {:.3} ms (99 %), {:.3} ms (99.9 %), {:.3} ms at most\n",
-        told.late_p50_us / 1e3,
-        told.late_p99_us / 1e3,
-        told.late_p999_us / 1e3,
-        told.late_max_us / 1e3
+        summary.late_p50_us / 1e3,
+        summary.late_p99_us / 1e3,
+        summary.late_p999_us / 1e3,
+        summary.late_max_us / 1e3
     );
     text
 }

@@ -5,8 +5,8 @@ use rexmit_sctp::{AssociationConfig, Event, PathState};
 use crate::kit::*;
 use crate::states;
 
-fn two_homes(change: impl FnOnce(&mut AssociationConfig)) -> Script {
-    Script::with_homes(&[3], |_, association| {
+fn two_paths(change: impl FnOnce(&mut AssociationConfig)) -> Script {
+    Script::with_addresses(&[3], |_, association| {
         association.recovery.sctp.potentially_failed_max_retrans = Some(0);
         change(association);
     })
@@ -26,7 +26,7 @@ fn fail_once(s: &mut Script) {
 /// RFC 7829 §3.2 rules 2, 3: with PFMR = 0 one timeout is enough.
 #[test]
 fn one_timeout_moves_new_data_to_the_other_path() {
-    let mut s = two_homes(|_| ());
+    let mut s = two_paths(|_| ());
     fail_once(&mut s);
     expect_event!(s, Event::PathStatus { path: 0, state: PathState::PotentiallyFailed, .. });
     expect_event!(s, Event::DataPathChanged { path: 1, .. });
@@ -38,7 +38,7 @@ fn one_timeout_moves_new_data_to_the_other_path() {
 /// RFC 7829 §3.2 rule 12: the state need not be told; that data take another path is.
 #[test]
 fn the_state_need_not_be_told() {
-    let mut s = two_homes(|association| association.report_potentially_failed = false);
+    let mut s = two_paths(|association| association.report_potentially_failed = false);
     fail_once(&mut s);
     expect_event!(s, Event::DataPathChanged { path: 1, .. });
     assert_eq!(s.events(), []);
@@ -49,7 +49,7 @@ fn the_state_need_not_be_told() {
 /// time, until the path is inactive.
 #[test]
 fn the_path_is_asked_with_every_timeout_until_it_is_inactive() {
-    let mut s = two_homes(|association| association.path_max_retrans = 3);
+    let mut s = two_paths(|association| association.path_max_retrans = 3);
     fail_once(&mut s);
     for ms in [3_000, 7_000] {
         s.at(ms);
@@ -63,7 +63,7 @@ fn the_path_is_asked_with_every_timeout_until_it_is_inactive() {
 /// RFC 7829 §3.2 rule 7: an answer makes it active, and data return.
 #[test]
 fn an_answer_makes_the_path_active() {
-    let mut s = two_homes(|_| ());
+    let mut s = two_paths(|_| ());
     fail_once(&mut s);
     s.at(3_000);
     let probe = s.take_probe();
@@ -80,7 +80,7 @@ fn an_answer_makes_the_path_active() {
 /// path alone, and only then.
 #[test]
 fn an_acknowledgement_makes_the_path_active_only_if_it_is_certain() {
-    let mut s = two_homes(|_| ());
+    let mut s = two_paths(|_| ());
     s.send(&[0; 1_000]);
     expect_packet_to!(s, 2, [Data(_)]);
     s.send(&[0; 1_000]);
@@ -94,7 +94,7 @@ fn an_acknowledgement_makes_the_path_active_only_if_it_is_certain() {
     s.peer_acknowledges(tsn(1));
     assert_eq!(states(&s), [PathState::PotentiallyFailed, PathState::Active]);
 
-    let mut s = two_homes(|_| ());
+    let mut s = two_paths(|_| ());
     s.send(&[0; 1_000]);
     expect_packet_to!(s, 2, [Data(_)]);
     for _ in 0..3 {
@@ -117,7 +117,7 @@ fn an_acknowledgement_makes_the_path_active_only_if_it_is_certain() {
 /// RFC 7829 §3.2 rule 4: without an active path, that with the fewest errors; states stay.
 #[test]
 fn without_an_active_path_the_fewest_errors_decide() {
-    let mut s = two_homes(|association| association.heartbeat_interval = None);
+    let mut s = two_paths(|association| association.heartbeat_interval = None);
     s.send(b"one");
     for (ms, host) in [(0, 2), (1_000, 3), (2_000, 2), (4_000, 3), (6_000, 2)] {
         s.go_to(ms);
@@ -129,7 +129,7 @@ fn without_an_active_path_the_fewest_errors_decide() {
 /// RFC 7829 §3.2 rule 5: where heartbeats are off, the path is not asked.
 #[test]
 fn without_heartbeats_the_path_is_not_asked() {
-    let mut s = two_homes(|association| association.heartbeat_interval = None);
+    let mut s = two_paths(|association| association.heartbeat_interval = None);
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
     s.at(1_000);

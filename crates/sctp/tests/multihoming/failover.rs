@@ -3,12 +3,12 @@
 use rexmit_sctp::{CloseReason, Event, PathState, PrimaryError};
 
 use crate::kit::*;
-use crate::{states, two_homes, two_homes_with};
+use crate::{states, two_paths, two_paths_with};
 
 /// RFC 9260 §6.4: timed-out data goes to the other address, new data to the primary one.
 #[test]
 fn what_timed_out_is_repeated_over_the_other_path() {
-    let mut s = two_homes();
+    let mut s = two_paths();
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(d)] if d.tsn == tsn(0));
     s.at(1_000);
@@ -29,7 +29,7 @@ fn what_timed_out_is_repeated_over_the_other_path() {
 /// the errors of the first stay.
 #[test]
 fn errors_of_the_first_path_stay_when_the_other_was_answered() {
-    let mut s = two_homes();
+    let mut s = two_paths();
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
     s.at(1_000);
@@ -45,7 +45,7 @@ fn errors_of_the_first_path_stay_when_the_other_was_answered() {
 /// RFC 9260 §7.2.4, §6.4: fast retransmissions take the path that the data took.
 #[test]
 fn fast_retransmission_takes_the_same_path() {
-    let mut s = two_homes();
+    let mut s = two_paths();
     for _ in 0..4 {
         s.send(&[0; 1_000]);
         expect_packet_to!(s, 2, [Data(_)]);
@@ -61,7 +61,7 @@ fn fast_retransmission_takes_the_same_path() {
 #[test]
 fn what_timed_out_may_stay_with_its_path() {
     let same = rexmit_sctp::recovery::RetransmissionDestination::Same;
-    let mut s = two_homes_with(|association| {
+    let mut s = two_paths_with(|association| {
         association.recovery.sctp.retransmission_destination = same;
         association.path_max_retrans = 2;
     });
@@ -77,7 +77,7 @@ fn what_timed_out_may_stay_with_its_path() {
 /// other one.
 #[test]
 fn data_leave_a_path_that_has_become_inactive() {
-    let mut s = two_homes();
+    let mut s = two_paths();
     let mut ms = 0;
     for n in 0..6 {
         assert_eq!(s.events(), [], "after {n} errors");
@@ -100,7 +100,7 @@ fn data_leave_a_path_that_has_become_inactive() {
 /// RFC 9260 §8.3, §6.4: data return to the primary path when it answers a HEARTBEAT.
 #[test]
 fn data_return_to_the_primary_path_when_it_answers() {
-    let mut s = Script::with_homes(&[3], |_, association| association.path_max_retrans = 0);
+    let mut s = Script::with_addresses(&[3], |_, association| association.path_max_retrans = 0);
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
     s.at(1_000);
@@ -125,7 +125,7 @@ fn data_return_to_the_primary_path_when_it_answers() {
 /// RFC 9260 §8.3: every path is watched, for itself, the more so while data take another.
 #[test]
 fn every_idle_path_gets_heartbeats() {
-    let mut s = Script::with_homes(&[3], |_, _| ());
+    let mut s = Script::with_addresses(&[3], |_, _| ());
     let (mut tsn_sent, mut asked) = (tsn(0).wrapping_sub(1), Vec::new());
     for n in 1..=12 {
         s.each_until(n * 7_000, |s, sent| match sent.chunks()[..] {
@@ -146,7 +146,7 @@ fn every_idle_path_gets_heartbeats() {
 /// RFC 9260 §8.1: only HEARTBEATs on the path that data take count against the association.
 #[test]
 fn unanswered_heartbeats_of_another_path_do_not_end_the_association() {
-    let mut s = Script::with_homes(&[3], |_, association| {
+    let mut s = Script::with_addresses(&[3], |_, association| {
         association.association_max_retrans = 2;
         association.path_max_retrans = 1;
     });
@@ -165,7 +165,7 @@ fn unanswered_heartbeats_of_another_path_do_not_end_the_association() {
 /// association ends by its own counter (RFC 9260 §8.1).
 #[test]
 fn data_go_on_while_every_path_is_inactive() {
-    let mut s = two_homes_with(|association| association.path_max_retrans = 0);
+    let mut s = two_paths_with(|association| association.path_max_retrans = 0);
     s.send(b"anybody");
     // The timeout of each path doubles for itself.
     let expected = [(0, 2), (1_000, 3), (2_000, 2), (4_000, 3), (6_000, 2), (10_000, 3)];
@@ -186,7 +186,7 @@ fn data_go_on_while_every_path_is_inactive() {
 /// RFC 9260 §8.1: Association.Max.Retrans counts the errors of all paths.
 #[test]
 fn errors_of_all_paths_end_the_association() {
-    let mut s = two_homes_with(|association| association.association_max_retrans = 3);
+    let mut s = two_paths_with(|association| association.association_max_retrans = 3);
     s.send(b"anybody");
     for (ms, host) in [(0, 2), (1_000, 3), (2_000, 2), (4_000, 3)] {
         s.go_to(ms);
@@ -194,14 +194,14 @@ fn errors_of_all_paths_end_the_association() {
     }
     s.expect_silence_until(5_999);
     s.expect_silence_until(6_000);
-    let told = s.events();
-    assert_eq!(told.last(), Some(&Event::Closed(CloseReason::Unreachable)), "{told:?}");
+    let reported = s.events();
+    assert_eq!(reported.last(), Some(&Event::Closed(CloseReason::Unreachable)), "{reported:?}");
 }
 
 /// RFC 9260 §11.1 SET PRIMARY.
 #[test]
 fn the_application_chooses_the_primary_path() {
-    let mut s = two_homes();
+    let mut s = two_paths();
     assert_eq!(s.set_primary(2), Err(PrimaryError::NoSuchPath));
     s.set_primary(1).unwrap();
     expect_event!(s, Event::DataPathChanged { path: 1, address: a } if a == address(3, 9899));
@@ -217,7 +217,7 @@ fn the_application_chooses_the_primary_path() {
 /// Windows, timeouts and data in flight are each path's own (RFC 9260 §6.3, §7.2).
 #[test]
 fn each_path_has_a_window_of_its_own() {
-    let mut s = two_homes();
+    let mut s = two_paths();
     for _ in 0..8 {
         s.send(&[0; 1_180]);
     }
@@ -242,7 +242,7 @@ fn each_path_has_a_window_of_its_own() {
 /// RFC 9260 §9.2, §6.4.1: a SHUTDOWN that is not answered is repeated over the other path.
 #[test]
 fn shutdown_is_repeated_over_the_other_path() {
-    let mut s = two_homes();
+    let mut s = two_paths();
     s.shutdown();
     for (ms, host) in [(0, 2), (1_000, 3), (2_000, 2), (4_000, 3)] {
         s.go_to(ms);
@@ -255,7 +255,7 @@ fn shutdown_is_repeated_over_the_other_path() {
 /// RFC 7829 §5: with Primary Path Switchover data do not return.
 #[test]
 fn with_switchover_data_do_not_return() {
-    let mut s = two_homes_with(|association| {
+    let mut s = two_paths_with(|association| {
         association.path_max_retrans = 0;
         association.primary_switchover_max_retrans = Some(0);
     });

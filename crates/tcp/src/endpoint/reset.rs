@@ -8,7 +8,7 @@ use crate::wire::{Flags, Header, Segment};
 
 impl Endpoint {
     /// A segment arrived that is nobody's.
-    pub(super) fn on_stray(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
+    pub(super) fn on_unknown(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
         self.around.statistics.strays += 1;
         let Some(header) = reset_for(segment) else { return };
         let may = self.resets.may_send(now, &mut self.around.rng);

@@ -16,7 +16,7 @@ enum Answer {
 
 impl Endpoint {
     /// Answers a packet that belongs to no association, or drops it.
-    pub(super) fn on_stray(&mut self, route: Route, packet: &Packet<'_>) {
+    pub(super) fn on_out_of_the_blue(&mut self, route: Route, packet: &Packet<'_>) {
         self.around.statistics.out_of_the_blue += 1;
         let answer = answer_to(packet);
         if answer == Answer::Nothing {

@@ -16,12 +16,12 @@ use kit::*;
 use rexmit_sctp::{AssociationConfig, EndpointConfig, PathState};
 
 /// Two addresses of the peer, both confirmed, and no heartbeats.
-fn two_homes() -> Script {
-    two_homes_with(|_| ())
+fn two_paths() -> Script {
+    two_paths_with(|_| ())
 }
 
-fn two_homes_with(change: impl FnOnce(&mut AssociationConfig)) -> Script {
-    Script::with_homes(&[3], |_: &mut EndpointConfig, association| {
+fn two_paths_with(change: impl FnOnce(&mut AssociationConfig)) -> Script {
+    Script::with_addresses(&[3], |_: &mut EndpointConfig, association| {
         association.heartbeat_interval = None;
         change(association);
     })

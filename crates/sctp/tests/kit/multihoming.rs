@@ -53,7 +53,7 @@ impl Script {
 
     /// Established with a peer at 192.0.2.2 and `others`, all of them confirmed.
     #[track_caller]
-    pub fn with_homes(
+    pub fn with_addresses(
         others: &[u8],
         change: impl FnOnce(&mut EndpointConfig, &mut AssociationConfig),
     ) -> Self {

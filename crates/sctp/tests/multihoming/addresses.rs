@@ -1,4 +1,4 @@
-//! Addresses that are told and taken, and the ways made of them (RFC 9260 §5.1.2).
+//! Addresses that are reported and taken, and the ways made of them (RFC 9260 §5.1.2).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,13 +16,13 @@ fn route(local: &str, remote: &str) -> Route {
     Route { local: SocketAddr::new(ip(local), 9899), remote: SocketAddr::new(ip(remote), 9899) }
 }
 
-/// An endpoint with these addresses, reached over `way` by a peer that tells `told`; its paths.
-fn ways(own: &[&str], way: Route, told: &[&str]) -> Vec<(IpAddr, IpAddr)> {
+/// An endpoint with these addresses, reached over `way` by a peer that tells `reported`; its paths.
+fn ways(own: &[&str], way: Route, reported: &[&str]) -> Vec<(IpAddr, IpAddr)> {
     let mut s = Script::with(|config, _| config.addresses = own.iter().map(|a| ip(a)).collect());
     s.peer.route = way;
     s.peer_writes_under(0, |p| {
         p.init(&peer_init(PEER_TAG), |params| {
-            told.iter().for_each(|address| _ = params.push(&ip(address).into()));
+            reported.iter().for_each(|address| _ = params.push(&ip(address).into()));
         })
     });
     let cookie = s.take_init_ack();
@@ -40,8 +40,8 @@ fn each_network_is_a_path() {
     let own = ["10.1.0.1", "10.2.0.1"];
     let expected = [("10.1.0.1", "10.1.0.2"), ("10.2.0.1", "10.2.0.2")];
     let expected = expected.map(|(local, remote)| (ip(local), ip(remote)));
-    for told in [&["10.1.0.2", "10.2.0.2"][..], &["10.2.0.2"]] {
-        assert_eq!(ways(&own, route("10.1.0.1", "10.1.0.2"), told), expected);
+    for reported in [&["10.1.0.2", "10.2.0.2"][..], &["10.2.0.2"]] {
+        assert_eq!(ways(&own, route("10.1.0.1", "10.1.0.2"), reported), expected);
     }
     let reversed = ways(&own, route("10.2.0.1", "10.2.0.2"), &["10.1.0.2"]);
     assert_eq!(reversed, [expected[1], expected[0]]);
@@ -62,16 +62,16 @@ fn each_own_address_has_a_path() {
 /// A peer on the open network is not sent to private addresses, those of a host or of a link.
 #[test]
 fn addresses_out_of_scope_are_not_taken() {
-    let told = ["10.0.0.1", "127.0.0.1", "169.254.0.1", "fe80::1", "::1", "198.51.100.1"];
-    let taken = ways(&[], route("192.0.2.1", "192.0.2.2"), &told);
+    let reported = ["10.0.0.1", "127.0.0.1", "169.254.0.1", "fe80::1", "::1", "198.51.100.1"];
+    let taken = ways(&[], route("192.0.2.1", "192.0.2.2"), &reported);
     let remotes: Vec<_> = taken.iter().map(|(_, remote)| *remote).collect();
     assert_eq!(remotes, [ip("192.0.2.2"), ip("198.51.100.1")]);
-    let taken = ways(&[], route("10.0.0.9", "10.0.0.8"), &told);
+    let taken = ways(&[], route("10.0.0.9", "10.0.0.8"), &reported);
     let remotes: Vec<_> = taken.iter().map(|(_, remote)| *remote).collect();
     assert_eq!(remotes, [ip("10.0.0.8"), ip("10.0.0.1"), ip("198.51.100.1")]);
 }
 
-/// Nor is it told ours.
+/// Nor is it reported ours.
 #[test]
 fn own_addresses_out_of_scope_are_not_told() {
     let own = ["10.0.0.1", "127.0.0.1", "192.0.2.1", "198.51.100.1", "fd00::1", "2001:db8::1"];
@@ -80,11 +80,11 @@ fn own_addresses_out_of_scope_are_not_told() {
             Script::with(|config, _| config.addresses = own.iter().map(|a| ip(a)).collect());
         s.peer.route = route("192.0.2.1", peer);
         s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), extensions));
-        let told = expect_packet!(s, [InitAck(ack)] => addresses_in(&ack));
-        assert_eq!(told, count, "to {peer} in INIT ACK");
+        let reported = expect_packet!(s, [InitAck(ack)] => addresses_in(&ack));
+        assert_eq!(reported, count, "to {peer} in INIT ACK");
         s.connect();
-        let told = expect_packet!(s, tag 0, [Init(init)] => addresses_in(&init));
-        assert_eq!(told, count, "to {peer} in INIT");
+        let reported = expect_packet!(s, tag 0, [Init(init)] => addresses_in(&init));
+        assert_eq!(reported, count, "to {peer} in INIT");
     }
 }
 
@@ -106,7 +106,7 @@ fn encapsulation_port_of_a_new_address_is_that_of_the_first() {
 /// RFC 6951 §5.4: the port is learned by each path for itself.
 #[test]
 fn encapsulation_port_is_learned_by_path() {
-    let mut s = crate::two_homes();
+    let mut s = crate::two_paths();
     s.peer.route.remote = address(3, 333);
     s.peer_sends([Heartbeat(b"")]);
     assert_eq!(s.next_packet().route.remote, address(3, 333));

@@ -6,8 +6,8 @@ use rexmit_sctp::{AssociationConfig, PathState};
 use crate::kit::*;
 use crate::states;
 
-fn two_homes(change: impl FnOnce(&mut AssociationConfig)) -> Script {
-    crate::two_homes_with(|association| {
+fn two_paths(change: impl FnOnce(&mut AssociationConfig)) -> Script {
+    crate::two_paths_with(|association| {
         association.recovery.sctp.cmt = CmtConfig::ON;
         change(association);
     })
@@ -16,7 +16,7 @@ fn two_homes(change: impl FnOnce(&mut AssociationConfig)) -> Script {
 /// Paths take turns, and each takes what its own window holds.
 #[test]
 fn paths_take_turns() {
-    let mut s = two_homes(|_| ());
+    let mut s = two_paths(|_| ());
     for _ in 0..12 {
         s.send(&[0; 1_180]);
     }
@@ -35,7 +35,7 @@ fn paths_take_turns() {
 /// RFC 9260 §6.2.1: what waits to be retransmitted needs the peer's window before anything new.
 #[test]
 fn what_is_lost_keeps_its_part_of_the_window() {
-    let mut s = two_homes(|association| {
+    let mut s = two_paths(|association| {
         association.recovery.sctp.retransmission_destination = RetransmissionDestination::Same;
     });
     for n in 0..7 {
@@ -60,7 +60,7 @@ fn what_is_lost_keeps_its_part_of_the_window() {
 /// A path that fails takes nothing.
 #[test]
 fn inactive_path_takes_no_turn() {
-    let mut s = two_homes(|association| association.path_max_retrans = 0);
+    let mut s = two_paths(|association| association.path_max_retrans = 0);
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
     s.at(1_000);
@@ -76,7 +76,7 @@ fn inactive_path_takes_no_turn() {
 /// RTX-CWND: a retransmission takes the path with the larger window.
 #[test]
 fn retransmission_takes_the_path_with_the_larger_window() {
-    let mut s = two_homes(|association| {
+    let mut s = two_paths(|association| {
         association.recovery.sctp.retransmission_destination = RetransmissionDestination::Cwnd;
     });
     s.send(b"one");
@@ -94,7 +94,7 @@ fn retransmission_takes_the_path_with_the_larger_window() {
 /// is told nothing.
 #[test]
 fn gap_does_not_hurry_an_acknowledgement() {
-    let mut s = two_homes(|_| ());
+    let mut s = two_paths(|_| ());
     s.peer_sends([Data(data(0, b"the first is acknowledged at once"))]);
     expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 1);
     s.from(3).peer_sends([Data(data(2, b"early"))]);
@@ -104,7 +104,7 @@ fn gap_does_not_hurry_an_acknowledgement() {
     s.from(2).peer_sends([Data(data(1, b"late"))]);
     s.at(200);
     expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 1 && sack.cumulative_tsn_ack == tsn(2));
-    let mut s = crate::two_homes();
+    let mut s = crate::two_paths();
     s.peer_sends([Data(data(1, b"early"))]);
     expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 0);
 }
@@ -112,7 +112,7 @@ fn gap_does_not_hurry_an_acknowledgement() {
 /// DAC: what the peer reports its packets counts.
 #[test]
 fn reports_count_by_the_packets_that_a_sack_answers() {
-    let mut s = two_homes(|_| ());
+    let mut s = two_paths(|_| ());
     s.set_primary(1).unwrap();
     for _ in 0..8 {
         s.send(&[0; 1_180]);
@@ -134,7 +134,7 @@ fn reports_count_by_the_packets_that_a_sack_answers() {
 #[test]
 fn no_path_takes_more_than_its_part_of_the_peers_window() {
     for (split_buffer, may_leave) in [(false, 5), (true, 4)] {
-        let mut s = two_homes(|association| {
+        let mut s = two_paths(|association| {
             association.recovery.max_burst = None;
             association.recovery.sctp.cmt.split_buffer = split_buffer;
         });

@@ -13,8 +13,8 @@ const NAMED_FAILURES: usize = 10;
 
 /// The results of studies, as JSON.
 #[derive(Serialize)]
-pub(super) struct Told<'a> {
-    studies: Vec<StudyTold<'a>>,
+pub(super) struct Summary<'a> {
+    studies: Vec<StudySummary<'a>>,
     /// Distinct runs of all studies.
     runs: usize,
     /// Runs whose results were in the cache.
@@ -27,7 +27,7 @@ pub(super) struct Told<'a> {
 }
 
 #[derive(Serialize)]
-struct StudyTold<'a> {
+struct StudySummary<'a> {
     name: &'a str,
     title: &'a str,
     /// The directory of its results.
@@ -45,10 +45,10 @@ struct FailedTold {
     why: String,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Summary<'a> {
     pub(super) fn new(done: &'a Done) -> Self {
         Self {
-            studies: done.studies.iter().map(StudyTold::new).collect(),
+            studies: done.studies.iter().map(StudySummary::new).collect(),
             runs: done.finished.runs,
             found: done.finished.found,
             failed: done.finished.failed.len(),
@@ -58,7 +58,7 @@ impl<'a> Told<'a> {
     }
 }
 
-impl<'a> StudyTold<'a> {
+impl<'a> StudySummary<'a> {
     fn new(done: &'a StudyDone) -> Self {
         let failed = |failed: &'a FailedDone| FailedTold {
             document: failed.path.display().to_string(),

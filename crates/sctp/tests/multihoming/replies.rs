@@ -1,12 +1,12 @@
 //! Replies go to where they were asked for (RFC 9260 §6.4).
 
 use crate::kit::*;
-use crate::two_homes;
+use crate::two_paths;
 
 /// RFC 9260 §6.4: a SACK goes to where its DATA came from.
 #[test]
 fn sack_goes_to_where_the_data_came_from() {
-    let mut s = two_homes();
+    let mut s = two_paths();
     for (n, host) in [(0, 2), (1, 3), (2, 3), (3, 2), (4, 2)] {
         s.from(host).peer_sends([Data(data(n, b"data"))]);
         if n != 1 && n != 3 {
@@ -18,7 +18,7 @@ fn sack_goes_to_where_the_data_came_from() {
 /// RFC 9260 §6.4: it does not travel with DATA that go elsewhere; it does with those that do not.
 #[test]
 fn sack_travels_only_with_data_of_its_path() {
-    let mut s = two_homes();
+    let mut s = two_paths();
     s.peer_sends([Data(data(0, b"the first is acknowledged at once"))]);
     expect_packet_to!(s, 2, [Sack(_)]);
     s.from(3).peer_sends([Data(data(1, b"a SACK may wait"))]);
@@ -39,7 +39,7 @@ fn sack_travels_only_with_data_of_its_path() {
 /// RFC 9260 §6.4: HEARTBEAT ACK and ERROR, too.
 #[test]
 fn other_replies_go_to_where_they_were_asked_for() {
-    let mut s = two_homes();
+    let mut s = two_paths();
     s.from(3).peer_sends([Heartbeat(b"?")]);
     expect_packet_to!(s, 3, [HeartbeatAck(b"?")]);
     s.peer_writes(|p| p.plain(0xFE, 0, b"unknown, to be reported"));
