@@ -28,7 +28,7 @@
 #define REXMIT_IMMEDIATE 2
 
 /**
- * A `lifetime` or `retransmissions` without this value limits nothing.
+ * No limit, as a `lifetime` or as `retransmissions`.
  */
 #define REXMIT_UNLIMITED UINT32_MAX
 
@@ -886,6 +886,152 @@ rexmit_status rexmit_receive(struct rexmit_endpoint *endpoint,
                              struct rexmit_message *message);
 
 /**
+ * Ends the association gracefully: everything accepted on both sides is still delivered.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_shutdown(struct rexmit_endpoint *endpoint, uint64_t now, uint64_t association);
+
+/**
+ * Ends the association at once and tells the peer the reason (`length` bytes, of which 400 are sent).
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_abort(struct rexmit_endpoint *endpoint,
+                           uint64_t now,
+                           uint64_t association,
+                           const uint8_t *reason,
+                           size_t length);
+
+/**
+ * Resets outgoing streams to sequence number 0 (RFC 6525); none means all.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_reset_streams(struct rexmit_endpoint *endpoint,
+                                   uint64_t now,
+                                   uint64_t association,
+                                   const uint16_t *streams,
+                                   size_t count);
+
+/**
+ * From now on the association treats losses, while it is thin, as this profile does (`enum rexmit_profile`).
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_set_thin(struct rexmit_endpoint *endpoint,
+                              uint64_t now,
+                              uint64_t association,
+                              uint32_t number);
+
+/**
+ * Judges an outgoing stream by its own packets, and treats its losses as this profile does. At most 7 streams
+ * of an association can be singled out in its life.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_set_stream_thin(struct rexmit_endpoint *endpoint,
+                                     uint64_t now,
+                                     uint64_t association,
+                                     uint16_t stream,
+                                     uint32_t number);
+
+/**
+ * What the stream sends from now on counts as the association's again.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_unset_stream_thin(struct rexmit_endpoint *endpoint,
+                                       uint64_t now,
+                                       uint64_t association,
+                                       uint16_t stream);
+
+/**
+ * Has data take this path while it works.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_set_primary(struct rexmit_endpoint *endpoint,
+                                 uint64_t now,
+                                 uint64_t association,
+                                 uint8_t path);
+
+/**
+ * We have this address, too (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED tells the outcome.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_add_address(struct rexmit_endpoint *endpoint,
+                                 uint64_t now,
+                                 uint64_t association,
+                                 const struct rexmit_address *address);
+
+/**
+ * We have this address no more (RFC 5061).
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_delete_address(struct rexmit_endpoint *endpoint,
+                                    uint64_t now,
+                                    uint64_t association,
+                                    const struct rexmit_address *address);
+
+/**
+ * We are reached at this address only, from now on (RFC 5061): the network changed.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_move_to(struct rexmit_endpoint *endpoint,
+                             uint64_t now,
+                             uint64_t association,
+                             const struct rexmit_address *address);
+
+/**
+ * Sets a shared key of `length` bytes for authenticated chunks (RFC 4895).
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_set_shared_key(struct rexmit_endpoint *endpoint,
+                                    uint64_t now,
+                                    uint64_t association,
+                                    uint16_t key_id,
+                                    const uint8_t *key,
+                                    size_t length);
+
+/**
+ * Authenticates outgoing chunks with this key from now on.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_use_shared_key(struct rexmit_endpoint *endpoint,
+                                    uint64_t now,
+                                    uint64_t association,
+                                    uint16_t key_id);
+
+/**
+ * Forgets a shared key.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_delete_shared_key(struct rexmit_endpoint *endpoint,
+                                       uint64_t now,
+                                       uint64_t association,
+                                       uint16_t key_id);
+
+/**
  * A configuration with the defaults of each setter below. Free it with `rexmit_config_free`.
  */
 struct rexmit_config *rexmit_config_new(void);
@@ -913,6 +1059,143 @@ const char *rexmit_config_error(const struct rexmit_config *config);
  * `config` came from `rexmit_config_new`.
  */
 rexmit_status rexmit_config_set_profile(struct rexmit_config *config, uint32_t number);
+
+/**
+ * The local SCTP port. Default 5000.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_port(struct rexmit_config *config, uint16_t port);
+
+/**
+ * Whether associations that peers ask for are accepted. Default false.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_accept(struct rexmit_config *config, bool accept);
+
+/**
+ * Associations at one time. Default 200,000.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_max_associations(struct rexmit_config *config, size_t limit);
+
+/**
+ * Outgoing streams to ask for. Default 16.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_outbound_streams(struct rexmit_config *config, uint16_t streams);
+
+/**
+ * Incoming streams to accept. Default 2048.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_max_inbound_streams(struct rexmit_config *config, uint16_t streams);
+
+/**
+ * The largest message in bytes, in and out. Default 262,144.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_max_message_bytes(struct rexmit_config *config, size_t bytes);
+
+/**
+ * The largest SCTP packet in bytes. Default 1232.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_max_packet_bytes(struct rexmit_config *config, size_t bytes);
+
+/**
+ * Bytes accepted and not yet acknowledged, at most. Default 1,048,576.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_send_buffer_bytes(struct rexmit_config *config, size_t bytes);
+
+/**
+ * The receive buffer in bytes. Default 1,048,576.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_receive_buffer_bytes(struct rexmit_config *config, size_t bytes);
+
+/**
+ * A peer that is silent for so many milliseconds while data is sent to it is unreachable; 0 leaves it to the
+ * counters of RFC 9260 §8.1 (minutes). Default 15,000 with the interactive profiles, else 0.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_dead_after(struct rexmit_config *config, uint32_t milliseconds);
+
+/**
+ * HB.interval in milliseconds; 0 sends no HEARTBEAT. Default 30,000.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_heartbeat_interval(struct rexmit_config *config, uint32_t milliseconds);
+
+/**
+ * Max.Init.Retransmits. Default 8.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_max_init_retransmits(struct rexmit_config *config, uint32_t count);
+
+/**
+ * Offer partial reliability (RFC 3758). Default true.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_partial_reliability(struct rexmit_config *config, bool offer);
+
+/**
+ * Offer stream reset (RFC 6525). Default true.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_stream_reset(struct rexmit_config *config, bool offer);
+
+/**
+ * Offer that addresses may come and go (RFC 5061). Default true.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_dynamic_addresses(struct rexmit_config *config, bool offer);
+
+/**
+ * Report each message whose last chunk was sent (REXMIT_EVENT_MESSAGE_SENT). Default false.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_report_sent(struct rexmit_config *config, bool report);
+
+/**
+ * Report each message that was acknowledged (REXMIT_EVENT_MESSAGE_ACKNOWLEDGED). Default false.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_report_acknowledged(struct rexmit_config *config, bool report);
 
 /**
  * One of our own addresses, for an endpoint with several; its port is not looked at.

@@ -94,91 +94,280 @@ pub unsafe extern "C" fn rexmit_receive(
     }
 }
 
-/// Calls that name an association and have no other result.
-macro_rules! calls {
-    ($($(#[$meaning:meta])* $name:ident($($value:ident: $kind:ty),*)
-        => |$endpoint:ident, $now:ident, $id:ident| $act:expr;)*) => {$(
-        $(#[$meaning])*
-        ///
-        /// # Safety
-        /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            endpoint: *mut rexmit_endpoint,
-            now: u64,
-            association: u64,
-            $($value: $kind),*
-        ) -> rexmit_status {
-            // SAFETY: As this function demands.
-            unsafe {
-                call(endpoint, now, |$endpoint: &mut rexmit_endpoint, $now: Instant| -> Outcome {
-                    let $id = $endpoint.known(association)?;
-                    $act
-                })
-            }
-        }
-    )*};
+/// Runs a call that concerns an association.
+///
+/// # Safety
+/// As [`call`].
+unsafe fn of(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    act: impl FnOnce(&mut rexmit_endpoint, Instant, AssociationId) -> Outcome,
+) -> rexmit_status {
+    // SAFETY: As the caller promised.
+    unsafe {
+        call(endpoint, now, |endpoint, now| {
+            let id = endpoint.known(association)?;
+            act(endpoint, now, id)
+        })
+    }
 }
 
-calls! {
-    /// Ends the association gracefully: everything accepted on both sides is still delivered.
-    rexmit_shutdown() => |endpoint, now, id| {
-        endpoint.sctp.shutdown(now, id);
-        Ok(())
-    };
-    /// Ends the association at once and tells the peer the reason (`length` bytes, of which 400 are sent).
-    rexmit_abort(reason: *const u8, length: usize) => |endpoint, now, id| {
-        endpoint.sctp.abort(now, id, slice(reason, length, "the reason")?);
-        Ok(())
-    };
-    /// Resets outgoing streams to sequence number 0 (RFC 6525); none means all.
-    rexmit_reset_streams(streams: *const u16, count: usize) => |endpoint, now, id| {
-        Ok(endpoint.sctp.reset_streams(now, id, slice(streams, count, "the streams")?)?)
-    };
-    /// From now on the association treats losses, while it is thin, as this profile does (`enum rexmit_profile`).
-    rexmit_set_thin(number: u32) => |endpoint, now, id| {
-        Ok(endpoint.sctp.set_thin(now, id, profile(number)?.recovery.thin)?)
-    };
-    /// Judges an outgoing stream by its own packets, and treats its losses as this profile does. At most 7 streams
-    /// of an association can be singled out in its life.
-    rexmit_set_stream_thin(stream: u16, number: u32) => |endpoint, now, id| {
-        let thin = profile(number)?.recovery.thin;
-        Ok(endpoint.sctp.set_stream_thin(now, id, stream, Some(thin))?)
-    };
-    /// What the stream sends from now on counts as the association's again.
-    rexmit_unset_stream_thin(stream: u16) => |endpoint, now, id| {
-        Ok(endpoint.sctp.set_stream_thin(now, id, stream, None)?)
-    };
-    /// Has data take this path while it works.
-    rexmit_set_primary(path: u8) => |endpoint, now, id| {
-        Ok(endpoint.sctp.set_primary(now, id, path)?)
-    };
-    /// We have this address, too (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED tells the outcome.
-    rexmit_add_address(address: *const rexmit_address) => |endpoint, now, id| {
-        let address = deref(address, "the address")?.to_socket()?;
-        Ok(endpoint.sctp.add_address(now, id, address.ip())?)
-    };
-    /// We have this address no more (RFC 5061).
-    rexmit_delete_address(address: *const rexmit_address) => |endpoint, now, id| {
-        let address = deref(address, "the address")?.to_socket()?;
-        Ok(endpoint.sctp.delete_address(now, id, address.ip())?)
-    };
-    /// We are reached at this address only, from now on (RFC 5061): the network changed.
-    rexmit_move_to(address: *const rexmit_address) => |endpoint, now, id| {
-        let address = deref(address, "the address")?.to_socket()?;
-        Ok(endpoint.sctp.move_to(now, id, address.ip())?)
-    };
-    /// Sets a shared key of `length` bytes for authenticated chunks (RFC 4895).
-    rexmit_set_shared_key(key_id: u16, key: *const u8, length: usize) => |endpoint, now, id| {
-        let key = SharedKey::new(key_id, slice(key, length, "the key")?);
-        Ok(endpoint.sctp.set_shared_key(now, id, key)?)
-    };
-    /// Authenticates outgoing chunks with this key from now on.
-    rexmit_use_shared_key(key_id: u16) => |endpoint, now, id| {
-        Ok(endpoint.sctp.use_shared_key(now, id, key_id)?)
-    };
-    /// Forgets a shared key.
-    rexmit_delete_shared_key(key_id: u16) => |endpoint, now, id| {
-        Ok(endpoint.sctp.delete_shared_key(now, id, key_id)?)
-    };
+/// Ends the association gracefully: everything accepted on both sides is still delivered.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_shutdown(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            endpoint.sctp.shutdown(now, id);
+            Ok(())
+        })
+    }
+}
+
+/// Ends the association at once and tells the peer the reason (`length` bytes, of which 400 are sent).
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_abort(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    reason: *const u8,
+    length: usize,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            endpoint.sctp.abort(now, id, slice(reason, length, "the reason")?);
+            Ok(())
+        })
+    }
+}
+
+/// Resets outgoing streams to sequence number 0 (RFC 6525); none means all.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_reset_streams(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    streams: *const u16,
+    count: usize,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            Ok(endpoint.sctp.reset_streams(now, id, slice(streams, count, "the streams")?)?)
+        })
+    }
+}
+
+/// From now on the association treats losses, while it is thin, as this profile does (`enum rexmit_profile`).
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_set_thin(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    number: u32,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            Ok(endpoint.sctp.set_thin(now, id, profile(number)?.recovery.thin)?)
+        })
+    }
+}
+
+/// Judges an outgoing stream by its own packets, and treats its losses as this profile does. At most 7 streams
+/// of an association can be singled out in its life.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_set_stream_thin(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    stream: u16,
+    number: u32,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            let thin = profile(number)?.recovery.thin;
+            Ok(endpoint.sctp.set_stream_thin(now, id, stream, Some(thin))?)
+        })
+    }
+}
+
+/// What the stream sends from now on counts as the association's again.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_unset_stream_thin(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    stream: u16,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            Ok(endpoint.sctp.set_stream_thin(now, id, stream, None)?)
+        })
+    }
+}
+
+/// Has data take this path while it works.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_set_primary(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    path: u8,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            Ok(endpoint.sctp.set_primary(now, id, path)?)
+        })
+    }
+}
+
+/// We have this address, too (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED tells the outcome.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_add_address(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    address: *const rexmit_address,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            let address = deref(address, "the address")?.to_socket()?;
+            Ok(endpoint.sctp.add_address(now, id, address.ip())?)
+        })
+    }
+}
+
+/// We have this address no more (RFC 5061).
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_delete_address(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    address: *const rexmit_address,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            let address = deref(address, "the address")?.to_socket()?;
+            Ok(endpoint.sctp.delete_address(now, id, address.ip())?)
+        })
+    }
+}
+
+/// We are reached at this address only, from now on (RFC 5061): the network changed.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_move_to(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    address: *const rexmit_address,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            let address = deref(address, "the address")?.to_socket()?;
+            Ok(endpoint.sctp.move_to(now, id, address.ip())?)
+        })
+    }
+}
+
+/// Sets a shared key of `length` bytes for authenticated chunks (RFC 4895).
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_set_shared_key(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    key_id: u16,
+    key: *const u8,
+    length: usize,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            let key = SharedKey::new(key_id, slice(key, length, "the key")?);
+            Ok(endpoint.sctp.set_shared_key(now, id, key)?)
+        })
+    }
+}
+
+/// Authenticates outgoing chunks with this key from now on.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_use_shared_key(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    key_id: u16,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            Ok(endpoint.sctp.use_shared_key(now, id, key_id)?)
+        })
+    }
+}
+
+/// Forgets a shared key.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_delete_shared_key(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    key_id: u16,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            Ok(endpoint.sctp.delete_shared_key(now, id, key_id)?)
+        })
+    }
 }

@@ -124,59 +124,251 @@ pub unsafe extern "C" fn rexmit_config_set_profile(
     }
 }
 
-/// Setters of one number each.
-macro_rules! setters {
-    ($($(#[$meaning:meta])* $name:ident($value:ident: $kind:ty) => |$config:ident| $change:expr;)*) => {$(
-        $(#[$meaning])*
-        ///
-        /// # Safety
-        /// `config` came from `rexmit_config_new`.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(config: *mut rexmit_config, $value: $kind) -> rexmit_status {
-            // SAFETY: As this function demands.
-            unsafe { set(config, |$config| { $change; Ok(()) }) }
-        }
-    )*};
+/// # Safety
+/// `config` is NULL or came from `rexmit_config_new`.
+unsafe fn assign(
+    config: *mut rexmit_config,
+    change: impl FnOnce(&mut rexmit_config),
+) -> rexmit_status {
+    // SAFETY: As the caller promised.
+    unsafe {
+        set(config, |config| {
+            change(config);
+            Ok(())
+        })
+    }
 }
 
-setters! {
-    /// The local SCTP port. Default 5000.
-    rexmit_config_set_port(port: u16) => |config| config.endpoint.port = port;
-    /// Whether associations that peers ask for are accepted. Default false.
-    rexmit_config_set_accept(accept: bool) => |config| config.endpoint.accept = accept;
-    /// Associations at one time. Default 200,000.
-    rexmit_config_set_max_associations(limit: usize) => |config| config.endpoint.max_associations = limit;
-    /// Outgoing streams to ask for. Default 16.
-    rexmit_config_set_outbound_streams(streams: u16) => |config| config.association.outbound_streams = streams;
-    /// Incoming streams to accept. Default 2048.
-    rexmit_config_set_max_inbound_streams(streams: u16) => |config| config.association.max_inbound_streams = streams;
-    /// The largest message in bytes, in and out. Default 262,144.
-    rexmit_config_set_max_message_bytes(bytes: usize) => |config| config.association.max_message_bytes = bytes;
-    /// The largest SCTP packet in bytes. Default 1232.
-    rexmit_config_set_max_packet_bytes(bytes: usize) => |config| config.association.max_packet_bytes = bytes;
-    /// Bytes accepted and not yet acknowledged, at most. Default 1,048,576.
-    rexmit_config_set_send_buffer_bytes(bytes: usize) => |config| config.association.send_buffer_bytes = bytes;
-    /// The receive buffer in bytes. Default 1,048,576.
-    rexmit_config_set_receive_buffer_bytes(bytes: usize) => |config| config.association.receive_buffer_bytes = bytes;
-    /// A peer that is silent for so many milliseconds while data is sent to it is unreachable; 0 leaves it to the
-    /// counters of RFC 9260 §8.1 (minutes). Default 15,000 with the interactive profiles, else 0.
-    rexmit_config_set_dead_after(milliseconds: u32) => |config| config.association.dead_after =
-        (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
-    /// HB.interval in milliseconds; 0 sends no HEARTBEAT. Default 30,000.
-    rexmit_config_set_heartbeat_interval(milliseconds: u32) => |config| config.association.heartbeat_interval =
-        (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
-    /// Max.Init.Retransmits. Default 8.
-    rexmit_config_set_max_init_retransmits(count: u32) => |config| config.association.max_init_retransmits = count;
-    /// Offer partial reliability (RFC 3758). Default true.
-    rexmit_config_set_partial_reliability(offer: bool) => |config| config.association.partial_reliability = offer;
-    /// Offer stream reset (RFC 6525). Default true.
-    rexmit_config_set_stream_reset(offer: bool) => |config| config.association.stream_reset = offer;
-    /// Offer that addresses may come and go (RFC 5061). Default true.
-    rexmit_config_set_dynamic_addresses(offer: bool) => |config| config.association.dynamic_addresses = offer;
-    /// Report each message whose last chunk was sent (REXMIT_EVENT_MESSAGE_SENT). Default false.
-    rexmit_config_set_report_sent(report: bool) => |config| config.association.report_sent = report;
-    /// Report each message that was acknowledged (REXMIT_EVENT_MESSAGE_ACKNOWLEDGED). Default false.
-    rexmit_config_set_report_acknowledged(report: bool) => |config| config.association.report_acknowledged = report;
+/// The local SCTP port. Default 5000.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_port(
+    config: *mut rexmit_config,
+    port: u16,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.endpoint.port = port) }
+}
+
+/// Whether associations that peers ask for are accepted. Default false.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_accept(
+    config: *mut rexmit_config,
+    accept: bool,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.endpoint.accept = accept) }
+}
+
+/// Associations at one time. Default 200,000.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_max_associations(
+    config: *mut rexmit_config,
+    limit: usize,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.endpoint.max_associations = limit) }
+}
+
+/// Outgoing streams to ask for. Default 16.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_outbound_streams(
+    config: *mut rexmit_config,
+    streams: u16,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.outbound_streams = streams) }
+}
+
+/// Incoming streams to accept. Default 2048.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_max_inbound_streams(
+    config: *mut rexmit_config,
+    streams: u16,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.max_inbound_streams = streams) }
+}
+
+/// The largest message in bytes, in and out. Default 262,144.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_max_message_bytes(
+    config: *mut rexmit_config,
+    bytes: usize,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.max_message_bytes = bytes) }
+}
+
+/// The largest SCTP packet in bytes. Default 1232.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_max_packet_bytes(
+    config: *mut rexmit_config,
+    bytes: usize,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.max_packet_bytes = bytes) }
+}
+
+/// Bytes accepted and not yet acknowledged, at most. Default 1,048,576.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_send_buffer_bytes(
+    config: *mut rexmit_config,
+    bytes: usize,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.send_buffer_bytes = bytes) }
+}
+
+/// The receive buffer in bytes. Default 1,048,576.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_receive_buffer_bytes(
+    config: *mut rexmit_config,
+    bytes: usize,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.receive_buffer_bytes = bytes) }
+}
+
+/// A peer that is silent for so many milliseconds while data is sent to it is unreachable; 0 leaves it to the
+/// counters of RFC 9260 §8.1 (minutes). Default 15,000 with the interactive profiles, else 0.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_dead_after(
+    config: *mut rexmit_config,
+    milliseconds: u32,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        assign(config, |config| {
+            config.association.dead_after =
+                (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()))
+        })
+    }
+}
+
+/// HB.interval in milliseconds; 0 sends no HEARTBEAT. Default 30,000.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_heartbeat_interval(
+    config: *mut rexmit_config,
+    milliseconds: u32,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        assign(config, |config| {
+            config.association.heartbeat_interval =
+                (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()))
+        })
+    }
+}
+
+/// Max.Init.Retransmits. Default 8.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_max_init_retransmits(
+    config: *mut rexmit_config,
+    count: u32,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.max_init_retransmits = count) }
+}
+
+/// Offer partial reliability (RFC 3758). Default true.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_partial_reliability(
+    config: *mut rexmit_config,
+    offer: bool,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.partial_reliability = offer) }
+}
+
+/// Offer stream reset (RFC 6525). Default true.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_stream_reset(
+    config: *mut rexmit_config,
+    offer: bool,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.stream_reset = offer) }
+}
+
+/// Offer that addresses may come and go (RFC 5061). Default true.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_dynamic_addresses(
+    config: *mut rexmit_config,
+    offer: bool,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.dynamic_addresses = offer) }
+}
+
+/// Report each message whose last chunk was sent (REXMIT_EVENT_MESSAGE_SENT). Default false.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_report_sent(
+    config: *mut rexmit_config,
+    report: bool,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.report_sent = report) }
+}
+
+/// Report each message that was acknowledged (REXMIT_EVENT_MESSAGE_ACKNOWLEDGED). Default false.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_report_acknowledged(
+    config: *mut rexmit_config,
+    report: bool,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.report_acknowledged = report) }
 }
 
 /// One of our own addresses, for an endpoint with several; its port is not looked at.

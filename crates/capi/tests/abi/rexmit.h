@@ -1,0 +1,1393 @@
+/* rexmit: SCTP over UDP that recovers thin streams from loss in time (RFC 9260, RFC 6951).
+ *
+ * Generated; see docs/c.md. Times are nanoseconds of a clock that does not go back. A call that returns a status
+ * did nothing unless it is REXMIT_OK. An endpoint may move between threads, but only one may use it at a time;
+ * different endpoints are independent. There are no globals and no hidden threads.
+ */
+
+#ifndef REXMIT_H
+#define REXMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Longest text of `rexmit_address_format`, with the zero byte that ends it.
+ */
+#define REXMIT_ADDRESS_TEXT 64
+
+/**
+ * The message may be delivered as soon as it is complete, out of the order of its stream.
+ */
+#define REXMIT_UNORDERED 1
+
+/**
+ * The peer is asked to acknowledge its last chunk without delay (I bit, RFC 7053).
+ */
+#define REXMIT_IMMEDIATE 2
+
+/**
+ * No limit, as a `lifetime` or as `retransmissions`.
+ */
+#define REXMIT_UNLIMITED UINT32_MAX
+
+/**
+ * The result of a call: 0, or why nothing was done.
+ */
+enum rexmit_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It was done.
+     */
+    REXMIT_OK = 0,
+    /**
+     * A pointer is NULL, or a value is out of its range.
+     */
+    REXMIT_INVALID_ARGUMENT = -1,
+    /**
+     * The number names no association, or none any more.
+     */
+    REXMIT_NO_ASSOCIATION = -2,
+    /**
+     * The association is closing, or not established (yet, or any more).
+     */
+    REXMIT_NOT_ESTABLISHED = -3,
+    /**
+     * There is no such stream, path, key or address.
+     */
+    REXMIT_NOT_FOUND = -4,
+    /**
+     * The message is empty: SCTP carries no empty messages.
+     */
+    REXMIT_EMPTY = -5,
+    /**
+     * The message is larger than the limit of the configuration.
+     */
+    REXMIT_TOO_LARGE = -6,
+    /**
+     * The send buffer is full: wait for REXMIT_EVENT_WRITABLE.
+     */
+    REXMIT_BUFFER_FULL = -7,
+    /**
+     * The configuration is refused.
+     */
+    REXMIT_CONFIG = -8,
+    /**
+     * The peer, the configuration or the system does not support it.
+     */
+    REXMIT_NOT_SUPPORTED = -9,
+    /**
+     * A limit is reached.
+     */
+    REXMIT_LIMIT = -10,
+    /**
+     * The same is under way, or there already.
+     */
+    REXMIT_ALREADY = -11,
+    /**
+     * The system refused a call.
+     */
+    REXMIT_SYSTEM = -12,
+    /**
+     * There is nothing (yet): no event, message or packet.
+     */
+    REXMIT_NOTHING = -13,
+    /**
+     * A defect of this library: the endpoint can only be freed.
+     */
+    REXMIT_INTERNAL = -100,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rexmit_status rexmit_status;
+#else
+typedef int32_t rexmit_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What happened to an association. More may come: ignore what you do not know.
+ */
+enum rexmit_event_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Of no interest to this version of the API.
+     */
+    REXMIT_EVENT_OTHER = 0,
+    /**
+     * Established: `connected`.
+     */
+    REXMIT_EVENT_CONNECTED = 1,
+    /**
+     * `rexmit_receive` has something again. Reported once until everything was received.
+     */
+    REXMIT_EVENT_READABLE = 2,
+    /**
+     * There is room again after REXMIT_BUFFER_FULL.
+     */
+    REXMIT_EVENT_WRITABLE = 3,
+    /**
+     * The last chunk of a message was sent: `message`.
+     */
+    REXMIT_EVENT_MESSAGE_SENT = 4,
+    /**
+     * Every chunk of a message is acknowledged: `message`.
+     */
+    REXMIT_EVENT_MESSAGE_ACKNOWLEDGED = 5,
+    /**
+     * A message will not be delivered, or it is not known whether it was: `message`.
+     */
+    REXMIT_EVENT_MESSAGE_FAILED = 6,
+    /**
+     * The peer takes no more messages.
+     */
+    REXMIT_EVENT_PEER_SHUTDOWN = 7,
+    /**
+     * The peer has started anew: what was unacknowledged has failed.
+     */
+    REXMIT_EVENT_PEER_RESTARTED = 8,
+    /**
+     * Outgoing streams were reset, or the peer refused: `streams`.
+     */
+    REXMIT_EVENT_STREAMS_RESET = 9,
+    /**
+     * The peer has reset its outgoing streams: `streams`.
+     */
+    REXMIT_EVENT_PEER_RESET_STREAMS = 10,
+    /**
+     * A path works, or does not any more: `path`.
+     */
+    REXMIT_EVENT_PATH_STATUS = 11,
+    /**
+     * New data take another path: `path`.
+     */
+    REXMIT_EVENT_DATA_PATH_CHANGED = 12,
+    /**
+     * The peer has another address: `path`.
+     */
+    REXMIT_EVENT_PEER_ADDRESS_ADDED = 13,
+    /**
+     * The peer has an address no more: `path`.
+     */
+    REXMIT_EVENT_PEER_ADDRESS_DELETED = 14,
+    /**
+     * The peer has answered a change of our addresses: `address_change`.
+     */
+    REXMIT_EVENT_ADDRESS_CHANGED = 15,
+    /**
+     * The peer reported an error: `code` (RFC 9260 §3.3.10).
+     */
+    REXMIT_EVENT_PEER_ERROR = 16,
+    /**
+     * The last event: `closed`. What had arrived can still be received; then the number is invalid.
+     */
+    REXMIT_EVENT_CLOSED = 17,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rexmit_event_kind rexmit_event_kind;
+#else
+typedef uint32_t rexmit_event_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Why a message failed.
+ */
+enum rexmit_fail_reason
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It did not fail.
+     */
+    REXMIT_FAILED_NOT = 0,
+    /**
+     * Its lifetime was over.
+     */
+    REXMIT_FAILED_EXPIRED = 1,
+    /**
+     * It reached its limit of retransmissions.
+     */
+    REXMIT_FAILED_RETRANSMISSION_LIMIT = 2,
+    /**
+     * The peer takes fewer streams than were asked for.
+     */
+    REXMIT_FAILED_NO_SUCH_STREAM = 3,
+    /**
+     * The association ended, or the peer restarted, before it was acknowledged.
+     */
+    REXMIT_FAILED_ASSOCIATION_ENDED = 4,
+    /**
+     * For another reason.
+     */
+    REXMIT_FAILED_OTHER = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rexmit_fail_reason rexmit_fail_reason;
+#else
+typedef uint32_t rexmit_fail_reason;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * The state of a path.
+ */
+enum rexmit_path_state
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The peer has not proved to be there: no data (RFC 9260 §5.4).
+     */
+    REXMIT_PATH_UNCONFIRMED = 0,
+    /**
+     * It works.
+     */
+    REXMIT_PATH_ACTIVE = 1,
+    /**
+     * It may have failed (RFC 7829).
+     */
+    REXMIT_PATH_POTENTIALLY_FAILED = 2,
+    /**
+     * It does not work.
+     */
+    REXMIT_PATH_INACTIVE = 3,
+    /**
+     * It is no more.
+     */
+    REXMIT_PATH_REMOVED = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rexmit_path_state rexmit_path_state;
+#else
+typedef uint32_t rexmit_path_state;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Why an association ended.
+ */
+enum rexmit_close_reason
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Gracefully, with everything delivered.
+     */
+    REXMIT_CLOSED_SHUTDOWN = 0,
+    /**
+     * By our own abort, or because of what the peer did wrong.
+     */
+    REXMIT_CLOSED_ABORTED = 1,
+    /**
+     * By an ABORT of the peer.
+     */
+    REXMIT_CLOSED_ABORTED_BY_PEER = 2,
+    /**
+     * The peer does not answer any more.
+     */
+    REXMIT_CLOSED_UNREACHABLE = 3,
+    /**
+     * The peer never answered.
+     */
+    REXMIT_CLOSED_CONNECT_TIMED_OUT = 4,
+    /**
+     * For another reason.
+     */
+    REXMIT_CLOSED_OTHER = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rexmit_close_reason rexmit_close_reason;
+#else
+typedef uint32_t rexmit_close_reason;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How loss is recovered. `rexmit profiles` describes each.
+ */
+enum rexmit_profile
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * For small messages at a low rate that are needed in time; bulk data lose nothing by it. The default.
+     */
+    REXMIT_INTERACTIVE = 0,
+    /**
+     * The same with redundant copies within a budget, where bytes matter less than time.
+     */
+    REXMIT_INTERACTIVE_REDUNDANT = 1,
+    /**
+     * RFC 9260 with its suggested values.
+     */
+    REXMIT_RFC9260 = 2,
+    /**
+     * RFC 9260 with the loss detection of RACK (RFC 8985).
+     */
+    REXMIT_RACK = 3,
+    /**
+     * RFC 9260, robust to reordering and to sudden delays (RR-SCTP).
+     */
+    REXMIT_RR = 4,
+    /**
+     * The four mechanisms for thin streams of Petlund 2009, with RTT samples of delayed ACKs.
+     */
+    REXMIT_THIN = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rexmit_profile rexmit_profile;
+#else
+typedef uint32_t rexmit_profile;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * The configuration of endpoints and of their associations. Not thread-safe.
+ */
+typedef struct rexmit_config rexmit_config;
+
+/**
+ * An SCTP endpoint with its associations. Not thread-safe: it may move between threads, but only one may use it at a
+ * time.
+ */
+typedef struct rexmit_endpoint rexmit_endpoint;
+
+/**
+ * What holds the bytes of a message.
+ */
+typedef struct rexmit_payload rexmit_payload;
+
+/**
+ * An IP address and a UDP port.
+ */
+typedef struct rexmit_address {
+    /**
+     * 4 or 6; 0 in an address that is not set.
+     */
+    uint8_t family;
+    /**
+     * The address in network byte order; IPv4 in the first four bytes.
+     */
+    uint8_t bytes[16];
+    /**
+     * UDP port, in host byte order.
+     */
+    uint16_t port;
+    /**
+     * Scope of a link-local IPv6 address (the index of its interface); else 0.
+     */
+    uint32_t scope;
+} rexmit_address;
+
+/**
+ * What a message needs. `REXMIT_DELIVERY` has the defaults: ordered and reliable, on stream 0.
+ */
+typedef struct rexmit_delivery {
+    /**
+     * The outgoing stream.
+     */
+    uint16_t stream;
+    /**
+     * Not used; 0.
+     */
+    uint16_t reserved;
+    /**
+     * Payload protocol identifier for the peer's application, in host byte order; 0 says nothing.
+     */
+    uint32_t ppid;
+    /**
+     * REXMIT_UNORDERED and REXMIT_IMMEDIATE, or 0.
+     */
+    uint32_t flags;
+    /**
+     * Milliseconds after which the message is given up (RFC 3758 §4.1); REXMIT_UNLIMITED never.
+     */
+    uint32_t lifetime;
+    /**
+     * Retransmissions of a chunk after which the message is given up (RFC 7496 §3.1); REXMIT_UNLIMITED never. Only
+     * one of both may be limited.
+     */
+    uint32_t retransmissions;
+} rexmit_delivery;
+
+/**
+ * A part of a message to send.
+ */
+typedef struct rexmit_buffer {
+    /**
+     * Its bytes.
+     */
+    const uint8_t *data;
+    /**
+     * How many.
+     */
+    size_t length;
+} rexmit_buffer;
+
+/**
+ * A message from the peer. Free it with `rexmit_message_free`.
+ */
+typedef struct rexmit_message {
+    /**
+     * Its bytes.
+     */
+    const uint8_t *data;
+    /**
+     * How many.
+     */
+    size_t length;
+    /**
+     * Payload protocol identifier, as the peer's application gave it.
+     */
+    uint32_t ppid;
+    /**
+     * The incoming stream.
+     */
+    uint16_t stream;
+    /**
+     * Whether it was sent out of the order of its stream.
+     */
+    bool unordered;
+    /**
+     * What holds the bytes; not to be touched.
+     */
+    struct rexmit_payload *owner;
+} rexmit_message;
+
+/**
+ * Of REXMIT_EVENT_CONNECTED.
+ */
+typedef struct rexmit_connected {
+    /**
+     * Where the peer is.
+     */
+    struct rexmit_address peer;
+    /**
+     * Outgoing streams: 0 to one less than this.
+     */
+    uint16_t outbound_streams;
+    /**
+     * Incoming streams.
+     */
+    uint16_t inbound_streams;
+    /**
+     * Whether the peer asked for it.
+     */
+    bool incoming;
+} rexmit_connected;
+
+/**
+ * Of the events of a message.
+ */
+typedef struct rexmit_message_event {
+    /**
+     * The number that `rexmit_send` gave.
+     */
+    uint64_t id;
+    /**
+     * The message, if it failed; else NULL.
+     */
+    const uint8_t *data;
+    /**
+     * Its length.
+     */
+    size_t length;
+    /**
+     * Why it failed.
+     */
+    rexmit_fail_reason reason;
+    /**
+     * Its stream.
+     */
+    uint16_t stream;
+    /**
+     * Whether a part of it was sent.
+     */
+    bool was_begun;
+} rexmit_message_event;
+
+/**
+ * Of the resets of streams.
+ */
+typedef struct rexmit_streams_event {
+    /**
+     * The streams; none means all.
+     */
+    const uint16_t *streams;
+    /**
+     * How many are named.
+     */
+    size_t count;
+    /**
+     * Whether it was done.
+     */
+    bool performed;
+} rexmit_streams_event;
+
+/**
+ * Of the events of paths.
+ */
+typedef struct rexmit_path_event {
+    /**
+     * The peer's address.
+     */
+    struct rexmit_address address;
+    /**
+     * The state from now on.
+     */
+    rexmit_path_state state;
+    /**
+     * The number of the path.
+     */
+    uint8_t path;
+} rexmit_path_event;
+
+/**
+ * Of REXMIT_EVENT_ADDRESS_CHANGED.
+ */
+typedef struct rexmit_address_change_event {
+    /**
+     * The address; unspecified as in RFC 5061 §4.2.4.
+     */
+    struct rexmit_address address;
+    /**
+     * The cause for which the change was refused (RFC 5061 §4.3), or 0.
+     */
+    uint16_t refused;
+    /**
+     * Whether the address was added (1), deleted (2) or preferred (3).
+     */
+    uint8_t what;
+} rexmit_address_change_event;
+
+/**
+ * Of REXMIT_EVENT_CLOSED.
+ */
+typedef struct rexmit_closed_event {
+    /**
+     * The reason in English.
+     */
+    const char *text;
+    /**
+     * Why.
+     */
+    rexmit_close_reason reason;
+    /**
+     * The first cause code of the peer's ABORT, or 0.
+     */
+    uint16_t cause;
+} rexmit_closed_event;
+
+/**
+ * What an event says, by its kind.
+ */
+typedef union rexmit_event_data {
+    /**
+     * Of REXMIT_EVENT_CONNECTED.
+     */
+    struct rexmit_connected connected;
+    /**
+     * Of the events of a message.
+     */
+    struct rexmit_message_event message;
+    /**
+     * Of the resets of streams.
+     */
+    struct rexmit_streams_event streams;
+    /**
+     * Of the events of paths and of the peer's addresses.
+     */
+    struct rexmit_path_event path;
+    /**
+     * Of REXMIT_EVENT_ADDRESS_CHANGED.
+     */
+    struct rexmit_address_change_event address_change;
+    /**
+     * Of REXMIT_EVENT_PEER_ERROR.
+     */
+    uint16_t code;
+    /**
+     * Of REXMIT_EVENT_CLOSED.
+     */
+    struct rexmit_closed_event closed;
+    /**
+     * Room for events to come.
+     */
+    uint64_t reserved[16];
+} rexmit_event_data;
+
+/**
+ * An event. What it points to is valid until the next call of `rexmit_endpoint_poll_event`.
+ */
+typedef struct rexmit_event {
+    /**
+     * The association.
+     */
+    uint64_t association;
+    /**
+     * What happened.
+     */
+    rexmit_event_kind kind;
+    /**
+     * The rest.
+     */
+    union rexmit_event_data data;
+} rexmit_event;
+
+/**
+ * Retransmitted DATA chunks by cause.
+ */
+typedef struct rexmit_by_cause {
+    /**
+     * The retransmission timer expired.
+     */
+    uint64_t timeout;
+    /**
+     * Missing reports, or RACK.
+     */
+    uint64_t fast_retransmit;
+    /**
+     * Bundled with another retransmission.
+     */
+    uint64_t bundled;
+    /**
+     * A probe of a closed window.
+     */
+    uint64_t window_probe;
+    /**
+     * Early Fast Retransmit.
+     */
+    uint64_t early;
+    /**
+     * Redundant copies, which are not retransmissions.
+     */
+    uint64_t redundant;
+    /**
+     * The probe timer of a thin stream.
+     */
+    uint64_t probe;
+} rexmit_by_cause;
+
+/**
+ * Counters of an association from its start, and its present state.
+ */
+typedef struct rexmit_statistics {
+    /**
+     * SCTP packets sent.
+     */
+    uint64_t packets_sent;
+    /**
+     * Bytes of these.
+     */
+    uint64_t bytes_sent;
+    /**
+     * SCTP packets received.
+     */
+    uint64_t packets_received;
+    /**
+     * Bytes of these.
+     */
+    uint64_t bytes_received;
+    /**
+     * Messages accepted from the application.
+     */
+    uint64_t messages_accepted;
+    /**
+     * Messages handed to the application.
+     */
+    uint64_t messages_delivered;
+    /**
+     * Messages that failed.
+     */
+    uint64_t messages_failed;
+    /**
+     * Payload bytes accepted.
+     */
+    uint64_t payload_accepted_bytes;
+    /**
+     * Payload bytes handed to the application.
+     */
+    uint64_t payload_delivered_bytes;
+    /**
+     * DATA chunks received that had been received before.
+     */
+    uint64_t duplicates_received;
+    /**
+     * SACKs sent.
+     */
+    uint64_t sacks_sent;
+    /**
+     * SACKs received.
+     */
+    uint64_t sacks_received;
+    /**
+     * Bytes accepted and not yet acknowledged.
+     */
+    uint64_t send_buffered_bytes;
+    /**
+     * Bytes received and not yet taken.
+     */
+    uint64_t receive_buffered_bytes;
+    /**
+     * DATA chunks retransmitted.
+     */
+    struct rexmit_by_cause retransmitted;
+    /**
+     * Those of them that were spurious, as far as is known.
+     */
+    struct rexmit_by_cause spurious;
+    /**
+     * Whether the association is thin.
+     */
+    bool is_thin;
+    /**
+     * How many paths there are, for `rexmit_path_statistics`.
+     */
+    uint8_t paths;
+} rexmit_statistics;
+
+/**
+ * One path of an association.
+ */
+typedef struct rexmit_path_statistics {
+    /**
+     * Our address; unspecified if the system chooses it.
+     */
+    struct rexmit_address local;
+    /**
+     * The peer's address.
+     */
+    struct rexmit_address remote;
+    /**
+     * Its state.
+     */
+    rexmit_path_state state;
+    /**
+     * Timeouts and unanswered HEARTBEATs in a row.
+     */
+    uint32_t errors;
+    /**
+     * Smoothed round-trip time in nanoseconds; 0 if it was not measured.
+     */
+    uint64_t srtt;
+    /**
+     * Retransmission timeout in nanoseconds.
+     */
+    uint64_t rto;
+    /**
+     * Congestion window in bytes.
+     */
+    uint64_t cwnd;
+    /**
+     * Slow start threshold in bytes.
+     */
+    uint64_t ssthresh;
+    /**
+     * Bytes in flight.
+     */
+    uint64_t bytes_in_flight;
+    /**
+     * Packets with data sent.
+     */
+    uint64_t packets;
+    /**
+     * Packets declared lost.
+     */
+    uint64_t packets_lost;
+    /**
+     * Expiries of the retransmission timer.
+     */
+    uint64_t timeouts;
+    /**
+     * Whether new data uses it while it is active.
+     */
+    bool is_primary;
+} rexmit_path_statistics;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Reads "192.0.2.1:9899" or "[2001:db8::1]:9899" (no names: resolve those with getaddrinfo).
+ *
+ * # Safety
+ * `text` is a text that ends with a zero byte; `address` points to memory for the result.
+ */
+rexmit_status rexmit_address_parse(const char *text, struct rexmit_address *address);
+
+/**
+ * Writes the address as a text of at most REXMIT_ADDRESS_TEXT bytes, the zero byte at its end included.
+ * REXMIT_TOO_LARGE if it does not fit `capacity`.
+ *
+ * # Safety
+ * `address` points to an address, `text` to `capacity` bytes.
+ */
+rexmit_status rexmit_address_format(const struct rexmit_address *address, char *text, size_t capacity);
+
+/**
+ * Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of the same
+ * host. Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED tells the outcome. There is no time
+ * limit but Max.Init.Retransmits: call `rexmit_abort` when you have waited long enough.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
+ * result.
+ */
+rexmit_status rexmit_connect(struct rexmit_endpoint *endpoint,
+                             uint64_t now,
+                             const struct rexmit_address *remotes,
+                             size_t count,
+                             uint16_t port,
+                             uint64_t *association);
+
+/**
+ * Accepts a message of `count` parts for the peer. Events report its fate: failures always, success if the
+ * configuration asks for it. `message` takes its number, and may be NULL.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; `delivery` points to a delivery, `buffers` to `count` buffers, each of
+ * which points to its bytes; `message` is NULL or points to memory for the result.
+ */
+rexmit_status rexmit_send(struct rexmit_endpoint *endpoint,
+                          uint64_t now,
+                          uint64_t association,
+                          const struct rexmit_delivery *delivery,
+                          const struct rexmit_buffer *buffers,
+                          size_t count,
+                          uint64_t *message);
+
+/**
+ * The next message from the peer, in the order of delivery; REXMIT_NOTHING when there is none.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; `message` points to memory for the result.
+ */
+rexmit_status rexmit_receive(struct rexmit_endpoint *endpoint,
+                             uint64_t now,
+                             uint64_t association,
+                             struct rexmit_message *message);
+
+/**
+ * Ends the association gracefully: everything accepted on both sides is still delivered.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_shutdown(struct rexmit_endpoint *endpoint, uint64_t now, uint64_t association);
+
+/**
+ * Ends the association at once and tells the peer the reason (`length` bytes, of which 400 are sent).
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_abort(struct rexmit_endpoint *endpoint,
+                           uint64_t now,
+                           uint64_t association,
+                           const uint8_t *reason,
+                           size_t length);
+
+/**
+ * Resets outgoing streams to sequence number 0 (RFC 6525); none means all.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_reset_streams(struct rexmit_endpoint *endpoint,
+                                   uint64_t now,
+                                   uint64_t association,
+                                   const uint16_t *streams,
+                                   size_t count);
+
+/**
+ * From now on the association treats losses, while it is thin, as this profile does (`enum rexmit_profile`).
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_set_thin(struct rexmit_endpoint *endpoint,
+                              uint64_t now,
+                              uint64_t association,
+                              uint32_t number);
+
+/**
+ * Judges an outgoing stream by its own packets, and treats its losses as this profile does. At most 7 streams
+ * of an association can be singled out in its life.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_set_stream_thin(struct rexmit_endpoint *endpoint,
+                                     uint64_t now,
+                                     uint64_t association,
+                                     uint16_t stream,
+                                     uint32_t number);
+
+/**
+ * What the stream sends from now on counts as the association's again.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_unset_stream_thin(struct rexmit_endpoint *endpoint,
+                                       uint64_t now,
+                                       uint64_t association,
+                                       uint16_t stream);
+
+/**
+ * Has data take this path while it works.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_set_primary(struct rexmit_endpoint *endpoint,
+                                 uint64_t now,
+                                 uint64_t association,
+                                 uint8_t path);
+
+/**
+ * We have this address, too (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED tells the outcome.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_add_address(struct rexmit_endpoint *endpoint,
+                                 uint64_t now,
+                                 uint64_t association,
+                                 const struct rexmit_address *address);
+
+/**
+ * We have this address no more (RFC 5061).
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_delete_address(struct rexmit_endpoint *endpoint,
+                                    uint64_t now,
+                                    uint64_t association,
+                                    const struct rexmit_address *address);
+
+/**
+ * We are reached at this address only, from now on (RFC 5061): the network changed.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_move_to(struct rexmit_endpoint *endpoint,
+                             uint64_t now,
+                             uint64_t association,
+                             const struct rexmit_address *address);
+
+/**
+ * Sets a shared key of `length` bytes for authenticated chunks (RFC 4895).
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_set_shared_key(struct rexmit_endpoint *endpoint,
+                                    uint64_t now,
+                                    uint64_t association,
+                                    uint16_t key_id,
+                                    const uint8_t *key,
+                                    size_t length);
+
+/**
+ * Authenticates outgoing chunks with this key from now on.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_use_shared_key(struct rexmit_endpoint *endpoint,
+                                    uint64_t now,
+                                    uint64_t association,
+                                    uint16_t key_id);
+
+/**
+ * Forgets a shared key.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ */
+rexmit_status rexmit_delete_shared_key(struct rexmit_endpoint *endpoint,
+                                       uint64_t now,
+                                       uint64_t association,
+                                       uint16_t key_id);
+
+/**
+ * A configuration with the defaults of each setter below. Free it with `rexmit_config_free`.
+ */
+struct rexmit_config *rexmit_config_new(void);
+
+/**
+ * Frees a configuration; endpoints made with it keep theirs. NULL is ignored.
+ *
+ * # Safety
+ * `config` is NULL, or came from `rexmit_config_new` and was not freed.
+ */
+void rexmit_config_free(struct rexmit_config *config);
+
+/**
+ * Why the last call with this configuration failed, in English; empty if none did. Valid until the next one.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+const char *rexmit_config_error(const struct rexmit_config *config);
+
+/**
+ * The profile, one of `enum rexmit_profile`; with it `dead_after`. Default REXMIT_INTERACTIVE.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_profile(struct rexmit_config *config, uint32_t number);
+
+/**
+ * The local SCTP port. Default 5000.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_port(struct rexmit_config *config, uint16_t port);
+
+/**
+ * Whether associations that peers ask for are accepted. Default false.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_accept(struct rexmit_config *config, bool accept);
+
+/**
+ * Associations at one time. Default 200,000.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_max_associations(struct rexmit_config *config, size_t limit);
+
+/**
+ * Outgoing streams to ask for. Default 16.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_outbound_streams(struct rexmit_config *config, uint16_t streams);
+
+/**
+ * Incoming streams to accept. Default 2048.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_max_inbound_streams(struct rexmit_config *config, uint16_t streams);
+
+/**
+ * The largest message in bytes, in and out. Default 262,144.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_max_message_bytes(struct rexmit_config *config, size_t bytes);
+
+/**
+ * The largest SCTP packet in bytes. Default 1232.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_max_packet_bytes(struct rexmit_config *config, size_t bytes);
+
+/**
+ * Bytes accepted and not yet acknowledged, at most. Default 1,048,576.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_send_buffer_bytes(struct rexmit_config *config, size_t bytes);
+
+/**
+ * The receive buffer in bytes. Default 1,048,576.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_receive_buffer_bytes(struct rexmit_config *config, size_t bytes);
+
+/**
+ * A peer that is silent for so many milliseconds while data is sent to it is unreachable; 0 leaves it to the
+ * counters of RFC 9260 §8.1 (minutes). Default 15,000 with the interactive profiles, else 0.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_dead_after(struct rexmit_config *config, uint32_t milliseconds);
+
+/**
+ * HB.interval in milliseconds; 0 sends no HEARTBEAT. Default 30,000.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_heartbeat_interval(struct rexmit_config *config, uint32_t milliseconds);
+
+/**
+ * Max.Init.Retransmits. Default 8.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_max_init_retransmits(struct rexmit_config *config, uint32_t count);
+
+/**
+ * Offer partial reliability (RFC 3758). Default true.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_partial_reliability(struct rexmit_config *config, bool offer);
+
+/**
+ * Offer stream reset (RFC 6525). Default true.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_stream_reset(struct rexmit_config *config, bool offer);
+
+/**
+ * Offer that addresses may come and go (RFC 5061). Default true.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_dynamic_addresses(struct rexmit_config *config, bool offer);
+
+/**
+ * Report each message whose last chunk was sent (REXMIT_EVENT_MESSAGE_SENT). Default false.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_report_sent(struct rexmit_config *config, bool report);
+
+/**
+ * Report each message that was acknowledged (REXMIT_EVENT_MESSAGE_ACKNOWLEDGED). Default false.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_report_acknowledged(struct rexmit_config *config, bool report);
+
+/**
+ * One of our own addresses, for an endpoint with several; its port is not looked at.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`; `address` points to an address.
+ */
+rexmit_status rexmit_config_add_address(struct rexmit_config *config, const struct rexmit_address *address);
+
+/**
+ * A shared key for authenticated chunks (RFC 4895). The first one is used to begin with.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`; `key` points to `length` bytes.
+ */
+rexmit_status rexmit_config_add_shared_key(struct rexmit_config *config,
+                                           uint16_t id,
+                                           const uint8_t *key,
+                                           size_t length);
+
+/**
+ * Whether an endpoint would take this configuration; `rexmit_config_error` says why not.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_validate(struct rexmit_config *config);
+
+/**
+ * The monotonic clock, in nanoseconds: the `now` of all calls of an endpoint with a socket. A program that drives the
+ * endpoint by itself may take any clock that does not go back.
+ */
+uint64_t rexmit_now(void);
+
+/**
+ * Makes an endpoint. `seed` has 32 bytes of full entropy, or is NULL: then the system gives them. (A fixed seed is for
+ * simulations: tags and cookies come from it.) On failure `rexmit_config_error` says why.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`; `seed` is NULL or points to 32 bytes; `endpoint` to memory for a pointer.
+ */
+rexmit_status rexmit_endpoint_new(struct rexmit_config *config,
+                                  const uint8_t *seed,
+                                  struct rexmit_endpoint **endpoint);
+
+/**
+ * Frees an endpoint and closes its socket. Its associations are gone without a word to their peers: shut them down or
+ * abort them before. NULL is ignored.
+ *
+ * # Safety
+ * `endpoint` is NULL, or came from `rexmit_endpoint_new` and was not freed.
+ */
+void rexmit_endpoint_free(struct rexmit_endpoint *endpoint);
+
+/**
+ * Why the last call that failed did, in English. Valid until the next call.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`.
+ */
+const char *rexmit_endpoint_error(const struct rexmit_endpoint *endpoint);
+
+/**
+ * Sans-IO: a UDP datagram arrived at `local` (as the program knows its own address) from `remote`.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; the others point to two addresses and to `length` bytes.
+ */
+rexmit_status rexmit_endpoint_handle_input(struct rexmit_endpoint *endpoint,
+                                           uint64_t now,
+                                           const struct rexmit_address *local,
+                                           const struct rexmit_address *remote,
+                                           const uint8_t *datagram,
+                                           size_t length);
+
+/**
+ * Sans-IO: the time of `rexmit_endpoint_poll_timeout` has come. Harmless when called early.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`.
+ */
+rexmit_status rexmit_endpoint_handle_timeout(struct rexmit_endpoint *endpoint, uint64_t now);
+
+/**
+ * Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING when there is none. `capacity` of at least
+ * the configured packet size (default 1232) always suffices; a datagram that does not fit is gone
+ * (REXMIT_TOO_LARGE), as if it was lost. An unspecified `local` leaves the choice to the program.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; `datagram` points to `capacity` bytes; the others to memory for results.
+ */
+rexmit_status rexmit_endpoint_poll_transmit(struct rexmit_endpoint *endpoint,
+                                            uint64_t now,
+                                            struct rexmit_address *local,
+                                            struct rexmit_address *remote,
+                                            uint8_t *datagram,
+                                            size_t capacity,
+                                            size_t *length);
+
+/**
+ * Sans-IO: when `rexmit_endpoint_handle_timeout` is to be called at the latest; UINT64_MAX if nothing is due.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`.
+ */
+uint64_t rexmit_endpoint_poll_timeout(const struct rexmit_endpoint *endpoint);
+
+/**
+ * Event loop: binds a UDP socket of the endpoint to `address` (port 0: any). From now on calls transmit by themselves.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; `address` points to an address.
+ */
+rexmit_status rexmit_endpoint_bind(struct rexmit_endpoint *endpoint,
+                                   const struct rexmit_address *address);
+
+/**
+ * Event loop: the address to which the socket is bound.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; `address` points to memory for the result.
+ */
+rexmit_status rexmit_endpoint_local_address(struct rexmit_endpoint *endpoint, struct rexmit_address *address);
+
+/**
+ * Event loop: the descriptor to wait for with poll, select or epoll, until it is readable; then call
+ * `rexmit_endpoint_process`. -1 without a socket. It stays the endpoint's: neither read nor close it.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`.
+ */
+int32_t rexmit_endpoint_fd(const struct rexmit_endpoint *endpoint);
+
+/**
+ * Event loop: receives, lets timers expire and transmits, without waiting. Then read `rexmit_endpoint_poll_event`
+ * until there is nothing.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`.
+ */
+rexmit_status rexmit_endpoint_process(struct rexmit_endpoint *endpoint,
+                                      uint64_t now);
+
+/**
+ * Reads the next event; REXMIT_NOTHING when there is none.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; `event` points to memory for the result.
+ */
+rexmit_status rexmit_endpoint_poll_event(struct rexmit_endpoint *endpoint, struct rexmit_event *event);
+
+/**
+ * Frees a message of `rexmit_receive`, and makes it empty, so that a second call does nothing. NULL is ignored.
+ *
+ * # Safety
+ * `message` is NULL, or points to a message of `rexmit_receive` or to zeros.
+ */
+void rexmit_message_free(struct rexmit_message *message);
+
+/**
+ * Counters of an association, also right after REXMIT_EVENT_CLOSED. `size` is `sizeof(struct rexmit_statistics)`.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; `statistics` points to `size` bytes.
+ */
+rexmit_status rexmit_get_statistics(struct rexmit_endpoint *endpoint,
+                                    uint64_t association,
+                                    struct rexmit_statistics *statistics,
+                                    size_t size);
+
+/**
+ * One path of an association, by number. `size` is `sizeof(struct rexmit_path_statistics)`.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; `statistics` points to `size` bytes.
+ */
+rexmit_status rexmit_get_path_statistics(struct rexmit_endpoint *endpoint,
+                                         uint64_t association,
+                                         uint8_t path,
+                                         struct rexmit_path_statistics *statistics,
+                                         size_t size);
+
+/**
+ * What a status means, in English. Never NULL; not to be freed.
+ */
+const char *rexmit_status_text(int32_t status);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* REXMIT_H */
+
+/** The defaults of a delivery: ordered and reliable, on `stream`. */
+#define REXMIT_DELIVERY(stream) { (stream), 0, 0, 0, REXMIT_UNLIMITED, REXMIT_UNLIMITED }
