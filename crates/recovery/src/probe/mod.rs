@@ -402,6 +402,22 @@ impl ProbeTimer {
         }
     }
 
+    /// A unit that was sent once, at `sent_at`, was acknowledged after it was abandoned.
+    pub(crate) fn on_abandoned_acked(&mut self, path: u8, sent_at: Instant) {
+        if let Some(probe) = self.paths.get_mut(path) {
+            probe.ack.packets += 1;
+            probe.ack.has_first = true;
+            probe.ack.note_certain(sent_at);
+        }
+    }
+
+    /// Whether an ACK that comes now cannot be an answer to something that was sent over `path` then, if it was.
+    pub(crate) fn is_before_answer(&self, now: Instant, path: u8, sent: Option<Instant>) -> bool {
+        let Some(sent) = sent else { return true };
+        let shortest = self.paths.get(path).and_then(PathProbe::too_short);
+        shortest.is_some_and(|shortest| now - sent < shortest)
+    }
+
     /// All units of an ACK are processed; `has_acked`: some were last sent over `path`. `echo` is when that was
     /// sent whose timestamp the ACK echoes, give or take a tick.
     #[inline]

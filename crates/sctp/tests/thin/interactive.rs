@@ -130,3 +130,39 @@ fn a_closed_window_is_probed_with_backoff() {
     let is_doubled = |pair: &[u64]| pair[1] >= 2 * pair[0] - 1;
     assert!(gaps[0] >= 200 && gaps[1..].windows(2).all(is_doubled), "{gaps:?}");
 }
+
+/// A receiver that is starved of processor time acknowledges after 100 to 900 ms, and each message is of use for
+/// 50 ms: the round trips of those that are given up are measured as well, so that few are given up that arrived.
+#[test]
+fn round_trips_are_measured_where_messages_are_given_up_before_their_ack() {
+    let mut s = Script::with_profile("interactive");
+    let mut acks: Vec<(u64, u32)> = Vec::new();
+    let mut arrived = 0;
+    for ms in 300..60_300 {
+        if ms % 50 == 0 {
+            let lifetime = Reliability::Timed(Duration::from_millis(50));
+            let message = OutboundMessage::new(0, vec![0; 400]).unordered(true);
+            s.try_send(message.reliability(lifetime)).expect("accepted");
+        }
+        while let Some(due) = acks.iter().position(|(at, _)| *at <= ms) {
+            let (_, ack) = acks.remove(due);
+            s.peer_acknowledges(tsn(ack));
+        }
+        s.each_until(ms + 1, |_, packet| {
+            for chunk in packet.chunks() {
+                arrived = match chunk {
+                    Data(data) => arrived.max(data.tsn.wrapping_sub(tsn(0))),
+                    ForwardTsn(forward) => {
+                        arrived.max(forward.new_cumulative_tsn.wrapping_sub(tsn(0)))
+                    }
+                    _ => continue,
+                };
+            }
+            acks.push((ms + 100 + (ms * 2_654_435_761 >> 7) % 800, arrived));
+        });
+        s.events();
+    }
+    let counted = s.statistics();
+    assert!(arrived >= 1190, "{arrived} of 1200 were sent");
+    assert!(counted.traffic.messages_failed < 60, "{}", counted.traffic.messages_failed);
+}

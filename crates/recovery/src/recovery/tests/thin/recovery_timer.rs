@@ -397,3 +397,56 @@ fn a_receiver_that_delays_acknowledgements_is_learned() {
         assert!((1..40).contains(&at_first), "{at_first} at first");
     }
 }
+
+/// The lifetime of a message ends before its ACK comes: it is abandoned, and its ACK is a sample all the same.
+#[test]
+fn an_abandoned_unit_that_was_sent_once_makes_a_sample() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    s.after_us(101_500).timers();
+    s.abandon(WARM + 1);
+    s.after_us(400_000);
+    let outcome = s.ack(WARM + 1, &[]);
+    assert!(outcome.has_sampled && outcome.has_passed_abandoned);
+    s.push(&[SMALL]);
+    assert_eq!(s.next_us().map(|us| us > 600_000), Some(true), "it is waited for longer");
+}
+
+/// It may be the answer to a FORWARD-TSN, unless that was sent just now or the unit stands in a gap block.
+#[test]
+fn an_answer_to_what_was_skipped_makes_no_sample() {
+    for (skipped_us, blocks, is_sample) in
+        [(150_000, [(9, 9)], false), (380_000, [(9, 9)], true), (150_000, [(1, 1)], true)]
+    {
+        let mut s = Sender::timed();
+        s.push(&[SMALL]);
+        s.after_us(101_500).timers();
+        s.abandon(WARM + 1);
+        let skipped_at = Instant::from_nanos((BEGIN * 1000 + skipped_us) * 1000);
+        s.after_us(400_000);
+        let is_in_block = blocks[0].0 == 1;
+        let cumulative = WARM + u64::from(!is_in_block);
+        let blocks: Vec<_> = blocks.iter().map(|(from, to)| (WARM + from, WARM + to)).collect();
+        let latest = (super::super::BASE + WARM + 1, skipped_at);
+        let skipped = crate::Skipped { before: 0, latest };
+        let blocks = if is_in_block { blocks } else { Vec::new() };
+        let outcome = s.take(crate::Ack { skipped, ..super::super::ack_of(cumulative, &blocks) });
+        assert!(outcome.has_passed_abandoned);
+        assert_eq!(outcome.has_sampled, is_sample, "skipped after {skipped_us} us");
+        assert_eq!(s.recovery.wants_rtt_sample(true), false, "this profile sends no HEARTBEAT");
+    }
+}
+
+/// Where only one packet may be in flight until something is acknowledged, the ACK of an abandoned unit is enough.
+#[test]
+fn the_ack_of_an_abandoned_unit_lets_new_data_leave() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    s.after_us(101_500).timers();
+    s.abandon(WARM + 1);
+    s.recovery.state.paths[0].gate.is_single_packet = true;
+    s.push(&[SMALL]);
+    assert!(!s.may_send_new(0));
+    s.after_us(200_000).ack_after_warm(1, &[]);
+    assert!(s.may_send_new(0));
+}
