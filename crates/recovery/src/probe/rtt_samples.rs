@@ -161,6 +161,11 @@ impl RttSamples {
         Some(Duration::from_micros(u64::from(slower) - part / u64::from(MILLION)))
     }
 
+    /// The mean; zero before the first.
+    pub(crate) const fn mean(&self) -> Duration {
+        self.mean
+    }
+
     /// The shortest that is remembered.
     pub(crate) fn shortest(&self) -> Option<Duration> {
         self.sorted.first().map(|&micros| Duration::from_micros(micros.into()))

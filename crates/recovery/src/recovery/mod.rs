@@ -351,6 +351,7 @@ impl<P> LossRecovery<P> {
         for path in self.state.paths.numbers() {
             if moves.left & (1 << path) != 0 {
                 self.spurious.end_f_rto(path);
+                self.probe.renew(path, &self.state);
             }
             // With errors both paths may be dead, and each expiry of T3-rtx would begin another silence.
             if moves.begun & (1 << path) != 0 && self.state.paths[path].reach.errors() == 0 {

@@ -9,7 +9,7 @@ use crate::ProbeConfig;
 use crate::recovery::tests::{Next, new_unit};
 use crate::{TimeoutKind, UnitState};
 
-/// A margin of 1.5 ms, and a second of silence.
+/// A margin of 1.5 ms, and a quarter of a second of silence.
 pub(super) const TIMED: ThinConfig =
     ThinConfig { probe_timer: Some(ProbeConfig::DEFAULT), ..ThinConfig::OFF };
 /// Units acknowledged before the scripts begin.
@@ -198,7 +198,7 @@ fn a_thick_stream_is_left_to_missing_reports() {
         s.push(&[SMALL]);
     }
     assert!(!s.is_thin());
-    assert!(s.next_us() > Some(900_000), "T3-rtx");
+    assert_eq!(s.next_us(), Some(4 * 101_500), "a silent path");
     for unit in 2..=4 {
         s.after_us(100_000).ack_after_warm(0, &[(2, unit)]);
     }
@@ -231,33 +231,45 @@ fn what_becomes_due_because_a_timer_expired_is_left_to_the_next_call() {
 }
 
 #[test]
-fn a_full_window_is_left_to_t3() {
+fn a_full_window_is_left_to_t3_unless_the_path_is_silent() {
     let mut s = Sender::timed();
     (0..4).for_each(|_| s.push(&[FULL]));
     assert!(s.is_thin() && !s.may_send_new(0));
-    assert_eq!(s.next_us(), Some(1_000_000));
+    assert_eq!(s.repeat_next(), (4 * 101_500, vec![1]));
 }
 
-/// RTO.Min is a second: T3-rtx, armed by the last retransmission, takes over and backs off.
+/// RTO.Min is a second: T3-rtx, armed by the last retransmission before the silence, backs off beside the probes.
 #[test]
-fn after_a_silence_only_t3_repeats_until_something_is_heard() {
+fn in_a_silence_t3_backs_off_beside_the_probes() {
     let mut s = Sender::timed();
     s.push(&[SMALL]);
-    let repeats: Vec<_> = (0..9).map(|_| s.repeat_next().0).collect();
-    assert_eq!(repeats.last(), Some(&913_500));
-    // The ninth without an answer waits twice as long; then nothing was heard for more than a second.
-    let (us, repeated) = s.repeat_next();
-    assert_eq!((us, repeated), (1_116_500, vec![]));
-    assert_eq!(s.next_us(), Some(1_913_500));
-    s.after_us(1_913_500).expire_path(0, TimeoutKind::Loss);
+    for probe in 1..=12 {
+        assert_eq!(s.repeat_next(), (101_500 * probe, vec![1]));
+    }
+    assert_eq!(s.next_us(), Some(3 * 101_500 + 1_000_000));
+    s.after_us(1_304_500).expire_path(0, TimeoutKind::Loss);
     assert_eq!(s.resend(), [WARM + 1]);
-    assert_eq!(s.next_us(), Some(3_913_500), "doubled");
-    s.after_us(2_100_000).ack_after_warm(1, &[]);
+    assert_eq!(s.repeat_next(), (1_304_500 + 101_500, vec![1]), "a packet is as good as a probe");
+    assert_eq!(s.timer(0).backoffs(), 1);
+    s.after_us(1_450_000).ack_after_warm(1, &[]);
     s.push(&[SMALL]);
-    assert_eq!(s.repeat_next(), (2_201_500, vec![2]));
+    assert_eq!(s.repeat_next(), (1_551_500, vec![2]));
 }
 
-/// A round trip of 5 ms: the second of silence would hold more than 150 repetitions.
+/// What is sent meanwhile waits, and all of it may leave with the first ACK.
+#[test]
+fn in_a_silence_one_packet_is_in_flight() {
+    let mut s = Sender::timed();
+    (0..3).for_each(|n| _ = s.after_us(1000 * n).push(&[SMALL]));
+    s.after_us(406_000).timers();
+    assert_eq!(s.resend(), [WARM + 1, WARM + 2, WARM + 3]);
+    assert!(!s.may_send_new(0));
+    assert_eq!(s.repeat_next(), (507_500, vec![1, 2, 3]));
+    s.after_us(520_000).ack_after_warm(3, &[]);
+    assert!(s.may_send_new(0));
+}
+
+/// A round trip of 5 ms: a quarter of a second of silence would hold 38 repetitions.
 #[test]
 fn after_eight_repetitions_each_waits_twice_as_long() {
     let mut s = Sender::with(|config| config.thin = TIMED);
@@ -267,15 +279,16 @@ fn after_eight_repetitions_each_waits_twice_as_long() {
     }
     s.at(BEGIN).push(&[SMALL]);
     let mut at = 0;
-    for patience in [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64] {
+    for patience in [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8] {
         at += 6_500 * patience;
         assert_eq!(s.repeat_next(), (at, vec![1]));
     }
-    assert_eq!(s.repeat_next(), (at + 128 * 6_500, vec![]), "a second has passed");
+    for silent in [250_000, 350_000, 450_000] {
+        assert_eq!(s.repeat_next(), (silent, vec![1]));
+    }
     s.ack_after_warm(1, &[]);
-    let heard = at + 128 * 6_500;
     s.push(&[SMALL]);
-    assert_eq!(s.repeat_next(), (heard + 6_500, vec![2]), "as before");
+    assert_eq!(s.repeat_next(), (456_500, vec![2]), "as before");
 }
 
 /// Time without anything in flight is no silence.
