@@ -44,6 +44,8 @@ const MOST_DOUBLINGS: u32 = 16;
 pub(crate) const MOST_TRANSMISSIONS: u16 = 16;
 /// A path is silent after so many timeouts without an ACK at least, however long each is.
 const MIN_SILENT_TIMEOUTS: u32 = 4;
+/// A timer that expires so late shows that this host has no time to process ACKs that have arrived, either.
+const LATE: Duration = Duration::from_millis(2);
 /// Of a shorter round trip than this, probes of a silent path are so far apart.
 const SILENT_PACE: Duration = Duration::from_millis(100);
 /// After so long a silence they are [`LONG_SILENT_PACE`] apart: an outage of ten seconds began after the last ACK.
@@ -80,6 +82,8 @@ struct PathProbe {
     silent: Option<Instant>,
     /// When the latest packet was sent.
     last_sent_at: Instant,
+    /// No packet is due before: the last expiry came late.
+    not_before: Instant,
     /// The stream of the last ACK was thin: one with much in flight is left to T3-rtx while it is silent.
     was_thin: bool,
     ack: Answered,
@@ -112,6 +116,7 @@ impl Default for PathProbe {
             round_began_at: Instant::ZERO,
             silent: None,
             last_sent_at: Instant::ZERO,
+            not_before: Instant::ZERO,
             was_thin: true,
             ack: Answered::default(),
             setup_rtt: None,
@@ -348,8 +353,22 @@ impl ProbeTimer {
         let silent = silent.or_else(|| self.silent_from(path, state));
         deadline = silent.map_or(deadline, |silent| deadline.min(silent));
         if let Some(probe) = self.paths.get_mut(path) {
-            probe.deadline = deadline;
+            let is_put_off = deadline < probe.not_before;
+            probe.deadline = if is_put_off { probe.not_before } else { deadline };
         }
+    }
+
+    /// Whether an expiry at `now` comes so late that ACKs may have arrived, too, and not been processed: it is put off
+    /// by as much as it is late, so that they are, but not by more than a timeout.
+    pub(crate) fn is_put_off<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
+        let least = self.least_t3(state, path).unwrap_or_default() / 2;
+        let Some(probe) = self.paths.get_mut(path) else { return false };
+        let late = now - probe.deadline;
+        if probe.deadline > now || late < LATE {
+            return false;
+        }
+        probe.not_before = now + late.min(least);
+        true
     }
 
     fn first_due<P>(&self, path: u8, round: Round, state: &State<P>) -> Instant {
@@ -376,6 +395,9 @@ impl ProbeTimer {
         state: &State<P>,
     ) -> Vec<(Instant, PacketNumber)> {
         let mut due = Vec::new(); // Allocates only when something is lost.
+        if self.paths.get(path).is_some_and(|probe| now < probe.not_before) {
+            return due;
+        }
         let mut index = 0;
         while index < MAX_LOOK_AHEAD
             && let Some(probe) = self.paths.get(path)
@@ -470,6 +492,15 @@ impl ProbeTimer {
         let Some(sent) = sent else { return true };
         let shortest = self.paths.get(path).and_then(PathProbe::too_short);
         shortest.is_some_and(|shortest| now - sent < shortest)
+    }
+
+    /// A packet was retransmitted although its ACK was under way, which took so long.
+    pub(crate) fn on_late_ack(&mut self, path: u8, rtt: Duration) {
+        if let Some(probe) = self.paths.get_mut(path)
+            && !probe.samples.are_delayed()
+        {
+            probe.samples.on_sample(rtt);
+        }
     }
 
     /// All units of an ACK are processed; `has_acked`: some were last sent over `path`. `echo` is when that was

@@ -110,14 +110,14 @@ fn what_was_acknowledged_is_not_due() {
 }
 
 #[test]
-fn the_first_round_trip_starts_it_with_half_of_it_as_margin() {
+fn the_first_round_trip_starts_it_with_half_of_it_and_ten_ms_as_margin() {
     let mut p = Probing::new(TIMED);
     let first = p.send(AT(0), SMALL);
     assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (None, None));
     p.ack(AT(100), &[first]);
     assert_eq!(p.probe.shortest_rtt(0), Some(MS(100)));
     p.send(AT(200), SMALL);
-    assert_eq!(p.deadline(), Some(AT(350)));
+    assert_eq!(p.deadline(), Some(AT(360)));
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn another_way_is_measured_anew() {
     assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (None, None));
     p.probe.on_rtt(0, MS(20));
     p.probe.renew(0, &p.state);
-    assert_eq!(p.deadline(), Some(AT(30)), "half of the round trip more");
+    assert_eq!(p.deadline(), Some(AT(40)), "half of the round trip more, and 10 ms");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::{LossRecovery, trace_window};
 use crate::loss::{AckRange, LateUnit};
-use crate::outstanding::{Repeats, Runs, Unit};
+use crate::outstanding::{Runs, Unit};
 use crate::redundancy::AckedCopied;
 use crate::spurious::Acknowledged;
 use crate::{Acked, Path, RttSample};
@@ -684,8 +684,12 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         {
             state.statistics.acks_missed += u64::from(probe.on_spurious(self.now, first));
         }
+        let is_probe = explained.cause == SendCause::Probe;
         let repeats = state.outstanding.repeats_mut(unit);
-        let round_trip = repeats.and_then(Repeats::take_round_trip);
+        let round_trip = repeats.and_then(|repeats| repeats.take_round_trip(is_probe));
+        if is_probe && let Some((path, rtt)) = round_trip {
+            probe.on_late_ack(path, rtt);
+        }
         state.outstanding.history().settle_delivered(unit);
         if let Some((path, rtt)) = round_trip {
             self.recovery.take_round_trip(self.now, path, rtt, self.tracer);

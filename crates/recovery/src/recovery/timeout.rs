@@ -123,7 +123,11 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     /// All timers but T3-rtx.
     fn expire_probes(&mut self) {
         for path in self.recovery.state.paths.numbers() {
-            let probe = self.recovery.probe.deadline(path);
+            let LossRecovery { state, probe, .. } = &mut *self.recovery;
+            if probe.is_put_off(self.now, path, state) {
+                probe.renew(path, state);
+            }
+            let probe = probe.deadline(path);
             if probe.min(self.recovery.redundancy.deadline(path)) <= self.now {
                 self.expire_probe(path);
             }

@@ -169,7 +169,7 @@ fn without_an_answer_so_far_t3_is_the_timer() {
 fn the_first_answer_starts_it() {
     let mut s = Sender::measured(|config| config.thin = TIMED);
     s.at(200).push(&[SMALL]);
-    assert_eq!(s.t3(), Some(350));
+    assert_eq!(s.t3(), Some(360));
 }
 
 /// Neither do later packets judge what the timer watches, however many.
@@ -261,10 +261,12 @@ fn in_a_silence_t3_backs_off_beside_the_probes() {
 fn in_a_silence_one_packet_is_in_flight() {
     let mut s = Sender::timed();
     (0..3).for_each(|n| _ = s.after_us(1000 * n).push(&[SMALL]));
-    s.after_us(406_000).timers();
-    assert_eq!(s.resend(), [WARM + 1, WARM + 2, WARM + 3]);
+    while s.next_us() < Some(4 * 101_500 + 2_000) {
+        s.repeat_next();
+    }
+    assert_eq!(s.repeat_next(), (4 * 101_500 + 2_000, vec![1, 2, 3]));
     assert!(!s.may_send_new(0));
-    assert_eq!(s.repeat_next(), (507_500, vec![1, 2, 3]));
+    assert_eq!(s.repeat_next(), (5 * 101_500 + 2_000, vec![1, 2, 3]));
     s.after_us(520_000).ack_after_warm(3, &[]);
     assert!(s.may_send_new(0));
 }
@@ -462,4 +464,18 @@ fn the_ack_of_an_abandoned_unit_lets_new_data_leave() {
     assert!(!s.may_send_new(0));
     s.after_us(200_000).ack_after_warm(1, &[]);
     assert!(s.may_send_new(0));
+}
+
+/// A timer that runs late shows that this host is busy: ACKs may have arrived.
+#[test]
+fn an_expiry_that_comes_late_is_put_off_as_long() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    s.after_us(101_500 + 20_000).timers();
+    assert_eq!((s.resend(), s.next_us()), (vec![], Some(101_500 + 2 * 20_000)));
+    s.after_us(101_500 + 20_100).ack_after_warm(1, &[]);
+    s.push(&[SMALL]);
+    assert_eq!(s.recovery.statistics().retransmitted.total(), 0);
+    let (us, repeated) = s.repeat_next();
+    assert!(us > 101_500 + 120_000 && repeated == [2], "{us}");
 }
