@@ -14,7 +14,7 @@ const BURSTS: usize = 10;
 
 fn config(profile: &str) -> EndpointConfig {
     let recovery = RecoveryConfig::profile(profile).expect("it exists");
-    let association = AssociationConfig { recovery, ..AssociationConfig::default() };
+    let association = AssociationConfig::default().recovery(recovery);
     EndpointConfig::default().association(association.into())
 }
 
