@@ -34,7 +34,10 @@ impl Association {
         let rtt = cx.known_round_trip(&association.config, association.primary_route().remote.ip());
         association.set_state(
             cx,
-            State::CookieWait(Box::new(Setup::new(rtt, association.config.recovery.setup_by_rtt))),
+            State::CookieWait(Box::new(Setup::new(
+                rtt,
+                association.config.recovery.sctp.setup_by_rtt,
+            ))),
         );
         association
     }

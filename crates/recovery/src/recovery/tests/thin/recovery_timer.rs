@@ -260,7 +260,9 @@ fn in_a_silence_t3_backs_off_beside_the_probes() {
 #[test]
 fn in_a_silence_one_packet_is_in_flight() {
     let mut s = Sender::timed();
-    (0..3).for_each(|n| _ = s.after_us(1000 * n).push(&[SMALL]));
+    for n in 0..3 {
+        s.after_us(1000 * n).push(&[SMALL]);
+    }
     while s.next_us() < Some(4 * 101_500 + 2_000) {
         s.repeat_next();
     }
@@ -448,7 +450,7 @@ fn an_answer_to_what_was_skipped_makes_no_sample() {
         let outcome = s.take(crate::Ack { skipped, ..super::super::ack_of(cumulative, &blocks) });
         assert!(outcome.has_passed_abandoned);
         assert_eq!(outcome.has_sampled, is_sample, "skipped after {skipped_us} us");
-        assert_eq!(s.recovery.wants_rtt_sample(true), false, "this profile sends no HEARTBEAT");
+        assert!(!s.recovery.wants_rtt_sample(true), "this profile sends no HEARTBEAT");
     }
 }
 
