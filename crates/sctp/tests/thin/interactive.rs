@@ -140,8 +140,8 @@ fn round_trips_are_measured_where_messages_are_given_up_before_their_ack() {
     let mut s = Script::with_profile("interactive");
     let mut acks: Vec<(u64, u32)> = Vec::new();
     let mut arrived = 0;
-    for ms in 300..60_300 {
-        if ms % 50 == 0 {
+    for ms in 300..60_300_u64 {
+        if ms.is_multiple_of(50) {
             let lifetime = Reliability::Timed(Duration::from_millis(50));
             let message = OutboundMessage::new(0, vec![0; 400]).unordered(true);
             s.try_send(message.reliability(lifetime)).expect("accepted");
@@ -160,7 +160,7 @@ fn round_trips_are_measured_where_messages_are_given_up_before_their_ack() {
                     _ => continue,
                 };
             }
-            acks.push((ms + 100 + (ms * 2_654_435_761 >> 7) % 800, arrived));
+            acks.push((ms + 100 + ((ms * 2_654_435_761) >> 7) % 800, arrived));
         });
         s.events();
     }

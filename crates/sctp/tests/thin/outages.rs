@@ -51,10 +51,11 @@ impl Outage {
     }
 
     fn step(&mut self, ms: u64) {
-        if ms % 50 == 0 {
+        if ms.is_multiple_of(50) {
             self.script.send(b"position");
         }
-        while let Some((_, ack)) = self.acks.pop_front_if(|(at, _)| *at <= ms) {
+        while let Some(&(_, ack)) = self.acks.front().filter(|(at, _)| *at <= ms) {
+            self.acks.pop_front();
             self.script.peer_acknowledges(tsn(ack));
         }
         let mut sent = Vec::new();
