@@ -55,7 +55,7 @@ pub use paths::{
 pub use probe::ProbeConfig;
 pub use recovery::{
     Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent, PathFigures,
-    RttSource, SetupEvent, T3Event, Timeout, TimeoutKind, Written,
+    RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,
 };
 pub use redundancy::{BundleRoom, CopyBudget, DelayedCopyConfig};
 pub use rtt::{RtoConfig, RtoTimer, RttEstimator, RttSample, TimerRestart};

@@ -58,6 +58,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "limit-pace",
     "limit-tcp",
     "limit-delayed",
+    "outages",
     "fairness",
 ];
 

@@ -362,7 +362,7 @@ mod tests {
             ("thin.ack_delay_samples", "on"),
             ("thin.probe_timer.min_margin", "1.5 ms"),
             ("thin.probe_timer.late_per_mille", "10"),
-            ("thin.probe_timer.silence", "1000 ms"),
+            ("thin.probe_timer.silence", "250 ms"),
             ("thin.queue_delay_limit", "25 ms"),
             ("thin.sctp.sack_immediately", "on"),
             ("thin.sctp.heartbeat_samples", "on"),

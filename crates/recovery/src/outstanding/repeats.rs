@@ -182,10 +182,14 @@ impl Repeats {
 
     /// Both transmissions have arrived, so that the acknowledgement of the unit was for the first: its path
     /// and its round trip, if the acknowledgement came alone (Karn's algorithm forbids only what is
-    /// ambiguous).
-    pub(crate) fn take_round_trip(&mut self) -> Option<(u8, Duration)> {
+    /// ambiguous). With `may_be_several`, also of more than two transmissions, once each is reported.
+    pub(crate) fn take_round_trip(&mut self, may_be_several: bool) -> Option<(u8, Duration)> {
+        if may_be_several && self.has_open() {
+            return None;
+        }
         let first = self.first.take()?;
-        first.acked_at.filter(|_| first.is_lost_once).map(|at| (first.path, at - first.sent_at))
+        let is_certain = first.is_lost_once || may_be_several;
+        first.acked_at.filter(|_| is_certain).map(|at| (first.path, at - first.sent_at))
     }
 
     /// A reordering threshold of `needed` would have waited for the unit.

@@ -29,20 +29,22 @@ config! {
         /// after their first transmission, half after a retransmission. Zero waits for the slowest of the 256
         /// samples remembered, which one in 257 exceeds.
         pub late_per_mille: u16,
-        /// When nothing was acknowledged for this long, 10 ms to 60 s, and for four probe timeouts, the timer
-        /// stops until something is, and leaves the path to T3-rtx, which backs off. After eight rounds of probes
-        /// without an ACK of a first transmission its own timeout doubles with each.
+        /// When nothing was acknowledged for this long, 10 ms to 60 s, and for four probe timeouts, the path is silent:
+        /// one packet of outstanding data is sent per timeout, but not more often than every 100 ms, after ten
+        /// seconds every second, and T3-rtx backs off beside that. After eight rounds of probes without an ACK of a
+        /// first transmission the timeout doubles with each.
         #[serde(with = "words::duration")]
         pub silence: Duration,
     }
 }
 
 impl ProbeConfig {
-    /// A margin of at least 1.5 ms, one packet in a hundred retransmitted early, and a second of silence.
+    /// A margin of at least 1.5 ms, one packet in a hundred retransmitted early, and a quarter of a second of
+    /// silence.
     pub const DEFAULT: Self = Self {
         min_margin: Duration::from_micros(1500),
         late_per_mille: 10,
-        silence: Duration::from_secs(1),
+        silence: Duration::from_millis(250),
     };
 
     /// Whether the values make sense.

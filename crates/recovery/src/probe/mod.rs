@@ -6,6 +6,12 @@
 //! later, and only for streams that are thin while the window has room: a sender that fills its window fills
 //! queues, too, and has ACKs of later packets. Only T3-rtx declares a packet lost that the timer watches,
 //! unless the receiver delays ACKs: then later packets may show a loss sooner.
+//!
+//! # Silent paths
+//! A path on which nothing is acknowledged for a while is silent. Packets are not watched one by one any more: once
+//! per timeout, of 100 ms at least, everything outstanding is declared lost, and one packet of it is sent, so that
+//! the first packet after an outage is sent within a round trip of its end, whatever the outage's length. After ten
+//! seconds that is once per second. T3-rtx runs beside it, backs off, and counts errors as if there were no probes.
 
 mod config;
 mod rtt_samples;
@@ -36,8 +42,17 @@ const STEADY_ROUNDS: u32 = 8;
 const MOST_DOUBLINGS: u32 = 16;
 /// A unit that was sent so often is left to T3-rtx: it may never arrive, as one that is too large for the path.
 pub(crate) const MOST_TRANSMISSIONS: u16 = 16;
-/// A silence of so many timeouts is tolerated, however long each is.
+/// A path is silent after so many timeouts without an ACK at least, however long each is.
 const MIN_SILENT_TIMEOUTS: u32 = 4;
+/// A timer that expires so late shows that this host has no time to process ACKs that have arrived, either.
+const LATE: Duration = Duration::from_millis(2);
+/// Of a shorter round trip than this, probes of a silent path are so far apart.
+const SILENT_PACE: Duration = Duration::from_millis(100);
+/// After so long a silence they are [`LONG_SILENT_PACE`] apart: an outage of ten seconds began after the last ACK.
+const LONG_SILENCE: Duration = Duration::from_millis(10_500);
+const LONG_SILENT_PACE: Duration = Duration::from_secs(1);
+/// The timeout of a probe of a silent path exceeds the mean round trip by this at most.
+const MOST_SILENT_MARGIN: Duration = Duration::from_millis(50);
 
 /// Packets that were in flight, by when they, or copies of what is in them, were sent.
 type Queue = VecDeque<(Instant, PacketNumber)>;
@@ -63,8 +78,14 @@ struct PathProbe {
     /// timeout, however many packets it retransmits.
     unanswered: u32,
     round_began_at: Instant,
-    /// The last ACK is too long ago: T3-rtx takes over.
-    is_disabled: bool,
+    /// The last ACK is too long ago: the path is probed as a whole, next at this time.
+    silent: Option<Instant>,
+    /// When the latest packet was sent.
+    last_sent_at: Instant,
+    /// No packet is due before: the last expiry came late.
+    not_before: Instant,
+    /// The stream of the last ACK was thin: one with much in flight is left to T3-rtx while it is silent.
+    was_thin: bool,
     ack: Answered,
     /// The round trip of the setup, where only that was certainly answered at once.
     setup_rtt: Option<Duration>,
@@ -93,7 +114,10 @@ impl Default for PathProbe {
             last_ack_at: Instant::FAR_FUTURE,
             unanswered: 0,
             round_began_at: Instant::ZERO,
-            is_disabled: false,
+            silent: None,
+            last_sent_at: Instant::ZERO,
+            not_before: Instant::ZERO,
+            was_thin: true,
             ack: Answered::default(),
             setup_rtt: None,
         }
@@ -167,7 +191,7 @@ impl ProbeTimer {
     /// The probe timeout of a packet over `path` with units of `group`; `None` while the timer is
     /// not for it.
     fn timeout<P>(&self, state: &State<P>, path: u8, group: u8, round: Round) -> Option<Duration> {
-        let probe = self.paths.get(path).filter(|probe| !probe.is_disabled)?;
+        let probe = self.paths.get(path).filter(|probe| probe.silent.is_none())?;
         let timer = state.groups.config(group).probe_timer.as_ref()?;
         if !state.is_thin(group) || !state.has_window_for(path) {
             return None;
@@ -215,17 +239,52 @@ impl ProbeTimer {
         state.groups.probed() != 0 && self.covers(state, unit.path(), 1 << unit.group())
     }
 
-    /// Whether nothing was acknowledged over `path` for longer than any timer tolerates.
-    pub(crate) fn is_silent<P>(&self, state: &State<P>, now: Instant, path: u8) -> bool {
-        let Some(probe) = self.paths.get(path) else { return false };
-        let probed = state.groups.probed();
-        let groups = (0..u32::BITS as u8).filter(|group| probed & (1 << group) != 0);
-        let timers = groups.filter_map(|group| state.groups.config(group).probe_timer.as_ref());
-        let silence = timers.map(|timer| {
-            let timeout = probe.samples.timeout(timer, Round::First).unwrap_or_default();
-            timer.silence.max(MIN_SILENT_TIMEOUTS * timeout)
-        });
-        silence.min().is_some_and(|silence| now - probe.last_ack_at > silence)
+    /// Whether `path` is silent: nothing was acknowledged for too long.
+    pub(crate) fn is_silent(&self, path: u8) -> bool {
+        self.paths.get(path).is_some_and(|probe| probe.silent.is_some())
+    }
+
+    /// When nothing was acknowledged over `path` for longer than the timer tolerates, if anything is outstanding.
+    fn silent_from<P>(&self, path: u8, state: &State<P>) -> Option<Instant> {
+        let probe = self.paths.get(path)?;
+        let on_path = state.outstanding.on(path);
+        if on_path.count() == 0 || !probe.was_thin || probe.last_ack_at == Instant::FAR_FUTURE {
+            return None;
+        }
+        // What probes a closed window is left to T3-rtx.
+        if state.outstanding.unit(on_path.earliest()).is_some_and(Unit::is_probe) {
+            return None;
+        }
+        let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref()?;
+        let timeout = probe.samples.timeout(timer, Round::First)?;
+        Some(probe.last_ack_at + timer.silence.max(MIN_SILENT_TIMEOUTS * timeout))
+    }
+
+    /// The time between two probes of `path` while it is silent.
+    fn silent_pace<P>(&self, now: Instant, path: u8, state: &State<P>) -> Duration {
+        let Some(probe) = self.paths.get(path) else { return LONG_SILENT_PACE };
+        let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref();
+        let timeout = timer.and_then(|timer| probe.samples.timeout(timer, Round::First));
+        let timeout = timeout.unwrap_or_default().min(probe.samples.mean() + MOST_SILENT_MARGIN);
+        let is_long = now - probe.last_ack_at >= LONG_SILENCE;
+        timeout.max(if is_long { LONG_SILENT_PACE } else { SILENT_PACE })
+    }
+
+    /// `path` is silent from now on if the last ACK is too long ago, until the next. Returns whether it is to be
+    /// probed now.
+    pub(crate) fn probes_silent<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
+        let pace = self.silent_pace(now, path, state);
+        let begins =
+            !self.is_silent(path) && self.silent_from(path, state).is_some_and(|from| from <= now);
+        let Some(probe) = self.paths.get_mut(path) else { return false };
+        if begins {
+            probe.silent = Some(probe.last_sent_at + pace);
+        }
+        let is_due = probe.silent.is_some_and(|at| at <= now);
+        if is_due {
+            probe.silent = Some(now + pace);
+        }
+        is_due
     }
 }
 
@@ -233,6 +292,11 @@ impl ProbeTimer {
 impl ProbeTimer {
     /// The newest packet is sent over `path`.
     pub(crate) fn on_sent<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
+        let pace = self.is_silent(path).then(|| self.silent_pace(now, path, state));
+        if let Some(probe) = self.paths.get_mut(path) {
+            probe.last_sent_at = now;
+            probe.silent = pace.map(|pace| now + pace);
+        }
         let number = state.outstanding.newest_packet();
         let probed = state.groups.probed();
         let packet = state.outstanding.packets().packet(number);
@@ -258,16 +322,11 @@ impl ProbeTimer {
 
     /// Whether a copy of `unit` restarts T3-rtx, as if the unit were retransmitted; on a dead path it does not, or
     /// that would go on for ever.
-    pub(crate) fn restarts_t3<P>(
-        &self,
-        now: Instant,
-        (unit, path): (u64, u8),
-        state: &State<P>,
-    ) -> bool {
+    pub(crate) fn restarts_t3<P>(&self, (unit, path): (u64, u8), state: &State<P>) -> bool {
         self.paths.get(path).is_some()
             && state.groups.probed() != 0
             && state.outstanding.on(path).earliest() == unit
-            && !self.is_silent(state, now, path)
+            && !self.is_silent(path)
     }
 
     /// Sees when the timer of `path` expires next.
@@ -289,9 +348,27 @@ impl ProbeTimer {
             }
             deadline = deadline.min(self.first_due(path, round, state));
         }
+        let silent = self.paths.get(path).and_then(|probe| probe.silent);
+        let silent = silent.filter(|_| state.outstanding.on(path).count() > 0);
+        let silent = silent.or_else(|| self.silent_from(path, state));
+        deadline = silent.map_or(deadline, |silent| deadline.min(silent));
         if let Some(probe) = self.paths.get_mut(path) {
-            probe.deadline = deadline;
+            let is_put_off = deadline < probe.not_before;
+            probe.deadline = if is_put_off { probe.not_before } else { deadline };
         }
+    }
+
+    /// Whether an expiry at `now` comes so late that ACKs may have arrived, too, and not been processed: it is put off
+    /// by as much as it is late, so that they are, but not by more than a timeout.
+    pub(crate) fn is_put_off<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
+        let least = self.least_t3(state, path).unwrap_or_default() / 2;
+        let Some(probe) = self.paths.get_mut(path) else { return false };
+        let late = now - probe.deadline;
+        if probe.deadline > now || late < LATE {
+            return false;
+        }
+        probe.not_before = now + late.min(least);
+        true
     }
 
     fn first_due<P>(&self, path: u8, round: Round, state: &State<P>) -> Instant {
@@ -318,6 +395,9 @@ impl ProbeTimer {
         state: &State<P>,
     ) -> Vec<(Instant, PacketNumber)> {
         let mut due = Vec::new(); // Allocates only when something is lost.
+        if self.paths.get(path).is_some_and(|probe| now < probe.not_before) {
+            return due;
+        }
         let mut index = 0;
         while index < MAX_LOOK_AHEAD
             && let Some(probe) = self.paths.get(path)
@@ -342,14 +422,6 @@ impl ProbeTimer {
         due
     }
 
-    /// Stops if the last ACK is too long ago, until the next.
-    pub(crate) fn disable_if_silent<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
-        let is_silent = self.is_silent(state, now, path);
-        if let Some(probe) = self.paths.get_mut(path) {
-            probe.is_disabled |= is_silent;
-        }
-    }
-
     /// Something is retransmitted by the timer: the first of a round?
     pub(crate) fn count_round<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
         let group = state.group_of_earliest(path);
@@ -368,10 +440,14 @@ impl ProbeTimer {
     /// A unit is acknowledged for the first time.
     pub(crate) fn on_acked<P>(&mut self, now: Instant, acked: &AckedUnit, state: &mut State<P>) {
         let path = acked.last.path;
-        if state.groups.probed() & (1 << acked.group) == 0 || !state.is_thin(acked.group) {
+        if state.groups.probed() & (1 << acked.group) == 0 {
             return;
         }
         let Some(probe) = self.paths.get_mut(path) else { return };
+        probe.was_thin = state.is_thin(acked.group);
+        if !probe.was_thin {
+            return;
+        }
         let is_first = acked.is_first_transmission;
         let packet = acked.last.packet;
         let is_packet = probe.ack.packet.replace(packet) != Some(packet);
@@ -399,6 +475,31 @@ impl ProbeTimer {
     pub(crate) fn on_copied_acked(&mut self, path: u8, sent_at: Option<Instant>) {
         if let (Some(probe), Some(sent_at)) = (self.paths.get_mut(path), sent_at) {
             probe.ack.note_certain(sent_at);
+        }
+    }
+
+    /// A unit that was sent once, at `sent_at`, was acknowledged after it was abandoned.
+    pub(crate) fn on_abandoned_acked(&mut self, path: u8, sent_at: Instant) {
+        if let Some(probe) = self.paths.get_mut(path) {
+            probe.ack.packets += 1;
+            probe.ack.has_first = true;
+            probe.ack.note_certain(sent_at);
+        }
+    }
+
+    /// Whether an ACK that comes now cannot be an answer to something that was sent over `path` then, if it was.
+    pub(crate) fn is_before_answer(&self, now: Instant, path: u8, sent: Option<Instant>) -> bool {
+        let Some(sent) = sent else { return true };
+        let shortest = self.paths.get(path).and_then(PathProbe::too_short);
+        shortest.is_some_and(|shortest| now - sent < shortest)
+    }
+
+    /// A packet was retransmitted although its ACK was under way, which took so long.
+    pub(crate) fn on_late_ack(&mut self, path: u8, rtt: Duration) {
+        if let Some(probe) = self.paths.get_mut(path)
+            && !probe.samples.are_delayed()
+        {
+            probe.samples.on_sample(rtt);
         }
     }
 
@@ -438,7 +539,7 @@ impl PathProbe {
     const fn begin(&mut self, now: Instant) {
         self.last_ack_at = now;
         self.unanswered = 0;
-        self.is_disabled = false;
+        self.silent = None;
     }
 
     /// The timer expired over `packet`, or over copies of what is in it.
@@ -457,7 +558,7 @@ impl PathProbe {
     fn learn(&mut self, now: Instant, has_acked: bool, echo: Option<(Instant, Duration)>) {
         if has_acked {
             self.last_ack_at = now;
-            self.is_disabled = false;
+            self.silent = None;
         }
         // Others may be ACKs of what was retransmitted too early, and show nothing of how early.
         if self.ack.has_first || self.ack.certain.is_some() {

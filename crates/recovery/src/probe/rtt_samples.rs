@@ -28,12 +28,24 @@ use super::config::ProbeConfig;
 
 /// Samples that are remembered.
 const REMEMBERED: usize = 256;
+/// With fewer samples the slowest of them would count, with the default share.
+const FEW: usize = 200;
 /// The share of missed ACKs, of 65,536, from which on the receiver is taken to delay them.
 const DELAYED_SHARE: u32 = 65_536 * 35 / 100;
 /// A new sample weighs at least one part in this many in the mean.
 const WEIGHT: u32 = 16;
 /// The same in the mean deviation while it falls, so that it outlasts a while without late samples.
 const FALLING_WEIGHT: u32 = 32;
+/// A path with fewer samples is cold.
+const COLD_SAMPLES: u32 = 5;
+/// Added to half of the mean round trip, the least margin on a cold path: its first answers come from a cache, and the
+/// next ones behind those of others.
+const COLD_MARGIN: Duration = Duration::from_millis(10);
+/// A sample that exceeds all others by more than so many times what these exceed their median by is no jitter.
+const ISOLATED: u32 = 4;
+/// Samples from which on one may be found to be so, and of which it must be one.
+const ISOLATED_AMONG: usize = 3;
+const FIRST_SAMPLES: u32 = 8;
 /// Added to the slowest sample that is waited for, for clocks.
 const LEAST_MARGIN: Duration = Duration::from_micros(100);
 /// The margin is at most so many mean deviations, for the time after a few very late samples.
@@ -69,6 +81,8 @@ pub(crate) struct RttSamples {
     sorted: Vec<u32>,
     mean: Duration,
     deviation: Duration,
+    /// The slowest of the first ones, in microseconds.
+    slowest_at_first: u32,
     /// All samples so far.
     count: u32,
     /// Packets of which it is known whether their ACK came by itself.
@@ -94,6 +108,9 @@ impl RttSamples {
         }
         self.sorted.insert(self.sorted.partition_point(|&known| known < micros), micros);
         self.count = self.count.saturating_add(1);
+        if self.count <= FIRST_SAMPLES {
+            self.slowest_at_first = self.slowest_at_first.max(micros);
+        }
         let weight = |most| self.count.min(most);
         if self.count == 1 {
             (self.mean, self.deviation) = (rtt, rtt / 2);
@@ -128,13 +145,33 @@ impl RttSamples {
     /// The probe timeout; `None` before the first sample.
     ///
     /// While there are few samples the margin is wider: half a round trip after the first, as RTTVAR is, and
-    /// less with each.
+    /// less with each. A single one of the first samples that is far from all others does not count until there are
+    /// many: an address was resolved, a radio or a server woke up.
     pub(crate) fn timeout(&self, timer: &ProbeConfig, round: Round) -> Option<Duration> {
-        let late = self.exceeded_by(self.early_share(timer, round))?;
-        let most = self.mean + MOST_DEVIATIONS * self.deviation;
-        let at_first = self.mean / self.count.saturating_mul(2);
+        let (late, mean) = match self.without_isolated() {
+            Some((slowest, median)) => (slowest, median),
+            None => (self.exceeded_by(self.early_share(timer, round))?, self.mean),
+        };
+        let most = mean + MOST_DEVIATIONS * self.deviation;
+        let at_first = mean / self.count.saturating_mul(2);
         let within = late.min(most) + LEAST_MARGIN.max(at_first);
-        Some(within.max(self.mean + timer.min_margin.max(at_first)))
+        let timeout = within.max(mean + timer.min_margin.max(at_first));
+        let is_cold = self.count < COLD_SAMPLES;
+        Some(if is_cold { timeout.max(mean + mean / 2 + COLD_MARGIN) } else { timeout })
+    }
+
+    /// The slowest and the median of few samples, if one is far beyond that.
+    fn without_isolated(&self) -> Option<(Duration, Duration)> {
+        let known = self.sorted.len();
+        if !(ISOLATED_AMONG..FEW).contains(&known) {
+            return None;
+        }
+        let [second, slowest] = [2, 1].map(|k| self.sorted[known - k]);
+        let median = self.sorted[(known - 1) / 2];
+        let usual = ISOLATED.saturating_mul(second - median).saturating_add(second / 8);
+        let micros = |micros: u32| Duration::from_micros(micros.into());
+        let is_isolated = slowest - second > usual && slowest == self.slowest_at_first;
+        is_isolated.then(|| (micros(second), micros(median)))
     }
 
     /// How many retransmissions may be early, in a million.
@@ -159,6 +196,11 @@ impl RttSamples {
         let (slower, faster) = (slowest(whole)?, slowest(whole + 1)?);
         let part = u64::from(slower - faster) * (exceeding % u64::from(MILLION));
         Some(Duration::from_micros(u64::from(slower) - part / u64::from(MILLION)))
+    }
+
+    /// The mean; zero before the first.
+    pub(crate) const fn mean(&self) -> Duration {
+        self.mean
     }
 
     /// The shortest that is remembered.
@@ -204,7 +246,7 @@ mod tests {
         for round in Round::BOTH {
             assert_eq!(RttSamples::default().timeout(&ProbeConfig::DEFAULT, round), None);
         }
-        for (count, margin_us) in [(1, 50_000), (2, 25_000), (10, 5000), (34, 1500), (1000, 1500)] {
+        for (count, margin_us) in [(1, 60_000), (2, 60_000), (10, 5000), (34, 1500), (1000, 1500)] {
             let times = after(vec![MS(100); count]);
             assert_eq!(timeout(&times), MS(100) + Duration::from_micros(margin_us), "{count}");
         }
@@ -291,6 +333,32 @@ mod tests {
             })
             .count();
         assert!(late < 60, "{late} of 10,000");
+    }
+
+    /// 200 ms, as the address was resolved, and 100 ms from then on.
+    #[test]
+    fn a_slow_answer_among_the_first_is_not_waited_for() {
+        for slow in 0..4 {
+            for known in 6..300 {
+                let answers = (0..known).map(|n| if n == slow { MS(200) } else { MS(100) });
+                let timeout = timeout(&after(answers));
+                assert!(timeout < MS(120), "{timeout:?} with {known}, of which {slow} was late");
+            }
+        }
+        // Two of them are no exception, and neither is jitter.
+        let two = after((0..20).map(|n| if n < 2 { MS(200) } else { MS(100) }));
+        assert!(timeout(&two) >= MS(200));
+        let jitter = after((0..20).map(|n| MS(100 + n * 7 % 20)));
+        assert!(timeout(&jitter) >= MS(119));
+    }
+
+    /// The first answers of a server are those that no other client's delay.
+    #[test]
+    fn a_cold_path_has_a_margin_of_half_a_round_trip_and_ten_milliseconds() {
+        for (count, least) in [(1, 160), (4, 160), (5, 110)] {
+            assert_eq!(timeout(&after(vec![MS(100); count])), MS(least), "{count} samples");
+        }
+        assert_eq!(timeout(&after([Duration::from_micros(200)])), Duration::from_micros(10_300));
     }
 
     #[test]

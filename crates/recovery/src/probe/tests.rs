@@ -65,6 +65,18 @@ impl Probing {
         self.probe.renew(0, &self.state);
     }
 
+    /// Whether a probe of the silent path is due.
+    fn probes_at(&mut self, now: Instant) -> bool {
+        let is_due = self.probe.probes_silent(now, 0, &self.state);
+        self.probe.renew(0, &self.state);
+        is_due
+    }
+
+    fn is_silent_at(&mut self, now: Instant) -> bool {
+        self.probes_at(now);
+        self.probe.is_silent(0)
+    }
+
     fn deadline(&self) -> Option<Instant> {
         Some(self.probe.deadline(0)).filter(|&at| at < Instant::FAR_FUTURE)
     }
@@ -98,24 +110,24 @@ fn what_was_acknowledged_is_not_due() {
 }
 
 #[test]
-fn the_first_round_trip_starts_it_with_half_of_it_as_margin() {
+fn the_first_round_trip_starts_it_with_half_of_it_and_ten_ms_as_margin() {
     let mut p = Probing::new(TIMED);
     let first = p.send(AT(0), SMALL);
     assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (None, None));
     p.ack(AT(100), &[first]);
     assert_eq!(p.probe.shortest_rtt(0), Some(MS(100)));
     p.send(AT(200), SMALL);
-    assert_eq!(p.deadline(), Some(AT(350)));
+    assert_eq!(p.deadline(), Some(AT(360)));
 }
 
 #[test]
 fn a_thick_stream_a_full_window_or_one_without_the_mechanism_has_none() {
     let mut p = Probing::warm(TIMED);
     (0..5).for_each(|_| _ = p.send(AT(10), SMALL));
-    assert_eq!(p.deadline(), None, "five in flight");
+    assert_eq!(p.deadline(), Some(AT(10) + 4 * TIMEOUT), "five in flight: once it is silent");
     let mut p = Probing::warm(TIMED);
     (0..4).for_each(|_| _ = p.send(AT(10), FULL));
-    assert_eq!(p.deadline(), None, "a window of four");
+    assert_eq!(p.deadline(), Some(AT(10) + 4 * TIMEOUT), "a window of four");
     let mut p = Probing::warm(ThinConfig::OFF);
     p.send(AT(10), SMALL);
     assert_eq!((p.deadline(), p.probe.least_t3(&p.state, 0)), (None, None));
@@ -146,7 +158,10 @@ fn t3_waits_for_two_timeouts_at_least() {
 /// Eight rounds without an answer; from the ninth on each waits twice as long.
 #[test]
 fn rounds_without_an_answer_double_the_timeout_after_the_eighth() {
-    let mut p = Probing::warm(TIMED);
+    const TIMEOUT: Duration = Duration::from_micros(21_500);
+    let patient = ProbeConfig { silence: Duration::from_secs(60), ..ProbeConfig::DEFAULT };
+    let mut p = Probing::new(ThinConfig { probe_timer: Some(patient), ..TIMED });
+    (0..40).for_each(|_| p.probe.on_rtt(0, MS(20)));
     let unit = p.send(AT(0), SMALL);
     let mut at = AT(0);
     for factor in [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8] {
@@ -155,7 +170,7 @@ fn rounds_without_an_answer_double_the_timeout_after_the_eighth() {
         at = due;
         p.repeat(at, unit);
     }
-    p.ack(at + MS(100), &[unit]);
+    p.ack(at + MS(20), &[unit]);
     // Any of them may have been acknowledged, which shows nothing of how early they were.
     let next = p.send(at + MS(200), SMALL);
     assert_eq!(
@@ -177,26 +192,55 @@ fn packets_of_one_round_count_once() {
     assert_eq!(p.deadline(), Some(AT(102) + TIMEOUT));
 }
 
+/// The path is silent then, and what is in flight is not due by itself.
 #[test]
-fn a_silence_of_a_second_disables_it_until_something_is_acknowledged() {
+fn after_a_silence_the_path_is_probed_as_a_whole_until_something_is_acknowledged() {
     let mut p = Probing::warm(TIMED);
     let unit = p.send(AT(0), SMALL);
-    assert!(!p.probe.is_silent(&p.state, AT(1000), 0));
-    assert!(p.probe.is_silent(&p.state, AT(1001), 0));
-    p.probe.disable_if_silent(AT(1000), 0, &p.state);
-    p.probe.renew(0, &p.state);
-    assert_eq!(p.deadline(), Some(AT(0) + TIMEOUT));
-    p.probe.disable_if_silent(AT(1001), 0, &p.state);
-    p.probe.renew(0, &p.state);
-    assert_eq!(p.deadline(), None);
+    let silent_from = AT(0) + 4 * TIMEOUT;
+    assert!(!p.is_silent_at(silent_from - MS(1)) && !p.probes_at(silent_from - MS(1)));
+    assert!(p.probes_at(silent_from) && p.is_silent_at(silent_from), "nothing was sent since");
+    assert_eq!(p.expired(silent_from, Round::First), []);
+    assert_eq!(p.deadline(), Some(silent_from + TIMEOUT), "the next probe");
     assert!(!p.probe.covers(&p.state, 0, 1));
-    let second = p.send(AT(1100), SMALL);
-    assert_eq!(p.deadline(), None);
-    p.ack(AT(1200), &[second]);
+    let second = p.send(AT(450), SMALL);
+    assert_eq!(p.deadline(), Some(AT(450) + TIMEOUT), "a packet is as good as a probe");
+    p.ack(AT(550), &[second]);
+    assert!(!p.probe.is_silent(0));
     assert_eq!(p.deadline(), Some(AT(0) + TIMEOUT), "{unit} is due");
 }
 
-/// Four timeouts, where that is longer than a second.
+/// Where round trips are short a probe is sent every 100 ms, and after ten seconds every second.
+#[test]
+fn probes_of_a_silent_path_have_a_pace() {
+    let mut p = Probing::new(TIMED);
+    (0..40).for_each(|_| p.probe.on_rtt(0, MS(20)));
+    p.send(AT(0), SMALL);
+    let mut probes = Vec::new();
+    for ms in 0..15_000 {
+        if p.probes_at(AT(ms)) {
+            probes.push(ms);
+        }
+    }
+    let gaps: Vec<u64> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(probes[0], 250);
+    assert!(
+        gaps.iter().zip(&probes).all(|(&gap, &at)| gap == if at < 10_500 { 100 } else { 1000 })
+    );
+}
+
+/// A sender that fills its window is left to T3-rtx.
+#[test]
+fn a_thick_stream_is_not_probed_in_a_silence() {
+    let mut p = Probing::warm(TIMED);
+    let units: Vec<u64> = (0..8).map(|_| p.send(AT(0), SMALL)).collect();
+    p.ack(AT(100), &units[..1]);
+    assert!(!p.is_silent_at(AT(5000)));
+    p.ack(AT(5000), &units[1..6]);
+    assert!(p.is_silent_at(AT(60_000)));
+}
+
+/// Four timeouts, where that is longer than the setting.
 #[test]
 fn a_longer_round_trip_tolerates_a_longer_silence() {
     let mut p = Probing::new(TIMED);
@@ -204,8 +248,8 @@ fn a_longer_round_trip_tolerates_a_longer_silence() {
     let timeout = p.probe.least_t3(&p.state, 0).expect("measured") / 2;
     p.send(AT(0), SMALL);
     let end = AT(0) + 4 * timeout;
-    assert!(timeout > MS(500) && !p.probe.is_silent(&p.state, end, 0));
-    assert!(p.probe.is_silent(&p.state, end + MS(1), 0));
+    assert!(timeout > MS(500) && !p.is_silent_at(end - MS(1)));
+    assert!(p.is_silent_at(end));
 }
 
 /// Time without anything in flight is no silence.
@@ -216,7 +260,7 @@ fn an_idle_path_was_not_silent() {
     p.ack(AT(100), &[first]);
     p.state.deliver_through(first);
     p.send(AT(60_000), SMALL);
-    assert!(!p.probe.is_silent(&p.state, AT(60_900), 0));
+    assert!(!p.is_silent_at(AT(60_300)));
     assert_eq!(p.deadline(), Some(AT(60_000) + TIMEOUT));
 }
 
@@ -239,9 +283,10 @@ fn a_copy_of_the_earliest_restarts_t3_while_the_path_answers() {
     let mut p = Probing::warm(TIMED);
     let first = p.send(AT(0), SMALL);
     let second = p.send(AT(40), SMALL);
-    assert!(p.probe.restarts_t3(AT(50), (first, 0), &p.state));
-    assert!(!p.probe.restarts_t3(AT(50), (second, 0), &p.state), "not the earliest");
-    assert!(!p.probe.restarts_t3(AT(2000), (first, 0), &p.state), "a dead path");
+    assert!(p.probe.restarts_t3((first, 0), &p.state));
+    assert!(!p.probe.restarts_t3((second, 0), &p.state), "not the earliest");
+    assert!(p.is_silent_at(AT(2000)));
+    assert!(!p.probe.restarts_t3((first, 0), &p.state), "a dead path");
 }
 
 /// Round trips of 100 to 140 ms: a repetition waits for less than a first transmission does.
@@ -343,7 +388,7 @@ fn another_way_is_measured_anew() {
     assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (None, None));
     p.probe.on_rtt(0, MS(20));
     p.probe.renew(0, &p.state);
-    assert_eq!(p.deadline(), Some(AT(30)), "half of the round trip more");
+    assert_eq!(p.deadline(), Some(AT(40)), "half of the round trip more, and 10 ms");
 }
 
 #[test]
@@ -358,7 +403,7 @@ fn what_moves_to_a_path_is_waited_for_from_when_it_is_sent() {
     p.state.resend(AT(5000), 1, unit, SendCause::Timeout);
     p.probe.on_sent(AT(5000), 1, &p.state);
     p.probe.renew(1, &p.state);
-    assert!(!p.probe.is_silent(&p.state, AT(5900), 1), "it was sent at 5000 ms");
+    assert!(!p.probe.probes_silent(AT(5400), 1, &p.state), "it was sent at 5000 ms");
     assert_eq!(p.probe.deadline(1), AT(5000) + TIMEOUT);
 }
 

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::{LossRecovery, trace_window};
 use crate::loss::{AckRange, LateUnit};
-use crate::outstanding::{Repeats, Runs, Unit};
+use crate::outstanding::{Runs, Unit};
 use crate::redundancy::AckedCopied;
 use crate::spurious::Acknowledged;
 use crate::{Acked, Path, RttSample};
@@ -40,6 +40,32 @@ pub struct Ack<B, D> {
     pub echo: Option<(Instant, Duration)>,
     /// New data could be sent now (RFC 5682 §3.1).
     pub has_new: bool,
+    /// What the peer was told to pass although it may not have arrived.
+    pub skipped: Skipped,
+}
+
+/// Abandoned units that the peer was told to pass (RFC 3758: a FORWARD-TSN), so that its acknowledgement may answer
+/// that and not their arrival.
+#[derive(Clone, Copy, Debug)]
+pub struct Skipped {
+    /// It was told of these some time before.
+    pub before: u64,
+    /// And of those up to this one at this time for the first time.
+    pub latest: (u64, Instant),
+}
+
+impl Skipped {
+    /// It was told nothing.
+    pub const NONE: Self = Self { before: 0, latest: (0, Instant::ZERO) };
+
+    /// When it was told to pass `unit`: never is `None`; some time before, the beginning.
+    fn at(&self, unit: u64) -> Option<Instant> {
+        match unit {
+            _ if unit <= self.before => Some(Instant::ZERO),
+            _ if unit <= self.latest.0 => Some(self.latest.1),
+            _ => None,
+        }
+    }
 }
 
 impl<B, D> Ack<B, D> {
@@ -55,6 +81,7 @@ impl<B, D> Ack<B, D> {
             packets_answered: 0,
             echo: None,
             has_new: false,
+            skipped: Skipped::NONE,
         }
     }
 }
@@ -81,6 +108,8 @@ pub struct AckOutcome {
     /// One of the units acknowledged for the first time had been sent more than once, so that the
     /// acknowledgement alone gives no round-trip time (Karn).
     pub has_acked_resent: bool,
+    /// It passes units that were abandoned.
+    pub has_passed_abandoned: bool,
 }
 
 /// Why an acknowledgement is refused.
@@ -121,7 +150,7 @@ impl<P> LossRecovery<P> {
         }
         if ack.has_news {
             step.begin(ack.cumulative);
-            step.advance(on_delivered);
+            step.advance(&ack.skipped, on_delivered);
             step.take_blocks(ack.blocks.clone());
             step.check_reneging(ack.blocks);
             step.measure(ack.echo);
@@ -167,6 +196,8 @@ struct PathAck {
     /// Bytes that the cumulative point passed.
     cumulative_bytes: u64,
     has_acked_earliest: bool,
+    /// Units were passed that were sent over it and abandoned.
+    has_passed_abandoned: bool,
     /// The pseudo-cumulative point of this path has advanced (CUC).
     has_pseudo_advanced: bool,
     /// When the newest unit that makes an RTT sample was sent.
@@ -238,13 +269,13 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
     }
 
     /// The cumulative point advances.
-    fn advance(&mut self, mut on_delivered: impl FnMut(Unit<P>)) {
+    fn advance(&mut self, skipped: &Skipped, mut on_delivered: impl FnMut(Unit<P>)) {
         loop {
             let first = self.recovery.state.outstanding.cumulative() + 1;
             if first > self.range.cumulative {
                 break;
             }
-            self.take_unit(first);
+            self.take_unit(first, skipped.at(first));
             let Some(unit) = self.recovery.state.outstanding.deliver_first() else { break };
             let path = &mut self.paths[usize::from(unit.last().path)];
             path.cumulative_bytes += u64::from(unit.bytes());
@@ -267,17 +298,19 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             self.recovery.state.outstanding.add_acknowledged((start, end), &mut new);
         }
         for (from, to) in new {
-            (from..=to).for_each(|unit| self.take_unit(unit));
+            (from..=to).for_each(|unit| self.take_unit(unit, None));
         }
         let newly_acked = self.outcome.newly_acked - known;
         let LossRecovery { state, loss, .. } = &mut *self.recovery;
         loss.on_late_units(&self.late, newly_acked, state);
     }
 
-    /// `unit` is acknowledged; counts it if that is new.
-    fn take_unit(&mut self, unit: u64) {
+    /// `unit` is acknowledged; counts it if that is new. `skipped_at`: when the peer was told to pass it.
+    fn take_unit(&mut self, unit: u64, skipped_at: Option<Instant>) {
         let LossRecovery { state, loss, probe, spurious, .. } = &mut *self.recovery;
-        let Some(acked) = state.outstanding.acknowledge(unit) else { return };
+        let Some(acked) = state.outstanding.acknowledge(unit) else {
+            return self.take_abandoned(unit, skipped_at);
+        };
         if let Some(packet) = acked.packet {
             self.tracer.emit(|| TraceEvent::PacketAcked { packet: packet.0 });
         }
@@ -317,6 +350,25 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             let first = state.outstanding.first_transmission(unit).map(|first| first.sent_at);
             let first = first.or(acked.sent_at.filter(|_| acked.is_first_transmission));
             path.on_acked_first(first);
+        }
+    }
+
+    /// `unit` may have been abandoned before its ACK came, which shows the round trip as that of any other unit, if
+    /// it was sent once and the ACK is no answer to `skipped_at`. Without such samples the estimate would stay below
+    /// the round trips of messages whose lifetime is shorter than those.
+    fn take_abandoned(&mut self, unit: u64, skipped_at: Option<Instant>) {
+        let LossRecovery { state, probe, .. } = &mut *self.recovery;
+        let Some(abandoned) = state.outstanding.abandoned(unit) else { return };
+        self.outcome.has_passed_abandoned = true;
+        if state.groups.probed() & (1 << abandoned.group) == 0 {
+            return;
+        }
+        self.paths[usize::from(abandoned.path)].has_passed_abandoned = true;
+        let Some(first) = abandoned.only_transmission else { return };
+        let path = &mut self.paths[usize::from(first.path)];
+        if probe.is_before_answer(self.now, first.path, skipped_at) {
+            path.on_sample(Some(first.sent_at), &state.paths[first.path]);
+            probe.on_abandoned_acked(first.path, first.sent_at);
         }
     }
 
@@ -361,7 +413,8 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             }
         }
         for (path, ack) in (0..).zip(&self.paths) {
-            probe.learn(self.now, path, ack.bytes > 0, echo);
+            let is_alive = ack.bytes > 0 || ack.has_passed_abandoned;
+            probe.learn(self.now, path, is_alive, echo);
         }
         for path in self.recovery.state.paths.numbers() {
             let ack = self.paths[usize::from(path)];
@@ -384,6 +437,9 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         let state = &mut self.recovery.state;
         state.couple_windows();
         for (path, ack) in (0..).zip(&self.paths) {
+            if ack.has_passed_abandoned {
+                state.paths[path].gate.is_single_packet = false;
+            }
             if ack.bytes == 0 {
                 continue;
             }
@@ -628,8 +684,12 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         {
             state.statistics.acks_missed += u64::from(probe.on_spurious(self.now, first));
         }
+        let is_probe = explained.cause == SendCause::Probe;
         let repeats = state.outstanding.repeats_mut(unit);
-        let round_trip = repeats.and_then(Repeats::take_round_trip);
+        let round_trip = repeats.and_then(|repeats| repeats.take_round_trip(is_probe));
+        if is_probe && let Some((path, rtt)) = round_trip {
+            probe.on_late_ack(path, rtt);
+        }
         state.outstanding.history().settle_delivered(unit);
         if let Some((path, rtt)) = round_trip {
             self.recovery.take_round_trip(self.now, path, rtt, self.tracer);

@@ -19,7 +19,7 @@ use std::time::Duration;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
-pub use ack::{Ack, AckError, AckOutcome};
+pub use ack::{Ack, AckError, AckOutcome, Skipped};
 pub use addresses::{PathChange, PathEvent, SetupEvent};
 pub use packet::{Next, OpenPacket, Written};
 use permission::Permission;
@@ -179,13 +179,13 @@ impl<P> LossRecovery<P> {
     }
 
     /// Whether the round-trip time is to be measured by other means where an acknowledgement is ambiguous. The
-    /// probe timer learns from those that are not, and needs more only before the first sample, or when nothing
-    /// but a sample ends the backoff of T3-rtx.
+    /// probe timer learns from those that are not, and needs more only before the first sample, when nothing
+    /// but a sample ends the backoff of T3-rtx, and where messages are abandoned (`has_abandoned`): these may be all.
     #[must_use]
-    pub fn wants_rtt_sample(&self) -> bool {
+    pub fn wants_rtt_sample(&self, has_abandoned: bool) -> bool {
         let State { groups, paths, .. } = &self.state;
         let timer = &paths[paths.data_path()].timer;
-        let needs_any = timer.rtt().srtt().is_none() || timer.backoffs() > 0;
+        let needs_any = has_abandoned || timer.rtt().srtt().is_none() || timer.backoffs() > 0;
         let wants = |group| {
             let thin = groups.config(group);
             let needs_it = needs_any || thin.probe_timer.is_none();
@@ -351,6 +351,7 @@ impl<P> LossRecovery<P> {
         for path in self.state.paths.numbers() {
             if moves.left & (1 << path) != 0 {
                 self.spurious.end_f_rto(path);
+                self.probe.renew(path, &self.state);
             }
             // With errors both paths may be dead, and each expiry of T3-rtx would begin another silence.
             if moves.begun & (1 << path) != 0 && self.state.paths[path].reach.errors() == 0 {

@@ -379,9 +379,9 @@ impl OpenPacket {
         let repeats = recovery.state.outstanding.unit(unit)?.repeats();
         let standing = repeats.map_or(0, |repeats| repeats.standing_copies().0);
         self.repeat(recovery, now, unit, cause)?;
-        let LossRecovery { state, redundancy, .. } = recovery;
+        let LossRecovery { state, redundancy, probe, .. } = recovery;
         let is_lost = matches!(cause, SendCause::Probe | SendCause::FastRetransmit);
-        if is_lost && state.groups.has_delayed_copies() {
+        if is_lost && !probe.is_silent(self.path) && state.groups.has_delayed_copies() {
             redundancy.plan_copies(now, unit, standing, state);
         }
         if is_redundant(cause, state.config.bundle_outstanding) {
@@ -458,6 +458,7 @@ impl OpenPacket {
         }
         if let Some(moved) = sent.moved {
             state.stop_t3_if_idle(moved.from);
+            probe.renew(moved.from, state);
             if moved.was_idle && state.paths[moved.to].reach.errors() == 0 {
                 probe.on_moved_to(moved.to);
             }
@@ -535,7 +536,9 @@ impl OpenPacket {
         self.count(recovery, now);
         let may_restart =
             content.has_probe || recovery.state.config.timer_restart == TimerRestart::OnResend;
-        let is_restarted = content.has_earliest && may_restart;
+        // It goes on beside the probes of a silent path, which would be probed for ever otherwise.
+        let is_silent = content.has_probe && recovery.probe.is_silent(self.path);
+        let is_restarted = content.has_earliest && may_restart && !is_silent;
         if !recovery.state.paths[self.path].t3.is_running() || is_restarted {
             recovery.arm_t3(now, self.path);
         }
@@ -584,7 +587,7 @@ impl OpenPacket {
             state.statistics.redundant_bytes += u64::from(bytes);
             redundancy.on_copied(bytes);
             probe.on_copied(now, u, state);
-            if probe.restarts_t3(now, (unit, path), state) {
+            if probe.restarts_t3((unit, path), state) {
                 recovery.arm_t3(now, path);
             }
         }

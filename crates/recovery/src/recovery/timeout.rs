@@ -123,7 +123,11 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     /// All timers but T3-rtx.
     fn expire_probes(&mut self) {
         for path in self.recovery.state.paths.numbers() {
-            let probe = self.recovery.probe.deadline(path);
+            let LossRecovery { state, probe, .. } = &mut *self.recovery;
+            if probe.is_put_off(self.now, path, state) {
+                probe.renew(path, state);
+            }
+            let probe = probe.deadline(path);
             if probe.min(self.recovery.redundancy.deadline(path)) <= self.now {
                 self.expire_probe(path);
             }
@@ -145,7 +149,9 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     fn expire_probe(&mut self, path: u8) {
         let LossRecovery { state, probe, redundancy, .. } = &mut *self.recovery;
         state.statistics.copies_denied += redundancy.ready_copies(self.now, path, state);
-        probe.disable_if_silent(self.now, path, state);
+        if probe.probes_silent(self.now, path, state) {
+            self.probe_silent(path);
+        }
         let mut lost = 0;
         for round in Round::BOTH {
             let LossRecovery { state, probe, .. } = &mut *self.recovery;
@@ -160,6 +166,34 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         probe.renew(path, state);
         redundancy.renew(path);
         self.recovery.watch_thinness(self.tracer);
+    }
+
+    /// `path` is silent: everything in flight on it is declared lost, and one packet of it may be sent, however often it
+    /// was; new data waits for the next ACK.
+    fn probe_silent(&mut self, path: u8) {
+        let outstanding = &self.recovery.state.outstanding;
+        let mut lost = 0;
+        for number in outstanding.cumulative() + 1..outstanding.next_unit() {
+            let state = &self.recovery.state;
+            let is_for_it = |unit: &Unit<P>| {
+                let is_probed = state.groups.probed() & (1 << unit.group()) != 0;
+                is_probed && !unit.is_probe() && unit.path() == path && unit.is_in_flight()
+            };
+            if state.outstanding.unit(number).is_some_and(is_for_it) {
+                self.recovery.declare_lost(number, SendCause::Probe, self.tracer);
+                lost += 1;
+            }
+        }
+        self.recovery.state.outstanding.forget_ended();
+        // After a timeout the window is as small as it gets.
+        let has_timed_out = self.recovery.state.paths[path].timer.backoffs() > 0;
+        if lost > 0 && !has_timed_out && self.recovery.recover_by_time(path, self.tracer) {
+            self.recovery.state.begin_recovery();
+        }
+        let state = &mut self.recovery.state;
+        state.paths[path].gate.is_single_packet = true;
+        state.retransmit_now(path);
+        state.settle_gates();
     }
 
     /// Data in flight in `packet`, sent at `at`, is declared lost, unless enough copies were sent since.
@@ -277,7 +311,8 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
             let is_repeated = p.t3.has_expired_over(earliest);
             p.t3.on_expired_over(earliest);
             p.window.on_timeout(TimedOut { flight_size, is_repeated });
-            p.gate.is_single_packet = config.single_packet_after_timeout;
+            p.gate.is_single_packet =
+                config.single_packet_after_timeout || self.recovery.probe.is_silent(path);
         }
         self.lose_path(path, kind);
         !is_linear

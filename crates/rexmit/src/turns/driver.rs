@@ -25,7 +25,7 @@ impl<S: Served> Driver<S> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        for _ in 0..RECEIVES_PER_TURN {
+        for turn in 1..=RECEIVES_PER_TURN {
             // Registered first: what others ask for from here on is not missed.
             let Some(device) = self.shared.lock().register_driver(cx) else {
                 return Poll::Ready(());
@@ -37,7 +37,10 @@ impl<S: Served> Driver<S> {
                 if let Poll::Ready(received) = received {
                     state.handle_received(now, &device, received.map(|()| &self.inbox));
                 }
-                state.poll_readiness(cx, now);
+                // A timer may wait for an ACK that has arrived.
+                if is_pending || turn == RECEIVES_PER_TURN {
+                    state.poll_readiness(cx, now);
+                }
             });
             if is_pending {
                 return Poll::Pending;

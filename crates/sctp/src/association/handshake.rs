@@ -27,12 +27,18 @@ impl Association {
         identity: Identity,
         routes: &[Route],
     ) -> Self {
-        let state = State::CookieWait(Box::new(Setup::new(None)));
+        let state = State::CookieWait(Box::new(Setup::new(None, false)));
         let paths = Paths::new(Arc::clone(&config), routes, &cx.around.addresses);
         let recovery = cx.around.recovery_of(&config);
         let mut association = Self::new((config, recovery), identity, paths, state);
         let rtt = cx.known_round_trip(&association.config, association.primary_route().remote.ip());
-        association.set_state(cx, State::CookieWait(Box::new(Setup::new(rtt))));
+        association.set_state(
+            cx,
+            State::CookieWait(Box::new(Setup::new(
+                rtt,
+                association.config.recovery.sctp.setup_by_rtt,
+            ))),
+        );
         association
     }
 

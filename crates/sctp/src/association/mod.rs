@@ -445,8 +445,10 @@ impl Association {
             self.paths.on_answered(cx, &mut self.out.recovery, (path as u8, is_certain));
         }
         self.out.after_ack(cx, self.standing(), has_window && !outcome.is_stale);
-        if has_window && outcome.has_acked_resent && !outcome.has_sampled {
-            self.paths.ask_for_round_trip(cx.now, &self.out.recovery);
+        let is_ambiguous = outcome.has_acked_resent || outcome.has_passed_abandoned;
+        if has_window && is_ambiguous && !outcome.has_sampled {
+            let has_abandoned = outcome.has_passed_abandoned;
+            self.paths.ask_for_round_trip(cx.now, has_abandoned, &self.out.recovery);
         }
     }
 

@@ -10,6 +10,9 @@ use super::timers::Deadline;
 /// The least that INIT and COOKIE ECHO wait for their answer.
 const MIN_SETUP_TIMEOUT: Duration = Duration::from_millis(10);
 
+/// The first timeout of INIT and COOKIE ECHO where the setup goes by round-trip times and none is known.
+const FIRST_SETUP_TIMEOUT: Duration = Duration::from_millis(250);
+
 /// New INITs sent after a stale cookie before giving up.
 const MAX_STALE_COOKIES: u32 = 3;
 
@@ -26,6 +29,8 @@ pub(crate) struct Setup {
     sent_at: Option<Instant>,
     /// The round-trip time, where the setup uses it.
     rtt: Option<Duration>,
+    /// It is repeated before the RTO, whether or not a round-trip time is known.
+    is_eager: bool,
     /// Attempts with a new INIT after a stale cookie.
     stale_cookies: u32,
     t1: Deadline,
@@ -42,14 +47,16 @@ pub(super) enum T1Expiry {
 }
 
 impl Setup {
-    /// INIT is pending. `rtt` sets T1 if the setup uses a known round-trip time.
-    pub(super) const fn new(rtt: Option<Duration>) -> Self {
+    /// INIT is pending. `rtt` sets T1 if the setup uses a known round-trip time; without one T1 is a quarter of a second
+    /// at first if it `is_eager`.
+    pub(super) const fn new(rtt: Option<Duration>, is_eager: bool) -> Self {
         Self {
             is_owed: true,
             attempts: 0,
             early_attempts: 0,
             sent_at: None,
             rtt,
+            is_eager,
             stale_cookies: 0,
             t1: Deadline::OFF,
         }
@@ -58,14 +65,14 @@ impl Setup {
     /// INIT ACK arrived: COOKIE ECHO is pending. `measured` is the SRTT.
     pub(super) fn answered(&self, measured: Option<Duration>, by_rtt: bool) -> Self {
         let rtt = measured.filter(|_| by_rtt || self.rtt.is_some()).or(self.rtt);
-        Self { stale_cookies: self.stale_cookies, ..Self::new(rtt) }
+        Self { stale_cookies: self.stale_cookies, ..Self::new(rtt, self.is_eager) }
     }
 
     /// The cookie was stale: a new INIT is pending (RFC 9260 §5.2.6). `None` after [`MAX_STALE_COOKIES`].
     pub(super) fn restarted(&self) -> Option<Self> {
         let stale_cookies = self.stale_cookies + 1;
         (stale_cookies <= MAX_STALE_COOKIES)
-            .then_some(Self { stale_cookies, ..Self::new(self.rtt) })
+            .then_some(Self { stale_cookies, ..Self::new(self.rtt, self.is_eager) })
     }
 
     pub(super) const fn is_owed(&self) -> bool {
@@ -117,10 +124,11 @@ impl Setup {
     }
 
     /// T1 where the round-trip time is known: half as much again, doubling until that is no sooner than
-    /// `rto`.
+    /// `rto`. Where it is not, an eager setup begins with [`FIRST_SETUP_TIMEOUT`].
     fn early_timeout(&self, rto: Duration) -> Option<Duration> {
-        let rtt = self.rtt.filter(|_| self.attempts == 0)?;
-        let first = rtt.saturating_add(rtt / 2).max(MIN_SETUP_TIMEOUT);
+        let by_rtt = |rtt: Duration| rtt.saturating_add(rtt / 2).max(MIN_SETUP_TIMEOUT);
+        let eager = self.is_eager.then_some(FIRST_SETUP_TIMEOUT);
+        let first = self.rtt.map(by_rtt).or(eager).filter(|_| self.attempts == 0)?;
         let doubled = first.saturating_mul(1 << self.early_attempts.min(31));
         Some(doubled).filter(|&doubled| doubled < rto)
     }
@@ -138,7 +146,7 @@ mod tests {
 
     #[test]
     fn repeats_as_often_as_it_may_and_gives_up() {
-        let mut setup = Setup::new(None);
+        let mut setup = Setup::new(None, false);
         assert!(setup.is_owed());
         setup.on_sent(at(0), RTO);
         assert_eq!((setup.is_owed(), setup.t1()), (false, Deadline::at(at(1000))));
@@ -149,7 +157,7 @@ mod tests {
 
     #[test]
     fn goes_by_a_known_round_trip_until_that_is_no_sooner_than_the_rto() {
-        let mut setup = Setup::new(Some(Duration::from_millis(200)));
+        let mut setup = Setup::new(Some(Duration::from_millis(200)), true);
         for timeout in [300, 600] {
             setup.on_sent(at(0), RTO);
             assert_eq!(setup.t1(), Deadline::at(at(timeout)));
@@ -161,8 +169,22 @@ mod tests {
     }
 
     #[test]
+    fn is_repeated_three_times_in_the_first_two_seconds_without_a_round_trip() {
+        let mut setup = Setup::new(None, true);
+        for timeout in [250, 500] {
+            setup.on_sent(at(0), RTO);
+            assert_eq!(setup.t1(), Deadline::at(at(timeout)));
+            assert_eq!(setup.on_t1(RTO, 0), T1Expiry::RepeatEarly);
+        }
+        setup.on_sent(at(0), RTO);
+        assert_eq!(setup.t1(), Deadline::at(at(1000)));
+        assert_eq!(setup.on_t1(RTO, 0), T1Expiry::GiveUp, "those do not count");
+        assert_eq!(setup.round_trip(at(1000)), None);
+    }
+
+    #[test]
     fn measures_only_what_was_sent_once() {
-        let mut setup = Setup::new(None);
+        let mut setup = Setup::new(None, false);
         setup.on_sent(at(100), RTO);
         assert_eq!(setup.round_trip(at(150)), Some(Duration::from_millis(50)));
         setup.on_t1(RTO, 8);
@@ -173,7 +195,7 @@ mod tests {
     #[test]
     fn begins_again_after_a_stale_cookie_but_not_for_ever() {
         let srtt = Some(Duration::from_millis(30));
-        let mut setup = Setup::new(None);
+        let mut setup = Setup::new(None, false);
         assert_eq!(setup.cookie_preservative(srtt), None);
         for _ in 0..MAX_STALE_COOKIES {
             setup = setup.restarted().expect("another attempt").answered(None, false);

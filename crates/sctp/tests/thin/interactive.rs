@@ -6,7 +6,7 @@ use rexmit_sctp::{OutboundMessage, Reliability};
 use super::*;
 
 impl Script {
-    /// The two answers of the setup took 100 ms, so that the margin is 25 ms at first.
+    /// The two answers of the setup took 100 ms, so that the margin is 60 ms at first.
     fn with_profile(name: &str) -> Self {
         Self::measured(|association| {
             association.recovery = RecoveryConfig::profile(name).expect("it exists");
@@ -19,11 +19,11 @@ fn a_lost_chunk_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
     let mut s = Script::with_profile("interactive");
     s.at(300).send(b"payload");
     assert_eq!(s.take_flagged_data(), (vec![1], vec![true]), "with the I bit");
-    for ms in [425, 550, 675] {
+    for ms in [460, 620, 780] {
         let again = s.wait_for_packet();
         assert_eq!((again.at_ms(), again.chunks().len()), (ms, 1));
     }
-    s.at(775).peer_acknowledges(tsn(1));
+    s.at(880).peer_acknowledges(tsn(1));
     s.expect_silence_until(3_000);
     let counted = s.statistics().recovery;
     assert_eq!((counted.retransmitted.probe, counted.retransmitted.total()), (3, 3));
@@ -36,8 +36,8 @@ fn a_redundant_repetition_leaves_twice() {
     let mut s = Script::with_profile("interactive-redundant");
     s.at(300).send_alone(1);
     let sent: Vec<_> = (0..4).map(|_| s.wait_for_packet().at_ms()).collect();
-    assert_eq!(sent, [425, 426, 551, 552]);
-    s.at(652).peer_acknowledges(tsn(1));
+    assert_eq!(sent, [460, 461, 621, 622]);
+    s.at(722).peer_acknowledges(tsn(1));
     s.expect_silence_until(3_000);
     let counted = s.statistics().recovery;
     assert_eq!((counted.retransmitted.probe, counted.delayed_copies), (2, 2));
@@ -63,12 +63,12 @@ fn copies_do_not_use_up_the_limit_of_retransmissions() {
         }
     };
     let (reactive, redundant) = ("interactive", "interactive-redundant");
-    assert_eq!(data_and_end(reactive, 0), [300, 425]);
-    assert_eq!(data_and_end(redundant, 0), [300, 425]);
-    assert_eq!(data_and_end(reactive, 1), [300, 425, 550]);
-    assert_eq!(data_and_end(redundant, 1), [300, 425, 550]);
-    assert_eq!(data_and_end(reactive, 2), [300, 425, 550, 675]);
-    assert_eq!(data_and_end(redundant, 2), [300, 425, 426, 551, 676]);
+    assert_eq!(data_and_end(reactive, 0), [300, 460]);
+    assert_eq!(data_and_end(redundant, 0), [300, 460]);
+    assert_eq!(data_and_end(reactive, 1), [300, 460, 620]);
+    assert_eq!(data_and_end(redundant, 1), [300, 460, 620]);
+    assert_eq!(data_and_end(reactive, 2), [300, 460, 620, 780]);
+    assert_eq!(data_and_end(redundant, 2), [300, 460, 461, 621, 781]);
 }
 
 /// Data in flight is bundled with new data, and retransmitted only when the probe timer of the latest packet with it
@@ -81,8 +81,8 @@ fn what_newer_packets_carry_waits_for_these() {
     assert_eq!(s.take_data(), [1, 2]);
     s.at(399).send(b"3");
     assert_eq!(s.take_data(), [1, 2, 3]);
-    assert_eq!(s.wait_for_packet().at_ms(), 350 + 125);
-    assert_eq!(s.wait_for_packet().at_ms(), 399 + 125);
+    assert_eq!(s.wait_for_packet().at_ms(), 350 + 160);
+    assert_eq!(s.wait_for_packet().at_ms(), 399 + 160);
 }
 
 /// Data that is sent when a copy is due shares its packet.
@@ -90,15 +90,16 @@ fn what_newer_packets_carry_waits_for_these() {
 fn new_data_take_a_copy_that_is_due_along() {
     let mut s = Script::with_profile("interactive-redundant");
     s.at(300).send_alone(1);
-    s.at(425);
+    s.at(460);
     assert_eq!(s.take_data(), [1]);
     s.send(b"2");
     assert_eq!(s.take_data(), [1, 2], "as data in flight");
-    s.at(426);
+    s.at(461);
     assert_eq!(s.take_data(), [1], "and as a copy of what was repeated");
 }
 
-/// After a second without an answer T3-rtx takes over, doubles, and ends the association in time.
+/// A silent peer is probed once per timeout, and after ten seconds once per second; T3-rtx doubles beside that, and
+/// ends the association in time.
 #[test]
 fn a_dead_peer_is_given_up() {
     let mut s = Script::with_profile("interactive");
@@ -110,10 +111,11 @@ fn a_dead_peer_is_given_up() {
             None => _ = s.at(s.now_ms() + 1),
         }
     }
-    let in_silence = repeats.iter().filter(|at| **at > 1_350).count();
-    assert_eq!(repeats.len() - in_silence, 8, "{repeats:?}");
-    assert!((8..=12).contains(&in_silence), "{repeats:?}");
-    assert!(s.now_ms() < 300_000);
+    let in_ten_seconds = repeats.iter().filter(|at| **at < 10_300).count();
+    assert!((64..=74).contains(&in_ten_seconds), "{repeats:?}");
+    let later = repeats.len() - in_ten_seconds;
+    assert!(later as u64 <= s.now_ms() / 1000 - 10 + 10, "{later} in {} ms", s.now_ms());
+    assert!((200_000..300_000).contains(&s.now_ms()), "{}", s.now_ms());
 }
 
 /// The chunk that probes a closed window is repeated by T3-rtx alone, which backs off.
@@ -129,4 +131,40 @@ fn a_closed_window_is_probed_with_backoff() {
     let gaps: Vec<_> = sent.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let is_doubled = |pair: &[u64]| pair[1] >= 2 * pair[0] - 1;
     assert!(gaps[0] >= 200 && gaps[1..].windows(2).all(is_doubled), "{gaps:?}");
+}
+
+/// A receiver that is starved of processor time acknowledges after 100 to 900 ms, and each message is of use for
+/// 50 ms: the round trips of those that are given up are measured as well, so that few are given up that arrived.
+#[test]
+fn round_trips_are_measured_where_messages_are_given_up_before_their_ack() {
+    let mut s = Script::with_profile("interactive");
+    let mut acks: Vec<(u64, u32)> = Vec::new();
+    let mut arrived = 0;
+    for ms in 300..60_300_u64 {
+        if ms.is_multiple_of(50) {
+            let lifetime = Reliability::Timed(Duration::from_millis(50));
+            let message = OutboundMessage::new(0, vec![0; 400]).unordered(true);
+            s.try_send(message.reliability(lifetime)).expect("accepted");
+        }
+        while let Some(due) = acks.iter().position(|(at, _)| *at <= ms) {
+            let (_, ack) = acks.remove(due);
+            s.peer_acknowledges(tsn(ack));
+        }
+        s.each_until(ms + 1, |_, packet| {
+            for chunk in packet.chunks() {
+                arrived = match chunk {
+                    Data(data) => arrived.max(data.tsn.wrapping_sub(tsn(0))),
+                    ForwardTsn(forward) => {
+                        arrived.max(forward.new_cumulative_tsn.wrapping_sub(tsn(0)))
+                    }
+                    _ => continue,
+                };
+            }
+            acks.push((ms + 100 + ((ms * 2_654_435_761) >> 7) % 800, arrived));
+        });
+        s.events();
+    }
+    let counted = s.statistics();
+    assert!(arrived >= 1190, "{arrived} of 1200 were sent");
+    assert!(counted.traffic.messages_failed < 60, "{}", counted.traffic.messages_failed);
 }

@@ -8,6 +8,7 @@ mod kit;
 mod copies;
 mod interactive;
 mod mechanisms;
+mod outages;
 mod pattern;
 mod sampling;
 mod setup;

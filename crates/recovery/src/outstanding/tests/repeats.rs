@@ -24,7 +24,7 @@ impl Outstanding<u64> {
     }
 
     fn round_trip(&mut self, unit: u64) -> Option<(u8, Duration)> {
-        self.repeats_mut(unit)?.take_round_trip()
+        self.repeats_mut(unit)?.take_round_trip(false)
     }
 }
 

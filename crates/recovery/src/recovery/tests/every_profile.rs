@@ -270,7 +270,7 @@ impl Run {
                 self.s.recovery.on_setup(self.s.now, path, event, &mut Tracer::off());
             }
         }
-        _ = self.s.recovery.wants_rtt_sample();
+        _ = self.s.recovery.wants_rtt_sample(false);
     }
 
     fn change_groups(&mut self) {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use rexmit_core::Instant;
-use rexmit_recovery::{T3Event, Unit, UnitState};
+use rexmit_recovery::{Skipped, T3Event, Unit, UnitState};
 
 use super::super::context::Recovery;
 use crate::event::FailReason;
@@ -22,6 +22,8 @@ pub(super) struct Forward {
     /// Advanced.Peer.Ack.Point (RFC 3758 §3.5).
     advanced: u64,
     sent_at: Option<Instant>,
+    /// How far the peer was told to go on.
+    told: Skipped,
     /// SSNs up to this TSN were assigned before a reset that the peer has performed.
     reset_through: u64,
 }
@@ -33,6 +35,7 @@ impl Forward {
             is_owed: false,
             advanced: cumulative,
             sent_at: None,
+            told: Skipped::NONE,
             reset_through: 0,
         }
     }
@@ -43,6 +46,11 @@ impl Forward {
 
     pub(super) const fn is_supported(&self) -> bool {
         self.is_supported
+    }
+
+    /// How far the peer was told to go on.
+    pub(super) const fn told(&self) -> Skipped {
+        self.told
     }
 
     pub(super) const fn is_owed(&self) -> bool {
@@ -144,6 +152,9 @@ impl Forward {
         if is_written {
             self.is_owed = false;
             self.sent_at = Some(now);
+            if advanced > self.told.latest.0 {
+                self.told = Skipped { before: self.told.latest.0, latest: (advanced, now) };
+            }
         }
         is_written
     }

@@ -340,6 +340,7 @@ impl Outbound {
         let ack = Ack {
             packets_answered: sack.packets,
             has_new: self.next_new_len().is_some(),
+            skipped: self.forward.told(),
             ..Ack::new(cumulative, blocks, duplicates)
         };
         let outcome = self.take_ack(cx, ack)?;
@@ -358,7 +359,10 @@ impl Outbound {
     ) -> Option<Result<AckOutcome, AckError>> {
         let outstanding = self.recovery.outstanding();
         let cumulative = unwrap_u32(outstanding.cumulative(), cumulative_tsn_ack);
-        let ack = Ack::new(cumulative, std::iter::empty(), std::iter::empty());
+        let ack = Ack {
+            skipped: self.forward.told(),
+            ..Ack::new(cumulative, std::iter::empty(), std::iter::empty())
+        };
         (cumulative < outstanding.next_unit()).then(|| self.take_ack(cx, ack))
     }
 

@@ -292,15 +292,21 @@ impl Paths {
     /// The peer set the association up, so that nothing was measured: where a HEARTBEAT may measure what
     /// acknowledgements cannot, one leaves with the end of the setup.
     pub(in crate::association) fn ask_for_first_round_trip(&mut self, recovery: &Recovery) {
-        if recovery.wants_rtt_sample() {
+        if recovery.wants_rtt_sample(false) {
             self.get_mut(recovery.paths().data_path()).sampling.ask();
         }
     }
 
     /// An acknowledgement of what was sent again does not tell the round-trip time (Karn); on a thin
     /// stream a HEARTBEAT measures it, once per timeout.
-    pub(in crate::association) fn ask_for_round_trip(&mut self, now: Instant, recovery: &Recovery) {
-        if !self.is_watched || !recovery.wants_rtt_sample() {
+    /// The same if the acknowledgement may answer a FORWARD-TSN.
+    pub(in crate::association) fn ask_for_round_trip(
+        &mut self,
+        now: Instant,
+        has_abandoned: bool,
+        recovery: &Recovery,
+    ) {
+        if !self.is_watched || !recovery.wants_rtt_sample(has_abandoned) {
             return;
         }
         let path = recovery.paths().data_path();

@@ -9,7 +9,7 @@ use crate::ProbeConfig;
 use crate::recovery::tests::{Next, new_unit};
 use crate::{TimeoutKind, UnitState};
 
-/// A margin of 1.5 ms, and a second of silence.
+/// A margin of 1.5 ms, and a quarter of a second of silence.
 pub(super) const TIMED: ThinConfig =
     ThinConfig { probe_timer: Some(ProbeConfig::DEFAULT), ..ThinConfig::OFF };
 /// Units acknowledged before the scripts begin.
@@ -169,7 +169,7 @@ fn without_an_answer_so_far_t3_is_the_timer() {
 fn the_first_answer_starts_it() {
     let mut s = Sender::measured(|config| config.thin = TIMED);
     s.at(200).push(&[SMALL]);
-    assert_eq!(s.t3(), Some(350));
+    assert_eq!(s.t3(), Some(360));
 }
 
 /// Neither do later packets judge what the timer watches, however many.
@@ -198,7 +198,7 @@ fn a_thick_stream_is_left_to_missing_reports() {
         s.push(&[SMALL]);
     }
     assert!(!s.is_thin());
-    assert!(s.next_us() > Some(900_000), "T3-rtx");
+    assert_eq!(s.next_us(), Some(4 * 101_500), "a silent path");
     for unit in 2..=4 {
         s.after_us(100_000).ack_after_warm(0, &[(2, unit)]);
     }
@@ -231,33 +231,49 @@ fn what_becomes_due_because_a_timer_expired_is_left_to_the_next_call() {
 }
 
 #[test]
-fn a_full_window_is_left_to_t3() {
+fn a_full_window_is_left_to_t3_unless_the_path_is_silent() {
     let mut s = Sender::timed();
     (0..4).for_each(|_| s.push(&[FULL]));
     assert!(s.is_thin() && !s.may_send_new(0));
-    assert_eq!(s.next_us(), Some(1_000_000));
+    assert_eq!(s.repeat_next(), (4 * 101_500, vec![1]));
 }
 
-/// RTO.Min is a second: T3-rtx, armed by the last retransmission, takes over and backs off.
+/// RTO.Min is a second: T3-rtx, armed by the last retransmission before the silence, backs off beside the probes.
 #[test]
-fn after_a_silence_only_t3_repeats_until_something_is_heard() {
+fn in_a_silence_t3_backs_off_beside_the_probes() {
     let mut s = Sender::timed();
     s.push(&[SMALL]);
-    let repeats: Vec<_> = (0..9).map(|_| s.repeat_next().0).collect();
-    assert_eq!(repeats.last(), Some(&913_500));
-    // The ninth without an answer waits twice as long; then nothing was heard for more than a second.
-    let (us, repeated) = s.repeat_next();
-    assert_eq!((us, repeated), (1_116_500, vec![]));
-    assert_eq!(s.next_us(), Some(1_913_500));
-    s.after_us(1_913_500).expire_path(0, TimeoutKind::Loss);
+    for probe in 1..=12 {
+        assert_eq!(s.repeat_next(), (101_500 * probe, vec![1]));
+    }
+    assert_eq!(s.next_us(), Some(3 * 101_500 + 1_000_000));
+    s.after_us(1_304_500).expire_path(0, TimeoutKind::Loss);
     assert_eq!(s.resend(), [WARM + 1]);
-    assert_eq!(s.next_us(), Some(3_913_500), "doubled");
-    s.after_us(2_100_000).ack_after_warm(1, &[]);
+    assert_eq!(s.repeat_next(), (1_304_500 + 101_500, vec![1]), "a packet is as good as a probe");
+    assert_eq!(s.timer(0).backoffs(), 1);
+    s.after_us(1_450_000).ack_after_warm(1, &[]);
     s.push(&[SMALL]);
-    assert_eq!(s.repeat_next(), (2_201_500, vec![2]));
+    assert_eq!(s.repeat_next(), (1_551_500, vec![2]));
 }
 
-/// A round trip of 5 ms: the second of silence would hold more than 150 repetitions.
+/// What is sent meanwhile waits, and all of it may leave with the first ACK.
+#[test]
+fn in_a_silence_one_packet_is_in_flight() {
+    let mut s = Sender::timed();
+    for n in 0..3 {
+        s.after_us(1000 * n).push(&[SMALL]);
+    }
+    while s.next_us() < Some(4 * 101_500 + 2_000) {
+        s.repeat_next();
+    }
+    assert_eq!(s.repeat_next(), (4 * 101_500 + 2_000, vec![1, 2, 3]));
+    assert!(!s.may_send_new(0));
+    assert_eq!(s.repeat_next(), (5 * 101_500 + 2_000, vec![1, 2, 3]));
+    s.after_us(520_000).ack_after_warm(3, &[]);
+    assert!(s.may_send_new(0));
+}
+
+/// A round trip of 5 ms: a quarter of a second of silence would hold 38 repetitions.
 #[test]
 fn after_eight_repetitions_each_waits_twice_as_long() {
     let mut s = Sender::with(|config| config.thin = TIMED);
@@ -267,15 +283,16 @@ fn after_eight_repetitions_each_waits_twice_as_long() {
     }
     s.at(BEGIN).push(&[SMALL]);
     let mut at = 0;
-    for back_off in [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64] {
+    for back_off in [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8] {
         at += 6_500 * back_off;
         assert_eq!(s.repeat_next(), (at, vec![1]));
     }
-    assert_eq!(s.repeat_next(), (at + 128 * 6_500, vec![]), "a second has passed");
+    for silent in [250_000, 350_000, 450_000] {
+        assert_eq!(s.repeat_next(), (silent, vec![1]));
+    }
     s.ack_after_warm(1, &[]);
-    let heard = at + 128 * 6_500;
     s.push(&[SMALL]);
-    assert_eq!(s.repeat_next(), (heard + 6_500, vec![2]), "as before");
+    assert_eq!(s.repeat_next(), (456_500, vec![2]), "as before");
 }
 
 /// Time without anything in flight is no silence.
@@ -396,4 +413,71 @@ fn a_receiver_that_delays_acknowledgements_is_learned() {
         assert!(share < 0.02, "{share} spurious, {every_other}, {interval} ms");
         assert!((1..40).contains(&at_first), "{at_first} at first");
     }
+}
+
+/// The lifetime of a message ends before its ACK comes: it is abandoned, and its ACK is a sample all the same.
+#[test]
+fn an_abandoned_unit_that_was_sent_once_makes_a_sample() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    s.after_us(101_500).timers();
+    s.abandon(WARM + 1);
+    s.after_us(400_000);
+    let outcome = s.ack(WARM + 1, &[]);
+    assert!(outcome.has_sampled && outcome.has_passed_abandoned);
+    s.push(&[SMALL]);
+    assert_eq!(s.next_us().map(|us| us > 600_000), Some(true), "it is waited for longer");
+}
+
+/// It may be the answer to a FORWARD-TSN, unless that was sent just now or the unit stands in a gap block.
+#[test]
+fn an_answer_to_what_was_skipped_makes_no_sample() {
+    for (skipped_us, blocks, is_sample) in
+        [(150_000, [(9, 9)], false), (380_000, [(9, 9)], true), (150_000, [(1, 1)], true)]
+    {
+        let mut s = Sender::timed();
+        s.push(&[SMALL]);
+        s.after_us(101_500).timers();
+        s.abandon(WARM + 1);
+        let skipped_at = Instant::from_nanos((BEGIN * 1000 + skipped_us) * 1000);
+        s.after_us(400_000);
+        let is_in_block = blocks[0].0 == 1;
+        let cumulative = WARM + u64::from(!is_in_block);
+        let blocks: Vec<_> = blocks.iter().map(|(from, to)| (WARM + from, WARM + to)).collect();
+        let latest = (super::super::BASE + WARM + 1, skipped_at);
+        let skipped = crate::Skipped { before: 0, latest };
+        let blocks = if is_in_block { blocks } else { Vec::new() };
+        let outcome = s.take(crate::Ack { skipped, ..super::super::ack_of(cumulative, &blocks) });
+        assert!(outcome.has_passed_abandoned);
+        assert_eq!(outcome.has_sampled, is_sample, "skipped after {skipped_us} us");
+        assert!(!s.recovery.wants_rtt_sample(true), "this profile sends no HEARTBEAT");
+    }
+}
+
+/// Where only one packet may be in flight until something is acknowledged, the ACK of an abandoned unit is enough.
+#[test]
+fn the_ack_of_an_abandoned_unit_lets_new_data_leave() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    s.after_us(101_500).timers();
+    s.abandon(WARM + 1);
+    s.recovery.state.paths[0].gate.is_single_packet = true;
+    s.push(&[SMALL]);
+    assert!(!s.may_send_new(0));
+    s.after_us(200_000).ack_after_warm(1, &[]);
+    assert!(s.may_send_new(0));
+}
+
+/// A timer that runs late shows that this host is busy: ACKs may have arrived.
+#[test]
+fn an_expiry_that_comes_late_is_put_off_as_long() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    s.after_us(101_500 + 20_000).timers();
+    assert_eq!((s.resend(), s.next_us()), (vec![], Some(101_500 + 2 * 20_000)));
+    s.after_us(101_500 + 20_100).ack_after_warm(1, &[]);
+    s.push(&[SMALL]);
+    assert_eq!(s.recovery.statistics().retransmitted.total(), 0);
+    let (us, repeated) = s.repeat_next();
+    assert!(us > 101_500 + 120_000 && repeated == [2], "{us}");
 }

@@ -1,0 +1,137 @@
+//! Outages: nothing arrives in either direction for a while. The first delivery follows its end by a round trip and
+//! half of one, and little is sent while it lasts.
+
+use rexmit_sctp::Event;
+use rexmit_sctp::recovery::RecoveryConfig;
+
+use super::*;
+
+/// A message every 50 ms before, during and after an outage of a path with one round-trip time.
+struct Outage {
+    script: Script,
+    rtt: u64,
+    /// From when until when nothing arrives.
+    lasts: (u64, u64),
+    /// TSNs that arrived, and what the peer acknowledges when.
+    arrived: std::collections::BTreeSet<u32>,
+    acks: std::collections::VecDeque<(u64, u32)>,
+    /// When DATA was sent during the outage.
+    sent: Vec<u64>,
+    /// When the first DATA arrived after it.
+    delivered: Option<u64>,
+}
+
+/// Messages before the outage: as many as the round trips that are remembered.
+const WARM_MS: u64 = 15_000;
+
+impl Outage {
+    fn new(profile: &str, rtt: u64, length: u64) -> Self {
+        let script = Script::measured(|association| {
+            association.recovery = RecoveryConfig::profile(profile).expect("it exists");
+        });
+        let begins = WARM_MS + 10;
+        let (arrived, acks) = Default::default();
+        let lasts = (begins, begins + length);
+        Self { script, rtt, lasts, arrived, acks, sent: Vec::new(), delivered: None }
+    }
+
+    fn is_down(&self, ms: u64) -> bool {
+        (self.lasts.0..self.lasts.1).contains(&ms)
+    }
+
+    /// Until the first delivery after the outage.
+    fn run(mut self) -> Self {
+        let mut ms = 250;
+        while self.delivered.is_none() {
+            self.step(ms);
+            ms += 1;
+            assert!(ms < self.lasts.1 + 100_000, "nothing is delivered any more");
+        }
+        self
+    }
+
+    fn step(&mut self, ms: u64) {
+        if ms.is_multiple_of(50) {
+            self.script.send(b"position");
+        }
+        while let Some(&(_, ack)) = self.acks.front().filter(|(at, _)| *at <= ms) {
+            self.acks.pop_front();
+            self.script.peer_acknowledges(tsn(ack));
+        }
+        let mut sent = Vec::new();
+        self.script.each_until(ms + 1, |_, packet| {
+            let data = packet.chunks().into_iter().filter_map(|chunk| match chunk {
+                Data(data) => Some(data.tsn.wrapping_sub(tsn(0))),
+                _ => None,
+            });
+            sent.push(data.collect::<Vec<u32>>());
+        });
+        assert!(!self.script.events().iter().any(|event| matches!(event, Event::Closed(_))));
+        for tsns in sent.into_iter().filter(|tsns| !tsns.is_empty()) {
+            self.transmit(ms, &tsns);
+        }
+    }
+
+    fn transmit(&mut self, ms: u64, tsns: &[u32]) {
+        if self.is_down(ms) {
+            self.sent.push(ms);
+            return;
+        }
+        let (arrives, answered) = (ms + self.rtt / 2, ms + self.rtt);
+        if self.is_down(arrives) {
+            return;
+        }
+        self.arrived.extend(tsns);
+        let cumulative =
+            (1..).find(|tsn| !self.arrived.contains(tsn)).expect("some are missing") - 1;
+        if !self.is_down(answered) {
+            self.acks.push_back((answered, cumulative));
+        }
+        if ms >= self.lasts.1 {
+            self.delivered.get_or_insert(arrives);
+        }
+    }
+}
+
+#[test]
+fn the_first_delivery_follows_the_end_of_any_outage() {
+    let mut late = Vec::new();
+    for profile in ["interactive", "interactive-redundant"] {
+        for rtt in [20, 50, 100, 200, 400] {
+            for length in [50, 100, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000, 7000, 10_000]
+            {
+                let outage = Outage::new(profile, rtt, length).run();
+                let took = outage.delivered.expect("it is") - outage.lasts.1;
+                // With a probe every 100 ms and half a round trip, where that is longer.
+                let most = (3 * rtt / 2 + 50).max(100 + rtt / 2);
+                let count = outage.sent.len() as u64;
+                if took > most {
+                    late.push((profile, rtt, length, took, most, count));
+                }
+            }
+        }
+    }
+    assert!(late.is_empty(), "profile, RTT, length, took, most, packets: {late:#?}");
+}
+
+/// One packet per round trip, or per 100 ms, once the path is silent; T3-rtx expires beside that.
+#[test]
+fn little_is_sent_while_an_outage_lasts() {
+    let mut many = Vec::new();
+    for profile in ["interactive", "interactive-redundant"] {
+        for rtt in [20, 50, 100, 200] {
+            let outage = Outage::new(profile, rtt, 30_000).run();
+            let from = outage.lasts.0;
+            let count = |first, last| {
+                outage.sent.iter().filter(|&&at| (from + first..from + last).contains(&at)).count()
+            };
+            let pace = rtt.max(100);
+            let counts = (count(1000, 10_000), count(11_000, 30_000));
+            let most = ((9000 / pace + 6) as usize, 19 + 4);
+            if counts.0 > most.0 || counts.1 > most.1 {
+                many.push((profile, rtt, counts, most));
+            }
+        }
+    }
+    assert!(many.is_empty(), "profile, RTT, packets, most: {many:#?}");
+}
