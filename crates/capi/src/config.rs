@@ -270,7 +270,7 @@ pub unsafe extern "C" fn rexmit_config_set_dead_after(
     unsafe {
         assign(config, |config| {
             config.association.dead_after =
-                (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()))
+                (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
         })
     }
 }
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn rexmit_config_set_heartbeat_interval(
     unsafe {
         assign(config, |config| {
             config.association.heartbeat_interval =
-                (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()))
+                (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
         })
     }
 }

@@ -259,19 +259,6 @@ impl Held {
     /// Keeps what the event refers to, and says it in C's terms.
     fn show(&mut self, event: Event) -> (rexmit_event_kind, rexmit_event_data) {
         let mut data = rexmit_event_data { reserved: [0; 16] };
-        let message = |id: u64| rexmit_message_event {
-            id,
-            data: std::ptr::null(),
-            length: 0,
-            reason: REXMIT_FAILED_NOT,
-            stream: 0,
-            was_begun: true,
-        };
-        let path = |path, address: std::net::SocketAddr, state| rexmit_path_event {
-            path,
-            address: address.into(),
-            state,
-        };
         let kind = match event {
             Event::Connected { incoming, peer, outbound_streams, inbound_streams } => {
                 let peer = peer.into();
@@ -281,26 +268,6 @@ impl Held {
             }
             Event::Readable => REXMIT_EVENT_READABLE,
             Event::Writable => REXMIT_EVENT_WRITABLE,
-            Event::MessageSent(id) => {
-                data.message = message(id.0);
-                REXMIT_EVENT_MESSAGE_SENT
-            }
-            Event::MessageAcknowledged(id) => {
-                data.message = message(id.0);
-                REXMIT_EVENT_MESSAGE_ACKNOWLEDGED
-            }
-            Event::MessageFailed { id, reason, was_begun, message: failed } => {
-                self.payload = failed.payload;
-                data.message = rexmit_message_event {
-                    data: self.payload.as_ptr(),
-                    length: self.payload.len(),
-                    reason: fail_reason(reason),
-                    stream: failed.stream,
-                    was_begun,
-                    ..message(id.0)
-                };
-                REXMIT_EVENT_MESSAGE_FAILED
-            }
             Event::PeerShutdown => REXMIT_EVENT_PEER_SHUTDOWN,
             Event::PeerRestarted => REXMIT_EVENT_PEER_RESTARTED,
             Event::StreamsReset { streams, performed } => {
@@ -310,22 +277,6 @@ impl Held {
             Event::PeerResetStreams(streams) => {
                 data.streams = self.streams(streams, true);
                 REXMIT_EVENT_PEER_RESET_STREAMS
-            }
-            Event::PathStatus { path: number, address, state } => {
-                data.path = path(number, address, path_state(state));
-                REXMIT_EVENT_PATH_STATUS
-            }
-            Event::DataPathChanged { path: number, address } => {
-                data.path = path(number, address, REXMIT_PATH_ACTIVE);
-                REXMIT_EVENT_DATA_PATH_CHANGED
-            }
-            Event::PeerAddressAdded { path: number, address } => {
-                data.path = path(number, address, REXMIT_PATH_UNCONFIRMED);
-                REXMIT_EVENT_PEER_ADDRESS_ADDED
-            }
-            Event::PeerAddressDeleted { path: number, address } => {
-                data.path = path(number, address, REXMIT_PATH_REMOVED);
-                REXMIT_EVENT_PEER_ADDRESS_DELETED
             }
             Event::AddressChanged { change, refused } => {
                 let Some((what, address)) = address_change(change) else {
@@ -344,9 +295,50 @@ impl Held {
                 data.closed = self.closed(&reason);
                 REXMIT_EVENT_CLOSED
             }
-            _ => REXMIT_EVENT_OTHER,
+            other => {
+                if let Some((kind, path)) = path_event(&other) {
+                    data.path = path;
+                    kind
+                } else if let Some((kind, message)) = self.message(other) {
+                    data.message = message;
+                    kind
+                } else {
+                    REXMIT_EVENT_OTHER
+                }
+            }
         };
         (kind, data)
+    }
+
+    /// An event of a message.
+    fn message(&mut self, event: Event) -> Option<(rexmit_event_kind, rexmit_message_event)> {
+        let plain = |id: u64| rexmit_message_event {
+            id,
+            data: std::ptr::null(),
+            length: 0,
+            reason: REXMIT_FAILED_NOT,
+            stream: 0,
+            was_begun: true,
+        };
+        match event {
+            Event::MessageSent(id) => Some((REXMIT_EVENT_MESSAGE_SENT, plain(id.0))),
+            Event::MessageAcknowledged(id) => {
+                Some((REXMIT_EVENT_MESSAGE_ACKNOWLEDGED, plain(id.0)))
+            }
+            Event::MessageFailed { id, reason, was_begun, message } => {
+                self.payload = message.payload;
+                let failed = rexmit_message_event {
+                    data: self.payload.as_ptr(),
+                    length: self.payload.len(),
+                    reason: fail_reason(reason),
+                    stream: message.stream,
+                    was_begun,
+                    ..plain(id.0)
+                };
+                Some((REXMIT_EVENT_MESSAGE_FAILED, failed))
+            }
+            _ => None,
+        }
     }
 
     fn streams(&mut self, streams: Vec<u16>, performed: bool) -> rexmit_streams_event {
@@ -367,6 +359,26 @@ impl Held {
         self.text = text(&closed.to_string());
         rexmit_closed_event { text: self.text.as_ptr(), reason, cause }
     }
+}
+
+/// An event of a path, or of an address of the peer.
+fn path_event(event: &Event) -> Option<(rexmit_event_kind, rexmit_path_event)> {
+    let (kind, path, address, state) = match *event {
+        Event::PathStatus { path, address, state } => {
+            (REXMIT_EVENT_PATH_STATUS, path, address, path_state(state))
+        }
+        Event::DataPathChanged { path, address } => {
+            (REXMIT_EVENT_DATA_PATH_CHANGED, path, address, REXMIT_PATH_ACTIVE)
+        }
+        Event::PeerAddressAdded { path, address } => {
+            (REXMIT_EVENT_PEER_ADDRESS_ADDED, path, address, REXMIT_PATH_UNCONFIRMED)
+        }
+        Event::PeerAddressDeleted { path, address } => {
+            (REXMIT_EVENT_PEER_ADDRESS_DELETED, path, address, REXMIT_PATH_REMOVED)
+        }
+        _ => return None,
+    };
+    Some((kind, rexmit_path_event { address: address.into(), state, path }))
 }
 
 fn fail_reason(reason: FailReason) -> rexmit_fail_reason {
