@@ -86,11 +86,14 @@ impl Renderer {
         Self { claims: claims_of_studies(), verdicts: Verdicts::read() }
     }
 
-    /// The verdicts on the claims of `study` that `pattern` selects.
-    fn tally(&self, study: &str, pattern: &str) -> Tally {
+    /// The claims of `study` that `pattern` selects.
+    fn selected<'a>(&'a self, study: &str, pattern: &'a str) -> impl Iterator<Item = &'a str> {
         let claims = self.claims.get(study).map_or(&[][..], Vec::as_slice);
-        let selected = claims.iter().filter(|says| selects(pattern, says));
-        Tally::of(selected.map(|says| self.verdicts.on(study, says)))
+        claims.iter().map(String::as_str).filter(move |says| selects(pattern, says))
+    }
+
+    fn tally(&self, study: &str, pattern: &str) -> Tally {
+        Tally::of(self.selected(study, pattern).map(|says| self.verdicts.on(study, says)))
     }
 
     fn verdict(&self, statement: &Statement) -> Option<VerdictKind> {
@@ -106,15 +109,14 @@ impl Renderer {
         let mut lines = Vec::new();
         for (study, patterns) in selected {
             for pattern in patterns {
-                let tally = self.tally(study, pattern);
-                let count = tally.all();
-                let shown = if pattern.ends_with('*') {
-                    format!("{pattern} ({count} claims: {})", tally.words())
-                } else if is_one {
-                    pattern.clone()
-                } else {
-                    format!("{pattern} ({})", tally.words())
+                let verdicts = self.tally(study, pattern);
+                let mut claims = self.selected(study, pattern);
+                let shown = match (claims.next(), claims.next()) {
+                    (Some(says), None) if is_one => says.to_owned(),
+                    (Some(says), None) => format!("{says} ({})", verdicts.words()),
+                    _ => format!("{pattern} ({} claims: {})", verdicts.all(), verdicts.words()),
                 };
+                let shown = shown.replace('*', "\\*");
                 lines.push(format!("`{study}`: {}", cell(&shown)));
             }
         }
