@@ -27,6 +27,7 @@ pub mod page;
 mod plan;
 pub mod results;
 pub mod runner;
+pub mod statements;
 pub mod store;
 pub mod studies;
 mod sweep;

@@ -69,7 +69,7 @@ pub fn verdict_markdown<'a>(pages: impl IntoIterator<Item = &'a StudyPage>) -> S
 }
 
 /// `text` escaped for a Markdown table cell.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 

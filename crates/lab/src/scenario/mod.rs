@@ -12,6 +12,7 @@
 //! | thin | `traffic.payload.mean`, `.min`, `.max` | payload of a planned message, in bytes |
 //! | | `traffic.interarrival.mean`, `.min`, `.p1`, `.p50`, `.p99`, `.max` | time between two planned messages |
 //! | | `traffic.packets_per_second` | the inverse of the mean interarrival time |
+//! | | `traffic.bandwidth` | bits per second, with 66 bytes of headers per message |
 //! | | `latency` (D) | until delivery to the application |
 //! | | `transport_latency` (D) | until arrival at the receiver, in order or not |
 //! | | `bytes_latency` (D) | as `transport_latency`, weighted by bytes |

@@ -312,6 +312,8 @@ fn traffic(sheet: &mut Sheet, meter: &TrafficMeter) {
     }
     let about = "messages per second: the inverse of the mean time between them";
     sheet.quantity("traffic.packets_per_second", Unit::Ratio, about, meter.per_second());
+    let about = "bits per second, with 66 bytes of headers per message (Ethernet, IPv4, TCP with timestamps)";
+    sheet.quantity("traffic.bandwidth", Unit::BitsPerSecond, about, meter.bits_per_second());
 }
 
 /// Reports a thin flow.

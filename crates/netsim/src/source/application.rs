@@ -6,7 +6,8 @@ use rexmit_core::{Instant, Rng, Seed};
 
 use super::curve::Curve;
 
-/// An application of Petlund 2009, Table 1: the sizes and times of the messages of one side.
+/// An application of Petlund 2009, Table 1, or Petlund 2008, Table 1: the sizes and times of the messages of one
+/// side.
 ///
 /// Each model reproduces the figures of its row: mean, smallest and largest payload; mean, median,
 /// shortest and longest time between two messages, and the 1st and 99th percentile of these times.
@@ -28,6 +29,10 @@ pub enum Application {
     AnarchyOnline,
     /// World of Warcraft, a game.
     WorldOfWarcraft,
+    /// Age of Conan, a game.
+    AgeOfConan,
+    /// BZFlag, a game.
+    BzFlag,
     /// A video from YouTube: not thin.
     YouTube,
     /// A download over HTTP: not thin.
@@ -54,14 +59,16 @@ enum GapFigures {
 }
 
 impl Application {
-    /// All applications, in the order of the table.
-    pub const ALL: [Self; 9] = [
+    /// All applications, in the order of the tables.
+    pub const ALL: [Self; 11] = [
         Self::Casa,
         Self::RemoteDesktop,
         Self::Skype,
         Self::Ssh,
         Self::AnarchyOnline,
         Self::WorldOfWarcraft,
+        Self::AgeOfConan,
+        Self::BzFlag,
         Self::YouTube,
         Self::HttpDownload,
         Self::FtpDownload,
@@ -122,6 +129,15 @@ impl Application {
             Self::WorldOfWarcraft => {
                 let gaps = Quantiles(314.0, [0.1, 0.5, 133.0, 3785.0, 14_855.0]);
                 row("world-of-warcraft", [26.0, 6.0, 1228.0], gaps)
+            }
+            // A time of zero is a value below 1.
+            Self::AgeOfConan => {
+                let gaps = Quantiles(86.0, [0.5, 24.0, 57.0, 386.0, 1375.0]);
+                row("age-of-conan", [80.0, 5.0, 1460.0], gaps)
+            }
+            Self::BzFlag => {
+                let gaps = Quantiles(24.0, [0.1, 0.2, 0.9, 151.0, 540.0]);
+                row("bzflag", [30.0, 4.0, 1448.0], gaps)
             }
             Self::YouTube => {
                 let gaps = Quantiles(9.0, [0.05, 0.1, 0.5, 127.0, 1335.0]);

@@ -244,6 +244,7 @@ impl Words for RttSample {
         match self {
             Self::Newest => "newest",
             Self::Marked => "marked",
+            Self::WithoutKarn => "without Karn",
         }
         .into()
     }

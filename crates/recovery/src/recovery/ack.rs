@@ -343,7 +343,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             let is_earliest = unit == beside.earliest_first_sent;
             path.has_pseudo_advanced |= is_earliest || !acked.is_first_transmission;
         }
-        if is_original {
+        if is_original || state.config.rto.sample == RttSample::WithoutKarn {
             path.on_sample(acked.sent_at, &state.paths[acked.last.path]);
         }
         if state.groups.config(acked.group).ack_delay_samples {
@@ -422,9 +422,10 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             self.recovery.state.note_queueing(self.now, path, self.now - newest);
             // T3-rtx of a thin stream runs from its oldest packet, whose ACK the receiver delays.
             let p = &self.recovery.state.paths[path];
-            let newest = Some(newest).filter(|&at| p.may_sample(at));
-            let is_marked = self.recovery.state.config.rto.sample == RttSample::Marked;
-            let is_marked = is_marked || delayed & 1 << path != 0;
+            let sample = self.recovery.state.config.rto.sample;
+            let has_karn = sample != RttSample::WithoutKarn;
+            let newest = Some(newest).filter(|&at| !has_karn || p.may_sample(at));
+            let is_marked = sample == RttSample::Marked || delayed & 1 << path != 0;
             if let Some(sent_at) = if is_marked { ack.marked_sent_at } else { newest } {
                 let rtt = self.now - sent_at;
                 self.recovery.take_round_trip(self.now, path, rtt, self.tracer);

@@ -71,6 +71,10 @@ pub enum RttSample {
     /// The first one that was sent after the sample before (Linux, FreeBSD): it is marked when it is sent, and its
     /// sample includes the ACK delay, or a lost ACK.
     Marked,
+    /// The one sent last, even if it was retransmitted, and then from its last transmission: without Karn's
+    /// algorithm, which RFC 9260 §6.3.1 C5 requires. The ACK may be of an earlier transmission. For comparison only
+    /// (Petlund 2009 §8).
+    WithoutKarn,
 }
 
 /// What restarts a running retransmission timer, besides an acknowledgement of the earliest unit

@@ -8,6 +8,7 @@ mod plan;
 mod run;
 mod select;
 mod show;
+mod statements;
 mod summary;
 mod verify;
 mod work;
@@ -44,6 +45,7 @@ enum Command {
     Show(show::Arguments),
     Run(run::Arguments),
     Verify(verify::Arguments),
+    Statements(statements::Arguments),
     Plan(plan::Arguments),
     Exec(exec::Arguments),
 }
@@ -54,6 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Show(arguments) => show::run(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Statements(arguments) => statements::run(arguments),
         Command::Plan(arguments) => plan::run(arguments),
         Command::Exec(arguments) => exec::run(arguments),
     }

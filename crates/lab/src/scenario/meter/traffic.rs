@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_netsim::traffic::stats::HEADER_BYTES;
 
 use crate::measure::LatencyDistribution;
 
@@ -68,6 +69,12 @@ impl TrafficMeter {
         let rate = self.gaps.count() as f64 / self.sum.as_secs_f64();
         rate.is_finite().then_some(rate)
     }
+
+    /// Bits per second with [`HEADER_BYTES`] for every message; `None` where the rate is.
+    pub(in crate::scenario) fn bits_per_second(&self) -> Option<f64> {
+        let [payload, ..] = self.payload()?;
+        Some((payload + f64::from(HEADER_BYTES)) * 8.0 * self.per_second()?)
+    }
 }
 
 #[cfg(test)]
@@ -90,6 +97,8 @@ mod tests {
             assert!((value / expected - 1.0).abs() < 1e-3, "{value}, not {expected}");
         }
         assert_eq!(meter.per_second(), Some(30.0));
+        // (20 + 66) bytes, 30 times per second.
+        assert_eq!(meter.bits_per_second(), Some(86.0 * 8.0 * 30.0));
     }
 
     #[test]
@@ -109,6 +118,6 @@ mod tests {
         assert_eq!((one.interarrival(), one.per_second()), (None, None));
         let at_once = meter(&[(5, 7), (5, 7)]);
         assert_eq!(at_once.interarrival(), Some([Duration::ZERO; 6]));
-        assert_eq!(at_once.per_second(), None);
+        assert_eq!((at_once.per_second(), at_once.bits_per_second()), (None, None));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rexmit_core::trace::Tracer;
 
 use super::{FULL, Sender, unbounded};
-use crate::{RttEstimator, RttSource};
+use crate::{RttEstimator, RttSample, RttSource};
 
 impl Sender {
     /// The newest sample, in milliseconds.
@@ -65,6 +65,17 @@ fn a_repeated_unit_makes_no_sample_and_the_backoff_stays_until_one() {
     s.at(1200).push(&[FULL]);
     assert_eq!(s.t3(), Some(3200), "R1 takes the backed-off RTO");
     s.at(1300).ack(2, &[]);
+    assert_eq!((s.latest(), s.rto_ms()), (Some(100), 1000));
+}
+
+/// Petlund 2009 §8: without Karn's algorithm, the ACK of the first transmission makes a sample of the second.
+#[test]
+fn without_karn_a_repeated_unit_makes_a_sample_and_ends_the_backoff() {
+    let mut s = Sender::with(|config| config.rto.sample = RttSample::WithoutKarn);
+    s.push(&[FULL]);
+    s.expire();
+    s.resend();
+    s.at(1100).ack(1, &[]);
     assert_eq!((s.latest(), s.rto_ms()), (Some(100), 1000));
 }
 

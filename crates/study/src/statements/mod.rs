@@ -1,0 +1,231 @@
+//! The statements of the papers: for each, the claims of studies that test it, or why none can.
+//!
+//! The register is the files in `studies/statements/`, one per paper; [`page`](page()) renders it as
+//! `docs/claims.md`. The verdicts on the claims are those of `docs/studies.md`, so that no run is
+//! needed.
+
+mod page;
+mod verdicts;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::mistake::alternatives;
+use crate::studies::BUILT_IN;
+
+pub use page::{page, totals};
+
+/// The statements of one paper.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// Its subject and its short name.
+    pub title: String,
+    /// The beginning of the names of its studies.
+    pub studies: Vec<String>,
+    /// The statements, in the order of the paper.
+    #[serde(rename = "statement")]
+    pub statements: Vec<Statement>,
+    /// Claims of its studies that go beyond the paper.
+    #[serde(default)]
+    pub beyond: Selected,
+}
+
+/// Claims by study: each text is that of a claim, or its beginning followed by `*`.
+pub type Selected = BTreeMap<String, Vec<String>>;
+
+/// A quantitative or testable statement, in our words.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// Its name in the register.
+    pub id: String,
+    /// Section, figure or table of the paper.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// What the paper states.
+    pub says: String,
+    /// The claims that test it.
+    #[serde(default)]
+    pub claims: Selected,
+    /// Why no claim is possible, if there is none.
+    pub none: Option<String>,
+}
+
+/// The text of the register, a file per paper.
+const FILES: [(&str, &str); 4] = [
+    ("petlund2009", include_str!("../../../../studies/statements/petlund2009.toml")),
+    ("petlund2008", include_str!("../../../../studies/statements/petlund2008.toml")),
+    ("rr-sctp", include_str!("../../../../studies/statements/rr-sctp.toml")),
+    ("rtx-csi", include_str!("../../../../studies/statements/rtx-csi.toml")),
+];
+
+/// The register, in the order of the papers in `docs/studies.md`.
+///
+/// # Errors
+/// All that is wrong with it, one line each: a file that cannot be read, a statement without claim
+/// and reason, a claim that does not exist, or a claim of a paper's study in no statement.
+pub fn papers() -> Result<Vec<Paper>, Vec<String>> {
+    let mut papers = Vec::new();
+    let mut wrong = Vec::new();
+    for (name, text) in FILES {
+        match toml::from_str::<Paper>(text) {
+            Ok(paper) => papers.push(paper),
+            Err(error) => wrong.push(format!("studies/statements/{name}.toml: {error}")),
+        }
+    }
+    if wrong.is_empty() {
+        wrong = mistakes(&papers, &claims_of_studies());
+    }
+    if wrong.is_empty() { Ok(papers) } else { Err(wrong) }
+}
+
+/// The texts of the claims of each built-in study.
+fn claims_of_studies() -> BTreeMap<&'static str, Vec<String>> {
+    #[derive(Deserialize)]
+    struct File {
+        #[serde(default)]
+        claim: Vec<Says>,
+    }
+    #[derive(Deserialize)]
+    struct Says {
+        says: String,
+    }
+    let claims = |text| {
+        let file: File = toml::from_str(text).expect("built-in studies are valid");
+        file.claim.into_iter().map(|claim| claim.says).collect()
+    };
+    BUILT_IN.iter().map(|study| (study.name, claims(study.text))).collect()
+}
+
+/// Whether `pattern` selects the claim `says`.
+fn selects(pattern: &str, says: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == says, |beginning| says.starts_with(beginning))
+}
+
+/// All that is wrong with the register, given the claims of each study.
+fn mistakes(papers: &[Paper], known: &BTreeMap<&str, Vec<String>>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut ids = BTreeSet::new();
+    for paper in papers {
+        for statement in &paper.statements {
+            let Statement { id, claims, none, .. } = statement;
+            if !ids.insert(id) {
+                wrong.push(format!("{id}: there are two of that name"));
+            }
+            if claims.is_empty() == none.is_none() {
+                wrong.push(format!("{id}: give either claims or the reason why there are none"));
+            }
+            unknown(id, claims, known, &mut wrong);
+        }
+        unknown("beyond", &paper.beyond, known, &mut wrong);
+    }
+    wrong.extend(forgotten(papers, known));
+    wrong
+}
+
+/// Notes the selections of `selected` that select nothing.
+fn unknown(
+    id: &str,
+    selected: &Selected,
+    known: &BTreeMap<&str, Vec<String>>,
+    wrong: &mut Vec<String>,
+) {
+    for (study, patterns) in selected {
+        let Some(claims) = known.get(study.as_str()) else {
+            let other = alternatives(study, known.keys().copied());
+            wrong.push(format!("{id}: there is no study `{study}`; {other}"));
+            continue;
+        };
+        if patterns.is_empty() {
+            wrong.push(format!("{id}: no claim of `{study}` is named"));
+        }
+        for pattern in patterns {
+            if !claims.iter().any(|says| selects(pattern, says)) {
+                let other = alternatives(pattern, claims.iter().map(String::as_str));
+                wrong.push(format!("{id}: `{study}` has no claim `{pattern}`; {other}"));
+            }
+        }
+    }
+}
+
+/// A line for every claim of a paper's study that belongs to no statement of any paper, and is not
+/// beyond them.
+fn forgotten(papers: &[Paper], known: &BTreeMap<&str, Vec<String>>) -> Vec<String> {
+    let statements = papers.iter().flat_map(|paper| &paper.statements);
+    let selected = statements.map(|statement| &statement.claims);
+    let selected: Vec<&Selected> =
+        selected.chain(papers.iter().map(|paper| &paper.beyond)).collect();
+    let is_selected = |study: &str, says: &str| {
+        let mut patterns = selected.iter().filter_map(|selected| selected.get(study)).flatten();
+        patterns.any(|pattern| selects(pattern, says))
+    };
+    let beginnings = || papers.iter().flat_map(|paper| &paper.studies);
+    let is_own = |study: &str| beginnings().any(|beginning| study.starts_with(beginning));
+    let mut lines = Vec::new();
+    for (study, claims) in known.iter().filter(|(study, _)| is_own(study)) {
+        let claims = claims.iter().filter(|says| !is_selected(study, says));
+        lines.extend(claims.map(|says| format!("`{study}`: in no statement: {says}")));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    fn papers_of(text: &str) -> Vec<Paper> {
+        vec![toml::from_str(text).unwrap()]
+    }
+
+    fn mistakes_in(statements: &str) -> Vec<String> {
+        let text = format!("title = \"t\"\nstudies = [\"a-\"]\n{statements}");
+        let known = [("a-fig1", vec!["x rises".to_owned(), "x: mean".to_owned()])];
+        mistakes(&papers_of(&text), &known.into_iter().collect())
+    }
+
+    #[test]
+    fn the_register_is_right() {
+        let wrong = papers().err().unwrap_or_default();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn the_page_in_docs_is_the_one_rendered() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/claims.md");
+        let is_current = fs::read_to_string(path).unwrap() == page(&papers().unwrap());
+        assert!(is_current, "renew it: rexmit study statements --markdown >docs/claims.md");
+    }
+
+    #[test]
+    fn each_claim_belongs_to_a_statement() {
+        let whole = "[[statement]]\nid = \"1\"\nwhere = \"§1\"\nsays = \"s\"\n\
+                     claims.a-fig1 = [\"x rises\", \"x: *\"]";
+        assert!(mistakes_in(whole).is_empty());
+        let part = whole.replace(", \"x: *\"", "");
+        assert_eq!(mistakes_in(&part), ["`a-fig1`: in no statement: x: mean"]);
+        let beyond = format!("{part}\n[beyond]\na-fig1 = [\"x: *\"]");
+        assert!(mistakes_in(&beyond).is_empty());
+    }
+
+    #[test]
+    fn a_statement_names_claims_that_exist_or_a_reason() {
+        let head = "[beyond]\na-fig1 = [\"*\"]\n\
+                    [[statement]]\nid = \"1\"\nwhere = \"§1\"\nsays = \"s\"\n";
+        let of = |rest: &str| mistakes_in(&format!("{head}{rest}"));
+        assert!(of("none = \"lost\"").is_empty());
+        assert_eq!(of(""), ["1: give either claims or the reason why there are none"]);
+        assert_eq!(of("none = \"lost\"\nclaims.a-fig1 = [\"*\"]").len(), 1);
+        let misspelt = of("claims.a-fig1 = [\"x rise\"]");
+        assert_eq!(misspelt, ["1: `a-fig1` has no claim `x rise`; did you mean `x rises`?"]);
+        let unknown = of("claims.a-fig2 = [\"*\"]");
+        assert_eq!(unknown, ["1: there is no study `a-fig2`; did you mean `a-fig1`?"]);
+        assert_eq!(of("claims.a-fig1 = []"), ["1: no claim of `a-fig1` is named"]);
+        let twice = "[[statement]]\nid = \"1\"\nwhere = \"§1\"\nsays = \"s\"\nnone = \"lost\"\n";
+        assert_eq!(of(&format!("none = \"lost\"\n{twice}")), ["1: there are two of that name"]);
+    }
+}
