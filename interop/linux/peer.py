@@ -8,6 +8,7 @@ the system that have them (CAP_NET_ADMIN, CAP_NET_RAW).
 """
 
 import argparse
+import contextlib
 import ctypes
 import glob
 import ipaddress
@@ -255,10 +256,13 @@ def serve(chosen, kernel, wires, ends):
         if not ready:
             return code if code is not None else 1
         for descriptor, _ in ready:
-            if descriptor == sys.stdin.fileno() and not os.read(descriptor, 4096):
-                return code
+            if descriptor == sys.stdin.fileno():
+                if not os.read(descriptor, 4096):
+                    return code
+                continue
             if descriptor != kernel.stdout.fileno():
-                if descriptor in actions:
+                # A packet that cannot be sent is lost, as on any network.
+                with contextlib.suppress(OSError):
                     actions[descriptor]()
                 continue
             lines = console.read()
