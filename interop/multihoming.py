@@ -26,7 +26,7 @@ RATE = "10mbit"
 LEAST_SHARE = 0.2
 
 # The client sends. `paths` is what rexmit does with several; `cut` how the first cable fails: "down"
-# at the client's end, "silent" where each end drops what comes, or not at all.
+# at the client's end, "silent" where each end drops what leaves, or not at all.
 Case = collections.namedtuple("Case", "client server over paths cut")
 CASES = [
     Case("rexmit", "usrsctp", "udp", "standard", "down"),
@@ -35,6 +35,8 @@ CASES = [
     Case("usrsctp", "rexmit", "udp", "standard", "down"),
     Case("usrsctp", "rexmit", "udp", "standard", "silent"),
     Case("usrsctp", "rexmit", "ip", "standard", "silent"),
+    Case("rexmit", "linux", "ip", "standard", "silent"),
+    Case("linux", "rexmit", "ip", "standard", "silent"),
     Case("rexmit", "usrsctp", "udp", "cmt", None),
     Case("rexmit", "usrsctp", "ip", "cmt", None),
     Case("rexmit", "usrsctp", "udp", "cmt", "silent"),
@@ -94,6 +96,8 @@ class Site:
         try:
             self.machines += [Machine()]
             self.machines += [Machine()]
+            for machine in self.machines:
+                machine.run("ip", "link", "set", "lo", "up")  # linux/peer.py uses it.
             for number, cable in enumerate(CABLES):
                 self.lay(number, cable)
         except BaseException:
@@ -122,10 +126,9 @@ class Site:
         if how == "down":
             self.machines[0].run("ip", "link", "set", CABLES[0], "down")
             return
-        chain = "add chain inet cut input { type filter hook input priority 0 ; }"
-        rule = f"add rule inet cut input iifname {CABLES[0]} drop"
+        hook = f"type filter hook egress device {CABLES[0]} priority 0 ; policy drop ;"
         for machine in self.machines:
-            machine.run("nft", f"add table inet cut; {chain}; {rule}")
+            machine.run("nft", f"add table netdev cut; add chain netdev cut out {{ {hook} }}")
 
 
 def start(site, case, end, chosen):

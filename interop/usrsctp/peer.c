@@ -1,5 +1,6 @@
 /* usrsctp as a peer: its own sockets for UDP encapsulation (RFC 6951) or raw IP, one association, the
- * workload of interop/README.md. One thread sends, one receives, one watches the time. */
+ * workload of interop/README.md. One thread sends, one receives, one watches the time. With
+ * ../linux/usrsctp.h instead of usrsctp's own, the same over the sockets of Linux. */
 #include "workload.h"
 
 #include <arpa/inet.h>
@@ -11,6 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 #include <usrsctp.h>
+
+#ifndef IMPLEMENTATION
+#define IMPLEMENTATION "usrsctp"
+#endif
 
 /* Takes one message of the largest size and little more, so that sends wait for the network. */
 #define SEND_BUFFER (128 * 1024)
@@ -60,7 +65,7 @@ static int report(void)
 {
 	const struct counts *c = &verifier.counts;
 	bool is_clean = c->lost + c->duplicated + c->out_of_order + c->corrupted == 0;
-	printf("{\"implementation\":\"usrsctp\",\"role\":\"%s\",\"sent\":%u,\"received\":%u,"
+	printf("{\"implementation\":\"" IMPLEMENTATION "\",\"role\":\"%s\",\"sent\":%u,\"received\":%u,"
 	       "\"lost\":%u,\"duplicated\":%u,\"out_of_order\":%u,\"corrupted\":%u,"
 	       "\"paths\":%d,\"longest_gap_ms\":%lld,\"graceful_shutdown\":%s,\"seconds\":%.3f",
 	       options.is_client ? "client" : "server", sent, c->received, c->lost, c->duplicated,

@@ -80,8 +80,8 @@ fn change(association: &mut AssociationConfig, options: &Options) {
     }
     match options.paths {
         Paths::Standard => {}
-        Paths::PotentiallyFailed => recovery.potentially_failed_max_retrans = Some(0),
-        Paths::Concurrent => recovery.cmt = CmtConfig::ON,
+        Paths::PotentiallyFailed => recovery.sctp.potentially_failed_max_retrans = Some(0),
+        Paths::Concurrent => recovery.sctp.cmt = CmtConfig::ON,
     }
 }
 
