@@ -181,14 +181,15 @@ async fn an_abort_tells_the_peer_why_and_gives_back_what_was_not_delivered() {
 #[tokio::test]
 async fn nobody_answers() {
     let client = bind(client_config());
-    let impatient = AssociationConfig::default().max_init_retransmits(0);
+    let once = AssociationConfig::rfc9260().max_init_retransmits(0);
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = nobody.local_addr().unwrap();
-    let attempt = client.connect_with(address, 5000, Arc::new(impatient));
+    let attempt = client.connect_with(address, 5000, Arc::new(once));
     let error = patiently(attempt).await.expect_err("no peer");
     assert!(matches!(error, ConnectError::NoAnswer { remote, .. } if remote == address));
     let text = error.to_string();
-    assert!(text.contains(&format!("5000 of {address} did not answer within 1.0 s")), "{text}");
+    // RTO.Initial, and what a busy machine adds.
+    assert!(text.contains(&format!("5000 of {address} did not answer within 1.")), "{text}");
     assert_eq!(client.association_count(), 0);
 }
 
