@@ -114,7 +114,7 @@ int main(void) {
     if (rexmit_get_statistics(side[0], association, &statistics, sizeof statistics) != REXMIT_OK)
         fail(rexmit_endpoint_error(side[0]));
     printf("%u of %d messages, the latest after %u ms; %u packets, %u probes\n", received, MESSAGES,
-           (unsigned)(longest / MILLISECOND), (unsigned)statistics.packets_sent,
+           (unsigned)(longest / MILLISECOND), (unsigned)statistics.traffic.packets_sent,
            (unsigned)statistics.retransmitted.probe);
     for (int i = 0; i < 2; i++)
         rexmit_endpoint_free(side[i]);

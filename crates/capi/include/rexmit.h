@@ -652,43 +652,9 @@ typedef struct rexmit_event {
 } rexmit_event;
 
 /**
- * Retransmitted DATA chunks by cause.
+ * The traffic of an association.
  */
-typedef struct rexmit_by_cause {
-    /**
-     * The retransmission timer expired.
-     */
-    uint64_t timeout;
-    /**
-     * Missing reports, or RACK.
-     */
-    uint64_t fast_retransmit;
-    /**
-     * Bundled with another retransmission.
-     */
-    uint64_t bundled;
-    /**
-     * A probe of a closed window.
-     */
-    uint64_t window_probe;
-    /**
-     * Early Fast Retransmit.
-     */
-    uint64_t early;
-    /**
-     * Redundant copies, which are not retransmissions.
-     */
-    uint64_t redundant;
-    /**
-     * The probe timer of a thin stream.
-     */
-    uint64_t probe;
-} rexmit_by_cause;
-
-/**
- * Counters of an association from its start, and its present state.
- */
-typedef struct rexmit_statistics {
+typedef struct rexmit_traffic {
     /**
      * SCTP packets sent.
      */
@@ -737,14 +703,50 @@ typedef struct rexmit_statistics {
      * SACKs received.
      */
     uint64_t sacks_received;
+} rexmit_traffic;
+
+/**
+ * Retransmitted DATA chunks by cause.
+ */
+typedef struct rexmit_by_cause {
     /**
-     * Bytes accepted and not yet acknowledged.
+     * The retransmission timer expired.
      */
-    uint64_t send_buffered_bytes;
+    uint64_t timeout;
     /**
-     * Bytes received and not yet taken.
+     * Missing reports, or RACK.
      */
-    uint64_t receive_buffered_bytes;
+    uint64_t fast_retransmit;
+    /**
+     * Bundled with another retransmission.
+     */
+    uint64_t bundled;
+    /**
+     * A probe of a closed window.
+     */
+    uint64_t window_probe;
+    /**
+     * Early Fast Retransmit.
+     */
+    uint64_t early;
+    /**
+     * Redundant copies, which are not retransmissions.
+     */
+    uint64_t redundant;
+    /**
+     * The probe timer of a thin stream.
+     */
+    uint64_t probe;
+} rexmit_by_cause;
+
+/**
+ * Counters of an association from its start, and its present state.
+ */
+typedef struct rexmit_statistics {
+    /**
+     * The traffic.
+     */
+    struct rexmit_traffic traffic;
     /**
      * DATA chunks retransmitted.
      */
@@ -754,11 +756,19 @@ typedef struct rexmit_statistics {
      */
     struct rexmit_by_cause spurious;
     /**
+     * Bytes accepted and not yet acknowledged.
+     */
+    uint64_t send_buffered_bytes;
+    /**
+     * Bytes received and not yet taken.
+     */
+    uint64_t receive_buffered_bytes;
+    /**
      * Whether the association is thin.
      */
     bool is_thin;
     /**
-     * How many paths there are, for `rexmit_path_statistics`.
+     * How many paths there are, for `rexmit_get_path_statistics`.
      */
     uint8_t paths;
 } rexmit_statistics;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rexmit_sctp::recovery::ByCause;
-use rexmit_sctp::{AssociationId, AssociationStatistics, PathStatistics};
+use rexmit_sctp::{AssociationId, AssociationStatistics, PathStatistics, Traffic};
 
 use crate::address::rexmit_address;
 use crate::endpoint::{call, rexmit_endpoint};
@@ -45,10 +45,10 @@ impl From<ByCause> for rexmit_by_cause {
     }
 }
 
-/// Counters of an association from its start, and its present state.
+/// The traffic of an association.
 #[repr(C)]
 #[derive(Clone, Copy, Default, Debug)]
-pub struct rexmit_statistics {
+pub struct rexmit_traffic {
     /// SCTP packets sent.
     pub packets_sent: u64,
     /// Bytes of these.
@@ -73,23 +73,10 @@ pub struct rexmit_statistics {
     pub sacks_sent: u64,
     /// SACKs received.
     pub sacks_received: u64,
-    /// Bytes accepted and not yet acknowledged.
-    pub send_buffered_bytes: u64,
-    /// Bytes received and not yet taken.
-    pub receive_buffered_bytes: u64,
-    /// DATA chunks retransmitted.
-    pub retransmitted: rexmit_by_cause,
-    /// Those of them that were spurious, as far as is known.
-    pub spurious: rexmit_by_cause,
-    /// Whether the association is thin.
-    pub is_thin: bool,
-    /// How many paths there are, for `rexmit_path_statistics`.
-    pub paths: u8,
 }
 
-impl From<&AssociationStatistics> for rexmit_statistics {
-    fn from(all: &AssociationStatistics) -> Self {
-        let (traffic, recovery) = (&all.traffic, &all.recovery);
+impl From<&Traffic> for rexmit_traffic {
+    fn from(traffic: &Traffic) -> Self {
         Self {
             packets_sent: traffic.packets_sent,
             bytes_sent: traffic.bytes_sent,
@@ -103,10 +90,38 @@ impl From<&AssociationStatistics> for rexmit_statistics {
             duplicates_received: traffic.duplicates_received,
             sacks_sent: traffic.sacks_sent,
             sacks_received: traffic.sacks_received,
+        }
+    }
+}
+
+/// Counters of an association from its start, and its present state.
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct rexmit_statistics {
+    /// The traffic.
+    pub traffic: rexmit_traffic,
+    /// DATA chunks retransmitted.
+    pub retransmitted: rexmit_by_cause,
+    /// Those of them that were spurious, as far as is known.
+    pub spurious: rexmit_by_cause,
+    /// Bytes accepted and not yet acknowledged.
+    pub send_buffered_bytes: u64,
+    /// Bytes received and not yet taken.
+    pub receive_buffered_bytes: u64,
+    /// Whether the association is thin.
+    pub is_thin: bool,
+    /// How many paths there are, for `rexmit_get_path_statistics`.
+    pub paths: u8,
+}
+
+impl From<&AssociationStatistics> for rexmit_statistics {
+    fn from(all: &AssociationStatistics) -> Self {
+        Self {
+            traffic: (&all.traffic).into(),
+            retransmitted: all.recovery.retransmitted.into(),
+            spurious: all.recovery.spurious.into(),
             send_buffered_bytes: all.send_buffered_bytes as u64,
             receive_buffered_bytes: all.receive_buffered_bytes as u64,
-            retransmitted: recovery.retransmitted.into(),
-            spurious: recovery.spurious.into(),
             is_thin: all.thin.is_thin,
             paths: all.paths.len() as u8,
         }

@@ -685,7 +685,9 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         {
             state.statistics.acks_missed += u64::from(probe.on_spurious(self.now, first));
         }
-        let is_probe = explained.cause == SendCause::Probe;
+        // A peer that may delay ACKs says the same of one that was lost.
+        let asks = state.groups.config(0).sctp.sack_immediately;
+        let is_probe = explained.cause == SendCause::Probe && asks;
         let repeats = state.outstanding.repeats_mut(unit);
         let round_trip = repeats.and_then(|repeats| repeats.take_round_trip(is_probe));
         if is_probe && let Some((path, rtt)) = round_trip {

@@ -9,7 +9,7 @@ use super::redundant::run_to;
 use super::script::*;
 use super::*;
 
-/// An answer took 100 ms, so that the margin is 50 ms at first. It is 200 ms.
+/// An answer took 100 ms, so that the margin is 60 ms at first. It is 200 ms.
 fn with_profile(name: &str) -> Script {
     changed(name, |_| ())
 }
@@ -27,12 +27,12 @@ fn recovery(s: &Script) -> RecoveryStatistics {
     s.end.connection.statistics().recovery
 }
 
-/// A segment leaves at 200 ms, again at 350 ms, and once more a millisecond later.
+/// A segment leaves at 200 ms, again at 360 ms, and once more a millisecond later.
 fn lost_and_doubled() -> Script {
     let mut s = with_profile("tcp-interactive-redundant");
     s.send(100).expect("P. 101:201(100) ack 1");
-    s.at(350).expect("P. 101:201(100) ack 1");
-    s.at(351).expect("P. 101:201(100) ack 1");
+    s.at(360).expect("P. 101:201(100) ack 1");
+    s.at(361).expect("P. 101:201(100) ack 1");
     s
 }
 
@@ -40,10 +40,10 @@ fn lost_and_doubled() -> Script {
 fn a_lost_segment_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
     let mut s = with_profile("tcp-interactive");
     s.send(100).expect("P. 101:201(100) ack 1");
-    for ms in [350, 500, 650] {
+    for ms in [360, 520, 680] {
         s.at(ms).expect("P. 101:201(100) ack 1");
     }
-    s.at(750).peer(". 1:1(0) ack 201").at(5000);
+    s.at(780).peer(". 1:1(0) ack 201").at(5000);
     let reported = recovery(&s);
     assert_eq!((reported.retransmitted.probe, reported.retransmitted.total()), (3, 3));
     assert_eq!((reported.timeouts, reported.fast_recoveries, reported.delayed_copies), (0, 1, 0));
@@ -52,9 +52,9 @@ fn a_lost_segment_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
 #[test]
 fn a_redundant_repetition_leaves_twice_and_is_waited_for_from_the_second() {
     let mut s = lost_and_doubled();
-    s.at(501).expect("P. 101:201(100) ack 1");
-    s.at(502).expect("P. 101:201(100) ack 1");
-    s.at(602).peer(". 1:1(0) ack 201").at(5000);
+    s.at(521).expect("P. 101:201(100) ack 1");
+    s.at(522).expect("P. 101:201(100) ack 1");
+    s.at(622).peer(". 1:1(0) ack 201").at(5000);
     let reported = recovery(&s);
     assert_eq!((reported.retransmitted.probe, reported.retransmitted.redundant), (2, 2));
     assert_eq!((reported.delayed_copies, reported.redundant_bytes, reported.timeouts), (2, 200, 0));
@@ -65,9 +65,9 @@ fn a_copy_does_not_leave_once_what_it_repeats_is_acknowledged() {
     for (ack, copies) in [(". 1:1(0) ack 201", 0), (". 1:1(0) ack 101", 1)] {
         let mut s = with_profile("tcp-interactive-redundant");
         s.send(100).expect("P. 101:201(100) ack 1");
-        s.at(350).expect("P. 101:201(100) ack 1").peer(ack);
+        s.at(360).expect("P. 101:201(100) ack 1").peer(ack);
         if copies > 0 {
-            s.at(351).expect("P. 101:201(100) ack 1");
+            s.at(361).expect("P. 101:201(100) ack 1");
         }
         s.at(400).peer(". 1:1(0) ack 201").at(5000);
         assert_eq!(recovery(&s).delayed_copies, copies);
@@ -78,19 +78,19 @@ fn a_copy_does_not_leave_once_what_it_repeats_is_acknowledged() {
 fn each_duplicate_report_is_told_from_the_others() {
     // The segment of 200 ms was lost, and both copies arrived.
     let mut s = lost_and_doubled();
-    s.at(450).peer(". 1:1(0) ack 201").at(451).peer(". 1:1(0) ack 201 <sack 101:201>");
+    s.at(460).peer(". 1:1(0) ack 201").at(461).peer(". 1:1(0) ack 201 <sack 101:201>");
     let reported = recovery(&s);
     assert_eq!(
         (reported.spurious.total(), reported.spurious_events.unexplained_duplicates),
         (0, 0)
     );
     // It had arrived as well: the retransmission was spurious.
-    s.at(452).peer(". 1:1(0) ack 201 <sack 101:201>");
+    s.at(462).peer(". 1:1(0) ack 201 <sack 101:201>");
     let reported = recovery(&s);
     assert_eq!((reported.spurious.probe, reported.spurious.total()), (1, 1));
     assert_eq!(reported.spurious_events.unexplained_duplicates, 0);
     // More than left: the network makes copies.
-    s.at(453).peer(". 1:1(0) ack 201 <sack 101:201>");
+    s.at(463).peer(". 1:1(0) ack 201 <sack 101:201>");
     let reported = recovery(&s);
     assert_eq!(
         (reported.spurious.total(), reported.spurious_events.unexplained_duplicates),
@@ -113,13 +113,13 @@ fn two_lost(len: u64) -> Script {
 #[test]
 fn copies_of_segments_that_follow_each_other_share_one_if_they_fit() {
     let mut s = two_lost(500);
-    for ms in [325, 326] {
+    for ms in [360, 361] {
         s.at(ms).expect(". 101:1101(1000) ack 1");
     }
     s.at(430).peer(". 1:1(0) ack 4101");
     assert_eq!((recovery(&s).delayed_copies, recovery(&s).packets), (2, 1 + 8 + 2));
     let mut s = two_lost(501);
-    for ms in [325, 326] {
+    for ms in [360, 361] {
         s.at(ms).expect(". 101:602(501) ack 1").expect(". 602:1103(501) ack 1");
     }
     s.at(430).peer(". 1:1(0) ack 4109");
@@ -130,9 +130,9 @@ fn copies_of_segments_that_follow_each_other_share_one_if_they_fit() {
 fn only_what_is_not_acknowledged_of_a_segment_is_copied() {
     let mut s = with_profile("tcp-interactive-redundant");
     s.send(100).expect("P. 101:201(100) ack 1");
-    s.at(350).expect("P. 101:201(100) ack 1").peer(". 1:1(0) ack 141");
-    s.at(351).expect("P. 141:201(60) ack 1");
-    s.at(450).peer(". 1:1(0) ack 201");
+    s.at(360).expect("P. 101:201(100) ack 1").peer(". 1:1(0) ack 141");
+    s.at(361).expect("P. 141:201(60) ack 1");
+    s.at(460).peer(". 1:1(0) ack 201");
     assert!(s.end.connection.out.is_empty());
 }
 
@@ -140,9 +140,9 @@ fn only_what_is_not_acknowledged_of_a_segment_is_copied() {
 fn the_end_of_the_stream_is_copied_with_the_last_data() {
     let mut s = with_profile("tcp-interactive-redundant");
     s.send(100).finish().expect("FP. 101:201(100) ack 1");
-    s.at(350).expect("FP. 101:201(100) ack 1");
-    s.at(351).expect("FP. 101:201(100) ack 1");
-    s.at(450).peer(". 1:1(0) ack 202");
+    s.at(360).expect("FP. 101:201(100) ack 1");
+    s.at(361).expect("FP. 101:201(100) ack 1");
+    s.at(460).peer(". 1:1(0) ack 202");
     assert_eq!(s.state(), State::FinWait2);
 }
 
@@ -151,9 +151,9 @@ fn the_end_of_the_stream_is_copied_with_the_last_data() {
 fn a_copy_beyond_the_window_waits_for_it() {
     let mut s = with_profile("tcp-interactive-redundant");
     s.send(100).expect("P. 101:201(100) ack 1");
-    s.at(350).expect("P. 101:201(100) ack 1").peer(". 1:1(0) ack 101 win 0");
-    s.at(360).peer(". 1:1(0) ack 101 win 1000").expect("P. 101:201(100) ack 1");
-    s.at(450).peer(". 1:1(0) ack 201");
+    s.at(360).expect("P. 101:201(100) ack 1").peer(". 1:1(0) ack 101 win 0");
+    s.at(370).peer(". 1:1(0) ack 101 win 1000").expect("P. 101:201(100) ack 1");
+    s.at(460).peer(". 1:1(0) ack 201");
     assert_eq!(recovery(&s).delayed_copies, 1);
 }
 
@@ -188,9 +188,9 @@ fn the_budget_limits_copies_in_segments_of_their_own() {
         recovery.thin.copy_budget.packets_percent = NonZeroU16::new(1);
     });
     s.send(100).expect("P. 101:201(100) ack 1");
-    s.at(350).expect("P. 101:201(100) ack 1");
-    s.at(500).expect("P. 101:201(100) ack 1");
-    s.at(600).peer(". 1:1(0) ack 201");
+    s.at(360).expect("P. 101:201(100) ack 1");
+    s.at(520).expect("P. 101:201(100) ack 1");
+    s.at(620).peer(". 1:1(0) ack 201");
     assert_eq!((recovery(&s).delayed_copies, recovery(&s).copies_denied), (0, 2));
 }
 
