@@ -131,16 +131,6 @@ pub(crate) struct Moved {
     pub(crate) was_idle: bool,
 }
 
-/// A unit that was abandoned.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KnownAbandoned {
-    pub(crate) group: u8,
-    /// The path over which it was last sent.
-    pub(crate) path: u8,
-    /// Its transmission, if there was only one, that was declared lost, and round trips are measured by it.
-    pub(crate) only_transmission: Option<FirstTransmission>,
-}
-
 /// A unit was abandoned that was outstanding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Abandoned {
@@ -301,14 +291,6 @@ impl<P> Outstanding<P> {
     pub(crate) fn awaiting(&self, path: u8) -> impl Iterator<Item = u64> {
         let lost = self.paths.iter().flat_map(|on_path| on_path.lost.iter().copied());
         lost.filter(move |&unit| self.unit(unit).is_some_and(|unit| unit.last_sent.path == path))
-    }
-
-    /// `unit`, if it was abandoned.
-    pub(crate) fn abandoned(&self, unit: u64) -> Option<KnownAbandoned> {
-        let u = self.unit(unit).filter(|u| u.state == UnitState::Abandoned)?;
-        let is_only = u.is_first_transmission() && !u.is_copied;
-        let first = u.repeats().and_then(Repeats::first).filter(|_| is_only);
-        Some(KnownAbandoned { group: u.group, path: u.last().path, only_transmission: first })
     }
 
     /// The first transmission of `unit`, if it was declared lost and round trips are measured by it.

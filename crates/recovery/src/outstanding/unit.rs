@@ -2,7 +2,7 @@
 
 use rexmit_core::trace::SendCause;
 
-use super::repeats::Repeats;
+use super::repeats::{FirstTransmission, Repeats};
 use super::{NewUnit, PacketNumber};
 
 /// The state of a unit.
@@ -56,6 +56,16 @@ pub struct Unit<P> {
     pub(super) is_probe: bool,
     /// Set once it was declared lost or copied.
     pub(super) repeats: Option<Box<Repeats>>,
+}
+
+/// A unit that was abandoned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownAbandoned {
+    pub(crate) group: u8,
+    /// The path over which it was last sent.
+    pub(crate) path: u8,
+    /// Its transmission, if there was only one, that was declared lost, and round trips are measured by it.
+    pub(crate) only_transmission: Option<FirstTransmission>,
 }
 
 impl<P> Unit<P> {
@@ -141,6 +151,16 @@ impl<P> Unit<P> {
     /// Whether it was sent once, redundant copies bundled into other packets aside.
     pub(crate) const fn is_first_transmission(&self) -> bool {
         self.transmissions == 1
+    }
+
+    /// The unit, if it was abandoned.
+    pub(crate) fn abandoned(&self) -> Option<KnownAbandoned> {
+        if self.state != UnitState::Abandoned {
+            return None;
+        }
+        let is_only = self.is_first_transmission() && !self.is_copied;
+        let first = self.repeats().and_then(Repeats::first).filter(|_| is_only);
+        Some(KnownAbandoned { group: self.group, path: self.last().path, only_transmission: first })
     }
 
     /// How often it was sent, redundant copies in packets of their own included.

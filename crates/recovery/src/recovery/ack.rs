@@ -358,7 +358,8 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
     /// the round trips of messages whose lifetime is shorter than those.
     fn take_abandoned(&mut self, unit: u64, skipped_at: Option<Instant>) {
         let LossRecovery { state, probe, .. } = &mut *self.recovery;
-        let Some(abandoned) = state.outstanding.abandoned(unit) else { return };
+        let unit = state.outstanding.unit(unit);
+        let Some(abandoned) = unit.and_then(Unit::abandoned) else { return };
         self.outcome.has_passed_abandoned = true;
         if state.groups.probed() & (1 << abandoned.group) == 0 {
             return;
