@@ -27,7 +27,8 @@ LEAST_SHARE = 0.2
 
 # The client sends. `paths` is what rexmit does with several; `cut` how the first cable fails: "down"
 # at the client's end, "silent" where each end drops what leaves, or not at all.
-Case = collections.namedtuple("Case", "client server over paths cut")
+# `adds`: the client has its second address from the beginning, but adds it later (RFC 5061).
+Case = collections.namedtuple("Case", "client server over paths cut adds", defaults=[False])
 CASES = [
     Case("rexmit", "usrsctp", "udp", "standard", "down"),
     Case("rexmit", "usrsctp", "udp", "pf", "silent"),
@@ -37,6 +38,8 @@ CASES = [
     Case("usrsctp", "rexmit", "ip", "standard", "silent"),
     Case("rexmit", "linux", "ip", "standard", "silent"),
     Case("linux", "rexmit", "ip", "standard", "silent"),
+    Case("rexmit", "linux", "ip", "standard", "silent", adds=True),
+    Case("linux", "rexmit", "ip", "standard", "silent", adds=True),
     Case("rexmit", "usrsctp", "udp", "cmt", None),
     Case("rexmit", "usrsctp", "ip", "cmt", None),
     Case("rexmit", "usrsctp", "udp", "cmt", "silent"),
@@ -136,7 +139,8 @@ def start(site, case, end, chosen):
     name = (case.client, case.server)[end]
     command = [peers.BUILD / f"peer-{name}", "--role", ("client", "server")[end]]
     for cable in range(2):
-        command += ["--local", f"{address(end, cable)}:{PORT}"]
+        is_later = case.adds and (end, cable) == (0, 1)
+        command += ["--add-address" if is_later else "--local", f"{address(end, cable)}:{PORT}"]
     if end == 0:
         command += ["--remote", f"{address(1, 0)}:{PORT}", "--linger", 30]
         command += ["--every", 0 if case.cut is None else EVERY_MS]
@@ -197,8 +201,9 @@ def note(case, client, server, at_cut, at_end):
     if case.cut is None:
         first, second = shares(client)
         return f"{case.paths}, {over}: {first:.0%} of the packets over the first path, {second:.0%} over the second"
+    added = ", the second address added by ASCONF" if case.adds else ""
     return (
-        f"{case.paths}, {over}: first cable {case.cut} after {at_cut[0]} packets, "
+        f"{case.paths}, {over}{added}: first cable {case.cut} after {at_cut[0]} packets, "
         f"{at_end[1] - at_cut[1]} over the second; longest gap {server['longest_gap_ms']} ms"
     )
 

@@ -33,12 +33,17 @@ def finish(process, patience):
     except subprocess.TimeoutExpired:
         process.terminate()
         out, err = process.communicate()
+    return parse(out, err, process.returncode)
+
+
+def parse(out, err, code):
+    """The report in what a process printed, or what it said instead."""
     try:
         report = json.loads(out.splitlines()[-1])
     except (IndexError, ValueError):
         said = (err.strip() or "printed no report").splitlines()[0]
-        report = {"error": f"{said} (exit code {process.returncode})"}
-    return {**report, "exit": process.returncode}
+        report = {"error": f"{said} (exit code {code})"}
+    return {**report, "exit": code}
 
 
 def complaint(report):

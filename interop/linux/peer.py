@@ -32,6 +32,8 @@ MODULE_NAMES = [
     "crypto/md5", "crypto/hmac", "lib/crc-ccitt", "net/ipv6/ipv6", "net/ipv4/udp_tunnel",
     "net/ipv6/ip6_udp_tunnel", "net/sctp/sctp",
 ]
+# Extensions that are off by default: RFC 6525, RFC 4895, RFC 5061.
+EXTENSIONS = ["reconf_enable", "auth_enable", "addip_enable"]
 PROGRAM = "linux-program"
 WHOLE_STATE = "linux-whole-state.so"
 
@@ -149,6 +151,7 @@ def options():
     add("--role", choices=["client", "server"], required=True)
     add("--local", type=address, action="append", required=True)
     add("--remote", type=address)
+    add("--add-address", type=address, help="one that the kernel has, but the program adds it later")
     add("--over", choices=["udp", "ip"], default="udp")
     add("--timeout", type=int, default=60)
     add("--linger", type=float, default=5)
@@ -161,6 +164,8 @@ def program_line(chosen, others, build):
     line = [build / PROGRAM, "--role", chosen.role, "--over", chosen.over, "--timeout", chosen.timeout]
     for host, port in chosen.local:
         line += ["--local", f"{KERNEL_ADDRESS if chosen.over == 'udp' else host}:{port}"]
+    if chosen.add_address:
+        line += ["--add-address", "{}:{}".format(*chosen.add_address)]
     if chosen.remote:
         host, port = chosen.remote
         line += ["--remote", f"{HOST if chosen.over == 'udp' else host}:{port}"]
@@ -176,6 +181,7 @@ def init_script(wires, line, work):
     lines += [f"insmod {module}" for module in modules if module.exists()]  # Others are built in.
     lines += ["echo 4194304 | tee /proc/sys/net/core/wmem_max >/proc/sys/net/core/rmem_max",
               "ip link set lo up"]
+    lines += [f"echo 1 >/proc/sys/net/sctp/{name}" for name in EXTENSIONS]
     for number, wire in enumerate(wires):
         device = f"vec{number}"
         lines += [f"ip link set {device} address {wire.mac.hex(':')}",
@@ -290,7 +296,8 @@ def main():
     if chosen.over == "udp":
         wires = [UdpWire(chosen.local[0], chosen.remote)]
     else:
-        wires = [DeviceWire(local) for local in chosen.local]
+        added = [chosen.add_address] if chosen.add_address else []
+        wires = [DeviceWire(local) for local in chosen.local + added]
     pairs = [pair() for _ in wires]
     work = pathlib.Path(tempfile.mkdtemp(prefix="interop-linux-"))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -66,21 +66,30 @@ struct socket *usrsctp_accept(struct socket *sock, struct sockaddr *remote, sock
 	return wrapped(accept(fd_of(sock), remote, length));
 }
 
+static void write_part(struct cmsghdr *header, int type, const void *part, size_t length)
+{
+	header->cmsg_level = IPPROTO_SCTP;
+	header->cmsg_type = type;
+	header->cmsg_len = CMSG_LEN(length);
+	memcpy(CMSG_DATA(header), part, length);
+}
+
 ssize_t usrsctp_sendv(struct socket *sock, const void *payload, size_t length, struct sockaddr *to,
                       int count, void *info, socklen_t info_length, unsigned type, int flags)
 {
-	char control[CMSG_SPACE(sizeof(struct sctp_sndinfo))] = { 0 };
+	const struct sctp_sendv_spa *parts = info;
+	char control[CMSG_SPACE(sizeof parts->sendv_sndinfo) +
+	             CMSG_SPACE(sizeof parts->sendv_prinfo)] = { 0 };
 	struct iovec data = { .iov_base = (void *)payload, .iov_len = length };
 	struct msghdr message = { .msg_iov = &data,
 		                  .msg_iovlen = 1,
 		                  .msg_control = control,
 		                  .msg_controllen = sizeof control };
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-	(void)to, (void)count, (void)type;
-	header->cmsg_level = IPPROTO_SCTP;
-	header->cmsg_type = SCTP_SNDINFO;
-	header->cmsg_len = CMSG_LEN(info_length);
-	memcpy(CMSG_DATA(header), info, info_length);
+	(void)to, (void)count, (void)info_length, (void)type;
+	write_part(header, SCTP_SNDINFO, &parts->sendv_sndinfo, sizeof parts->sendv_sndinfo);
+	header = CMSG_NXTHDR(&message, header);
+	write_part(header, SCTP_PRINFO, &parts->sendv_prinfo, sizeof parts->sendv_prinfo);
 	return sendmsg(fd_of(sock), &message, flags | MSG_NOSIGNAL);
 }
 

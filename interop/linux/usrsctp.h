@@ -10,7 +10,16 @@
 #include <linux/sctp.h>
 
 #define IMPLEMENTATION "linux"
-#define SCTP_SENDV_SNDINFO 0
+#define SCTP_SENDV_SPA 0
+#define SCTP_SEND_SNDINFO_VALID 1
+#define SCTP_SEND_PRINFO_VALID 2
+
+/* Of the call below, both parts valid (RFC 6458 section 9.12). */
+struct sctp_sendv_spa {
+	uint32_t sendv_flags;
+	struct sctp_sndinfo sendv_sndinfo;
+	struct sctp_prinfo sendv_prinfo;
+};
 
 /* A file descriptor, as `struct socket *`. */
 struct socket;

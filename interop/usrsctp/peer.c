@@ -4,6 +4,7 @@
 #include "workload.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,6 +35,11 @@ struct options {
 	bool sends, receives;
 	uint16_t sctp_port, streams;
 	unsigned timeout, linger, every_ms, rto_min_ms, path_max_retrans;
+	bool is_partly_reliable; /* and no chunk is retransmitted more often than that (RFC 7496): */
+	uint32_t max_retransmissions;
+	uint32_t reset_after; /* messages, before all outgoing streams are reset (RFC 6525); 0: never */
+	struct sockaddr_in added; /* once the association is set up (RFC 5061), if has_added */
+	bool has_added;
 };
 
 static struct options options = {
@@ -49,7 +55,8 @@ static int64_t started;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static uint32_t sent;
-static bool all_sent, is_graceful, is_over;
+static bool all_sent, is_graceful, is_over, is_reset;
+static unsigned incoming_resets;
 static int peer_addresses;
 static int64_t last_delivery, longest_gap;
 static const char *failure;
@@ -67,10 +74,12 @@ static int report(void)
 	bool is_clean = c->lost + c->duplicated + c->out_of_order + c->corrupted == 0;
 	printf("{\"implementation\":\"" IMPLEMENTATION "\",\"role\":\"%s\",\"sent\":%u,\"received\":%u,"
 	       "\"lost\":%u,\"duplicated\":%u,\"out_of_order\":%u,\"corrupted\":%u,"
-	       "\"paths\":%d,\"longest_gap_ms\":%lld,\"graceful_shutdown\":%s,\"seconds\":%.3f",
+	       "\"paths\":%d,\"longest_gap_ms\":%lld,\"incoming_resets\":%u,"
+	       "\"graceful_shutdown\":%s,\"seconds\":%.3f",
 	       options.is_client ? "client" : "server", sent, c->received, c->lost, c->duplicated,
 	       c->out_of_order, c->corrupted, peer_addresses,
-	       (long long)(longest_gap / MILLISECOND), is_graceful ? "true" : "false",
+	       (long long)(longest_gap / MILLISECOND), incoming_resets,
+	       is_graceful ? "true" : "false",
 	       (double)(now() - started) / SECOND);
 	if (failure != NULL)
 		printf(",\"error\":\"%s\"", failure);
@@ -100,6 +109,28 @@ static void *watch_time(void *unused)
 	return NULL;
 }
 
+static void wait_a_millisecond(void)
+{
+	const struct timespec pause = { .tv_nsec = MILLISECOND };
+	nanosleep(&pause, NULL);
+}
+
+/* All outgoing ones; a stack may refuse while it has something to send. */
+static void reset_streams(void)
+{
+	struct sctp_reset_streams request = { .srs_flags = SCTP_STREAM_RESET_OUTGOING };
+	while (usrsctp_setsockopt(association, IPPROTO_SCTP, SCTP_RESET_STREAMS, &request,
+	                          sizeof request) != 0) {
+		if (errno != EAGAIN)
+			fail("SCTP_RESET_STREAMS");
+		wait_a_millisecond();
+	}
+	pthread_mutex_lock(&lock);
+	while (!is_reset)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
 static void *send_all(void *unused)
 {
 	static uint8_t payload[LARGEST_MESSAGE];
@@ -108,15 +139,22 @@ static void *send_all(void *unused)
 	(void)unused;
 	for (uint32_t number = 0; number < outgoing.count; number++) {
 		const struct message *message = &outgoing.messages[number];
-		struct sctp_sndinfo info = {
-			.snd_sid = message->stream,
-			.snd_flags = message->sequence == UNORDERED ? SCTP_UNORDERED : 0,
-			.snd_ppid = htonl(PPID),
+		struct sctp_sendv_spa info = {
+			.sendv_flags = SCTP_SEND_SNDINFO_VALID | SCTP_SEND_PRINFO_VALID,
+			.sendv_sndinfo.snd_sid = message->stream,
+			.sendv_sndinfo.snd_flags =
+			    message->sequence == UNORDERED ? SCTP_UNORDERED : 0,
+			.sendv_sndinfo.snd_ppid = htonl(PPID),
+			.sendv_prinfo.pr_policy =
+			    options.is_partly_reliable ? SCTP_PR_SCTP_RTX : SCTP_PR_SCTP_NONE,
+			.sendv_prinfo.pr_value = options.max_retransmissions,
 		};
+		if (options.reset_after != 0 && number == options.reset_after)
+			reset_streams();
 		plan_write_payload(&outgoing, number, payload);
 		nanosleep(&every, NULL);
 		if (usrsctp_sendv(association, payload, message->size, NULL, 0, &info,
-		                  sizeof info, SCTP_SENDV_SNDINFO, 0) != (ssize_t)message->size)
+		                  sizeof info, SCTP_SENDV_SPA, 0) != (ssize_t)message->size)
 			fail("usrsctp_sendv refused a message");
 		pthread_mutex_lock(&lock);
 		sent++;
@@ -124,7 +162,7 @@ static void *send_all(void *unused)
 	}
 	pthread_mutex_lock(&lock);
 	all_sent = true;
-	pthread_cond_signal(&changed);
+	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 	return NULL;
 }
@@ -142,8 +180,25 @@ static void *shut_down_when_done(void *unused)
 	return NULL;
 }
 
+static void on_reset(unsigned flags)
+{
+	pthread_mutex_lock(&lock);
+	if (flags & (SCTP_STREAM_RESET_DENIED | SCTP_STREAM_RESET_FAILED)) {
+		failure = "the peer refused to reset streams";
+		is_over = true;
+	} else if (flags & SCTP_STREAM_RESET_OUTGOING_SSN) {
+		is_reset = true;
+	} else {
+		incoming_resets++;
+	}
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
 static void on_notification(const union sctp_notification *notification)
 {
+	if (notification->sn_header.sn_type == SCTP_STREAM_RESET_EVENT)
+		on_reset(notification->sn_strreset_event.strreset_flags);
 	if (notification->sn_header.sn_type != SCTP_ASSOC_CHANGE)
 		return;
 	pthread_mutex_lock(&lock);
@@ -165,9 +220,21 @@ static void on_notification(const union sctp_notification *notification)
 	pthread_mutex_unlock(&lock);
 }
 
+/* How many addresses the peer has told. */
+static void count_peer_addresses(void)
+{
+	struct sockaddr *addresses = NULL;
+	int count = usrsctp_getpaddrs(association, 0, &addresses);
+	if (count > 0)
+		usrsctp_freepaddrs(addresses);
+	if (count > peer_addresses)
+		peer_addresses = count;
+}
+
 /* Under the lock. */
 static void note_delivery(void)
 {
+	count_peer_addresses();
 	int64_t at = now();
 	if (last_delivery != 0 && at - last_delivery > longest_gap)
 		longest_gap = at - last_delivery;
@@ -201,7 +268,7 @@ static void receive_until_end(void)
 			pthread_mutex_lock(&lock);
 			verifier_on_delivery(&verifier, info.rcv_sid, buffer, filled);
 			note_delivery();
-			pthread_cond_signal(&changed);
+			pthread_cond_broadcast(&changed);
 			pthread_mutex_unlock(&lock);
 		}
 		filled = 0;
@@ -238,6 +305,19 @@ static void set_timers(struct socket *sock)
 		        "SCTP_PEER_ADDR_PARAMS");
 }
 
+static void enable_stream_reset(struct socket *sock)
+{
+	struct sctp_assoc_value resets = { .assoc_id = SCTP_FUTURE_ASSOC,
+		                           .assoc_value = SCTP_ENABLE_RESET_STREAM_REQ };
+	struct sctp_event event = { .se_assoc_id = SCTP_FUTURE_ASSOC, .se_on = 1,
+		                    .se_type = SCTP_STREAM_RESET_EVENT };
+	require(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_ENABLE_STREAM_RESET, &resets,
+	                           sizeof resets) == 0,
+	        "SCTP_ENABLE_STREAM_RESET");
+	require(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_EVENT, &event, sizeof event) == 0,
+	        "SCTP_EVENT");
+}
+
 static struct socket *open_socket(void)
 {
 	struct socket *sock =
@@ -261,6 +341,7 @@ static struct socket *open_socket(void)
 	require(usrsctp_setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(int)) == 0,
 	        "SO_RCVBUF");
 	set_timers(sock);
+	enable_stream_reset(sock);
 	/* No other addresses, so that nothing goes around the paths under test. */
 	for (int i = 0; i < options.local_count; i++) {
 		locals[i] = options.locals[i];
@@ -298,13 +379,12 @@ static struct socket *accept_client(void)
 	return accepted;
 }
 
-/* How many addresses the peer has told. */
-static void count_peer_addresses(void)
+static void add_address(void)
 {
-	struct sockaddr *addresses = NULL;
-	peer_addresses = usrsctp_getpaddrs(association, 0, &addresses);
-	if (peer_addresses > 0)
-		usrsctp_freepaddrs(addresses);
+	struct sockaddr_in address = options.added;
+	address.sin_port = htons(options.sctp_port);
+	require(usrsctp_bindx(association, (struct sockaddr *)&address, 1, SCTP_BINDX_ADD_ADDR) == 0,
+	        "usrsctp_bindx");
 }
 
 /* The stack answers what arrives late for as long as the process lives (RFC 9260 section 8.4). */
@@ -331,7 +411,8 @@ static void usage(const char *wrong)
 	        "[--local ADDRESS:PORT ...]\n  [--remote ADDRESS:PORT] [--messages N] [--seed S] "
 	        "[--mode both|send|recv] [--streams K]\n  [--sctp-port P] [--timeout SEC] "
 	        "[--linger SEC] [--every MS] [--over udp|ip]\n  [--rto-min MS] "
-	        "[--path-max-retrans N]\n"
+	        "[--path-max-retrans N] [--max-retransmissions N] [--reset-after N]\n"
+	        "  [--add-address ADDRESS:PORT]\n"
 	        "--local's port is bound on all addresses: usrsctp has it so.\n",
 	        wrong);
 	exit(2);
@@ -395,6 +476,14 @@ static void set_option(const char *name, const char *value)
 		options.rto_min_ms = (unsigned)number_in(value, 1, 15000);
 	} else if (strcmp(name, "--path-max-retrans") == 0) {
 		options.path_max_retrans = (unsigned)number_in(value, 1, 10);
+	} else if (strcmp(name, "--max-retransmissions") == 0) {
+		options.is_partly_reliable = true;
+		options.max_retransmissions = (uint32_t)number_in(value, 0, UINT16_MAX);
+	} else if (strcmp(name, "--reset-after") == 0) {
+		options.reset_after = (uint32_t)number_in(value, 1, INT32_MAX);
+	} else if (strcmp(name, "--add-address") == 0) {
+		options.added = address_in(value);
+		options.has_added = true;
 	} else if (strcmp(name, "--over") == 0) {
 		options.over_ip = strcmp(value, "ip") == 0;
 		if (!options.over_ip && strcmp(value, "udp") != 0)
@@ -441,6 +530,8 @@ int main(int count, char **arguments)
 	pthread_create(&thread, NULL, watch_time, NULL);
 	association = options.is_client ? connect_to_server() : accept_client();
 	count_peer_addresses();
+	if (options.has_added)
+		add_address();
 	pthread_create(&thread, NULL, send_all, NULL);
 	if (options.is_client)
 		pthread_create(&thread, NULL, shut_down_when_done, NULL);

@@ -73,7 +73,7 @@ impl Association {
         let supports_forward = self.config.partial_reliability && peer.supports_forward_tsn;
         self.out.on_peer_known(streams, peer.a_rwnd, supports_forward);
         let inbound = peer.outbound_streams.min(self.config.max_inbound_streams);
-        self.inbound.on_peer_known(peer.initial_tsn, inbound);
+        self.inbound.on_peer_known(peer.initial_tsn, inbound, supports_forward);
         let supports_reset = self.config.stream_reset && peer.supports_re_config;
         self.reset.on_peer_known(peer.initial_tsn, supports_reset);
         self.note_addresses(cx, &peer.addresses);

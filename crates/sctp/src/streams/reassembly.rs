@@ -94,6 +94,8 @@ struct Loose {
 #[derive(Debug)]
 pub(crate) struct Reassembly {
     limits: ReassemblyLimits,
+    /// Whether the peer may abandon messages (RFC 3758).
+    may_abandon: bool,
     /// By the TSN that each needs next.
     assemblies: BTreeMap<u64, Assembly>,
     /// By TSN.
@@ -112,6 +114,7 @@ impl Reassembly {
     pub(crate) fn new(limits: ReassemblyLimits) -> Self {
         Self {
             limits,
+            may_abandon: false,
             assemblies: BTreeMap::new(),
             loose: BTreeMap::new(),
             incomplete_bytes: 0,
@@ -119,6 +122,10 @@ impl Reassembly {
             latest_bytes: 0,
             delivery: Delivery::default(),
         }
+    }
+
+    pub(crate) fn on_peer_known(&mut self, may_abandon: bool) {
+        self.may_abandon = may_abandon;
     }
 
     /// Takes the content of a DATA chunk whose TSN is new.
@@ -182,6 +189,25 @@ impl Reassembly {
     pub(crate) fn has_contradiction(&self, cumulative_tsn: u64) -> bool {
         let waits = |first: Option<&u64>| first.is_some_and(|&tsn| tsn <= cumulative_tsn);
         waits(self.assemblies.keys().next()) || waits(self.loose.keys().next())
+    }
+
+    /// Gives up messages that the peer abandoned after it had sent a part of them: the TSN that each needs
+    /// arrived and belongs to another. A FORWARD-TSN says so, too, but it may be late or lost, and is not
+    /// repeated once `cumulative_tsn` is beyond it. As nothing before that TSN is missing, no earlier message of
+    /// the stream is.
+    pub(crate) fn abandon_cut_short(&mut self, cumulative_tsn: u64) {
+        if !self.may_abandon {
+            return;
+        }
+        while let Some(entry) = self.assemblies.first_entry()
+            && *entry.key() <= cumulative_tsn
+        {
+            let assembly = entry.remove();
+            self.incomplete_bytes -= assembly.buffer.len();
+            if !assembly.unordered {
+                self.delivery.skip(assembly.stream, assembly.ssn);
+            }
+        }
     }
 
     /// Gives up what is incomplete up to `new_cumulative_tsn`, and lets each stream listed continue
@@ -386,8 +412,9 @@ impl Reassembly {
         !piece.unordered && !self.delivery.is_expected(piece.stream, piece.ssn)
     }
 
+    /// Unless the peer may have abandoned the message: [`Reassembly::abandon_cut_short`] gives it up.
     fn refuse_beginning_inside(&self, piece: &Piece<'_>) -> Result<(), ReassemblyError> {
-        if self.assemblies.contains_key(&piece.tsn) {
+        if !self.may_abandon && self.assemblies.contains_key(&piece.tsn) {
             return Err(ReassemblyError::ProtocolViolation("a message begins inside another"));
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Messages that are given up (RFC 3758, RFC 7496).
 
 use rexmit_sctp::recovery::RecoveryConfig;
-use rexmit_sctp::wire::{ReConfigParam, ReConfigResult};
+use rexmit_sctp::wire::{self, DataFlags, ReConfigParam, ReConfigResult};
 use rexmit_sctp::{
     AssociationConfig, Event, FailReason, MessageId, OutboundMessage, PathState, Reliability,
 };
@@ -246,6 +246,21 @@ fn a_forward_tsn_lets_the_receiver_go_on() {
     s.peer_writes(|p| p.forward_tsn(tsn(2), [(0, 2)]));
     expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(3));
     assert_eq!(s.receive().expect("it waited"), "three");
+}
+
+/// RFC 3758 §3.5: Linux numbers no further fragment of a message that it abandons, and its FORWARD-TSN may be
+/// lost or late; the next message shows the end as well.
+#[test]
+fn a_message_cut_short_is_skipped_though_its_forward_tsn_is_lost() {
+    let mut s = Script::established_server();
+    let beginning = wire::Data { flags: DataFlags::from_bits(2), ..data(0, b"cut") };
+    s.peer_sends([Data(beginning), Data(data(1, b"next"))]);
+    expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(1));
+    assert_eq!(s.receive().expect("nothing is before it"), "next");
+    s.peer_writes(|p| p.forward_tsn(tsn(0), [(0, 0)]));
+    s.peer_sends([Data(data(2, b"last"))]);
+    s.take_sack();
+    assert_eq!(s.receive().expect("in order"), "last");
 }
 
 /// RFC 3758 §3.5 A3: all fragments, and the rest that never left; its number is passed as well.

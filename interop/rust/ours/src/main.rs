@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rexmit::recovery::{CmtConfig, RecoveryConfig};
 use rexmit::{
     Association, AssociationConfig, AssociationStatistics, BindError, CloseReason, Endpoint,
-    EndpointConfig, OutboundMessage, SendError, TimeLimits,
+    EndpointConfig, Event, OutboundMessage, Reliability, TimeLimits,
 };
 use tokio::time::timeout;
 use workload::{LARGEST_MESSAGE, Options, PPID, Paths, Report, Role, Sender, Verifier};
@@ -29,6 +29,7 @@ async fn main() {
         end: None,
         gaps: Gaps::default(),
         counted: AssociationStatistics::default(),
+        incoming_resets: 0,
     };
     let started = Instant::now();
     let outcome = timeout(options.timeout, exchange.run(&options, &endpoint)).await;
@@ -38,7 +39,7 @@ async fn main() {
         sent: exchange.sent,
         counts: exchange.verifier.counts(),
         is_graceful: exchange.end == Some(CloseReason::Shutdown),
-        own: own_counts(&exchange.counted, &exchange.gaps),
+        own: own_counts(&exchange),
         elapsed: started.elapsed(),
         error: outcome.unwrap_or_else(|_| Err("timeout".into())).err(),
     };
@@ -65,8 +66,13 @@ fn config(options: &Options) -> Result<EndpointConfig, String> {
     Ok(EndpointConfig::default()
         .port(options.sctp_port)
         .accept(options.role == Role::Server)
-        .addresses(if options.more_locals.is_empty() { Vec::new() } else { own.collect() })
+        .addresses(if is_at_one(options) { Vec::new() } else { own.collect() })
         .association(Arc::new(association)))
+}
+
+/// Whether the peer has one address, and keeps it.
+fn is_at_one(options: &Options) -> bool {
+    options.more_locals.is_empty() && options.added.is_none()
 }
 
 /// Requested changes to the profile.
@@ -88,7 +94,7 @@ fn change(association: &mut AssociationConfig, options: &Options) {
 /// Several addresses share a socket.
 fn bind(options: &Options, config: EndpointConfig) -> Result<Endpoint, BindError> {
     let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
-    let ip = if options.more_locals.is_empty() { options.local.ip() } else { any };
+    let ip = if is_at_one(options) { options.local.ip() } else { any };
     let endpoint = if options.is_over_ip {
         Endpoint::bind_raw(ip, config)?
     } else {
@@ -98,7 +104,8 @@ fn bind(options: &Options, config: EndpointConfig) -> Result<Endpoint, BindError
     Ok(endpoint.with_time_limits(TimeLimits::NONE))
 }
 
-fn own_counts(counted: &AssociationStatistics, gaps: &Gaps) -> Vec<(&'static str, u64)> {
+fn own_counts(exchange: &Exchange) -> Vec<(&'static str, u64)> {
+    let Exchange { counted, gaps, incoming_resets, .. } = exchange;
     let recovery = &counted.recovery;
     let spurious = &recovery.spurious_events;
     let packets = |path: usize| counted.paths.get(path).map_or(0, |path| path.counters.packets);
@@ -111,6 +118,7 @@ fn own_counts(counted: &AssociationStatistics, gaps: &Gaps) -> Vec<(&'static str
         ("packets_first_path", packets(0)),
         ("packets_second_path", packets(1)),
         ("longest_gap_ms", gaps.longest.as_millis() as u64),
+        ("incoming_resets", *incoming_resets),
     ]
 }
 
@@ -131,6 +139,8 @@ struct Exchange {
     gaps: Gaps,
     /// The counters, once it has ended.
     counted: AssociationStatistics,
+    /// Times that the peer reset its streams.
+    incoming_resets: u64,
 }
 
 /// The times between deliveries.
@@ -154,9 +164,12 @@ impl Exchange {
             Some(remote) => endpoint.connect(remote, options.sctp_port).await.map_err(words)?,
             None => endpoint.accept().await.ok_or("the endpoint accepts nothing")?,
         };
-        let Self { sender, verifier, sent, end, gaps, counted } = self;
+        if let Some(address) = options.added {
+            association.add_address(address).map_err(words)?;
+        }
+        let Self { sender, verifier, sent, end, gaps, counted, incoming_resets } = self;
         let (sending, receiving) = tokio::join!(
-            send(sender, sent, &association, options.every),
+            send(sender, sent, &association, options),
             receive((verifier, gaps), &association, options.role)
         );
         *end = Some(match options.role {
@@ -167,9 +180,18 @@ impl Exchange {
             _ => association.closed().await,
         });
         *counted = association.statistics();
+        while let Some(event) = association.try_event() {
+            match event {
+                Event::PeerResetStreams(_) => *incoming_resets += 1,
+                Event::StreamsReset { performed: false, .. } => {
+                    return Err("the peer refused to reset streams".into());
+                }
+                _ => {}
+            }
+        }
         check_mechanisms(options, counted)?;
         match end {
-            Some(CloseReason::Shutdown) => sending.map_err(words).and(receiving),
+            Some(CloseReason::Shutdown) => sending.and(receiving),
             end => Err(format!("the association ended: {end:?}")),
         }
     }
@@ -192,15 +214,22 @@ async fn send(
     sender: &mut Sender,
     sent: &mut u32,
     association: &Association,
-    every: Duration,
-) -> Result<(), SendError> {
+    options: &Options,
+) -> Result<(), String> {
+    let reliability =
+        options.max_retransmissions.map_or(Reliability::Full, Reliability::MaxRetransmissions);
     for next in sender {
-        if !every.is_zero() {
-            tokio::time::sleep(every).await;
+        if !options.every.is_zero() {
+            tokio::time::sleep(options.every).await;
         }
-        let message =
-            OutboundMessage::new(next.stream, next.payload).ppid(PPID).unordered(next.is_unordered);
-        association.send(message).await?;
+        if options.reset_after > 0 && *sent == options.reset_after {
+            association.reset_streams(&[]).map_err(words)?;
+        }
+        let message = OutboundMessage::new(next.stream, next.payload)
+            .ppid(PPID)
+            .unordered(next.is_unordered)
+            .reliability(reliability);
+        association.send(message).await.map_err(words)?;
         *sent += 1;
     }
     Ok(())

@@ -65,6 +65,13 @@ pub struct Options {
     pub path_max_retrans: Option<u32>,
     /// Use of several paths; only rexmit has it.
     pub paths: Paths,
+    /// Partial reliability: retransmissions of a chunk at most; as what follows for rexmit, usrsctp and
+    /// Linux alone.
+    pub max_retransmissions: Option<u16>,
+    /// All outgoing streams are reset after so many messages (0: never).
+    pub reset_after: u32,
+    /// An address that is added once the association is set up.
+    pub added: Option<IpAddr>,
 }
 
 /// Use of several paths.
@@ -95,6 +102,9 @@ pub const USAGE: &str =
   --over O        udp, or ip (rexmit and usrsctp alone) (udp)
   --rto-min MS    RTO.Min and RTO.Initial, RTO.Max four times as much (the same)
   --path-max-retrans N  Path.Max.Retrans (the same)
+  --max-retransmissions N  of a chunk, after which its message is abandoned (rexmit, usrsctp and Linux)
+  --reset-after N          resets all outgoing streams after so many messages (the same)
+  --add-address ADDRESS:PORT  adds it once the association is set up (the same)
   --paths P       standard, pf (RFC 7829) or cmt: what is done with several (rexmit alone)
 exit: 0 all arrived intact and the association was shut down; 1 not so; 2 wrong arguments";
 
@@ -125,6 +135,9 @@ impl Options {
             rto_min: None,
             path_max_retrans: None,
             paths: Paths::Standard,
+            max_retransmissions: None,
+            reset_after: 0,
+            added: None,
         };
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
@@ -150,6 +163,13 @@ impl Options {
                     options.rto_min = Some(Duration::from_millis(number(&name, &value)?));
                 }
                 "--path-max-retrans" => options.path_max_retrans = Some(number(&name, &value)?),
+                "--max-retransmissions" => {
+                    options.max_retransmissions = Some(number(&name, &value)?);
+                }
+                "--reset-after" => options.reset_after = number(&name, &value)?,
+                "--add-address" => {
+                    options.added = Some(number::<SocketAddr>(&name, &value)?.ip());
+                }
                 "--paths" => options.paths = parse_paths(&value)?,
                 _ => return Err(format!("{name} is not known")),
             }

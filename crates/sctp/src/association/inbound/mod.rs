@@ -97,8 +97,9 @@ impl Inbound {
         self
     }
 
-    pub(super) fn on_peer_known(&mut self, initial_tsn: u32, streams: u16) {
+    pub(super) fn on_peer_known(&mut self, initial_tsn: u32, streams: u16, may_abandon: bool) {
         self.received = Received::new(unwrapped_initial_tsn(initial_tsn));
+        self.reassembly.on_peer_known(may_abandon);
         self.streams = streams;
     }
 
@@ -283,6 +284,7 @@ impl Inbound {
         if due == SackDue::No {
             return Ok(false);
         }
+        self.reassembly.abandon_cut_short(self.received.cumulative());
         if self.reassembly.has_contradiction(self.received.cumulative()) {
             return Err(DataError::Violation("fragments contradict each other"));
         }

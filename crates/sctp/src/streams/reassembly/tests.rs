@@ -300,6 +300,36 @@ fn a_message_cut_short_by_its_sender_makes_room_for_the_next() {
     assert_eq!(receiver.read(), [&b"next"[..]]);
 }
 
+/// RFC 3758 §3.5: Linux numbers no further piece of a message that it abandons.
+#[test]
+fn a_message_cut_short_is_given_up_without_a_forward_tsn_once_all_before_has_arrived() {
+    let pieces = [
+        ordered(BASE, 1, 0, WHOLE, b"before"),
+        ordered(BASE + 1, 1, 1, BEGIN, b"never"),
+        ordered(BASE + 2, 1, 1, MIDDLE, b"finished"),
+        ordered(BASE + 3, 1, 2, BEGIN, b"af"),
+        ordered(BASE + 4, 1, 2, END, b"ter"),
+        unordered(BASE + 5, 1, BEGIN, b"nor this"),
+        ordered(BASE + 6, 1, 3, WHOLE, b"last"),
+    ];
+    for first in 0..pieces.len() {
+        let mut receiver = Receiver::default();
+        receiver.0.on_peer_known(true);
+        let (late, early) = (&pieces[..first], &pieces[first..]);
+        for piece in early {
+            receiver.on(*piece).unwrap();
+            receiver.0.abandon_cut_short(BASE - 1);
+        }
+        for piece in late {
+            receiver.on(*piece).unwrap();
+        }
+        receiver.0.abandon_cut_short(BASE + 6);
+        assert!(!receiver.0.has_contradiction(BASE + 6));
+        assert_eq!(receiver.read(), [&b"before"[..], b"after", b"last"], "from {first}");
+        assert_eq!(receiver.0.held_bytes(), 0);
+    }
+}
+
 #[test]
 fn a_reset_stream_starts_again_from_zero() {
     let mut receiver = Receiver::default();
