@@ -36,6 +36,10 @@ use window_probe::WindowProbe;
 /// that the peer can tell an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
 const MAX_OUTSTANDING: u64 = i16::MAX as u64;
 
+/// What a queued message, or a chunk sent and not acknowledged, takes of the send buffer at least: it bounds the
+/// bookkeeping for small messages.
+const MIN_CHARGE_BYTES: usize = 64;
+
 /// The sending half of an association.
 #[derive(Debug)]
 pub(crate) struct Outbound {
@@ -170,6 +174,14 @@ impl Outbound {
         self.queue.buffered_bytes() + self.outstanding_bytes
     }
 
+    /// What the send buffer holds: payload, or [`MIN_CHARGE_BYTES`] for each message and chunk where that is more.
+    fn charged_bytes(&self) -> usize {
+        let outstanding = self.recovery.outstanding();
+        let chunks = (outstanding.next_unit() - 1 - outstanding.cumulative()) as usize;
+        let count = self.queue.waiting_messages() + chunks;
+        self.buffered_bytes().max(count * MIN_CHARGE_BYTES)
+    }
+
     /// Gives back memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.queue.release_memory();
@@ -272,8 +284,8 @@ impl Outbound {
         } else if len > limit {
             return Err(SendError::TooLarge { limit });
         }
-        let buffered = self.buffered_bytes();
-        if buffered > 0 && buffered + len > self.config.send_buffer_bytes {
+        let is_empty = self.buffered_bytes() == 0;
+        if !is_empty && self.charged_bytes() + len > self.config.send_buffer_bytes {
             self.is_writer_waiting = true;
             return Err(SendError::BufferFull);
         }
@@ -401,7 +413,7 @@ impl Outbound {
 
     /// Tells the application that there is room again, if it waits for that.
     pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
-        let has_room = self.buffered_bytes() <= self.config.send_buffer_bytes / 2;
+        let has_room = self.charged_bytes() <= self.config.send_buffer_bytes / 2;
         if has_room && std::mem::take(&mut self.is_writer_waiting) {
             cx.event(Event::Writable);
         }
