@@ -120,10 +120,11 @@ impl<P> LossRecovery<P> {
             return Ok(AckOutcome { is_stale: true, ..AckOutcome::default() });
         }
         if ack.has_news {
+            let blocks = ack.blocks.take(step.recovery.state.outstanding.believed_blocks());
             step.begin(ack.cumulative);
             step.advance(on_delivered);
-            step.take_blocks(ack.blocks.clone());
-            step.check_reneging(ack.blocks);
+            step.take_blocks(blocks.clone());
+            step.check_reneging(blocks);
             step.measure(ack.echo);
             step.grow_windows();
             step.leave_recovery();
