@@ -10,7 +10,9 @@ use std::time::Duration;
 use bolero::{TypeGenerator, produce};
 use hmac::{Hmac, KeyInit, Mac};
 use rexmit_core::{Instant, Machine, Route, Seed};
-use rexmit_sctp::recovery::{CopyBudget, DelayedCopyConfig, ProbeConfig, ThinConfig, ThinTest};
+use rexmit_sctp::recovery::{
+    CopyBudget, DelayedCopyConfig, PROFILES, ProbeConfig, ThinConfig, ThinTest,
+};
 use rexmit_sctp::wire::{Chunk, Header, Packet, Params, kind, param_kind, write_checksum};
 use rexmit_sctp::{
     AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, MAX_ADDRESSES,
@@ -39,6 +41,10 @@ pub enum Act {
     Deliver(u8),
     /// So many packets under way to each side are lost.
     Drop(u8),
+    /// The packets under way to one side arrive in another order.
+    Reverse(bool),
+    /// The chunks of one captured packet come behind those of another, with a right checksum.
+    Join(u8, u8, bool),
     /// Time passes: a power of two of milliseconds.
     Wait(u8),
     /// The application of one side sends.
@@ -84,10 +90,53 @@ pub struct SendDraft {
     reliability: u8,
 }
 
+/// What becomes of the next packet under way to each side.
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub enum Handling {
+    /// It arrives.
+    Deliver,
+    /// It is lost.
+    Drop,
+    /// It arrives twice.
+    Twice,
+    /// It arrives after those behind it.
+    Late,
+    /// It arrives with another byte and a right checksum: where, and which.
+    Alter(u16, u8),
+    /// It arrives with a bit turned over and a right checksum.
+    Flip(u16, u8),
+    /// The chunks of a captured packet come with it.
+    Join(u8),
+    /// A captured packet comes instead.
+    Instead(u8),
+}
+
+/// Real traffic, and what becomes of it.
+#[derive(Clone, Debug, TypeGenerator)]
+pub struct Traffic {
+    /// As in [`Script`].
+    pub start: u8,
+    /// How much of it is not simply delivered, of 256.
+    pub share: u8,
+    /// Each with a number that decides whether it is in the share.
+    #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..400))]
+    pub handlings: Vec<(u8, Handling)>,
+}
+
+impl Traffic {
+    /// What becomes of one packet after the other.
+    pub fn handlings(&self) -> impl Iterator<Item = Handling> {
+        let is_in_share = |&(number, _): &(u8, Handling)| number < self.share;
+        let handling =
+            move |it: &(u8, Handling)| if is_in_share(it) { it.1 } else { Handling::Deliver };
+        self.handlings.iter().map(handling)
+    }
+}
+
 /// Everything that happens.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct Script {
-    /// How far the association is when the script begins.
+    /// How far the association is when the script begins, and the profile of both sides.
     pub start: u8,
     /// What happens then.
     #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
@@ -97,6 +146,8 @@ pub struct Script {
 /// One side.
 struct Side {
     endpoint: Endpoint,
+    /// Its profile is the base one.
+    is_rfc9260: bool,
     route: Route,
     associations: Vec<AssociationId>,
     /// Packets on the way to it, and the way.
@@ -144,8 +195,9 @@ fn thin(switches: u8) -> ThinConfig {
 }
 
 impl Side {
-    fn new(index: u8) -> Self {
-        let association = AssociationConfig::rfc9260()
+    fn new(index: u8, profile: &str) -> Self {
+        let association = AssociationConfig::profile(profile)
+            .expect("it exists")
             .receive_buffer_bytes(RECEIVE_BUFFER)
             .max_message_bytes(RECEIVE_BUFFER)
             .send_buffer_bytes(32_768)
@@ -161,7 +213,17 @@ impl Side {
         let address = |index: u8| ([10, 0, 0, index], 0).into();
         let route = Route { local: address(index), remote: address(1 - index) };
         let (associations, inbox) = (Vec::new(), VecDeque::new());
-        Self { endpoint, route, associations, inbox, vector: Vec::new(), tag: 0, tsn: 0 }
+        let is_rfc9260 = profile == "rfc9260";
+        Self {
+            endpoint,
+            is_rfc9260,
+            route,
+            associations,
+            inbox,
+            vector: Vec::new(),
+            tag: 0,
+            tsn: 0,
+        }
     }
 
     fn newest(&self) -> Option<AssociationId> {
@@ -198,7 +260,9 @@ impl Side {
             assert!(statistics.receive_buffered_bytes <= 2 * RECEIVE_BUFFER);
             assert!(statistics.send_buffered_bytes <= 32_768 + RECEIVE_BUFFER);
             assert!(statistics.paths.len() <= 2 * MAX_ADDRESSES + 2, "{statistics:?}");
-            for path in &statistics.paths {
+            // Where retransmissions bundle outstanding data, a packet ends with its highest unit while a lower one
+            // is in flight.
+            for path in statistics.paths.iter().filter(|_| self.is_rfc9260) {
                 assert!(path.packets_in_flight > 0 || path.bytes_in_flight == 0, "{statistics:?}");
             }
         }
@@ -206,10 +270,12 @@ impl Side {
 }
 
 impl Exchange {
-    /// Two endpoints whose association is as far as `start` says.
+    /// Two endpoints whose association is as far as the low bits of `start` say, with the profile of the high ones:
+    /// the default comes more often than the others.
     #[must_use]
     pub fn new(start: u8) -> Self {
-        let sides = [Side::new(0), Side::new(1)];
+        let (profile, _) = PROFILES.get(usize::from(start / 16)).unwrap_or(&("interactive", ""));
+        let sides = [Side::new(0, profile), Side::new(1, profile)];
         let (now, captured) = (Instant::from_millis(1000), VecDeque::new());
         let mut exchange = Self { now, sides, captured };
         let stage = start % 16;
@@ -277,6 +343,13 @@ impl Exchange {
                     side.inbox.drain(..count);
                 }
             }
+            Act::Reverse(side) => {
+                self.sides[usize::from(*side)].inbox.make_contiguous().reverse();
+            }
+            Act::Join(first, second, to) => {
+                let packet = joined(self.pick(*first), &self.pick(*second));
+                self.input((*to).into(), None, &packet);
+            }
             Act::Wait(power) => self.wait(Duration::from_millis(1 << (power % 18))),
             Act::Send(side, draft) => self.send((*side).into(), *draft),
             Act::Receive(side) => {
@@ -302,6 +375,64 @@ impl Exchange {
         }
         self.settle(0);
         self.settle(1);
+    }
+
+    /// Hands the next packet under way to each side on as `handling` says. Without any, both applications send and read,
+    /// and time passes.
+    pub fn handle_next(&mut self, handling: Handling) {
+        if self.sides.iter().all(|side| side.inbox.is_empty()) {
+            return self.make_traffic();
+        }
+        for to in 0..2 {
+            let Some((route, packet)) = self.sides[to].inbox.pop_front() else { continue };
+            let route = Some(route);
+            match handling {
+                Handling::Deliver => self.input(to, route, &packet),
+                Handling::Drop => {}
+                Handling::Twice => {
+                    self.input(to, route, &packet);
+                    self.input(to, route, &packet);
+                }
+                Handling::Late => {
+                    let after = self.sides[to].inbox.pop_front();
+                    if let Some((way, other)) = after {
+                        self.input(to, Some(way), &other);
+                    }
+                    self.input(to, route, &packet);
+                }
+                Handling::Alter(at, byte) => self.input(to, route, &altered(packet, at, |_| byte)),
+                Handling::Flip(at, bit) => {
+                    self.input(to, route, &altered(packet, at, |byte| byte ^ (1 << (bit % 8))));
+                }
+                Handling::Join(which) => {
+                    let packet = joined(packet, &self.pick(which));
+                    self.input(to, route, &packet);
+                }
+                Handling::Instead(which) => {
+                    let packet = self.pick(which);
+                    self.input(to, route, &packet);
+                }
+            }
+        }
+        self.settle(0);
+        self.settle(1);
+    }
+
+    /// Both applications read and send, and time passes until a timer is due.
+    fn make_traffic(&mut self) {
+        for side in [false, true] {
+            self.act(&Act::Receive(side));
+            let len = if side { 100 } else { 2500 };
+            self.act(&Act::Send(
+                side,
+                SendDraft { stream: 1, len, unordered: false, reliability: 0 },
+            ));
+        }
+        if self.sides.iter().all(|side| side.inbox.is_empty())
+            && let Some(next) = self.next_timeout()
+        {
+            self.wait(next - self.now);
+        }
     }
 
     fn set_thin(&mut self, side: bool, which: u8, switches: u8) {
@@ -457,6 +588,25 @@ impl Exchange {
         }
         panic!("an endpoint does not become idle");
     }
+}
+
+/// `packet` with another byte behind the tag, and a right checksum.
+fn altered(mut packet: Vec<u8>, at: u16, change: impl FnOnce(u8) -> u8) -> Vec<u8> {
+    let at = 12 + usize::from(at) % packet.len().saturating_sub(12).max(1);
+    if let Some(place) = packet.get_mut(at) {
+        *place = change(*place);
+        write_checksum(&mut packet);
+    }
+    packet
+}
+
+/// `packet` with the chunks of `other` behind its own, and a right checksum.
+fn joined(mut packet: Vec<u8>, other: &[u8]) -> Vec<u8> {
+    packet.extend(other.get(12..).unwrap_or_default());
+    if packet.len() >= 12 {
+        write_checksum(&mut packet);
+    }
+    packet
 }
 
 /// The key vector of who says this (RFC 4895 §6.1).

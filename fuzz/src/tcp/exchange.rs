@@ -76,6 +76,55 @@ pub struct Aim {
     pub is_stamped: bool,
 }
 
+/// What becomes of the next segment under way to each side.
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub enum Handling {
+    /// It arrives.
+    Deliver,
+    /// It is lost.
+    Drop,
+    /// It arrives twice.
+    Twice,
+    /// It arrives after the one behind it.
+    Late,
+    /// It arrives with another byte and a right checksum: where, and which.
+    Alter(u16, u8),
+    /// It arrives with a bit turned over and a right checksum.
+    Flip(u16, u8),
+    /// A captured segment comes instead.
+    Instead(u8),
+}
+
+impl Handling {
+    /// No more than a network may do without an attacker.
+    #[must_use]
+    pub const fn is_of_network(self) -> bool {
+        matches!(self, Self::Deliver | Self::Drop | Self::Twice | Self::Late)
+    }
+}
+
+/// Real traffic, and what becomes of it.
+#[derive(Clone, Debug, TypeGenerator)]
+pub struct Traffic {
+    /// As in [`Script`].
+    pub start: u8,
+    /// How much of it is not simply delivered, of 256.
+    pub share: u8,
+    /// Each with a number that decides whether it is in the share.
+    #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..400))]
+    pub handlings: Vec<(u8, Handling)>,
+}
+
+impl Traffic {
+    /// What becomes of one packet after the other.
+    pub fn handlings(&self) -> impl Iterator<Item = Handling> {
+        let is_in_share = |&(number, _): &(u8, Handling)| number < self.share;
+        let handling =
+            move |it: &(u8, Handling)| if is_in_share(it) { it.1 } else { Handling::Deliver };
+        self.handlings.iter().map(handling)
+    }
+}
+
 /// Everything that happens.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct Script {
@@ -259,6 +308,69 @@ impl Exchange {
         }
         self.settle(0);
         self.settle(1);
+    }
+
+    /// Hands the next segment under way to each side on as `handling` says. Without any, both applications send and
+    /// read, and time passes.
+    pub fn handle_next(&mut self, handling: Handling) {
+        if self.sides.iter().all(|side| side.inbox.is_empty()) {
+            return self.make_traffic();
+        }
+        for to in 0..2 {
+            let Some(packet) = self.sides[to].inbox.pop_front() else { continue };
+            match handling {
+                Handling::Deliver => self.input(to, &packet),
+                Handling::Drop => {}
+                Handling::Twice => {
+                    self.input(to, &packet);
+                    self.input(to, &packet);
+                }
+                Handling::Late => {
+                    if let Some(after) = self.sides[to].inbox.pop_front() {
+                        self.input(to, &after);
+                    }
+                    self.input(to, &packet);
+                }
+                Handling::Alter(at, byte) => self.input_altered(to, packet, at, |_| byte),
+                Handling::Flip(at, bit) => {
+                    self.input_altered(to, packet, at, |byte| byte ^ (1 << (bit % 8)));
+                }
+                Handling::Instead(which) => {
+                    let (_, packet) = self.pick(which);
+                    self.streams = None;
+                    self.input(to, &packet);
+                }
+            }
+        }
+    }
+
+    fn input_altered(
+        &mut self,
+        to: usize,
+        mut packet: Vec<u8>,
+        at: u16,
+        change: impl FnOnce(u8) -> u8,
+    ) {
+        self.streams = None;
+        let at = 4 + usize::from(at) % packet.len().saturating_sub(4).max(1);
+        if let Some(place) = packet.get_mut(at) {
+            *place = change(*place);
+            seal((self.sides[1 - to].address, self.sides[to].address), &mut packet);
+        }
+        self.input(to, &packet);
+    }
+
+    /// Both applications read and send, and time passes until a timer is due.
+    fn make_traffic(&mut self) {
+        for side in 0..2 {
+            self.receive(side, u16::MAX);
+            self.send(side, if side == 0 { 2500 } else { 100 });
+        }
+        if self.sides.iter().all(|side| side.inbox.is_empty())
+            && let Some(next) = self.next_timeout()
+        {
+            self.wait(next - self.now);
+        }
     }
 
     /// Nothing more arrives: the endpoints become idle in bounded time.

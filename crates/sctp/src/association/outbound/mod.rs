@@ -39,6 +39,8 @@ const MAX_OUTSTANDING: u64 = i16::MAX as u64;
 /// What a queued message, or a chunk sent and not acknowledged, takes of the send buffer at least: it bounds the
 /// bookkeeping for small messages.
 const MIN_CHARGE_BYTES: usize = 64;
+/// So many messages and chunks are taken by their payload alone, in a small buffer, too.
+const UNCHARGED: usize = 16_384;
 
 /// The sending half of an association.
 #[derive(Debug)]
@@ -175,11 +177,16 @@ impl Outbound {
     }
 
     /// What the send buffer holds: payload, or [`MIN_CHARGE_BYTES`] for each message and chunk where that is more.
+    /// Without payload it is empty: abandoned chunks alone keep no application waiting.
     fn charged_bytes(&self) -> usize {
+        let buffered = self.buffered_bytes();
+        if buffered == 0 {
+            return 0;
+        }
         let outstanding = self.recovery.outstanding();
         let chunks = (outstanding.next_unit() - 1 - outstanding.cumulative()) as usize;
         let count = self.queue.waiting_messages() + chunks;
-        self.buffered_bytes().max(count * MIN_CHARGE_BYTES)
+        if count < UNCHARGED { buffered } else { buffered.max(count * MIN_CHARGE_BYTES) }
     }
 
     /// Gives back memory that is not in use.
@@ -284,8 +291,8 @@ impl Outbound {
         } else if len > limit {
             return Err(SendError::TooLarge { limit });
         }
-        let is_empty = self.buffered_bytes() == 0;
-        if !is_empty && self.charged_bytes() + len > self.config.send_buffer_bytes {
+        let charged = self.charged_bytes();
+        if charged > 0 && charged + len > self.config.send_buffer_bytes {
             self.is_writer_waiting = true;
             return Err(SendError::BufferFull);
         }
