@@ -44,7 +44,7 @@ pub struct Outstanding<P> {
     packets: SentPackets,
     paths: Vec<PathUnits>,
     history: History,
-    reneging: Reneging,
+    pub(crate) reneging: Reneging,
     /// `FlightSize` (RFC 5681 §2).
     bytes: u64,
     user_bytes_in_flight: u64,
@@ -539,11 +539,6 @@ impl<P> Outstanding<P> {
         }
         reneged.iter().for_each(|&unit| _ = self.renege(unit));
         reneged
-    }
-
-    /// How many blocks of an acknowledgement count: all, or none of a receiver that is not believed.
-    pub(crate) const fn believed_blocks(&self) -> usize {
-        if self.reneging.is_believed() { usize::MAX } else { 0 }
     }
 
     /// `unit` was declared lost wrongly: it is in flight where it was last sent.

@@ -6,7 +6,7 @@
 /// hold; to follow it would cost work for every unit outstanding with every acknowledgement. It is no longer believed: only
 /// its cumulative point counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reneging {
+pub(crate) struct Reneging {
     sent: u64,
     dropped: u64,
 }
@@ -25,5 +25,10 @@ impl Reneging {
     /// The receiver has not dropped more than was sent to it.
     pub(super) const fn is_believed(&self) -> bool {
         self.dropped <= self.sent
+    }
+
+    /// How many blocks of an acknowledgement count: all, or none of a receiver that is not believed.
+    pub(crate) const fn believed_blocks(&self) -> usize {
+        if self.is_believed() { usize::MAX } else { 0 }
     }
 }

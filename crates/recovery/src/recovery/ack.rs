@@ -120,7 +120,8 @@ impl<P> LossRecovery<P> {
             return Ok(AckOutcome { is_stale: true, ..AckOutcome::default() });
         }
         if ack.has_news {
-            let blocks = ack.blocks.take(step.recovery.state.outstanding.believed_blocks());
+            let blocks =
+                ack.blocks.take(step.recovery.state.outstanding.reneging.believed_blocks());
             step.begin(ack.cumulative);
             step.advance(on_delivered);
             step.take_blocks(blocks.clone());
