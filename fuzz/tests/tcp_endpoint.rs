@@ -15,11 +15,11 @@ const TEST_TIME: Duration = Duration::from_secs(7);
 #[test]
 fn invented_segments_in_every_state() {
     check!()
-        .with_type::<(u8, Vec<(SegmentDraft, Aim)>)>()
+        .with_type::<(u8, u8, Vec<(SegmentDraft, Aim)>)>()
         .with_iterations(ITERATIONS)
         .with_test_time(TEST_TIME)
-        .for_each(|(start, segments)| {
-            let mut exchange = Exchange::new(*start);
+        .for_each(|(start, profile, segments)| {
+            let mut exchange = Exchange::new(*start, *profile);
             for (draft, aim) in segments {
                 exchange.act(&Act::Invent(draft.clone(), *aim));
             }
@@ -52,7 +52,7 @@ fn valid_traffic_over_a_bad_network() {
 fn run_traffic(may_happen: fn(Handling) -> bool) {
     check!().with_type::<Traffic>().with_iterations(ITERATIONS).with_test_time(TEST_TIME).for_each(
         |traffic| {
-            let mut exchange = Exchange::new(traffic.start);
+            let mut exchange = Exchange::new(traffic.start, traffic.profile);
             for handling in traffic.handlings().filter(|&handling| may_happen(handling)) {
                 exchange.handle_next(handling);
             }
@@ -64,7 +64,7 @@ fn run_traffic(may_happen: fn(Handling) -> bool) {
 fn run(may_happen: fn(&Act) -> bool) {
     check!().with_type::<Script>().with_iterations(ITERATIONS).with_test_time(TEST_TIME).for_each(
         |script| {
-            let mut exchange = Exchange::new(script.start);
+            let mut exchange = Exchange::new(script.start, script.profile);
             for act in script.acts.iter().filter(|act| may_happen(act)) {
                 exchange.act(act);
             }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bolero::{TypeGenerator, produce};
 use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_tcp::recovery::{RecoveryConfig, TCP_PROFILES};
 use rexmit_tcp::wire::{Flags, Options, Segment, Timestamps};
 use rexmit_tcp::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, KeepAlive};
 
@@ -108,6 +109,8 @@ impl Handling {
 pub struct Traffic {
     /// As in [`Script`].
     pub start: u8,
+    /// As in [`Script`].
+    pub profile: u8,
     /// How much of it is not simply delivered, of 256.
     pub share: u8,
     /// Each with a number that decides whether it is in the share.
@@ -130,6 +133,8 @@ impl Traffic {
 pub struct Script {
     /// How far the connection is when the script begins, and what both can do.
     pub start: u8,
+    /// Selects the profile of both sides.
+    pub profile: u8,
     /// What happens then.
     #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
     pub acts: Vec<Act>,
@@ -160,8 +165,9 @@ pub struct Exchange {
 }
 
 impl Side {
-    fn new(index: u8, abilities: u8) -> Self {
-        let connection = ConnectionConfig::sack()
+    fn new(index: u8, abilities: u8, profile: &str) -> Self {
+        let recovery = RecoveryConfig::tcp_profile(profile).expect("it exists");
+        let connection = ConnectionConfig::new(recovery)
             .receive_buffer_bytes(RECEIVE_BUFFER << (abilities & 4))
             .send_buffer_bytes(SEND_BUFFER)
             .max_held_segments(16)
@@ -221,11 +227,12 @@ impl Side {
 }
 
 impl Exchange {
-    /// Two endpoints whose connection is as far as `start` says.
+    /// Two endpoints with the profile numbered `profile`, whose connection is as far as `start` says.
     #[must_use]
-    pub fn new(start: u8) -> Self {
+    pub fn new(start: u8, profile: u8) -> Self {
         let abilities = start >> 4;
-        let sides = [Side::new(0, abilities), Side::new(1, abilities)];
+        let (profile, _) = TCP_PROFILES[usize::from(profile) % TCP_PROFILES.len()];
+        let sides = [Side::new(0, abilities, profile), Side::new(1, abilities, profile)];
         let now = Instant::from_millis(1000);
         let streams = Some([(0, 0); 2]);
         let mut exchange = Self { now, sides, captured: VecDeque::new(), streams };

@@ -44,7 +44,7 @@ pub struct Outstanding<P> {
     packets: SentPackets,
     paths: Vec<PathUnits>,
     history: History,
-    pub(crate) reneging: Reneging,
+    reneging: Reneging,
     /// `FlightSize` (RFC 5681 §2).
     bytes: u64,
     user_bytes_in_flight: u64,
@@ -250,6 +250,13 @@ impl<P> Outstanding<P> {
     #[must_use]
     pub const fn user_bytes_to_arrive(&self) -> u64 {
         self.user_bytes_in_flight + self.user_bytes_lost
+    }
+
+    /// Whether acknowledgements above the cumulative point are believed: the receiver has not dropped more data
+    /// after it acknowledged them than was sent to it.
+    #[must_use]
+    pub const fn believes_reports(&self) -> bool {
+        self.reneging.is_believed()
     }
 
     /// The packets that are remembered.

@@ -26,9 +26,4 @@ impl Reneging {
     pub(super) const fn is_believed(&self) -> bool {
         self.dropped <= self.sent
     }
-
-    /// How many blocks of an acknowledgement count: all, or none of a receiver that is not believed.
-    pub(crate) const fn believed_blocks(&self) -> usize {
-        if self.is_believed() { usize::MAX } else { 0 }
-    }
 }

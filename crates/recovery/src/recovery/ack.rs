@@ -120,8 +120,8 @@ impl<P> LossRecovery<P> {
             return Ok(AckOutcome { is_stale: true, ..AckOutcome::default() });
         }
         if ack.has_news {
-            let blocks =
-                ack.blocks.take(step.recovery.state.outstanding.reneging.believed_blocks());
+            let is_believed = step.recovery.state.outstanding.believes_reports();
+            let blocks = ack.blocks.take(if is_believed { usize::MAX } else { 0 });
             step.begin(ack.cumulative);
             step.advance(on_delivered);
             step.take_blocks(blocks.clone());
