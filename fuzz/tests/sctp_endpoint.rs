@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bolero::check;
-use rexmit_fuzz::{Act, Aim, Exchange, PacketDraft, Script, Traffic};
+use rexmit_fuzz::{Act, Aim, Exchange, Handling, PacketDraft, Script, Traffic};
 
 /// Random inputs per target as part of `cargo test`.
 const ITERATIONS: usize = 3_000;
@@ -42,10 +42,22 @@ fn sequences_of_everything_that_may_happen() {
 /// Two endpoints with real traffic, of which each packet is handed on, lost, doubled, delayed or changed.
 #[test]
 fn valid_traffic_that_is_changed_on_its_way() {
+    run_traffic(|_| true);
+}
+
+/// The same without changes.
+#[test]
+fn valid_traffic_over_a_bad_network() {
+    run_traffic(Handling::is_of_network);
+}
+
+fn run_traffic(may_happen: fn(Handling) -> bool) {
     check!().with_type::<Traffic>().with_iterations(ITERATIONS).with_test_time(TEST_TIME).for_each(
         |traffic| {
             let mut exchange = Exchange::new(traffic.start);
-            traffic.handlings().for_each(|handling| exchange.handle_next(handling));
+            for handling in traffic.handlings().filter(|&handling| may_happen(handling)) {
+                exchange.handle_next(handling);
+            }
             exchange.run_out();
         },
     );

@@ -437,7 +437,7 @@ impl<P> Outstanding<P> {
         u.state = UnitState::Acknowledged;
         if acked.was_in_flight {
             self.user_bytes_in_flight -= u64::from(user_bytes);
-            let departed = Departed { unit, bytes, path, packet: last.packet };
+            let departed = Departed { bytes, path, packet: last.packet };
             let (is_ended, sent_at) = self.packets.on_departed(&departed, Fate::Acknowledged);
             acked.packet = is_ended.then_some(last.packet);
             acked.sent_at = sent_at;
@@ -644,7 +644,7 @@ impl<P> Outstanding<P> {
     fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
         let &Unit { bytes, user_bytes, path, last_packet: packet, .. } = self.unit(unit)?;
         self.user_bytes_in_flight -= u64::from(user_bytes);
-        let departed = Departed { unit, bytes, path, packet };
+        let departed = Departed { bytes, path, packet };
         self.packets.on_departed(&departed, fate).0.then_some(packet)
     }
 
@@ -683,8 +683,9 @@ impl<P> Outstanding<P> {
     fn return_to_flight(&mut self, unit: u64) {
         let Some(u) = self.unit_mut(unit) else { return };
         u.state = UnitState::InFlight;
-        let (path, bytes, user_bytes) = (u.path, u.bytes, u64::from(u.user_bytes));
-        self.packets.on_returned(path, bytes);
+        let (path, packet, bytes) = (u.path, u.last_packet, u.bytes);
+        let user_bytes = u64::from(u.user_bytes);
+        self.packets.on_returned(&Departed { bytes, path, packet });
         self.user_bytes_in_flight += user_bytes;
     }
 
