@@ -17,5 +17,5 @@ mod endpoint;
 mod sctp_packet;
 pub mod tcp;
 
-pub use endpoint::{Act, Aim, Exchange, Script, SendDraft};
+pub use endpoint::{Act, Aim, Exchange, Handling, Script, SendDraft, Traffic};
 pub use sctp_packet::{ChunkDraft, PacketDraft};

@@ -1,32 +1,64 @@
 //! The endpoint under an attacker with its tags: it never panics, becomes
 //! idle after each input, sends nothing malformed, and stays within its limits.
 
+use std::time::Duration;
+
 use bolero::check;
-use rexmit_fuzz::{Act, Aim, Exchange, PacketDraft, Script};
+use rexmit_fuzz::{Act, Aim, Exchange, Handling, PacketDraft, Script, Traffic};
 
 /// Random inputs per target as part of `cargo test`.
 const ITERATIONS: usize = 3_000;
+/// No target takes longer then: together they take a minute at most.
+const TEST_TIME: Duration = Duration::from_secs(7);
 
 #[test]
 fn invented_packets_in_every_state() {
-    check!().with_type::<(u8, Vec<(PacketDraft, Aim)>)>().with_iterations(ITERATIONS).for_each(
-        |(start, packets)| {
+    check!()
+        .with_type::<(u8, Vec<(PacketDraft, Aim)>)>()
+        .with_iterations(ITERATIONS)
+        .with_test_time(TEST_TIME)
+        .for_each(|(start, packets)| {
             let mut exchange = Exchange::new(*start);
             for (draft, aim) in packets {
                 exchange.act(&Act::Invent(draft.clone(), *aim));
+            }
+            exchange.run_out();
+        });
+}
+
+#[test]
+fn sequences_of_everything_that_may_happen() {
+    check!().with_type::<Script>().with_iterations(ITERATIONS).with_test_time(TEST_TIME).for_each(
+        |script| {
+            let mut exchange = Exchange::new(script.start);
+            for act in &script.acts {
+                exchange.act(act);
             }
             exchange.run_out();
         },
     );
 }
 
+/// Two endpoints with real traffic, of which each packet is handed on, lost, doubled, delayed or changed.
 #[test]
-fn sequences_of_everything_that_may_happen() {
-    check!().with_type::<Script>().with_iterations(ITERATIONS).for_each(|script| {
-        let mut exchange = Exchange::new(script.start);
-        for act in &script.acts {
-            exchange.act(act);
-        }
-        exchange.run_out();
-    });
+fn valid_traffic_that_is_changed_on_its_way() {
+    run_traffic(|_| true);
+}
+
+/// The same without changes.
+#[test]
+fn valid_traffic_over_a_bad_network() {
+    run_traffic(Handling::is_of_network);
+}
+
+fn run_traffic(may_happen: fn(Handling) -> bool) {
+    check!().with_type::<Traffic>().with_iterations(ITERATIONS).with_test_time(TEST_TIME).for_each(
+        |traffic| {
+            let mut exchange = Exchange::new(traffic.start);
+            for handling in traffic.handlings().filter(|&handling| may_happen(handling)) {
+                exchange.handle_next(handling);
+            }
+            exchange.run_out();
+        },
+    );
 }

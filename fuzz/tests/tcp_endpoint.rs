@@ -2,23 +2,29 @@
 //! idle after each input, sends nothing malformed, stays within its limits, and without forgeries
 //! delivers what was sent and nothing else.
 
+use std::time::Duration;
+
 use bolero::check;
-use rexmit_fuzz::tcp::{Act, Aim, Exchange, Script, SegmentDraft};
+use rexmit_fuzz::tcp::{Act, Aim, Exchange, Handling, Script, SegmentDraft, Traffic};
 
 /// Random inputs per target as part of `cargo test`.
 const ITERATIONS: usize = 3_000;
+/// No target takes longer then: together they take a minute at most.
+const TEST_TIME: Duration = Duration::from_secs(7);
 
 #[test]
 fn invented_segments_in_every_state() {
-    check!().with_type::<(u8, Vec<(SegmentDraft, Aim)>)>().with_iterations(ITERATIONS).for_each(
-        |(start, segments)| {
-            let mut exchange = Exchange::new(*start);
+    check!()
+        .with_type::<(u8, u8, Vec<(SegmentDraft, Aim)>)>()
+        .with_iterations(ITERATIONS)
+        .with_test_time(TEST_TIME)
+        .for_each(|(start, profile, segments)| {
+            let mut exchange = Exchange::new(*start, *profile);
             for (draft, aim) in segments {
                 exchange.act(&Act::Invent(draft.clone(), *aim));
             }
             exchange.run_out();
-        },
-    );
+        });
 }
 
 #[test]
@@ -31,12 +37,38 @@ fn sequences_of_what_a_network_may_do() {
     run(|act| !matches!(act, Act::Invent(..) | Act::Alter(..)));
 }
 
+/// Two endpoints with real traffic, of which each segment is handed on, lost, doubled, delayed or changed.
+#[test]
+fn valid_traffic_that_is_changed_on_its_way() {
+    run_traffic(|_| true);
+}
+
+/// The same without changes: what arrives is what was sent.
+#[test]
+fn valid_traffic_over_a_bad_network() {
+    run_traffic(Handling::is_of_network);
+}
+
+fn run_traffic(may_happen: fn(Handling) -> bool) {
+    check!().with_type::<Traffic>().with_iterations(ITERATIONS).with_test_time(TEST_TIME).for_each(
+        |traffic| {
+            let mut exchange = Exchange::new(traffic.start, traffic.profile);
+            for handling in traffic.handlings().filter(|&handling| may_happen(handling)) {
+                exchange.handle_next(handling);
+            }
+            exchange.run_out();
+        },
+    );
+}
+
 fn run(may_happen: fn(&Act) -> bool) {
-    check!().with_type::<Script>().with_iterations(ITERATIONS).for_each(|script| {
-        let mut exchange = Exchange::new(script.start);
-        for act in script.acts.iter().filter(|act| may_happen(act)) {
-            exchange.act(act);
-        }
-        exchange.run_out();
-    });
+    check!().with_type::<Script>().with_iterations(ITERATIONS).with_test_time(TEST_TIME).for_each(
+        |script| {
+            let mut exchange = Exchange::new(script.start, script.profile);
+            for act in script.acts.iter().filter(|act| may_happen(act)) {
+                exchange.act(act);
+            }
+            exchange.run_out();
+        },
+    );
 }

@@ -74,7 +74,8 @@ config! {
         pub max_message_bytes: usize,
         /// Receive buffer in bytes; the receive window advertised to the peer. Default 1 MiB.
         pub receive_buffer_bytes: usize,
-        /// Bytes accepted from the application and not yet acknowledged, at most. Default 1 MiB.
+        /// Bytes accepted from the application and not yet acknowledged, at most; beyond 16,384 messages
+        /// each counts as 64 bytes at least. Default 1 MiB.
         pub send_buffer_bytes: usize,
         /// DATA chunks that wait for reassembly or order, at most. Default 16,384.
         pub max_held_chunks: usize,

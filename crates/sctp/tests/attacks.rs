@@ -348,3 +348,65 @@ fn cost_of_a_forward_tsn_that_names_thousands_of_streams() {
     times.sort_unstable();
     println!("FORWARD-TSN with {STREAMS} streams: {:?} in the middle", times[10]);
 }
+
+/// 10,000 chunks outstanding, all but the first reported in a gap block.
+fn with_outstanding_chunks(profile: &str) -> (Script, u16) {
+    let recovery = rexmit_sctp::recovery::RecoveryConfig::profile(profile).expect("it exists");
+    let mut s = Script::client_with(|_, association| {
+        association.recovery = recovery.max_burst(None);
+        association.heartbeat_interval = None;
+        association.send_buffer_bytes = 8 << 20;
+    });
+    s.take_init();
+    let init_ack = Init { a_rwnd: u32::MAX, ..peer_init(PEER_TAG) };
+    s.peer_writes(|p| p.init_ack(&init_ack, answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_sends([CookieAck]);
+    let mut chunks = 0_u16;
+    while chunks < 10_000 {
+        (0..100).for_each(|_| _ = s.send(b"m"));
+        while let Some(sent) = s.poll_packet() {
+            for chunk in sent.chunks() {
+                let Data(data) = chunk else { continue };
+                chunks = chunks.max(data.tsn.wrapping_sub(FIRST_TSN) as u16 + 1);
+            }
+        }
+        s.peer_writes(|p| p.sack(tsn(0).wrapping_sub(1), u32::MAX, [(2, chunks)], []));
+    }
+    while s.poll_packet().is_some() {}
+    (s, chunks)
+}
+
+/// The measurement of docs/security.md, as that of FORWARD-TSN.
+#[test]
+#[ignore = "measures"]
+#[expect(clippy::disallowed_methods, reason = "it measures")]
+fn cost_of_sacks_of_a_malicious_peer() {
+    const PACKETS: u32 = 1000;
+    type Blocks = fn(u32, u16) -> (u32, Option<(u16, u16)>);
+    let cases: [(&str, Blocks); 3] = [
+        ("the same gap block again", |_, chunks| (0, Some((2, chunks)))),
+        ("gap reports back and forth", |n, chunks| {
+            let cumulative = n / 2 + n % 2;
+            (cumulative, n.is_multiple_of(2).then_some((2, chunks - cumulative as u16)))
+        }),
+        ("a block without a gap", |_, chunks| (0, Some((1, chunks)))),
+    ];
+    for profile in ["rfc9260", "rr", "interactive"] {
+        for (case, blocks) in cases {
+            let (mut s, chunks) = with_outstanding_chunks(profile);
+            let mut spent = std::time::Duration::ZERO;
+            for n in 0..PACKETS {
+                let (cumulative, block) = blocks(n, chunks);
+                let cumulative = tsn(cumulative).wrapping_sub(1);
+                let packet =
+                    s.peer_packet(s.peer.endpoint_tag, |p| p.sack(cumulative, u32::MAX, block, []));
+                let begun = std::time::Instant::now();
+                s.deliver(&packet);
+                spent += begun.elapsed();
+                while s.poll_packet().is_some() {}
+            }
+            println!("{profile}: {case}: {:?} for each of {PACKETS}", spent / PACKETS);
+        }
+    }
+}

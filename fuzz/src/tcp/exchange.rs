@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bolero::{TypeGenerator, produce};
 use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_tcp::recovery::{RecoveryConfig, TCP_PROFILES};
 use rexmit_tcp::wire::{Flags, Options, Segment, Timestamps};
 use rexmit_tcp::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event, KeepAlive};
 
@@ -76,11 +77,64 @@ pub struct Aim {
     pub is_stamped: bool,
 }
 
+/// What becomes of the next segment under way to each side.
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub enum Handling {
+    /// It arrives.
+    Deliver,
+    /// It is lost.
+    Drop,
+    /// It arrives twice.
+    Twice,
+    /// It arrives after the one behind it.
+    Late,
+    /// It arrives with another byte and a right checksum: where, and which.
+    Alter(u16, u8),
+    /// It arrives with a bit turned over and a right checksum.
+    Flip(u16, u8),
+    /// A captured segment comes instead.
+    Instead(u8),
+}
+
+impl Handling {
+    /// No more than a network may do without an attacker.
+    #[must_use]
+    pub const fn is_of_network(self) -> bool {
+        matches!(self, Self::Deliver | Self::Drop | Self::Twice | Self::Late)
+    }
+}
+
+/// Real traffic, and what becomes of it.
+#[derive(Clone, Debug, TypeGenerator)]
+pub struct Traffic {
+    /// As in [`Script`].
+    pub start: u8,
+    /// As in [`Script`].
+    pub profile: u8,
+    /// How much of it is not simply delivered, of 256.
+    pub share: u8,
+    /// Each with a number that decides whether it is in the share.
+    #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..400))]
+    pub handlings: Vec<(u8, Handling)>,
+}
+
+impl Traffic {
+    /// What becomes of one packet after the other.
+    pub fn handlings(&self) -> impl Iterator<Item = Handling> {
+        let is_in_share = |&(number, _): &(u8, Handling)| number < self.share;
+        let handling =
+            move |it: &(u8, Handling)| if is_in_share(it) { it.1 } else { Handling::Deliver };
+        self.handlings.iter().map(handling)
+    }
+}
+
 /// Everything that happens.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct Script {
     /// How far the connection is when the script begins, and what both can do.
     pub start: u8,
+    /// Selects the profile of both sides.
+    pub profile: u8,
     /// What happens then.
     #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
     pub acts: Vec<Act>,
@@ -111,8 +165,9 @@ pub struct Exchange {
 }
 
 impl Side {
-    fn new(index: u8, abilities: u8) -> Self {
-        let connection = ConnectionConfig::sack()
+    fn new(index: u8, abilities: u8, profile: &str) -> Self {
+        let recovery = RecoveryConfig::tcp_profile(profile).expect("it exists");
+        let connection = ConnectionConfig::new(recovery)
             .receive_buffer_bytes(RECEIVE_BUFFER << (abilities & 4))
             .send_buffer_bytes(SEND_BUFFER)
             .max_held_segments(16)
@@ -172,11 +227,12 @@ impl Side {
 }
 
 impl Exchange {
-    /// Two endpoints whose connection is as far as `start` says.
+    /// Two endpoints with the profile numbered `profile`, whose connection is as far as `start` says.
     #[must_use]
-    pub fn new(start: u8) -> Self {
+    pub fn new(start: u8, profile: u8) -> Self {
         let abilities = start >> 4;
-        let sides = [Side::new(0, abilities), Side::new(1, abilities)];
+        let (profile, _) = TCP_PROFILES[usize::from(profile) % TCP_PROFILES.len()];
+        let sides = [Side::new(0, abilities, profile), Side::new(1, abilities, profile)];
         let now = Instant::from_millis(1000);
         let streams = Some([(0, 0); 2]);
         let mut exchange = Self { now, sides, captured: VecDeque::new(), streams };
@@ -259,6 +315,69 @@ impl Exchange {
         }
         self.settle(0);
         self.settle(1);
+    }
+
+    /// Hands the next segment under way to each side on as `handling` says. Without any, both applications send and
+    /// read, and time passes.
+    pub fn handle_next(&mut self, handling: Handling) {
+        if self.sides.iter().all(|side| side.inbox.is_empty()) {
+            return self.make_traffic();
+        }
+        for to in 0..2 {
+            let Some(packet) = self.sides[to].inbox.pop_front() else { continue };
+            match handling {
+                Handling::Deliver => self.input(to, &packet),
+                Handling::Drop => {}
+                Handling::Twice => {
+                    self.input(to, &packet);
+                    self.input(to, &packet);
+                }
+                Handling::Late => {
+                    if let Some(after) = self.sides[to].inbox.pop_front() {
+                        self.input(to, &after);
+                    }
+                    self.input(to, &packet);
+                }
+                Handling::Alter(at, byte) => self.input_altered(to, packet, at, |_| byte),
+                Handling::Flip(at, bit) => {
+                    self.input_altered(to, packet, at, |byte| byte ^ (1 << (bit % 8)));
+                }
+                Handling::Instead(which) => {
+                    let (_, packet) = self.pick(which);
+                    self.streams = None;
+                    self.input(to, &packet);
+                }
+            }
+        }
+    }
+
+    fn input_altered(
+        &mut self,
+        to: usize,
+        mut packet: Vec<u8>,
+        at: u16,
+        change: impl FnOnce(u8) -> u8,
+    ) {
+        self.streams = None;
+        let at = 4 + usize::from(at) % packet.len().saturating_sub(4).max(1);
+        if let Some(place) = packet.get_mut(at) {
+            *place = change(*place);
+            seal((self.sides[1 - to].address, self.sides[to].address), &mut packet);
+        }
+        self.input(to, &packet);
+    }
+
+    /// Both applications read and send, and time passes until a timer is due.
+    fn make_traffic(&mut self) {
+        for side in 0..2 {
+            self.receive(side, u16::MAX);
+            self.send(side, if side == 0 { 2500 } else { 100 });
+        }
+        if self.sides.iter().all(|side| side.inbox.is_empty())
+            && let Some(next) = self.next_timeout()
+        {
+            self.wait(next - self.now);
+        }
     }
 
     /// Nothing more arrives: the endpoints become idle in bounded time.

@@ -3,5 +3,5 @@
 mod exchange;
 mod segment;
 
-pub use exchange::{Act, Aim, Exchange, Script};
+pub use exchange::{Act, Aim, Exchange, Handling, Script, Traffic};
 pub use segment::{OptionDraft, SegmentDraft};

@@ -8,6 +8,11 @@ use crate::outstanding::Outstanding;
 use crate::probe::ProbeTimer;
 use crate::state::State;
 
+/// With more units overtaken than this the threshold does not follow the path, and reports of units declared lost are
+/// not counted: every acknowledgement looks at each unit that is counted, so a receiver could make it look at the window
+/// (docs/security.md).
+const MAX_WEIGHED: usize = 256;
+
 /// Counts, for each unit in flight that something later has overtaken, how often it was reported
 /// missing.
 ///
@@ -147,8 +152,10 @@ impl MissingReports {
         let is_after_advance = state.fast_recovery.is_on() && range.has_advanced;
         let bound = if is_after_advance { htna.max(range.highest_in_blocks) } else { htna };
         let early = state.first_indication_groups();
-        let is_last = tolerance.is_adaptive() && is_last_report(state);
-        report(&mut self.overtaken, bound, tolerance.is_adaptive(), |number| {
+        let is_adaptive = tolerance.is_adaptive();
+        let keeps = is_adaptive && self.overtaken.len() <= MAX_WEIGHED;
+        let is_last = is_adaptive && (!keeps || is_last_report(state));
+        report(&mut self.overtaken, bound, keeps, |number| {
             let unit = state.outstanding.unit(number);
             if unit.is_some_and(|unit| probe.covers_unit(state, unit)) {
                 return Some((1, u16::MAX)); // The probe timer sees to it.
@@ -175,9 +182,14 @@ impl MissingReports {
         let bound = range.highest_newly_acked.unwrap_or(0);
         let early = state.first_indication_groups();
         let is_adaptive = tolerance.is_adaptive();
-        let last = if is_adaptive { self.paths_without_report(state) } else { 0 };
+        let keeps = is_adaptive && self.overtaken.len() <= MAX_WEIGHED;
+        let last = match (is_adaptive, keeps) {
+            (true, true) => self.paths_without_report(state),
+            (true, false) => u64::MAX,
+            (false, _) => 0,
+        };
         let Self { overtaken, paths } = self;
-        report(overtaken, bound, is_adaptive, |number| {
+        report(overtaken, bound, keeps, |number| {
             let unit = state.outstanding.unit(number)?;
             let path = unit.path();
             let is_passed = paths[usize::from(path)].highest_newly_acked > number;
@@ -215,7 +227,10 @@ fn report(
     let forgotten = overtaken.extract_if(..bound, |&unit, known| {
         let Some((count, threshold)) = reported(unit) else { return false };
         known.reports = known.reports.saturating_add(count);
-        if known.is_judged || known.reports < threshold {
+        if known.is_judged {
+            return !keeps;
+        }
+        if known.reports < threshold {
             return false;
         }
         lost.push(unit);

@@ -63,6 +63,12 @@ impl<P> Outstanding<P> {
             let bytes: u64 = in_flight.map(|(_, u)| u64::from(u.bytes)).sum();
             let flight = self.packets.flight(index);
             assert_eq!(flight.bytes, bytes, "bytes in flight on path {index}");
+            for (number, packet) in self.packets.in_flight(index) {
+                let carried = self.units_from(packet.lowest);
+                let carried = carried.take_while(|(unit, _)| *unit <= packet.highest);
+                let units = carried.filter(|(_, unit)| unit.is_in_flight_in(number)).count();
+                assert_eq!(usize::from(packet.units_in_flight()), units, "units in {number:?}");
+            }
             let packets = self.packets.in_flight(index).count();
             assert_eq!(flight.packets as usize, packets, "packets in flight on path {index}");
         }

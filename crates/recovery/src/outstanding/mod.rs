@@ -4,6 +4,7 @@
 
 mod packets;
 mod path_units;
+mod reneging;
 mod repeats;
 mod unit;
 
@@ -20,6 +21,7 @@ use std::collections::VecDeque;
 use packets::{Carried, Departed};
 pub use packets::{Fate, Flight, PacketNumber, SentPacket, SentPackets};
 use path_units::PathUnits;
+use reneging::Reneging;
 pub use repeats::LOG_CAPACITY;
 pub(crate) use repeats::Repeats;
 pub(crate) use repeats::{EpisodeId, Explained, FirstSent, FirstTransmission};
@@ -42,6 +44,7 @@ pub struct Outstanding<P> {
     packets: SentPackets,
     paths: Vec<PathUnits>,
     history: History,
+    reneging: Reneging,
     /// `FlightSize` (RFC 5681 §2).
     bytes: u64,
     user_bytes_in_flight: u64,
@@ -149,6 +152,7 @@ impl<P> Outstanding<P> {
             packets: SentPackets::default(),
             paths: Vec::with_capacity(1),
             history: History::default(),
+            reneging: Reneging::default(),
             bytes: 0,
             user_bytes_in_flight: 0,
             user_bytes_lost: 0,
@@ -248,6 +252,13 @@ impl<P> Outstanding<P> {
         self.user_bytes_in_flight + self.user_bytes_lost
     }
 
+    /// Whether acknowledgements above the cumulative point are believed: the receiver has not dropped more data
+    /// after it acknowledged them than was sent to it.
+    #[must_use]
+    pub const fn believes_reports(&self) -> bool {
+        self.reneging.is_believed()
+    }
+
     /// The packets that are remembered.
     #[must_use]
     pub const fn packets(&self) -> &SentPackets {
@@ -316,6 +327,7 @@ impl<P> Outstanding<P> {
         let unit = self.next_unit();
         let NewUnit { bytes, user_bytes, group, .. } = new;
         let packet = self.put(now, place, SendCause::New, Carried { unit, bytes, group });
+        self.reneging.on_sent();
         self.bytes += u64::from(bytes);
         self.user_bytes_in_flight += u64::from(user_bytes);
         self.units.push_back(Unit::new(payload, new, place.path, packet));
@@ -381,6 +393,7 @@ impl<P> Outstanding<P> {
         }
         let packet = self.put(now, place, cause, Carried { unit, bytes, group });
         let path = place.path;
+        self.reneging.on_sent();
         self.user_bytes_in_flight += u64::from(user_bytes);
         let moved = (from != path).then(|| self.move_between(unit, from, path));
         let is_earliest = self.on(path).earliest == unit && before.path == path;
@@ -424,7 +437,7 @@ impl<P> Outstanding<P> {
         u.state = UnitState::Acknowledged;
         if acked.was_in_flight {
             self.user_bytes_in_flight -= u64::from(user_bytes);
-            let departed = Departed { unit, bytes, path, packet: last.packet };
+            let departed = Departed { bytes, path, packet: last.packet };
             let (is_ended, sent_at) = self.packets.on_departed(&departed, Fate::Acknowledged);
             acked.packet = is_ended.then_some(last.packet);
             acked.sent_at = sent_at;
@@ -508,6 +521,9 @@ impl<P> Outstanding<P> {
     /// flight again; `blocks` are what it still reports. Such a unit must pass with the cumulative point: one
     /// that is left in front shows that the receiver reneged (RFC 9260 §6.2.1 D iii, R4). A SACK overtaken
     /// by a newer one cannot be mistaken for this.
+    ///
+    /// A receiver that drops more than was sent to it is no longer believed: then everything above the cumulative
+    /// point is in flight again, for the last time.
     pub(crate) fn check_reneging(&mut self, blocks: impl Iterator<Item = (u64, u64)>) -> Vec<u64> {
         let in_front = self.units.front().map(|unit| unit.state);
         if in_front != Some(UnitState::Acknowledged) {
@@ -518,9 +534,16 @@ impl<P> Outstanding<P> {
         for (start, end) in blocks.filter(|&(start, end)| start >= first && end < next) {
             still.insert_range(start, end, |_, _| ());
         }
-        let known = std::mem::replace(&mut self.acknowledged, still);
-        let is_dropped = |unit: &u64| !self.acknowledged.contains(*unit);
-        let reneged: Vec<u64> = known.iter().flatten().filter(is_dropped).collect();
+        let dropped = self.acknowledged.len() - still.len();
+        self.reneging.on_dropped(dropped);
+        if !self.reneging.is_believed() {
+            still.clear();
+        }
+        let known = std::mem::replace(&mut self.acknowledged, still.clone());
+        let mut reneged = Vec::new();
+        for run in known.iter() {
+            still.insert_range(*run.start(), *run.end(), |from, to| reneged.extend(from..=to));
+        }
         reneged.iter().for_each(|&unit| _ = self.renege(unit));
         reneged
     }
@@ -621,7 +644,7 @@ impl<P> Outstanding<P> {
     fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
         let &Unit { bytes, user_bytes, path, last_packet: packet, .. } = self.unit(unit)?;
         self.user_bytes_in_flight -= u64::from(user_bytes);
-        let departed = Departed { unit, bytes, path, packet };
+        let departed = Departed { bytes, path, packet };
         self.packets.on_departed(&departed, fate).0.then_some(packet)
     }
 
@@ -660,8 +683,9 @@ impl<P> Outstanding<P> {
     fn return_to_flight(&mut self, unit: u64) {
         let Some(u) = self.unit_mut(unit) else { return };
         u.state = UnitState::InFlight;
-        let (path, bytes, user_bytes) = (u.path, u.bytes, u64::from(u.user_bytes));
-        self.packets.on_returned(path, bytes);
+        let (path, packet, bytes) = (u.path, u.last_packet, u.bytes);
+        let user_bytes = u64::from(u.user_bytes);
+        self.packets.on_returned(&Departed { bytes, path, packet });
         self.user_bytes_in_flight += user_bytes;
     }
 

@@ -1,8 +1,8 @@
 //! Every packet sent and what became of it.
 //!
 //! *Packets* are counted, whatever they carried: the thin test looks at packets in flight, not at chunks or
-//! bytes (Petlund 2009 §5). The fate of a packet is that of the highest unit in it: acknowledged, declared
-//! lost, or superseded by a retransmission. Packets with a known fate are forgotten once nothing older is in
+//! bytes (Petlund 2009 §5). A packet ends with the last of its units that leaves the flight, and its fate is that of
+//! this unit: acknowledged, declared lost, or superseded by a retransmission. Packets with a known fate are forgotten once nothing older is in
 //! flight.
 
 use std::collections::VecDeque;
@@ -19,11 +19,11 @@ pub struct PacketNumber(pub u64);
 pub enum Fate {
     /// Sent, and neither acknowledged nor declared lost.
     InFlight,
-    /// Its highest unit was acknowledged.
+    /// The last of its units in flight was acknowledged.
     Acknowledged,
     /// Declared lost.
     Lost(SendCause),
-    /// Its highest unit was retransmitted or abandoned while it was in flight.
+    /// The last of its units in flight was retransmitted or abandoned.
     Superseded,
 }
 
@@ -46,6 +46,8 @@ pub struct SentPacket {
     pub bytes: u32,
     /// What became of it.
     pub fate: Fate,
+    /// How many of its units are in flight in it.
+    in_flight: u16,
     /// The groups of its units, one bit each.
     groups: u32,
 }
@@ -54,6 +56,12 @@ impl SentPacket {
     /// The groups of its units, one bit each.
     pub(crate) const fn groups(&self) -> u32 {
         self.groups
+    }
+
+    /// How many of its units are in flight in it.
+    #[cfg(any(test, debug_assertions))]
+    pub(super) const fn units_in_flight(&self) -> u16 {
+        self.in_flight
     }
 }
 
@@ -84,10 +92,9 @@ pub(super) struct Carried {
     pub(super) group: u8,
 }
 
-/// A unit no longer in flight: the path and the packet of its last transmission.
+/// A unit that leaves the flight or returns to it: the path and the packet of its last transmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departed {
-    pub(super) unit: u64,
     pub(super) bytes: u32,
     pub(super) path: u8,
     pub(super) packet: PacketNumber,
@@ -223,6 +230,7 @@ impl SentPackets {
             units: 1,
             bytes,
             fate: Fate::InFlight,
+            in_flight: 1,
             groups: 1 << group,
         });
         *self.groups.of_mut(group) += 1;
@@ -242,12 +250,13 @@ impl SentPackets {
         packet.lowest = packet.lowest.min(unit);
         packet.highest = packet.highest.max(unit);
         packet.units += 1;
+        packet.in_flight += 1;
         packet.bytes += bytes;
         self.flights[usize::from(packet.path)].bytes += u64::from(bytes);
     }
 
-    /// A unit is no longer in flight: its bytes leave the flight of its path, and if it is the highest unit
-    /// of its packet, the packet meets `fate`. Returns whether it did, and when it was sent, unless it is
+    /// A unit is no longer in flight: its bytes leave the flight of its path, and if it is the last unit of its
+    /// packet in flight, the packet meets `fate`. Returns whether it did, and when it was sent, unless it is
     /// forgotten.
     #[inline(always)] // With every unit: the call would cost as much again.
     pub(super) fn on_departed(
@@ -259,7 +268,11 @@ impl SentPackets {
         flight.bytes -= u64::from(departed.bytes);
         let Some(packet) = self.packet_mut(departed.packet) else { return (false, None) };
         let sent_at = Some(packet.sent_at);
-        if packet.fate != Fate::InFlight || packet.highest != departed.unit {
+        if packet.fate != Fate::InFlight {
+            return (false, sent_at); // The unit had left it, and returned.
+        }
+        packet.in_flight -= 1;
+        if packet.in_flight > 0 {
             return (false, sent_at);
         }
         packet.fate = fate;
@@ -269,10 +282,15 @@ impl SentPackets {
         (true, sent_at)
     }
 
-    /// A unit that had left the flight of `path` is in flight again: the receiver reneged, or the unit was
-    /// declared lost wrongly.
-    pub(super) fn on_returned(&mut self, path: u8, bytes: u32) {
-        self.flights[usize::from(path)].bytes += u64::from(bytes);
+    /// A unit is in flight again: the receiver reneged, or the unit was declared lost wrongly. If its packet has
+    /// ended, the packet stays so.
+    pub(super) fn on_returned(&mut self, returned: &Departed) {
+        self.flights[usize::from(returned.path)].bytes += u64::from(returned.bytes);
+        if let Some(packet) = self.packet_mut(returned.packet)
+            && packet.fate == Fate::InFlight
+        {
+            packet.in_flight += 1;
+        }
     }
 
     /// Forgets the oldest packets with a known fate.
@@ -309,22 +327,21 @@ mod tests {
         Carried { unit, bytes: 100, group }
     }
 
-    fn ended(unit: u64, packet: u64) -> Departed {
-        Departed { unit, bytes: 100, path: 0, packet: PacketNumber(packet) }
+    fn ended(packet: u64) -> Departed {
+        Departed { bytes: 100, path: 0, packet: PacketNumber(packet) }
     }
 
     #[test]
-    fn the_highest_unit_decides_the_end_of_a_packet() {
+    fn a_packet_ends_with_its_last_unit_in_flight() {
         let mut packets = packets();
         packets.begin(Instant::ZERO, 0, SendCause::New, carried(7, 0));
         packets.add(carried(8, 0));
         assert_eq!(packets.flight(0), Flight { packets: 1, bytes: 200 });
-        assert!(!packets.on_departed(&ended(7, 0), Fate::Acknowledged).0);
+        assert!(!packets.on_departed(&ended(0), Fate::Superseded).0);
         assert_eq!(packets.flight(0), Flight { packets: 1, bytes: 100 });
-        assert_eq!(
-            packets.on_departed(&ended(8, 0), Fate::Acknowledged),
-            (true, Some(Instant::ZERO))
-        );
+        packets.on_returned(&ended(0));
+        assert!(!packets.on_departed(&ended(0), Fate::Superseded).0);
+        assert_eq!(packets.on_departed(&ended(0), Fate::Acknowledged), (true, Some(Instant::ZERO)));
         assert_eq!(packets.flight(0), Flight::default());
         assert_eq!(packets.packet(PacketNumber(0)).unwrap().fate, Fate::Acknowledged);
     }
@@ -339,9 +356,12 @@ mod tests {
             packets.add(carried(unit, group));
         }
         assert_eq!(counts(&packets), [2, 0, 1]);
-        packets.on_departed(&ended(4, 1), Fate::Acknowledged);
+        packets.on_departed(&ended(1), Fate::Acknowledged);
+        assert_eq!(counts(&packets), [2, 0, 1]);
+        packets.on_departed(&ended(1), Fate::Acknowledged);
+        packets.on_departed(&ended(1), Fate::Acknowledged);
         assert_eq!(counts(&packets), [1, 0, 0]);
-        packets.on_departed(&ended(1, 0), Fate::Acknowledged);
+        packets.on_departed(&ended(0), Fate::Acknowledged);
         assert_eq!(counts(&packets), [0, 0, 0]);
     }
 
@@ -351,10 +371,10 @@ mod tests {
         for unit in 0..3 {
             packets.begin(Instant::ZERO, 0, SendCause::New, carried(unit, 0));
         }
-        packets.on_departed(&ended(1, 1), Fate::Lost(SendCause::FastRetransmit));
+        packets.on_departed(&ended(1), Fate::Lost(SendCause::FastRetransmit));
         packets.forget_ended();
         assert_eq!(packets.len(), 3);
-        packets.on_departed(&ended(0, 0), Fate::Acknowledged);
+        packets.on_departed(&ended(0), Fate::Acknowledged);
         packets.forget_ended();
         assert_eq!(packets.len(), 1);
         assert_eq!(packets.next_number(), PacketNumber(3));

@@ -149,10 +149,12 @@ impl<P> LossRecovery<P> {
             return Ok(AckOutcome { is_stale: true, ..AckOutcome::default() });
         }
         if ack.has_news {
+            let is_believed = step.recovery.state.outstanding.believes_reports();
+            let blocks = ack.blocks.take(if is_believed { usize::MAX } else { 0 });
             step.begin(ack.cumulative);
             step.advance(&ack.skipped, on_delivered);
-            step.take_blocks(ack.blocks.clone());
-            step.check_reneging(ack.blocks);
+            step.take_blocks(blocks.clone());
+            step.check_reneging(blocks);
             step.measure(ack.echo);
             step.grow_windows();
             step.leave_recovery();

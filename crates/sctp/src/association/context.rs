@@ -14,7 +14,7 @@ use crate::config::AssociationConfig;
 use crate::event::Event;
 use crate::id::AssociationId;
 use crate::statistics::EndpointStatistics;
-use crate::streams::{Fragment, PayloadArena};
+use crate::streams::Fragment;
 
 /// The loss recovery of an association.
 pub(crate) type Recovery = LossRecovery<Fragment>;
@@ -27,7 +27,6 @@ pub(crate) struct Surroundings {
     pub(crate) association: (Arc<AssociationConfig>, Arc<RecoveryConfig>),
     pub(crate) round_trips: RoundTrips,
     pub(crate) rng: Rng,
-    pub(crate) arena: PayloadArena,
     pub(crate) events: VecDeque<(AssociationId, Event)>,
     pub(crate) statistics: EndpointStatistics,
     pub(crate) sink: Option<Box<dyn TraceSink>>,

@@ -25,7 +25,6 @@ use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::error::{ConnectError, ResetError, SendError, ThinError};
 use crate::message::{InboundMessage, MessageId, OutboundMessage};
 use crate::statistics::{AssociationStatistics, EndpointStatistics};
-use crate::streams::PayloadArena;
 
 pub use crate::id::AssociationId;
 use cookie::CookieSigner;
@@ -111,7 +110,6 @@ impl Endpoint {
                 ),
                 round_trips: RoundTrips::default(),
                 rng: seed.split("endpoint").rng(),
-                arena: PayloadArena::new(),
                 events: VecDeque::new(),
                 statistics: EndpointStatistics::default(),
                 sink: None,

@@ -42,6 +42,11 @@ impl<T> MessageLists<T> {
         self.nodes.is_empty()
     }
 
+    /// The number of values in all lists.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     pub(super) fn at(&self, key: u32) -> Option<&T> {
         self.nodes.get(key as usize).map(|node| &node.value)
     }

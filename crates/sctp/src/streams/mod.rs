@@ -8,7 +8,6 @@
 //! A stream costs nothing until it is used, and every operation costs what it does, independent
 //! of how many streams were negotiated and how many messages wait.
 
-mod arena;
 mod message_lists;
 mod reassembly;
 mod scheduler;
@@ -16,7 +15,6 @@ mod send_queue;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use arena::PayloadArena;
 pub(crate) use reassembly::{Piece, Reassembly, ReassemblyError, ReassemblyLimits};
 pub use scheduler::Scheduling;
 pub(crate) use send_queue::{Fragment, SendQueue};

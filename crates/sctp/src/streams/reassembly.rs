@@ -7,6 +7,9 @@
 //! A message is assembled by appending to one buffer from its beginning on. A piece whose
 //! predecessor is missing is put aside and appended when its turn comes, so each byte is copied
 //! twice at most, whatever the order of arrival.
+//!
+//! Every payload has an allocation of its own. Sharing blocks would cost less, but one byte that is held would hold
+//! a block, which the counters do not show.
 
 mod delivery;
 #[cfg(test)]
@@ -17,7 +20,6 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use self::delivery::{Complete, Delivery};
-use super::PayloadArena;
 use crate::message::InboundMessage;
 
 /// The largest buffer that is reserved ahead for a message of which only the beginning is known.
@@ -136,18 +138,14 @@ impl Reassembly {
     /// delivered. The piece in error, and the message it belongs to, are dropped; everything else
     /// goes on. Contradictions that a piece and its present neighbours do not show are found by
     /// [`Reassembly::has_contradiction`].
-    pub(crate) fn on_data(
-        &mut self,
-        arena: &mut PayloadArena,
-        piece: &Piece<'_>,
-    ) -> Result<(), ReassemblyError> {
+    pub(crate) fn on_data(&mut self, piece: &Piece<'_>) -> Result<(), ReassemblyError> {
         if piece.payload.len() > self.limits.max_message_bytes {
             return Err(ReassemblyError::MessageTooLarge);
         }
         match (piece.beginning, piece.ending) {
-            (true, true) => self.on_whole_message(arena, piece),
+            (true, true) => self.on_whole_message(piece),
             (true, false) => self.on_beginning(piece),
-            (false, _) => self.on_continuation(arena, piece),
+            (false, _) => self.on_continuation(piece),
         }
     }
 
@@ -259,11 +257,7 @@ impl Reassembly {
         Err(ReassemblyError::TooManyHeldChunks)
     }
 
-    fn on_whole_message(
-        &mut self,
-        arena: &mut PayloadArena,
-        piece: &Piece<'_>,
-    ) -> Result<(), ReassemblyError> {
+    fn on_whole_message(&mut self, piece: &Piece<'_>) -> Result<(), ReassemblyError> {
         self.refuse_beginning_inside(piece)?;
         if self.must_wait(piece) {
             self.admit_aside()?;
@@ -273,7 +267,7 @@ impl Reassembly {
             ssn: piece.ssn,
             ppid: piece.ppid,
             unordered: piece.unordered,
-            payload: arena.copy(piece.payload),
+            payload: Bytes::copy_from_slice(piece.payload),
         })
     }
 
@@ -294,11 +288,7 @@ impl Reassembly {
         self.advance(piece.tsn.wrapping_add(1), assembly)
     }
 
-    fn on_continuation(
-        &mut self,
-        arena: &mut PayloadArena,
-        piece: &Piece<'_>,
-    ) -> Result<(), ReassemblyError> {
+    fn on_continuation(&mut self, piece: &Piece<'_>) -> Result<(), ReassemblyError> {
         if let Some(assembly) = self.assemblies.remove(&piece.tsn) {
             return self.append(assembly, piece);
         }
@@ -309,7 +299,7 @@ impl Reassembly {
             }
             return Ok(());
         }
-        self.put_aside(arena, piece)
+        self.put_aside(piece)
     }
 
     fn append(&mut self, mut assembly: Assembly, piece: &Piece<'_>) -> Result<(), ReassemblyError> {
@@ -333,18 +323,14 @@ impl Reassembly {
         self.advance(piece.tsn.wrapping_add(1), assembly)
     }
 
-    fn put_aside(
-        &mut self,
-        arena: &mut PayloadArena,
-        piece: &Piece<'_>,
-    ) -> Result<(), ReassemblyError> {
+    fn put_aside(&mut self, piece: &Piece<'_>) -> Result<(), ReassemblyError> {
         self.admit_aside()?;
         let loose = Loose {
             stream: piece.stream,
             ssn: piece.ssn,
             unordered: piece.unordered,
             ending: piece.ending,
-            payload: arena.copy(piece.payload),
+            payload: Bytes::copy_from_slice(piece.payload),
         };
         self.incomplete_bytes += piece.payload.len();
         if let Some(replaced) = self.loose.insert(piece.tsn, loose) {

@@ -141,6 +141,11 @@ impl SendQueue {
         self.buffered_bytes
     }
 
+    /// Messages that are not begun.
+    pub(crate) fn waiting_messages(&self) -> usize {
+        self.messages.len()
+    }
+
     /// Gives back memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         self.messages.release_memory();

@@ -27,7 +27,6 @@ struct Pair {
     now: Instant,
     queue: SendQueue,
     reassembly: Reassembly,
-    arena: PayloadArena,
     /// From the TSN after `cumulative_tsn` on.
     sent: BTreeMap<u64, Sent>,
     next_tsn: u64,
@@ -56,7 +55,6 @@ impl Pair {
             now: Instant::ZERO,
             queue: SendQueue::new(scheduling),
             reassembly: Reassembly::new(ReassemblyLimits::default()),
-            arena: PayloadArena::new(),
             sent: BTreeMap::new(),
             next_tsn: FIRST_TSN,
             received: BTreeSet::new(),
@@ -145,7 +143,7 @@ impl Pair {
             ending: fragment.ending,
             payload: &fragment.payload,
         };
-        self.reassembly.on_data(&mut self.arena, &piece).expect("the sender is correct");
+        self.reassembly.on_data(&piece).expect("the sender is correct");
         self.advance();
     }
 

@@ -118,7 +118,7 @@ fn the_number_of_outstanding_chunks_is_bounded() {
     let mut s = Script::client_with(|_, association| {
         association.recovery.max_burst = None;
         association.heartbeat_interval = None;
-        association.send_buffer_bytes = 1 << 20;
+        association.send_buffer_bytes = 8 << 20;
     });
     s.take_init();
     let init_ack = wire::Init { a_rwnd: u32::MAX, ..peer_init(PEER_TAG) };

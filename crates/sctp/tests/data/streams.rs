@@ -21,7 +21,7 @@ impl Script {
 
     /// Takes whatever acknowledgement is due.
     #[track_caller]
-    fn take_sack(&mut self) {
+    pub(super) fn take_sack(&mut self) {
         expect_packet!(self, [Sack(_)]);
     }
 }

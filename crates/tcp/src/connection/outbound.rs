@@ -22,10 +22,6 @@ pub(super) const GROUP: u8 = 0;
 /// The number of the first unit.
 const FIRST_UNIT: u64 = 1;
 
-/// After so many reports that were taken back no more of them are looked at: the peer is short of
-/// memory all the time, or means harm.
-const MAX_RENEGINGS: u32 = 8;
-
 /// How far the end of our stream is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fin {
@@ -86,7 +82,6 @@ pub(super) struct Outbound {
     /// The peer reports what it holds.
     pub(super) has_reports: bool,
     /// How often it has taken a report back.
-    renegings: u32,
     pub(super) fin: Fin,
     pub(super) probing: Probing,
     /// Consecutive timeouts without an answer.
@@ -111,7 +106,6 @@ impl Outbound {
             mss,
             segment_bytes: mss,
             has_reports: false,
-            renegings: 0,
             fin: Fin::Open,
             probing: Probing::default(),
             unanswered: 0,
@@ -225,10 +219,9 @@ impl Outbound {
             .map(|unit| unit.payload)
     }
 
-    /// The peer has dropped data that it had reported, which costs a pass over outstanding data.
+    /// The peer has dropped data that it had reported: its reports count as long as recovery believes them.
     pub(super) const fn on_reneged(&mut self) {
-        self.renegings += 1;
-        self.has_reports &= self.renegings < MAX_RENEGINGS;
+        self.has_reports &= self.recovery.outstanding().believes_reports();
     }
 
     /// Remembers retransmitted data, if the peer can report it.

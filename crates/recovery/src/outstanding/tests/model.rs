@@ -23,7 +23,7 @@ struct ModelUnit {
 #[derive(Clone, Debug)]
 struct ModelPacket {
     path: u8,
-    highest: u64,
+    in_flight: u16,
     groups: Vec<u8>,
     is_in_flight: bool,
 }
@@ -78,26 +78,38 @@ impl Model {
     }
 
     /// A unit goes into the newest packet, or a new one.
-    fn put(&mut self, number: u64, group: u8, place: Placement) -> usize {
+    fn put(&mut self, group: u8, place: Placement) -> usize {
         if place.starts_packet {
             let new = ModelPacket {
                 path: place.path,
-                highest: 0,
+                in_flight: 0,
                 groups: Vec::new(),
                 is_in_flight: true,
             };
             self.packets.push(new);
         }
         let packet = self.packets.last_mut().expect("one was begun");
-        packet.highest = packet.highest.max(number);
+        packet.in_flight += 1;
         packet.groups.push(group);
         self.packets.len() - 1
     }
 
-    /// A unit in flight leaves its packet, which ends with its highest.
+    /// A unit in flight leaves its packet, which ends with the last.
     fn depart(&mut self, number: u64) {
         let packet = self.unit(number).packet;
-        self.packets[packet].is_in_flight &= self.packets[packet].highest != number;
+        let packet = &mut self.packets[packet];
+        if packet.is_in_flight {
+            packet.in_flight -= 1;
+            packet.is_in_flight = packet.in_flight > 0;
+        }
+    }
+
+    /// A unit is in flight again where it was last sent.
+    fn come_back(&mut self, number: u64) {
+        let unit = self.unit(number);
+        (unit.path, unit.state) = (unit.sent_over, UnitState::InFlight);
+        let packet = unit.packet;
+        self.packets[packet].in_flight += u16::from(self.packets[packet].is_in_flight);
     }
 }
 
@@ -157,7 +169,7 @@ impl Run {
         let was_idle = self.model.numbers(|unit| is_outstanding_on(unit, place.path)).is_empty();
         let sent = self.o.send(AT(0), place, new_unit(bytes, group), number);
         assert_eq!(sent, (number, was_idle));
-        let packet = self.model.put(number, group, place);
+        let packet = self.model.put(group, place);
         let (path, sent_over) = (place.path, place.path);
         let (state, transmissions) = (UnitState::InFlight, 1);
         let unit = ModelUnit { bytes, group, state, path, sent_over, packet, transmissions };
@@ -182,7 +194,7 @@ impl Run {
         if known.is_in_flight() {
             self.model.depart(number);
         }
-        let packet = self.model.put(number, known.group, place);
+        let packet = self.model.put(known.group, place);
         let unit = self.model.unit(number);
         (unit.path, unit.sent_over, unit.packet) = (place.path, place.path, packet);
         unit.state = UnitState::InFlight;
@@ -230,7 +242,7 @@ impl Run {
         let moved = self.o.return_lost(number);
         let unit = self.model.unit(number);
         assert_eq!(moved.map(|it| (it.from, it.to)), move_of(unit.path, unit.sent_over));
-        (unit.path, unit.state) = (unit.sent_over, UnitState::InFlight);
+        self.model.come_back(number);
     }
 
     fn move_lost(&mut self) {
@@ -287,9 +299,8 @@ impl Run {
         let want: Vec<u64> = reported.difference(&self.model.reported).copied().collect();
         assert_eq!(dropped, want);
         for number in want {
-            let unit = self.model.unit(number);
-            if unit.state == UnitState::Acknowledged {
-                (unit.path, unit.state) = (unit.sent_over, UnitState::InFlight);
+            if self.model.unit(number).state == UnitState::Acknowledged {
+                self.model.come_back(number);
             }
         }
     }

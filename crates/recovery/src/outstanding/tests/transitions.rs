@@ -183,20 +183,19 @@ fn what_is_abandoned_is_outstanding_no_more() {
     assert!(o.is_empty());
 }
 
-/// A drop, two packets sent, one acknowledged: no packet is left while bytes of one are in flight
-/// (a packet ends with its highest unit).
+/// A packet ended with its highest unit: then no packet was left while bytes of a lower one were in flight.
 #[test]
-fn a_packet_ends_with_its_highest_unit_while_bytes_of_others_are_in_flight() {
+fn a_packet_does_not_end_while_a_lower_unit_of_it_is_in_flight() {
     let mut o = on_paths(1);
     o.send(AT(0), alone(0), new_unit(608, 0), 0);
     o.send(AT(0), bundled(0), new_unit(100, 0), 0);
-    assert_eq!(o.acknowledge(FIRST + 1).expect("outstanding").packet, Some(PacketNumber(0)));
-    assert_eq!(o.flight(0), Flight { packets: 0, bytes: 608 });
+    assert_eq!(o.acknowledge(FIRST + 1).expect("outstanding").packet, None);
+    assert_eq!(o.flight(0), Flight { packets: 1, bytes: 608 });
     assert_eq!((o.on(0).count(), o.state(FIRST)), (1, UnitState::InFlight));
     o.forget_ended();
-    assert!(o.packets().is_empty());
     let lost = o.lose(FIRST, SendCause::Timeout).expect("it can still be lost");
-    assert_eq!((lost.packet, lost.sent_at, o.flight(0)), (None, None, Flight::default()));
+    assert_eq!((lost.packet, lost.sent_at), (Some(PacketNumber(0)), Some(AT(0))));
+    assert_eq!(o.flight(0), Flight::default());
     o.check_invariants();
 }
 

@@ -13,7 +13,7 @@ fn a_unit_given_up_is_no_longer_in_flight() {
     s.abandon(2);
     assert_eq!(
         (s.flight(), s.recovery.outstanding().user_bytes_in_flight()),
-        ((1, 800), 2 * (400 - 16))
+        ((2, 800), 2 * (400 - 16))
     );
     s.abandon(2);
     s.abandon(1);

@@ -22,9 +22,9 @@ fn a_packet_counts_once_whatever_it_carries() {
     assert_eq!((statistics.packets, statistics.new_units), (2, 4));
 }
 
-/// A packet is acknowledged with its highest unit.
+/// A packet is acknowledged with the last of its units.
 #[test]
-fn the_highest_unit_decides_when_a_packet_is_acknowledged() {
+fn the_last_unit_decides_when_a_packet_is_acknowledged() {
     let mut s = Sender::new();
     s.push(&[100, 100]);
     s.push(&[100]);
@@ -36,14 +36,14 @@ fn the_highest_unit_decides_when_a_packet_is_acknowledged() {
     assert!(s.recovery.outstanding().packets().is_empty());
 }
 
-/// A lost packet, two units in the next, a thin stream, and a SACK of the higher one: no packet is in flight,
-/// but bytes are. The timer runs on, and finds them.
+/// A lost packet, two units in the next, a thin stream, and a SACK of the higher one (drop, send, send, thin, deliver):
+/// no packet was in flight then, but bytes were.
 #[test]
-fn bytes_of_a_packet_whose_highest_unit_has_arrived_are_left_to_the_timer() {
+fn a_packet_is_in_flight_as_long_as_a_lower_unit_of_it_is() {
     let mut s = Sender::new();
     s.push(&[608, 100]);
     s.at(100).ack(0, &[(2, 2)]);
-    assert_eq!((s.flight(), s.t3()), ((0, 608), Some(1000)));
+    assert_eq!((s.flight(), s.t3()), ((1, 608), Some(1000)));
     s.expire();
     assert_eq!((s.flight(), s.resend()), ((0, 0), vec![1]));
     s.at(1100).ack(2, &[]);

@@ -11,6 +11,7 @@ mod coupling;
 mod destination;
 mod every_profile;
 mod fast_recovery;
+mod hostile;
 mod ledger;
 mod missing;
 mod moves;

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 
-use crate::streams::{PayloadArena, Piece};
+use crate::streams::Piece;
 
 /// One chunk that waits.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(super) struct HeldBack {
 }
 
 impl HeldBack {
-    pub(super) fn push(&mut self, arena: &mut PayloadArena, piece: &Piece<'_>) {
+    pub(super) fn push(&mut self, piece: &Piece<'_>) {
         self.bytes += piece.payload.len();
         self.chunks.push(Held {
             tsn: piece.tsn,
@@ -53,7 +53,7 @@ impl HeldBack {
             unordered: piece.unordered,
             beginning: piece.beginning,
             ending: piece.ending,
-            payload: arena.copy(piece.payload),
+            payload: Bytes::copy_from_slice(piece.payload),
         });
     }
 

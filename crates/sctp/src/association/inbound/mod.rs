@@ -219,12 +219,11 @@ impl Inbound {
         piece: &Piece<'_>,
         is_held_back: bool,
     ) -> Result<(), DataError> {
-        let arena = &mut cx.around.arena;
         let taken = if is_held_back {
-            self.held_back.get_or_insert_default().push(arena, piece);
+            self.held_back.get_or_insert_default().push(piece);
             Ok(())
         } else {
-            self.reassembly.on_data(arena, piece)
+            self.reassembly.on_data(piece)
         };
         match taken {
             Ok(()) => {
@@ -242,10 +241,10 @@ impl Inbound {
     }
 
     /// A stream reset was performed: what waited for it goes on (RFC 6525 §5.2.2 E4).
-    pub(super) fn release_held_back(&mut self, cx: &mut Context<'_>) -> Result<(), DataError> {
+    pub(super) fn release_held_back(&mut self) -> Result<(), DataError> {
         let Some(held_back) = self.held_back.take() else { return Ok(()) };
         for held in held_back.chunks() {
-            let taken = self.reassembly.on_data(&mut cx.around.arena, &held.piece());
+            let taken = self.reassembly.on_data(&held.piece());
             taken.map_err(violation)?;
         }
         Ok(())

@@ -36,6 +36,12 @@ use window_probe::WindowProbe;
 /// that the peer can tell an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
 const MAX_OUTSTANDING: u64 = i16::MAX as u64;
 
+/// What a queued message, or a chunk sent and not acknowledged, takes of the send buffer at least: it bounds the
+/// bookkeeping for small messages.
+const MIN_CHARGE_BYTES: usize = 64;
+/// So many messages and chunks are taken by their payload alone, in a small buffer, too.
+const UNCHARGED: usize = 16_384;
+
 /// The sending half of an association.
 #[derive(Debug)]
 pub(crate) struct Outbound {
@@ -170,6 +176,19 @@ impl Outbound {
         self.queue.buffered_bytes() + self.outstanding_bytes
     }
 
+    /// What the send buffer holds: payload, or [`MIN_CHARGE_BYTES`] for each message and chunk where that is more.
+    /// Without payload it is empty: abandoned chunks alone keep no application waiting.
+    fn charged_bytes(&self) -> usize {
+        let buffered = self.buffered_bytes();
+        if buffered == 0 {
+            return 0;
+        }
+        let outstanding = self.recovery.outstanding();
+        let chunks = (outstanding.next_unit() - 1 - outstanding.cumulative()) as usize;
+        let count = self.queue.waiting_messages() + chunks;
+        if count < UNCHARGED { buffered } else { buffered.max(count * MIN_CHARGE_BYTES) }
+    }
+
     /// Gives back memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.queue.release_memory();
@@ -272,8 +291,8 @@ impl Outbound {
         } else if len > limit {
             return Err(SendError::TooLarge { limit });
         }
-        let buffered = self.buffered_bytes();
-        if buffered > 0 && buffered + len > self.config.send_buffer_bytes {
+        let charged = self.charged_bytes();
+        if charged > 0 && charged + len > self.config.send_buffer_bytes {
             self.is_writer_waiting = true;
             return Err(SendError::BufferFull);
         }
@@ -405,7 +424,7 @@ impl Outbound {
 
     /// Tells the application that there is room again, if it waits for that.
     pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
-        let has_room = self.buffered_bytes() <= self.config.send_buffer_bytes / 2;
+        let has_room = self.charged_bytes() <= self.config.send_buffer_bytes / 2;
         if has_room && std::mem::take(&mut self.is_writer_waiting) {
             cx.event(Event::Writable);
         }

@@ -18,17 +18,16 @@ fn unordered(tsn: u64, stream: u16, part: (bool, bool), payload: &[u8]) -> Piece
     Piece { unordered: true, ..ordered(tsn, stream, 0, part, payload) }
 }
 
-/// A receiver and the arena it copies to.
-struct Receiver(Reassembly, PayloadArena);
+struct Receiver(Reassembly);
 
 impl Receiver {
     fn new(max_message_bytes: usize, max_held_chunks: usize) -> Self {
         let limits = ReassemblyLimits { max_message_bytes, max_held_chunks };
-        Self(Reassembly::new(limits), PayloadArena::new())
+        Self(Reassembly::new(limits))
     }
 
     fn on(&mut self, piece: Piece<'_>) -> Result<(), ReassemblyError> {
-        let outcome = self.0.on_data(&mut self.1, &piece);
+        let outcome = self.0.on_data(&piece);
         self.assert_counts();
         outcome
     }

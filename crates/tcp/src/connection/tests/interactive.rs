@@ -36,6 +36,24 @@ fn lost_and_doubled() -> Script {
     s
 }
 
+/// A copy was planned when the last acknowledgement came: in FIN-WAIT-2 its timer stayed due, and `handle_timeout` of
+/// the endpoint never returned.
+#[test]
+fn a_planned_copy_keeps_no_timer_due_once_the_fin_is_acknowledged() {
+    let mut s = with_profile("tcp-interactive-redundant");
+    s.send(100).finish().expect("FP. 101:201(100) ack 1");
+    s.at(350).expect("FP. 101:201(100) ack 1");
+    s.peer(". 1:1(0) ack 202");
+    assert_eq!(s.state(), State::FinWait2);
+    let due = s.end.connection.next_timeout().expect("the copy is planned");
+    s.end.call(due, Connection::on_timeout);
+    assert!(
+        s.end.connection.next_timeout().is_none_or(|next| next > due),
+        "a timer that stays due"
+    );
+    s.expect_silence();
+}
+
 #[test]
 fn a_lost_segment_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
     let mut s = with_profile("tcp-interactive");

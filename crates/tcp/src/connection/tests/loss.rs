@@ -94,20 +94,20 @@ fn blocks_that_cannot_be_say_nothing() {
     s.expect_silence();
 }
 
-/// Each time everything outstanding is gone through: a peer that says and takes back, segment by
-/// segment, would have it cost the square of the window.
+/// Each time everything outstanding is gone through: a peer that says and takes back, segment by segment, would have it
+/// cost the square of the window. Each transmission can be taken back once: the second time it is more than was sent.
 #[test]
 fn a_peer_that_takes_back_its_reports_again_and_again_is_no_longer_believed() {
     let mut s = Script::established();
     s.send(100_000).drain();
     let mut ack = 1;
-    for round in 0..20 {
+    for round in 0..5 {
         let iss = u64::from(s.end.connection.identity().iss);
         let end = s.end.connection.out.snd_nxt - (1 << 32) - iss;
         s.peer(&format!(". 1:1(0) ack {ack} <sack {}:{end}>", ack + 1000)).drain();
         ack += 1000;
         s.peer(&format!(". 1:1(0) ack {ack}")).drain();
-        assert_eq!(s.end.connection.out.has_reports, round < 7, "{round}");
+        assert_eq!(s.end.connection.out.has_reports, round < 1, "{round}");
     }
     // As from a peer without SACK.
     s.peer(&format!(". 1:1(0) ack {ack} <sack {}:{}>", ack + 1000, ack + 5000)).drain();
