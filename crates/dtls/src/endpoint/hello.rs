@@ -34,7 +34,7 @@ impl Endpoint {
 
     /// Answers with a cookie, and forgets.
     fn send_cookie(&mut self, now: Instant, route: Route, hello: &ClientHello<'_>) {
-        if self.answers.len() >= MAX_ANSWERS {
+        if self.queues.answers.len() >= MAX_ANSWERS {
             return;
         }
         let cookie = self.cookies.make(now, route.remote, hello);
@@ -51,7 +51,7 @@ impl Endpoint {
                 && answer.len() <= first.len()
             {
                 self.statistics.cookies_sent += 1;
-                self.answers.push_back((route, answer.to_vec()));
+                self.queues.answers.push_back((route, answer.to_vec()));
             }
         }
     }

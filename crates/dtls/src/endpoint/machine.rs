@@ -41,7 +41,7 @@ impl Machine for Endpoint {
     }
 
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
-        let waiting = self.answers.pop_front().or_else(|| self.outgoing.pop_front());
+        let waiting = self.queues.answers.pop_front().or_else(|| self.queues.outgoing.pop_front());
         if let Some((route, datagram)) = waiting {
             *packet = datagram;
             return Some(route);
@@ -58,7 +58,7 @@ impl Machine for Endpoint {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        let own = self.events.pop_front();
+        let own = self.queues.events.pop_front();
         own.or_else(|| self.sctp.poll_event().map(|(id, event)| Event::Association(id, event)))
     }
 
@@ -85,7 +85,7 @@ impl Endpoint {
                 *check_at = now + self.encryption.idle_limit;
                 if *is_unused && was_unused {
                     let farewell = connection.close(&mut self.buffers.output);
-                    self.outgoing.push_back((connection.route, farewell));
+                    self.queues.outgoing.push_back((connection.route, farewell));
                     return self.end(now, index, HandshakeError::Idle);
                 }
             }

@@ -86,13 +86,19 @@ pub struct Endpoint {
     deadlines: BTreeSet<(Instant, usize)>,
     /// Handshakes that peers began.
     in_progress: usize,
+    queues: Queues,
+    buffers: Buffers,
+    statistics: Statistics,
+}
+
+/// What waits to be polled.
+#[derive(Default)]
+struct Queues {
     /// Cookies.
     answers: VecDeque<(Route, Vec<u8>)>,
     /// Handshakes and alerts.
     outgoing: VecDeque<(Route, Vec<u8>)>,
     events: VecDeque<Event>,
-    buffers: Buffers,
-    statistics: Statistics,
 }
 
 /// Memory that is used again.
@@ -154,9 +160,7 @@ impl Endpoint {
             handshaking: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             in_progress: 0,
-            answers: VecDeque::new(),
-            outgoing: VecDeque::new(),
-            events: VecDeque::new(),
+            queues: Queues::default(),
             buffers: Buffers::default(),
             statistics: Statistics::default(),
         })
@@ -179,10 +183,10 @@ impl Endpoint {
     pub fn secure(&mut self, now: Instant, route: Route) {
         let remote = route.remote;
         if let Some(peer) = self.peer(remote) {
-            return self.events.push_back(Event::Secured { remote, peer });
+            return self.queues.events.push_back(Event::Secured { remote, peer });
         } else if self.connections.len() >= self.encryption.max_connections {
             let error = HandshakeError::Failed("there are max_connections already".to_owned());
-            return self.events.push_back(Event::Ended { remote, error });
+            return self.queues.events.push_back(Event::Ended { remote, error });
         }
         if self.handshake_with(remote).is_some_and(Connection::is_client) {
             return;
@@ -260,7 +264,7 @@ impl Endpoint {
         {
             match output {
                 Output::Packet(datagram) => {
-                    self.outgoing.push_back((connection.route, datagram.to_vec()));
+                    self.queues.outgoing.push_back((connection.route, datagram.to_vec()));
                 }
                 Output::ApplicationData(packet) if connection.is_secured() => {
                     has_packet = true;
@@ -301,7 +305,7 @@ impl Endpoint {
         let Some(peer) = connection.peer.filter(|&peer| self.encryption.trust.includes(peer))
         else {
             let farewell = connection.close(&mut self.buffers.output);
-            self.outgoing.push_back((connection.route, farewell.clone()));
+            self.queues.outgoing.push_back((connection.route, farewell.clone()));
             connection.refuse(now + self.encryption.handshake_limit, farewell);
             self.statistics.handshakes_failed += 1;
             return;
@@ -314,7 +318,7 @@ impl Endpoint {
             self.end(now, before, HandshakeError::Replaced);
         }
         self.secured.insert(remote, index);
-        self.events.push_back(Event::Secured { remote, peer });
+        self.queues.events.push_back(Event::Secured { remote, peer });
     }
 
     /// The peer has closed the connection.
@@ -367,7 +371,7 @@ impl Endpoint {
         }
         self.forget(index);
         if is_reported {
-            self.events.push_back(Event::Ended { remote, error });
+            self.queues.events.push_back(Event::Ended { remote, error });
         }
     }
 
@@ -402,7 +406,7 @@ impl Endpoint {
     fn deliver(&mut self, now: Instant, index: usize, route: Route, datagram: &[u8]) {
         let connection = &mut self.connections[index];
         if let Some(farewell) = connection.farewell() {
-            return self.outgoing.push_back((route, farewell));
+            return self.queues.outgoing.push_back((route, farewell));
         }
         match admissible(datagram, connection.is_handshaking()) {
             Some(records) => {
