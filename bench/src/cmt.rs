@@ -13,7 +13,7 @@ use rexmit_core::{Instant, Seed};
 use rexmit_lab::hosts::{Bulk, BulkSender, Host, Sink};
 use rexmit_netsim::network::{DualDumbbell, DumbbellPaths, Network};
 use rexmit_netsim::path::QueueLimit;
-use rexmit_sctp::recovery::{CmtConfig, RecoveryConfig, RetransmissionDestination};
+use rexmit_sctp::recovery::{CmtConfig, RecoveryConfig, RetransmissionDestination, SctpConfig};
 use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig};
 use serde::Deserialize;
 
@@ -59,10 +59,11 @@ impl Run {
 
 /// RFC 4460's values, with all paths at once.
 fn association(receive_buffer_bytes: usize) -> AssociationConfig {
-    let mut recovery = RecoveryConfig::rfc9260()
-        .initial_window_bytes(4380)
-        .cmt(CmtConfig::ON)
-        .retransmission_destination(RetransmissionDestination::Cwnd);
+    let mut recovery = RecoveryConfig::rfc9260().initial_window_bytes(4380).with_sctp(
+        SctpConfig::default()
+            .cmt(CmtConfig::ON)
+            .retransmission_destination(RetransmissionDestination::Cwnd),
+    );
     recovery.rto.initial = Duration::from_secs(3);
     AssociationConfig::rfc9260()
         .recovery(recovery)

@@ -10,7 +10,9 @@ use std::time::Duration;
 use bolero::{TypeGenerator, produce};
 use hmac::{Hmac, KeyInit, Mac};
 use rexmit_core::{Instant, Machine, Route, Seed};
-use rexmit_sctp::recovery::{CopyBudget, DelayedCopyConfig, ProbeConfig, ThinConfig, ThinTest};
+use rexmit_sctp::recovery::{
+    CopyBudget, DelayedCopyConfig, ProbeConfig, ThinConfig, ThinSctpConfig, ThinTest,
+};
 use rexmit_sctp::wire::{Chunk, Header, Packet, Params, kind, param_kind, write_checksum};
 use rexmit_sctp::{
     AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, MAX_ADDRESSES,
@@ -128,11 +130,8 @@ fn thin(switches: u8) -> ThinConfig {
         .max_bundle_packets(if is_on(5) { 2 } else { 0 })
         .max_bundle_bytes(NonZeroU32::new(if is_on(0) { 200 } else { 0 }))
         .loss_hiding(is_on(3))
-        .sack_immediately(is_on(6))
-        .heartbeat_samples(is_on(7))
+        .with_sctp(ThinSctpConfig::OFF.sack_immediately(is_on(6)).heartbeat_samples(is_on(7)))
         .ack_delay_samples(is_on(6))
-        .no_delay(false)
-        // TCP's alone.
         .probe_timer(is_on(2).then_some(ProbeConfig::DEFAULT))
         .delayed_copies(
             DelayedCopyConfig::OFF

@@ -12,7 +12,7 @@ use rexmit_sctp::recovery::RetransmissionDestination::{
 };
 use rexmit_sctp::recovery::{
     CmtConfig, CopyBudget, Coupling, DelayedCopyConfig, LossDetection, PROFILES, ProbeConfig,
-    RecoveryConfig, ThinConfig, ThinTest,
+    RecoveryConfig, ThinConfig, ThinSctpConfig, ThinTest,
 };
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
 
@@ -271,10 +271,12 @@ fn draw_thin(rng: &mut Rng) -> ThinConfig {
         .max_bundle_packets(pick(rng, &[0, 1, 2, 255]))
         .max_bundle_bytes(NonZeroU32::new(pick(rng, &[0, 0, 100, 1000])))
         .loss_hiding(rng.chance(0.3))
-        .sack_immediately(rng.chance(0.5))
-        .heartbeat_samples(rng.chance(0.5))
-        .ack_delay_samples(rng.chance(0.5))
-        .no_delay(false); // TCP's alone.
+        .with_sctp(
+            ThinSctpConfig::OFF
+                .sack_immediately(rng.chance(0.5))
+                .heartbeat_samples(rng.chance(0.5)),
+        )
+        .ack_delay_samples(rng.chance(0.5));
     let late = draw_timer_and_copies(&mut rng.clone());
     thin.probe_timer(late.probe_timer)
         .delayed_copies(late.delayed_copies)
@@ -387,7 +389,7 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
     config.report_potentially_failed = rng.chance(0.5);
     config.primary_switchover_max_retrans = pick(rng, &[None, None, Some(5)]);
     if rng.chance(0.5) {
-        config.recovery.cmt = CmtConfig::default()
+        config.recovery.sctp.cmt = CmtConfig::default()
             .all_paths(true)
             .split_fast_retransmit(rng.chance(0.8))
             .cwnd_update(rng.chance(0.8))
@@ -396,8 +398,8 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
             .avoid_blocking(rng.chance(0.3))
             .coupling(pick(rng, &[Coupling::None, Coupling::ResourcePoolingV2]));
     }
-    config.recovery.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
-    config.recovery.retransmission_destination =
+    config.recovery.sctp.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
+    config.recovery.sctp.retransmission_destination =
         pick(rng, &[Alternate, Alternate, Same, Asap, LossRate, Cwnd, Ssthresh, Csi]);
 }
 
@@ -432,7 +434,7 @@ fn draw_association(rng: &mut Rng) -> AssociationConfig {
         }
     }
     let mut later = rng.clone();
-    recovery.setup_by_rtt |= later.chance(0.2);
+    recovery.sctp.setup_by_rtt |= later.chance(0.2);
     AssociationConfig::rfc9260()
         .recovery(recovery)
         .outbound_streams(pick(rng, &[1, 4, 16, 65_535]))

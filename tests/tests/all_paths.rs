@@ -32,7 +32,7 @@ fn end(own: fn(usize) -> std::net::IpAddr, association: &AssociationConfig, seed
 /// Sends as fast as it may; the payload that arrived, and the sender's counters.
 fn transfer(cmt: CmtConfig) -> (u64, AssociationStatistics) {
     let mut association = AssociationConfig::rfc9260();
-    association.recovery.cmt = cmt;
+    association.recovery.sctp.cmt = cmt;
     transfer_over(&association, &[DumbbellPaths::default(), DumbbellPaths::default()])
 }
 
@@ -128,7 +128,7 @@ fn unequal(cmt: CmtConfig) -> u64 {
     let buffer = 64 << 10;
     let mut association = AssociationConfig::rfc9260().receive_buffer_bytes(buffer);
     association.max_message_bytes = buffer;
-    association.recovery.cmt = cmt;
+    association.recovery.sctp.cmt = cmt;
     transfer_over(&association, &[DumbbellPaths::default(), slow]).0
 }
 
@@ -163,7 +163,7 @@ fn two_fast_paths_carry_nine_tenths_of_their_sum() {
         .max_packet_bytes(1480)
         .receive_buffer_bytes(2 << 20)
         .send_buffer_bytes(4 << 20);
-    association.recovery.cmt = CmtConfig::ON;
+    association.recovery.sctp.cmt = CmtConfig::ON;
     let load = Load { message_bytes: 1452, seconds: 10 };
     let (arrived, _) = carry(&association, &[paths.clone(), paths], load);
     let share = (arrived * 8) as f64 / (load.seconds * 2 * MBIT * 1_000_000) as f64;

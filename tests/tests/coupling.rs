@@ -54,7 +54,7 @@ impl Transfer {
         links: &[[NodeId; 2]],
     ) -> Self {
         let mut association = AssociationConfig::rfc9260();
-        association.recovery.cmt = cmt;
+        association.recovery.sctp.cmt = cmt;
         let association = Arc::new(association);
         let paths = 1..=links.len() as u8;
         let ends = [1, 2].map(|end: u8| {

@@ -109,7 +109,7 @@ fn a_timer_of_a_round_trip_learns_that_acknowledgements_are_delayed() {
         let mut plan = Plan::by_hand(steps);
         let sender = plan.association_mut(0);
         sender.recovery = RecoveryConfig::profile("interactive").expect("it exists");
-        sender.recovery.thin.sack_immediately = false; // As if the peer did not know the bit.
+        sender.recovery.thin.sctp.sack_immediately = false; // As if the peer did not know the bit.
         plan.association_mut(1).sack_delay = Duration::from_millis(500);
         plan.association_mut(1).sack_every = sack_every;
         plan.calm_at = Instant::from_millis(2000 + interval * 1000);

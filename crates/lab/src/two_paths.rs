@@ -14,7 +14,7 @@ use rexmit_core::{Instant, Seed};
 use rexmit_netsim::network::{BuildError, Direction, LinkId, Livelock, Network};
 use rexmit_netsim::path::{Loss, PathConfig};
 use rexmit_netsim::traffic::trace::Message;
-use rexmit_sctp::recovery::{CmtConfig, RecoveryConfig};
+use rexmit_sctp::recovery::{CmtConfig, RecoveryConfig, SctpConfig};
 use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig};
 use thiserror::Error;
 
@@ -83,9 +83,10 @@ impl Way {
     fn recovery(self) -> RecoveryConfig {
         let is_pf = self.name.ends_with("-pf");
         let is_cmt = self.name.starts_with("all-paths");
-        RecoveryConfig::rfc9260()
-            .potentially_failed_max_retrans(is_pf.then_some(0))
-            .cmt(if is_cmt { CmtConfig::ON } else { CmtConfig::default() })
+        let cmt = if is_cmt { CmtConfig::ON } else { CmtConfig::default() };
+        let sctp =
+            SctpConfig::default().potentially_failed_max_retrans(is_pf.then_some(0)).cmt(cmt);
+        RecoveryConfig::rfc9260().with_sctp(sctp)
     }
 
     fn paths(self) -> usize {

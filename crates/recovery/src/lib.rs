@@ -38,7 +38,10 @@ mod thin;
 
 use rexmit_core::trace::SendCause;
 
-pub use config::{Field, InvalidRecovery, PROFILES, RecoveryConfig, TCP_PROFILES, ThinConfig};
+pub use config::{
+    Field, InvalidRecovery, PROFILES, RecoveryConfig, SctpConfig, TCP_PROFILES, TcpConfig,
+    ThinConfig, ThinSctpConfig, ThinTcpConfig,
+};
 pub use congestion::{Acked, CongestionControl, CongestionWindow, Coupling, TimedOut};
 pub use loss::{LossDetection, Reordering};
 pub use outstanding::{
@@ -68,7 +71,7 @@ pub mod public {
         ByCause, CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, Field,
         InvalidRecovery, LossDetection, MAX_GROUPS, PROFILES, PathCounters, PathState, ProbeConfig,
         RecoveryConfig, RecoveryStatistics, Reordering, ReorderingState, RetransmissionDestination,
-        RtoConfig, RttSample, SpuriousConfig, SpuriousEvents, TCP_PROFILES, ThinConfig, ThinTest,
-        Thinness, TimerRestart,
+        RtoConfig, RttSample, SctpConfig, SpuriousConfig, SpuriousEvents, TCP_PROFILES, TcpConfig,
+        ThinConfig, ThinSctpConfig, ThinTcpConfig, ThinTest, Thinness, TimerRestart,
     };
 }

@@ -115,7 +115,7 @@ impl<P> State<P> {
     /// Whether the peer is to be asked to acknowledge units of `group` at once.
     #[inline]
     pub(crate) fn wants_immediate_ack(&self, group: u8) -> bool {
-        self.groups.config(group).sack_immediately && self.is_thin(group)
+        self.groups.config(group).sctp.sack_immediately && self.is_thin(group)
     }
 
     /// Whether `group` backs off because of a queue on `path`.
@@ -233,13 +233,13 @@ impl<P> State<P> {
 
     /// Whether losses are detected by each path for itself (SFR).
     pub(crate) fn splits_fast_retransmit(&self) -> bool {
-        !self.paths.is_one() && self.config.cmt.split_fast_retransmit
+        !self.paths.is_one() && self.config.sctp.cmt.split_fast_retransmit
     }
 
     /// Whether new units are sent over several paths at once.
     #[inline]
     pub(crate) fn uses_all_paths(&self) -> bool {
-        !self.paths.is_one() && self.config.cmt.all_paths
+        !self.paths.is_one() && self.config.sctp.cmt.all_paths
     }
 
     /// Whether missing reports are counted.
@@ -269,7 +269,7 @@ impl<P> State<P> {
 
     /// Sets the share of every window in the rate of all paths in use, as they are now.
     pub(crate) fn couple_windows(&mut self) {
-        if self.config.cmt.coupling != Coupling::None && self.uses_all_paths() {
+        if self.config.sctp.cmt.coupling != Coupling::None && self.uses_all_paths() {
             self.paths.couple_windows();
         }
     }
@@ -292,7 +292,7 @@ impl<P> State<P> {
 impl<P> State<P> {
     /// Where a unit goes that was sent over `path` and is declared lost, by T3-rtx or otherwise.
     pub(crate) fn destination(&self, path: u8, is_timeout: bool) -> u8 {
-        match self.config.retransmission_destination {
+        match self.config.sctp.retransmission_destination {
             RetransmissionDestination::Alternate if is_timeout => self.paths.alternate_to(path),
             RetransmissionDestination::Elsewhere => self.paths.alternate_to(path),
             // Those that choose late do so when it is sent; until then it stays.
@@ -304,7 +304,7 @@ impl<P> State<P> {
     /// Whether the path of a retransmission is chosen when it is sent.
     #[inline]
     pub(crate) fn chooses_late(&self) -> bool {
-        !self.paths.is_one() && self.config.retransmission_destination.is_chosen_late()
+        !self.paths.is_one() && self.config.sctp.retransmission_destination.is_chosen_late()
     }
 
     /// One packet of what was declared lost on `path` may be sent whatever the window says, where it goes
@@ -388,7 +388,7 @@ impl<P> State<P> {
         if !self.chooses_late() {
             return;
         }
-        let policy = self.config.retransmission_destination;
+        let policy = self.config.sctp.retransmission_destination;
         let first = self.outstanding.lost_anywhere(0).and_then(|unit| self.outstanding.unit(unit));
         let home = first.map(Unit::path);
         let active = self.paths.numbers().filter(|&path| self.paths.is_active(path));
@@ -426,7 +426,7 @@ impl<P> State<P> {
         if under_way == 0 {
             return true;
         }
-        let cmt = &self.config.cmt;
+        let cmt = &self.config.sctp.cmt;
         let is_active = |path: &&Path| path.reach.state() == crate::PathState::Active;
         let parts = self.paths.iter().filter(is_active).count().max(1) as u64;
         let has_share = !cmt.split_buffer || under_way + user_bytes <= peer.a_rwnd / parts;
@@ -441,7 +441,7 @@ impl<P> State<P> {
     /// CUC: finds the earliest unit of each path that was sent once and is outstanding. Each unit is passed
     /// over once per path.
     pub(crate) fn find_pseudo_cumulative(&mut self) {
-        if !self.uses_all_paths() || !self.config.cmt.cwnd_update {
+        if !self.uses_all_paths() || !self.config.sctp.cmt.cwnd_update {
             return;
         }
         for path in self.paths.numbers() {

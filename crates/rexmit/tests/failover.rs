@@ -61,8 +61,8 @@ impl Failover {
         let mut recovery = RecoveryConfig::rfc9260();
         (recovery.rto.initial, recovery.rto.min) = (RTO_MIN, RTO_MIN);
         recovery.rto.max = 4 * RTO_MIN;
-        recovery.potentially_failed_max_retrans = is_pf.then_some(0);
-        recovery.cmt = if is_cmt { CmtConfig::ON } else { CmtConfig::default() };
+        recovery.sctp.potentially_failed_max_retrans = is_pf.then_some(0);
+        recovery.sctp.cmt = if is_cmt { CmtConfig::ON } else { CmtConfig::default() };
         AssociationConfig::default()
             .recovery(recovery)
             .heartbeat_interval(Some(RTO_MIN))

@@ -352,7 +352,8 @@ impl AssociationConfig {
             return Err(ConfigError::AuthenticatedChunk(chunk));
         }
         let limit = self.path_max_retrans;
-        let leaves_at = self.recovery.potentially_failed_max_retrans.unwrap_or(limit).min(limit);
+        let leaves_at =
+            self.recovery.sctp.potentially_failed_max_retrans.unwrap_or(limit).min(limit);
         if self.primary_switchover_max_retrans.is_some_and(|most| most < leaves_at) {
             return Err(ConfigError::Switchover);
         }

@@ -117,11 +117,11 @@ fn config(profile: &str, kind: Kind, rng: &mut Rng) -> EndpointConfig {
     let mut recovery = RecoveryConfig::profile(profile).expect("a profile");
     if kind == Kind::TwoPaths {
         use RetransmissionDestination::{Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh};
-        recovery.retransmission_destination =
+        recovery.sctp.retransmission_destination =
             pick(rng, &[Alternate, Same, Asap, LossRate, Cwnd, Ssthresh, Csi]);
-        recovery.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
+        recovery.sctp.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
         if rng.chance(0.5) {
-            recovery.cmt = CmtConfig::default()
+            recovery.sctp.cmt = CmtConfig::default()
                 .all_paths(true)
                 .split_fast_retransmit(rng.chance(0.8))
                 .cwnd_update(rng.chance(0.8))

@@ -59,7 +59,7 @@ fn a_flow_of_sctp_has_an_address_on_both_and_repeats_over_the_second() {
 /// RFC 7829: one error, and new data take the second path.
 #[test]
 fn with_potentially_failed_new_data_leave_it_at_once() {
-    let outcome = run(failing(&json!({ "potentially_failed_max_retrans": 0 })), 1);
+    let outcome = run(failing(&json!({ "sctp": { "potentially_failed_max_retrans": 0 } })), 1);
     assert_eq!(took(&outcome), arriving(&[(8, 3170.0)]));
     assert_eq!(values(&outcome, ["game.path1.timeouts", "game.path2.packets"]), [1.0, 8.0]);
 }

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
     CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, LossDetection,
-    ProbeConfig, Reordering, RetransmissionDestination, RttSample, SpuriousConfig, ThinConfig,
-    ThinTest, TimerRestart,
+    ProbeConfig, Reordering, RetransmissionDestination, RttSample, SctpConfig, SpuriousConfig,
+    TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig, ThinTest, TimerRestart,
 };
 
 /// One field of a [`RecoveryConfig`].
@@ -51,7 +51,6 @@ impl RecoveryConfig {
             timer_restart, "what restarts the retransmission timer";
             loss_detection, "how a loss is detected, and the reordering tolerated";
             missing_reports, "missing reports, or duplicate ACKs, that make a loss";
-            limited_transmit, "new data may be sent on each of the first two duplicate ACKs (TCP)";
             congestion, "how the congestion window grows and shrinks";
             max_burst, "packets per opportunity to send";
             initial_window_packets, "initial window, packets at most";
@@ -59,17 +58,31 @@ impl RecoveryConfig {
             single_packet_after_timeout,
                 "after a timeout one packet in flight until something is acknowledged";
             bundle_outstanding, "a retransmission bundles other outstanding data that fits";
-            retransmission_destination, "which of several paths a retransmission takes";
-            potentially_failed_max_retrans,
-                "errors after which a path gets no data while another is active";
-            cmt = fields_of_cmt, ;
             spurious = fields_of_spurious, ;
             undo, "the window is restored after a spurious retransmission";
-            setup_by_rtt,
-                "INIT and COOKIE ECHO are retransmitted after one and a half round trips, if known (SCTP)";
             thin = fields_of_thin, ;
+            sctp = fields_of_sctp, ;
+            tcp = fields_of_tcp, ;
         })
     }
+}
+
+fn fields_of_sctp(sctp: &SctpConfig) -> Vec<Field> {
+    fields!(sctp => SctpConfig, "sctp." {
+        retransmission_destination, "which of several paths a retransmission takes";
+        potentially_failed_max_retrans,
+            "errors after which a path gets no data while another is active";
+        cmt = fields_of_cmt, ;
+        setup_by_rtt,
+            "INIT and COOKIE ECHO are retransmitted after one and a half round trips, if known";
+    })
+}
+
+fn fields_of_tcp(tcp: &TcpConfig) -> Vec<Field> {
+    fields!(tcp => TcpConfig, "tcp." {
+        limited_transmit, "new data may be sent on each of the first two duplicate ACKs";
+        eifel, "retransmissions are spurious when an ACK echoes an older timestamp";
+    })
 }
 
 fn fields_of_rto(rto: &RtoConfig) -> Vec<Field> {
@@ -86,7 +99,7 @@ fn fields_of_rto(rto: &RtoConfig) -> Vec<Field> {
 }
 
 fn fields_of_cmt(cmt: &CmtConfig) -> Vec<Field> {
-    fields!(cmt => CmtConfig, "cmt." {
+    fields!(cmt => CmtConfig, "sctp.cmt." {
         all_paths, "new data is sent over every active path at once";
         split_fast_retransmit, "SFR: only later data of the same path reports data missing";
         cwnd_update, "CUC: windows grow by what is acknowledged of their own path";
@@ -100,7 +113,6 @@ fn fields_of_cmt(cmt: &CmtConfig) -> Vec<Field> {
 fn fields_of_spurious(spurious: &SpuriousConfig) -> Vec<Field> {
     fields!(spurious => SpuriousConfig, "spurious." {
         duplicates, "retransmissions are spurious when all of them are reported as duplicates";
-        eifel, "retransmissions are spurious when an ACK echoes an older timestamp (TCP)";
         f_rto, "F-RTO: new data after a timeout shows whether it was spurious";
     })
 }
@@ -115,9 +127,6 @@ fn fields_of_thin(thin: &ThinConfig) -> Vec<Field> {
         max_bundle_packets, "RDB: packets in flight of which a packet with new data bundles copies";
         max_bundle_bytes, "RDB: bytes of data in a packet that bundles copies";
         loss_hiding, "a loss that a copy repaired is not answered as congestion";
-        no_delay, "Nagle's algorithm is off (TCP)";
-        sack_immediately, "the I bit asks the peer to acknowledge at once (SCTP)";
-        heartbeat_samples, "a HEARTBEAT measures the RTT where an ACK is ambiguous (SCTP)";
         ack_delay_samples, "RTT samples include the ACK delay of the receiver: of the oldest packet, and from duplicate reports";
         probe_timer = fields_of_probe_timer, ;
         delayed_copies = fields_of_delayed_copies, ;
@@ -125,6 +134,21 @@ fn fields_of_thin(thin: &ThinConfig) -> Vec<Field> {
         queue_delay_limit,
             "queueing delay at which redundant copies stop and probes back off; below it copies take a \
              proportional part of their budget";
+        sctp = fields_of_thin_sctp, ;
+        tcp = fields_of_thin_tcp, ;
+    })
+}
+
+fn fields_of_thin_sctp(sctp: &ThinSctpConfig) -> Vec<Field> {
+    fields!(sctp => ThinSctpConfig, "thin.sctp." {
+        sack_immediately, "the I bit asks the peer to acknowledge at once";
+        heartbeat_samples, "a HEARTBEAT measures the RTT where an ACK is ambiguous";
+    })
+}
+
+fn fields_of_thin_tcp(tcp: &ThinTcpConfig) -> Vec<Field> {
+    fields!(tcp => ThinTcpConfig, "thin.tcp." {
+        no_delay, "Nagle's algorithm is off";
     })
 }
 
@@ -332,18 +356,18 @@ mod tests {
             ("single_packet_after_timeout", "off"),
             ("spurious.duplicates", "on"),
             ("undo", "on"),
-            ("setup_by_rtt", "on"),
             ("thin.test", "up to 16 packets in flight"),
             ("thin.rto_min", "200 ms"),
             ("thin.restart_by_age", "on"),
-            ("thin.no_delay", "on"),
-            ("thin.sack_immediately", "on"),
-            ("thin.heartbeat_samples", "on"),
             ("thin.ack_delay_samples", "on"),
             ("thin.probe_timer.min_margin", "1.5 ms"),
             ("thin.probe_timer.late_per_mille", "10"),
             ("thin.probe_timer.silence", "1000 ms"),
             ("thin.queue_delay_limit", "25 ms"),
+            ("thin.sctp.sack_immediately", "on"),
+            ("thin.sctp.heartbeat_samples", "on"),
+            ("thin.tcp.no_delay", "on"),
+            ("sctp.setup_by_rtt", "on"),
         ];
         assert_eq!(differing("rfc9260", "interactive"), want(&interactive));
         let redundant = [

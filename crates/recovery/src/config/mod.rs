@@ -3,6 +3,7 @@
 
 mod fields;
 mod profiles;
+mod protocols;
 mod thin;
 
 use std::num::NonZeroU8;
@@ -10,12 +11,10 @@ use std::num::NonZeroU8;
 use rexmit_core::{config, words};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    CmtConfig, CongestionControl, Coupling, LossDetection, RetransmissionDestination, RtoConfig,
-    SpuriousConfig, TimerRestart,
-};
+use crate::{CongestionControl, Coupling, LossDetection, RtoConfig, SpuriousConfig, TimerRestart};
 pub use fields::Field;
 pub use profiles::{PROFILES, TCP_PROFILES};
+pub use protocols::{SctpConfig, TcpConfig, ThinSctpConfig, ThinTcpConfig};
 pub use thin::ThinConfig;
 
 config! {
@@ -34,11 +33,6 @@ config! {
         /// units above a hole, or the duplicate acknowledgements, that do (RFC 6675 §2, RFC 5681 §3.2:
         /// 3).
         pub missing_reports: u8,
-        /// The first two duplicate acknowledgements let a new unit leave each, beyond the window
-        /// (RFC 3042 §2). Only for a peer without SACK: with a scoreboard what is acknowledged above a
-        /// hole is no longer in flight, so the window allows a new unit in its place in any case
-        /// (RFC 6675 §5 step 3).
-        pub limited_transmit: bool,
         /// How the congestion window grows and shrinks.
         pub congestion: CongestionControl,
         /// Max.Burst: data packets sent per opportunity; `None` is unlimited (RFC 9260 §6.1 D).
@@ -55,27 +49,18 @@ config! {
         /// A retransmission bundles other outstanding units that fit, though they are not judged
         /// lost (Petlund 2009 §3: the behaviour of lksctp).
         pub bundle_outstanding: bool,
-        /// Which of several paths a retransmission takes.
-        pub retransmission_destination: RetransmissionDestination,
-        /// PotentiallyFailed.Max.Retrans: errors in a row beyond which a path gets no data while
-        /// another is active, though it is not given up (RFC 7829 §3.2, which recommends 0). `None`
-        /// leaves it at RFC 9260 §8.2.
-        pub potentially_failed_max_retrans: Option<u32>,
-        /// Using all paths at once.
-        pub cmt: CmtConfig,
         /// What says that a retransmission event was spurious: that nothing was lost.
         pub spurious: SpuriousConfig,
         /// After a spurious event the window goes back to where it was, by slow start, and after a
         /// spurious timeout the next round trip starts the timer's estimate anew (RR-SCTP §4.2,
         /// RFC 4015 §3.1). Without a detector there is nothing to undo.
         pub undo: bool,
-        /// INIT and COOKIE ECHO are repeated after one and a half round trips, doubling up to the RTO, where
-        /// the round-trip time is known from this setup or from an association before: a lost first packet
-        /// does not cost RTO.Initial. The setup is not given up sooner: the repetitions that the RTO would
-        /// have, follow. A path that became longer costs spurious ones (SCTP).
-        pub setup_by_rtt: bool,
         /// Additional mechanisms while a stream is thin.
         pub thin: ThinConfig as with_thin,
+        /// What serves SCTP only.
+        pub sctp: SctpConfig as with_sctp,
+        /// What serves TCP only.
+        pub tcp: TcpConfig as with_tcp,
     }
 }
 
@@ -99,7 +84,7 @@ impl RecoveryConfig {
     pub fn validate(&self) -> Result<(), InvalidRecovery> {
         let rto = &self.rto;
         let is_beyond_all = self.loss_detection.percentile().is_some_and(|percent| percent > 100);
-        let is_coupled = self.cmt.coupling != Coupling::None;
+        let is_coupled = self.sctp.cmt.coupling != Coupling::None;
         let checks = [
             (rto.min > rto.max, "RTO.Min is above RTO.Max"),
             (rto.initial > rto.max, "RTO.Initial is above RTO.Max"),
@@ -111,7 +96,10 @@ impl RecoveryConfig {
             (self.initial_window_packets == 0, "the initial window holds no packet"),
             (rto.min_variation > rto.max, "the variation's lower bound is above RTO.Max"),
             (is_beyond_all, "the percentile of reordering is above 100"),
-            (is_coupled && !self.cmt.all_paths, "windows of paths not used at once are coupled"),
+            (
+                is_coupled && !self.sctp.cmt.all_paths,
+                "windows of paths not used at once are coupled",
+            ),
             (
                 is_coupled && self.congestion != CongestionControl::Rfc9260,
                 "only windows of RFC 9260 can be coupled",

@@ -3,10 +3,10 @@
 use std::num::NonZeroU8;
 use std::time::Duration;
 
-use super::{RecoveryConfig, RtoConfig};
+use super::{RecoveryConfig, RtoConfig, SctpConfig, TcpConfig, ThinSctpConfig, ThinTcpConfig};
 use crate::{
-    CmtConfig, CongestionControl, LossDetection, Reordering, RetransmissionDestination,
-    SpuriousConfig, ThinConfig, TimerRestart,
+    CongestionControl, LossDetection, Reordering, RetransmissionDestination, SpuriousConfig,
+    ThinConfig, TimerRestart,
 };
 
 /// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
@@ -129,20 +129,17 @@ impl RecoveryConfig {
             timer_restart: TimerRestart::default(),
             loss_detection: LossDetection::default(),
             missing_reports: 3,
-            limited_transmit: false,
             congestion: CongestionControl::default(),
             max_burst: NonZeroU8::new(4),
             initial_window_packets: 4,
             initial_window_bytes: 4404,
             single_packet_after_timeout: true,
             bundle_outstanding: false,
-            retransmission_destination: RetransmissionDestination::default(),
-            potentially_failed_max_retrans: None,
-            cmt: CmtConfig::default(),
             spurious: SpuriousConfig::OFF,
             undo: false,
-            setup_by_rtt: false,
             thin: ThinConfig::OFF,
+            sctp: SctpConfig::default(),
+            tcp: TcpConfig::default(),
         }
     }
 
@@ -196,8 +193,8 @@ impl RecoveryConfig {
     /// and ask to be acknowledged at once.
     #[must_use]
     pub fn thin_bundling() -> Self {
-        let thin =
-            ThinConfig { max_bundle_packets: 2, sack_immediately: true, ..ThinConfig::M1_TO_M4 };
+        let thin = ThinConfig { max_bundle_packets: 2, ..ThinConfig::M1_TO_M4 }
+            .with_sctp(ThinSctpConfig::OFF.sack_immediately(true));
         Self { thin, ..Self::thin() }
     }
 
@@ -228,8 +225,8 @@ impl RecoveryConfig {
     pub fn interactive() -> Self {
         Self {
             single_packet_after_timeout: false,
-            setup_by_rtt: true,
             thin: ThinConfig::INTERACTIVE,
+            sctp: SctpConfig::default().setup_by_rtt(true),
             ..Self::rfc9260().by_time()
         }
     }
@@ -268,9 +265,9 @@ impl RecoveryConfig {
         Self {
             rto: linux_bounds(Duration::from_secs(3)),
             loss_detection: LossDetection::DuplicateAcks,
-            limited_transmit: false,
             initial_window_packets: 4,
             initial_window_bytes: 4380,
+            tcp: TcpConfig::default(),
             ..Self::tcp_sack()
         }
     }
@@ -280,8 +277,7 @@ impl RecoveryConfig {
     #[must_use]
     pub fn tcp_rr() -> Self {
         let robust = Self::tcp_sack().robust();
-        let spurious = SpuriousConfig { eifel: true, ..robust.spurious };
-        Self { spurious, ..robust }
+        Self { tcp: robust.tcp.eifel(true), ..robust }
     }
 
     /// `tcp-thin`: [`tcp_cubic`](Self::tcp_cubic) with the four mechanisms for thin streams
@@ -292,7 +288,7 @@ impl RecoveryConfig {
             // RFC 6675 §6 allows it, and Linux does it: the first indication leaves so little of
             // the timeout that it would expire before the answer.
             timer_restart: TimerRestart::OnResend,
-            thin: ThinConfig { no_delay: true, ..ThinConfig::M1_TO_M4 },
+            thin: ThinConfig { tcp: ThinTcpConfig { no_delay: true }, ..ThinConfig::M1_TO_M4 },
             ..Self::tcp_cubic()
         }
     }
@@ -312,8 +308,7 @@ impl RecoveryConfig {
         // TCP has no bit that asks for acknowledgements, and no HEARTBEAT. Those that are
         // delayed, by 40 ms often, and those that are not look like a queue that comes and goes.
         let thin = ThinConfig {
-            sack_immediately: false,
-            heartbeat_samples: false,
+            sctp: ThinSctpConfig::OFF,
             queue_delay_limit: Some(Duration::from_millis(100)),
             ..ThinConfig::INTERACTIVE
         };
@@ -336,20 +331,17 @@ impl RecoveryConfig {
             timer_restart: TimerRestart::OnAdvance,
             loss_detection: LossDetection::Scoreboard { reordering: Reordering::Fixed },
             missing_reports: 3,
-            limited_transmit: true,
             congestion: CongestionControl::NewReno,
             max_burst: None,
             initial_window_packets: 10,
             initial_window_bytes: 14_600,
             single_packet_after_timeout: false,
             bundle_outstanding: false,
-            retransmission_destination: RetransmissionDestination::Same,
-            potentially_failed_max_retrans: None,
-            cmt: CmtConfig::default(),
             spurious: SpuriousConfig::OFF,
             undo: false,
-            setup_by_rtt: false,
             thin: ThinConfig::OFF,
+            sctp: SctpConfig::default().retransmission_destination(RetransmissionDestination::Same),
+            tcp: TcpConfig::default().limited_transmit(true),
         }
     }
 }

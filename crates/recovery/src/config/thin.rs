@@ -6,6 +6,7 @@ use std::time::Duration;
 use rexmit_core::{config, words};
 use serde::{Deserialize, Serialize};
 
+use super::{ThinSctpConfig, ThinTcpConfig};
 use crate::{CopyBudget, DelayedCopyConfig, ProbeConfig, ThinTest};
 
 config! {
@@ -39,13 +40,6 @@ config! {
         pub max_bundle_bytes: Option<NonZeroU32>,
         /// A loss that a copy repaired is not answered as congestion: RDB as it was published.
         pub loss_hiding: bool,
-        /// Small segments do not wait for what is unacknowledged (TCP: Nagle's algorithm off).
-        pub no_delay: bool,
-        /// Ask the peer to acknowledge without delay (SCTP: the I bit, RFC 7053).
-        pub sack_immediately: bool,
-        /// When an acknowledgement cannot tell the round-trip time because of a retransmission, measure
-        /// it by a HEARTBEAT, one per timeout at most (SCTP).
-        pub heartbeat_samples: bool,
         /// The retransmission timeout learns how long the receiver delays ACKs. If most ACKs are of several packets,
         /// the RTT sample is that of the oldest packet, from which T3-rtx runs, and not that of the newest. And a
         /// duplicate report, which proves that both transmissions of a packet arrived, gives the RTT of the first one:
@@ -64,6 +58,10 @@ config! {
         /// one is faster beside greedy senders, at their cost. `None` ignores queues.
         #[serde(with = "words::optional_duration")]
         pub queue_delay_limit: Option<Duration>,
+        /// What serves SCTP only.
+        pub sctp: ThinSctpConfig as with_sctp,
+        /// What serves TCP only.
+        pub tcp: ThinTcpConfig as with_tcp,
     }
 }
 
@@ -78,14 +76,13 @@ impl ThinConfig {
         max_bundle_packets: 0,
         max_bundle_bytes: None,
         loss_hiding: false,
-        no_delay: false,
-        sack_immediately: false,
-        heartbeat_samples: false,
         ack_delay_samples: false,
         probe_timer: None,
         delayed_copies: DelayedCopyConfig::OFF,
         copy_budget: CopyBudget::UNLIMITED,
         queue_delay_limit: None,
+        sctp: ThinSctpConfig::OFF,
+        tcp: ThinTcpConfig::OFF,
     };
 
     /// M1 to M4 with the values of the papers and of Linux; and RTT samples of delayed ACKs, without which the
@@ -105,12 +102,11 @@ impl ThinConfig {
         test: ThinTest::Packets(16),
         rto_min: Some(Duration::from_millis(200)),
         restart_by_age: true,
-        no_delay: true,
-        sack_immediately: true,
-        heartbeat_samples: true,
         ack_delay_samples: true,
         probe_timer: Some(ProbeConfig::DEFAULT),
         queue_delay_limit: Some(Duration::from_millis(25)),
+        sctp: ThinSctpConfig { sack_immediately: true, heartbeat_samples: true },
+        tcp: ThinTcpConfig { no_delay: true },
         ..Self::OFF
     };
 
@@ -142,9 +138,9 @@ impl ThinConfig {
             || self.linear_timeouts > 0
             || self.first_indication
             || self.max_bundle_packets > 0
-            || self.no_delay
-            || self.sack_immediately
-            || self.heartbeat_samples
+            || self.sctp.sack_immediately
+            || self.sctp.heartbeat_samples
+            || self.tcp.no_delay
             || self.ack_delay_samples
             || self.probe_timer.is_some()
             || self.delayed_copies.is_any()

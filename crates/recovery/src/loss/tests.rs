@@ -186,7 +186,7 @@ fn what_the_probe_timer_watches_is_left_to_it_unless_acks_are_delayed() {
 fn each_path_reports_its_own_where_they_are_split() {
     for is_split in [false, true] {
         let mut d = Detecting::over_two(|config| {
-            config.cmt =
+            config.sctp.cmt =
                 crate::CmtConfig { split_fast_retransmit: is_split, ..crate::CmtConfig::ON };
         });
         d.send_over(&[0, 1, 1, 1, 0, 0, 0]);
@@ -206,7 +206,7 @@ fn each_path_reports_its_own_where_they_are_split() {
 #[test]
 fn an_acknowledgement_of_two_packets_reports_twice() {
     for (reports, lost) in [(1, vec![]), (2, vec![1])] {
-        let mut d = Detecting::over_two(|config| config.cmt = crate::CmtConfig::ON);
+        let mut d = Detecting::over_two(|config| config.sctp.cmt = crate::CmtConfig::ON);
         d.reports = reports;
         d.send(5);
         d.ack(0, &[(2, 3)]);

@@ -17,7 +17,7 @@ fn with(paths: u8, change: impl FnOnce(&mut RecoveryConfig)) -> State<()> {
 }
 
 fn to(destination: RetransmissionDestination) -> State<()> {
-    with(2, |config| config.retransmission_destination = destination)
+    with(2, |config| config.sctp.retransmission_destination = destination)
 }
 
 impl State<()> {
@@ -134,7 +134,7 @@ fn a_path_is_chosen_when_the_packet_is_sent() {
         state.choose_destination(AT(1), |_| 0);
         assert_eq!(state.paths.chosen, is_late.then_some(1), "none is active: the alternate");
     }
-    assert!(!with(1, |config| config.retransmission_destination = Asap).chooses_late());
+    assert!(!with(1, |config| config.sctp.retransmission_destination = Asap).chooses_late());
 }
 
 /// RTX-CSI: expiries within half a minute count.
@@ -188,8 +188,8 @@ fn a_path_that_leads_another_way_begins_anew() {
 
 fn at_once(change: impl FnOnce(&mut CmtConfig)) -> State<()> {
     with(2, |config| {
-        config.cmt = CmtConfig::ON;
-        change(&mut config.cmt);
+        config.sctp.cmt = CmtConfig::ON;
+        change(&mut config.sctp.cmt);
     })
 }
 

@@ -390,7 +390,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             let flight_after = state.outstanding.flight(path).bytes;
             let in_fast_recovery =
                 self.was_recovering || state.fast_recovery.is_on_path_alone(path);
-            let may_grow = match (state.uses_all_paths(), state.config.cmt.cwnd_update) {
+            let may_grow = match (state.uses_all_paths(), state.config.sctp.cmt.cwnd_update) {
                 (false, _) => true,
                 (true, true) => ack.has_pseudo_advanced,
                 (true, false) => self.outcome.has_advanced,
@@ -513,7 +513,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
             return;
         }
         let LossRecovery { state, loss, probe, .. } = &mut *self.recovery;
-        let has_dac = state.config.cmt.delayed_ack && self.outcome.paths.is_power_of_two();
+        let has_dac = state.config.sctp.cmt.delayed_ack && self.outcome.paths.is_power_of_two();
         self.range.reports = if has_dac { packets_answered.max(1).into() } else { 1 };
         let verdict = loss.detect(&self.range, &self.reneged, state, probe);
         let is_by_scoreboard = loss.is_by_scoreboard();

@@ -158,7 +158,7 @@ impl<P> LossRecovery<P> {
 
     /// Something shows whether `path` works. Returns its new state, if that is another.
     pub fn on_path_event(&mut self, path: u8, event: PathEvent) -> Option<PathState> {
-        let potentially_failed = self.state.config.potentially_failed_max_retrans;
+        let potentially_failed = self.state.config.sctp.potentially_failed_max_retrans;
         let reach = &mut self.state.paths[path].reach;
         let before = reach.state();
         match event {

@@ -189,7 +189,7 @@ impl<P> LossRecovery<P> {
         let wants = |group| {
             let thin = groups.config(group);
             let needs_it = needs_any || thin.probe_timer.is_none();
-            thin.heartbeat_samples && needs_it && self.state.is_thin(group)
+            thin.sctp.heartbeat_samples && needs_it && self.state.is_thin(group)
         };
         groups.has_mechanisms() && (0..groups.count()).any(wants)
     }

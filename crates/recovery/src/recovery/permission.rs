@@ -73,7 +73,7 @@ impl<'a, P> Permission<'a, P> {
             false
         } else if paths.is_one() {
             !self.must_retransmit_first()
-        } else if self.0.state.config.cmt.all_paths {
+        } else if self.0.state.config.sctp.cmt.all_paths {
             let is_active = paths[path].reach().state() == PathState::Active;
             (path == paths.data_path() || is_active) && !self.is_held_back(path)
         } else {
@@ -95,7 +95,7 @@ impl<'a, P> Permission<'a, P> {
     #[inline]
     pub(super) fn limited_transmit(&self, path: u8) -> u64 {
         let LossRecovery { state, loss, .. } = self.0;
-        let is_off = loss.duplicates.is_empty() || !state.config.limited_transmit;
+        let is_off = loss.duplicates.is_empty() || !state.config.tcp.limited_transmit;
         if is_off || state.outstanding.has_lost() {
             return 0;
         }

@@ -259,7 +259,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         }
         let is_linear = kind == TimeoutKind::Loss && self.takes_linear(path);
         let state = &mut self.recovery.state;
-        if config.retransmission_destination == RetransmissionDestination::Csi
+        if config.sctp.retransmission_destination == RetransmissionDestination::Csi
             && let Some(at) = state.t3_deadline(path)
         {
             state.paths[path].remember_timeout(at);

@@ -5,16 +5,13 @@ use serde::{Deserialize, Serialize};
 
 config! {
     const
-    /// The enabled detectors of spurious recovery episodes. All are off by default.
+    /// The enabled detectors of spurious recovery episodes that serve both protocols. All are off by default.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default)]
     pub struct SpuriousConfig {
         /// Every retransmission is reported as a duplicate: the duplicate TSNs of a SACK, DSACK in TCP (RFC 3708;
         /// RR-SCTP §4.1).
         pub duplicates: bool,
-        /// The first acknowledgement echoes a timestamp older than the retransmission's: TCP with timestamps
-        /// (RFC 3522).
-        pub eifel: bool,
         /// After a timeout new data is sent before more is retransmitted, and data sent before the timeout is
         /// acknowledged (RFC 5682).
         pub f_rto: bool,
@@ -23,11 +20,11 @@ config! {
 
 impl SpuriousConfig {
     /// No detector.
-    pub const OFF: Self = Self { duplicates: false, eifel: false, f_rto: false };
+    pub const OFF: Self = Self { duplicates: false, f_rto: false };
 
     /// Whether any detector is on.
     #[must_use]
     pub const fn is_any(&self) -> bool {
-        self.duplicates || self.eifel || self.f_rto
+        self.duplicates || self.f_rto
     }
 }

@@ -75,6 +75,7 @@ pub(crate) struct SpuriousDetection(Option<Box<Detectors>>);
 #[derive(Debug)]
 struct Detectors {
     config: SpuriousConfig,
+    eifel: bool,
     /// Episodes that begin before this unit is sent are not proven by duplicate reports.
     distrust_through: u64,
     /// The receiver has reported a duplicate before.
@@ -112,6 +113,7 @@ impl SpuriousDetection {
         Self(follows_episodes(config).then(|| {
             Box::new(Detectors {
                 config: config.spurious,
+                eifel: config.tcp.eifel,
                 distrust_through: 0,
                 has_seen_duplicates: false,
                 has_duplicate: false,
@@ -287,7 +289,7 @@ impl SpuriousDetection {
             peer_reports_duplicates: detectors.has_seen_duplicates,
             is_last: state.outstanding.is_empty(),
         };
-        let is_on = detectors.config.eifel;
+        let is_on = detectors.eifel;
         let latest = detectors.paths[usize::from(path)].episodes.latest_mut();
         let Some(episode) = latest.filter(|_| is_on) else { return false };
         let is_alone = episode.copies == 1 && !state.outstanding.on(path).is_awaiting();
@@ -404,5 +406,5 @@ impl SpuriousDetection {
 fn follows_episodes(config: &RecoveryConfig) -> bool {
     let learns = matches!(config.loss_detection, LossDetection::Rack)
         || config.loss_detection.percentile().is_some();
-    config.spurious.is_any() || learns
+    config.spurious.is_any() || config.tcp.eifel || learns
 }

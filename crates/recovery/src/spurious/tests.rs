@@ -6,7 +6,6 @@ use crate::state::tests::{AT, FULL, MS, wide};
 use crate::{RtoConfig, SendCause::FastRetransmit, SendCause::Timeout};
 
 const DUPLICATES: SpuriousConfig = SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF };
-const EIFEL: SpuriousConfig = SpuriousConfig { eifel: true, ..SpuriousConfig::OFF };
 const F_RTO: SpuriousConfig = SpuriousConfig { f_rto: true, ..SpuriousConfig::OFF };
 const ACK: Acknowledged =
     Acknowledged { advanced_to: None, highest_newly_acked: None, has_new: true, echo: None };
@@ -20,6 +19,10 @@ impl Detecting {
     /// Two paths with windows of 20 packets, and ten units in flight over the first.
     fn new(config: SpuriousConfig) -> Self {
         Self::with(config, |_| ())
+    }
+
+    fn eifel() -> Self {
+        Self::with(SpuriousConfig::OFF, |config| config.tcp.eifel = true)
     }
 
     fn with(spurious: SpuriousConfig, change: impl FnOnce(&mut RecoveryConfig)) -> Self {
@@ -222,7 +225,7 @@ fn nothing_is_kept_without_a_detector() {
 #[test]
 fn an_older_timestamp_shows_a_spurious_timeout_once() {
     for (echo, is_shown) in [(0, true), (100, false)] {
-        let mut d = Detecting::new(EIFEL);
+        let mut d = Detecting::eifel();
         d.begin(0, Timeout);
         d.resend(100, 1, Timeout);
         d.state.outstanding.lose(2, Timeout);
@@ -241,7 +244,7 @@ fn an_older_timestamp_shows_a_spurious_timeout_once() {
 #[test]
 fn a_timestamp_decides_a_fast_retransmit_of_one_unit_alone() {
     for (others, is_waiting, is_shown) in [(0, false, true), (1, false, false), (0, true, false)] {
-        let mut d = Detecting::new(EIFEL);
+        let mut d = Detecting::eifel();
         d.begin(0, FastRetransmit);
         (1..=1 + others).for_each(|unit| _ = d.resend(100, unit, FastRetransmit));
         if is_waiting {
@@ -254,14 +257,14 @@ fn a_timestamp_decides_a_fast_retransmit_of_one_unit_alone() {
 /// RFC 3522 §3.2 step 5: the duplicate's acknowledgement echoes the original, too.
 #[test]
 fn a_duplicate_report_forbids_the_conclusion() {
-    let mut d = Detecting::new(EIFEL);
+    let mut d = Detecting::eifel();
     d.begin(0, Timeout);
     d.resend(100, 1, Timeout);
     d.spurious.on_duplicate();
     assert!(!d.is_shown_by_echo(1, 0));
     // A peer that reports duplicates is believed with the last acknowledgement, others are not.
     for reports in [false, true] {
-        let mut d = Detecting::new(EIFEL);
+        let mut d = Detecting::eifel();
         if reports {
             d.spurious.on_duplicate();
             d.spurious.end_ack();
@@ -323,7 +326,7 @@ fn f_rto_examines_no_timeout_in_a_recovery_or_of_another_path() {
     assert!(!begins(&mut d, false));
     assert!(!begins(&mut d, true), "it was off");
     d.spurious.end_f_rto(0);
-    let mut d = Detecting::with(F_RTO, |config| config.retransmission_destination = Cwnd);
+    let mut d = Detecting::with(F_RTO, |config| config.sctp.retransmission_destination = Cwnd);
     assert!(!begins(&mut d, false));
     let mut d = Detecting::new(F_RTO);
     d.state.fast_recovery.begin_on_path(0, 10);

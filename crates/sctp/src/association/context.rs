@@ -64,7 +64,7 @@ impl Context<'_> {
         peer: IpAddr,
     ) -> Option<Duration> {
         let remembered = || self.around.round_trips.of(peer);
-        let known = || if config.recovery.setup_by_rtt { remembered() } else { None };
+        let known = || if config.recovery.sctp.setup_by_rtt { remembered() } else { None };
         config.initial_rtt.or_else(known)
     }
 
@@ -77,7 +77,7 @@ impl Context<'_> {
     ) {
         let paths = recovery.paths();
         let srtt = paths[paths.primary()].timer().rtt().srtt();
-        if let Some(srtt) = srtt.filter(|_| config.recovery.setup_by_rtt) {
+        if let Some(srtt) = srtt.filter(|_| config.recovery.sctp.setup_by_rtt) {
             self.around.round_trips.note(route.remote.ip(), srtt);
         }
     }

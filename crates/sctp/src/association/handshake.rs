@@ -128,7 +128,7 @@ impl Association {
         self.out.fail_messages_to_missing_streams(cx);
         let echoed = EchoedCookie { cookie: cookie.to_vec(), unrecognized: extras.unrecognized };
         let measured = self.out.recovery.paths()[self.paths.control()].timer().rtt().srtt();
-        let setup = setup.answered(measured, self.config.recovery.setup_by_rtt);
+        let setup = setup.answered(measured, self.config.recovery.sctp.setup_by_rtt);
         self.set_state(cx, State::CookieEchoed(Box::new(setup), Box::new(echoed)));
     }
 

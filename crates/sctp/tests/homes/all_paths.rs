@@ -8,7 +8,7 @@ use crate::states;
 
 fn two_homes(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     crate::two_homes_with(|association| {
-        association.recovery.cmt = CmtConfig::ON;
+        association.recovery.sctp.cmt = CmtConfig::ON;
         change(association);
     })
 }
@@ -36,7 +36,7 @@ fn paths_take_turns() {
 #[test]
 fn what_is_lost_keeps_its_part_of_the_window() {
     let mut s = two_homes(|association| {
-        association.recovery.retransmission_destination = RetransmissionDestination::Same;
+        association.recovery.sctp.retransmission_destination = RetransmissionDestination::Same;
     });
     for n in 0..7 {
         s.send(&[0; 1_180]);
@@ -77,7 +77,7 @@ fn inactive_path_takes_no_turn() {
 #[test]
 fn retransmission_takes_the_path_with_the_larger_window() {
     let mut s = two_homes(|association| {
-        association.recovery.retransmission_destination = RetransmissionDestination::Cwnd;
+        association.recovery.sctp.retransmission_destination = RetransmissionDestination::Cwnd;
     });
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
@@ -136,7 +136,7 @@ fn no_path_takes_more_than_its_part_of_the_peers_window() {
     for (split_buffer, may_leave) in [(false, 5), (true, 4)] {
         let mut s = two_homes(|association| {
             association.recovery.max_burst = None;
-            association.recovery.cmt.split_buffer = split_buffer;
+            association.recovery.sctp.cmt.split_buffer = split_buffer;
         });
         for n in 0..8 {
             s.send(&[0; 1_180]);

@@ -62,7 +62,7 @@ fn fast_retransmission_takes_the_same_path() {
 fn what_timed_out_may_stay_with_its_path() {
     let same = rexmit_sctp::recovery::RetransmissionDestination::Same;
     let mut s = two_homes_with(|association| {
-        association.recovery.retransmission_destination = same;
+        association.recovery.sctp.retransmission_destination = same;
         association.path_max_retrans = 2;
     });
     s.send(b"one");

@@ -7,7 +7,7 @@ use crate::states;
 
 fn two_homes(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     Script::with_homes(&[3], |_, association| {
-        association.recovery.potentially_failed_max_retrans = Some(0);
+        association.recovery.sctp.potentially_failed_max_retrans = Some(0);
         change(association);
     })
 }

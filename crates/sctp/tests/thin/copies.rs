@@ -102,7 +102,7 @@ fn what_is_not_to_be_sent_again_is_not_copied() {
 /// RFC 7053.
 #[test]
 fn the_i_bit_is_set_while_thin() {
-    let thin = ThinConfig::OFF.sack_immediately(true);
+    let thin = ThinConfig::OFF.with_sctp(ThinSctpConfig::OFF.sack_immediately(true));
     let mut s = Script::thin(thin);
     for n in 1..=6 {
         s.send(b"payload");

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use kit::*;
 use rexmit_sctp::AssociationConfig;
-use rexmit_sctp::recovery::ThinConfig;
+use rexmit_sctp::recovery::{ThinConfig, ThinSctpConfig};
 
 /// The `n`th TSN, from 1; `tsn(0)` is what the peer acknowledges before the first.
 const fn tsn(n: u32) -> u32 {

@@ -5,7 +5,7 @@ use rexmit_sctp::PathState;
 use super::*;
 
 fn sampled() -> ThinConfig {
-    m1().heartbeat_samples(true)
+    m1().with_sctp(ThinSctpConfig::OFF.heartbeat_samples(true))
 }
 
 /// Chunk 1 is repeated at 450 ms; its acknowledgement at 600 ms may be of either copy.

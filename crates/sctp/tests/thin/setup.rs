@@ -10,7 +10,7 @@ impl Script {
         Self::client_with(|_, association| {
             association.heartbeat_interval = None;
             association.initial_rtt = rtt_ms.map(Duration::from_millis);
-            association.recovery.setup_by_rtt = setup_by_rtt;
+            association.recovery.sctp.setup_by_rtt = setup_by_rtt;
         })
     }
 }
@@ -129,7 +129,7 @@ fn a_server_measures_with_a_heartbeat_beside_its_cookie_ack() {
         let mut s = Script::with(|endpoint, association| {
             endpoint.accept = true;
             association.heartbeat_interval = None;
-            association.recovery.thin.heartbeat_samples = heartbeat_samples;
+            association.recovery.thin.sctp.heartbeat_samples = heartbeat_samples;
         });
         let cookie = s.peer_begins();
         s.at(100).peer_sends([CookieEcho(&cookie)]);

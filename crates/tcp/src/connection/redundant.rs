@@ -21,7 +21,8 @@ impl Outbound {
     /// Whether small segments wait for outstanding data (RFC 9293 §3.7.4), if that `is_on`.
     pub(super) fn nagles(&self, is_on: bool) -> bool {
         let recovery = &self.recovery;
-        let is_off = || recovery.thin_config(GROUP).no_delay && recovery.thinness(GROUP).is_thin;
+        let is_off =
+            || recovery.thin_config(GROUP).tcp.no_delay && recovery.thinness(GROUP).is_thin;
         is_on && !is_off()
     }
 }

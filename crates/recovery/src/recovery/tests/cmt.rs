@@ -7,7 +7,7 @@ use crate::{CmtConfig, PeerWindow};
 fn sender(cmt: CmtConfig) -> Sender {
     let mut s = Sender::with(|config| {
         config.max_burst = None;
-        config.cmt = cmt;
+        config.sctp.cmt = cmt;
     });
     s.add_confirmed_path();
     s

@@ -58,7 +58,7 @@ fn what_timed_out_stays_without_another_active_path() {
     s.expire();
     assert_eq!(s.waiting(), [vec![1], vec![]], "the other one is inactive");
     let same = RetransmissionDestination::Same;
-    let mut s = Sender::over_two(|config| config.retransmission_destination = same);
+    let mut s = Sender::over_two(|config| config.sctp.retransmission_destination = same);
     s.push(&[FULL]);
     s.expire();
     assert_eq!(s.waiting(), [vec![1], vec![]]);
@@ -82,7 +82,7 @@ fn fast_retransmissions_take_the_same_path() {
 #[test]
 fn fast_retransmissions_may_take_another_path() {
     let elsewhere = RetransmissionDestination::Elsewhere;
-    let mut s = Sender::over_two(|config| config.retransmission_destination = elsewhere);
+    let mut s = Sender::over_two(|config| config.sctp.retransmission_destination = elsewhere);
     s.push_full(4);
     (0..4).for_each(|_| s.push_over(1, &[FULL])); // The window of path 1 is full.
     for end in [2, 3, 4] {
@@ -125,7 +125,7 @@ fn everything_leaves_a_path_that_fails_and_new_data_return() {
 /// RFC 7829 §3.2 rules 2, 3: one error is enough.
 #[test]
 fn a_potentially_failed_path_gets_nothing_while_another_is_active() {
-    let mut s = Sender::over_two(|config| config.potentially_failed_max_retrans = Some(0));
+    let mut s = Sender::over_two(|config| config.sctp.potentially_failed_max_retrans = Some(0));
     assert_eq!(s.path_error(0, PMR), Some(PathState::PotentiallyFailed));
     assert_eq!(s.recovery.paths().data_path(), 1);
     assert_eq!(s.path_error(1, PMR), Some(PathState::PotentiallyFailed));
@@ -188,7 +188,7 @@ fn each_path_has_its_own_counters() {
 /// A sender over two paths with this policy; the first path has the larger window, and two units
 /// that were sent over the second are lost.
 fn choosing(policy: RetransmissionDestination) -> Sender {
-    let mut s = Sender::over_two(|config| config.retransmission_destination = policy);
+    let mut s = Sender::over_two(|config| config.sctp.retransmission_destination = policy);
     s.recovery.set_primary_path(1);
     (0..2).for_each(|_| s.push_over(1, &[FULL]));
     s.expire();

@@ -42,9 +42,9 @@ impl Run {
         let paths = if is_tcp { 1 } else { 1 + rng.below(3) };
         if paths > 1 {
             let all = [Same, Alternate, Elsewhere, Asap, LossRate, Cwnd, Csi];
-            config.retransmission_destination = all[rng.below(7) as usize];
-            config.cmt = [CmtConfig::default(), CmtConfig::ON][rng.below(2) as usize];
-            config.cmt.split_buffer = rng.chance(0.5);
+            config.sctp.retransmission_destination = all[rng.below(7) as usize];
+            config.sctp.cmt = [CmtConfig::default(), CmtConfig::ON][rng.below(2) as usize];
+            config.sctp.cmt.split_buffer = rng.chance(0.5);
         }
         let has_sack = !is_tcp || rng.chance(0.7);
         let mut s = Sender::with(|it| *it = config);

@@ -245,9 +245,9 @@ impl Run {
 
 fn several_paths(rng: &mut Rng, config: &mut crate::RecoveryConfig) {
     let all = [Same, Alternate, Elsewhere, Asap, LossRate, Cwnd, Ssthresh, Csi];
-    config.retransmission_destination = all[rng.below(8) as usize];
-    config.potentially_failed_max_retrans = [None, Some(0)][rng.below(2) as usize];
-    config.cmt = crate::CmtConfig {
+    config.sctp.retransmission_destination = all[rng.below(8) as usize];
+    config.sctp.potentially_failed_max_retrans = [None, Some(0)][rng.below(2) as usize];
+    config.sctp.cmt = crate::CmtConfig {
         all_paths: rng.chance(0.5),
         split_fast_retransmit: rng.chance(0.5),
         cwnd_update: rng.chance(0.5),

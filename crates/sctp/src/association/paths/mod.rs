@@ -240,7 +240,7 @@ impl Paths {
 
     /// DAC: packets come over several paths, so their order says little.
     pub(super) fn has_dac(&self) -> bool {
-        self.len() > 1 && self.config.recovery.cmt.delayed_ack
+        self.len() > 1 && self.config.recovery.sctp.cmt.delayed_ack
     }
 
     /// The peer's address on each path.

@@ -1,7 +1,7 @@
 //! The mechanisms for thin streams (Petlund 2008; M1 and M2 of Petlund 2009): each acts at exactly its
 //! time, and does not when its switch is off or the stream is thick.
 
-use rexmit_recovery::ThinConfig;
+use rexmit_recovery::{ThinConfig, ThinTcpConfig};
 
 use super::script::*;
 use super::*;
@@ -161,7 +161,7 @@ fn nothing_waits_longer_than_a_timeout_since_it_left() {
 
 #[test]
 fn small_segments_do_not_wait_while_thin_if_the_profile_says_so() {
-    let no_delay = ThinConfig::OFF.no_delay(true);
+    let no_delay = ThinConfig::OFF.with_tcp(ThinTcpConfig::OFF.no_delay(true));
     let mut config = plain();
     assert!(config.nagle);
     config.recovery.thin = no_delay;

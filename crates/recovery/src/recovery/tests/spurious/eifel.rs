@@ -1,13 +1,12 @@
 //! Eifel detection over the sender (RFC 3522): what waits to be retransmitted is still on its way.
 
 use super::Sender;
-use crate::{RecoveryConfig, SpuriousConfig};
+use crate::RecoveryConfig;
 
 impl Sender {
     fn eifel() -> Self {
-        let spurious = SpuriousConfig { eifel: true, ..SpuriousConfig::OFF };
         let tcp = RecoveryConfig::tcp_profile("tcp-sack").expect("a profile");
-        Self::wide(RecoveryConfig { spurious, undo: true, ..tcp })
+        Self::wide(RecoveryConfig { undo: true, tcp: tcp.tcp.eifel(true), ..tcp })
     }
 }
 

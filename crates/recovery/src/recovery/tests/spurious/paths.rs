@@ -4,7 +4,7 @@
 use super::super::TimeoutKind;
 use super::{FULL, Sender, wide};
 use crate::RetransmissionDestination::{Alternate, Cwnd, Same};
-use crate::{CmtConfig, RecoveryConfig, SpuriousConfig};
+use crate::{CmtConfig, RecoveryConfig, SctpConfig, SpuriousConfig, TcpConfig};
 
 impl Sender {
     fn with_second_path(mut self) -> Self {
@@ -62,7 +62,7 @@ fn each_path_has_its_own_events() {
 fn f_rto_examines_a_timeout_only_on_its_own_path() {
     for (destination, is_examined) in [(Same, true), (Alternate, false), (Cwnd, false)] {
         let f_rto = RecoveryConfig::profile("f-rto").expect("a profile");
-        let config = RecoveryConfig { retransmission_destination: destination, ..f_rto };
+        let config = f_rto.with_sctp(SctpConfig::default().retransmission_destination(destination));
         let mut s = Sender::wide(config).with_second_path();
         s.push_full(10);
         s.expire();
@@ -79,7 +79,7 @@ fn f_rto_examines_a_timeout_only_on_its_own_path() {
 #[test]
 fn a_path_that_fails_is_not_examined_any_more() {
     let f_rto = RecoveryConfig::profile("f-rto").expect("a profile");
-    let config = RecoveryConfig { retransmission_destination: Same, ..f_rto };
+    let config = f_rto.with_sctp(SctpConfig::default().retransmission_destination(Same));
     let mut s = Sender::wide(config).with_second_path();
     s.push_full(10);
     s.expire();
@@ -93,8 +93,8 @@ fn a_path_that_fails_is_not_examined_any_more() {
 /// RFC 4015 §3.1 step 8: what waits for the other path is on its way over its own.
 #[test]
 fn what_waits_for_another_path_returns_to_its_own() {
-    let spurious = SpuriousConfig { eifel: true, ..SpuriousConfig::OFF };
-    let config = RecoveryConfig { spurious, undo: true, ..RecoveryConfig::rfc9260() };
+    let tcp = TcpConfig::default().eifel(true);
+    let config = RecoveryConfig { tcp, undo: true, ..RecoveryConfig::rfc9260() };
     let mut s = Sender::wide(config).with_second_path();
     s.push_full(10);
     let at = s.expire();
@@ -113,7 +113,7 @@ fn what_waits_for_another_path_returns_to_its_own() {
 fn the_recovery_of_one_path_ends_when_nothing_was_lost_on_it() {
     let spurious = SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF };
     let mut s = Sender::with(|config| {
-        (config.max_burst, config.cmt) = (None, CmtConfig::ON);
+        (config.max_burst, config.sctp.cmt) = (None, CmtConfig::ON);
         (config.spurious, config.undo) = (spurious, true);
     })
     .with_second_path();
@@ -141,7 +141,8 @@ fn the_recovery_of_one_path_ends_when_nothing_was_lost_on_it() {
 /// A sender of profile `name` over two paths at once, with wide windows.
 fn concurrent(name: &str) -> Sender {
     let config = RecoveryConfig::profile(name).expect("a profile");
-    let mut s = Sender::wide(RecoveryConfig { cmt: CmtConfig::ON, ..config }).with_second_path();
+    let mut s =
+        Sender::wide(config.with_sctp(SctpConfig::default().cmt(CmtConfig::ON))).with_second_path();
     s.recovery.state.paths[1].window = wide(20);
     s
 }
