@@ -7,10 +7,13 @@ use std::time::Duration;
 use dimpl::{Dtls, Error, Output};
 use rexmit_core::{Instant, Route};
 
+use crate::record::records;
 use crate::{Encryption, Fingerprint};
 
 /// A deadline further away than this is none: the library has one in ten years when it has none.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The shortest time between retransmissions, and between acknowledgements of an incomplete flight.
+const LEAST: Duration = Duration::from_millis(1);
 /// Retransmissions of a flight; the limit of the whole handshake comes first.
 const FLIGHT_RETRIES: usize = 6;
 /// Addresses of one peer: its present one, and those that a NAT on the way has given it before.
@@ -41,14 +44,13 @@ impl Clock {
 
 /// The library's settings, for all connections of an endpoint.
 pub(crate) fn library_config(encryption: &Encryption, mtu: usize) -> Arc<dimpl::Config> {
-    let least = Duration::from_millis(1);
     let config = dimpl::Config::builder()
         .with_crypto_provider(crate::cookie::provider())
         .dtls12_cipher_suites(&[])
         .mtu(mtu)
-        .flight_start_rto(encryption.retransmit_after.clamp(least, FAR))
+        .flight_start_rto(encryption.retransmit_after.clamp(LEAST, FAR))
         .flight_retries(FLIGHT_RETRIES)
-        .handshake_timeout(encryption.handshake_limit.clamp(least, FAR))
+        .handshake_timeout(encryption.handshake_limit.clamp(LEAST, FAR))
         .build();
     Arc::new(config.expect("settings within the library's limits"))
 }
@@ -136,7 +138,9 @@ impl Connection {
 
     pub(crate) fn handle_packet(&mut self, now: Instant, datagram: &[u8]) -> Result<(), Error> {
         self.dtls.handle_timeout(self.clock.for_library(now))?;
-        self.dtls.handle_packet(datagram)
+        // One by one: of a datagram that begins with a record it has, the library drops the others too, and a
+        // retransmitted flight need not be divided as before.
+        records(datagram).try_for_each(|record| self.dtls.handle_packet(record))
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
@@ -190,10 +194,15 @@ impl Connection {
     }
 
     /// When it wants to be called, and the limit of a handshake.
-    pub(crate) fn next_timeout(&self, now: Instant, handshake_limit: Duration) -> Instant {
-        let timeout = if self.timeout > now + FAR { Instant::FAR_FUTURE } else { self.timeout };
+    pub(crate) fn next_timeout(&self, now: Instant, encryption: &Encryption) -> Instant {
+        let timeout = match self.timeout {
+            // With a gap in the peer's flight the library acknowledges the rest, and at once is due to do so again.
+            timeout if timeout <= now => now + (encryption.retransmit_after / 4).max(LEAST),
+            timeout if timeout > now + FAR => Instant::FAR_FUTURE,
+            timeout => timeout,
+        };
         match &self.state {
-            State::Handshaking => timeout.min(self.begun + handshake_limit),
+            State::Handshaking => timeout.min(self.begun + encryption.handshake_limit),
             State::Secured { check_at, .. } => timeout.min(*check_at),
             State::Refused { until, .. } => *until,
         }

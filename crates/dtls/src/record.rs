@@ -4,6 +4,8 @@
 const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 const ACK: u8 = 26;
+/// Records in a datagram, each of which costs a decryption; a datagram with more is dropped.
+const MAX_RECORDS: usize = 16;
 /// Header of a record in the clear.
 const PLAINTEXT_HEADER_BYTES: usize = 13;
 /// Header of a handshake message (RFC 9147 §5.2).
@@ -45,6 +47,11 @@ fn split_record<'a>(datagram: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(record)
 }
 
+/// The whole records at the beginning of `datagram`.
+pub(crate) fn records(mut datagram: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || split_record(&mut datagram))
+}
+
 /// The part of a datagram that the library may see.
 ///
 /// During the handshake that is all of it, if what is in the clear belongs to a handshake: application data
@@ -53,7 +60,12 @@ fn split_record<'a>(datagram: &mut &'a [u8]) -> Option<&'a [u8]> {
 pub(crate) fn admissible(datagram: &[u8], is_handshaking: bool) -> Option<&[u8]> {
     let mut rest = datagram;
     let mut protected = None;
+    let mut count = 0;
     while !rest.is_empty() {
+        count += 1;
+        if count > MAX_RECORDS {
+            return None;
+        }
         let from = rest;
         let record = split_record(&mut rest)?;
         match (is_protected(record[0]), protected) {
@@ -214,6 +226,17 @@ mod tests {
         for handshaking in [false, true] {
             assert_eq!(admissible(&[plain(22, b"x"), data.clone()].concat(), handshaking), None);
             assert_eq!(admissible(&[protected(b"x"), data.clone()].concat(), handshaking), None);
+        }
+    }
+
+    #[test]
+    fn a_datagram_of_more_records_than_the_limit_is_dropped() {
+        let datagram = protected(b"record").repeat(MAX_RECORDS);
+        assert_eq!(records(&datagram).count(), MAX_RECORDS);
+        let more = [&datagram[..], &protected(b"")].concat();
+        for handshaking in [false, true] {
+            assert_eq!(admissible(&datagram, handshaking), Some(&datagram[..]));
+            assert_eq!(admissible(&more, handshaking), None);
         }
     }
 

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use common::{CLIENT, Pair, SERVER, endpoint, identity, route};
+use common::{CLIENT, Pair, SERVER, endpoint, endpoint_with_mtu, identity, route};
 use rexmit_core::{Instant, Machine as _};
 use rexmit_dtls::{Encryption, Endpoint, HandshakeError, Trust};
 use rexmit_sctp::{CloseReason, EndpointConfig};
@@ -73,6 +73,46 @@ fn a_handshake_survives_loss() {
     let begun = pair.now;
     assert!(pair.run(LONG, |pair| !pair.ends[0].secured.is_empty()));
     assert!(pair.now - begun < Duration::from_millis(500), "{:?}", pair.now - begun);
+}
+
+/// Flights of several datagrams, of which the retransmission is divided otherwise.
+#[test]
+fn a_handshake_survives_the_loss_of_each_datagram_of_its_flights() {
+    for (end, number) in (0..2).flat_map(|end| (0..8).map(move |number| (end, number))) {
+        let mut pair = Pair::trusting();
+        let [client, server] = [(false, trusting(1, 2)), (true, trusting(2, 1))];
+        pair.ends[0].endpoint = endpoint_with_mtu(512, client.0, client.1, 1);
+        pair.ends[1].endpoint = endpoint_with_mtu(512, server.0, server.1, 2);
+        pair.fate = Box::new(move |from, count, _| (from, count) != (end, number));
+        pair.secure();
+        let is_secured = |pair: &Pair| pair.ends.iter().all(|end| end.secured.len() == 1);
+        let is_done = pair.run(Duration::from_secs(3), is_secured);
+        assert!(is_done, "datagram {number} of {end} lost: {:?}", pair.client().ended);
+    }
+}
+
+/// A record of the server's flight is damaged: the client acknowledges those behind the gap (RFC 9147 §7.1) a few
+/// times until it is retransmitted, not without end at the same time.
+#[test]
+fn a_gap_in_a_flight_costs_few_acknowledgements() {
+    for at in (0..800).step_by(25) {
+        let mut pair = Pair::trusting();
+        let sent = Rc::new(std::cell::Cell::new(0));
+        let counted = Rc::clone(&sent);
+        pair.fate = Box::new(move |from, count, datagram| {
+            counted.set(counted.get() + 1);
+            if (from, count) == (1, 1) && at < datagram.len() {
+                datagram[at] ^= 1;
+            }
+            true
+        });
+        pair.secure();
+        let is_secured = |pair: &Pair| pair.ends.iter().all(|end| end.secured.len() == 1);
+        // A damaged ServerHello may be one that fails the handshake.
+        let is_done = pair.run(Duration::from_secs(3), is_secured);
+        assert!(is_done || at < 150, "byte {at} flipped: {:?}", pair.client().ended);
+        assert!(sent.get() <= 20, "byte {at} flipped: {} datagrams", sent.get());
+    }
 }
 
 fn trusting(number: u64, trusted: u64) -> Encryption {

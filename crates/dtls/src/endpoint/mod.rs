@@ -391,7 +391,7 @@ impl Endpoint {
     /// Enters when the connection is to be called next.
     fn schedule(&mut self, now: Instant, index: usize) {
         let connection = &mut self.connections[index];
-        let deadline = connection.next_timeout(now, self.encryption.handshake_limit);
+        let deadline = connection.next_timeout(now, &self.encryption);
         if deadline == connection.deadline {
             return;
         }

@@ -3,11 +3,14 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_dtls::{Encryption, Endpoint, Event, Fingerprint, HandshakeError, Identity, Trust};
-use rexmit_sctp::{AssociationId, CloseReason, EndpointConfig, Event as Sctp, OutboundMessage};
+use rexmit_sctp::{
+    AssociationConfig, AssociationId, CloseReason, EndpointConfig, Event as Sctp, OutboundMessage,
+};
 
 /// One way of the path.
 const DELAY: Duration = Duration::from_millis(20);
@@ -23,7 +26,18 @@ pub(crate) fn route(local: &str, remote: &str) -> Route {
 }
 
 pub(crate) fn endpoint(accept: bool, encryption: Encryption, seed: u64) -> Endpoint {
-    let config = EndpointConfig::default().accept(accept);
+    endpoint_with_mtu(AssociationConfig::default().max_packet_bytes, accept, encryption, seed)
+}
+
+/// An endpoint that sends datagrams of at most `mtu` bytes.
+pub(crate) fn endpoint_with_mtu(
+    mtu: usize,
+    accept: bool,
+    encryption: Encryption,
+    seed: u64,
+) -> Endpoint {
+    let association = AssociationConfig::default().max_packet_bytes(mtu);
+    let config = EndpointConfig::default().accept(accept).association(Arc::new(association));
     Endpoint::new(config, encryption, &Seed::from_u64(seed)).unwrap()
 }
 

@@ -1,5 +1,6 @@
 //! What an endpoint speaks: SCTP, encrypted or not.
 
+#[cfg(feature = "dtls")]
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
