@@ -29,8 +29,9 @@ rexmit_core::config! {
         pub identity: Identity,
         /// Which peers it talks to, whoever began.
         pub trust: Trust,
-        /// Handshakes that peers began and that are in progress, at most; further ones wait for their client to
-        /// try again. Only peers that have returned a cookie count. Default 256.
+        /// Handshakes that peers began and that are in progress, at most; a further one takes the place of the
+        /// oldest if that has lasted a second, and else waits for its client to try again. Only peers that have
+        /// returned a cookie count. Default 256.
         pub max_handshakes: usize,
         /// Connections at one time, handshakes included. Default 200,000.
         pub max_connections: usize,

@@ -8,16 +8,20 @@ use dimpl::{Dtls, Error, Output};
 use rexmit_core::{Instant, Route};
 
 use crate::record::records;
+use crate::trials::Trials;
 use crate::{Encryption, Fingerprint};
 
 /// A deadline further away than this is none: the library has one in ten years when it has none.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
-/// The shortest time between retransmissions, and between acknowledgements of an incomplete flight.
-const LEAST: Duration = Duration::from_millis(1);
+/// The shortest time between retransmissions, acknowledgements of an incomplete flight, and looks at a connection.
+pub(crate) const LEAST: Duration = Duration::from_millis(1);
 /// Retransmissions of a flight; the limit of the whole handshake comes first.
 const FLIGHT_RETRIES: usize = 6;
 /// Addresses of one peer: its present one, and those that a NAT on the way has given it before.
 pub(crate) const MAX_ADDRESSES: usize = 4;
+/// Bytes that a peer may send in one handshake, as the library keeps what cannot be used yet: a certificate of some
+/// kilobytes, each of its flights several times. More are dropped.
+const MAX_HANDSHAKE_BYTES: usize = 1 << 16;
 /// Datagrams to which the last record of a connection is the answer, in case it was lost.
 const MAX_FAREWELLS: u8 = 8;
 
@@ -87,6 +91,10 @@ pub(crate) struct Connection {
     pub(crate) peer: Option<Fingerprint>,
     pub(crate) state: State,
     pub(crate) begun: Instant,
+    /// Bytes of the peer's in the handshake.
+    received: usize,
+    /// Records from unknown ports that may be tried.
+    pub(crate) trials: Trials,
     /// The library's next deadline.
     timeout: Instant,
     /// Under which it is entered.
@@ -114,6 +122,8 @@ impl Connection {
             peer: None,
             state: State::Handshaking,
             begun: now,
+            received: 0,
+            trials: Trials::new(now),
             timeout: Instant::FAR_FUTURE,
             deadline: Instant::FAR_FUTURE,
         }
@@ -134,6 +144,14 @@ impl Connection {
 
     pub(crate) const fn is_secured(&self) -> bool {
         matches!(self.state, State::Secured { .. })
+    }
+
+    /// Whether a datagram of this size is within [`MAX_HANDSHAKE_BYTES`], of which it is charged.
+    pub(crate) fn charge(&mut self, bytes: usize) -> bool {
+        if self.is_handshaking() {
+            self.received = self.received.saturating_add(bytes);
+        }
+        self.received <= MAX_HANDSHAKE_BYTES || !self.is_handshaking()
     }
 
     pub(crate) fn handle_packet(&mut self, now: Instant, datagram: &[u8]) -> Result<(), Error> {
@@ -158,6 +176,8 @@ impl Connection {
                 self.timeout = self.clock.for_us(at);
                 None
             }
+            // Of a record that is too long, which does not get here: it would be returned without end.
+            Output::BufferTooSmall { .. } => None,
             output => Some(output),
         }
     }

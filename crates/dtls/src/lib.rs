@@ -53,6 +53,7 @@ mod error;
 mod identity;
 mod record;
 mod self_signed;
+mod trials;
 
 pub use config::{Encryption, MAX_PACKET_BYTES, RECORD_OVERHEAD_BYTES};
 pub use endpoint::{Endpoint, Event, Statistics, within_records};

@@ -6,6 +6,8 @@ const HANDSHAKE: u8 = 22;
 const ACK: u8 = 26;
 /// Records in a datagram, each of which costs a decryption; a datagram with more is dropped.
 const MAX_RECORDS: usize = 16;
+/// The longest record (RFC 8446 §5.2).
+const MAX_RECORD_BYTES: usize = PLAINTEXT_HEADER_BYTES + (1 << 14) + 256;
 /// Header of a record in the clear.
 const PLAINTEXT_HEADER_BYTES: usize = 13;
 /// Header of a handshake message (RFC 9147 §5.2).
@@ -22,7 +24,7 @@ const fn is_protected(first: u8) -> bool {
     first & 0xe0 == 0x20
 }
 
-/// Takes the first record off `datagram`; `None` if it is cut short or no record.
+/// Takes the first record off `datagram`; `None` if it is cut short, too long, or no record.
 fn split_record<'a>(datagram: &mut &'a [u8]) -> Option<&'a [u8]> {
     let first = *datagram.first()?;
     let len = if is_protected(first) {
@@ -42,7 +44,7 @@ fn split_record<'a>(datagram: &mut &'a [u8]) -> Option<&'a [u8]> {
         let len = datagram.get(PLAINTEXT_HEADER_BYTES - 2..PLAINTEXT_HEADER_BYTES)?;
         PLAINTEXT_HEADER_BYTES + usize::from(u16::from_be_bytes([len[0], len[1]]))
     };
-    let (record, rest) = datagram.split_at_checked(len)?;
+    let (record, rest) = datagram.split_at_checked(len).filter(|_| len <= MAX_RECORD_BYTES)?;
     *datagram = rest;
     Some(record)
 }
@@ -237,6 +239,17 @@ mod tests {
         for handshaking in [false, true] {
             assert_eq!(admissible(&datagram, handshaking), Some(&datagram[..]));
             assert_eq!(admissible(&more, handshaking), None);
+        }
+    }
+
+    /// The library would not let go of one that is longer than the buffer for its content.
+    #[test]
+    fn records_of_more_than_16_kilobytes_are_dropped() {
+        let longest = MAX_RECORD_BYTES - PLAINTEXT_HEADER_BYTES;
+        for len in [longest, longest + 9] {
+            let is_admitted = len == longest;
+            assert_eq!(admissible(&protected(&vec![7; len]), false).is_some(), is_admitted);
+            assert_eq!(admissible(&plain(22, &vec![7; len]), true).is_some(), is_admitted);
         }
     }
 

@@ -296,6 +296,68 @@ fn a_client_goes_on_after_its_nat_has_forgotten_its_port() {
     assert!(pair.server().endpoint.statistics().discarded > 0);
 }
 
+/// Records from unknown ports are tried with the connections of their IP address, within a rate.
+#[test]
+fn a_flood_from_unknown_ports_is_not_decrypted_without_limit() {
+    let mut pair = Pair::trusting();
+    pair.connect();
+    pair.echo(b"before");
+    let rebindings = |pair: &mut Pair| pair.server().endpoint.statistics().rebindings;
+    let garbage = [&[0x2f, 0, 0, 0, 100][..], &[7; 100]].concat();
+    pair.send(b"from another port");
+    let record = Rc::new(RefCell::new(Vec::new()));
+    let copy = Rc::clone(&record);
+    pair.fate = Box::new(move |end, _, datagram| {
+        if end == 0 {
+            copy.borrow_mut().clone_from(datagram);
+        }
+        end == 1
+    });
+    pair.run(Duration::from_millis(1), |_| false);
+    let record = record.borrow().clone();
+    for _ in 0..100 {
+        pair.inject(1, "192.0.2.1:5000", &garbage);
+    }
+    pair.inject(1, "192.0.2.1:4001", &record);
+    assert_eq!(rebindings(&mut pair), 0, "the budget is used up");
+    pair.run(Duration::from_millis(150), |_| false);
+    pair.inject(1, "192.0.2.1:4001", &record.repeat(2));
+    assert_eq!(rebindings(&mut pair), 0, "two records cost two decryptions");
+    pair.inject(1, "192.0.2.1:4001", &record);
+    assert_eq!(rebindings(&mut pair), 1);
+}
+
+/// A NAT has given a client another port, and its former port to another client.
+#[test]
+fn a_port_that_was_given_to_another_client_does_not_end_the_connection_of_the_first() {
+    let mut pair = Pair::trusting();
+    let anyone = Encryption::new(identity(2), Trust::anyone());
+    pair.ends[1].endpoint = endpoint(true, anyone, 2);
+    pair.connect();
+    pair.client_seen_at = "192.0.2.1:4001";
+    pair.echo(b"elsewhere");
+    pair.run(Duration::from_secs(5), |_| false);
+    let (now, mut datagram) = (pair.now, Vec::new());
+    let mut second = endpoint(false, trusting(3, 2), 3);
+    second.secure(now, route(CLIENT, SERVER));
+    for _ in 0..10 {
+        while second.poll_transmit(now, &mut datagram).is_some() {
+            pair.inject(1, CLIENT, &datagram);
+        }
+        while let Some(to) = pair.server().endpoint.poll_transmit(now, &mut datagram) {
+            if to.remote == CLIENT.parse().unwrap() {
+                second.handle_input(now, to.reversed(), &datagram);
+            }
+        }
+    }
+    pair.echo(b"goes on");
+    assert_eq!(pair.server().ended, []);
+    assert_eq!(pair.server().endpoint.connection_count(), 2);
+    let peer = |pair: &mut Pair, at: &str| pair.server().endpoint.peer(at.parse().unwrap());
+    assert_eq!(peer(&mut pair, CLIENT), Some(identity(3).fingerprint()));
+    assert_eq!(peer(&mut pair, "192.0.2.1:4001"), Some(identity(1).fingerprint()));
+}
+
 /// An observer sends copies of the client's packets from a port of its own.
 #[test]
 fn a_copy_from_elsewhere_moves_nothing() {
@@ -354,9 +416,14 @@ fn peers_of_which_only_one_encrypts_do_not_understand_each_other() {
 }
 
 /// The first datagram of a client, and the answer to it.
-fn hello(server: &mut Endpoint, client: &str, seed: u64) -> (Endpoint, Vec<u8>, Vec<u8>) {
+fn hello(
+    now: Instant,
+    server: &mut Endpoint,
+    client: &str,
+    seed: u64,
+) -> (Endpoint, Vec<u8>, Vec<u8>) {
     let mut client_endpoint = endpoint(false, trusting(1, 2), seed);
-    let (now, mut datagram, mut answer) = (Instant::ZERO, Vec::new(), Vec::new());
+    let (mut datagram, mut answer) = (Vec::new(), Vec::new());
     client_endpoint.secure(now, route(client, SERVER));
     client_endpoint.poll_transmit(now, &mut datagram).expect("a ClientHello");
     server.handle_input(now, route(SERVER, client), &datagram);
@@ -367,7 +434,7 @@ fn hello(server: &mut Endpoint, client: &str, seed: u64) -> (Endpoint, Vec<u8>, 
 #[test]
 fn a_flood_of_client_hellos_leaves_no_state_and_gets_less_than_it_sent() {
     let mut server = endpoint(true, trusting(2, 1), 2);
-    let (_, datagram, _) = hello(&mut server, CLIENT, 1);
+    let (_, datagram, _) = hello(Instant::ZERO, &mut server, CLIENT, 1);
     let (mut sent, mut received, mut answer) = (0, 0, Vec::new());
     for n in 0..2000_u16 {
         let [a, b] = n.to_be_bytes();
@@ -393,7 +460,7 @@ fn a_flood_of_client_hellos_leaves_no_state_and_gets_less_than_it_sent() {
 #[test]
 fn a_cookie_is_good_for_its_address_and_for_some_time() {
     let mut server = endpoint(true, trusting(2, 1), 2);
-    let (mut client, _, answer) = hello(&mut server, CLIENT, 1);
+    let (mut client, _, answer) = hello(Instant::ZERO, &mut server, CLIENT, 1);
     let (now, mut second) = (Instant::ZERO, Vec::new());
     client.handle_input(now, route(CLIENT, SERVER), &answer);
     client.poll_transmit(now, &mut second).expect("another ClientHello");
@@ -410,15 +477,64 @@ fn a_cookie_is_good_for_its_address_and_for_some_time() {
     assert_eq!(server.connection_count(), 1);
 }
 
+/// A client begins a handshake with the server, and returns its cookie.
+fn begin_handshake(now: Instant, server: &mut Endpoint, from: &str, seed: u64) -> Endpoint {
+    let mut second = Vec::new();
+    let (mut client, _, answer) = hello(now, server, from, seed);
+    client.handle_input(now, route(from, SERVER), &answer);
+    client.poll_transmit(now, &mut second).expect("another ClientHello");
+    server.handle_input(now, route(SERVER, from), &second);
+    client
+}
+
+#[test]
+fn clients_that_do_not_go_on_keep_others_out_for_a_second_at_most() {
+    let mut server = endpoint(true, trusting(2, 1).max_handshakes(2), 2);
+    let mut now = Instant::ZERO;
+    begin_handshake(now, &mut server, "192.0.2.1:1", 1);
+    now += Duration::from_millis(500);
+    begin_handshake(now, &mut server, "192.0.2.1:2", 2);
+    now += Duration::from_millis(500);
+    let mut datagram = Vec::new();
+    while server.poll_transmit(now, &mut datagram).is_some() {}
+    let mut third = begin_handshake(now, &mut server, CLIENT, 3);
+    assert_eq!((server.connection_count(), server.statistics().handshakes_dropped), (2, 1));
+    while let Some(to) = server.poll_transmit(now, &mut datagram) {
+        third.handle_input(now, to.reversed(), &datagram);
+    }
+    while third.poll_transmit(now, &mut datagram).is_some() {
+        server.handle_input(now, route(SERVER, CLIENT), &datagram);
+    }
+    assert_eq!(server.peer(CLIENT.parse().unwrap()), Some(identity(1).fingerprint()));
+}
+
+/// The library keeps fragments of messages that are not complete: a client that sends many is not listened to.
+#[test]
+fn what_a_client_sends_in_a_handshake_is_limited() {
+    let mut server = endpoint(true, trusting(2, 1), 2);
+    let now = Instant::ZERO;
+    begin_handshake(now, &mut server, CLIENT, 1);
+    let before = server.statistics().discarded;
+    let record = [&[0x2f, 0, 0, 0x3f, 0xf0][..], &[7; 0x3ff0]].concat();
+    for _ in 0..10 {
+        server.handle_input(now, route(SERVER, CLIENT), &record);
+    }
+    assert_eq!(server.statistics().discarded - before, 6, "four have 64 KiB");
+}
+
+#[test]
+fn an_idle_limit_of_zero_is_a_short_one() {
+    let mut pair = Pair::new(trusting(1, 2).idle_limit(Duration::ZERO), trusting(2, 1));
+    pair.connect();
+    pair.echo(b"used");
+}
+
 #[test]
 fn handshakes_in_progress_are_limited_and_end() {
     let mut server = endpoint(true, trusting(2, 1).max_handshakes(2), 2);
     let (now, mut second) = (Instant::ZERO, Vec::new());
     for (n, from) in ["192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:3"].into_iter().enumerate() {
-        let (mut client, _, answer) = hello(&mut server, from, n as u64);
-        client.handle_input(now, route(from, SERVER), &answer);
-        client.poll_transmit(now, &mut second).expect("another ClientHello");
-        server.handle_input(now, route(SERVER, from), &second);
+        begin_handshake(now, &mut server, from, n as u64);
         while server.poll_transmit(now, &mut second).is_some() {}
     }
     assert_eq!((server.connection_count(), server.statistics().handshakes_dropped), (2, 1));

@@ -1,5 +1,7 @@
 //! ClientHellos of peers without a connection: no state before a cookie returns (RFC 9147 §5.1).
 
+use std::time::Duration;
+
 use dimpl::Output;
 use rexmit_core::{Instant, Route};
 
@@ -7,6 +9,9 @@ use super::{Endpoint, MAX_ANSWERS};
 use crate::connection::Connection;
 use crate::cookie::{Cookie, with_cookie};
 use crate::record::ClientHello;
+
+/// A handshake that takes longer gives way to another when there are `max_handshakes`.
+const MIN_HANDSHAKE_TIME: Duration = Duration::from_secs(1);
 
 impl Endpoint {
     /// A datagram with a ClientHello. Returns whether it was one of a new connection.
@@ -56,8 +61,24 @@ impl Endpoint {
         }
     }
 
+    /// Makes room, so that peers that begin handshakes and do not go on keep others out for a second at most.
+    fn drop_oldest_handshake(&mut self, now: Instant) {
+        let in_progress = self.handshaking.values().filter(|&&index| {
+            let connection = &self.connections[index];
+            connection.counts_as_in_progress() && now - connection.begun >= MIN_HANDSHAKE_TIME
+        });
+        if let Some(&oldest) = in_progress.min_by_key(|&&index| self.connections[index].begun) {
+            self.statistics.handshakes_dropped += 1;
+            self.statistics.handshakes_failed += 1;
+            self.forget(oldest);
+        }
+    }
+
     /// The peer is where it says: begins its connection with both of its ClientHellos.
     fn begin(&mut self, now: Instant, route: Route, hello: &ClientHello<'_>, datagram: &[u8]) {
+        if self.in_progress >= self.encryption.max_handshakes {
+            self.drop_oldest_handshake(now);
+        }
         if self.in_progress >= self.encryption.max_handshakes
             || self.connections.len() >= self.encryption.max_connections
         {

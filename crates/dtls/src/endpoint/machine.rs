@@ -5,8 +5,8 @@ use rexmit_core::{Instant, Machine, Route};
 
 use super::{Endpoint, Event};
 use crate::HandshakeError;
-use crate::config::BUFFER_BYTES;
-use crate::connection::State;
+use crate::config::{BUFFER_BYTES, MAX_PACKET_BYTES};
+use crate::connection::{LEAST, State};
 use crate::record::is_client_hello;
 
 impl Machine for Endpoint {
@@ -82,7 +82,7 @@ impl Endpoint {
                 let was_unused = *is_unused;
                 let is_free = |&remote| self.sctp.associations_with(remote).next().is_none();
                 *is_unused = connection.addresses.iter().all(is_free);
-                *check_at = now + self.encryption.idle_limit;
+                *check_at = now + self.encryption.idle_limit.max(LEAST);
                 if *is_unused && was_unused {
                     let farewell = connection.close(&mut self.buffers.output);
                     self.queues.outgoing.push_back((connection.route, farewell));
@@ -97,6 +97,9 @@ impl Endpoint {
     /// Encrypts the packet of SCTP that is to take `route`, into `record`. Whether there is a connection.
     fn seal(&mut self, now: Instant, route: Route, record: &mut Vec<u8>) -> bool {
         let Some(&index) = self.secured.get(&route.remote) else { return false };
+        if self.buffers.packet.len() > MAX_PACKET_BYTES {
+            return false;
+        }
         let connection = &mut self.connections[index];
         connection.route = route;
         if let Err(error) = connection.seal(now, &self.buffers.packet) {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use slab::Slab;
 
 use crate::config::{MAX_PACKET_BYTES, RECORD_OVERHEAD_BYTES};
-use crate::connection::{Clock, Connection, State, library_config};
+use crate::connection::{Clock, Connection, LEAST, State, library_config};
 use crate::cookie::Cookies;
 use crate::record::admissible;
 use crate::{Encryption, Fingerprint, HandshakeError};
@@ -54,7 +54,8 @@ pub struct Statistics {
     pub cookies_sent: u64,
     /// ClientHellos with a cookie that is not ours, not for that address, or too old.
     pub cookies_refused: u64,
-    /// ClientHellos with a cookie that were dropped because of `max_handshakes` or `max_connections`.
+    /// ClientHellos with a cookie, and handshakes in progress, that were dropped because of `max_handshakes` or
+    /// `max_connections`.
     pub handshakes_dropped: u64,
     /// Handshakes that ended with a peer that is trusted.
     pub handshakes_completed: u64,
@@ -310,11 +311,11 @@ impl Endpoint {
             self.statistics.handshakes_failed += 1;
             return;
         };
-        let check_at = now + self.encryption.idle_limit;
+        let check_at = now + self.encryption.idle_limit.max(LEAST);
         connection.state = State::Secured { check_at, is_unused: false };
         self.handshaking.remove(&remote);
         self.statistics.handshakes_completed += 1;
-        if let Some(&before) = self.secured.get(&remote) {
+        if let Some(before) = self.give_up_address(remote) {
             self.end(now, before, HandshakeError::Replaced);
         }
         self.secured.insert(remote, index);
@@ -408,7 +409,8 @@ impl Endpoint {
         if let Some(farewell) = connection.farewell() {
             return self.queues.outgoing.push_back((route, farewell));
         }
-        match admissible(datagram, connection.is_handshaking()) {
+        let is_charged = connection.charge(datagram.len());
+        match admissible(datagram, connection.is_handshaking()).filter(|_| is_charged) {
             Some(records) => {
                 self.advance_from(now, index, route, |connection| {
                     connection.handle_packet(now, records)

@@ -10,7 +10,7 @@ use rexmit_core::{Instant, Route};
 
 use super::Endpoint;
 use crate::connection::MAX_ADDRESSES;
-use crate::record::admissible;
+use crate::record::{admissible, records};
 
 /// Connections of one IP address that a record is tried with. Of more peers behind one NAT, those with higher
 /// ports are not found again.
@@ -19,7 +19,10 @@ const MAX_TRIED: usize = 16;
 impl Endpoint {
     pub(super) fn on_unknown_address(&mut self, now: Instant, route: Route, datagram: &[u8]) {
         let (ip, remote) = (route.remote.ip(), route.remote);
-        let records = admissible(datagram, false).filter(|records| records.len() == datagram.len());
+        let is_one = |datagram: &&[u8]| records(datagram).nth(1).is_none();
+        let records = admissible(datagram, false)
+            .filter(|records| records.len() == datagram.len())
+            .filter(is_one);
         let Some(records) = records.filter(|_| remote.port() != 0) else {
             self.statistics.discarded += 1;
             return;
@@ -28,6 +31,9 @@ impl Endpoint {
         let candidates: Vec<usize> =
             self.secured.range(ports).map(|(_, &index)| index).take(MAX_TRIED).collect();
         for index in candidates {
+            if !self.connections[index].trials.take(now) {
+                continue;
+            }
             let belongs = self.advance_from(now, index, route, |connection| {
                 connection.handle_packet(now, records)
             });
@@ -36,6 +42,19 @@ impl Endpoint {
             }
         }
         self.statistics.discarded += 1;
+    }
+
+    /// The connection that another peer's handshake from `remote` takes the place of. If its peer has been heard from
+    /// elsewhere since, a NAT has given the port to another, and only the port is taken.
+    pub(super) fn give_up_address(&mut self, remote: SocketAddr) -> Option<usize> {
+        let &index = self.secured.get(&remote)?;
+        let connection = &mut self.connections[index];
+        if connection.route.remote == remote {
+            return Some(index);
+        }
+        connection.addresses.retain(|&it| it != remote);
+        self.secured.remove(&remote);
+        None
     }
 
     /// The peer of a connection was heard from another address.
