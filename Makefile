@@ -1,7 +1,7 @@
 # rexmit: everything a person or CI does, each behind one word. `make help` lists them.
 CARGO ?= cargo
 SEEDS ?= 3000
-PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-tcp rexmit
+PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-tcp rexmit
 
 .PHONY: help demo test test-long golden golden-renew bench doc book lint package setup install-c clean
 

@@ -47,7 +47,7 @@ async fn act(arguments: &[&str]) -> Result<Ending, Box<dyn std::error::Error>> {
         .port(SCTP_PORT)
         .accept(*role == "receive")
         .association(Arc::new(association));
-    let endpoint = Endpoint::bind(loopback(own.parse()?), config)?;
+    let endpoint = Endpoint::bind_unencrypted(loopback(own.parse()?), config)?;
     match *role {
         "receive" => receive(&endpoint, transfer).await,
         _ => send(&endpoint, loopback(peer.parse()?), transfer).await,

@@ -11,6 +11,7 @@ mod failure;
 mod names;
 mod output;
 mod signals;
+mod tls;
 mod transport;
 mod values;
 

@@ -9,6 +9,7 @@ use rexmit::{AssociationConfig, Endpoint, EndpointConfig, TimeLimits};
 use rexmit_perf::load::Target;
 
 use crate::failure::Failure;
+use crate::tls::Tls;
 use crate::values;
 
 /// The protocol options of SCTP.
@@ -28,6 +29,8 @@ pub(crate) struct Transport {
     /// another path when one fails.
     #[arg(long = "local", value_name = "ADDR")]
     locals: Vec<IpAddr>,
+    #[command(flatten)]
+    tls: Tls,
 }
 
 /// The addresses of a peer.
@@ -35,7 +38,7 @@ pub(crate) struct Transport {
 pub(crate) struct Peers {
     /// Further address of the peer, with the same UDP port, tried if the first does not answer; may
     /// be repeated. Addresses that the peer lists during the handshake need not be given.
-    #[arg(long = "peer", value_name = "ADDR")]
+    #[arg(long = "peer", value_name = "ADDR", conflicts_with = "tls")]
     peers: Vec<IpAddr>,
 }
 
@@ -64,10 +67,14 @@ impl Transport {
             .accept(true)
             .addresses(addresses)
             .association(association);
+        let encryption = self.tls.encryption()?;
+        let fingerprint = encryption.as_ref().map(|it| it.identity.fingerprint());
         let endpoint = if self.raw {
             Endpoint::bind_raw(address.ip(), config)?
+        } else if let Some(encryption) = encryption {
+            Endpoint::bind(address, config, encryption)?
         } else {
-            Endpoint::bind(address, config)?
+            Endpoint::bind_unencrypted(address, config)?
         };
         // Shutdown waits without limit until all sent messages are delivered.
         let endpoint = endpoint.with_time_limits(TimeLimits::default().shutdown(None));
@@ -81,6 +88,9 @@ impl Transport {
         };
         let shown: Vec<_> = shown.into_iter().map(in_words).collect();
         eprintln!("listening on {}, SCTP port {port}", shown.join(", "));
+        if let Some(fingerprint) = fingerprint {
+            eprintln!("fingerprint {fingerprint}");
+        }
         Ok(endpoint)
     }
 
@@ -107,15 +117,20 @@ impl Transport {
         peers: &Peers,
         association: Arc<AssociationConfig>,
         setup_timeout: Duration,
-    ) -> Target {
-        Target {
+    ) -> Result<Target, Failure> {
+        let encryption = self.tls.encryption()?;
+        if let Some(encryption) = &encryption {
+            eprintln!("fingerprint {}", encryption.identity.fingerprint());
+        }
+        Ok(Target {
             remote,
             more_remotes: peers.peers.clone(),
             locals: self.locals.clone(),
             sctp_port: self.sctp_port,
             raw: self.raw,
+            encryption,
             association,
             setup_timeout,
-        }
+        })
     }
 }

@@ -158,6 +158,12 @@ impl<T> Table<T> {
         self.slot_mut(index).map(|slot| (slot.key, &mut slot.value))
     }
 
+    /// The key of the entry at `index`.
+    #[must_use]
+    pub fn key_of(&self, index: u32) -> Option<Key> {
+        self.slot(index).map(|slot| slot.key)
+    }
+
     /// The entry that `key` names, if it was not removed.
     #[must_use]
     #[inline]

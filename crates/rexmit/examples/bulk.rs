@@ -22,8 +22,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = |port, accept| {
         EndpointConfig::default().port(port).accept(accept).association(Arc::clone(&association))
     };
-    let server = Endpoint::bind("127.0.0.1:0".parse()?, config(5000, true))?;
-    let client = Endpoint::bind("127.0.0.1:0".parse()?, config(0, false))?;
+    let server = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config(5000, true))?;
+    let client = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config(0, false))?;
     let (ours, theirs) = tokio::join!(client.connect(server.local_addr(), 5000), server.accept());
     let (ours, theirs) = (ours?, theirs.ok_or("the server was shut down")?);
     let start = now();

@@ -14,7 +14,7 @@ async fn main() -> Result<()> {
 /// Sends `text` to a server and returns what comes back.
 pub(crate) async fn run(text: &str) -> Result<String> {
     let config = EndpointConfig::default().accept(true);
-    let server = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+    let server = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config)?;
     let (address, port) = (server.local_addr(), server.port());
     let serving = tokio::spawn(async move {
         while let Some(association) = server.accept().await {
@@ -23,7 +23,8 @@ pub(crate) async fn run(text: &str) -> Result<String> {
     });
 
     // Port 0: any. Clients on one address need different SCTP ports.
-    let client = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default().port(0))?;
+    let client =
+        Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default().port(0))?;
     let association = client.connect(address, port).await?;
     association.stream(0).send(text.to_owned()).await?;
     let message = association.recv().await.ok_or("the server closed the association")?;

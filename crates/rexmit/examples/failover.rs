@@ -26,9 +26,10 @@ async fn main() -> Result<(), Error> {
 pub(crate) async fn run(messages: u32) -> Result<Vec<String>, Error> {
     // One socket sends from all addresses, so that it is bound to the wildcard address.
     let config = EndpointConfig::default().accept(true).addresses(vec![FIRST, SECOND]);
-    let server = Endpoint::bind("0.0.0.0:0".parse()?, config)?;
+    let server = Endpoint::bind_unencrypted("0.0.0.0:0".parse()?, config)?;
     let remote = (FIRST, server.local_addr().port()).into();
-    let client = Endpoint::bind("0.0.0.0:0".parse()?, EndpointConfig::default().port(0))?;
+    let client =
+        Endpoint::bind_unencrypted("0.0.0.0:0".parse()?, EndpointConfig::default().port(0))?;
     let (ours, theirs) = tokio::join!(client.connect(remote, server.port()), server.accept());
     let (ours, theirs) = (ours?, theirs.ok_or("the server was shut down")?);
     let watching = tokio::spawn(watch(ours.clone()));

@@ -41,7 +41,7 @@ pub(crate) async fn play(clients: u32, ticks: u32) -> Result<Score, Error> {
     // A server that is killed is reported to a player after 5 s.
     let association = AssociationConfig::interactive().dead_after(Some(Duration::from_secs(5)));
     let config = EndpointConfig::default().association(association.into());
-    let server = Endpoint::bind("127.0.0.1:0".parse()?, config.clone().accept(true))?;
+    let server = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config.clone().accept(true))?;
     let (address, port) = (server.local_addr(), server.port());
 
     let serving = tokio::spawn(async move {
@@ -97,7 +97,7 @@ async fn player(
     port: u16,
     ticks: u32,
 ) -> Result<u64, Error> {
-    let endpoint = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+    let endpoint = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config)?;
     let association = endpoint.connect(server, port).await?;
     let receiving = {
         let association = association.clone();

@@ -10,9 +10,9 @@ use rexmit::{Endpoint, EndpointConfig};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = EndpointConfig::default().accept(true);
-    let server = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+    let server = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config)?;
     let config = EndpointConfig::default().port(0);
-    let client = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+    let client = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config)?;
     let (ours, theirs) = tokio::join!(client.connect(server.local_addr(), 5000), server.accept());
     let (ours, theirs) = (ours?.stream(0), theirs.ok_or("the server was shut down")?);
     tokio::spawn(async move {

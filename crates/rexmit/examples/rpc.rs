@@ -24,14 +24,16 @@ async fn main() -> Result<(), Error> {
 
 /// Has a server compute the squares of the numbers below `count`, all at a time.
 pub(crate) async fn squares(count: u32) -> Result<Vec<u64>, Error> {
-    let server = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default().accept(true))?;
+    let server =
+        Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default().accept(true))?;
     let (address, port) = (server.local_addr(), server.port());
     let serving = tokio::spawn(async move {
         while let Some(association) = server.accept().await {
             tokio::spawn(serve(association));
         }
     });
-    let endpoint = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default().port(0))?;
+    let endpoint =
+        Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default().port(0))?;
     let client = Arc::new(Client::new(endpoint.connect(address, port).await?));
     let calls: Vec<_> = (0..count)
         .map(|number| {

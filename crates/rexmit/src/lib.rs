@@ -8,8 +8,9 @@
 //!
 //! An echo server and its client:
 //!
-//! ```
-//! use rexmit::{Endpoint, EndpointConfig, OutboundMessage};
+#![cfg_attr(feature = "dtls", doc = "```")]
+#![cfg_attr(not(feature = "dtls"), doc = "```ignore")]
+//! use rexmit::{Encryption, Endpoint, EndpointConfig, Identity, OutboundMessage, Trust};
 //!
 //! # type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 //! async fn serve(server: Endpoint) {
@@ -27,14 +28,19 @@
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<()> {
+//!     // Clients know the server by the fingerprint of its certificate; the server takes anyone.
+//!     let identity = Identity::generate()?;
+//!     let fingerprint = identity.fingerprint();
+//!     let encryption = Encryption::new(identity, Trust::anyone());
 //!     let config = EndpointConfig::default().accept(true);
-//!     let server = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+//!     let server = Endpoint::bind("127.0.0.1:0".parse()?, config, encryption)?;
 //!     let (address, port) = (server.local_addr(), server.port());
 //!     tokio::spawn(serve(server));
 //!
 //!     // Port 0: any.
+//!     let encryption = Encryption::new(Identity::generate()?, Trust::only([fingerprint]));
 //!     let config = EndpointConfig::default().port(0);
-//!     let client = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+//!     let client = Endpoint::bind("127.0.0.1:0".parse()?, config, encryption)?;
 //!     let association = client.connect(address, port).await?;
 //!     association.stream(3).send("hello").await?;
 //!     let echo = association.recv().await.ok_or("the server closed")?;
@@ -61,7 +67,7 @@
 //!
 //! | call | default | where to change it |
 //! |---|---|---|
-//! | [`Endpoint::connect`] | 10 s, then [`ConnectError::NoAnswer`] | [`TimeLimits::connect`] |
+//! | [`Endpoint::connect`] | 10 s, then [`ConnectError::NoAnswer`] or [`ConnectError::Handshake`] | [`TimeLimits::connect`] |
 //! | [`Association::shutdown`], [`Endpoint::shutdown`] | 5 s, then the peer is told of an abort | [`TimeLimits::shutdown`] |
 //! | a peer that is silent while data is sent to it | 15 s with `interactive`, then [`CloseReason::Unreachable`] | [`AssociationConfig::dead_after`] |
 //! | a message with a lifetime | none: [`Event::MessageFailed`] once it is over | [`Reliability::Timed`] |
@@ -76,9 +82,9 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! let game = AssociationConfig::interactive().dead_after(Some(Duration::from_secs(4)));
 //! let config = EndpointConfig::default().port(0).association(game.into());
-//! let player = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
+//! let player = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config)?;
 //!
-//! let upload = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default().port(0))?
+//! let upload = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default().port(0))?
 //!     .with_time_limits(TimeLimits::default().shutdown(None));
 //! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 //! ```
@@ -99,14 +105,15 @@
 //! | [`tun`] | IP packets exchanged with the kernel; network namespaces |
 //! | [`clock`] | the monotonic clock, and precise waiting |
 //!
-//! SCTP is sent in UDP ([`Endpoint::bind`]) or directly over IP ([`Endpoint::bind_raw`]). The
-//! protocols themselves are `rexmit-sctp` and `rexmit-tcp`.
+//! SCTP is sent in DTLS records ([`Endpoint::bind`]), in UDP ([`Endpoint::bind_unencrypted`]) or directly over IP
+//! ([`Endpoint::bind_raw`]). The protocols themselves are `rexmit-sctp`, `rexmit-dtls` and `rexmit-tcp`.
 //!
 //! # Features
 //!
 //! | feature | what it adds | systems |
 //! |---|---|---|
-//! | `udp`, the default | [`Endpoint`]: SCTP in UDP | Linux; compiles for macOS, Windows and FreeBSD, where it has not run |
+//! | `dtls`, a default | encryption: [`Endpoint::bind`]; includes `udp` | as `udp` |
+//! | `udp`, a default | [`Endpoint`]: SCTP in UDP | Linux; compiles for macOS, Windows and FreeBSD, where it has not run |
 //! | `tracing` | events for the crate `tracing`, target `rexmit`: an association is established, ends or changes its path (info), loss recovery acts (debug, if enabled when the endpoint is bound) | all |
 //! | `raw` | [`Endpoint::bind_raw`]: SCTP directly over IP | Linux |
 //! | `tun` | [`tun`]: TUN devices and network namespaces | Linux |
@@ -120,6 +127,7 @@
 #![cfg_attr(
     not(all(
         target_os = "linux",
+        feature = "dtls",
         feature = "emulator",
         feature = "proxy",
         feature = "raw",
@@ -166,6 +174,10 @@ pub use error::{ConnectError, SendError, TrySendError};
 #[cfg(feature = "udp")]
 pub use event::{Event, Missed};
 pub use rexmit_core::{Instant, trace};
+#[cfg(feature = "dtls")]
+pub use rexmit_dtls::{
+    Encryption, Fingerprint, FingerprintError, HandshakeError, Identity, IdentityError, Trust,
+};
 #[cfg(all(feature = "emulator", target_os = "linux"))]
 pub use rexmit_netsim::path;
 pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
@@ -177,6 +189,6 @@ pub use rexmit_sctp::{
 };
 
 /// The code of the README is compiled and run.
-#[cfg(all(doctest, feature = "udp"))]
+#[cfg(all(doctest, feature = "dtls"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

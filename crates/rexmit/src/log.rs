@@ -4,7 +4,7 @@
 //! | level | events |
 //! |---|---|
 //! | warn | an association was not accepted, because too many waited |
-//! | info | an association is established, or has ended; a path, or the path of data, has changed |
+//! | info | an encrypted connection is there, or is not (any more); an association is established, or has ended; a path, or the path of data, has changed |
 //! | debug | a retransmission event began, was spurious, was undone; a timeout |
 
 #[cfg(feature = "tracing")]
@@ -13,11 +13,21 @@ mod with_tracing {
 
     use rexmit_core::Instant;
     use rexmit_core::trace::{TraceEvent, TraceSink};
+    #[cfg(feature = "dtls")]
+    use rexmit_dtls::{Fingerprint, HandshakeError};
     use rexmit_sctp::{AssociationId, CloseReason, Event};
     use tracing::{Level, debug, enabled, info, warn};
 
     pub(crate) fn established(id: AssociationId, peer: SocketAddr, incoming: bool) {
         info!(target: "rexmit", association = id.index(), %peer, incoming, "established");
+    }
+
+    #[cfg(feature = "dtls")]
+    pub(crate) fn secured(peer: SocketAddr, outcome: &Result<Fingerprint, HandshakeError>) {
+        match outcome {
+            Ok(fingerprint) => info!(target: "rexmit", %peer, %fingerprint, "secured"),
+            Err(reason) => info!(target: "rexmit", %peer, %reason, "not secured"),
+        }
     }
 
     pub(crate) fn not_accepted(id: AssociationId, peer: SocketAddr) {
@@ -83,9 +93,13 @@ mod without_tracing {
     use std::net::SocketAddr;
 
     use rexmit_core::trace::TraceSink;
+    #[cfg(feature = "dtls")]
+    use rexmit_dtls::{Fingerprint, HandshakeError};
     use rexmit_sctp::{AssociationId, CloseReason, Event};
 
     pub(crate) const fn established(_: AssociationId, _: SocketAddr, _: bool) {}
+    #[cfg(feature = "dtls")]
+    pub(crate) const fn secured(_: SocketAddr, _: &Result<Fingerprint, HandshakeError>) {}
     pub(crate) const fn not_accepted(_: AssociationId, _: SocketAddr) {}
     pub(crate) const fn ended(_: AssociationId, _: &CloseReason) {}
     pub(crate) const fn happened(_: AssociationId, _: &Event) {}

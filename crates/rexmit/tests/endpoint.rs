@@ -217,15 +217,16 @@ async fn what_cannot_be_sent_to_fails_at_once() {
 #[tokio::test]
 async fn an_address_in_use_is_named() {
     let first = bind(server_config());
-    let error = Endpoint::bind(first.local_addr(), server_config()).expect_err("it is in use");
+    let error =
+        Endpoint::bind_unencrypted(first.local_addr(), server_config()).expect_err("it is in use");
     assert!(matches!(error, BindError::InUse { .. }));
     let text = error.to_string();
     assert!(text.contains(&format!("{} is in use: choose another", first.local_addr())), "{text}");
 
-    let error = Endpoint::bind("192.0.2.1:9899".parse().unwrap(), server_config());
+    let error = Endpoint::bind_unencrypted("192.0.2.1:9899".parse().unwrap(), server_config());
     assert!(matches!(error, Err(BindError::NotLocal { .. })));
     let nonsense = server_config().max_associations(0);
-    let error = Endpoint::bind("127.0.0.1:0".parse().unwrap(), nonsense);
+    let error = Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), nonsense);
     assert!(matches!(error, Err(BindError::Config(_))));
 }
 
@@ -279,13 +280,13 @@ async fn the_socket_is_given_back_with_the_last_handle() {
     drop(client);
     drop(other);
     // The association keeps it.
-    assert!(Endpoint::bind(address, client_config()).is_err());
+    assert!(Endpoint::bind_unencrypted(address, client_config()).is_err());
     theirs.stream(0).send("still there").await.unwrap();
     assert_eq!(patiently(ours.recv()).await.unwrap().payload, "still there");
     drop(ours);
     assert_eq!(patiently(theirs.closed()).await, CloseReason::Shutdown);
     let bound = async {
-        while Endpoint::bind(address, client_config()).is_err() {
+        while Endpoint::bind_unencrypted(address, client_config()).is_err() {
             tokio::task::yield_now().await;
         }
     };
@@ -458,10 +459,10 @@ async fn events_tell_what_became_of_messages() {
 
 #[tokio::test]
 async fn a_wildcard_endpoint_serves_ipv4_and_ipv6_and_answers_from_the_address_asked() {
-    let server = Endpoint::bind("[::]:0".parse().unwrap(), server_config()).unwrap();
+    let server = Endpoint::bind_unencrypted("[::]:0".parse().unwrap(), server_config()).unwrap();
     for (own, asked) in [("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "127.0.0.2"), ("::1", "::1")] {
         let [own, asked]: [IpAddr; 2] = [own, asked].map(|address| address.parse().unwrap());
-        let client = Endpoint::bind((own, 0).into(), client_config()).unwrap();
+        let client = Endpoint::bind_unencrypted((own, 0).into(), client_config()).unwrap();
         let address = (asked, server.local_addr().port()).into();
         let connecting = client.connect(address, server.port());
         let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;

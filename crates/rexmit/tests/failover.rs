@@ -171,7 +171,7 @@ fn bind(
     let bind = || {
         let _runtime = runtime.enter();
         match carrier {
-            Carrier::Udp => Endpoint::bind((any, UDP_PORT).into(), config),
+            Carrier::Udp => Endpoint::bind_unencrypted((any, UDP_PORT).into(), config),
             Carrier::Raw => Endpoint::bind_raw(any.into(), config),
         }
     };

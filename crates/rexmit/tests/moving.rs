@@ -40,8 +40,10 @@ async fn transfer(ours: &Association, theirs: &Association, change: impl AsyncFn
 
 #[tokio::test]
 async fn a_transfer_survives_another_socket_at_another_address() {
-    let server = Endpoint::bind("127.0.0.9:0".parse().unwrap(), server_config()).unwrap();
-    let client = Endpoint::bind("127.0.0.1:0".parse().unwrap(), client_config()).unwrap();
+    let server =
+        Endpoint::bind_unencrypted("127.0.0.9:0".parse().unwrap(), server_config()).unwrap();
+    let client =
+        Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), client_config()).unwrap();
     let (ours, theirs) = tokio::join!(client.connect(server.local_addr(), 5000), server.accept());
     let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
     let before = client.local_addr();
@@ -64,7 +66,7 @@ async fn a_transfer_survives_another_socket_at_another_address() {
 async fn an_endpoint_with_several_addresses_stays_where_it_is() {
     let addresses = ["127.0.0.1", "127.0.0.2"].map(|address| address.parse().unwrap()).into();
     let config = client_config().addresses(addresses);
-    let endpoint = Endpoint::bind("0.0.0.0:0".parse().unwrap(), config).unwrap();
+    let endpoint = Endpoint::bind_unencrypted("0.0.0.0:0".parse().unwrap(), config).unwrap();
     let before = endpoint.local_addr();
     assert!(endpoint.rebind("127.0.0.3:0".parse().unwrap()).is_err());
     assert_eq!(endpoint.local_addr(), before);
@@ -72,11 +74,12 @@ async fn an_endpoint_with_several_addresses_stays_where_it_is() {
 
 #[tokio::test]
 async fn a_transfer_survives_the_deletion_of_the_first_address() {
-    let server = Endpoint::bind("127.0.0.9:0".parse().unwrap(), server_config()).unwrap();
+    let server =
+        Endpoint::bind_unencrypted("127.0.0.9:0".parse().unwrap(), server_config()).unwrap();
     let home = "127.0.0.1".parse().unwrap();
     let config = client_config().addresses(vec![home]);
     let association = Arc::clone(&config.association);
-    let client = Endpoint::bind("0.0.0.0:0".parse().unwrap(), config).unwrap();
+    let client = Endpoint::bind_unencrypted("0.0.0.0:0".parse().unwrap(), config).unwrap();
     let remotes = [server.local_addr()];
     let (ours, theirs) =
         tokio::join!(client.connect_over(&remotes, 5000, association), server.accept());

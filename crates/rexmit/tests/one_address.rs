@@ -88,7 +88,7 @@ impl Client {
 /// How long it took until the last of `count` clients was connected.
 async fn connect_all(count: u32) -> Duration {
     let config = EndpointConfig::default().port(PORT).accept(true);
-    let server = Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
+    let server = Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), config).unwrap();
     let address = server.local_addr();
     let handle = server.clone();
     tokio::spawn(serve(server));

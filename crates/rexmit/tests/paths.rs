@@ -34,10 +34,10 @@ fn ends(path: &PathStatistics) -> [String; 2] {
 #[tokio::test]
 async fn both_ends_have_a_path_from_each_address_and_data_take_the_primary_one() {
     let server = with(["127.0.1.1", "127.0.2.1"], server_config());
-    let server = Endpoint::bind(ANY.parse().unwrap(), server).unwrap();
+    let server = Endpoint::bind_unencrypted(ANY.parse().unwrap(), server).unwrap();
     let client = with(["127.0.1.2", "127.0.2.2"], client_config());
     let association = Arc::clone(&client.association);
-    let client = Endpoint::bind(ANY.parse().unwrap(), client).unwrap();
+    let client = Endpoint::bind_unencrypted(ANY.parse().unwrap(), client).unwrap();
     let remote = SocketAddr::new("127.0.2.1".parse().unwrap(), server.local_addr().port());
     let remotes = [remote];
     let (ours, theirs) =
@@ -68,8 +68,8 @@ async fn both_ends_have_a_path_from_each_address_and_data_take_the_primary_one()
 /// The first address of the peer does not answer.
 #[tokio::test]
 async fn another_address_of_the_peer_is_tried() {
-    let server = Endpoint::bind(ANY.parse().unwrap(), server_config()).unwrap();
-    let client = Endpoint::bind(ANY.parse().unwrap(), client_config()).unwrap();
+    let server = Endpoint::bind_unencrypted(ANY.parse().unwrap(), server_config()).unwrap();
+    let client = Endpoint::bind_unencrypted(ANY.parse().unwrap(), client_config()).unwrap();
     let port = server.local_addr().port();
     let association = Arc::clone(&client_config().association);
     // The first one is dead: nothing listens on that UDP port.
@@ -88,7 +88,8 @@ async fn another_address_of_the_peer_is_tried() {
 #[tokio::test]
 async fn an_address_of_another_machine_is_refused_by_name() {
     for addresses in [["127.0.1.1", "192.0.2.1"], ["192.0.2.1", "127.0.1.1"]] {
-        let error = Endpoint::bind(ANY.parse().unwrap(), with(addresses, client_config()));
+        let error =
+            Endpoint::bind_unencrypted(ANY.parse().unwrap(), with(addresses, client_config()));
         let error = error.unwrap_err();
         assert!(matches!(error, BindError::NotLocal { .. }), "{error}");
         assert!(error.to_string().starts_with("192.0.2.1 is not an address of this machine"));
@@ -98,7 +99,7 @@ async fn an_address_of_another_machine_is_refused_by_name() {
 #[tokio::test]
 async fn several_addresses_take_a_wildcard_socket() {
     let config = with(["127.0.1.1", "127.0.2.1"], client_config());
-    let error = Endpoint::bind("127.0.1.1:0".parse().unwrap(), config).unwrap_err();
+    let error = Endpoint::bind_unencrypted("127.0.1.1:0".parse().unwrap(), config).unwrap_err();
     assert!(matches!(error, BindError::NotWildcard { .. }), "{error}");
     assert!(error.to_string().contains("bind a wildcard address"));
 }

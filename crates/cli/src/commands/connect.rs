@@ -23,7 +23,8 @@ use crate::values;
 #[command(after_help = examples!(
 "  echo hello | rexmit connect 192.0.2.1:9899
   rexmit connect localhost:9899 --binary --profile lksctp < file
-  rexmit connect 192.0.2.1:9899 --peer 198.51.100.1 --local 192.0.2.7 --local 198.51.100.7 < file"))]
+  rexmit connect 192.0.2.1:9899 --peer 198.51.100.1 --local 192.0.2.7 --local 198.51.100.7 < file
+  rexmit connect 192.0.2.1:9899 --tls --fingerprint 5E:0B:…:71 < file"))]
 pub(crate) struct Arguments {
     /// Address of the listening peer. With --raw the UDP port is ignored.
     #[arg(value_name = "ADDR:PORT", value_parser = values::address)]
@@ -45,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let signals = Signals::new()?;
         let association =
             transport.association(|association| association.outbound_streams = carry.streams);
-        let target = transport.target(*address, peers, association, *timeout);
+        let target = transport.target(*address, peers, association, *timeout)?;
         let (association, _endpoint) = tokio::select! {
             connection = target.connect() => connection?,
             () = signals.stop() => {

@@ -22,7 +22,8 @@ use crate::values;
 #[command(after_help = examples!(
 "  rexmit listen 0.0.0.0:9899 > received     # and on another machine:
   rexmit connect 192.0.2.1:9899 < file
-  rexmit listen 192.0.2.1:9899 --local 198.51.100.1 > received"))]
+  rexmit listen 192.0.2.1:9899 --local 198.51.100.1 > received
+  rexmit listen 0.0.0.0:9899 --tls --cert cert.pem --key key.pem > received"))]
 pub(crate) struct Arguments {
     /// Address to listen on; port 0 for any. With --raw the UDP port is ignored.
     #[arg(value_name = "ADDR:PORT", default_value = "0.0.0.0:9899", value_parser = values::address)]

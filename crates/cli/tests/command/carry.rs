@@ -58,6 +58,23 @@ fn several_addresses_on_both_sides_are_several_paths() {
 }
 
 #[test]
+fn a_text_arrives_encrypted_at_the_peer_with_the_right_fingerprint_only() {
+    let input = text(300, "secret");
+    let (mut listener, address) = Rexmit::listen_idle("listen 127.0.0.1:0 --tls");
+    let line = listener.next_line();
+    let fingerprint = line.strip_prefix("fingerprint ").expect("a fingerprint").trim();
+    let wrong = fingerprint.replace(['A', 'B', 'C', '1', '2', '3'], "0");
+    let options = format!("--tls --fingerprint {wrong}");
+    let refused = connect(&address, &options, input.clone()).end();
+    refused.assert_failed(4, &format!("the fingerprint {fingerprint}, which is not trusted"));
+    let options = format!("--tls --fingerprint {fingerprint}");
+    connect(&address, &options, input.clone()).end().text();
+    let received = listener.end();
+    assert!(received.status.success(), "{}", received.stderr);
+    assert!(received.stdout == input, "{} of {}", received.stdout.len(), input.len());
+}
+
+#[test]
 fn files_arrive_both_ways_when_both_sides_stay_for_each_other() {
     let (forth, back) = (bytes(1_500_000), bytes(400_001));
     let options = "--binary --keep-open";

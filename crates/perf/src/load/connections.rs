@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rexmit::clock::{now, sleep_until};
 use rexmit::{
-    Association, AssociationConfig, AssociationStatistics, CloseReason, Endpoint, EndpointConfig,
-    Event, TimeLimits,
+    Association, AssociationConfig, AssociationStatistics, CloseReason, Encryption, Endpoint,
+    EndpointConfig, Event, TimeLimits,
 };
 use rexmit_core::Seed;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -34,6 +34,8 @@ pub struct Target {
     pub sctp_port: u16,
     /// SCTP directly over IP instead of UDP.
     pub raw: bool,
+    /// How associations are encrypted; `None`: not at all.
+    pub encryption: Option<Encryption>,
     /// Configuration of the associations.
     pub association: Arc<AssociationConfig>,
     /// Time limit for setting up an association.
@@ -69,7 +71,7 @@ impl Target {
     /// Sets up one association, on an endpoint of its own.
     ///
     /// # Errors
-    /// As [`Endpoint::bind`] and [`Endpoint::connect`], and if the peer does not answer within the
+    /// As [`Endpoint::bind_unencrypted`] and [`Endpoint::connect`], and if the peer does not answer within the
     /// time limit.
     pub async fn connect(&self) -> Result<(Association, Endpoint), LoadError> {
         self.connect_from(draw_port()).await
@@ -111,8 +113,10 @@ impl Target {
         let any = unspecified(&remotes);
         let endpoint = if self.raw {
             Endpoint::bind_raw(any, config)?
+        } else if let Some(encryption) = self.encryption.clone() {
+            Endpoint::bind((any, 0).into(), config, encryption)?
         } else {
-            Endpoint::bind((any, 0).into(), config)?
+            Endpoint::bind_unencrypted((any, 0).into(), config)?
         };
         // Shutdown waits without limit until all sent messages are delivered.
         let limits = TimeLimits::default().connect(Some(self.setup_timeout)).shutdown(None);

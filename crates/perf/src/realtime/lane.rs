@@ -45,7 +45,7 @@ impl Lane {
         let association = Arc::new(config);
         let server = EndpointConfig::default().accept(true).association(association);
         let port = server.port;
-        let server = Endpoint::bind(LOOPBACK, server)?;
+        let server = Endpoint::bind_unencrypted(LOOPBACK, server)?;
         server.set_trace(Some(recorder.sink()));
         let emulator = Emulator::start(
             &EmulatorConfig::new(LOOPBACK, server.local_addr())
@@ -58,7 +58,8 @@ impl Lane {
             let config = EndpointConfig::default()
                 .port(client_port)
                 .association(AssociationConfig::rfc9260().into());
-            let client = Endpoint::bind(LOOPBACK, config)?.with_time_limits(TimeLimits::NONE);
+            let client =
+                Endpoint::bind_unencrypted(LOOPBACK, config)?.with_time_limits(TimeLimits::NONE);
             let connecting = client.connect(emulator.local_addr(), port);
             let (receiver, sender) = pair(&profile, connecting, &server).await?;
             flows.push(Flow {

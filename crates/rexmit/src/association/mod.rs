@@ -77,6 +77,13 @@ impl Association {
         self.established.peer
     }
 
+    /// The certificate that the peer has proved to be its own; `None` if the association is not encrypted.
+    #[cfg(feature = "dtls")]
+    #[must_use]
+    pub const fn peer_fingerprint(&self) -> Option<rexmit_dtls::Fingerprint> {
+        self.established.fingerprint
+    }
+
     /// How many outgoing streams there are: 0 to one less than this.
     #[must_use]
     pub const fn outbound_streams(&self) -> u16 {

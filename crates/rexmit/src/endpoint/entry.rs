@@ -29,6 +29,8 @@ pub(crate) struct Established {
     pub(crate) peer: SocketAddr,
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
+    #[cfg(feature = "dtls")]
+    pub(crate) fingerprint: Option<rexmit_dtls::Fingerprint>,
 }
 
 impl Entry {

@@ -7,6 +7,9 @@ use rexmit_core::{Instant, Machine as _};
 use rexmit_sctp::{AssociationConfig, AssociationId, CloseReason};
 
 use super::entry::{Entry, Established};
+use super::protocol::Happened;
+#[cfg(feature = "dtls")]
+use super::protocol::Protocol;
 use super::state::State;
 use super::statistics::ACCEPT_BACKLOG;
 use super::wakes::Waiting;
@@ -29,6 +32,7 @@ impl State {
             return Err(ConnectError::EndpointClosed);
         };
         let ways = self.sctp.ways_to(remotes, socket.local_addr());
+        let config = self.sctp.fitting(config);
         let id = self.sctp.connect_over(now, &ways, port, config)?;
         let cell = self.insert(id, None);
         // An error of the system for the first packet is reported now rather than after minutes; what
@@ -127,8 +131,19 @@ impl State {
     /// Tells whom it concerns. Whether something was done that may make more packets or events.
     pub(super) fn dispatch_events(&mut self, now: Instant) -> bool {
         let mut has_acted = false;
-        while let Some((id, event)) = self.sctp.poll_event() {
-            has_acted |= self.on_event(now, id, event);
+        while let Some(happened) = self.sctp.poll_event() {
+            match happened {
+                Happened::Association(id, event) => has_acted |= self.on_event(now, id, event),
+                #[cfg(feature = "dtls")]
+                Happened::Connection(remote, outcome) => {
+                    log::secured(remote, &outcome);
+                    if let Protocol::Encrypted(_, handshakes) = &mut self.sctp {
+                        handshakes.report(remote, outcome.map(drop));
+                    }
+                    self.wakes.endpoint();
+                    has_acted = true;
+                }
+            }
         }
         has_acted
     }
@@ -136,7 +151,13 @@ impl State {
     fn on_event(&mut self, now: Instant, id: AssociationId, event: Event) -> bool {
         match event {
             Event::Connected { incoming, peer, outbound_streams, inbound_streams } => {
-                let established = Established { peer, outbound_streams, inbound_streams };
+                let established = Established {
+                    peer,
+                    outbound_streams,
+                    inbound_streams,
+                    #[cfg(feature = "dtls")]
+                    fingerprint: self.sctp.peer_fingerprint(peer),
+                };
                 // Not so new if its peer has restarted, or if both sides began.
                 if incoming && !self.associations.contains_key(&id) {
                     return self.on_incoming(now, id, established);

@@ -20,9 +20,14 @@
 //!
 //! One endpoint uses one core. A server with more work than that binds several endpoints.
 
+#[cfg(feature = "dtls")]
+mod encrypted;
 mod entry;
+#[cfg(feature = "dtls")]
+mod handshakes;
 mod lifecycle;
 mod limits;
+mod protocol;
 mod state;
 mod statistics;
 mod wakes;
@@ -33,7 +38,7 @@ use std::sync::Arc;
 
 use rexmit_core::Seed;
 use rexmit_core::trace::TraceSink;
-use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, EndpointConfig};
+use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, ConfigError, EndpointConfig};
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
@@ -44,6 +49,7 @@ use crate::{BindError, ConnectError};
 pub(crate) use entry::Established;
 pub use limits::TimeLimits;
 pub(crate) use limits::{SHUTDOWN_TOO_LONG, within};
+use protocol::Protocol;
 use state::State;
 pub(crate) use state::{Received, Shared};
 pub use statistics::{ACCEPT_BACKLOG, EndpointStatistics};
@@ -62,8 +68,8 @@ pub const ENCAPSULATION_PORT: u16 = 9899;
 /// use rexmit::{Endpoint, EndpointConfig};
 ///
 /// let config = EndpointConfig::default().accept(true);
-/// let server = Endpoint::bind("127.0.0.1:0".parse()?, config)?;
-/// let client = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default())?;
+/// let server = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config)?;
+/// let client = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default())?;
 ///
 /// let (ours, theirs) = tokio::join!(client.connect(server.local_addr(), 5000), server.accept());
 /// let (ours, theirs) = (ours?, theirs.ok_or("the server was shut down")?);
@@ -82,7 +88,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that encapsulates SCTP in UDP (RFC 6951) on `address`, whose port is
+    /// An endpoint whose associations are not encrypted: whoever is on the way can read, change and end them.
+    /// It encapsulates SCTP in UDP (RFC 6951) on `address`, whose port is
     /// [`ENCAPSULATION_PORT`] by convention, or 0 for any.
     ///
     /// An SCTP port of 0 in `config` stands for any from the dynamic range (RFC 6335 §6). Clients may
@@ -100,20 +107,24 @@ impl Endpoint {
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver enabled.
-    pub fn bind(address: SocketAddr, mut config: EndpointConfig) -> Result<Self, BindError> {
+    pub fn bind_unencrypted(
+        address: SocketAddr,
+        mut config: EndpointConfig,
+    ) -> Result<Self, BindError> {
         prepare(&mut config, address.ip())?;
         let socket = Socket::bind_udp(address).map_err(|error| BindError::new(address, error))?;
-        Self::with_socket(socket, config).map_err(|error| BindError::new(address, error))
+        Self::with_socket(socket, config, unencrypted)
+            .map_err(|error| BindError::new(address, error))
     }
 
-    /// An endpoint that speaks SCTP directly over IP (protocol 132) on `address`.
+    /// An endpoint that speaks SCTP directly over IP (protocol 132) on `address`, not encrypted.
     ///
     /// This needs `CAP_NET_RAW`. While the endpoint exists, the kernel answers no packet to
     /// `address` with "protocol unreachable". Several endpoints can share an address if their SCTP
     /// ports differ; the system does not notice when they do not.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind), and when raw sockets are not allowed, or the kernel speaks SCTP
+    /// As [`bind_unencrypted`](Self::bind_unencrypted), and when raw sockets are not allowed, or the kernel speaks SCTP
     /// itself: it would abort the associations of others.
     ///
     /// # Panics
@@ -126,16 +137,20 @@ impl Endpoint {
         }
         let refused = |error| BindError::raw(address, error);
         let socket = Socket::bind_raw(address, config.port).map_err(refused)?;
-        Self::with_socket(socket, config).map_err(refused)
+        Self::with_socket(socket, config, unencrypted).map_err(refused)
     }
 
-    fn with_socket(socket: Socket, config: EndpointConfig) -> std::io::Result<Self> {
+    fn with_socket(
+        socket: Socket,
+        config: EndpointConfig,
+        protocol: impl FnOnce(EndpointConfig, &Seed) -> Result<Protocol, ConfigError>,
+    ) -> std::io::Result<Self> {
         let mut entropy = [0; 32];
         getrandom::fill(&mut entropy)?;
         let (accepts, port, told_addresses) = (config.accept, config.port, config.addresses.len());
         let association = Arc::clone(&config.association);
-        let mut sctp = sctp::Endpoint::new(config, &Seed::from_bytes(entropy))
-            .map_err(std::io::Error::other)?;
+        let mut sctp =
+            protocol(config, &Seed::from_bytes(entropy)).map_err(std::io::Error::other)?;
         sctp.set_trace(log::sink(None));
         let is_raw = socket.is_raw();
         let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
@@ -152,7 +167,7 @@ impl Endpoint {
     /// use std::time::Duration;
     ///
     /// let patient = TimeLimits::default().shutdown(Some(Duration::from_secs(60)));
-    /// let endpoint = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default())?
+    /// let endpoint = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default())?
     ///     .with_time_limits(patient);
     /// assert_eq!(endpoint.time_limits().connect, Some(Duration::from_secs(10)));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
@@ -246,11 +261,19 @@ impl Endpoint {
             remotes.iter_mut().for_each(|remote| remote.set_port(0)); // There is no UDP.
         }
         let start = clock::now();
+        let limit = self.time_limits().connect;
+        #[cfg(feature = "dtls")]
+        let attempt = self.secure(&mut remotes, limit).await?;
         let cell = self.shared.with(|state, now| state.connect(now, &remotes, port, config))?;
         let remote = remotes[0]; // Without any there is no cell.
         // Dropped without an association, it cancels the attempt.
         let handle = Handle::new(Arc::clone(&self.shared), Arc::clone(&cell));
-        let outcome = within(self.time_limits().connect, self.wait_for_outcome(&cell)).await;
+        let limit = limit.map(|limit| limit.saturating_sub(clock::now() - start));
+        let outcome = within(limit, self.wait_for_outcome(&cell)).await;
+        #[cfg(feature = "dtls")]
+        if let (Some(Err(_)), Some(source)) = (&outcome, attempt.and_then(|it| it.error())) {
+            return Err(ConnectError::Handshake { remote, source });
+        }
         match outcome {
             Some(Ok(established)) => Ok(Association::new(handle, established)),
             None | Some(Err(CloseReason::ConnectTimedOut | CloseReason::Unreachable)) => {
@@ -350,6 +373,10 @@ impl Endpoint {
     }
 }
 
+fn unencrypted(config: EndpointConfig, seed: &Seed) -> Result<Protocol, ConfigError> {
+    Ok(Protocol::Unencrypted(Box::new(sctp::Endpoint::new(config, seed)?)))
+}
+
 /// Draws the SCTP port if need be, and checks the rest for an endpoint at `address`.
 fn prepare(config: &mut EndpointConfig, address: IpAddr) -> Result<(), BindError> {
     if !address.is_unspecified() && config.addresses.iter().any(|&own| own != address) {
@@ -399,7 +426,7 @@ mod tests {
     async fn the_driver_is_called_for_what_is_not_sent_at_once() {
         let bind = |port| {
             let config = EndpointConfig::default().port(port).accept(true);
-            Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap()
+            Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), config).unwrap()
         };
         let (server, client) = (bind(5000), bind(6000));
         let association = client.connect(server.local_addr(), 5000).await.unwrap();

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Machine as _};
 use rexmit_sctp::{
-    self as sctp, AssociationId, AssociationStatistics, InboundMessage, MessageId, OutboundMessage,
-    SendError,
+    AssociationId, AssociationStatistics, InboundMessage, MessageId, OutboundMessage, SendError,
 };
 use rustc_hash::FxHashMap;
 
 use super::entry::Entry;
 use super::limits::TimeLimits;
+use super::protocol::Protocol;
 use super::statistics::EndpointStatistics;
 use super::wakes::Wakes;
 use crate::association::Cell;
@@ -36,7 +36,7 @@ pub(crate) type Shared = turns::Shared<State>;
 
 /// The state of an endpoint.
 pub(crate) struct State {
-    pub(crate) sctp: sctp::Endpoint,
+    pub(crate) sctp: Protocol,
     /// Gone once the endpoint has ended.
     pub(super) socket: Option<Arc<Socket>>,
     /// Where that is, or was.
@@ -86,7 +86,7 @@ pub(crate) enum Received {
 }
 
 impl State {
-    pub(super) fn new(sctp: sctp::Endpoint, accepts: bool, socket: Socket, alarm: Alarm) -> Self {
+    pub(super) fn new(sctp: Protocol, accepts: bool, socket: Socket, alarm: Alarm) -> Self {
         Self {
             sctp,
             local_addr: socket.local_addr(),
@@ -197,6 +197,11 @@ impl State {
             receive_failures: self.counts.receive_failures,
             not_accepted: self.counts.not_accepted,
             protocol: *self.sctp.endpoint_statistics(),
+            #[cfg(feature = "dtls")]
+            encryption: match &self.sctp {
+                Protocol::Encrypted(dtls, _) => Some(dtls.statistics()),
+                Protocol::Unencrypted(_) => None,
+            },
         }
     }
 

@@ -23,4 +23,7 @@ pub struct EndpointStatistics {
     pub not_accepted: u64,
     /// The counters of the protocol.
     pub protocol: sctp::EndpointStatistics,
+    /// The counters of encryption; `None` without it.
+    #[cfg(feature = "dtls")]
+    pub encryption: Option<rexmit_dtls::Statistics>,
 }

@@ -75,10 +75,19 @@ pub enum ConnectError {
         /// The error of the system.
         source: io::Error,
     },
+    /// There is no encrypted connection, for the reason that `source` has: who refused whom, and why.
+    #[cfg(feature = "dtls")]
+    #[error("no encrypted connection with {remote}: {source}")]
+    Handshake {
+        /// The peer's address.
+        remote: SocketAddr,
+        /// What went wrong.
+        source: rexmit_dtls::HandshakeError,
+    },
     /// The peer never answered.
     #[error(
         "SCTP port {port} of {remote} did not answer within {:.1} s: check address and ports, that \
-         it is listening, and that no firewall is in between",
+         it is listening, that both sides encrypt or neither does, and that no firewall is in between",
         waited.as_secs_f64()
     )]
     NoAnswer {

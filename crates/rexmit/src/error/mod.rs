@@ -60,6 +60,11 @@ pub enum BindError {
         /// The address that was asked for.
         address: IpAddr,
     },
+    /// Encryption is of one address on either side.
+    #[error(
+        "an encrypted endpoint has one address: an association over DTLS has a single path (RFC 8261)"
+    )]
+    SeveralAddresses,
     /// The configuration is refused.
     #[error(transparent)]
     Config(#[from] ConfigError),

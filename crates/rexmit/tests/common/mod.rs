@@ -32,7 +32,7 @@ pub(crate) fn client_config() -> EndpointConfig {
 
 /// Without limits, as the machine may be busy.
 pub(crate) fn bind(config: EndpointConfig) -> Endpoint {
-    let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
+    let endpoint = Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), config).unwrap();
     endpoint.with_time_limits(TimeLimits::NONE)
 }
 

@@ -104,6 +104,12 @@ impl Lookup {
         self.by_address.get(&transport(address, port)).copied()
     }
 
+    /// The associations whose peer is at `address`, UDP port included, with any SCTP port.
+    pub(super) fn all_by_address(&self, address: SocketAddr) -> impl Iterator<Item = u32> {
+        let ports = transport(address, 0)..=transport(address, u16::MAX);
+        self.by_address.range(ports).map(|(_, &index)| index)
+    }
+
     /// Enters the tag of a new association; [`Self::update`] enters its addresses.
     pub(super) fn insert(&mut self, index: u32, slot: &Slot) {
         self.by_tag.insert(slot.tag, index);

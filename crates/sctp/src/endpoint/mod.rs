@@ -12,7 +12,7 @@ mod retired;
 mod setup;
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use rexmit_core::table::Table;
@@ -293,6 +293,12 @@ impl Endpoint {
     /// Sends the events of all associations to `sink` from now on; `None` switches the trace off.
     pub fn set_trace(&mut self, sink: Option<Box<dyn TraceSink>>) {
         self.around.sink = sink;
+    }
+
+    /// The associations that have not ended and whose peer has the IP address and UDP port `remote`.
+    pub fn associations_with(&self, remote: SocketAddr) -> impl Iterator<Item = AssociationId> {
+        let indices = self.lookup.all_by_address(remote);
+        indices.filter_map(|index| self.table.key_of(index).map(AssociationId))
     }
 
     /// How many associations there are, those that ended and are not read to the end included.

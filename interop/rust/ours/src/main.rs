@@ -98,7 +98,7 @@ fn bind(options: &Options, config: EndpointConfig) -> Result<Endpoint, BindError
     let endpoint = if options.is_over_ip {
         Endpoint::bind_raw(ip, config)?
     } else {
-        Endpoint::bind(SocketAddr::new(ip, options.local.port()), config)?
+        Endpoint::bind_unencrypted(SocketAddr::new(ip, options.local.port()), config)?
     };
     // Links are bad: everything is to be delivered, however long that takes.
     Ok(endpoint.with_time_limits(TimeLimits::NONE))

@@ -116,7 +116,7 @@ fn bulk_send(arguments: &Send) -> Outcome {
     };
     block_on(async {
         let signals = Signals::new()?;
-        let target = transport.target(*to, peers, association, *timeout);
+        let target = transport.target(*to, peers, association, *timeout)?;
         let started = || eprintln!("{connections} connections set up");
         let (sent, lingering) =
             send::bulk(&target, &load, ends::stop_after(&signals, None), started).await?;

@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     };
     block_on(async {
         let signals = Signals::new()?;
-        let target = transport.target(*to, peers, association, *timeout);
+        let target = transport.target(*to, peers, association, *timeout)?;
         let started = || eprintln!("{} connections set up", load.connections);
         let (sent, lingering) =
             send::thin(&target, &load, ends::stop_after(&signals, None), started).await?;

@@ -43,7 +43,7 @@ impl Link {
         receiver: AssociationConfig,
     ) -> Result<Self, RealtimeError> {
         let config = EndpointConfig::default().accept(true).association(Arc::new(receiver));
-        let receivers = Endpoint::bind(LOOPBACK, config)?;
+        let receivers = Endpoint::bind_unencrypted(LOOPBACK, config)?;
         let emulator = Emulator::start(
             &EmulatorConfig::new(LOOPBACK, receivers.local_addr())
                 .forward(connections.forward.clone())
@@ -59,7 +59,8 @@ impl Link {
         let config = EndpointConfig::default()
             .port(FIRST_CLIENT_PORT + n)
             .association(Arc::clone(&self.sender));
-        let endpoint = Endpoint::bind(LOOPBACK, config)?.with_time_limits(TimeLimits::NONE);
+        let endpoint =
+            Endpoint::bind_unencrypted(LOOPBACK, config)?.with_time_limits(TimeLimits::NONE);
         endpoint.set_trace(Some(trace));
         Ok(endpoint)
     }

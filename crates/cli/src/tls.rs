@@ -1,0 +1,55 @@
+//! The options of encryption.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rexmit::{Encryption, Fingerprint, Identity, Trust};
+
+use crate::failure::{Failure, Kind};
+
+/// Encryption of associations.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Tls {
+    /// Encrypt by DTLS 1.3; the peer must, too. Without --cert a new certificate is made, and its fingerprint
+    /// printed.
+    #[arg(long, conflicts_with_all = ["raw", "locals"])]
+    tls: bool,
+    /// SHA-256 of the peer's certificate, in hexadecimal: other peers are refused. May be repeated. Without it any
+    /// peer is taken: nobody else can read along, but the peer may be another than was meant.
+    #[arg(long = "fingerprint", value_name = "SHA256", requires = "tls")]
+    fingerprints: Vec<Fingerprint>,
+    /// Certificate of this side, in PEM. Its dates and names are not looked at.
+    #[arg(long = "cert", value_name = "FILE", requires = "key", requires = "tls")]
+    certificate: Option<PathBuf>,
+    /// Private key of that certificate, in PEM: ECDSA on P-256 or P-384.
+    #[arg(long = "key", value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+}
+
+impl Tls {
+    /// `None` without --tls.
+    pub(crate) fn encryption(&self) -> Result<Option<Encryption>, Failure> {
+        if !self.tls {
+            return Ok(None);
+        }
+        let identity = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => Identity::from_pem(&read(certificate)?, &read(key)?)
+                .map_err(|error| {
+                    let files = format!("{} and {}", certificate.display(), key.display());
+                    Failure::new(Kind::Usage, format!("{files}: {error}"))
+                })?,
+            _ => Identity::generate().map_err(|error| Failure::new(Kind::Failed, error))?,
+        };
+        let trust = match &self.fingerprints[..] {
+            [] => Trust::anyone(),
+            fingerprints => Trust::only(fingerprints.iter().copied()),
+        };
+        Ok(Some(Encryption::new(identity, trust)))
+    }
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    let refused = |error| Failure::new(Kind::Usage, format!("{}: {error}", file.display()));
+    fs::read_to_string(file).map_err(refused)
+}

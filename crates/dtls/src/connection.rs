@@ -1,0 +1,230 @@
+//! One DTLS connection, its time in ours.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dimpl::{Dtls, Error, Output};
+use rexmit_core::{Instant, Route};
+
+use crate::record::records;
+use crate::trials::Trials;
+use crate::{Encryption, Fingerprint};
+
+/// A deadline further away than this is none: the library has one in ten years when it has none.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The shortest time between retransmissions, acknowledgements of an incomplete flight, and looks at a connection.
+pub(crate) const LEAST: Duration = Duration::from_millis(1);
+/// Retransmissions of a flight; the limit of the whole handshake comes first.
+const FLIGHT_RETRIES: usize = 6;
+/// Addresses of one peer: its present one, and those that a NAT on the way has given it before.
+pub(crate) const MAX_ADDRESSES: usize = 4;
+/// Bytes that a peer may send in one handshake, as the library keeps what cannot be used yet: a certificate of some
+/// kilobytes, each of its flights several times. More are dropped.
+const MAX_HANDSHAKE_BYTES: usize = 1 << 16;
+/// Datagrams to which the last record of a connection is the answer, in case it was lost.
+const MAX_FAREWELLS: u8 = 8;
+
+/// The library's time: its clock is a value that only it makes, so one is taken as the origin.
+#[derive(Clone, Copy)]
+pub(crate) struct Clock {
+    origin: std::time::Instant,
+}
+
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "an origin, of which only differences are used")]
+    pub(crate) fn new() -> Self {
+        Self { origin: std::time::Instant::now() }
+    }
+
+    fn for_library(self, now: Instant) -> std::time::Instant {
+        self.origin + Duration::from_nanos(now.as_nanos())
+    }
+
+    fn for_us(self, at: std::time::Instant) -> Instant {
+        Instant::ZERO + at.saturating_duration_since(self.origin)
+    }
+}
+
+/// The library's settings, for all connections of an endpoint.
+pub(crate) fn library_config(encryption: &Encryption, mtu: usize) -> Arc<dimpl::Config> {
+    let config = dimpl::Config::builder()
+        .with_crypto_provider(crate::cookie::provider())
+        .dtls12_cipher_suites(&[])
+        .mtu(mtu)
+        .flight_start_rto(encryption.retransmit_after.clamp(LEAST, FAR))
+        .flight_retries(FLIGHT_RETRIES)
+        .handshake_timeout(encryption.handshake_limit.clamp(LEAST, FAR))
+        .build();
+    Arc::new(config.expect("settings within the library's limits"))
+}
+
+/// How far a connection is.
+#[derive(Debug)]
+pub(crate) enum State {
+    Handshaking,
+    /// Both sides have proved who they are, and are trusted.
+    Secured {
+        /// When it is looked at next whether an association uses it.
+        check_at: Instant,
+        /// None did when it was looked at last.
+        is_unused: bool,
+    },
+    /// Refused after the handshake: whatever still comes is answered by the last record.
+    Refused {
+        farewell: Vec<u8>,
+        until: Instant,
+        left: u8,
+    },
+}
+
+/// One connection.
+pub(crate) struct Connection {
+    dtls: Dtls,
+    clock: Clock,
+    /// Where handshakes and alerts are sent.
+    pub(crate) route: Route,
+    /// The peer's addresses, the oldest first.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// What the ClientHello that began it had as its random; `None` if this side began.
+    pub(crate) random: Option<[u8; 32]>,
+    pub(crate) peer: Option<Fingerprint>,
+    pub(crate) state: State,
+    pub(crate) begun: Instant,
+    /// Bytes of the peer's in the handshake.
+    received: usize,
+    /// Records from unknown ports that may be tried.
+    pub(crate) trials: Trials,
+    /// The library's next deadline.
+    timeout: Instant,
+    /// Under which it is entered.
+    pub(crate) deadline: Instant,
+}
+
+impl Connection {
+    /// A connection that this side begins, or, given the peer's random, that the peer begins.
+    pub(crate) fn new(
+        now: Instant,
+        clock: Clock,
+        route: Route,
+        (encryption, library): (&Encryption, &Arc<dimpl::Config>),
+        random: Option<[u8; 32]>,
+    ) -> Self {
+        let certificate = encryption.identity.for_library();
+        let mut dtls = Dtls::new_13(Arc::clone(library), certificate, clock.for_library(now));
+        dtls.set_active(random.is_none());
+        Self {
+            dtls,
+            clock,
+            route,
+            addresses: vec![route.remote],
+            random,
+            peer: None,
+            state: State::Handshaking,
+            begun: now,
+            received: 0,
+            trials: Trials::new(now),
+            timeout: Instant::FAR_FUTURE,
+            deadline: Instant::FAR_FUTURE,
+        }
+    }
+
+    pub(crate) const fn is_client(&self) -> bool {
+        self.random.is_none()
+    }
+
+    pub(crate) const fn is_handshaking(&self) -> bool {
+        matches!(self.state, State::Handshaking)
+    }
+
+    /// Whether it is a handshake that the peer began.
+    pub(crate) const fn counts_as_in_progress(&self) -> bool {
+        self.is_handshaking() && !self.is_client()
+    }
+
+    pub(crate) const fn is_secured(&self) -> bool {
+        matches!(self.state, State::Secured { .. })
+    }
+
+    /// Whether a datagram of this size is within [`MAX_HANDSHAKE_BYTES`], of which it is charged.
+    pub(crate) fn charge(&mut self, bytes: usize) -> bool {
+        if self.is_handshaking() {
+            self.received = self.received.saturating_add(bytes);
+        }
+        self.received <= MAX_HANDSHAKE_BYTES || !self.is_handshaking()
+    }
+
+    pub(crate) fn handle_packet(&mut self, now: Instant, datagram: &[u8]) -> Result<(), Error> {
+        self.dtls.handle_timeout(self.clock.for_library(now))?;
+        // One by one: of a datagram that begins with a record it has, the library drops the others too, and a
+        // retransmitted flight need not be divided as before.
+        records(datagram).try_for_each(|record| self.dtls.handle_packet(record))
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
+        self.dtls.handle_timeout(self.clock.for_library(now))
+    }
+
+    /// The library's next output; `None` when there is no more.
+    pub(crate) fn poll_output<'b>(&mut self, buffer: &'b mut Vec<u8>) -> Option<Output<'b>> {
+        // Every record and every packet fits: the library's longest one is a bit above 16 KiB.
+        if buffer.len() < crate::config::BUFFER_BYTES {
+            buffer.resize(crate::config::BUFFER_BYTES, 0);
+        }
+        match self.dtls.poll_output(buffer) {
+            Output::Timeout(at) => {
+                self.timeout = self.clock.for_us(at);
+                None
+            }
+            // Of a record that is too long, which does not get here: it would be returned without end.
+            Output::BufferTooSmall { .. } => None,
+            output => Some(output),
+        }
+    }
+
+    /// Encrypts an SCTP packet: [`Self::poll_output`] has the record.
+    pub(crate) fn seal(&mut self, now: Instant, packet: &[u8]) -> Result<(), Error> {
+        self.dtls.handle_timeout(self.clock.for_library(now))?;
+        self.dtls.send_application_data(packet).map(drop)
+    }
+
+    /// Has the library say goodbye, and returns the datagram with it.
+    pub(crate) fn close(&mut self, buffer: &mut Vec<u8>) -> Vec<u8> {
+        let mut farewell = Vec::new();
+        if self.dtls.close().is_ok() {
+            while let Some(output) = self.poll_output(buffer) {
+                if let Output::Packet(datagram) = output {
+                    farewell = datagram.to_vec();
+                }
+            }
+        }
+        farewell
+    }
+
+    /// The peer is not trusted: `farewell` is all it hears from now on.
+    pub(crate) fn refuse(&mut self, until: Instant, farewell: Vec<u8>) {
+        self.state = State::Refused { farewell, until, left: MAX_FAREWELLS };
+    }
+
+    /// The answer to a datagram of a peer that was refused.
+    pub(crate) fn farewell(&mut self) -> Option<Vec<u8>> {
+        let State::Refused { farewell, left, .. } = &mut self.state else { return None };
+        *left = left.checked_sub(1)?;
+        Some(farewell.clone())
+    }
+
+    /// When it wants to be called, and the limit of a handshake.
+    pub(crate) fn next_timeout(&self, now: Instant, encryption: &Encryption) -> Instant {
+        let timeout = match self.timeout {
+            // With a gap in the peer's flight the library acknowledges the rest, and at once is due to do so again.
+            timeout if timeout <= now => now + (encryption.retransmit_after / 4).max(LEAST),
+            timeout if timeout > now + FAR => Instant::FAR_FUTURE,
+            timeout => timeout,
+        };
+        match &self.state {
+            State::Handshaking => timeout.min(self.begun + encryption.handshake_limit),
+            State::Secured { check_at, .. } => timeout.min(*check_at),
+            State::Refused { until, .. } => *until,
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! An SCTP endpoint whose packets are encrypted, a DTLS connection for each peer.
+
+mod hello;
+mod machine;
+mod rebinding;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use dimpl::Output;
+use rexmit_core::{Instant, Machine as _, Route, Seed};
+use rexmit_sctp::{AssociationConfig, AssociationId, ConfigError, EndpointConfig};
+use serde::Serialize;
+use slab::Slab;
+
+use crate::config::{MAX_PACKET_BYTES, RECORD_OVERHEAD_BYTES};
+use crate::connection::{Clock, Connection, LEAST, State, library_config};
+use crate::cookie::Cookies;
+use crate::record::admissible;
+use crate::{Encryption, Fingerprint, HandshakeError};
+
+/// Answers to ClientHellos without a cookie that wait to be transmitted; more are dropped.
+const MAX_ANSWERS: usize = 64;
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The peer at `remote` has proved that it has this certificate, which is trusted: associations with it
+    /// can begin.
+    Secured {
+        /// The peer's address.
+        remote: SocketAddr,
+        /// Its certificate.
+        peer: Fingerprint,
+    },
+    /// There is no connection with `remote` (any more); its associations were aborted.
+    Ended {
+        /// The peer's address.
+        remote: SocketAddr,
+        /// Why.
+        error: HandshakeError,
+    },
+    /// An event of an association.
+    Association(AssociationId, rexmit_sctp::Event),
+}
+
+/// Counters of connections and of what belongs to none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// ClientHellos without a cookie that were answered by one.
+    pub cookies_sent: u64,
+    /// ClientHellos with a cookie that is not ours, not for that address, or too old.
+    pub cookies_refused: u64,
+    /// ClientHellos with a cookie, and handshakes in progress, that were dropped because of `max_handshakes` or
+    /// `max_connections`.
+    pub handshakes_dropped: u64,
+    /// Handshakes that ended with a peer that is trusted.
+    pub handshakes_completed: u64,
+    /// Handshakes that ended otherwise.
+    pub handshakes_failed: u64,
+    /// Peers whose address has changed.
+    pub rebindings: u64,
+    /// Datagrams that are no DTLS, or belong to no connection.
+    pub discarded: u64,
+}
+
+/// An SCTP endpoint whose packets are encrypted (RFC 8261): a [`Machine`](rexmit_core::Machine) like the one
+/// it is made of, which [`sctp`](Self::sctp) gives access to.
+///
+/// An association with a peer can begin when the connection with it is [secured](Event::Secured): a client
+/// calls [`secure`](Self::secure) and waits for that. Packets for others are dropped.
+pub struct Endpoint {
+    sctp: rexmit_sctp::Endpoint,
+    accepts: bool,
+    encryption: Encryption,
+    library: Arc<dimpl::Config>,
+    clock: Clock,
+    cookies: Cookies,
+    connections: Slab<Connection>,
+    /// Each address of each peer.
+    secured: BTreeMap<SocketAddr, usize>,
+    /// Beside a secured one there may be another that the peer has begun anew.
+    handshaking: BTreeMap<SocketAddr, usize>,
+    deadlines: BTreeSet<(Instant, usize)>,
+    /// Handshakes that peers began.
+    in_progress: usize,
+    queues: Queues,
+    buffers: Buffers,
+    statistics: Statistics,
+}
+
+/// What waits to be polled.
+#[derive(Default)]
+struct Queues {
+    /// Cookies.
+    answers: VecDeque<(Route, Vec<u8>)>,
+    /// Handshakes and alerts.
+    outgoing: VecDeque<(Route, Vec<u8>)>,
+    events: VecDeque<Event>,
+}
+
+/// Memory that is used again.
+#[derive(Default)]
+struct Buffers {
+    /// A packet of SCTP before it is encrypted.
+    packet: Vec<u8>,
+    /// What comes from the library.
+    output: Vec<u8>,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("identity", &self.encryption.identity)
+            .field("connections", &self.connections.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The configuration of associations inside records: smaller packets, and one address on either side
+/// (RFC 8261 §6.1).
+#[must_use]
+pub fn within_records(config: &AssociationConfig) -> AssociationConfig {
+    let room = config.max_packet_bytes.saturating_sub(RECORD_OVERHEAD_BYTES);
+    let packet = (room & !3).clamp(rexmit_sctp::MIN_PACKET_BYTES, MAX_PACKET_BYTES);
+    config.clone().max_packet_bytes(packet).dynamic_addresses(false)
+}
+
+impl Endpoint {
+    /// An endpoint whose cookies come from `seed`, as do the tags of SCTP. Keys come from the system's
+    /// random source, which the library reads itself. `max_packet_bytes` is what UDP may carry: the records'
+    /// [overhead](RECORD_OVERHEAD_BYTES) is subtracted from it.
+    ///
+    /// # Errors
+    /// The first field of `config` that makes no sense, and several addresses: an association over DTLS has one
+    /// on either side.
+    pub fn new(
+        mut config: EndpointConfig,
+        encryption: Encryption,
+        seed: &Seed,
+    ) -> Result<Self, ConfigError> {
+        if config.addresses.len() > 1 {
+            let (name, value) = ("addresses, with encryption,", config.addresses.len());
+            return Err(ConfigError::OutOfBounds { name, value, min: 0, max: 1 });
+        }
+        config.association.validate()?;
+        let datagram = config.association.max_packet_bytes.min(MAX_PACKET_BYTES);
+        config.association = Arc::new(within_records(&config.association));
+        Ok(Self {
+            accepts: config.accept,
+            library: library_config(&encryption, datagram),
+            cookies: Cookies::new(seed),
+            sctp: rexmit_sctp::Endpoint::new(config, seed)?,
+            encryption,
+            clock: Clock::new(),
+            connections: Slab::new(),
+            secured: BTreeMap::new(),
+            handshaking: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            in_progress: 0,
+            queues: Queues::default(),
+            buffers: Buffers::default(),
+            statistics: Statistics::default(),
+        })
+    }
+
+    /// The SCTP endpoint, for the calls of an application. Packets go through this one.
+    #[must_use]
+    pub const fn sctp(&self) -> &rexmit_sctp::Endpoint {
+        &self.sctp
+    }
+
+    /// The SCTP endpoint, for the calls of an application. Configurations of single associations must be
+    /// [within records](within_records).
+    pub const fn sctp_mut(&mut self) -> &mut rexmit_sctp::Endpoint {
+        &mut self.sctp
+    }
+
+    /// Begins a handshake with the peer at the far end of `route`, unless there is a connection:
+    /// [`Event::Secured`] or [`Event::Ended`] reports the outcome, at once if there is one.
+    pub fn secure(&mut self, now: Instant, route: Route) {
+        let remote = route.remote;
+        if let Some(peer) = self.peer(remote) {
+            return self.queues.events.push_back(Event::Secured { remote, peer });
+        } else if self.connections.len() >= self.encryption.max_connections {
+            let error = HandshakeError::Failed("there are max_connections already".to_owned());
+            return self.queues.events.push_back(Event::Ended { remote, error });
+        }
+        if self.handshake_with(remote).is_some_and(Connection::is_client) {
+            return;
+        }
+        let index = self.insert(now, route, None);
+        self.advance(now, index, |connection| connection.handle_timeout(now));
+    }
+
+    /// The certificate of the peer at `remote`, if the connection with it is secured.
+    #[must_use]
+    pub fn peer(&self, remote: SocketAddr) -> Option<Fingerprint> {
+        self.secured.get(&remote).and_then(|&index| self.connections[index].peer)
+    }
+
+    /// What peers know this endpoint by.
+    #[must_use]
+    pub const fn fingerprint(&self) -> Fingerprint {
+        self.encryption.identity.fingerprint()
+    }
+
+    /// Connections, handshakes included.
+    #[must_use]
+    pub fn connection_count(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Counters so far.
+    #[must_use]
+    pub const fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    fn handshake_with(&self, remote: SocketAddr) -> Option<&Connection> {
+        self.handshaking.get(&remote).map(|&index| &self.connections[index])
+    }
+
+    /// Enters a new connection, in place of a handshake with the same address.
+    fn insert(&mut self, now: Instant, route: Route, random: Option<[u8; 32]>) -> usize {
+        if let Some(before) = self.handshaking.remove(&route.remote) {
+            self.forget(before);
+        }
+        self.in_progress += usize::from(random.is_some());
+        let settings = (&self.encryption, &self.library);
+        let connection = Connection::new(now, self.clock, route, settings, random);
+        let index = self.connections.insert(connection);
+        self.handshaking.insert(route.remote, index);
+        index
+    }
+
+    /// Calls a connection, and handles what came of it.
+    fn advance(
+        &mut self,
+        now: Instant,
+        index: usize,
+        act: impl FnOnce(&mut Connection) -> Result<(), dimpl::Error>,
+    ) {
+        let route = self.connections[index].route;
+        self.advance_from(now, index, route, act);
+    }
+
+    /// As [`Self::advance`], for a datagram that arrived over `route`. Returns whether there was an SCTP packet
+    /// in it.
+    fn advance_from(
+        &mut self,
+        now: Instant,
+        index: usize,
+        route: Route,
+        act: impl FnOnce(&mut Connection) -> Result<(), dimpl::Error>,
+    ) -> bool {
+        let result = act(&mut self.connections[index]);
+        let mut has_packet = false;
+        let mut is_closed = false;
+        while let Some(connection) = self.connections.get_mut(index)
+            && let Some(output) = connection.poll_output(&mut self.buffers.output)
+        {
+            match output {
+                Output::Packet(datagram) => {
+                    self.queues.outgoing.push_back((connection.route, datagram.to_vec()));
+                }
+                Output::ApplicationData(packet) if connection.is_secured() => {
+                    has_packet = true;
+                    self.sctp.handle_input(now, route, packet);
+                }
+                Output::PeerCert(certificate) => {
+                    connection.peer = Some(Fingerprint::of(certificate));
+                    self.refuse_server(now, index);
+                }
+                Output::Connected => self.on_connected(now, index),
+                Output::CloseNotify => is_closed = true,
+                _ => {}
+            }
+        }
+        match result {
+            _ if !self.connections.contains(index) => {}
+            Err(error) => self.fail(now, index, &error),
+            Ok(()) if is_closed => self.on_closed(now, index),
+            Ok(()) => self.schedule(now, index),
+        }
+        has_packet
+    }
+
+    /// A client ends the handshake before it shows its own certificate.
+    fn refuse_server(&mut self, now: Instant, index: usize) {
+        let connection = &self.connections[index];
+        if let Some(peer) = connection.peer.filter(|_| connection.is_client())
+            && !self.encryption.trust.includes(peer)
+        {
+            self.end(now, index, HandshakeError::Untrusted(peer));
+        }
+    }
+
+    fn on_connected(&mut self, now: Instant, index: usize) {
+        let connection = &mut self.connections[index];
+        let remote = connection.route.remote;
+        self.in_progress -= usize::from(connection.counts_as_in_progress());
+        let Some(peer) = connection.peer.filter(|&peer| self.encryption.trust.includes(peer))
+        else {
+            let farewell = connection.close(&mut self.buffers.output);
+            self.queues.outgoing.push_back((connection.route, farewell.clone()));
+            connection.refuse(now + self.encryption.handshake_limit, farewell);
+            self.statistics.handshakes_failed += 1;
+            return;
+        };
+        let check_at = now + self.encryption.idle_limit.max(LEAST);
+        connection.state = State::Secured { check_at, is_unused: false };
+        self.handshaking.remove(&remote);
+        self.statistics.handshakes_completed += 1;
+        if let Some(before) = self.give_up_address(remote) {
+            self.end(now, before, HandshakeError::Replaced);
+        }
+        self.secured.insert(remote, index);
+        self.queues.events.push_back(Event::Secured { remote, peer });
+    }
+
+    /// The peer has closed the connection.
+    fn on_closed(&mut self, now: Instant, index: usize) {
+        let connection = &self.connections[index];
+        let is_new = self.sctp_associations(connection).next().is_none();
+        let error = if connection.is_client() && (is_new || self.is_setting_up(index)) {
+            HandshakeError::RefusedByPeer(self.fingerprint())
+        } else {
+            HandshakeError::EndedByPeer
+        };
+        self.end(now, index, error);
+    }
+
+    /// Whether no association with the peer has been established yet.
+    fn is_setting_up(&self, index: usize) -> bool {
+        let mut all = self.sctp_associations(&self.connections[index]);
+        all.all(|id| {
+            let statistics = self.sctp.statistics(id);
+            statistics.is_none_or(|statistics| statistics.traffic.packets_received == 0)
+        })
+    }
+
+    fn sctp_associations(&self, connection: &Connection) -> impl Iterator<Item = AssociationId> {
+        connection.addresses.iter().flat_map(|&remote| self.sctp.associations_with(remote))
+    }
+
+    fn fail(&mut self, now: Instant, index: usize, error: &dimpl::Error) {
+        let error = match error {
+            dimpl::Error::Timeout(_) => {
+                HandshakeError::NoAnswer(now - self.connections[index].begun)
+            }
+            error => HandshakeError::Failed(error.to_string()),
+        };
+        self.end(now, index, error);
+    }
+
+    /// Ends a connection, and the associations that use it: their packets must not go to whoever comes
+    /// after this peer.
+    fn end(&mut self, now: Instant, index: usize, error: HandshakeError) {
+        let connection = &self.connections[index];
+        let (remote, is_reported) =
+            (connection.route.remote, connection.is_client() || connection.is_secured());
+        self.statistics.handshakes_failed += u64::from(connection.is_handshaking());
+        if connection.is_secured() {
+            let associations: Vec<_> = self.sctp_associations(connection).collect();
+            for id in associations {
+                self.sctp.abort(now, id, error.to_string().as_bytes());
+            }
+        }
+        self.forget(index);
+        if is_reported {
+            self.queues.events.push_back(Event::Ended { remote, error });
+        }
+    }
+
+    fn forget(&mut self, index: usize) {
+        let connection = self.connections.remove(index);
+        self.in_progress -= usize::from(connection.counts_as_in_progress());
+        self.deadlines.remove(&(connection.deadline, index));
+        for address in connection.addresses {
+            for map in [&mut self.secured, &mut self.handshaking] {
+                if map.get(&address) == Some(&index) {
+                    map.remove(&address);
+                }
+            }
+        }
+    }
+
+    /// Enters when the connection is to be called next.
+    fn schedule(&mut self, now: Instant, index: usize) {
+        let connection = &mut self.connections[index];
+        let deadline = connection.next_timeout(now, &self.encryption);
+        if deadline == connection.deadline {
+            return;
+        }
+        self.deadlines.remove(&(connection.deadline, index));
+        connection.deadline = deadline;
+        if deadline < Instant::FAR_FUTURE {
+            self.deadlines.insert((deadline, index));
+        }
+    }
+
+    /// A datagram for a connection that there is.
+    fn deliver(&mut self, now: Instant, index: usize, route: Route, datagram: &[u8]) {
+        let connection = &mut self.connections[index];
+        if let Some(farewell) = connection.farewell() {
+            return self.queues.outgoing.push_back((route, farewell));
+        }
+        let is_charged = connection.charge(datagram.len());
+        match admissible(datagram, connection.is_handshaking()).filter(|_| is_charged) {
+            Some(records) => {
+                self.advance_from(now, index, route, |connection| {
+                    connection.handle_packet(now, records)
+                });
+            }
+            None => self.statistics.discarded += 1,
+        }
+    }
+}

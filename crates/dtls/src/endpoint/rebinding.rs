@@ -1,0 +1,74 @@
+//! A peer whose UDP port changes, because a NAT on the way forgot it.
+//!
+//! The library has no connection IDs (RFC 9146), so a record from a port without a connection is tried with
+//! those of the same IP address. If it belongs to one, SCTP gets its packet with the new address, and validates
+//! that before it sends data there (RFC 9260 §5.4): a copy that an observer sends from elsewhere moves nothing.
+
+use std::net::SocketAddr;
+
+use rexmit_core::{Instant, Route};
+
+use super::Endpoint;
+use crate::connection::MAX_ADDRESSES;
+use crate::record::{admissible, records};
+
+/// Connections of one IP address that a record is tried with. Of more peers behind one NAT, those with higher
+/// ports are not found again.
+const MAX_TRIED: usize = 16;
+
+impl Endpoint {
+    pub(super) fn on_unknown_address(&mut self, now: Instant, route: Route, datagram: &[u8]) {
+        let (ip, remote) = (route.remote.ip(), route.remote);
+        let is_one = |datagram: &&[u8]| records(datagram).nth(1).is_none();
+        let records = admissible(datagram, false)
+            .filter(|records| records.len() == datagram.len())
+            .filter(is_one);
+        let Some(records) = records.filter(|_| remote.port() != 0) else {
+            self.statistics.discarded += 1;
+            return;
+        };
+        let ports = SocketAddr::new(ip, 0)..=SocketAddr::new(ip, u16::MAX);
+        let candidates: Vec<usize> =
+            self.secured.range(ports).map(|(_, &index)| index).take(MAX_TRIED).collect();
+        for index in candidates {
+            if !self.connections[index].trials.take(now) {
+                continue;
+            }
+            let belongs = self.advance_from(now, index, route, |connection| {
+                connection.handle_packet(now, records)
+            });
+            if belongs && self.connections.contains(index) {
+                return self.add_address(index, remote);
+            }
+        }
+        self.statistics.discarded += 1;
+    }
+
+    /// The connection that another peer's handshake from `remote` takes the place of. If its peer has been heard from
+    /// elsewhere since, a NAT has given the port to another, and only the port is taken.
+    pub(super) fn give_up_address(&mut self, remote: SocketAddr) -> Option<usize> {
+        let &index = self.secured.get(&remote)?;
+        let connection = &mut self.connections[index];
+        if connection.route.remote == remote {
+            return Some(index);
+        }
+        connection.addresses.retain(|&it| it != remote);
+        self.secured.remove(&remote);
+        None
+    }
+
+    /// The peer of a connection was heard from another address.
+    fn add_address(&mut self, index: usize, remote: SocketAddr) {
+        let connection = &mut self.connections[index];
+        let current = connection.route.remote;
+        self.statistics.rebindings += 1;
+        if connection.addresses.len() >= MAX_ADDRESSES
+            && let Some(at) = connection.addresses.iter().position(|&it| it != current)
+        {
+            let departed = connection.addresses.remove(at);
+            self.secured.remove(&departed);
+        }
+        connection.addresses.push(remote);
+        self.secured.insert(remote, index);
+    }
+}

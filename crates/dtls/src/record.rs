@@ -1,0 +1,321 @@
+//! Records and the ClientHello, as far as they must be understood ahead of the library (RFC 9147 §4, §5).
+
+/// Content types (RFC 9147 §4) that a peer may send in the clear: alert, handshake, ACK.
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const ACK: u8 = 26;
+/// Records in a datagram, each of which costs a decryption; a datagram with more is dropped.
+const MAX_RECORDS: usize = 16;
+/// The longest record (RFC 8446 §5.2).
+const MAX_RECORD_BYTES: usize = PLAINTEXT_HEADER_BYTES + (1 << 14) + 256;
+/// Header of a record in the clear.
+const PLAINTEXT_HEADER_BYTES: usize = 13;
+/// Header of a handshake message (RFC 9147 §5.2).
+const MESSAGE_HEADER_BYTES: usize = 12;
+const CLIENT_HELLO: u8 = 1;
+/// The extensions `cookie` (RFC 8446 §4.2.2) and `padding` (RFC 7685).
+const COOKIE: [u8; 2] = [0, 44];
+const PADDING: [u8; 2] = [0, 21];
+/// Type and length of an extension.
+const EXTENSION_HEADER_BYTES: usize = 4;
+
+/// Whether a record of this first byte is protected (RFC 9147 §4: the bits 001).
+const fn is_protected(first: u8) -> bool {
+    first & 0xe0 == 0x20
+}
+
+/// Takes the first record off `datagram`; `None` if it is cut short, too long, or no record.
+fn split_record<'a>(datagram: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let first = *datagram.first()?;
+    let len = if is_protected(first) {
+        let sequence_bytes = if first & 0x08 == 0 { 1 } else { 2 };
+        let has_connection_id = first & 0x10 != 0;
+        let has_length = first & 0x04 != 0;
+        let at = 1 + sequence_bytes;
+        if has_connection_id {
+            return None;
+        } else if has_length {
+            let len = datagram.get(at..at + 2)?;
+            at + 2 + usize::from(u16::from_be_bytes([len[0], len[1]]))
+        } else {
+            datagram.len()
+        }
+    } else {
+        let len = datagram.get(PLAINTEXT_HEADER_BYTES - 2..PLAINTEXT_HEADER_BYTES)?;
+        PLAINTEXT_HEADER_BYTES + usize::from(u16::from_be_bytes([len[0], len[1]]))
+    };
+    let (record, rest) = datagram.split_at_checked(len).filter(|_| len <= MAX_RECORD_BYTES)?;
+    *datagram = rest;
+    Some(record)
+}
+
+/// The whole records at the beginning of `datagram`.
+pub(crate) fn records(mut datagram: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || split_record(&mut datagram))
+}
+
+/// The part of a datagram that the library may see.
+///
+/// During the handshake that is all of it, if what is in the clear belongs to a handshake: application data
+/// in the clear would wait in the library's queue until the handshake is complete. Afterwards only the
+/// protected records, which follow those in the clear.
+pub(crate) fn admissible(datagram: &[u8], is_handshaking: bool) -> Option<&[u8]> {
+    let mut rest = datagram;
+    let mut protected = None;
+    let mut count = 0;
+    while !rest.is_empty() {
+        count += 1;
+        if count > MAX_RECORDS {
+            return None;
+        }
+        let from = rest;
+        let record = split_record(&mut rest)?;
+        match (is_protected(record[0]), protected) {
+            (true, None) => protected = Some(from),
+            (true, Some(_)) => {}
+            (false, None) if matches!(record[0], ALERT | HANDSHAKE | ACK) => {}
+            // Of another type, or behind a protected record.
+            (false, _) => return None,
+        }
+    }
+    if is_handshaking { Some(datagram) } else { protected }
+}
+
+/// Whether the datagram may be the first of a peer.
+pub(crate) fn is_client_hello(datagram: &[u8]) -> bool {
+    datagram.first() == Some(&HANDSHAKE)
+        && datagram.get(PLAINTEXT_HEADER_BYTES) == Some(&CLIENT_HELLO)
+}
+
+/// A ClientHello that is whole in one record.
+pub(crate) struct ClientHello<'a> {
+    body: &'a [u8],
+    /// Where its extensions begin in the body, behind their length.
+    extensions_at: usize,
+    cookie: Option<Cookie<'a>>,
+    /// The place of the padding among the extensions.
+    padding_at: Option<usize>,
+}
+
+/// The extension that echoes a cookie.
+struct Cookie<'a> {
+    /// Its place among the extensions.
+    at: usize,
+    /// Of the whole extension.
+    len: usize,
+    value: &'a [u8],
+}
+
+/// Takes a vector off `bytes` whose length has `N` bytes (RFC 8446 §3.4).
+fn split_vector<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (len, rest) = bytes.split_first_chunk::<N>()?;
+    let len = len.iter().fold(0, |len, &byte| len << 8 | usize::from(byte));
+    let (vector, rest) = rest.split_at_checked(len)?;
+    *bytes = rest;
+    Some(vector)
+}
+
+impl<'a> ClientHello<'a> {
+    /// The ClientHello that is all of `datagram`.
+    pub(crate) fn parse(datagram: &'a [u8]) -> Option<Self> {
+        let mut rest = datagram;
+        let record = split_record(&mut rest).filter(|_| is_client_hello(datagram))?;
+        let (header, body) =
+            record[PLAINTEXT_HEADER_BYTES..].split_first_chunk::<MESSAGE_HEADER_BYTES>()?;
+        // Length; message_seq; fragment_offset; fragment_length.
+        let is_whole = rest.is_empty()
+            && header[6..9] == [0; 3]
+            && header[1..4] == header[9..]
+            && header[1..4] == (body.len() as u32).to_be_bytes()[1..];
+        if !is_whole {
+            return None;
+        }
+        let mut rest = body.get(2 + 32..)?; // legacy_version and random
+        split_vector::<1>(&mut rest)?; // legacy_session_id
+        split_vector::<1>(&mut rest)?; // legacy_cookie
+        split_vector::<2>(&mut rest)?; // cipher_suites
+        split_vector::<1>(&mut rest)?; // legacy_compression_methods
+        let extensions = split_vector::<2>(&mut rest).filter(|_| rest.is_empty())?;
+        let extensions_at = body.len() - extensions.len();
+        let (cookie, padding_at) = find_cookie(extensions)?;
+        Some(Self { body, extensions_at, cookie, padding_at })
+    }
+
+    pub(crate) fn random(&self) -> &'a [u8] {
+        &self.body[2..34]
+    }
+
+    pub(crate) fn cookie(&self) -> Option<&'a [u8]> {
+        self.cookie.as_ref().map(|cookie| cookie.value)
+    }
+
+    /// The record with the ClientHello before this one, as the client sent it before it was given a cookie:
+    /// without the cookie, and with as much more of padding if there is any (RFC 8446 §4.1.2). A client that
+    /// changes its padding in another way cannot return a cookie.
+    pub(crate) fn first(&self) -> Vec<u8> {
+        let body = match &self.cookie {
+            Some(cookie) => self.body_without(cookie),
+            None => self.body.to_vec(),
+        };
+        let len = &(body.len() as u32).to_be_bytes()[1..];
+        let record_len = ((MESSAGE_HEADER_BYTES + body.len()) as u16).to_be_bytes();
+        let record = [HANDSHAKE, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0];
+        [&record, &record_len[..], &[CLIENT_HELLO], len, &[0; 5], len, &body].concat()
+    }
+
+    fn body_without(&self, cookie: &Cookie<'_>) -> Vec<u8> {
+        let (before, extensions) = self.body.split_at(self.extensions_at);
+        let mut extensions = extensions.to_vec();
+        let mut before = before.to_vec();
+        if let Some(at) = self.padding_at {
+            let len_at = at + EXTENSION_HEADER_BYTES - 2;
+            let len = u16::from_be_bytes([extensions[len_at], extensions[len_at + 1]]);
+            let longer = len.saturating_add(cookie.len as u16);
+            extensions[len_at..len_at + 2].copy_from_slice(&longer.to_be_bytes());
+            let end = len_at + 2 + usize::from(len);
+            let more = std::iter::repeat_n(0, usize::from(longer - len));
+            extensions.splice(end..end, more);
+        }
+        let is_shifted = self.padding_at.is_some_and(|at| at < cookie.at);
+        let at = cookie.at + if is_shifted { cookie.len } else { 0 };
+        extensions.drain(at..at + cookie.len);
+        let len = (extensions.len() as u16).to_be_bytes();
+        let len_at = before.len() - 2;
+        before[len_at..].copy_from_slice(&len);
+        before.append(&mut extensions);
+        before
+    }
+}
+
+/// The cookie among `extensions`, and the place of the padding, if there are any; `None` if they are cut short.
+fn find_cookie(extensions: &[u8]) -> Option<(Option<Cookie<'_>>, Option<usize>)> {
+    let mut rest = extensions;
+    let (mut cookie, mut padding_at) = (None, None);
+    while !rest.is_empty() {
+        let at = extensions.len() - rest.len();
+        let (kind, after) = rest.split_first_chunk::<2>()?;
+        rest = after;
+        let mut data = split_vector::<2>(&mut rest)?;
+        let len = extensions.len() - rest.len() - at;
+        match *kind {
+            COOKIE => cookie = Some(Cookie { at, len, value: split_vector::<2>(&mut data)? }),
+            PADDING => padding_at = Some(at),
+            _ => {}
+        }
+    }
+    Some((cookie, padding_at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(content: u8, body: &[u8]) -> Vec<u8> {
+        let len = (body.len() as u16).to_be_bytes();
+        [&[content, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0], &len[..], body].concat()
+    }
+
+    fn protected(body: &[u8]) -> Vec<u8> {
+        let len = (body.len() as u16).to_be_bytes();
+        [&[0x2f, 0, 0], &len[..], body].concat()
+    }
+
+    #[test]
+    fn data_in_the_clear_are_never_admitted() {
+        let data = plain(23, b"data");
+        assert_eq!(admissible(&data, true), None);
+        assert_eq!(admissible(&data, false), None);
+        for handshaking in [false, true] {
+            assert_eq!(admissible(&[plain(22, b"x"), data.clone()].concat(), handshaking), None);
+            assert_eq!(admissible(&[protected(b"x"), data.clone()].concat(), handshaking), None);
+        }
+    }
+
+    #[test]
+    fn a_datagram_of_more_records_than_the_limit_is_dropped() {
+        let datagram = protected(b"record").repeat(MAX_RECORDS);
+        assert_eq!(records(&datagram).count(), MAX_RECORDS);
+        let more = [&datagram[..], &protected(b"")].concat();
+        for handshaking in [false, true] {
+            assert_eq!(admissible(&datagram, handshaking), Some(&datagram[..]));
+            assert_eq!(admissible(&more, handshaking), None);
+        }
+    }
+
+    /// The library would not let go of one that is longer than the buffer for its content.
+    #[test]
+    fn records_of_more_than_16_kilobytes_are_dropped() {
+        let longest = MAX_RECORD_BYTES - PLAINTEXT_HEADER_BYTES;
+        for len in [longest, longest + 9] {
+            let is_admitted = len == longest;
+            assert_eq!(admissible(&protected(&vec![7; len]), false).is_some(), is_admitted);
+            assert_eq!(admissible(&plain(22, &vec![7; len]), true).is_some(), is_admitted);
+        }
+    }
+
+    #[test]
+    fn after_the_handshake_only_protected_records_are_admitted() {
+        let (hello, record) = (plain(22, b"hello"), protected(b"record"));
+        let both = [hello.clone(), record.clone()].concat();
+        assert_eq!(admissible(&both, true), Some(&both[..]));
+        assert_eq!(admissible(&both, false), Some(&record[..]));
+        assert_eq!(admissible(&hello, false), None);
+        let twice = [record.clone(), record.clone()].concat();
+        assert_eq!(admissible(&twice, false), Some(&twice[..]));
+        // Cut short.
+        assert_eq!(admissible(&record[..record.len() - 1], false), None);
+        assert_eq!(admissible(&[], false), None);
+    }
+
+    /// A ClientHello with these extensions.
+    fn hello(message_seq: u8, extensions: &[u8]) -> Vec<u8> {
+        let mut body = vec![0xfe, 0xfd];
+        body.extend([7; 32]);
+        body.extend([0, 0, 0, 2, 0x13, 1, 1, 0]);
+        body.extend((extensions.len() as u16).to_be_bytes());
+        body.extend(extensions);
+        let len = [0, 0, body.len() as u8];
+        let message =
+            [&[CLIENT_HELLO][..], &len, &[0, message_seq], &[0, 0, 0], &len, &body].concat();
+        plain(HANDSHAKE, &message)
+    }
+
+    #[test]
+    fn the_first_client_hello_is_the_second_without_its_cookie() {
+        let (before, after) = ([0, 43, 0, 1, 9], [0, 10, 0, 0]);
+        let cookie = [0, 44, 0, 5, 0, 3, 1, 2, 3];
+        let second = hello(1, &[&before[..], &cookie, &after].concat());
+        let parsed = ClientHello::parse(&second).expect("a ClientHello");
+        assert_eq!(parsed.cookie(), Some(&[1, 2, 3][..]));
+        assert_eq!(parsed.random(), [7; 32]);
+        let first = hello(0, &[&before[..], &after].concat());
+        assert_eq!(parsed.first(), first);
+        let parsed = ClientHello::parse(&first).expect("a ClientHello");
+        assert_eq!((parsed.cookie(), &parsed.first()), (None, &first));
+    }
+
+    #[test]
+    fn the_padding_has_room_for_the_cookie() {
+        let cookie = [0, 44, 0, 5, 0, 3, 1, 2, 3];
+        let (long, short) = ([&[0, 21, 0, 12][..], &[0; 12]].concat(), [0, 21, 0, 3, 0, 0, 0]);
+        let first = hello(0, &[&long[..], &[0, 43, 0, 0]].concat());
+        let second = hello(1, &[&short[..], &[0, 43, 0, 0], &cookie].concat());
+        assert_eq!(ClientHello::parse(&second).expect("a ClientHello").first(), first);
+        let second = hello(1, &[&cookie[..], &short[..], &[0, 43, 0, 0]].concat());
+        assert_eq!(ClientHello::parse(&second).expect("a ClientHello").first(), first);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_no_client_hello() {
+        let whole = hello(0, &[0, 43, 0, 1, 9]);
+        for len in 0..whole.len() {
+            assert!(ClientHello::parse(&whole[..len]).is_none(), "{len}");
+        }
+        assert!(ClientHello::parse(&[&whole[..], &whole].concat()).is_none());
+        for at in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[at] ^= 0x80;
+            let _ = ClientHello::parse(&changed).map(|hello| hello.first());
+        }
+    }
+}

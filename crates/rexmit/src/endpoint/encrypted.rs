@@ -1,0 +1,126 @@
+//! Endpoints whose associations are encrypted, and handshakes of their own.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_core::{Instant, Route, Seed};
+use rexmit_dtls::{self as dtls, Encryption, HandshakeError};
+use rexmit_sctp::EndpointConfig;
+
+use super::handshakes::Handshakes;
+use super::protocol::Protocol;
+use super::state::{Shared, State};
+use super::{Endpoint, prepare, within};
+use crate::socket::Socket;
+use crate::{BindError, ConnectError};
+
+/// A call that waits for a connection.
+pub(super) struct Attempt {
+    shared: Arc<Shared>,
+    remote: SocketAddr,
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.shared.with_on_drop(|state, _| {
+            if let Protocol::Encrypted(_, handshakes) = &mut state.sctp {
+                handshakes.leave(self.remote);
+            }
+        });
+    }
+}
+
+impl Attempt {
+    fn outcome(&self) -> Option<Result<(), HandshakeError>> {
+        match &self.shared.lock().sctp {
+            Protocol::Encrypted(_, handshakes) => handshakes.outcome(self.remote),
+            Protocol::Unencrypted(_) => None,
+        }
+    }
+
+    /// Waits until the connection is secured.
+    pub(super) async fn secured(&self) -> Result<(), HandshakeError> {
+        loop {
+            let changed = self.shared.changed.notified();
+            if let Some(outcome) = self.outcome() {
+                return outcome;
+            }
+            changed.await;
+        }
+    }
+
+    /// Why the connection has ended, if it has.
+    pub(super) fn error(&self) -> Option<HandshakeError> {
+        self.outcome()?.err()
+    }
+}
+
+impl State {
+    /// Begins a connection with `remote`. Whether there are connections at all.
+    fn secure(&mut self, now: Instant, remote: SocketAddr) -> Result<bool, ConnectError> {
+        let Some(socket) = self.socket.as_ref().filter(|_| !self.is_closing) else {
+            return Err(ConnectError::EndpointClosed);
+        };
+        let local = socket.local_addr();
+        let Protocol::Encrypted(dtls, handshakes) = &mut self.sctp else { return Ok(false) };
+        dtls.secure(now, Route { local, remote });
+        handshakes.wait_for(remote);
+        Ok(true)
+    }
+}
+
+impl Endpoint {
+    /// An endpoint whose associations are encrypted, by DTLS 1.3 in UDP (RFC 8261), on `address`; its port is 0
+    /// for any. `encryption` says who this host is and which peers it talks to: both sides prove who they are.
+    ///
+    /// An SCTP port of 0 in `config` stands for any from the dynamic range (RFC 6335 §6). To reach other machines,
+    /// bind to a wildcard address, `0.0.0.0:0` or `[::]:0`: a socket on `127.0.0.1` reaches this machine only. A
+    /// wildcard address serves all addresses of the machine; the one of IPv6 serves IPv4 too.
+    ///
+    /// An association has one address on either side, which a NAT may change the port of.
+    ///
+    /// # Errors
+    /// When the address cannot be had or the configuration makes no sense.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with its I/O driver enabled.
+    pub fn bind(
+        address: SocketAddr,
+        mut config: EndpointConfig,
+        encryption: Encryption,
+    ) -> Result<Self, BindError> {
+        prepare(&mut config, address.ip())?;
+        if config.addresses.len() > 1 {
+            return Err(BindError::SeveralAddresses);
+        }
+        let refused = |error| BindError::new(address, error);
+        let socket = Socket::bind_udp(address).map_err(refused)?;
+        let protocol = |config, seed: &Seed| {
+            let dtls = dtls::Endpoint::new(config, encryption, seed)?;
+            Ok(Protocol::Encrypted(Box::new(dtls), Handshakes::default()))
+        };
+        Self::with_socket(socket, config, protocol).map_err(refused)
+    }
+
+    /// Has an encrypted connection with the first of `remotes`, which is left alone there. `None` if this
+    /// endpoint does not encrypt.
+    pub(super) async fn secure(
+        &self,
+        remotes: &mut Vec<SocketAddr>,
+        limit: Option<Duration>,
+    ) -> Result<Option<Attempt>, ConnectError> {
+        let Some(&remote) = remotes.first() else { return Ok(None) };
+        if !self.shared.with(|state, now| state.secure(now, remote))? {
+            return Ok(None);
+        }
+        let attempt = Attempt { shared: Arc::clone(&self.shared), remote };
+        remotes.truncate(1);
+        let failed = |source| ConnectError::Handshake { remote, source };
+        match within(limit, attempt.secured()).await {
+            Some(outcome) => outcome.map_err(failed)?,
+            None => return Err(failed(HandshakeError::NoAnswer(limit.unwrap_or_default()))),
+        }
+        Ok(Some(attempt))
+    }
+}

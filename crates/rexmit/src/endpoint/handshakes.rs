@@ -1,0 +1,51 @@
+//! Handshakes that calls wait for.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use rexmit_dtls::HandshakeError;
+
+/// How a handshake ended.
+pub(crate) type Outcome = Result<(), HandshakeError>;
+
+/// Handshakes that [`Endpoint::connect`](super::Endpoint::connect) waits for, and how they ended.
+#[derive(Default)]
+pub(crate) struct Handshakes(BTreeMap<SocketAddr, Handshake>);
+
+#[derive(Default)]
+struct Handshake {
+    /// Calls that wait for it, or for the association that follows.
+    waiting: usize,
+    outcome: Option<Outcome>,
+}
+
+impl Handshakes {
+    /// Another call waits for the next report of `remote`.
+    pub(super) fn wait_for(&mut self, remote: SocketAddr) {
+        let handshake = self.0.entry(remote).or_default();
+        handshake.waiting += 1;
+        handshake.outcome = None;
+    }
+
+    /// A call waits no more.
+    pub(super) fn leave(&mut self, remote: SocketAddr) {
+        if let Some(handshake) = self.0.get_mut(&remote) {
+            handshake.waiting -= 1;
+            if handshake.waiting == 0 {
+                self.0.remove(&remote);
+            }
+        }
+    }
+
+    /// There is a connection with `remote`, or there is none (any more).
+    pub(super) fn report(&mut self, remote: SocketAddr, outcome: Outcome) {
+        if let Some(handshake) = self.0.get_mut(&remote) {
+            handshake.outcome = Some(outcome);
+        }
+    }
+
+    /// What was reported last.
+    pub(super) fn outcome(&self, remote: SocketAddr) -> Option<Outcome> {
+        self.0.get(&remote)?.outcome.clone()
+    }
+}
