@@ -45,7 +45,7 @@ MOST_UDP_BYTES = 1500 - 28
 ETHERNET = struct.Struct("!6s6sH")
 IPV4 = struct.Struct("!BBHHHBBH4s4s")
 UDP = struct.Struct("!HHHH")
-IPV4_TYPE, UDP_PROTOCOL = 0x0800, 17
+IPV4_TYPE, ALL_TYPES, UDP_PROTOCOL = 0x0800, 3, 17
 RECEIVE_BUFFER = 1 << 21
 PR_SET_PDEATHSIG = 1
 
@@ -100,7 +100,8 @@ class UdpWire:
 
 
 class DeviceWire:
-    """A network device of the system that loses its address to the kernel."""
+    """A network device of the system that loses its address to the kernel. It has Ethernet, or is a TUN device with
+    one neighbour."""
 
     def __init__(self, local):
         links = json.loads(subprocess.check_output(["ip", "-json", "address", "show"]))
@@ -110,21 +111,18 @@ class DeviceWire:
         self.name = device["ifname"]
         self.has_ethernet = device["link_type"] == "ether"
         self.address = f"{local[0]}/{entry['prefixlen']}"
-        self.mac = KERNEL_MAC
-        self.neighbour = None
-        kind = socket.SOCK_RAW
         if self.has_ethernet:
             self.mac = bytes.fromhex(device["address"].replace(":", ""))
+            self.neighbour = None  # The kernel asks for it by ARP.
+            kind, protocol = socket.SOCK_RAW, ALL_TYPES
         else:
-            # The other end is whoever is there: all addresses of the network have one MAC.
-            kind = socket.SOCK_DGRAM
+            self.mac = KERNEL_MAC
             network = ipaddress.ip_interface(self.address).network
             self.neighbour = str(next(host for host in network.hosts() if str(host) != local[0]))
-        self.socket = socket.socket(socket.AF_PACKET, kind, socket.htons(IPV4_TYPE))
-        if self.has_ethernet:
-            self.socket = socket.socket(socket.AF_PACKET, kind, socket.htons(3))
+            kind, protocol = socket.SOCK_DGRAM, IPV4_TYPE
+        self.socket = socket.socket(socket.AF_PACKET, kind, socket.htons(protocol))
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-        self.socket.bind((self.name, IPV4_TYPE if not self.has_ethernet else 3))
+        self.socket.bind((self.name, protocol))
         subprocess.run(["ip", "address", "flush", "dev", self.name], check=True)
 
     def to_kernel(self):
