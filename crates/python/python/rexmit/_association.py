@@ -357,7 +357,9 @@ class Association:
             return None
         if self._closed is not None:
             return self._closed.text
-        return str(self._refused)
+        if self._refused is None:
+            return None
+        return self._refused.strerror or str(self._refused)
 
     def on_refused(self, error: OSError) -> None:
         """The system could not send, or nothing listens at the peer."""

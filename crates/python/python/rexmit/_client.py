@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from types import TracebackType
-from typing import Generator, Optional, Type
+from typing import Generator, Optional, Type, cast
 
 from ._association import Association
 from ._config import AnyProfile, Config
@@ -69,7 +69,7 @@ class Connecting:
             # The addresses share the time that is left.
             limit = max(until - loop.time(), 0.0) / (len(found) - index)
             try:
-                return await self._try(loop, family, address, limit)
+                return await self._try(loop, family, cast(Address, address), limit)
             except ConnectError as error:
                 failed = error
         raise failed or ConnectError(f"{self._host!r} has no address")
@@ -85,21 +85,21 @@ class Connecting:
             opened.close()
             raise ConnectError(f"{where} cannot be reached: {error.strerror}") from None
         transport = Transport(loop, opened, Endpoint(self._profile, config=self._config))
+        association: Optional[Association] = None
         try:
             association = transport.connect(remote, self._sctp_port)
             await asyncio.wait_for(association.established(), limit)
-        except asyncio.TimeoutError:
-            association.abort()
-            transport.close()
-            raise self._timed_out(f"{where} did not answer") from None
-        except BaseException:
-            transport.close()
-            raise
-        reason = association.setup_error()
-        if reason is not None:
-            transport.close()
+            reason = association.setup_error()
+            if reason is None:
+                return association
             raise ConnectError(f"{where} refused: {reason}; check that a server runs there")
-        return association
+        except BaseException as error:
+            if association is not None:
+                association.abort()
+            transport.close()
+            if isinstance(error, asyncio.TimeoutError):
+                raise self._timed_out(f"{where} did not answer") from None
+            raise
 
     def _timed_out(self, what: str) -> ConnectTimeoutError:
         return ConnectTimeoutError(
