@@ -38,9 +38,9 @@ pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
 }
 
 /// A whole number within the range of `T`, the least of which is 0.
-pub(crate) fn number<T: TryFrom<i64>>(name: &str, value: i64, max: T) -> PyResult<T>
+pub(crate) fn number<T>(name: &str, value: i64, max: T) -> PyResult<T>
 where
-    T: std::fmt::Display,
+    T: TryFrom<i64> + std::fmt::Display + Copy,
 {
     let text = format!("{name} is {value}; it must be from 0 to {max}");
     T::try_from(value).map_err(|_| PyValueError::new_err(text))

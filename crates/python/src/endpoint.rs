@@ -1,7 +1,7 @@
 //! The class `Endpoint`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -9,9 +9,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyList};
 use rexmit_core::{Instant, Machine, Route, Seed};
-use rexmit_sctp::{
-    AssociationConfig, AssociationId, EndpointConfig, OutboundMessage, Reliability, SendError,
-};
+use rexmit_sctp::{AssociationConfig, AssociationId, EndpointConfig, OutboundMessage, Reliability};
 
 use crate::convert::{address, address_to_python, duration, instant, number, payload, seconds};
 use crate::{config, errors, events, statistics};
@@ -48,7 +46,7 @@ fn call<R>(
 impl Endpoint {
     /// Runs a short call.
     fn with<R>(&self, py: Python<'_>, act: impl FnOnce(&mut State) -> R) -> PyResult<R> {
-        let state = self.state.lock_py_attached(py).unwrap_or_else(|poison| poison.into_inner());
+        let state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         call(state, act).map_err(errors::InternalError::new_err)
     }
 
@@ -75,7 +73,7 @@ impl Endpoint {
     ) -> PyResult<R> {
         let now = instant(now)?;
         let result = py.detach(|| {
-            let state = self.state.lock().unwrap_or_else(|poison| poison.into_inner());
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             call(state, |state| {
                 state.now = state.now.max(now);
                 act(state, state.now)
@@ -146,12 +144,12 @@ impl Endpoint {
         port: i64,
         accept: bool,
         max_associations: i64,
-        config: Option<Bound<'_, PyAny>>,
+        config: Option<&Bound<'_, PyAny>>,
         seed: Option<&[u8]>,
     ) -> PyResult<Self> {
         let profile =
             profile.unwrap_or_else(|| pyo3::types::PyString::new(py, "interactive").into_any());
-        let association = Arc::new(config::association(&profile, config.as_ref())?);
+        let association = Arc::new(config::association(&profile, config)?);
         let config = EndpointConfig::default()
             .port(number("port", port, u16::MAX)?)
             .accept(accept)
@@ -300,7 +298,7 @@ impl Endpoint {
             .reliability(reliability(lifetime, max_retransmissions)?);
         let id = AssociationId::from_bits(association);
         let sent = self.at(py, now, |state, now| state.sctp.send(now, id, message))?;
-        sent.map(|message| message.0).map_err(|error: SendError| errors::send(error))
+        sent.map(|message| message.0).map_err(errors::send)
     }
 
     /// The next message of the peer, or `None`.
