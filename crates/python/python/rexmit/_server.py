@@ -104,7 +104,6 @@ class Server:
                 {
                     "message": f"the handler of {association!r} raised {error!r}",
                     "exception": error,
-                    "task": asyncio.current_task(),
                 }
             )
 
