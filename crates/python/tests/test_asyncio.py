@@ -357,6 +357,29 @@ async def test_events_that_are_not_read_are_counted():
 
 
 @on_each_loop
+async def test_a_defect_ends_the_association_and_is_reported():
+    class Broken:
+        def __getattr__(self, name):
+            def call(*arguments, **keywords):
+                raise rexmit.InternalError("a defect")
+
+            return call
+
+    problems = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
+    async with rexmit.serve(echo, "127.0.0.1", 0) as server:
+        association = await rexmit.connect("127.0.0.1", server.address[1])
+        association._transport.endpoint = Broken()
+        [accepted] = server.associations
+        accepted.stream(0).try_send(b"wakes it")
+        assert (await association.closed()).text == "a defect"
+        with pytest.raises(rexmit.ClosedError, match="a defect"):
+            association.stream(0).try_send(b"x")
+        accepted.abort()
+    assert [type(problem["exception"]) for problem in problems] == [rexmit.InternalError]
+
+
+@on_each_loop
 async def test_many_associations_at_once():
     async def one(port, number):
         async with rexmit.connect("127.0.0.1", port) as association:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, AsyncIterator, Deque, Optional, Set, Type, Union
 
-from ._errors import BufferFullError, ClosedError
+from ._errors import BufferFullError, ClosedError, InternalError
 from ._events import Address, Closed, Connected, Event, Message, Missed, Readable, Writable
 from ._statistics import Statistics
 
@@ -384,7 +385,8 @@ class Association:
             self._missed += 1
         self._events.append(event)
         if isinstance(event, Closed):
-            self._last = self._transport.endpoint.statistics(self._number)
+            with suppress(InternalError):
+                self._last = self._transport.endpoint.statistics(self._number)
             self._closed = event
             self._readable.wake()
             self._writable.wake()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from time import monotonic
 from typing import Callable, Dict, List, Optional, Tuple
 
 from ._association import Association
+from ._errors import InternalError
 from ._events import Address, Closed, Connected
 from ._rexmit import Endpoint
 
@@ -76,6 +78,12 @@ class Transport:
         self._is_scheduled = False
         if self._is_closed:
             return
+        try:
+            self._run()
+        except InternalError as error:
+            self._fail(error)
+
+    def _run(self) -> None:
         while (report := self.endpoint.next_event()) is not None:
             number, event = report
             association = self.associations.get(number)
@@ -110,6 +118,15 @@ class Transport:
             self._timer.cancel()
         self._socket.close()
 
+    def _fail(self, error: InternalError) -> None:
+        """Ends all associations, since the endpoint cannot be used any more."""
+        ended = list(self.associations.values())
+        self.associations.clear()
+        self.close()
+        for association in ended:
+            association.on_event(Closed("other", str(error), b"", 0))
+        self.loop.call_exception_handler({"message": "an endpoint of rexmit failed", "exception": error})
+
     def _on_readable(self) -> None:
         batch: List[Tuple[bytes, Address]] = []
         receive = self._socket.recvfrom
@@ -121,7 +138,9 @@ class Transport:
         except OSError as error:
             self._on_refused(error)
         if batch:
-            self.endpoint.receive_datagrams(batch, self.local, monotonic())
+            # `run` reports an endpoint that failed.
+            with suppress(InternalError):
+                self.endpoint.receive_datagrams(batch, self.local, monotonic())
         self.run()
 
     def _on_refused(self, error: OSError) -> None:
@@ -167,5 +186,6 @@ class Transport:
 
     def _on_timer(self) -> None:
         self._timer = None
-        self.endpoint.handle_timer(monotonic())
+        with suppress(InternalError):
+            self.endpoint.handle_timer(monotonic())
         self.run()
