@@ -11,13 +11,15 @@ help: ## list these targets
 demo: ## replay a game stream over a lossy path, compare the recovery profiles, write a report
 	@$(CARGO) run --release -p rexmit-cli -- demo
 
-test: setup ## all tests: units, scripts, random operations, fuzz, real peers (short forms)
+test: setup ## all tests: units, scripts, random operations, fuzz, real peers (short forms), the Python package
 	$(CARGO) test --quiet --no-fail-fast
 	scripts/interop --messages 500
+	scripts/python-test
 
 test-long: setup ## the same at full length, thousands of seeds; and CMT compared with ns-2
 	REXMIT_GOLDEN=all REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release --no-fail-fast
 	scripts/interop --messages 10000
+	scripts/python-test
 	scripts/ns2
 
 golden: ## compare every packet and counter of recorded runs with what is recorded in tests/golden

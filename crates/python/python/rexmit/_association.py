@@ -1,0 +1,409 @@
+"""Associations and streams, as asyncio programs use them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, AsyncIterator, Deque, Optional, Set, Type, Union
+
+from ._errors import BufferFullError, ClosedError, InternalError
+from ._events import Address, Closed, Connected, Event, Message, Missed, Readable, Writable
+from ._statistics import Statistics
+
+if TYPE_CHECKING:
+    from ._transport import Transport
+
+Data = Union[bytes, bytearray, memoryview]
+
+# Events kept for an application that does not read them.
+_MAX_EVENTS = 256
+# Messages taken without a wait before other tasks get their turn.
+_MESSAGES_PER_TURN = 64
+
+SHUTDOWN_TIMEOUT = 5.0
+
+
+class _Waiters:
+    """Tasks that wait for the same."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._futures: Set[asyncio.Future[None]] = set()
+
+    async def wait(self) -> None:
+        future = self._loop.create_future()
+        self._futures.add(future)
+        try:
+            await future
+        finally:
+            self._futures.discard(future)
+
+    def wake(self) -> None:
+        for future in self._futures:
+            if not future.done():
+                future.set_result(None)
+
+
+class Stream:
+    """An outgoing stream: its ordered messages are delivered in their order."""
+
+    __slots__ = ("_association", "_number")
+
+    def __init__(self, association: Association, number: int) -> None:
+        self._association = association
+        self._number = number
+
+    @property
+    def number(self) -> int:
+        """Its number, from 0."""
+        return self._number
+
+    async def send(
+        self,
+        data: Data,
+        *,
+        ordered: bool = True,
+        lifetime: Optional[float] = None,
+        max_retransmissions: Optional[int] = None,
+        ppid: int = 0,
+        immediate: bool = False,
+    ) -> int:
+        """Waits for room in the send buffer, and has the message sent. If the call is cancelled while it waits,
+        nothing is sent; once it has returned, cancellation loses nothing.
+
+        Parameters
+        ----------
+        data : bytes, bytearray or memoryview
+            The content, at least one byte.
+        ordered : bool
+            Whether it is delivered in the order of the stream, or as soon as it is complete.
+        lifetime : float, optional
+            Seconds from the return of this call after which the message is given up (event `MessageFailed`).
+        max_retransmissions : int, optional
+            Retransmissions of a part of it after which the message is given up; not together with `lifetime`.
+        ppid : int
+            Payload protocol identifier for the peer's application, 32 bits.
+        immediate : bool
+            Ask the peer to acknowledge without delay (RFC 7053).
+
+        Returns
+        -------
+        int
+            The number that events about the message have.
+
+        Raises
+        ------
+        ClosedError
+            The association is closing, or has ended.
+        """
+        association = self._association
+        # A task that came before and waits is not overtaken.
+        if not association._sending.locked():
+            try:
+                return self.try_send(
+                    data,
+                    ordered=ordered,
+                    lifetime=lifetime,
+                    max_retransmissions=max_retransmissions,
+                    ppid=ppid,
+                    immediate=immediate,
+                )
+            except BufferFullError:
+                pass
+        async with association._sending:
+            while True:
+                try:
+                    return self.try_send(
+                        data,
+                        ordered=ordered,
+                        lifetime=lifetime,
+                        max_retransmissions=max_retransmissions,
+                        ppid=ppid,
+                        immediate=immediate,
+                    )
+                except BufferFullError:
+                    await association._writable.wait()
+
+    def try_send(
+        self,
+        data: Data,
+        *,
+        ordered: bool = True,
+        lifetime: Optional[float] = None,
+        max_retransmissions: Optional[int] = None,
+        ppid: int = 0,
+        immediate: bool = False,
+    ) -> int:
+        """As `send`, without waiting.
+
+        Raises
+        ------
+        BufferFullError
+            There is no room in the send buffer.
+        ClosedError
+            The association is closing, or has ended.
+        """
+        association = self._association
+        association._check()
+        transport = association._transport
+        number = transport.endpoint.send(
+            association._number,
+            data,
+            monotonic(),
+            stream=self._number,
+            ordered=ordered,
+            lifetime=lifetime,
+            max_retransmissions=max_retransmissions,
+            ppid=ppid,
+            immediate=immediate,
+        )
+        transport.schedule()
+        return number
+
+
+class Association:
+    """An association with one peer. Made by `connect` and `serve`.
+
+    ``async for message in association`` ends when the association has ended gracefully, and raises `ClosedError` if it
+    ended otherwise. ``async with association`` ends it: gracefully, or by an ABORT after an exception.
+    """
+
+    def __init__(self, transport: Transport, number: int) -> None:
+        self._transport = transport
+        self._number = number
+        self._connected: Optional[Connected] = None
+        self._closed: Optional[Closed] = None
+        self._refused: Optional[OSError] = None
+        self._last: Optional[Statistics] = None
+        self._readable = _Waiters(transport.loop)
+        self._writable = _Waiters(transport.loop)
+        self._changed = _Waiters(transport.loop)
+        self._sending = asyncio.Lock()
+        self._events: Deque[Event] = deque()
+        self._missed = 0
+        self._taken = 0
+
+    def __repr__(self) -> str:
+        if self._closed is not None:
+            state = f"closed: {self._closed.text}"
+        elif self._connected is None:
+            state = "being set up"
+        else:
+            state = f"with {self._connected.peer}"
+        return f"<rexmit.Association {state}>"
+
+    @property
+    def peer(self) -> Address:
+        """The UDP address at which the peer was when the association was set up."""
+        return self._established.peer
+
+    @property
+    def outbound_streams(self) -> int:
+        """Outgoing streams: 0 to one less than this."""
+        return self._established.outbound_streams
+
+    @property
+    def inbound_streams(self) -> int:
+        """Incoming streams."""
+        return self._established.inbound_streams
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the association has ended. Messages that had arrived can still be received."""
+        return self._closed is not None
+
+    @property
+    def close_reason(self) -> Optional[Closed]:
+        """How the association ended, if it did."""
+        return self._closed
+
+    def stream(self, number: int) -> Stream:
+        """The outgoing stream of this number, from 0."""
+        streams = self.outbound_streams
+        if not isinstance(number, int):
+            raise TypeError(f"the number of a stream is an int, not {type(number).__name__}")
+        if not 0 <= number < streams:
+            raise ValueError(
+                f"there is no stream {number}: the association has streams 0 to {streams - 1}"
+            )
+        return Stream(self, number)
+
+    async def receive(self) -> Optional[Message]:
+        """The next message of the peer; ``None`` when the association has ended gracefully.
+
+        The receive window is closed while messages wait here. Cancellation loses no message.
+
+        Raises
+        ------
+        ClosedError
+            The association ended otherwise; the text says how.
+        """
+        self._taken += 1
+        if self._taken >= _MESSAGES_PER_TURN:
+            self._taken = 0
+            await asyncio.sleep(0)
+        while True:
+            message = self.try_receive()
+            if message is not None:
+                return message
+            if self._closed is not None:
+                if self._closed.reason == "shutdown":
+                    return None
+                raise self._ended()
+            self._taken = 0
+            await self._readable.wait()
+
+    def try_receive(self) -> Optional[Message]:
+        """The next message of the peer, if one has arrived."""
+        message = self._transport.endpoint.receive(self._number, monotonic())
+        if message is not None:
+            self._transport.schedule()
+        return message
+
+    def __aiter__(self) -> AsyncIterator[Message]:
+        return self
+
+    async def __anext__(self) -> Message:
+        message = await self.receive()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def next_event(self) -> Optional[Event]:
+        """The next event that is no message; ``None`` after `Closed`.
+
+        At most 256 events are kept; a `Missed` stands for the oldest ones that were dropped.
+        """
+        while True:
+            if self._missed:
+                missed, self._missed = self._missed, 0
+                return Missed(missed)
+            if self._events:
+                return self._events.popleft()
+            if self._closed is not None:
+                return None
+            await self._changed.wait()
+
+    async def events(self) -> AsyncIterator[Event]:
+        """All events that are no messages, until `Closed`."""
+        while (event := await self.next_event()) is not None:
+            yield event
+
+    def reset_streams(self, *numbers: int) -> None:
+        """Resets outgoing streams to sequence number 0 (RFC 6525); without a number all of them. The event
+        `StreamsReset` has the outcome."""
+        self._check()
+        self._transport.endpoint.reset_streams(self._number, monotonic(), numbers)
+        self._transport.schedule()
+
+    def statistics(self) -> Statistics:
+        """Counters and the present state; the last ones when the association has ended."""
+        if self._last is not None:
+            return self._last
+        return self._transport.endpoint.statistics(self._number)
+
+    async def shutdown(self, timeout: float = SHUTDOWN_TIMEOUT) -> Closed:
+        """Ends the association gracefully: what was accepted on both sides is still delivered. After `timeout` seconds
+        it is aborted. Returns how it ended."""
+        if self._closed is None:
+            self._transport.endpoint.shutdown(self._number, monotonic())
+            self._transport.schedule()
+            try:
+                await asyncio.wait_for(self.closed(), timeout)
+            except asyncio.TimeoutError:
+                self.abort(b"the shutdown took too long")
+            except asyncio.CancelledError:
+                self.abort(b"the shutdown was cancelled")
+                raise
+        return await self.closed()
+
+    def abort(self, reason: bytes = b"") -> None:
+        """Ends the association at once. The peer gets the reason, 400 bytes of it at most; what it had not acknowledged
+        fails."""
+        if self._closed is None:
+            self._transport.endpoint.abort(self._number, monotonic(), reason)
+            self._transport.run()
+
+    async def closed(self) -> Closed:
+        """Waits for the end, and returns how the association ended."""
+        while self._closed is None:
+            await self._changed.wait()
+        return self._closed
+
+    async def __aenter__(self) -> Association:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        if kind is None:
+            await self.shutdown()
+        else:
+            self.abort(b"the application failed")
+
+    async def established(self) -> None:
+        """Waits for the end of the setup, however it ends."""
+        while self._connected is None and self._closed is None and self._refused is None:
+            await self._changed.wait()
+
+    def setup_error(self) -> Optional[str]:
+        """Why the association was not set up, if so."""
+        if self._connected is not None:
+            return None
+        if self._closed is not None:
+            return self._closed.text
+        if self._refused is None:
+            return None
+        return self._refused.strerror or str(self._refused)
+
+    def on_refused(self, error: OSError) -> None:
+        """The system could not send, or nothing listens at the peer."""
+        if self._connected is None:
+            self._refused = error
+            self._changed.wake()
+
+    def on_event(self, event: Event) -> None:
+        """Called by the transport for each event."""
+        if isinstance(event, Readable):
+            self._readable.wake()
+            return
+        if isinstance(event, Writable):
+            self._writable.wake()
+            return
+        if isinstance(event, Connected):
+            self._connected = event
+            self._changed.wake()
+            return
+        if len(self._events) >= _MAX_EVENTS:
+            self._events.popleft()
+            self._missed += 1
+        self._events.append(event)
+        if isinstance(event, Closed):
+            with suppress(InternalError):
+                self._last = self._transport.endpoint.statistics(self._number)
+            self._closed = event
+            self._readable.wake()
+            self._writable.wake()
+        self._changed.wake()
+
+    @property
+    def _established(self) -> Connected:
+        if self._connected is None:
+            raise ClosedError("the association was never set up: see close_reason")
+        return self._connected
+
+    def _check(self) -> None:
+        if self._closed is not None:
+            raise self._ended()
+        if self._transport.loop.is_closed():
+            raise RuntimeError("the event loop of this association is closed: connect in a new one")
+
+    def _ended(self) -> ClosedError:
+        assert self._closed is not None
+        return ClosedError(f"{self._closed.text}; connect again to go on")

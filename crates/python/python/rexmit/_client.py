@@ -1,0 +1,154 @@
+"""Connecting."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from types import TracebackType
+from typing import Generator, Optional, Type, cast
+
+from ._association import Association
+from ._config import AnyProfile, Config
+from ._errors import ConnectError, ConnectTimeoutError
+from ._events import Address
+from ._rexmit import Endpoint
+from ._transport import Transport, open_socket
+
+CONNECT_TIMEOUT = 10.0
+SCTP_PORT = 5000
+
+
+class Connecting:
+    """What `connect` returns: to be awaited, or entered with ``async with``."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        profile: AnyProfile,
+        config: Optional[Config],
+        timeout: float,
+        sctp_port: int,
+    ) -> None:
+        check_address(host, port)
+        self._host, self._port, self._sctp_port = host, port, sctp_port
+        self._profile, self._config, self._timeout = profile, config, timeout
+        self._association: Optional[Association] = None
+        # Bad settings are reported where they were given.
+        Endpoint(profile, config=config)
+
+    def __await__(self) -> Generator[object, None, Association]:
+        return self._connect().__await__()
+
+    async def __aenter__(self) -> Association:
+        self._association = await self._connect()
+        return self._association
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        if self._association is not None:
+            await self._association.__aexit__(kind, error, traceback)
+
+    async def _connect(self) -> Association:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._timeout
+        try:
+            found = await asyncio.wait_for(
+                loop.getaddrinfo(self._host, self._port, type=socket.SOCK_DGRAM), self._timeout
+            )
+        except asyncio.TimeoutError:
+            raise self._timed_out(f"the name {self._host!r} was not resolved") from None
+        except OSError as error:
+            raise ConnectError(f"{self._host!r} is no host: {error.strerror or error}") from None
+        failed: Optional[ConnectError] = None
+        for index, (family, _, _, _, address) in enumerate(found):
+            # The addresses share the time that is left.
+            limit = max(until - loop.time(), 0.0) / (len(found) - index)
+            try:
+                return await self._try(loop, family, cast(Address, address), limit)
+            except ConnectError as error:
+                failed = error
+        raise failed or ConnectError(f"{self._host!r} has no address")
+
+    async def _try(
+        self, loop: asyncio.AbstractEventLoop, family: int, remote: Address, limit: float
+    ) -> Association:
+        where = f"{self._host} ({remote[0]}), UDP port {self._port}"
+        opened = open_socket(family)
+        try:
+            opened.connect(remote)
+        except OSError as error:
+            opened.close()
+            raise ConnectError(f"{where} cannot be reached: {error.strerror}") from None
+        transport = Transport(loop, opened, Endpoint(self._profile, config=self._config))
+        association: Optional[Association] = None
+        try:
+            association = transport.connect(remote, self._sctp_port)
+            await asyncio.wait_for(association.established(), limit)
+            reason = association.setup_error()
+            if reason is None:
+                return association
+            raise ConnectError(f"{where} refused: {reason}; check that a server runs there")
+        except BaseException as error:
+            if association is not None:
+                association.abort()
+            transport.close()
+            if isinstance(error, asyncio.TimeoutError):
+                raise self._timed_out(f"{where} did not answer") from None
+            raise
+
+    def _timed_out(self, what: str) -> ConnectTimeoutError:
+        return ConnectTimeoutError(
+            f"{what} within {self._timeout:g} s: check the address, firewalls, and that a server runs there"
+        )
+
+
+def check_address(host: object, port: object) -> None:
+    """Whether these can be a host and its UDP port."""
+    if not isinstance(host, str):
+        raise TypeError(f"host must be a str such as 'localhost', not {type(host).__name__}")
+    if not isinstance(port, int) or isinstance(port, bool):
+        raise TypeError(f"port must be an int, not {type(port).__name__}")
+    if not 0 <= port <= 65_535:
+        raise ValueError(f"port is {port}; it must be from 0 to 65535")
+
+
+def connect(
+    host: str,
+    port: int,
+    *,
+    profile: AnyProfile = "interactive",
+    config: Optional[Config] = None,
+    timeout: float = CONNECT_TIMEOUT,
+    sctp_port: int = SCTP_PORT,
+) -> Connecting:
+    """Sets up an association over UDP, unencrypted: ``async with rexmit.connect(…) as association``, which ends it, or
+    ``association = await rexmit.connect(…)``.
+
+    Parameters
+    ----------
+    host : str
+        A name or an address of the peer.
+    port : int
+        Its UDP port.
+    profile : str or Profile
+        How loss is recovered of what this side sends.
+    config : Config, optional
+        Other settings.
+    timeout : float
+        Seconds until the setup is given up.
+    sctp_port : int
+        The peer's SCTP port, inside UDP.
+
+    Raises
+    ------
+    ConnectError
+        The peer refused, or cannot be reached.
+    ConnectTimeoutError
+        It did not answer in time.
+    """
+    return Connecting(host, port, profile, config, timeout, sctp_port)

@@ -1,0 +1,92 @@
+"""Profiles and settings."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Literal, Optional, Union
+
+ProfileName = Literal[
+    "interactive",
+    "interactive-redundant",
+    "rfc9260",
+    "rack",
+    "rr",
+    "thin",
+    "thin-2009",
+    "thin-bundling",
+    "thin-rr",
+    "f-rto",
+    "lksctp",
+    "freebsd",
+    "freebsd-efr",
+]
+
+
+class Profile(str, enum.Enum):
+    """How loss is recovered while an association sends little. Concerns what this side sends.
+
+    ``interactive``, the default, is for small messages at a low rate that are needed in time. The book's page
+    "Choose a profile" describes the others.
+    """
+
+    interactive = "interactive"
+    interactive_redundant = "interactive-redundant"
+    rfc9260 = "rfc9260"
+    rack = "rack"
+    rr = "rr"
+    thin = "thin"
+    thin_2009 = "thin-2009"
+    thin_bundling = "thin-bundling"
+    thin_rr = "thin-rr"
+    f_rto = "f-rto"
+    lksctp = "lksctp"
+    freebsd = "freebsd"
+    freebsd_efr = "freebsd-efr"
+
+
+AnyProfile = Union[Profile, ProfileName]
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of associations. ``None`` leaves the default, which is given in parentheses.
+
+    Parameters
+    ----------
+    outbound_streams : int, optional
+        Outgoing streams to ask for (16).
+    max_inbound_streams : int, optional
+        Incoming streams to accept (2048).
+    max_message_bytes : int, optional
+        The largest message in bytes, in and out (262,144).
+    max_packet_bytes : int, optional
+        The largest SCTP packet in bytes (1232).
+    send_buffer_bytes : int, optional
+        Bytes accepted and not yet acknowledged, at most (1,048,576).
+    receive_buffer_bytes : int, optional
+        Bytes received and not yet taken by the application, at most (1,048,576).
+    dead_after : float, optional
+        A peer that is silent for this long while data is sent to it is unreachable, in seconds; 0 leaves it to the
+        counters of RFC 9260 (15 s with the interactive profiles, else 0).
+    heartbeat_interval : float, optional
+        HB.interval in seconds; 0 sends no HEARTBEAT (30 s).
+    max_init_retransmits : int, optional
+        Max.Init.Retransmits (8).
+    report_sent : bool, optional
+        Report each message whose last chunk was sent, as `MessageSent` (False).
+    report_acknowledged : bool, optional
+        Report each message that the peer has acknowledged, as `MessageAcknowledged` (False).
+    """
+
+    outbound_streams: Optional[int] = None
+    max_inbound_streams: Optional[int] = None
+    max_message_bytes: Optional[int] = None
+    max_packet_bytes: Optional[int] = None
+    send_buffer_bytes: Optional[int] = None
+    receive_buffer_bytes: Optional[int] = None
+    dead_after: Optional[float] = None
+    heartbeat_interval: Optional[float] = None
+    max_init_retransmits: Optional[int] = None
+    report_sent: Optional[bool] = None
+    report_acknowledged: Optional[bool] = None

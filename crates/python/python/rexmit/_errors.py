@@ -1,0 +1,29 @@
+"""Exceptions. Each text says what to do."""
+
+
+class RexmitError(Exception):
+    """Base of the exceptions that are particular to rexmit."""
+
+
+class ConnectError(RexmitError, ConnectionError):
+    """No association was set up."""
+
+
+class ConnectTimeoutError(ConnectError, TimeoutError):
+    """The peer did not answer within the time limit."""
+
+
+class ClosedError(RexmitError, ConnectionError):
+    """The association is closing, or has ended."""
+
+
+class BufferFullError(RexmitError):
+    """There is no room in the send buffer: wait, or use ``await stream.send(…)``, which waits."""
+
+
+class UnknownProfileError(RexmitError, ValueError):
+    """There is no profile of this name; the text has the nearest."""
+
+
+class InternalError(RexmitError, RuntimeError):
+    """A defect of rexmit. The endpoint cannot be used any more."""

@@ -1,0 +1,163 @@
+"""Messages and events: small immutable values, to match on their classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Tuple, Union
+
+Address = Union[Tuple[str, int], Tuple[str, int, int, int]]
+
+
+class Message(NamedTuple):
+    """A message of the peer.
+
+    Attributes
+    ----------
+    payload : bytes
+        The content.
+    stream : int
+        The incoming stream, from 0.
+    ppid : int
+        Payload protocol identifier as the peer's application gave it.
+    unordered : bool
+        Whether it was sent outside the order of its stream.
+    """
+
+    payload: bytes
+    stream: int
+    ppid: int
+    unordered: bool
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events. More may come: ignore those that you do not know."""
+
+
+@dataclass(frozen=True)
+class Connected(Event):
+    """The association is established. `incoming`: the peer asked for it."""
+
+    incoming: bool
+    peer: Address
+    outbound_streams: int
+    inbound_streams: int
+
+
+@dataclass(frozen=True)
+class Readable(Event):
+    """`Endpoint.receive` has something again. Reported once until everything was received."""
+
+
+@dataclass(frozen=True)
+class Writable(Event):
+    """There is room in the send buffer again, after `BufferFullError`."""
+
+
+@dataclass(frozen=True)
+class MessageSent(Event):
+    """The last chunk of a message was sent. Only with ``Config(report_sent=True)``."""
+
+    message: int
+
+
+@dataclass(frozen=True)
+class MessageAcknowledged(Event):
+    """Every chunk of a message is acknowledged. Only with ``Config(report_acknowledged=True)``."""
+
+    message: int
+
+
+@dataclass(frozen=True)
+class MessageFailed(Event):
+    """A message will not be delivered, or it is not known whether it was. `was_begun`: a part of it was sent."""
+
+    message: int
+    reason: Literal["expired", "retransmission-limit", "no-such-stream", "association-ended", "other"]
+    was_begun: bool
+    stream: int
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class PeerShutdown(Event):
+    """The peer takes no more messages; those in flight are still delivered."""
+
+
+@dataclass(frozen=True)
+class PeerRestarted(Event):
+    """The peer has started anew: what was not acknowledged has failed, and streams begin again at 0."""
+
+
+@dataclass(frozen=True)
+class StreamsReset(Event):
+    """Our outgoing streams were reset (empty: all), or the peer refused."""
+
+    streams: Tuple[int, ...]
+    performed: bool
+
+
+@dataclass(frozen=True)
+class PeerResetStreams(Event):
+    """The peer has reset its outgoing streams (empty: all)."""
+
+    streams: Tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PathStatus(Event):
+    """A path works, or does not work any more."""
+
+    path: int
+    address: Address
+    state: Literal["unconfirmed", "active", "potentially-failed", "inactive", "removed"]
+
+
+@dataclass(frozen=True)
+class DataPathChanged(Event):
+    """New data is sent over another path from now on."""
+
+    path: int
+    address: Address
+
+
+@dataclass(frozen=True)
+class PeerError(Event):
+    """The peer reported an error: a cause code of RFC 9260 §3.3.10."""
+
+    cause: int
+
+
+@dataclass(frozen=True)
+class Missed(Event):
+    """So many events were dropped, the oldest ones, because the application did not read them."""
+
+    events: int
+
+
+CloseReason = Literal[
+    "shutdown", "aborted", "aborted-by-peer", "unreachable", "connect-timed-out", "other"
+]
+
+
+@dataclass(frozen=True)
+class Closed(Event):
+    """The last event of an association.
+
+    Attributes
+    ----------
+    reason : str
+        ``"shutdown"`` (gracefully), ``"aborted"`` (here), ``"aborted-by-peer"``, ``"unreachable"`` or
+        ``"connect-timed-out"``.
+    text : str
+        The same in English.
+    detail : bytes
+        What the side that aborted gave as its reason.
+    cause : int
+        The first cause code of the peer's ABORT (RFC 9260 §3.3.10), or 0.
+    """
+
+    reason: CloseReason
+    text: str
+    detail: bytes
+    cause: int

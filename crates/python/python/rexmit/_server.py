@@ -1,0 +1,197 @@
+"""Serving."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import socket
+from types import TracebackType
+from typing import Awaitable, Callable, Dict, Generator, Optional, Tuple, Type
+
+from ._association import SHUTDOWN_TIMEOUT, Association
+from ._client import SCTP_PORT, check_address
+from ._config import AnyProfile, Config
+from ._errors import ClosedError
+from ._events import Address
+from ._rexmit import Endpoint
+from ._transport import Transport, open_socket
+
+Handler = Callable[[Association], Awaitable[object]]
+
+
+class Server:
+    """A server, as `serve` makes it."""
+
+    def __init__(self, opened: socket.socket, endpoint: Endpoint, handler: Handler) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._handler = handler
+        self._tasks: Dict[Association, asyncio.Task[None]] = {}
+        self._is_closing = False
+        self._closed: asyncio.Future[None] = self._loop.create_future()
+        self._transport = Transport(self._loop, opened, endpoint, self._on_accepted)
+
+    @property
+    def address(self) -> Address:
+        """The UDP address to which the server is bound; the port is its second item."""
+        return self._transport.local
+
+    @property
+    def associations(self) -> Tuple[Association, ...]:
+        """The associations whose handler runs."""
+        return tuple(self._tasks)
+
+    async def serve_forever(self) -> None:
+        """Waits until the server is closed."""
+        await asyncio.shield(self._closed)
+
+    async def close(self, timeout: float = SHUTDOWN_TIMEOUT) -> None:
+        """Shuts all associations down, and aborts after `timeout` seconds those that are left; cancels handlers that
+        have not returned by then."""
+        if not self._is_closing:
+            self._is_closing = True
+            try:
+                ends = [association.shutdown(timeout) for association in tuple(self._tasks)]
+                await asyncio.gather(*ends)
+                # They see the end of their association.
+                if self._tasks:
+                    await asyncio.wait(self._tasks.values(), timeout=timeout)
+            finally:
+                for association, task in tuple(self._tasks.items()):
+                    association.abort(b"the server is closed")
+                    task.cancel()
+                self._transport.close()
+                self._closed.set_result(None)
+            if self._tasks:
+                await asyncio.wait(self._tasks.values())
+        await asyncio.shield(self._closed)
+
+    async def __aenter__(self) -> Server:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await self.close()
+
+    def _on_accepted(self, association: Association) -> None:
+        if self._is_closing:
+            # Not at once: the transport is reading events.
+            self._loop.call_soon(association.abort, b"the server is closing")
+            return
+        task = self._loop.create_task(self._handle(association))
+        self._tasks[association] = task
+        task.add_done_callback(lambda _: self._tasks.pop(association, None))
+
+    async def _handle(self, association: Association) -> None:
+        try:
+            result = self._handler(association)
+            if not inspect.isawaitable(result):
+                raise TypeError("the handler must be a coroutine function: async def")
+            await result
+            await association.shutdown()
+        except asyncio.CancelledError:
+            association.abort(b"the server is closed")
+            raise
+        except Exception as error:
+            # The end of the association is no fault of the handler.
+            if isinstance(error, ClosedError) and association.is_closed:
+                return
+            association.abort(b"the server failed")
+            self._loop.call_exception_handler(
+                {
+                    "message": f"the handler of {association!r} raised {error!r}",
+                    "exception": error,
+                }
+            )
+
+
+class Serving:
+    """What `serve` returns: to be awaited, or entered with ``async with``."""
+
+    def __init__(self, handler: Handler, host: str, port: int, endpoint: Endpoint) -> None:
+        check_address(host, port)
+        if not callable(handler):
+            raise TypeError(
+                f"handler must be a coroutine function with one argument, not {type(handler).__name__}"
+            )
+        self._handler, self._host, self._port = handler, host, port
+        self._endpoint: Optional[Endpoint] = endpoint
+        self._server: Optional[Server] = None
+
+    def __await__(self) -> Generator[object, None, Server]:
+        return self._serve().__await__()
+
+    async def __aenter__(self) -> Server:
+        self._server = await self._serve()
+        return self._server
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        if self._server is not None:
+            await self._server.close()
+
+    async def _serve(self) -> Server:
+        endpoint, self._endpoint = self._endpoint, None
+        if endpoint is None:
+            raise RuntimeError("this server was started before: call rexmit.serve again")
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(
+            self._host, self._port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE
+        )
+        family, _, _, _, address = found[0]
+        opened = open_socket(family)
+        try:
+            opened.bind(address)
+        except OSError as error:
+            opened.close()
+            error.strerror = f"{error.strerror}: UDP {self._host} port {self._port}; choose another"
+            raise
+        return Server(opened, endpoint, self._handler)
+
+
+def serve(
+    handler: Handler,
+    host: str,
+    port: int,
+    *,
+    profile: AnyProfile = "interactive",
+    config: Optional[Config] = None,
+    max_associations: int = 200_000,
+    sctp_port: int = SCTP_PORT,
+) -> Serving:
+    """Accepts associations over UDP, unencrypted: ``async with rexmit.serve(…) as server``, which closes it, or
+    ``server = await rexmit.serve(…)``.
+
+    Parameters
+    ----------
+    handler : coroutine function
+        Called with each association. When it returns, the association is shut down; when it raises, the association is
+        aborted and the loop's exception handler is called; the server goes on.
+    host : str
+        A local address: ``"0.0.0.0"`` for all of IPv4, ``"::"`` for all of IPv6.
+    port : int
+        The UDP port; 0 takes a free one (`Server.address`).
+    profile : str or Profile
+        How loss is recovered of what this side sends.
+    config : Config, optional
+        Other settings.
+    max_associations : int
+        Associations at one time; more are refused.
+    sctp_port : int
+        The SCTP port, inside UDP.
+    """
+    endpoint = Endpoint(
+        profile,
+        port=sctp_port,
+        accept=True,
+        max_associations=max_associations,
+        config=config,
+    )
+    return Serving(handler, host, port, endpoint)

@@ -1,0 +1,90 @@
+//! Profiles and settings.
+
+use std::time::Duration;
+
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+use rexmit_recovery::PROFILES;
+use rexmit_sctp::AssociationConfig;
+
+use crate::convert::duration;
+use crate::errors::UnknownProfileError;
+
+/// The names of the profiles.
+pub(crate) fn names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+    PyTuple::new(py, PROFILES.iter().map(|(name, _)| *name))
+}
+
+/// The configuration with the profile called `name`.
+fn profile(name: &Bound<'_, PyAny>) -> PyResult<AssociationConfig> {
+    let name = name.cast::<PyString>().map_err(|_| {
+        PyTypeError::new_err("profile must be a name such as 'interactive', or a rexmit.Profile")
+    })?;
+    let name = name.to_string_lossy();
+    AssociationConfig::profile(&name).ok_or_else(|| {
+        let likeness = |other: &str| strsim::jaro(&name, other);
+        let names = PROFILES.iter().map(|(name, _)| *name);
+        let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
+        let text = format!(
+            "there is no profile {name:?}; did you mean {nearest:?}? rexmit.PROFILES has all"
+        );
+        UnknownProfileError::new_err(text)
+    })
+}
+
+/// One setting of a `rexmit.Config`; `None` leaves the default.
+fn setting<'py, T>(config: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<T>>
+where
+    T: FromPyObjectOwned<'py>,
+{
+    let value = config.getattr(name)?;
+    if value.is_none() {
+        return Ok(None);
+    }
+    value.extract::<T>().map(Some).map_err(|error| {
+        let error: PyErr = error.into();
+        let text = format!("{name}: {}", error.value(config.py()));
+        if error.is_instance_of::<PyTypeError>(config.py()) {
+            PyTypeError::new_err(text)
+        } else {
+            PyValueError::new_err(text)
+        }
+    })
+}
+
+/// A time in seconds, of which 0 is "off".
+fn time(config: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Option<Duration>>> {
+    let Some(seconds) = setting::<f64>(config, name)? else { return Ok(None) };
+    let time = duration(name, seconds)?;
+    Ok(Some((!time.is_zero()).then_some(time)))
+}
+
+macro_rules! settings {
+    ($read:ident, $from:ident, $to:ident: $($name:ident)*) => {
+        $(if let Some(value) = $read($from, stringify!($name))? {
+            $to.$name = value;
+        })*
+    };
+}
+
+/// A profile with the settings of a `rexmit.Config`.
+pub(crate) fn association(
+    name: &Bound<'_, PyAny>,
+    config: Option<&Bound<'_, PyAny>>,
+) -> PyResult<AssociationConfig> {
+    let mut association = profile(name)?;
+    let Some(config) = config else { return Ok(association) };
+    let class = config.py().import("rexmit._config")?.getattr("Config")?;
+    if !config.is_instance(&class)? {
+        let text = format!("config must be a rexmit.Config, not {}", config.get_type().name()?);
+        return Err(PyTypeError::new_err(text));
+    }
+    settings! { setting, config, association:
+        outbound_streams max_inbound_streams max_message_bytes max_packet_bytes send_buffer_bytes
+        receive_buffer_bytes max_init_retransmits report_sent report_acknowledged
+    }
+    settings! { time, config, association: dead_after heartbeat_interval }
+    Ok(association)
+}

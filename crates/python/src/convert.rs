@@ -1,0 +1,113 @@
+//! Times, addresses, payloads and numbers of Python, checked.
+
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::time::Duration;
+
+use bytes::Bytes;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString, PyTuple};
+use rexmit_core::Instant;
+
+/// The latest time, in seconds: nanoseconds fit 64 bits, with time for every timer after it.
+const MAX_SECONDS: f64 = 9e9;
+const NANOSECONDS: f64 = 1e9;
+
+/// A time of the caller's clock, in seconds.
+pub(crate) fn instant(now: f64) -> PyResult<Instant> {
+    if (0.0..=MAX_SECONDS).contains(&now) {
+        return Ok(Instant::from_nanos((now * NANOSECONDS) as u64));
+    }
+    let text = format!("now is {now}; it is in seconds, from 0, such as time.monotonic()");
+    Err(PyValueError::new_err(text))
+}
+
+/// The time in seconds, rounded so that [`instant`] of it is not earlier.
+pub(crate) fn seconds(at: Instant) -> f64 {
+    let seconds = at.as_secs_f64().min(MAX_SECONDS);
+    let is_early = ((seconds * NANOSECONDS) as u64) < at.as_nanos();
+    if is_early { (seconds * (1.0 + 2.0 * f64::EPSILON)).min(MAX_SECONDS) } else { seconds }
+}
+
+/// A length of time in seconds; zero is allowed where it means "off".
+pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
+    if (0.0..=MAX_SECONDS).contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(PyValueError::new_err(format!("{name} is {seconds}; it is in seconds, from 0")))
+}
+
+/// A whole number within the range of `T`, the least of which is 0.
+pub(crate) fn number<T>(name: &str, value: i64, max: T) -> PyResult<T>
+where
+    T: TryFrom<i64> + std::fmt::Display + Copy,
+{
+    let text = format!("{name} is {value}; it must be from 0 to {max}");
+    T::try_from(value).map_err(|_| PyValueError::new_err(text))
+}
+
+/// What `socket` uses: `(host, port)`, or `(host, port, flow information, scope)` for IPv6. The host is numeric.
+pub(crate) fn address(name: &str, value: &Bound<'_, PyAny>) -> PyResult<SocketAddr> {
+    let shape = || {
+        let text = format!(
+            "{name} must be a tuple such as ('192.0.2.1', 9899), not {}",
+            value.get_type().name().map_or_else(|_| "that".to_owned(), |name| name.to_string()),
+        );
+        PyTypeError::new_err(text)
+    };
+    let tuple = value.cast::<PyTuple>().map_err(|_| shape())?;
+    if !matches!(tuple.len(), 2 | 4) {
+        return Err(shape());
+    }
+    let host = tuple.get_item(0)?;
+    let host = host.cast::<PyString>().map_err(|_| shape())?.to_string();
+    let port: i64 = tuple.get_item(1)?.extract().map_err(|_| shape())?;
+    let port = number(&format!("the port of {name}"), port, u16::MAX)?;
+    let numeric = host.split('%').next().unwrap_or_default();
+    let ip: IpAddr = numeric.parse().map_err(|_| {
+        let text = format!(
+            "{name} has the host {host:?}, which is no IP address: resolve names with getaddrinfo"
+        );
+        PyValueError::new_err(text)
+    })?;
+    match ip {
+        IpAddr::V6(ip) if tuple.len() == 4 => {
+            let scope: i64 = tuple.get_item(3)?.extract().map_err(|_| shape())?;
+            let scope = number(&format!("the scope of {name}"), scope, u32::MAX)?;
+            Ok(SocketAddrV6::new(ip, port, 0, scope).into())
+        }
+        ip => Ok(SocketAddr::new(ip, port)),
+    }
+}
+
+/// The same, for `socket.sendto`.
+pub(crate) fn address_to_python<'py>(
+    py: Python<'py>,
+    address: SocketAddr,
+) -> PyResult<Bound<'py, PyAny>> {
+    let host = address.ip().to_string();
+    Ok(match address {
+        SocketAddr::V4(v4) => (host, v4.port()).into_pyobject(py)?.into_any(),
+        SocketAddr::V6(v6) => (host, v6.port(), 0_u32, v6.scope_id()).into_pyobject(py)?.into_any(),
+    })
+}
+
+/// A copy of the bytes of a message.
+pub(crate) fn payload(value: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(Bytes::copy_from_slice(bytes.as_bytes()));
+    }
+    if let Ok(array) = value.cast::<PyByteArray>() {
+        return Ok(Bytes::from(array.to_vec()));
+    }
+    if value.is_instance_of::<PyMemoryView>() {
+        let copy = value.call_method0("tobytes")?;
+        return Ok(Bytes::copy_from_slice(copy.cast::<PyBytes>()?.as_bytes()));
+    }
+    let hint = if value.is_instance_of::<PyString>() { ": use .encode()" } else { "" };
+    let text = format!(
+        "data must be bytes, bytearray or memoryview, not {}{hint}",
+        value.get_type().name()?
+    );
+    Err(PyTypeError::new_err(text))
+}

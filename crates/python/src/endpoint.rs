@@ -1,0 +1,366 @@
+//! The class `Endpoint`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyBytes, PyList};
+use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_sctp::{AssociationConfig, AssociationId, EndpointConfig, OutboundMessage, Reliability};
+
+use crate::convert::{address, address_to_python, duration, instant, number, payload, seconds};
+use crate::{config, errors, events, statistics};
+
+/// What the calls of one thread at a time change.
+struct State {
+    sctp: rexmit_sctp::Endpoint,
+    /// The latest time of a call: time does not go back.
+    now: Instant,
+    packet: Vec<u8>,
+    /// A call panicked, and may have left a part of its work undone.
+    is_broken: bool,
+}
+
+/// SCTP over UDP without I/O: datagrams, events and time go in and out by calls.
+#[pyclass(frozen, module = "rexmit")]
+pub(crate) struct Endpoint {
+    state: Mutex<State>,
+    association: Arc<AssociationConfig>,
+}
+
+fn call<R>(
+    mut state: MutexGuard<'_, State>,
+    act: impl FnOnce(&mut State) -> R,
+) -> Result<R, &'static str> {
+    if state.is_broken {
+        return Err("an earlier call failed by a defect of rexmit: make another endpoint");
+    }
+    let result = catch_unwind(AssertUnwindSafe(|| act(&mut state)));
+    state.is_broken = result.is_err();
+    result.map_err(|_| "a defect of rexmit: please report it with the text on standard error")
+}
+
+impl Endpoint {
+    /// Runs a short call.
+    fn with<R>(&self, py: Python<'_>, act: impl FnOnce(&mut State) -> R) -> PyResult<R> {
+        let state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        call(state, act).map_err(errors::InternalError::new_err)
+    }
+
+    /// The same at `now`, a time of the caller.
+    fn at<R>(
+        &self,
+        py: Python<'_>,
+        now: f64,
+        act: impl FnOnce(&mut State, Instant) -> R,
+    ) -> PyResult<R> {
+        let now = instant(now)?;
+        self.with(py, |state| {
+            state.now = state.now.max(now);
+            act(state, state.now)
+        })
+    }
+
+    /// Runs a call that may take long, during which other threads run Python.
+    fn detached<R: Send>(
+        &self,
+        py: Python<'_>,
+        now: f64,
+        act: impl FnOnce(&mut State, Instant) -> R + Send,
+    ) -> PyResult<R> {
+        let now = instant(now)?;
+        let result = py.detach(|| {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            call(state, |state| {
+                state.now = state.now.max(now);
+                act(state, state.now)
+            })
+        });
+        result.map_err(errors::InternalError::new_err)
+    }
+
+    /// The same for an association that has to be there.
+    fn of<R>(
+        &self,
+        py: Python<'_>,
+        association: u64,
+        now: f64,
+        act: impl FnOnce(&mut State, Instant, AssociationId) -> R,
+    ) -> PyResult<R> {
+        let id = AssociationId::from_bits(association);
+        let found = self.at(py, now, |state, now| {
+            state.sctp.paths(id).is_some().then(|| act(state, now, id))
+        })?;
+        found.ok_or_else(errors::no_association)
+    }
+}
+
+fn seed(bytes: Option<&[u8]>) -> PyResult<Seed> {
+    let mut seed = [0; 32];
+    match bytes {
+        None => getrandom::fill(&mut seed)
+            .map_err(|error| errors::RexmitError::new_err(error.to_string()))?,
+        Some(bytes) if bytes.len() == seed.len() => seed.copy_from_slice(bytes),
+        Some(bytes) => {
+            let text = format!("seed has {} bytes; it must have 32, or be None", bytes.len());
+            return Err(PyValueError::new_err(text));
+        }
+    }
+    Ok(Seed::from_bytes(seed))
+}
+
+fn reliability(lifetime: Option<f64>, retransmissions: Option<i64>) -> PyResult<Reliability> {
+    match (lifetime, retransmissions) {
+        (None, None) => Ok(Reliability::Full),
+        (Some(seconds), None) => Ok(Reliability::Timed(duration("lifetime", seconds)?)),
+        (None, Some(count)) => {
+            number("max_retransmissions", count, u16::MAX).map(Reliability::MaxRetransmissions)
+        }
+        (Some(_), Some(_)) => {
+            Err(PyValueError::new_err("give a lifetime or max_retransmissions, not both"))
+        }
+    }
+}
+
+fn route(local: &Bound<'_, PyAny>, remote: &Bound<'_, PyAny>) -> PyResult<Route> {
+    let route = Route { local: address("local", local)?, remote: address("remote", remote)? };
+    if route.local.is_ipv4() != route.remote.is_ipv4() {
+        let text = "local and remote must both be IPv4, or both be IPv6";
+        return Err(PyValueError::new_err(text));
+    }
+    Ok(route)
+}
+
+#[pymethods]
+impl Endpoint {
+    #[new]
+    #[pyo3(signature = (profile = None, *, port = 5000, accept = false, max_associations = 200_000, config = None, seed = None))]
+    fn new(
+        py: Python<'_>,
+        profile: Option<Bound<'_, PyAny>>,
+        port: i64,
+        accept: bool,
+        max_associations: i64,
+        config: Option<&Bound<'_, PyAny>>,
+        seed: Option<&[u8]>,
+    ) -> PyResult<Self> {
+        let profile =
+            profile.unwrap_or_else(|| pyo3::types::PyString::new(py, "interactive").into_any());
+        let association = Arc::new(config::association(&profile, config)?);
+        let config = EndpointConfig::default()
+            .port(number("port", port, u16::MAX)?)
+            .accept(accept)
+            .max_associations(number("max_associations", max_associations, usize::MAX)?)
+            .association(Arc::clone(&association));
+        let sctp = rexmit_sctp::Endpoint::new(config, &self::seed(seed)?);
+        let sctp = sctp.map_err(|error| errors::config(&error))?;
+        let state = State { sctp, now: Instant::ZERO, packet: Vec::new(), is_broken: false };
+        Ok(Self { state: Mutex::new(state), association })
+    }
+
+    /// Begins an association with the peer at `remote`; returns its number.
+    #[pyo3(signature = (local, remote, now, *, port = 5000))]
+    fn connect(
+        &self,
+        py: Python<'_>,
+        local: &Bound<'_, PyAny>,
+        remote: &Bound<'_, PyAny>,
+        now: f64,
+        port: i64,
+    ) -> PyResult<u64> {
+        let route = route(local, remote)?;
+        if route.remote.port() == 0 {
+            return Err(PyValueError::new_err("the UDP port of remote is 0"));
+        }
+        let port = number("port", port, u16::MAX)?;
+        let config = Arc::clone(&self.association);
+        let id =
+            self.at(py, now, |state, now| state.sctp.connect_with(now, route, port, config))?;
+        id.map(AssociationId::to_bits).map_err(|error| errors::connect(&error))
+    }
+
+    /// A datagram arrived at `local` from `remote`.
+    fn receive_datagram(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyBytes>,
+        local: &Bound<'_, PyAny>,
+        remote: &Bound<'_, PyAny>,
+        now: f64,
+    ) -> PyResult<()> {
+        let route = route(local, remote)?;
+        let data = data.as_bytes();
+        self.at(py, now, |state, now| {
+            // Nothing can be answered to port 0.
+            if route.remote.port() != 0 {
+                state.sctp.handle_input(now, route, data);
+            }
+        })
+    }
+
+    /// Datagrams arrived at `local`: a list of `(data, remote)`.
+    fn receive_datagrams(
+        &self,
+        py: Python<'_>,
+        datagrams: Vec<(PyBackedBytes, Bound<'_, PyAny>)>,
+        local: &Bound<'_, PyAny>,
+        now: f64,
+    ) -> PyResult<()> {
+        let mut last: Option<(Bound<'_, PyAny>, Route)> = None;
+        let mut batch = Vec::with_capacity(datagrams.len());
+        for (data, remote) in datagrams {
+            let known = last.as_ref().filter(|(object, _)| object.is(&remote));
+            let route = known.map_or_else(|| route(local, &remote), |(_, route)| Ok(*route))?;
+            if route.remote.port() != 0 {
+                batch.push((data, route));
+            }
+            last = Some((remote, route));
+        }
+        // The bytes are freed with the interpreter attached.
+        let batch = &batch;
+        self.detached(py, now, move |state, now| {
+            for (data, route) in batch {
+                state.sctp.handle_input(now, *route, data);
+            }
+        })
+    }
+
+    /// What is to be sent now: a list of `(data, local, remote)`.
+    fn datagrams_to_send<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Bound<'py, PyList>> {
+        let (bytes, packets) = self.detached(py, now, |state, now| {
+            let (mut bytes, mut packets) = (Vec::new(), Vec::new());
+            while let Some(route) = state.sctp.poll_transmit(now, &mut state.packet) {
+                let from = bytes.len();
+                bytes.extend_from_slice(&state.packet);
+                packets.push((from..bytes.len(), route));
+            }
+            (bytes, packets)
+        })?;
+        let list = PyList::empty(py);
+        let mut last: Option<(Route, Bound<'py, PyAny>, Bound<'py, PyAny>)> = None;
+        for (range, route) in packets {
+            let (_, local, remote) = match last.take().filter(|(same, ..)| *same == route) {
+                Some(same) => last.insert(same),
+                None => last.insert((
+                    route,
+                    address_to_python(py, route.local)?,
+                    address_to_python(py, route.remote)?,
+                )),
+            };
+            list.append((PyBytes::new(py, &bytes[range]), &*local, &*remote))?;
+        }
+        Ok(list)
+    }
+
+    /// The next event as `(association, event)`, or `None`.
+    fn next_event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        while let Some((id, event)) = self.with(py, |state| state.sctp.poll_event())? {
+            if let Some(event) = events::event(py, id, &event)? {
+                return Ok(Some(event.into_any()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// When `handle_timer` is to be called, in seconds of the caller's clock; `None` if no timer runs.
+    fn get_timer(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(self.with(py, |state| state.sctp.poll_timeout())?.map(seconds))
+    }
+
+    /// The time of `get_timer` has come. Harmless when called early.
+    fn handle_timer(&self, py: Python<'_>, now: f64) -> PyResult<()> {
+        self.detached(py, now, |state, now| state.sctp.handle_timeout(now))
+    }
+
+    /// Accepts a message; returns its number.
+    #[pyo3(signature = (association, data, now, *, stream = 0, ordered = true, lifetime = None, max_retransmissions = None, ppid = 0, immediate = false))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn send(
+        &self,
+        py: Python<'_>,
+        association: u64,
+        data: &Bound<'_, PyAny>,
+        now: f64,
+        stream: i64,
+        ordered: bool,
+        lifetime: Option<f64>,
+        max_retransmissions: Option<i64>,
+        ppid: i64,
+        immediate: bool,
+    ) -> PyResult<u64> {
+        let message = OutboundMessage::new(number("stream", stream, u16::MAX)?, payload(data)?)
+            .ppid(number("ppid", ppid, u32::MAX)?)
+            .unordered(!ordered)
+            .immediate(immediate)
+            .reliability(reliability(lifetime, max_retransmissions)?);
+        let id = AssociationId::from_bits(association);
+        let sent = self.at(py, now, |state, now| state.sctp.send(now, id, message))?;
+        sent.map(|message| message.0).map_err(errors::send)
+    }
+
+    /// The next message of the peer, or `None`.
+    fn receive<'py>(
+        &self,
+        py: Python<'py>,
+        association: u64,
+        now: f64,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let id = AssociationId::from_bits(association);
+        let message = self.at(py, now, |state, now| state.sctp.receive(now, id))?;
+        message.map(|message| events::message(py, &message)).transpose()
+    }
+
+    /// Ends the association gracefully.
+    fn shutdown(&self, py: Python<'_>, association: u64, now: f64) -> PyResult<()> {
+        self.of(py, association, now, |state, now, id| state.sctp.shutdown(now, id))
+    }
+
+    /// Ends the association at once.
+    #[pyo3(signature = (association, now, reason = None))]
+    fn abort(
+        &self,
+        py: Python<'_>,
+        association: u64,
+        now: f64,
+        reason: Option<&[u8]>,
+    ) -> PyResult<()> {
+        let reason = reason.unwrap_or_default();
+        self.of(py, association, now, |state, now, id| state.sctp.abort(now, id, reason))
+    }
+
+    /// Resets outgoing streams to sequence number 0; none means all.
+    #[pyo3(signature = (association, now, streams = None))]
+    fn reset_streams(
+        &self,
+        py: Python<'_>,
+        association: u64,
+        now: f64,
+        streams: Option<Vec<i64>>,
+    ) -> PyResult<()> {
+        let streams = streams.unwrap_or_default();
+        let checked = streams.iter().map(|&stream| number("stream", stream, u16::MAX));
+        let streams = checked.collect::<PyResult<Vec<u16>>>()?;
+        let act = |state: &mut State, now, id| state.sctp.reset_streams(now, id, &streams);
+        self.of(py, association, now, act)?.map_err(|error| errors::reset(&error))
+    }
+
+    /// Counters of an association.
+    fn statistics<'py>(&self, py: Python<'py>, association: u64) -> PyResult<Bound<'py, PyAny>> {
+        let id = AssociationId::from_bits(association);
+        let all = self.with(py, |state| state.sctp.statistics(id))?;
+        statistics::association(py, &all.ok_or_else(errors::no_association)?)
+    }
+
+    /// How many associations there are.
+    #[getter]
+    fn association_count(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |state| state.sctp.association_count())
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("an Endpoint cannot be pickled"))
+    }
+}

@@ -1,0 +1,59 @@
+//! Exceptions, which `rexmit._errors` defines.
+
+use pyo3::PyErr;
+use pyo3::exceptions::PyValueError;
+use rexmit_sctp::{ConfigError, ConnectError, ResetError, SendError};
+
+mod python {
+    #![allow(missing_docs, reason = "they are documented where they are defined")]
+    use pyo3::import_exception;
+
+    import_exception!(rexmit._errors, RexmitError);
+    import_exception!(rexmit._errors, ClosedError);
+    import_exception!(rexmit._errors, BufferFullError);
+    import_exception!(rexmit._errors, InternalError);
+    import_exception!(rexmit._errors, UnknownProfileError);
+}
+
+pub(crate) use python::*;
+
+/// The id of an association that has ended, or never was.
+pub(crate) fn no_association() -> PyErr {
+    ClosedError::new_err("there is no such association, or it has ended: connect again")
+}
+
+pub(crate) fn config(error: &ConfigError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+pub(crate) fn connect(error: &ConnectError) -> PyErr {
+    match error {
+        ConnectError::TooManyAssociations | ConnectError::AlreadyConnected => {
+            RexmitError::new_err(error.to_string())
+        }
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+pub(crate) fn send(error: SendError) -> PyErr {
+    match error {
+        SendError::UnknownAssociation => no_association(),
+        SendError::Closing => {
+            ClosedError::new_err("the association is closing and takes no more messages")
+        }
+        SendError::BufferFull => BufferFullError::new_err(
+            "the send buffer is full: wait for the event Writable, or `await send(…)`",
+        ),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+pub(crate) fn reset(error: &ResetError) -> PyErr {
+    match error {
+        ResetError::UnknownAssociation => no_association(),
+        ResetError::InvalidStream | ResetError::TooManyStreams { .. } => {
+            PyValueError::new_err(error.to_string())
+        }
+        _ => RexmitError::new_err(error.to_string()),
+    }
+}

@@ -1,0 +1,37 @@
+//! The extension module `rexmit._rexmit`: SCTP without I/O for Python.
+//!
+//! The package around it, in `python/rexmit`, has the asyncio transport, the classes of events and errors, and the
+//! type stubs; `docs/python.md` shows how to use it.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `endpoint` | the class `Endpoint` |
+//! | `config` | profiles and settings |
+//! | `convert` | times, addresses, payloads and numbers |
+//! | `errors` | exceptions |
+//! | `events` | events, as the classes of `rexmit._events` |
+//! | `statistics` | counters, as the classes of `rexmit._statistics` |
+
+mod config;
+mod convert;
+mod endpoint;
+mod errors;
+mod events;
+mod statistics;
+
+use pyo3::prelude::*;
+
+/// The endpoint without I/O, and the names of the profiles.
+#[pymodule(gil_used = false)]
+mod _rexmit {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::endpoint::Endpoint;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("PROFILES", crate::config::names(module.py())?)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,49 @@
+"""The programs of the README and of the book run as they are."""
+
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+
+CRATE = pathlib.Path(__file__).parent.parent
+
+
+def programs(path):
+    return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def start(program):
+    # In another directory, so that the installed package is imported.
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", program], cwd="/", stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_the_programs_of_the_readme():
+    server, client = programs(CRATE / "README.md")
+    assert len(client.splitlines()) == 6
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    serving = start(server.replace("9899", port) + "\n")
+    try:
+        # The server may still be starting: then nothing listens yet.
+        for _ in range(50):
+            connecting = start(client.replace("9899", port).replace("lifetime=0.1", "lifetime=9"))
+            output, _ = connecting.communicate(timeout=20)
+            if connecting.returncode == 0:
+                break
+        assert output == "Message(payload=b'hello', stream=0, ppid=0, unordered=False)\n"
+    finally:
+        serving.terminate()
+        serving.communicate()
+
+
+def test_the_programs_of_the_book():
+    transport, sans_io = programs(CRATE.parent.parent / "docs/python.md")
+    for program, expected in ((transport, "hello"), (sans_io, "")):
+        running = start(program.replace("lifetime=0.1", "lifetime=9"))
+        output, _ = running.communicate(timeout=20)
+        assert running.returncode == 0
+        assert expected in output

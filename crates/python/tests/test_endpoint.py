@@ -1,0 +1,268 @@
+"""The endpoint without I/O, in a clock of its own."""
+
+import dataclasses
+import math
+import pathlib
+import pickle
+import random
+import re
+import sys
+import threading
+import typing
+
+import pytest
+
+import rexmit
+
+CLIENT = ("192.0.2.1", 1000)
+SERVER = ("192.0.2.2", 9899)
+
+
+def exchange(client, server, now):
+    """Moves datagrams both ways until there are none."""
+    while True:
+        ahead = client.datagrams_to_send(now)
+        for data, local, remote in ahead:
+            assert remote == SERVER
+            server.receive_datagram(data, SERVER, CLIENT, now)
+        back = server.datagrams_to_send(now)
+        client.receive_datagrams([(data, SERVER) for data, _, _ in back], CLIENT, now)
+        if not ahead and not back:
+            return
+
+
+def events(endpoint):
+    return list(iter(endpoint.next_event, None))
+
+
+def pair(**settings):
+    client = rexmit.Endpoint(seed=bytes(32), **settings)
+    server = rexmit.Endpoint(accept=True, seed=bytes([1] * 32), **settings)
+    ours = client.connect(CLIENT, SERVER, 1.0)
+    exchange(client, server, 1.0)
+    (theirs, connected), *_ = events(server)
+    assert connected == rexmit.Connected(True, CLIENT, 16, 16)
+    assert events(client)[0] == (ours, rexmit.Connected(False, SERVER, 16, 16))
+    return client, server, ours, theirs
+
+
+def test_a_message_is_echoed():
+    client, server, ours, theirs = pair()
+    client.send(ours, b"hello", 1.1, stream=3, ppid=7)
+    exchange(client, server, 1.1)
+    assert (theirs, rexmit.Readable()) in events(server)
+    assert server.receive(theirs, 1.1) == rexmit.Message(b"hello", 3, 7, False)
+    server.send(theirs, bytearray(b"back"), 1.1, ordered=False)
+    exchange(client, server, 1.1)
+    assert client.receive(ours, 1.1) == rexmit.Message(b"back", 0, 0, True)
+    assert client.receive(ours, 1.1) is None
+
+
+def test_profiles_have_names_and_constructors():
+    assert {profile.value for profile in rexmit.Profile} == set(rexmit.PROFILES)
+    assert set(typing.get_args(rexmit.ProfileName)) == set(rexmit.PROFILES)
+    for profile in (*rexmit.PROFILES, *rexmit.Profile):
+        rexmit.Endpoint(profile)
+
+
+def test_the_settings_are_those_of_the_stubs():
+    client, server, ours, _ = pair(config=rexmit.Config(max_message_bytes=100, send_buffer_bytes=150))
+    with pytest.raises(ValueError, match="max_message_bytes = 100"):
+        client.send(ours, bytes(101), 1.0)
+    client.send(ours, bytes(100), 1.0)
+    with pytest.raises(rexmit.BufferFullError):
+        client.send(ours, bytes(100), 1.0)
+    exchange(client, server, 1.0)
+    assert client.association_count == 1
+
+
+def test_a_lost_message_is_sent_again_at_the_time_of_the_timer():
+    client, server, ours, theirs = pair()
+    client.send(ours, b"lost", 2.0)
+    assert len(client.datagrams_to_send(2.0)) == 1
+    now = 2.0
+    while server.receive(theirs, now) is None:
+        now = max(now, min(e.get_timer() or math.inf for e in (client, server)))
+        for endpoint in (client, server):
+            endpoint.handle_timer(now)
+            # What was due is done: rounding does not make a timer early.
+            assert (endpoint.get_timer() or math.inf) > now
+        exchange(client, server, now)
+        assert now < 3.5
+    assert client.statistics(ours).retransmitted.total == 1
+
+
+def test_the_end_is_an_event_and_the_number_is_invalid_then():
+    client, server, ours, theirs = pair()
+    client.shutdown(ours, 2.0)
+    exchange(client, server, 2.0)
+    assert (theirs, rexmit.Closed("shutdown", "the association has ended", b"", 0)) in events(server)
+    assert events(client)[-1][1].reason == "shutdown"
+    for call in (
+        lambda: client.shutdown(ours, 2.0),
+        lambda: client.abort(ours, 2.0),
+        lambda: client.send(ours, b"x", 2.0),
+        lambda: client.reset_streams(ours, 2.0),
+        lambda: client.statistics(ours),
+    ):
+        with pytest.raises(rexmit.ClosedError, match="connect again"):
+            call()
+    assert client.receive(ours, 2.0) is None
+
+
+def test_an_abort_has_a_reason():
+    client, server, ours, theirs = pair()
+    client.abort(ours, 2.0, b"no time")
+    exchange(client, server, 2.0)
+    closed = dict(events(server))[theirs]
+    match = (closed.reason, closed.detail, closed.cause)
+    assert match == ("aborted-by-peer", b"no time", 12)
+
+
+def test_events_are_immutable_and_compared_by_class():
+    assert rexmit.Readable() == rexmit.Readable() != rexmit.Writable()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rexmit.MessageSent(1).message = 2
+    if sys.version_info >= (3, 10):
+        assert rexmit.PathStatus.__match_args__ == ("path", "address", "state")
+
+
+def test_all_classes_of_events_can_be_made_of_the_endpoint():
+    """Each event that the extension builds has a class with these fields."""
+    source = (pathlib.Path(__file__).parent.parent / "src/events.rs").read_text()
+    names = set(re.findall(r'make\("(\w+)"', source))
+    assert len(names) > 12
+    assert all(issubclass(getattr(rexmit, name), rexmit.Event) for name in names)
+
+
+BAD_CALLS = [
+    (TypeError, "local must be a tuple", lambda e: e.connect("127.0.0.1:1", SERVER, 1.0)),
+    (TypeError, "remote must be a tuple", lambda e: e.connect(CLIENT, ("::1", "x"), 1.0)),
+    (TypeError, "remote must be a tuple", lambda e: e.connect(CLIENT, ("::1", 5, 6), 1.0)),
+    (ValueError, "use|resolve names", lambda e: e.connect(CLIENT, ("localhost", 1), 1.0)),
+    (ValueError, "from 0 to 65535", lambda e: e.connect(CLIENT, ("192.0.2.2", 65536), 1.0)),
+    (ValueError, "both be IPv4", lambda e: e.connect(CLIENT, ("::1", 1, 0, 0), 1.0)),
+    (ValueError, "UDP port of remote is 0", lambda e: e.connect(CLIENT, ("192.0.2.2", 0), 1.0)),
+    (ValueError, "SCTP port is 0", lambda e: e.connect(CLIENT, SERVER, 1.0, port=0)),
+    (ValueError, "port is -1", lambda e: e.connect(CLIENT, SERVER, 1.0, port=-1)),
+    (ValueError, "now is NaN", lambda e: e.handle_timer(float("nan"))),
+    (ValueError, "now is -1", lambda e: e.datagrams_to_send(-1.0)),
+    (ValueError, "now is inf", lambda e: e.datagrams_to_send(float("inf"))),
+    (TypeError, ".", lambda e: e.handle_timer("1")),
+    (TypeError, ".", lambda e: e.receive_datagram("text", SERVER, CLIENT, 1.0)),
+    (TypeError, ".", lambda e: e.receive_datagrams([b"x"], SERVER, 1.0)),
+    (OverflowError, "negative", lambda e: e.send(-1, b"x", 1.0)),
+    (ValueError, "stream is 65536", lambda e: e.send(0, b"x", 1.0, stream=65536)),
+    (ValueError, "ppid is -1", lambda e: e.send(0, b"x", 1.0, ppid=-1)),
+    (ValueError, "lifetime is NaN", lambda e: e.send(0, b"x", 1.0, lifetime=float("nan"))),
+    (TypeError, "not list", lambda e: e.send(0, [1], 1.0)),
+    (rexmit.ClosedError, "no such association", lambda e: e.send(2**64 - 1, b"x", 1.0)),
+    (rexmit.ClosedError, "no such association", lambda e: e.send(0, b"x", 1.0)),
+    (TypeError, "pickled", lambda e: pickle.dumps(e)),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "call"), BAD_CALLS)
+def test_bad_arguments_raise(kind, text, call):
+    endpoint = rexmit.Endpoint()
+    with pytest.raises(kind, match=text):
+        call(endpoint)
+    # It can still be used.
+    assert endpoint.connect(CLIENT, SERVER, 2.0) >= 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "settings"),
+    [
+        (rexmit.UnknownProfileError, 'did you mean "rfc9260"', {"profile": "rfc-9260"}),
+        (TypeError, "profile must be a name", {"profile": 7}),
+        (ValueError, "port is 65536", {"port": 65_536}),
+        (ValueError, "SCTP port is 0", {"port": 0}),
+        (ValueError, "max_associations is 0", {"max_associations": 0}),
+        (ValueError, "max_associations is -1", {"max_associations": -1}),
+        (ValueError, "seed has 3 bytes", {"seed": b"abc"}),
+        (TypeError, "must be a rexmit.Config, not dict", {"config": {}}),
+        (TypeError, "outbound_streams: ", {"config": rexmit.Config(outbound_streams="x")}),
+        (ValueError, "outbound_streams: ", {"config": rexmit.Config(outbound_streams=-1)}),
+        (ValueError, "outbound_streams is 0", {"config": rexmit.Config(outbound_streams=0)}),
+        (ValueError, "dead_after is -1", {"config": rexmit.Config(dead_after=-1)}),
+        (ValueError, "dead_after is NaN", {"config": rexmit.Config(dead_after=float("nan"))}),
+        (ValueError, "receive_buffer_bytes is 9", {"config": rexmit.Config(receive_buffer_bytes=9, max_message_bytes=9)}),
+    ],
+)
+def test_bad_settings_raise(kind, text, settings):
+    with pytest.raises(kind, match=text):
+        rexmit.Endpoint(**settings)
+
+
+def test_time_does_not_go_back_and_may_jump():
+    client, server, ours, theirs = pair()
+    for now in (5.0, 0.0, 8.9e9, 1.0, 9e9):
+        client.handle_timer(now)
+        server.handle_timer(now)
+        exchange(client, server, now)
+        client.get_timer()
+
+
+def test_datagrams_of_strangers_raise_nothing():
+    """Random bytes, changed datagrams, and datagrams in any order."""
+    chance = random.Random(7)
+    client, server, ours, theirs = pair()
+    now = 2.0
+    for round in range(300):
+        now += chance.random() / 10
+        try:
+            client.send(ours, chance.randbytes(chance.randrange(1, 3000)), now, stream=chance.randrange(16))
+        except (rexmit.BufferFullError, rexmit.ClosedError):
+            pass
+        datagrams = [data for data, _, _ in client.datagrams_to_send(now)]
+        datagrams += [chance.randbytes(chance.randrange(80)) for _ in range(3)]
+        for data in list(datagrams):
+            changed = bytearray(data)
+            if changed:
+                changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+            datagrams.append(bytes(changed)[: chance.randrange(len(changed) + 1)])
+        chance.shuffle(datagrams)
+        server.receive_datagrams([(data, CLIENT) for data in datagrams], SERVER, now)
+        server.receive_datagram(chance.randbytes(50), SERVER, ("198.51.100.7", chance.randrange(65_536)), now)
+        back = server.datagrams_to_send(now)
+        client.receive_datagrams([(data, SERVER) for data, _, to in back if to == CLIENT], CLIENT, now)
+        while server.receive(theirs, now) is not None:
+            pass
+        client.handle_timer(now)
+        server.handle_timer(now)
+        events(client), events(server)
+    assert server.statistics(theirs).messages_delivered > 100
+
+
+def test_threads_may_share_an_endpoint():
+    client, server, ours, theirs = pair(config=rexmit.Config(send_buffer_bytes=1 << 24))
+    failures = []
+
+    def hammer(number):
+        try:
+            for turn in range(300):
+                client.send(ours, b"x" * 500, 2.0, stream=number)
+                client.datagrams_to_send(2.0)
+                client.statistics(ours)
+                client.next_event()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=hammer, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert client.statistics(ours).messages_accepted == 1200
+
+
+def test_ipv6_addresses_have_four_parts():
+    client, server = rexmit.Endpoint(), rexmit.Endpoint(accept=True)
+    here, there = ("fe80::1%eth0", 1, 0, 3), ("fe80::2", 2, 0, 3)
+    client.connect(here, there, 1.0)
+    [(data, local, remote)] = client.datagrams_to_send(1.0)
+    assert (local, remote) == (("fe80::1", 1, 0, 3), there)
+    server.receive_datagram(data, there, here, 1.0)
+    assert server.datagrams_to_send(1.0)[0][2] == ("fe80::1", 1, 0, 3)
