@@ -2,9 +2,10 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::patiently;
+use rexmit::clock::now;
 use rexmit::recovery::RecoveryConfig;
 use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, OutboundMessage};
 use tokio::task::JoinSet;
@@ -22,7 +23,8 @@ fn config(profile: &str) -> EndpointConfig {
 /// sends back.
 async fn bursts(profile: &str, clients: usize) -> Vec<(u64, Duration)> {
     let server =
-        Endpoint::bind("127.0.0.1:0".parse().unwrap(), config(profile).accept(true)).unwrap();
+        Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), config(profile).accept(true))
+            .unwrap();
     let (address, port) = (server.local_addr(), server.port());
     let accepting = tokio::spawn(async move {
         let mut accepted = Vec::new();
@@ -44,7 +46,8 @@ async fn bursts(profile: &str, clients: usize) -> Vec<(u64, Duration)> {
     let mut connected = Vec::new();
     for _ in 0..clients {
         let endpoint =
-            Endpoint::bind("127.0.0.1:0".parse().unwrap(), config(profile).port(0)).unwrap();
+            Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), config(profile).port(0))
+                .unwrap();
         let association = endpoint.connect(address, port).await.unwrap();
         connected.push((endpoint, association));
     }
@@ -56,7 +59,7 @@ async fn bursts(profile: &str, clients: usize) -> Vec<(u64, Duration)> {
     let mut results = Vec::new();
     for _ in 0..BURSTS {
         tokio::time::sleep(Duration::from_millis(300)).await;
-        let (before, began) = (packets(&connected), Instant::now());
+        let (before, began) = (packets(&connected), now());
         let mut waiting = JoinSet::new();
         for (_, association) in &connected {
             let association = association.clone();
@@ -66,7 +69,7 @@ async fn bursts(profile: &str, clients: usize) -> Vec<(u64, Duration)> {
             });
         }
         patiently(waiting.join_all()).await;
-        let took = began.elapsed();
+        let took = now() - began;
         tokio::time::sleep(Duration::from_millis(300)).await;
         results.push((packets(&connected) - before, took));
     }
