@@ -62,3 +62,13 @@ fn run_traffic(may_happen: fn(Handling) -> bool) {
         },
     );
 }
+
+/// Found by the target above.
+#[test]
+fn a_timer_does_not_stay_due_after_an_address_is_lost() {
+    let mut exchange = Exchange::new(167);
+    for act in [Act::Drop(1), Act::Address(true, 20, 198), Act::Deliver(147)] {
+        exchange.act(&act);
+    }
+    exchange.run_out();
+}

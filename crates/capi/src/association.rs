@@ -1,4 +1,4 @@
-//! What an application does with an association. Each call transmits at once, if the endpoint has a socket.
+//! Calls of an application on an association. Each call transmits at once, if the endpoint has a socket.
 
 use std::sync::Arc;
 
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn rexmit_set_stream_thin(
     }
 }
 
-/// What the stream sends from now on counts as the association's again.
+/// New data of the stream counts as the association's again.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.

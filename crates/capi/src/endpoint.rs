@@ -24,7 +24,7 @@ pub struct rexmit_endpoint {
     pub(crate) association: Arc<AssociationConfig>,
     /// The latest time that a call has told: time does not go back.
     now: Instant,
-    /// What the event that was read last refers to.
+    /// The memory that the latest event points to.
     pub(crate) held: Held,
     #[cfg(target_os = "linux")]
     pub(crate) socket: Option<Socket>,
@@ -68,7 +68,7 @@ impl rexmit_endpoint {
 /// Runs a call at `now`, and transmits what it causes.
 ///
 /// # Safety
-/// `endpoint` is NULL or came from [`rexmit_endpoint_new`], and nobody else uses it.
+/// `endpoint` is NULL or came from [`rexmit_endpoint_new`], and is not used elsewhere.
 pub(crate) unsafe fn call(
     endpoint: *mut rexmit_endpoint,
     now: u64,

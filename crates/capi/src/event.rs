@@ -190,7 +190,7 @@ pub struct rexmit_closed_event {
     pub cause: u16,
 }
 
-/// What an event says, by its kind.
+/// The data of an event, by its kind.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union rexmit_event_data {
@@ -224,7 +224,7 @@ pub struct rexmit_event {
     pub data: rexmit_event_data,
 }
 
-/// What the event that was read last points to.
+/// The memory that the latest event points to.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     payload: Bytes,
@@ -232,7 +232,7 @@ pub(crate) struct Held {
     text: CString,
 }
 
-/// Reads the next event; REXMIT_NOTHING when there is none.
+/// Reads the next event; REXMIT_NOTHING if none is left.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `event` points to memory for the result.

@@ -15,7 +15,7 @@ pub const REXMIT_IMMEDIATE: u32 = 2;
 /// No limit, as a `lifetime` or as `retransmissions`.
 pub const REXMIT_UNLIMITED: u32 = u32::MAX;
 
-/// What a message needs. `REXMIT_DELIVERY` has the defaults: ordered and reliable, on stream 0.
+/// Delivery options of a message. `REXMIT_DELIVERY` has the defaults: ordered and reliable, on stream 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rexmit_delivery {

@@ -45,7 +45,7 @@ pub(crate) struct Socket {
     local: SocketAddr,
     epoll: OwnedFd,
     timer: OwnedFd,
-    /// What the timer is set to.
+    /// The deadline of the timer.
     armed: Option<Instant>,
     /// The socket's buffer is full; `epoll` waits for room.
     is_blocked: bool,

@@ -175,10 +175,10 @@ pub(crate) fn guard<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
 }
 
-/// What the pointer of a caller leads to.
+/// The value behind a pointer of the caller.
 ///
 /// # Safety
-/// `pointer` is NULL or points to a `T` that nobody else changes while the reference lives.
+/// `pointer` is NULL or points to a `T` that is not changed elsewhere while the reference lives.
 pub(crate) unsafe fn deref<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failure> {
     // SAFETY: The caller vouches for it.
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::null(what))
@@ -187,7 +187,7 @@ pub(crate) unsafe fn deref<'a, T>(pointer: *const T, what: &str) -> Result<&'a T
 /// The same, to change it.
 ///
 /// # Safety
-/// `pointer` is NULL or points to a `T` that nobody else uses while the reference lives.
+/// `pointer` is NULL or points to a `T` that is not used elsewhere while the reference lives.
 pub(crate) unsafe fn deref_mut<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut T, Failure> {
     // SAFETY: The caller vouches for it.
     unsafe { pointer.as_mut() }.ok_or_else(|| Failure::null(what))
@@ -209,7 +209,7 @@ pub(crate) unsafe fn store<T>(pointer: *mut T, value: T, what: &str) -> Outcome 
 /// The elements behind a pointer; none if `length` is 0, whatever the pointer is.
 ///
 /// # Safety
-/// `pointer` is NULL or points to `length` elements that nobody changes while the slice lives.
+/// `pointer` is NULL or points to `length` elements that are not changed while the slice lives.
 pub(crate) unsafe fn slice<'a, T>(
     pointer: *const T,
     length: usize,
@@ -242,7 +242,7 @@ pub(crate) unsafe fn words<'a>(pointer: *const c_char, what: &str) -> Result<&'a
     text.to_str().map_err(|_| invalid())
 }
 
-/// What a status means, in English. Never NULL; not to be freed.
+/// The meaning of a status, in English. Never NULL; not to be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn rexmit_status_text(status: i32) -> *const c_char {
     let text = match status {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{Identity, Trust};
 
-/// What a record adds to an SCTP packet: header, content type and tag (RFC 9147 §4, AES-GCM).
+/// Overhead of a record per SCTP packet: header, content type and tag (RFC 9147 §4, AES-GCM).
 pub const RECORD_OVERHEAD_BYTES: usize = 5 + 1 + 16;
 /// The largest SCTP packet in a record (RFC 8446 §5.1), a multiple of four.
 pub const MAX_PACKET_BYTES: usize = 1 << 14;
@@ -27,7 +27,7 @@ rexmit_core::config! {
     pub struct Encryption {
         /// Who this host is.
         pub identity: Identity,
-        /// Which peers it talks to, whoever began.
+        /// The peers it talks to, whichever side began.
         pub trust: Trust,
         /// Handshakes that peers began and that are in progress, at most; a further one takes the place of the
         /// oldest if that has lasted a second, and else waits for its client to try again. Only peers that have

@@ -11,7 +11,7 @@ use crate::record::records;
 use crate::trials::Trials;
 use crate::{Encryption, Fingerprint};
 
-/// A deadline further away than this is none: the library has one in ten years when it has none.
+/// A later deadline stands for no deadline: the library then gives one ten years away.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The shortest time between retransmissions, acknowledgements of an incomplete flight, and looks at a connection.
 pub(crate) const LEAST: Duration = Duration::from_millis(1);
@@ -86,7 +86,7 @@ pub(crate) struct Connection {
     pub(crate) route: Route,
     /// The peer's addresses, the oldest first.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// What the ClientHello that began it had as its random; `None` if this side began.
+    /// The random of the ClientHello that began it; `None` if this side began.
     pub(crate) random: Option<[u8; 32]>,
     pub(crate) peer: Option<Fingerprint>,
     pub(crate) state: State,

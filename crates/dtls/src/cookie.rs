@@ -17,11 +17,11 @@ use sha2::Sha256;
 
 use crate::record::ClientHello;
 
-/// What the library has for a cookie.
+/// The library's part of a cookie.
 const COOKIE_BYTES: usize = 32;
 /// The part of it that says when it was made, in seconds.
 const TIME_BYTES: usize = 8;
-/// How long a cookie is good.
+/// Lifetime of a cookie.
 const LIFETIME: Duration = Duration::from_secs(30);
 
 /// A cookie as the library has it.
@@ -54,7 +54,7 @@ impl Cookies {
         let seconds = now.as_nanos() / 1_000_000_000;
         let age = seconds.checked_sub(u64::from_be_bytes(*made));
         let expected = self.signed(*made, peer, hello);
-        // Whoever guesses may measure how long that takes: all bytes are compared.
+        // Compared in constant time: the duration tells nothing to a guesser.
         let differs = |(a, b): (&u8, &u8)| a ^ b;
         let difference = hello.cookie().unwrap_or_default().iter().zip(&expected).map(differs);
         hello.cookie().is_some_and(|it| it.len() == COOKIE_BYTES)
@@ -81,7 +81,7 @@ impl Cookies {
 }
 
 thread_local! {
-    /// What the library's computation of a cookie returns now, and for which random of a client.
+    /// The library's cookie of the moment, and the client random it is for.
     static CURRENT: Cell<Option<([u8; 32], Cookie)>> = const { Cell::new(None) };
 }
 

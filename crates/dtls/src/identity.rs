@@ -228,7 +228,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Which peers an endpoint talks to, whoever began. Both sides show a certificate and prove that they have
+/// Which peers an endpoint talks to, whichever side began. Both sides show a certificate and prove that they have
 /// its key; this says which certificates are good.
 ///
 /// Certificates are compared by their fingerprints and by nothing else: neither issuers nor names nor dates of
@@ -247,7 +247,7 @@ impl Trust {
     }
 
     /// Any peer. For a server whose clients are not known beforehand. A client that trusts anyone is protected
-    /// against eavesdroppers only: whoever is in between can pass for the server.
+    /// against eavesdroppers only: a host in between can pass for the server.
     #[must_use]
     pub const fn anyone() -> Self {
         Self { fingerprints: None }

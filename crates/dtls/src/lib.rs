@@ -35,7 +35,7 @@
 //! | encrypting a record, decrypting | 4.6 µs, 4.2 µs | 5.1 µs, 5.5 µs |
 //! | needs a C compiler | no | yes, also for other systems |
 //!
-//! RustCrypto is used: data cost the same, and whoever builds for another system needs nothing but Rust. A server
+//! RustCrypto is used: data cost the same, and a build for another system needs nothing but Rust. A server
 //! with hundreds of new peers a second would choose otherwise.
 //!
 //! Two things are done ahead of the library. It keeps state for each ClientHello that it answers, which is replaced

@@ -213,7 +213,7 @@ fn replayed_records_are_dropped() {
         let id = pair.server().association.unwrap();
         pair.server().endpoint.sctp().statistics(id).unwrap().traffic.packets_received
     };
-    pair.run(Duration::from_secs(1), |_| false); // What is on its way arrives.
+    pair.run(Duration::from_secs(1), |_| false); // Packets in flight arrive.
     let before = packets(&mut pair);
     let copies = sent.borrow().clone();
     for datagram in &copies {
@@ -442,7 +442,7 @@ fn a_flood_of_client_hellos_leaves_no_state_and_gets_less_than_it_sent() {
         sent += datagram.len();
         server.handle_input(Instant::ZERO, route(SERVER, &from), &datagram);
         if n % 2 == 0 {
-            continue; // Nobody drains: the answers are limited.
+            continue; // Answers are not drained: they are limited.
         }
         while server.poll_transmit(Instant::ZERO, &mut answer).is_some() {
             received += answer.len();

@@ -14,13 +14,13 @@ use rexmit_sctp::{AssociationConfig, AssociationId, EndpointConfig, OutboundMess
 use crate::convert::{address, address_to_python, duration, instant, number, payload, seconds};
 use crate::{config, errors, events, statistics};
 
-/// What the calls of one thread at a time change.
+/// State that one thread at a time changes.
 struct State {
     sctp: rexmit_sctp::Endpoint,
     /// The latest time of a call: time does not go back.
     now: Instant,
     packet: Vec<u8>,
-    /// A call panicked, and may have left a part of its work undone.
+    /// A call panicked; its work may be incomplete.
     is_broken: bool,
 }
 
@@ -228,7 +228,7 @@ impl Endpoint {
         })
     }
 
-    /// What is to be sent now: a list of `(data, local, remote)`.
+    /// The datagrams to send now: a list of `(data, local, remote)`.
     fn datagrams_to_send<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Bound<'py, PyList>> {
         let (bytes, packets) = self.detached(py, now, |state, now| {
             let (mut bytes, mut packets) = (Vec::new(), Vec::new());

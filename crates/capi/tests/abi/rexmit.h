@@ -397,7 +397,7 @@ typedef struct rexmit_address {
 } rexmit_address;
 
 /**
- * What a message needs. `REXMIT_DELIVERY` has the defaults: ordered and reliable, on stream 0.
+ * Delivery options of a message. `REXMIT_DELIVERY` has the defaults: ordered and reliable, on stream 0.
  */
 typedef struct rexmit_delivery {
     /**
@@ -596,7 +596,7 @@ typedef struct rexmit_closed_event {
 } rexmit_closed_event;
 
 /**
- * What an event says, by its kind.
+ * The data of an event, by its kind.
  */
 typedef union rexmit_event_data {
     /**
@@ -952,7 +952,7 @@ rexmit_status rexmit_set_stream_thin(struct rexmit_endpoint *endpoint,
                                      uint32_t number);
 
 /**
- * What the stream sends from now on counts as the association's again.
+ * New data of the stream counts as the association's again.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -1350,7 +1350,7 @@ rexmit_status rexmit_endpoint_process(struct rexmit_endpoint *endpoint,
                                       uint64_t now);
 
 /**
- * Reads the next event; REXMIT_NOTHING when there is none.
+ * Reads the next event; REXMIT_NOTHING if none is left.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `event` points to memory for the result.
@@ -1389,7 +1389,7 @@ rexmit_status rexmit_get_path_statistics(struct rexmit_endpoint *endpoint,
                                          size_t size);
 
 /**
- * What a status means, in English. Never NULL; not to be freed.
+ * The meaning of a status, in English. Never NULL; not to be freed.
  */
 const char *rexmit_status_text(int32_t status);
 

@@ -51,7 +51,7 @@ impl Endpoint {
             return;
         }
         while let Some(output) = connection.poll_output(&mut self.buffers.output) {
-            // Whoever sent this may not be there: it gets less than was sent in its name.
+            // The source address may be forged: the answer is smaller than the ClientHello.
             if let Output::Packet(answer) = output
                 && answer.len() <= first.len()
             {

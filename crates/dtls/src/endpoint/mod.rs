@@ -357,7 +357,7 @@ impl Endpoint {
         self.end(now, index, error);
     }
 
-    /// Ends a connection, and the associations that use it: their packets must not go to whoever comes
+    /// Ends a connection, and the associations that use it: their packets must not go to the host that comes
     /// after this peer.
     fn end(&mut self, now: Instant, index: usize, error: HandshakeError) {
         let connection = &self.connections[index];

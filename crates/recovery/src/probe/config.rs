@@ -31,7 +31,7 @@ config! {
         pub late_per_mille: u16,
         /// When nothing was acknowledged for this long, 10 ms to 60 s, and for four probe timeouts, the path is silent:
         /// one packet of outstanding data is sent per timeout, but not more often than every 100 ms, after ten
-        /// seconds every second, and T3-rtx backs off beside that. After eight rounds of probes without an ACK of a
+        /// seconds every second, and T3-rtx backs off as well. After eight rounds of probes without an ACK of a
         /// first transmission the timeout doubles with each.
         #[serde(with = "words::duration")]
         pub silence: Duration,

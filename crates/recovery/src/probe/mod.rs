@@ -11,7 +11,7 @@
 //! A path on which nothing is acknowledged for a while is silent. Packets are not watched one by one any more: once
 //! per timeout, of 100 ms at least, everything outstanding is declared lost, and one packet of it is sent, so that
 //! the first packet after an outage is sent within a round trip of its end, whatever the outage's length. After ten
-//! seconds that is once per second. T3-rtx runs beside it, backs off, and counts errors as if there were no probes.
+//! seconds that is once per second. T3-rtx runs, too, backs off, and counts errors as if there were no probes.
 
 mod config;
 mod rtt_samples;

@@ -114,7 +114,7 @@ fn the_first_delivery_follows_the_end_of_any_outage() {
     assert!(late.is_empty(), "profile, RTT, length, took, most, packets: {late:#?}");
 }
 
-/// One packet per round trip, or per 100 ms, once the path is silent; T3-rtx expires beside that.
+/// One packet per round trip, or per 100 ms, once the path is silent; T3-rtx expires as well.
 #[test]
 fn little_is_sent_while_an_outage_lasts() {
     let mut many = Vec::new();

@@ -44,12 +44,12 @@ pub struct Statement {
     /// Section, figure or table of the paper.
     #[serde(rename = "where")]
     pub place: String,
-    /// What the paper states.
+    /// The paper's statement.
     pub says: String,
     /// The claims that test it.
     #[serde(default)]
     pub claims: Selected,
-    /// Why no claim is possible, if there is none.
+    /// The reason why no claim is possible.
     pub none: Option<String>,
 }
 
@@ -115,7 +115,7 @@ fn mistakes(papers: &[Paper], known: &BTreeMap<&str, Vec<String>>) -> Vec<String
                 wrong.push(format!("{id}: there are two of that name"));
             }
             if claims.is_empty() == none.is_none() {
-                wrong.push(format!("{id}: give either claims or the reason why there are none"));
+                wrong.push(format!("{id}: give either claims or the reason for having no claim"));
             }
             unknown(id, claims, known, &mut wrong);
         }
@@ -218,7 +218,7 @@ mod tests {
                     [[statement]]\nid = \"1\"\nwhere = \"§1\"\nsays = \"s\"\n";
         let of = |rest: &str| mistakes_in(&format!("{head}{rest}"));
         assert!(of("none = \"lost\"").is_empty());
-        assert_eq!(of(""), ["1: give either claims or the reason why there are none"]);
+        assert_eq!(of(""), ["1: give either claims or the reason for having no claim"]);
         assert_eq!(of("none = \"lost\"\nclaims.a-fig1 = [\"*\"]").len(), 1);
         let misspelt = of("claims.a-fig1 = [\"x rise\"]");
         assert_eq!(misspelt, ["1: `a-fig1` has no claim `x rise`; did you mean `x rises`?"]);

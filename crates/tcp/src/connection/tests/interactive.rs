@@ -42,7 +42,7 @@ fn lost_and_doubled() -> Script {
 fn a_planned_copy_keeps_no_timer_due_once_the_fin_is_acknowledged() {
     let mut s = with_profile("tcp-interactive-redundant");
     s.send(100).finish().expect("FP. 101:201(100) ack 1");
-    s.at(350).expect("FP. 101:201(100) ack 1");
+    s.at(360).expect("FP. 101:201(100) ack 1");
     s.peer(". 1:1(0) ack 202");
     assert_eq!(s.state(), State::FinWait2);
     let due = s.end.connection.next_timeout().expect("the copy is planned");
