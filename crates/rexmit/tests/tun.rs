@@ -137,8 +137,8 @@ fn a_device_is_as_configured_and_gone_when_dropped() {
 fn addresses_can_be_bound_as_soon_as_the_device_is_open() {
     let Some(kernel) = netns::namespace() else { return };
     for round in 0..50 {
-        // Another address each time: the kernel may still list that of a device that was just closed.
-        let address = Ipv6Addr::from_bits(KERNEL_V6.to_bits() + round);
+        // Another network each time: the kernel may still list that of a device that was just closed.
+        let address = Ipv6Addr::from_bits(KERNEL_V6.to_bits() + (round << 64));
         let mut config = TunConfig::default();
         config.ipv6 = vec![(address, 64)];
         let Some(tun) = netns::if_permitted(Tun::open_in(&kernel, &config)) else { return };
