@@ -43,7 +43,7 @@ impl<P> Outstanding<P> {
         #[cfg(test)]
         let visits = self.checks.visits.get();
         for (path, index) in self.paths.iter().zip(0..) {
-            let on_path = || self.units().filter(move |(_, u)| u.path == index);
+            let on_path = || self.units_from(0).filter(move |(_, u)| u.path == index);
             let outstanding = || on_path().filter(|(_, u)| u.is_outstanding());
             assert_eq!(path.outstanding, outstanding().count() as u32, "units of path {index}");
             let lowest = outstanding().map(|(unit, _)| unit).min();
@@ -53,7 +53,7 @@ impl<P> Outstanding<P> {
                 lost.map(|(unit, _)| unit).eq(path.lost.iter().copied()),
                 "lost on path {index}"
             );
-            let last_over = || self.units().filter(move |(_, u)| u.last_sent.path == index);
+            let last_over = || self.units_from(0).filter(move |(_, u)| u.last_sent.path == index);
             let awaiting = last_over().filter(|(_, u)| matches!(u.state, UnitState::Lost(_)));
             assert_eq!(path.awaiting, awaiting.count() as u32, "awaiting of path {index}");
             let user_bytes = last_over().filter(|(_, u)| u.is_outstanding());

@@ -207,13 +207,8 @@ impl<P> Outstanding<P> {
         self.units.get_mut(usize::try_from(unit.checked_sub(self.first)?).ok()?)
     }
 
-    /// The units that are not cumulatively acknowledged, in order.
-    pub fn units(&self) -> impl Iterator<Item = (u64, &Unit<P>)> {
-        (self.first..).zip(&self.units)
-    }
-
-    /// The units from `first` on, in order, with their numbers.
-    pub(crate) fn units_from(&self, first: u64) -> impl Iterator<Item = (u64, &Unit<P>)> {
+    /// The units from `first` on that are not cumulatively acknowledged, in order, with their numbers.
+    pub fn units_from(&self, first: u64) -> impl Iterator<Item = (u64, &Unit<P>)> {
         let skipped = usize::try_from(first.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let skipped = skipped.min(self.units.len());
         (self.first + skipped as u64..).zip(self.units.range(skipped..))

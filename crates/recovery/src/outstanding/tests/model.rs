@@ -328,10 +328,11 @@ impl Run {
         let (o, model) = (&self.o, &self.model);
         o.check_invariants();
         assert_eq!((o.cumulative() + 1, o.next_unit()), (model.first, model.next()));
-        let states =
-            |o: &Outstanding<u64>| o.units().map(|(_, unit)| unit.state()).collect::<Vec<_>>();
+        let states = |o: &Outstanding<u64>| {
+            o.units_from(0).map(|(_, unit)| unit.state()).collect::<Vec<_>>()
+        };
         assert_eq!(states(o), model.units.iter().map(|unit| unit.state).collect::<Vec<_>>());
-        for ((_, unit), known) in o.units().zip(&model.units) {
+        for ((_, unit), known) in o.units_from(0).zip(&model.units) {
             assert_eq!((unit.path(), unit.transmissions()), (known.path, known.transmissions));
         }
         let bytes: u64 = model.units.iter().map(|unit| u64::from(unit.bytes)).sum();

@@ -339,7 +339,7 @@ impl Run {
     fn end(&mut self) {
         if self.rng.chance(0.3) {
             let mut drained = 0;
-            let outstanding = self.s.recovery.outstanding().units().count();
+            let outstanding = self.s.recovery.outstanding().units_from(0).count();
             self.s.recovery.drain(|_| drained += 1);
             assert_eq!(drained, outstanding);
         } else {

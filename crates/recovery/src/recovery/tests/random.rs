@@ -46,7 +46,7 @@ impl Sender {
     fn check_path(&self, path: u8) {
         let (state, outstanding) = (&self.recovery.state, self.recovery.outstanding());
         let (mut bytes, mut earliest, mut is_any_lost) = (0, None, false);
-        for (number, unit) in outstanding.units().filter(|(_, unit)| unit.path() == path) {
+        for (number, unit) in outstanding.units_from(0).filter(|(_, unit)| unit.path() == path) {
             if unit.is_in_flight() {
                 assert_eq!(unit.last().path, path, "in flight where it was sent");
                 bytes += u64::from(unit.bytes());

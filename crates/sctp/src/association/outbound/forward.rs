@@ -133,7 +133,7 @@ impl Forward {
         let mut advanced = cumulative;
         let mut skipped: Vec<(u16, u16)> = Vec::new();
         let room = writer.room();
-        for (tsn, unit) in recovery.outstanding().units() {
+        for (tsn, unit) in recovery.outstanding().units_from(0) {
             if tsn > until {
                 break;
             }

@@ -143,7 +143,7 @@ impl Attacked {
         let edge = c.inbound.window.edge();
         assert!(edge >= self.highest_edge || c.state == State::SynSent, "the window shrank");
         self.highest_edge = edge;
-        let outstanding = c.out.recovery.outstanding().units().map(|(_, unit)| unit.payload);
+        let outstanding = c.out.recovery.outstanding().units_from(0).map(|(_, unit)| unit.payload);
         let mut next = None;
         for piece in outstanding {
             assert!(next.is_none_or(|next| next == piece.start), "units are contiguous");
