@@ -21,8 +21,6 @@ use rexmit_sctp::{
 
 use crate::PacketDraft;
 
-/// Calls of `handle_timeout` at one time.
-const MOST_CALLS: usize = 4;
 /// Packets and events that one input may cause; more would be a hang.
 const MOST_OUTPUTS: usize = 10_000;
 /// Captured packets that are kept to be repeated.
@@ -553,16 +551,10 @@ impl Exchange {
             };
             self.now = self.now.max(at);
             for side in 0..2 {
-                // What expires can make more due: a setup ends, and with it what held the timers of its data.
-                for calls in 0.. {
-                    assert!(calls < MOST_CALLS, "a timer that stays due");
-                    self.sides[side].endpoint.handle_timeout(self.now);
-                    self.settle(side);
-                    let next = self.sides[side].endpoint.poll_timeout();
-                    if next.is_none_or(|next| next > self.now) {
-                        break;
-                    }
-                }
+                self.sides[side].endpoint.handle_timeout(self.now);
+                self.settle(side);
+                let next = self.sides[side].endpoint.poll_timeout();
+                assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");
             }
         }
         panic!("too many timeouts in {duration:?}");

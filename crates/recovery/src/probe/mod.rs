@@ -292,7 +292,10 @@ impl ProbeTimer {
 impl ProbeTimer {
     /// The newest packet is sent over `path`.
     pub(crate) fn on_sent<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
-        let pace = self.is_silent(path).then(|| self.silent_pace(now, path, state));
+        // What moves to a path that failed before is sent into its silence: no timer has to expire first.
+        let begins = self.silent_from(path, state).is_some_and(|from| from <= now);
+        let is_silent = self.is_silent(path) || begins;
+        let pace = is_silent.then(|| self.silent_pace(now, path, state));
         if let Some(probe) = self.paths.get_mut(path) {
             probe.last_sent_at = now;
             probe.silent = pace.map(|pace| now + pace);
