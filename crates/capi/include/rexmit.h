@@ -885,7 +885,7 @@ rexmit_status rexmit_send(struct rexmit_endpoint *endpoint,
                           uint64_t *message);
 
 /**
- * The next message from the peer, in the order of delivery; REXMIT_NOTHING when there is none.
+ * The next message from the peer, in the order of delivery; REXMIT_NOTHING if no message is left.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `message` points to memory for the result.
@@ -1290,7 +1290,7 @@ rexmit_status rexmit_endpoint_handle_input(struct rexmit_endpoint *endpoint,
 rexmit_status rexmit_endpoint_handle_timeout(struct rexmit_endpoint *endpoint, uint64_t now);
 
 /**
- * Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING when there is none. `capacity` of at least
+ * Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity` of at least
  * the configured packet size (default 1232) always suffices; a datagram that does not fit is gone
  * (REXMIT_TOO_LARGE), as if it was lost. An unspecified `local` leaves the choice to the program.
  *

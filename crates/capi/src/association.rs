@@ -70,7 +70,7 @@ pub unsafe extern "C" fn rexmit_send(
     }
 }
 
-/// The next message from the peer, in the order of delivery; REXMIT_NOTHING when there is none.
+/// The next message from the peer, in the order of delivery; REXMIT_NOTHING if no message is left.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `message` points to memory for the result.

@@ -231,7 +231,7 @@ pub unsafe extern "C" fn rexmit_endpoint_handle_timeout(
     }
 }
 
-/// Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING when there is none. `capacity` of at least
+/// Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity` of at least
 /// the configured packet size (default 1232) always suffices; a datagram that does not fit is gone
 /// (REXMIT_TOO_LARGE), as if it was lost. An unspecified `local` leaves the choice to the program.
 ///

@@ -97,7 +97,7 @@ impl Installed {
     }
 }
 
-/// The library that Cargo has built for this test, beside it.
+/// The library that Cargo has built for this test, in the same directory.
 fn archive() -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     let built = std::fs::read_dir(test.parent().expect("a directory")).expect("a directory");

@@ -16,7 +16,7 @@ pub(crate) struct Tls {
     #[arg(long, conflicts_with_all = ["raw", "locals"])]
     tls: bool,
     /// SHA-256 of the peer's certificate, in hexadecimal: other peers are refused. May be repeated. Without it any
-    /// peer is taken: nobody else can read along, but the peer may be another than was meant.
+    /// peer is accepted, which protects against eavesdroppers, but not against a host in between.
     #[arg(long = "fingerprint", value_name = "SHA256", requires = "tls")]
     fingerprints: Vec<Fingerprint>,
     /// Certificate of this side, in PEM. Its dates and names are not looked at.

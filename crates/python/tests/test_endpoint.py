@@ -19,7 +19,7 @@ SERVER = ("192.0.2.2", 9899)
 
 
 def exchange(client, server, now):
-    """Moves datagrams both ways until there are none."""
+    """Moves datagrams both ways until none is left."""
     while True:
         ahead = client.datagrams_to_send(now)
         for data, local, remote in ahead:
@@ -85,7 +85,7 @@ def test_a_lost_message_is_sent_again_at_the_time_of_the_timer():
         now = max(now, min(e.get_timer() or math.inf for e in (client, server)))
         for endpoint in (client, server):
             endpoint.handle_timer(now)
-            # What was due is done: rounding does not make a timer early.
+            # All that was due has expired: rounding does not make a timer early.
             assert (endpoint.get_timer() or math.inf) > now
         exchange(client, server, now)
         assert now < 3.5

@@ -26,7 +26,7 @@ fn receiver() -> Script {
     s
 }
 
-/// What the peer sends, with consecutive TSNs.
+/// The peer's data, with consecutive TSNs.
 struct Sender {
     next: u32,
     /// SSNs, by stream.

@@ -1,7 +1,7 @@
 //! Every packet sent and what became of it.
 //!
 //! *Packets* are counted, whatever they carried: the thin test looks at packets in flight, not at chunks or
-//! bytes (Petlund 2009 §5). A packet ends with the last of its units that leaves the flight, and its fate is that of
+//! bytes (Petlund 2009 §5). A packet ends with its last unit in flight, and has the fate of
 //! this unit: acknowledged, declared lost, or superseded by a retransmission. Packets with a known fate are forgotten once nothing older is in
 //! flight.
 
@@ -92,7 +92,7 @@ pub(super) struct Carried {
     pub(super) group: u8,
 }
 
-/// A unit that leaves the flight or returns to it: the path and the packet of its last transmission.
+/// A unit that is no longer in flight, or is again: the path and the packet of its last transmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departed {
     pub(super) bytes: u32,

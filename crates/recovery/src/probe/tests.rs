@@ -192,7 +192,7 @@ fn packets_of_one_round_count_once() {
     assert_eq!(p.deadline(), Some(AT(102) + TIMEOUT));
 }
 
-/// The path is silent then, and what is in flight is not due by itself.
+/// The path is silent then, and packets in flight are not due one by one.
 #[test]
 fn after_a_silence_the_path_is_probed_as_a_whole_until_something_is_acknowledged() {
     let mut p = Probing::warm(TIMED);

@@ -40,7 +40,7 @@ pub struct Ack<B, D> {
     pub echo: Option<(Instant, Duration)>,
     /// New data could be sent now (RFC 5682 §3.1).
     pub has_new: bool,
-    /// What the peer was told to pass although it may not have arrived.
+    /// The units that a FORWARD-TSN had the peer skip, though they may not have arrived.
     pub skipped: Skipped,
 }
 

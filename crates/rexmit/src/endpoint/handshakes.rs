@@ -37,14 +37,14 @@ impl Handshakes {
         }
     }
 
-    /// There is a connection with `remote`, or there is none (any more).
+    /// A connection with `remote` was established, or has ended.
     pub(super) fn report(&mut self, remote: SocketAddr, outcome: Outcome) {
         if let Some(handshake) = self.0.get_mut(&remote) {
             handshake.outcome = Some(outcome);
         }
     }
 
-    /// What was reported last.
+    /// The latest outcome reported.
     pub(super) fn outcome(&self, remote: SocketAddr) -> Option<Outcome> {
         self.0.get(&remote)?.outcome.clone()
     }

@@ -88,7 +88,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint whose associations are not encrypted: whoever is on the way can read, change and end them.
+    /// An endpoint whose associations are not encrypted: a host on the path can read, change and end them.
     /// It encapsulates SCTP in UDP (RFC 6951) on `address`, whose port is
     /// [`ENCAPSULATION_PORT`] by convention, or 0 for any.
     ///

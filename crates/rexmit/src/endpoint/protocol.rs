@@ -1,4 +1,4 @@
-//! What an endpoint speaks: SCTP, encrypted or not.
+//! The protocol of an endpoint: SCTP, encrypted or not.
 
 #[cfg(feature = "dtls")]
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ pub(crate) enum Protocol {
 /// What happened.
 pub(crate) enum Happened {
     Association(AssociationId, Event),
-    /// There is an encrypted connection, or there is none (any more).
+    /// An encrypted connection was established, or has ended.
     #[cfg(feature = "dtls")]
     Connection(SocketAddr, Result<Fingerprint, HandshakeError>),
 }

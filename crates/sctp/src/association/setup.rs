@@ -10,7 +10,7 @@ use super::timers::Deadline;
 /// The least that INIT and COOKIE ECHO wait for their answer.
 const MIN_SETUP_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// The first timeout of INIT and COOKIE ECHO where the setup goes by round-trip times and none is known.
+/// The first timeout of INIT and COOKIE ECHO with `setup_by_rtt`, before a round-trip time is known.
 const FIRST_SETUP_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// New INITs sent after a stale cookie before giving up.

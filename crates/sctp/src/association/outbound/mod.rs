@@ -36,7 +36,7 @@ use window_probe::WindowProbe;
 /// that the peer can tell an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
 const MAX_OUTSTANDING: u64 = i16::MAX as u64;
 
-/// What a queued message, or a chunk sent and not acknowledged, takes of the send buffer at least: it bounds the
+/// The least charge to the send buffer for a queued message, or for a chunk sent and not acknowledged: it bounds the
 /// bookkeeping for small messages.
 const MIN_CHARGE_BYTES: usize = 64;
 /// So many messages and chunks are taken by their payload alone, in a small buffer, too.
@@ -176,7 +176,7 @@ impl Outbound {
         self.queue.buffered_bytes() + self.outstanding_bytes
     }
 
-    /// What the send buffer holds: payload, or [`MIN_CHARGE_BYTES`] for each message and chunk where that is more.
+    /// The charge of the send buffer: payload, or [`MIN_CHARGE_BYTES`] for each message and chunk where that is more.
     /// Without payload it is empty: abandoned chunks alone keep no application waiting.
     fn charged_bytes(&self) -> usize {
         let buffered = self.buffered_bytes();

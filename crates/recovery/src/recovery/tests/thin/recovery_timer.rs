@@ -256,7 +256,7 @@ fn in_a_silence_t3_backs_off_beside_the_probes() {
     assert_eq!(s.repeat_next(), (1_551_500, vec![2]));
 }
 
-/// What is sent meanwhile waits, and all of it may leave with the first ACK.
+/// New data waits meanwhile, and all of it may leave with the first ACK.
 #[test]
 fn in_a_silence_one_packet_is_in_flight() {
     let mut s = Sender::timed();
