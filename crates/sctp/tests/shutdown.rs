@@ -231,6 +231,22 @@ fn queued_data_leave_after_the_shutdown_of_the_peer() {
     expect_packet!(s, [ShutdownAck]);
 }
 
+/// RFC 9260 §8.4 (8), §9.2: the peer ended, SHUTDOWN COMPLETE was lost, and a late packet of ours made
+/// the peer reply with ABORT and the T bit: everything was delivered. Its own ABORT is one.
+#[test]
+fn shutdown_is_complete_when_the_peer_has_no_association_any_more() {
+    let abort = |t_bit| Abort { t_bit, causes: wire::Causes::default() };
+    let mut s = shutdown_ack_sent();
+    s.peer_sends_under(s.peer.tag, [abort(true)]);
+    expect_event!(s, Event::Closed(CloseReason::Shutdown));
+    let mut s = shutdown_ack_sent();
+    s.peer_sends([abort(false)]);
+    expect_event!(s, Event::Closed(CloseReason::AbortedByPeer { .. }));
+    let mut s = Script::established_server();
+    s.peer_sends_under(s.peer.tag, [abort(true)]);
+    expect_event!(s, Event::Closed(CloseReason::AbortedByPeer { .. }));
+}
+
 /// RFC 9260 §6, §9.2: DATA that come after the peer's SHUTDOWN are discarded.
 #[test]
 fn data_after_the_shutdown_of_the_peer_are_discarded() {

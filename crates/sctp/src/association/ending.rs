@@ -56,8 +56,18 @@ impl Association {
         self.close(cx, None, CloseReason::Unreachable);
     }
 
-    /// ABORT (RFC 9260 §9.1); the endpoint has checked its tag.
-    pub(super) fn on_abort(&mut self, cx: &mut Context<'_>, causes: Causes<'_>) {
+    /// ABORT (RFC 9260 §9.1); the endpoint has checked its tag. With our tag reflected, the peer has no
+    /// association any more (§8.4). In SHUTDOWN-ACK-SENT this means that SHUTDOWN COMPLETE was lost or
+    /// overtaken: everything was delivered.
+    pub(super) fn on_abort(
+        &mut self,
+        cx: &mut Context<'_>,
+        is_reflected: bool,
+        causes: Causes<'_>,
+    ) {
+        if is_reflected && self.state.is_shutdown_ack_sent() {
+            return self.close(cx, None, CloseReason::Shutdown);
+        }
         let first = causes.flatten().next();
         let (cause, words): (u16, &[u8]) = match &first {
             None => (0, &[]),

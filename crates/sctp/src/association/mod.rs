@@ -270,7 +270,7 @@ impl Association {
             Chunk::Abort { t_bit, causes } if t_bit == is_reflected => {
                 let changes = self.asconf.as_ref();
                 if !changes.is_some_and(|changes| changes.is_abort_ignored(route)) {
-                    self.on_abort(cx, causes);
+                    self.on_abort(cx, is_reflected, causes);
                 }
             }
             Chunk::ShutdownComplete { t_bit } if t_bit == is_reflected => {
