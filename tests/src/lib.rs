@@ -23,9 +23,11 @@ pub mod world;
 pub use plan::Plan;
 pub use world::{Outcome, run};
 
-/// The code of the book, compiled and run by `cargo test --doc`.
+/// The code of the README and the book, compiled and run by `cargo test --doc`.
 #[cfg(doctest)]
 mod book {
+    #[doc = include_str!("../../README.md")]
+    struct Readme;
     #[doc = include_str!("../../docs/quick-start.md")]
     struct QuickStart;
     #[doc = include_str!("../../docs/which-profile.md")]

@@ -1,6 +1,6 @@
 //! An echo server and its client: `cargo run -p rexmit --example echo`.
 
-use rexmit::{Association, Endpoint, EndpointConfig, SendError};
+use rexmit::{Association, Endpoint, Identity, SendError, Trust};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -13,19 +13,18 @@ async fn main() -> Result<()> {
 
 /// Sends `text` to a server and returns what comes back.
 pub(crate) async fn run(text: &str) -> Result<String> {
-    let config = EndpointConfig::default().accept(true);
-    let server = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config)?;
-    let (address, port) = (server.local_addr(), server.port());
+    // The client knows the server by the fingerprint of its certificate.
+    let identity = Identity::generate()?;
+    let trust = Trust::only([identity.fingerprint()]);
+    let server = Endpoint::listen("127.0.0.1:0", identity).await?;
+    let address = server.local_addr();
     let serving = tokio::spawn(async move {
         while let Some(association) = server.accept().await {
             tokio::spawn(echo(association));
         }
     });
 
-    // Port 0: any. Clients on one address need different SCTP ports.
-    let client =
-        Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default().port(0))?;
-    let association = client.connect(address, port).await?;
+    let association = Association::connect(address, trust).await?;
     association.stream(0).send(text.to_owned()).await?;
     let message = association.recv().await.ok_or("the server closed the association")?;
     association.shutdown().await;

@@ -25,8 +25,8 @@ async fn main() -> Result<(), Error> {
 /// Sends messages before and after the server loses its first address. Returns what the client is told.
 pub(crate) async fn run(messages: u32) -> Result<Vec<String>, Error> {
     // One socket sends from all addresses, so that it is bound to the wildcard address.
-    let config = EndpointConfig::default().accept(true).addresses(vec![FIRST, SECOND]);
-    let server = Endpoint::bind_unencrypted("0.0.0.0:0".parse()?, config)?;
+    let config = EndpointConfig::default().addresses(vec![FIRST, SECOND]);
+    let server = Endpoint::listen_unencrypted("0.0.0.0:0", config).await?;
     let remote = (FIRST, server.local_addr().port()).into();
     let client =
         Endpoint::bind_unencrypted("0.0.0.0:0".parse()?, EndpointConfig::default().port(0))?;

@@ -4,12 +4,11 @@
 //! again by the profile before anybody notices. The server sends every client a snapshot of the world
 //! 20 times a second, unordered, and drops it when the next one is due: an old snapshot is of no use.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use rexmit::{
-    Association, AssociationConfig, CloseReason, Endpoint, EndpointConfig, OutboundMessage,
-    Reliability, SendError,
+    Association, AssociationConfig, CloseReason, Delivery, Encryption, Endpoint, Identity,
+    SendError, Trust,
 };
 use tokio::task::JoinSet;
 
@@ -39,10 +38,12 @@ async fn main() -> Result<(), Error> {
 /// Has `clients` play for this many ticks.
 pub(crate) async fn play(clients: u32, ticks: u32) -> Result<Score, Error> {
     // A server that is killed is reported to a player after 5 s.
-    let association = AssociationConfig::interactive().dead_after(Some(Duration::from_secs(5)));
-    let config = EndpointConfig::default().association(association.into());
-    let server = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config.clone().accept(true))?;
-    let (address, port) = (server.local_addr(), server.port());
+    let config = AssociationConfig::interactive().dead_after(Some(Duration::from_secs(5)));
+    // Players know the server by its certificate, and the server accepts any player.
+    let identity = Identity::generate()?;
+    let trust = Trust::only([identity.fingerprint()]);
+    let server = Endpoint::listen("127.0.0.1:0", identity).await?;
+    let address = server.local_addr();
 
     let serving = tokio::spawn(async move {
         let mut players = JoinSet::new();
@@ -55,7 +56,9 @@ pub(crate) async fn play(clients: u32, ticks: u32) -> Result<Score, Error> {
     });
     let mut players = JoinSet::new();
     for _ in 0..clients {
-        players.spawn(player(config.clone().port(0), address, port, ticks));
+        let encryption = Encryption::new(Identity::generate()?, trust.clone());
+        let connecting = Association::connect_with(address, encryption, config.clone());
+        players.spawn(async move { player(connecting.await?, ticks).await });
     }
     let mut score = Score::default();
     while let Some(snapshots) = players.join_next().await {
@@ -73,10 +76,9 @@ async fn serve(association: Association) -> u64 {
             let mut tick = tokio::time::interval(TICK);
             loop {
                 tick.tick().await;
-                let snapshot = OutboundMessage::new(SNAPSHOTS, vec![0; 400])
-                    .unordered(true)
-                    .reliability(Reliability::Timed(TICK));
-                if association.send(snapshot).await.is_err() {
+                let snapshot = association.stream(SNAPSHOTS);
+                let delivery = Delivery::unordered().lifetime(TICK);
+                if snapshot.send_with(vec![0; 400], delivery).await.is_err() {
                     return; // The client is leaving.
                 }
             }
@@ -91,14 +93,7 @@ async fn serve(association: Association) -> u64 {
 }
 
 /// Plays for `ticks`. Returns how many snapshots came.
-async fn player(
-    config: EndpointConfig,
-    server: SocketAddr,
-    port: u16,
-    ticks: u32,
-) -> Result<u64, Error> {
-    let endpoint = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config)?;
-    let association = endpoint.connect(server, port).await?;
+async fn player(association: Association, ticks: u32) -> Result<u64, Error> {
     let receiving = {
         let association = association.clone();
         tokio::spawn(async move {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rexmit::{Association, Endpoint, EndpointConfig};
+use rexmit::{Association, Endpoint, Identity, Trust};
 use tokio::sync::oneshot;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -24,17 +24,16 @@ async fn main() -> Result<(), Error> {
 
 /// Has a server compute the squares of the numbers below `count`, all at a time.
 pub(crate) async fn squares(count: u32) -> Result<Vec<u64>, Error> {
-    let server =
-        Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default().accept(true))?;
-    let (address, port) = (server.local_addr(), server.port());
+    let identity = Identity::generate()?;
+    let trust = Trust::only([identity.fingerprint()]);
+    let server = Endpoint::listen("127.0.0.1:0", identity).await?;
+    let address = server.local_addr();
     let serving = tokio::spawn(async move {
         while let Some(association) = server.accept().await {
             tokio::spawn(serve(association));
         }
     });
-    let endpoint =
-        Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default().port(0))?;
-    let client = Arc::new(Client::new(endpoint.connect(address, port).await?));
+    let client = Arc::new(Client::new(Association::connect(address, trust).await?));
     let calls: Vec<_> = (0..count)
         .map(|number| {
             let client = Arc::clone(&client);

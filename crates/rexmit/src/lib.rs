@@ -10,15 +10,14 @@
 //!
 #![cfg_attr(feature = "dtls", doc = "```")]
 #![cfg_attr(not(feature = "dtls"), doc = "```ignore")]
-//! use rexmit::{Encryption, Endpoint, EndpointConfig, Identity, OutboundMessage, Trust};
+//! use rexmit::{Association, Endpoint, Identity, Trust};
 //!
 //! # type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 //! async fn serve(server: Endpoint) {
 //!     while let Some(association) = server.accept().await {
 //!         tokio::spawn(async move {
 //!             while let Some(message) = association.recv().await {
-//!                 let echo = OutboundMessage::new(message.stream, message.payload);
-//!                 if association.send(echo).await.is_err() {
+//!                 if association.stream(message.stream).send(message.payload).await.is_err() {
 //!                     break; // The client is closing.
 //!                 }
 //!             }
@@ -28,20 +27,14 @@
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<()> {
-//!     // Clients know the server by the fingerprint of its certificate; the server takes anyone.
+//!     // Clients know the server by the fingerprint of its certificate; the server accepts any client.
 //!     let identity = Identity::generate()?;
-//!     let fingerprint = identity.fingerprint();
-//!     let encryption = Encryption::new(identity, Trust::anyone());
-//!     let config = EndpointConfig::default().accept(true);
-//!     let server = Endpoint::bind("127.0.0.1:0".parse()?, config, encryption)?;
-//!     let (address, port) = (server.local_addr(), server.port());
+//!     let trust = Trust::only([identity.fingerprint()]);
+//!     let server = Endpoint::listen("127.0.0.1:0", identity).await?;
+//!     let address = server.local_addr();
 //!     tokio::spawn(serve(server));
 //!
-//!     // Port 0: any.
-//!     let encryption = Encryption::new(Identity::generate()?, Trust::only([fingerprint]));
-//!     let config = EndpointConfig::default().port(0);
-//!     let client = Endpoint::bind("127.0.0.1:0".parse()?, config, encryption)?;
-//!     let association = client.connect(address, port).await?;
+//!     let association = Association::connect(address, trust).await?;
 //!     association.stream(3).send("hello").await?;
 //!     let echo = association.recv().await.ok_or("the server closed")?;
 //!     assert_eq!((echo.stream, &echo.payload[..]), (3, &b"hello"[..]));
@@ -56,21 +49,39 @@
 //! profiles:
 //!
 //! ```
-//! use rexmit::{AssociationConfig, EndpointConfig};
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use rexmit::{Association, AssociationConfig, Endpoint};
 //!
-//! let association = AssociationConfig::interactive_redundant();
-//! let config = EndpointConfig::default().association(association.into());
-//! assert_eq!(config.validate(), Ok(()));
+//! let profile = AssociationConfig::interactive_redundant();
+//! let server = Endpoint::listen_unencrypted("127.0.0.1:0", profile.clone()).await?;
+//! let association = Association::connect_unencrypted(server.local_addr(), profile).await?;
+//! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+//! ```
+//!
+//! # Delivery
+//!
+//! A message is delivered in the order of its stream unless its [`Delivery`] says otherwise, and retransmitted until
+//! its lifetime is over:
+//!
+//! ```
+//! # async fn example(association: rexmit::Association) -> Result<(), rexmit::SendError> {
+//! use rexmit::Delivery;
+//! use std::time::Duration;
+//!
+//! let position = Delivery::unordered().lifetime(Duration::from_millis(100));
+//! association.stream(1).send_with("x=1 y=2", position).await?;
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! # Time limits
 //!
 //! | call | default | where to change it |
 //! |---|---|---|
-//! | [`Endpoint::connect`] | 10 s, then [`ConnectError::NoAnswer`] or [`ConnectError::Handshake`] | [`TimeLimits::connect`] |
+//! | [`Association::connect`], [`Endpoint::connect`] | 10 s, then [`ConnectError::NoAnswer`] or [`ConnectError::Handshake`] | [`TimeLimits::connect`] of an [`Endpoint`] |
 //! | [`Association::shutdown`], [`Endpoint::shutdown`] | 5 s, then the peer is told of an abort | [`TimeLimits::shutdown`] |
 //! | a peer that is silent while data is sent to it | 15 s with `interactive`, then [`CloseReason::Unreachable`] | [`AssociationConfig::dead_after`] |
-//! | a message with a lifetime | none: [`Event::MessageFailed`] once it is over | [`Reliability::Timed`] |
+//! | a message with a lifetime | none: [`Event::MessageFailed`] once it is over | [`Delivery::lifetime`] |
 //!
 //! A game that notices a dead server after 4 s, and an upload that is to end completely, however long
 //! that takes:
@@ -81,10 +92,9 @@
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! let game = AssociationConfig::interactive().dead_after(Some(Duration::from_secs(4)));
-//! let config = EndpointConfig::default().port(0).association(game.into());
-//! let player = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, config)?;
+//! let player = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, game.into())?;
 //!
-//! let upload = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default().port(0))?
+//! let upload = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default())?
 //!     .with_time_limits(TimeLimits::default().shutdown(None));
 //! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 //! ```
@@ -105,14 +115,14 @@
 //! | [`tun`] | IP packets exchanged with the kernel; network namespaces |
 //! | [`clock`] | the monotonic clock, and precise waiting |
 //!
-//! SCTP is sent in DTLS records ([`Endpoint::bind`]), in UDP ([`Endpoint::bind_unencrypted`]) or directly over IP
-//! ([`Endpoint::bind_raw`]). The protocols themselves are `rexmit-sctp`, `rexmit-dtls` and `rexmit-tcp`.
+//! SCTP is sent in DTLS records ([`Endpoint::listen`], [`Association::connect`], [`Endpoint::bind`]), in UDP
+//! ([`Endpoint::bind_unencrypted`] and others of this name) or directly over IP ([`Endpoint::bind_raw`]). The protocols themselves are `rexmit-sctp`, `rexmit-dtls` and `rexmit-tcp`.
 //!
 //! # Features
 //!
 //! | feature | what it adds | systems |
 //! |---|---|---|
-//! | `dtls`, a default | encryption: [`Endpoint::bind`]; includes `udp` | as `udp` |
+//! | `dtls`, a default | encryption: [`Endpoint::listen`], [`Association::connect`], [`Endpoint::bind`]; includes `udp` | as `udp` |
 //! | `udp`, a default | [`Endpoint`]: SCTP in UDP | Linux; compiles for macOS, Windows and FreeBSD, where it has not run |
 //! | `tracing` | events for the crate `tracing`, target `rexmit`: an association is established, ends or changes its path (info), loss recovery acts (debug, if enabled when the endpoint is bound) | all |
 //! | `raw` | [`Endpoint::bind_raw`]: SCTP directly over IP | Linux |
@@ -164,7 +174,8 @@ pub mod tun;
 mod turns;
 
 #[cfg(feature = "udp")]
-pub use association::{Association, Stream};
+pub use association::{Association, Delivery, Stream};
+pub use bytes::Bytes;
 #[cfg(feature = "udp")]
 pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics, TimeLimits};
 #[cfg(any(feature = "udp", all(feature = "emulator", target_os = "linux")))]

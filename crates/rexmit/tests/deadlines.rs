@@ -9,8 +9,8 @@ use common::{client_config, patiently, server_config};
 use rexmit::clock::now;
 use rexmit::emulator::{Emulator, EmulatorConfig};
 use rexmit::{
-    Association, AssociationConfig, CloseReason, ConnectError, Endpoint, EndpointConfig, Event,
-    Instant, SendError, TimeLimits,
+    Association, AssociationConfig, CloseReason, ConnectError, Delivery, Endpoint, EndpointConfig,
+    Event, Instant, SendError, TimeLimits,
 };
 
 const LIMIT: Duration = Duration::from_millis(300);
@@ -98,7 +98,7 @@ async fn a_peer_that_is_killed_while_inputs_flow_is_reported_in_time() {
     let peer = killed(AssociationConfig::interactive().dead_after(Some(dead_after))).await;
     let inputs = async {
         loop {
-            match peer.ours.stream(1).send_unordered("input").await {
+            match peer.ours.stream(1).send_with("input", Delivery::unordered()).await {
                 Ok(_) => tokio::time::sleep(Duration::from_millis(20)).await,
                 Err(error) => return error,
             }

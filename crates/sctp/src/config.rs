@@ -156,6 +156,13 @@ impl Default for EndpointConfig {
     }
 }
 
+/// An endpoint with this configuration of its associations, and defaults otherwise.
+impl From<AssociationConfig> for EndpointConfig {
+    fn from(association: AssociationConfig) -> Self {
+        Self::default().association(Arc::new(association))
+    }
+}
+
 impl Default for AssociationConfig {
     fn default() -> Self {
         Self::interactive()

@@ -1,6 +1,8 @@
 //! Associations: handles to send, receive, listen to events and end.
 
 mod cell;
+mod connect;
+mod delivery;
 mod stream;
 
 use std::net::{IpAddr, SocketAddr};
@@ -12,10 +14,11 @@ use rexmit_sctp::{
     PrimaryError, ResetError, ThinError,
 };
 
-use crate::endpoint::{Established, Received, SHUTDOWN_TOO_LONG, Shared, within};
+use crate::endpoint::{Endpoint, Established, Received, SHUTDOWN_TOO_LONG, Shared, within};
 use crate::event::Event;
 use crate::{SendError, TrySendError};
 pub(crate) use cell::Cell;
+pub use delivery::Delivery;
 pub use stream::Stream;
 
 /// A handle of an association with a peer.
@@ -32,6 +35,8 @@ pub use stream::Stream;
 pub struct Association {
     handle: Arc<Handle>,
     established: Established,
+    /// The endpoint that serves this association only: it answers the peer as long as there is a handle.
+    _endpoint: Option<Arc<Endpoint>>,
 }
 
 /// The state shared by the clones; dropped with the last clone.
@@ -61,7 +66,12 @@ impl std::fmt::Debug for Handle {
 
 impl Association {
     pub(crate) fn new(handle: Handle, established: Established) -> Self {
-        Self { handle: Arc::new(handle), established }
+        Self { handle: Arc::new(handle), established, _endpoint: None }
+    }
+
+    /// The association as the owner of its endpoint.
+    fn with_endpoint(self, endpoint: Endpoint) -> Self {
+        Self { _endpoint: Some(Arc::new(endpoint)), ..self }
     }
 
     /// The number that the endpoint's [trace events](crate::Endpoint::set_trace) give it. It is

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rexmit_sctp::recovery::ThinConfig;
 use rexmit_sctp::{MessageId, OutboundMessage, ThinError};
 
-use super::Association;
+use super::{Association, Delivery};
 use crate::{SendError, TrySendError};
 
 /// An outgoing stream: a sequence of messages whose order the peer keeps, independent of the
@@ -58,13 +58,27 @@ impl Stream {
         self.association.send(self.message(payload)).await
     }
 
-    /// Sends a message that the peer may deliver before those sent before it.
+    /// Sends a message whose [`Delivery`] says whether it is ordered, and when it is given up.
+    ///
+    /// ```
+    /// # async fn example(association: rexmit::Association) -> Result<(), rexmit::SendError> {
+    /// use rexmit::Delivery;
+    /// use std::time::Duration;
+    ///
+    /// let delivery = Delivery::unordered().lifetime(Duration::from_millis(100));
+    /// association.stream(1).send_with("x=1 y=2", delivery).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`Association::send`].
-    pub async fn send_unordered(&self, payload: impl Into<Bytes>) -> Result<MessageId, SendError> {
-        let message = self.message(payload).unordered(true);
-        self.association.send(message).await
+    pub async fn send_with(
+        &self,
+        payload: impl Into<Bytes>,
+        delivery: Delivery,
+    ) -> Result<MessageId, SendError> {
+        self.association.send(delivery.message(self.number, payload)).await
     }
 
     /// Sends a message without waiting.
@@ -73,5 +87,17 @@ impl Stream {
     /// As [`Association::try_send`].
     pub fn try_send(&self, payload: impl Into<Bytes>) -> Result<MessageId, TrySendError> {
         self.association.try_send(self.message(payload))
+    }
+
+    /// As [`send_with`](Self::send_with), without waiting.
+    ///
+    /// # Errors
+    /// As [`Association::try_send`].
+    pub fn try_send_with(
+        &self,
+        payload: impl Into<Bytes>,
+        delivery: Delivery,
+    ) -> Result<MessageId, TrySendError> {
+        self.association.try_send(delivery.message(self.number, payload))
     }
 }

@@ -66,7 +66,14 @@ impl State {
         let Protocol::Encrypted(dtls, handshakes) = &mut self.sctp else { return Ok(false) };
         dtls.secure(now, Route { local, remote });
         handshakes.wait_for(remote);
-        Ok(true)
+        // As for the first packet of an association.
+        self.outbox.forget_failure();
+        self.transmit(now);
+        let Some(error) = self.take_failure(remote) else { return Ok(true) };
+        if let Protocol::Encrypted(_, handshakes) = &mut self.sctp {
+            handshakes.leave(remote);
+        }
+        Err(error)
     }
 }
 

@@ -1,5 +1,6 @@
 //! How associations begin and end, seen from the endpoint.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -40,14 +41,22 @@ impl State {
         self.outbox.forget_failure();
         self.transmit(now);
         if let &[remote] = remotes
-            && let Some(source) = self.outbox.take_failure(remote)
+            && let Some(error) = self.take_failure(remote)
         {
             self.sctp.abort(now, id, b"");
             self.associations.remove(&id);
             self.open -= 1;
-            return Err(ConnectError::Unreachable { remote, source });
+            return Err(error);
         }
         Ok(cell)
+    }
+
+    /// Why the system did not send the first packet to `remote`, if so. A refused connection is the answer to an
+    /// earlier packet, perhaps of another attempt: [`Refusals`](super::refusals::Refusals).
+    pub(super) fn take_failure(&mut self, remote: SocketAddr) -> Option<ConnectError> {
+        let failure = self.outbox.take_failure(remote);
+        let source = failure.filter(|it| it.kind() != io::ErrorKind::ConnectionRefused)?;
+        Some(ConnectError::Unreachable { local: self.local_addr, remote, source })
     }
 
     /// Whether a peer's association may still come.

@@ -27,14 +27,19 @@ mod entry;
 mod handshakes;
 mod lifecycle;
 mod limits;
+mod listen;
 mod protocol;
+mod refusals;
 mod state;
 mod statistics;
 mod wakes;
 
 use std::fmt;
+use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use rexmit_core::Seed;
 use rexmit_core::trace::TraceSink;
@@ -50,6 +55,7 @@ pub(crate) use entry::Established;
 pub use limits::TimeLimits;
 pub(crate) use limits::{SHUTDOWN_TOO_LONG, within};
 use protocol::Protocol;
+use refusals::Watch;
 use state::State;
 pub(crate) use state::{Received, Shared};
 pub use statistics::{ACCEPT_BACKLOG, EndpointStatistics};
@@ -260,6 +266,23 @@ impl Endpoint {
         if self.is_raw {
             remotes.iter_mut().for_each(|remote| remote.set_port(0)); // There is no UDP.
         }
+        // One of several addresses may refuse while the others do not.
+        let &[remote] = &remotes[..] else { return self.set_up(remotes, port, config).await };
+        if self.is_raw {
+            return self.set_up(remotes, port, config).await;
+        }
+        let watch = Watch::new(&self.shared, remote);
+        let established = first_of(self.set_up(remotes, port, config), watch.refused()).await;
+        established.unwrap_or(Err(ConnectError::NothingListens { remote }))
+    }
+
+    /// Begins an association and waits until it is established.
+    async fn set_up(
+        &self,
+        mut remotes: Vec<SocketAddr>,
+        port: u16,
+        config: Arc<AssociationConfig>,
+    ) -> Result<Association, ConnectError> {
         let start = clock::now();
         let limit = self.time_limits().connect;
         #[cfg(feature = "dtls")]
@@ -371,6 +394,19 @@ impl Endpoint {
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
         self.shared.lock().sctp.set_trace(log::sink(sink));
     }
+}
+
+/// The output of `future`, or `None` if `other` is ready before.
+async fn first_of<T>(
+    future: impl Future<Output = T>,
+    other: impl Future<Output = ()>,
+) -> Option<T> {
+    let (mut future, mut other) = (pin!(future), pin!(other));
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => other.as_mut().poll(cx).map(|()| None),
+    })
+    .await
 }
 
 fn unencrypted(config: EndpointConfig, seed: &Seed) -> Result<Protocol, ConfigError> {

@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use super::entry::Entry;
 use super::limits::TimeLimits;
 use super::protocol::Protocol;
+use super::refusals::Refusals;
 use super::statistics::EndpointStatistics;
 use super::wakes::Wakes;
 use crate::association::Cell;
@@ -48,6 +49,7 @@ pub(crate) struct State {
     /// Associations that have not ended.
     pub(super) open: usize,
     pub(super) incoming: Incoming,
+    pub(super) refusals: Refusals,
     /// Handles of the endpoint that exist.
     pub(super) handles: usize,
     /// No new associations.
@@ -96,6 +98,7 @@ impl State {
             associations: FxHashMap::default(),
             open: 0,
             incoming: Incoming { is_allowed: accepts, waiting: VecDeque::new() },
+            refusals: Refusals::default(),
             handles: 1,
             is_closing: false,
             time_limits: TimeLimits::default(),
@@ -248,6 +251,7 @@ impl State {
         self.mix_entropy(now);
         for (route, packet) in inbox.packets(socket) {
             self.counts.packets_received += 1;
+            self.refusals.note_answer(route.remote);
             self.sctp.handle_input(now, route, packet);
             // After each one, as acknowledgements are due after every second one.
             self.gather(now, socket, PACKETS_PER_TURN);

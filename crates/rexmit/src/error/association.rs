@@ -64,16 +64,42 @@ pub enum ConnectError {
     /// The endpoint has been shut down.
     #[error("the endpoint is shut down: bind another one")]
     EndpointClosed,
+    /// The name has no address.
+    #[error(
+        "{name} is no address: {source}; expected an address or a name with a UDP port, such as localhost:9899"
+    )]
+    Unresolved {
+        /// The address that was asked for.
+        name: String,
+        /// The error of the resolver.
+        source: io::Error,
+    },
+    /// A local socket cannot be had.
+    #[error("no socket for the association: {0}")]
+    Bind(#[from] super::BindError),
+    /// No certificate can be made for this side.
+    #[cfg(feature = "dtls")]
+    #[error(transparent)]
+    Identity(rexmit_dtls::IdentityError),
     /// The endpoint refuses to try.
     #[error(transparent)]
     Refused(#[from] rexmit_sctp::ConnectError),
     /// This machine cannot send to the peer.
-    #[error("nothing can be sent to {remote}: {source}")]
+    #[error("nothing can be sent to {remote} from {local}: {source}{}", remedy(*local, *remote))]
     Unreachable {
+        /// The address that the endpoint is bound to.
+        local: SocketAddr,
         /// The peer's address.
         remote: SocketAddr,
         /// The error of the system.
         source: io::Error,
+    },
+    /// The peer's host has answered that nothing is bound to the UDP port (ICMP). Reported on Linux; other systems
+    /// report [`NoAnswer`](Self::NoAnswer) or `Handshake` after the time limit.
+    #[error("nothing listens on UDP port {} of {}: check the port, and that the peer runs", remote.port(), remote.ip())]
+    NothingListens {
+        /// The peer's address.
+        remote: SocketAddr,
     },
     /// There is no encrypted connection, for the reason that `source` has: who refused whom, and why.
     #[cfg(feature = "dtls")]
@@ -121,4 +147,17 @@ pub enum ConnectError {
         /// Why.
         reason: CloseReason,
     },
+}
+
+/// What helps if an endpoint bound to `local` cannot send to `remote`.
+fn remedy(local: SocketAddr, remote: SocketAddr) -> &'static str {
+    let is_other_family = remote.is_ipv6() != local.is_ipv6();
+    let serves_both = local.is_ipv6() && local.ip().is_unspecified();
+    if is_other_family && !serves_both {
+        "; bind the endpoint to [::]:0, which serves IPv4 and IPv6"
+    } else if local.ip().is_loopback() && !remote.ip().is_loopback() {
+        "; bind the endpoint to 0.0.0.0:0 or [::]:0: a loopback address reaches this machine only"
+    } else {
+        ""
+    }
 }

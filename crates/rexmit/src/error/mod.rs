@@ -65,6 +65,16 @@ pub enum BindError {
         "an encrypted endpoint has one address: an association over DTLS has a single path (RFC 8261)"
     )]
     SeveralAddresses,
+    /// The name has no address.
+    #[error(
+        "{name} is no address: {source}; expected an address or a name with a UDP port, such as 0.0.0.0:9899"
+    )]
+    Unresolved {
+        /// The address that was asked for.
+        name: String,
+        /// The error of the resolver.
+        source: io::Error,
+    },
     /// The configuration is refused.
     #[error(transparent)]
     Config(#[from] ConfigError),

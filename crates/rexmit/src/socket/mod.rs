@@ -5,6 +5,7 @@
 
 mod inbox;
 mod outbox;
+mod refusals;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -1,0 +1,87 @@
+//! What a message needs from its delivery.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use rexmit_sctp::{OutboundMessage, Reliability};
+
+/// How a message is delivered: in order or not, and until when. The default is in the order of its stream, and
+/// until the association ends.
+///
+/// ```
+/// use rexmit::Delivery;
+/// use std::time::Duration;
+///
+/// // A player's position: a later one replaces it.
+/// let position = Delivery::unordered().lifetime(Duration::from_millis(100));
+/// assert!(!position.ordered);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Delivery {
+    /// Whether the peer delivers the message after those sent before it on its stream, or as soon as it is
+    /// complete (RFC 9260 §6.6). Default true.
+    pub ordered: bool,
+    /// When retransmission of the message is given up. Default never.
+    pub reliability: Reliability,
+    /// Payload protocol identifier, which the peer's application receives with the message (RFC 9260 §3.3.1).
+    /// Default 0: not specified.
+    pub ppid: u32,
+    /// Whether the peer is asked to acknowledge without delay (I bit, RFC 7053). Default false.
+    pub immediate: bool,
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Self::ordered()
+    }
+}
+
+impl Delivery {
+    /// After the messages sent before it on its stream.
+    #[must_use]
+    pub const fn ordered() -> Self {
+        Self { ordered: true, reliability: Reliability::Full, ppid: 0, immediate: false }
+    }
+
+    /// As soon as the message is complete at the peer.
+    #[must_use]
+    pub const fn unordered() -> Self {
+        Self { ordered: false, ..Self::ordered() }
+    }
+
+    /// Gives the message up once `lifetime` has passed since it was accepted (RFC 3758 §4.1):
+    /// [`Event::MessageFailed`](crate::Event::MessageFailed).
+    #[must_use]
+    pub const fn lifetime(self, lifetime: Duration) -> Self {
+        Self { reliability: Reliability::Timed(lifetime), ..self }
+    }
+
+    /// Gives the message up when one of its chunks would have to be retransmitted more often than `most` times
+    /// (RFC 7496 §3.1); 0 sends every chunk once. It replaces a [`lifetime`](Self::lifetime).
+    #[must_use]
+    pub const fn max_retransmissions(self, most: u16) -> Self {
+        Self { reliability: Reliability::MaxRetransmissions(most), ..self }
+    }
+
+    /// Sets [`ppid`](Self#structfield.ppid).
+    #[must_use]
+    pub const fn ppid(self, ppid: u32) -> Self {
+        Self { ppid, ..self }
+    }
+
+    /// Sets [`immediate`](Self#structfield.immediate).
+    #[must_use]
+    pub const fn immediate(self, immediate: bool) -> Self {
+        Self { immediate, ..self }
+    }
+
+    /// A message for `stream` that is delivered like this.
+    pub(super) fn message(self, stream: u16, payload: impl Into<Bytes>) -> OutboundMessage {
+        OutboundMessage::new(stream, payload)
+            .unordered(!self.ordered)
+            .reliability(self.reliability)
+            .ppid(self.ppid)
+            .immediate(self.immediate)
+    }
+}
