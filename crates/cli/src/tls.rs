@@ -11,16 +11,16 @@ use crate::failure::{Failure, Kind};
 /// Encryption of associations.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Tls {
-    /// Encrypt by DTLS 1.3; the peer must, too. Without --cert a new certificate is made, and its fingerprint
-    /// printed.
-    #[arg(long, conflicts_with_all = ["raw", "locals"])]
-    tls: bool,
+    /// Do not encrypt: for peers that speak plain SCTP, and with several addresses or --raw. Otherwise associations
+    /// are encrypted by DTLS 1.3; without --cert a new certificate is made, and its fingerprint printed.
+    #[arg(long, conflicts_with_all = ["fingerprints", "certificate", "key"])]
+    unencrypted: bool,
     /// SHA-256 of the peer's certificate, in hexadecimal: other peers are refused. May be repeated. Without it any
     /// peer is accepted, which protects against eavesdroppers, but not against a host in between.
-    #[arg(long = "fingerprint", value_name = "SHA256", requires = "tls")]
+    #[arg(long = "fingerprint", value_name = "SHA256")]
     fingerprints: Vec<Fingerprint>,
     /// Certificate of this side, in PEM. Its dates and names are not looked at.
-    #[arg(long = "cert", value_name = "FILE", requires = "key", requires = "tls")]
+    #[arg(long = "cert", value_name = "FILE", requires = "key")]
     certificate: Option<PathBuf>,
     /// Private key of that certificate, in PEM: ECDSA on P-256 or P-384.
     #[arg(long = "key", value_name = "FILE", requires = "certificate")]
@@ -28,9 +28,9 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// `None` without --tls.
+    /// `None` with --unencrypted.
     pub(crate) fn encryption(&self) -> Result<Option<Encryption>, Failure> {
-        if !self.tls {
+        if self.unencrypted {
             return Ok(None);
         }
         let identity = match (&self.certificate, &self.key) {

@@ -23,11 +23,11 @@ pub(crate) struct Transport {
     #[arg(long, value_name = "NAME", default_value = "interactive", value_parser = values::profile)]
     profile: AssociationConfig,
     /// Send SCTP directly over IP (protocol 132) instead of over UDP; needs CAP_NET_RAW.
-    #[arg(long)]
+    #[arg(long, requires = "unencrypted")]
     pub(crate) raw: bool,
     /// Local address; may be repeated. With several, the association has a path from each, and uses
     /// another path when one fails.
-    #[arg(long = "local", value_name = "ADDR")]
+    #[arg(long = "local", value_name = "ADDR", requires = "unencrypted")]
     locals: Vec<IpAddr>,
     #[command(flatten)]
     tls: Tls,
@@ -38,7 +38,7 @@ pub(crate) struct Transport {
 pub(crate) struct Peers {
     /// Further address of the peer, with the same UDP port, tried if the first does not answer; may
     /// be repeated. Addresses that the peer lists during the handshake need not be given.
-    #[arg(long = "peer", value_name = "ADDR", conflicts_with = "tls")]
+    #[arg(long = "peer", value_name = "ADDR", requires = "unencrypted")]
     peers: Vec<IpAddr>,
 }
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
+use crate::failure::{Failure, Kind};
 use crate::names::unknown;
 use rexmit::emulator::netem;
 use rexmit::recovery::{RecoveryConfig, TCP_PROFILES};
@@ -35,20 +36,57 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
     if bytes == 0 { Err("it must be above 0".into()) } else { Ok(bytes) }
 }
 
-/// `ADDRESS:PORT` or `ADDRESS`, where the address may be a name.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+/// `ADDRESS:PORT` or `ADDRESS`, where the address may be a name, which is resolved later.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    name: String,
+    port: u16,
+}
+
+/// Parses a [`Host`].
+pub(crate) fn host(text: &str) -> Result<Host, String> {
     const EXPECTED: &str =
         "expected ADDRESS:PORT, such as 192.0.2.1:9899, [2001:db8::1]:9899 or localhost:9899";
-    if let Ok(ip) = text.parse::<IpAddr>() {
-        return Ok((ip, ENCAPSULATION_PORT).into());
+    let host = |name: &str, port| Host { name: name.to_owned(), port };
+    if text.parse::<IpAddr>().is_ok() {
+        return Ok(host(text, ENCAPSULATION_PORT));
     }
-    let found = if text.contains(':') {
-        text.to_socket_addrs()
-    } else {
-        (text, ENCAPSULATION_PORT).to_socket_addrs()
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) => (name, port.parse().map_err(|_| EXPECTED)?),
+        None => (text, ENCAPSULATION_PORT),
     };
-    let mut found = found.map_err(|error| format!("{error}; {EXPECTED}"))?;
-    found.next().ok_or_else(|| format!("the name has no address; {EXPECTED}"))
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+    match address {
+        Some(address) if address.parse::<IpAddr>().is_ok() => Ok(host(address, port)),
+        None if !name.is_empty() && !name.contains([':', '[', ']']) => Ok(host(name, port)),
+        _ => Err(EXPECTED.into()),
+    }
+}
+
+impl Host {
+    /// The address to listen on.
+    pub(crate) fn local(&self) -> Result<SocketAddr, Failure> {
+        Ok(self.resolve(Kind::Address)?[0])
+    }
+
+    /// The address of a peer; of several the first.
+    pub(crate) fn peer(&self) -> Result<SocketAddr, Failure> {
+        Ok(self.peers()?[0])
+    }
+
+    /// The addresses of a peer, at least one.
+    pub(crate) fn peers(&self) -> Result<Vec<SocketAddr>, Failure> {
+        self.resolve(Kind::Peer)
+    }
+
+    fn resolve(&self, kind: Kind) -> Result<Vec<SocketAddr>, Failure> {
+        let failed = |reason: &dyn std::fmt::Display| {
+            Failure::new(kind, format!("the host `{}` is not known: {reason}", self.name))
+        };
+        let found = (self.name.as_str(), self.port).to_socket_addrs();
+        let found: Vec<_> = found.map_err(|error| failed(&error))?.collect();
+        if found.is_empty() { Err(failed(&"it has no address")) } else { Ok(found) }
+    }
 }
 
 /// The association configuration of the recovery profile of this name.
@@ -119,6 +157,23 @@ pub(crate) fn network(text: &str) -> Result<Network, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_has_a_port_or_the_one_of_encapsulation() {
+        let table = [
+            ("192.0.2.1:7", "192.0.2.1:7"),
+            ("192.0.2.1", "192.0.2.1:9899"),
+            ("2001:db8::1", "[2001:db8::1]:9899"),
+            ("[2001:db8::1]:7", "[2001:db8::1]:7"),
+        ];
+        for (text, address) in table {
+            assert_eq!(host(text).unwrap().local().unwrap(), address.parse().unwrap());
+        }
+        assert_eq!(host("localhost:7").unwrap().peer().unwrap().port(), 7);
+        for wrong in ["", ":7", "host:port", "host:70000", "[host]:7", "2001:db8::1]:7", "a:b:7"] {
+            host(wrong).unwrap_err();
+        }
+    }
 
     #[test]
     fn a_network_has_a_first_and_a_second_host() {

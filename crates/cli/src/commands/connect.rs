@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use clap::Args;
 use rexmit::clock::{now, sleep_until};
+use rexmit::{Association, Endpoint};
+use rexmit_perf::load::{LoadError, Target};
 
 use crate::carry::{Carry, LINGER};
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::signals::{Signals, block_on};
 use crate::transport::{Peers, Transport};
-use crate::values;
+use crate::values::{self, Host};
 
 /// Establish an association and carry standard input and output over it.
 ///
@@ -23,12 +25,12 @@ use crate::values;
 #[command(after_help = examples!(
 "  echo hello | rexmit connect 192.0.2.1:9899
   rexmit connect localhost:9899 --binary --profile lksctp < file
-  rexmit connect 192.0.2.1:9899 --peer 198.51.100.1 --local 192.0.2.7 --local 198.51.100.7 < file
-  rexmit connect 192.0.2.1:9899 --tls --fingerprint 5E:0B:…:71 < file"))]
+  rexmit connect 192.0.2.1:9899 --fingerprint 5E:0B:…:71 < file
+  rexmit connect 192.0.2.1:9899 --unencrypted --peer 198.51.100.1 --local 192.0.2.7 --local 198.51.100.7"))]
 pub(crate) struct Arguments {
     /// Address of the listening peer. With --raw the UDP port is ignored.
-    #[arg(value_name = "ADDR:PORT", value_parser = values::address)]
-    address: SocketAddr,
+    #[arg(value_name = "ADDR:PORT", value_parser = values::host)]
+    address: Host,
     /// Time limit for the association to be established.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::interval)]
     timeout: Duration,
@@ -46,9 +48,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let signals = Signals::new()?;
         let association =
             transport.association(|association| association.outbound_streams = carry.streams);
-        let target = transport.target(*address, peers, association, *timeout)?;
+        let remotes = address.peers()?;
+        let target = transport.target(remotes[0], peers, association, *timeout)?;
         let (association, _endpoint) = tokio::select! {
-            connection = target.connect() => connection?,
+            connection = connect_first(&target, &remotes) => connection?,
             () = signals.stop() => {
                 return Err(Failure::new(Kind::Interrupted, "interrupted: the peer had not answered"));
             }
@@ -58,4 +61,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         Ok(())
     })
+}
+
+/// Connects to the first of these addresses that answers.
+async fn connect_first(
+    target: &Target,
+    remotes: &[SocketAddr],
+) -> Result<(Association, Endpoint), LoadError> {
+    let (last, others) = remotes.split_last().unwrap_or((&target.remote, &[]));
+    for &remote in others {
+        if let Ok(connection) = (Target { remote, ..target.clone() }).connect().await {
+            return Ok(connection);
+        }
+    }
+    (Target { remote: *last, ..target.clone() }).connect().await
 }

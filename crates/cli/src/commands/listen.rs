@@ -1,7 +1,5 @@
 //! `rexmit listen`.
 
-use std::net::SocketAddr;
-
 use clap::Args;
 use rexmit::clock::{now, sleep_until};
 
@@ -10,7 +8,7 @@ use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::signals::{Signals, block_on};
 use crate::transport::Transport;
-use crate::values;
+use crate::values::{self, Host};
 
 /// Wait for one association and carry standard input and output over it.
 ///
@@ -22,12 +20,12 @@ use crate::values;
 #[command(after_help = examples!(
 "  rexmit listen 0.0.0.0:9899 > received     # and on another machine:
   rexmit connect 192.0.2.1:9899 < file
-  rexmit listen 192.0.2.1:9899 --local 198.51.100.1 > received
-  rexmit listen 0.0.0.0:9899 --tls --cert cert.pem --key key.pem > received"))]
+  rexmit listen 192.0.2.1:9899 --unencrypted --local 198.51.100.1 > received
+  rexmit listen 0.0.0.0:9899 --cert cert.pem --key key.pem > received"))]
 pub(crate) struct Arguments {
     /// Address to listen on; port 0 for any. With --raw the UDP port is ignored.
-    #[arg(value_name = "ADDR:PORT", default_value = "0.0.0.0:9899", value_parser = values::address)]
-    address: SocketAddr,
+    #[arg(value_name = "ADDR:PORT", default_value = "0.0.0.0:9899", value_parser = values::host)]
+    address: Host,
     #[command(flatten)]
     transport: Transport,
     #[command(flatten)]
@@ -40,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let signals = Signals::new()?;
         let association =
             transport.association(|association| association.outbound_streams = carry.streams);
-        let endpoint = transport.listen(*address, association)?;
+        let endpoint = transport.listen(address.local()?, association)?;
         let association = tokio::select! {
             association = endpoint.accept() => association,
             () = signals.stop() => {

@@ -45,10 +45,11 @@ fn a_text_arrives_as_it_was_and_both_sides_end() {
 #[test]
 fn several_addresses_on_both_sides_are_several_paths() {
     let input = text(300, "over");
-    let (listener, address) = Rexmit::listen_idle("listen 127.0.1.1:0 --local 127.0.2.1");
+    let (listener, address) =
+        Rexmit::listen_idle("listen 127.0.1.1:0 --unencrypted --local 127.0.2.1");
     let (ip, port) = address.split_once(':').unwrap();
     assert_eq!(ip, "127.0.1.1");
-    let own = "--local 127.0.1.2 --local 127.0.2.2";
+    let own = "--unencrypted --local 127.0.1.2 --local 127.0.2.2";
     let options = format!("--peer 127.0.2.1 {own}");
     connect(&address, &options, input.clone()).end().text();
     let received = listener.end();
@@ -60,14 +61,14 @@ fn several_addresses_on_both_sides_are_several_paths() {
 #[test]
 fn a_text_arrives_encrypted_at_the_peer_with_the_right_fingerprint_only() {
     let input = text(300, "secret");
-    let (mut listener, address) = Rexmit::listen_idle("listen 127.0.0.1:0 --tls");
+    let (mut listener, address) = Rexmit::listen_idle("listen 127.0.0.1:0");
     let line = listener.next_line();
     let fingerprint = line.strip_prefix("fingerprint ").expect("a fingerprint").trim();
     let wrong = fingerprint.replace(['A', 'B', 'C', '1', '2', '3'], "0");
-    let options = format!("--tls --fingerprint {wrong}");
+    let options = format!("--fingerprint {wrong}");
     let refused = connect(&address, &options, input.clone()).end();
     refused.assert_failed(4, &format!("the fingerprint {fingerprint}, which is not trusted"));
-    let options = format!("--tls --fingerprint {fingerprint}");
+    let options = format!("--fingerprint {fingerprint}");
     connect(&address, &options, input.clone()).end().text();
     let received = listener.end();
     assert!(received.status.success(), "{}", received.stderr);

@@ -7,7 +7,8 @@ use crate::process::{Rexmit, run, scratch};
 #[test]
 fn arguments_that_make_no_sense() {
     run("").assert_failed(2, "Usage: rexmit <COMMAND>");
-    run("connect somewhere.invalid:9899").assert_failed(2, "expected ADDRESS:PORT, such as 192.0");
+    run("connect somewhere:port").assert_failed(2, "expected ADDRESS:PORT, such as 192.0");
+    run("listen 127.0.0.1:0 --raw").assert_failed(2, "--unencrypted");
     run("listen 127.0.0.1:0 --profile fast")
         .assert_failed(2, "there is no profile `fast`: there are rfc9260, lksctp, freebsd");
     run("listen 127.0.0.1:0 --profile interactiv").assert_failed(2, "did you mean `interactive`?");
@@ -38,9 +39,31 @@ fn addresses_that_cannot_be_had() {
     run(&format!("emulate --to 127.0.0.1:1 --listen {address}")).assert_failed(3, &said);
     run("listen 192.0.2.1:0").assert_failed(3, "is not an address of this machine");
     let said = "192.0.2.1 is not an address of this machine";
-    run("listen 0.0.0.0:0 --local 192.0.2.1").assert_failed(3, said);
-    run("connect 127.0.0.1:9 --local 127.0.0.1 --local 192.0.2.1").assert_failed(3, said);
-    run("perf send --to 127.0.0.1:9 --local 192.0.2.1").assert_failed(3, said);
+    run("listen 0.0.0.0:0 --unencrypted --local 192.0.2.1").assert_failed(3, said);
+    run("connect 127.0.0.1:9 --unencrypted --local 127.0.0.1 --local 192.0.2.1")
+        .assert_failed(3, said);
+    run("perf send --to 127.0.0.1:9 --unencrypted --local 192.0.2.1").assert_failed(3, said);
+}
+
+#[test]
+fn hosts_that_are_not_known() {
+    for command in
+        ["connect", "perf send --to", "perf bulk send --to", "emulate --listen 127.0.0.1:0 --to"]
+    {
+        let said = "the host `somewhere.invalid` is not known: ";
+        run(&format!("{command} somewhere.invalid:9899")).assert_failed(4, said);
+    }
+    let said = "the host `somewhere.invalid` is not known: ";
+    run("listen somewhere.invalid:9899").assert_failed(3, said);
+}
+
+#[test]
+fn nobody_listens() {
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for command in ["connect --timeout 60s", "perf send --timeout 60s --unencrypted --to"] {
+        let said = format!("nothing listens on UDP port {} of 127.0.0.1", free.port());
+        run(&format!("{command} {free}")).assert_failed(4, &said);
+    }
 }
 
 #[test]
@@ -48,7 +71,9 @@ fn nobody_answers() {
     // Bound, so that the system says nothing either.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
-    for command in ["connect --timeout 200ms", "perf send --timeout 200ms --to"] {
+    for command in
+        ["connect --unencrypted --timeout 200ms", "perf send --unencrypted --timeout 200ms --to"]
+    {
         // It says how long it has waited, which is longer on a busy machine.
         let ended = run(&format!("{command} {address}"));
         ended.assert_failed(4, "did not answer within ");
@@ -71,7 +96,7 @@ fn files_that_are_no_traces() {
 #[test]
 fn raw_sockets_say_what_they_need() {
     // Either they work, as for root, or it says what to do.
-    let mut process = Rexmit::start_idle(["listen", "127.0.0.1", "--raw"]);
+    let mut process = Rexmit::start_idle(["listen", "127.0.0.1", "--unencrypted", "--raw"]);
     if process.next_line().starts_with("listening on 127.0.0.1, SCTP port 5000") {
         process.signal("INT");
         process.end().assert_failed(130, "interrupted: no peer had connected");

@@ -26,12 +26,12 @@ fn tshark(file: &Path, server: &str, arguments: &[&str]) -> String {
 
 /// Captures an exchange over a lossy link; returns where the server was and the report.
 fn lossy_exchange(file: &Path) -> (String, Value) {
-    let (listener, server) = Rexmit::listen_idle("listen 127.0.0.1:0");
+    let (listener, server) = Rexmit::listen_idle("listen 127.0.0.1:0 --unencrypted");
     let options = "--delay 2ms --loss 5% --duplicate 2% --json --pcap";
     let emulate = format!("{EMULATE} {server} {options} {}", file.display());
     let (emulator, address) = Rexmit::listen_idle(&emulate);
     let text = "a line of text over a link that loses\n".repeat(3000);
-    let arguments = ["connect".to_owned(), address];
+    let arguments = ["connect".to_owned(), address, "--unencrypted".to_owned()];
     let sent = Rexmit::start(arguments, text.clone().into_bytes()).end();
     assert_eq!(sent.text(), "");
     assert_eq!(listener.end().text(), text);

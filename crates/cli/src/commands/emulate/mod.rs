@@ -8,7 +8,6 @@ mod udp;
 
 use std::ffi::OsString;
 use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use self::tun::TunOptions;
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
-use crate::values;
+use crate::values::{self, Host};
 
 /// Relay UDP, or the traffic of any program, over an emulated link with netem's impairments.
 ///
@@ -46,13 +45,13 @@ use crate::values;
   rexmit emulate --tun --delay 50ms --loss 1% --serve 'iperf3 -s' -- iperf3 -c 10.90.0.1"))]
 pub(crate) struct Arguments {
     /// Address that clients send to; port 0 for any.
-    #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::host)]
     #[arg(required_unless_present = "tun")]
-    listen: Option<SocketAddr>,
+    listen: Option<Host>,
     /// Address of the server.
-    #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::host)]
     #[arg(required_unless_present = "tun")]
-    to: Option<SocketAddr>,
+    to: Option<Host>,
     #[command(flatten)]
     tun: TunOptions,
     #[command(flatten)]
@@ -75,8 +74,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.tun.is_wanted(!arguments.command.is_empty())? {
         return tun::run(arguments);
     }
-    match (arguments.listen, arguments.to) {
-        (Some(listen), Some(to)) => udp::run(arguments, listen, to),
+    match (&arguments.listen, &arguments.to) {
+        (Some(listen), Some(to)) => udp::run(arguments, listen.local()?, to.peer()?),
         // clap asks for both, or for --tun.
         _ => Err(Failure::new(Kind::Usage, "--listen and --to, or --tun")),
     }

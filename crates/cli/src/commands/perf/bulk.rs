@@ -1,6 +1,5 @@
 //! `rexmit perf bulk`.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -13,7 +12,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 use crate::signals::{Signals, block_on};
 use crate::transport::{Peers, Transport};
-use crate::values;
+use crate::values::{self, Host};
 
 /// Measure throughput.
 #[derive(Debug, Args)]
@@ -39,8 +38,8 @@ enum Command {
 struct Recv {
     /// Address to listen on; port 0 for any.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:9899",
-          value_parser = values::address)]
-    listen: SocketAddr,
+          value_parser = values::host)]
+    listen: Host,
     /// Stop after this time, even if connections are open.
     #[arg(long, value_name = "TIME", value_parser = values::interval)]
     duration: Option<Duration>,
@@ -56,8 +55,8 @@ struct Recv {
 "  rexmit perf bulk send --to 127.0.0.1:9899 --connections 4 --duration 10s"))]
 struct Send {
     /// Address on which `rexmit perf bulk recv` listens.
-    #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
-    to: SocketAddr,
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::host)]
+    to: Host,
     /// Number of connections.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=16_000))]
@@ -93,7 +92,7 @@ fn recv(arguments: &Recv) -> Outcome {
     let Recv { listen, duration, transport, format } = arguments;
     let received = block_on(async {
         let signals = Signals::new()?;
-        let endpoint = transport.listen(*listen, transport.association(|_| {}))?;
+        let endpoint = transport.listen(listen.local()?, transport.association(|_| {}))?;
         Ok(receive::bulk(&endpoint, ends::stop_after(&signals, *duration)).await?)
     })?;
     format.print(&received, BulkReceived::table)
@@ -116,7 +115,7 @@ fn bulk_send(arguments: &Send) -> Outcome {
     };
     block_on(async {
         let signals = Signals::new()?;
-        let target = transport.target(*to, peers, association, *timeout)?;
+        let target = transport.target(to.peer()?, peers, association, *timeout)?;
         let started = || eprintln!("{connections} connections set up");
         let (sent, lingering) =
             send::bulk(&target, &load, ends::stop_after(&signals, None), started).await?;

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 use crate::signals::{Signals, block_on};
 use crate::transport::Transport;
-use crate::values;
+use crate::values::{self, Host};
 
 /// Receive thin streams, record every message, and print the distribution of the latency.
 ///
@@ -30,8 +29,8 @@ use crate::values;
 pub(super) struct Arguments {
     /// Address to listen on; port 0 for any.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:9899",
-          value_parser = values::address)]
-    listen: SocketAddr,
+          value_parser = values::host)]
+    listen: Host,
     /// File to write the record to; an existing file is replaced.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -52,7 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     };
     let received = block_on(async {
         let signals = Signals::new()?;
-        let endpoint = transport.listen(*listen, transport.association(|_| {}))?;
+        let endpoint = transport.listen(listen.local()?, transport.association(|_| {}))?;
         let stop = ends::stop_after(&signals, *duration);
         Ok(receive::thin(&endpoint, out, stop).await?)
     })?;

@@ -1,6 +1,5 @@
 //! `rexmit perf send`.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,7 +13,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
 use crate::signals::{Signals, block_on};
 use crate::transport::{Peers, Transport};
-use crate::values;
+use crate::values::{self, Host};
 
 /// Send thin streams: many connections with one small message per interval each.
 ///
@@ -27,8 +26,8 @@ use crate::values;
   rexmit perf send --to 192.0.2.1:9899 --poisson --profile lksctp --json"))]
 pub(super) struct Arguments {
     /// Address on which `rexmit perf recv` listens.
-    #[arg(long, value_name = "ADDR:PORT", value_parser = values::address)]
-    to: SocketAddr,
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::host)]
+    to: Host,
     /// Number of connections.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=16_000))]
@@ -85,7 +84,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     };
     block_on(async {
         let signals = Signals::new()?;
-        let target = transport.target(*to, peers, association, *timeout)?;
+        let target = transport.target(to.peer()?, peers, association, *timeout)?;
         let started = || eprintln!("{} connections set up", load.connections);
         let (sent, lingering) =
             send::thin(&target, &load, ends::stop_after(&signals, None), started).await?;
