@@ -10,7 +10,7 @@ use crate::failure::Outcome;
 /// The output option of every subcommand with a result.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Format {
-    /// Print one JSON document for programs instead of text.
+    /// Print one JSON document for programs instead of text. Names of measured times end in `_ms`: milliseconds.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -6,6 +6,7 @@
 pub mod checksum;
 mod config;
 mod machine;
+pub mod millis;
 mod range_set;
 pub mod rng;
 pub mod serial;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use rexmit_core::millis;
 use rexmit_recovery::{PathCounters, PathState, RecoveryStatistics, ReorderingState, Thinness};
 use serde::Serialize;
 
@@ -73,9 +74,11 @@ pub struct PathStatistics {
     pub is_primary: bool,
     /// Timeouts and unanswered HEARTBEATs in a row.
     pub errors: u32,
-    /// Smoothed round-trip time, if measured.
+    /// Smoothed round-trip time, if measured; `srtt_ms` in JSON.
+    #[serde(rename = "srtt_ms", serialize_with = "millis::serialize_optional")]
     pub srtt: Option<Duration>,
-    /// Retransmission timeout.
+    /// Retransmission timeout; `rto_ms` in JSON.
+    #[serde(rename = "rto_ms", serialize_with = "millis::serialize")]
     pub rto: Duration,
     /// Congestion window in bytes.
     pub cwnd: u64,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rexmit_core::millis;
 use rexmit_recovery::{RecoveryStatistics, ReorderingState, Thinness};
 use serde::Serialize;
 
@@ -16,9 +17,11 @@ pub struct ConnectionStatistics {
     pub recovery: RecoveryStatistics,
     /// Whether the connection is thin, with the measurements that decide it.
     pub thin: Thinness,
-    /// Smoothed round-trip time, if measured.
+    /// Smoothed round-trip time, if measured; `srtt_ms` in JSON.
+    #[serde(rename = "srtt_ms", serialize_with = "millis::serialize_optional")]
     pub srtt: Option<Duration>,
-    /// Retransmission timeout, as it applies now.
+    /// Retransmission timeout, as it applies now; `rto_ms` in JSON.
+    #[serde(rename = "rto_ms", serialize_with = "millis::serialize")]
     pub rto: Duration,
     /// Congestion window in bytes.
     pub cwnd: u64,

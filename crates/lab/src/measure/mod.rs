@@ -9,9 +9,10 @@ mod copies;
 mod counters;
 mod latency;
 mod message;
-pub mod millis;
 mod recorder;
 mod result;
+
+pub use rexmit_core::millis;
 
 pub use ccdf::Ccdf;
 pub use copies::{

@@ -3,24 +3,29 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use rexmit_core::Instant;
+use rexmit_core::{Instant, millis};
 use serde::Serialize;
 
 /// Longer latenesses are counted as this.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Time between when packets were to leave and when they had been sent.
+/// Time between when packets were to leave and when they had been sent; in JSON `p50_ms`, `p99_ms`, `p99.9_ms` and
+/// `max_ms`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Lateness {
     /// Packets measured.
     pub count: u64,
     /// The median.
+    #[serde(rename = "p50_ms", serialize_with = "millis::serialize")]
     pub p50: Duration,
     /// The 99th percentile.
+    #[serde(rename = "p99_ms", serialize_with = "millis::serialize")]
     pub p99: Duration,
     /// The 99.9th percentile.
+    #[serde(rename = "p99.9_ms", serialize_with = "millis::serialize")]
     pub p999: Duration,
     /// The maximum.
+    #[serde(rename = "max_ms", serialize_with = "millis::serialize")]
     pub max: Duration,
 }
 

@@ -279,12 +279,14 @@ impl Endpoint {
     /// Begins an association and waits until it is established.
     async fn set_up(
         &self,
-        mut remotes: Vec<SocketAddr>,
+        remotes: Vec<SocketAddr>,
         port: u16,
         config: Arc<AssociationConfig>,
     ) -> Result<Association, ConnectError> {
         let start = clock::now();
         let limit = self.time_limits().connect;
+        #[cfg(feature = "dtls")]
+        let mut remotes = remotes;
         #[cfg(feature = "dtls")]
         let attempt = self.secure(&mut remotes, limit).await?;
         let cell = self.shared.with(|state, now| state.connect(now, &remotes, port, config))?;

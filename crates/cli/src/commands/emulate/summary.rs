@@ -18,28 +18,28 @@ pub(super) struct Summary<E> {
     seed: u64,
     packets: u64,
     dropped: u64,
-    late_p50_us: f64,
-    late_p99_us: f64,
-    #[serde(rename = "late_p99.9_us")]
-    late_p999_us: f64,
-    late_max_us: f64,
+    late_p50_ms: f64,
+    late_p99_ms: f64,
+    #[serde(rename = "late_p99.9_ms")]
+    late_p999_ms: f64,
+    late_max_ms: f64,
     statistics: EmulatorStatistics,
 }
 
 impl<E> Summary<E> {
     pub(super) fn new(ends: E, seed: u64, statistics: EmulatorStatistics) -> Self {
         let late = statistics.lateness;
-        let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
+        let millis = |time: Duration| time.as_nanos() as f64 / 1e6;
         let EmulatorStatistics { forward, backward, refused, .. } = statistics;
         Self {
             ends,
             seed,
             packets: forward.path.offered + backward.path.offered,
             dropped: dropped(&forward) + dropped(&backward) + refused,
-            late_p50_us: micros(late.p50),
-            late_p99_us: micros(late.p99),
-            late_p999_us: micros(late.p999),
-            late_max_us: micros(late.max),
+            late_p50_ms: millis(late.p50),
+            late_p99_ms: millis(late.p99),
+            late_p999_ms: millis(late.p999),
+            late_max_ms: millis(late.max),
             statistics,
         }
     }
@@ -99,10 +99,7 @@ pub(super) fn text<E>(summary: &Summary<E>) -> String {
     }
     text += &format!(
         "lateness of packets: {:.3} ms (50 %), {:.3} ms (99 %), {:.3} ms (99.9 %), {:.3} ms at most\n",
-        summary.late_p50_us / 1e3,
-        summary.late_p99_us / 1e3,
-        summary.late_p999_us / 1e3,
-        summary.late_max_us / 1e3
+        summary.late_p50_ms, summary.late_p99_ms, summary.late_p999_ms, summary.late_max_ms
     );
     text
 }

@@ -1,4 +1,4 @@
-//! Durations in JSON, as milliseconds.
+//! Measured durations in JSON: milliseconds as a number, in a field whose name ends in `_ms`.
 
 use std::time::Duration;
 
@@ -16,6 +16,20 @@ pub fn from_duration(duration: Duration) -> f64 {
 /// Errors of the serializer.
 pub fn serialize<S: Serializer>(duration: &Duration, out: S) -> Result<S::Ok, S::Error> {
     out.serialize_f64(from_duration(*duration))
+}
+
+/// As [`serialize`], with nothing measured as null.
+///
+/// # Errors
+/// Errors of the serializer.
+pub fn serialize_optional<S: Serializer>(
+    duration: &Option<Duration>,
+    out: S,
+) -> Result<S::Ok, S::Error> {
+    match duration {
+        Some(duration) => out.serialize_some(&from_duration(*duration)),
+        None => out.serialize_none(),
+    }
 }
 
 /// For serde's `deserialize_with`.
