@@ -92,6 +92,12 @@ impl Host {
 /// The association configuration of the recovery profile of this name.
 pub(crate) fn profile(text: &str) -> Result<AssociationConfig, String> {
     AssociationConfig::profile(text).ok_or_else(|| {
+        if RecoveryConfig::tcp_profile(text).is_some() {
+            return format!(
+                "`{text}` is a profile of TCP, for `proxy`, `demo --tcp` and studies: choose one of SCTP, such as \
+                 interactive (see `rexmit profiles`)"
+            );
+        }
         let known = PROFILES.iter().map(|(name, _)| *name);
         format!("{} (see `rexmit profiles`)", unknown("profile", text, known))
     })
@@ -99,8 +105,15 @@ pub(crate) fn profile(text: &str) -> Result<AssociationConfig, String> {
 
 /// The recovery configuration of the TCP profile of this name.
 pub(crate) fn tcp_profile(name: &str) -> Result<RecoveryConfig, String> {
-    RecoveryConfig::tcp_profile(name)
-        .ok_or_else(|| unknown("TCP profile", name, TCP_PROFILES.iter().map(|(name, _)| *name)))
+    RecoveryConfig::tcp_profile(name).ok_or_else(|| {
+        if AssociationConfig::profile(name).is_some() {
+            return format!(
+                "`{name}` is a profile of SCTP, for `listen`, `connect`, `perf` and `demo`: choose one of TCP, such as \
+                 tcp-interactive (see `rexmit profiles`)"
+            );
+        }
+        unknown("TCP profile", name, TCP_PROFILES.iter().map(|(name, _)| *name))
+    })
 }
 
 /// An IP network: its address, all bits beyond the prefix zero.

@@ -78,8 +78,8 @@
 //!
 //! | call | default | where to change it |
 //! |---|---|---|
-//! | [`Association::connect`], [`Endpoint::connect`] | 10 s, then [`ConnectError::NoAnswer`] or [`ConnectError::Handshake`] | [`TimeLimits::connect`] of an [`Endpoint`] |
-//! | [`Association::shutdown`], [`Endpoint::shutdown`] | 5 s, then the peer is told of an abort | [`TimeLimits::shutdown`] |
+//! | [`Association::connect`], [`Endpoint::connect`], [`tcp::Stack::connect`] | 10 s, then [`ConnectError::NoAnswer`] or [`ConnectError::Handshake`] | [`TimeLimits::connect`] of an [`Endpoint`] |
+//! | [`Association::shutdown`], [`Endpoint::shutdown`], [`tcp::Stack::shutdown`] | 5 s, then the peer is told of an abort | [`TimeLimits::shutdown`] |
 //! | a peer that is silent while data is sent to it | 15 s with `interactive`, then [`CloseReason::Unreachable`] | [`AssociationConfig::dead_after`] |
 //! | a message with a lifetime | none: [`Event::MessageFailed`] once it is over | [`Delivery::lifetime`] |
 //!
@@ -160,6 +160,8 @@ pub mod endpoint;
 mod error;
 #[cfg(feature = "udp")]
 pub mod event;
+#[cfg(any(feature = "udp", all(feature = "tcp", target_os = "linux")))]
+mod limits;
 #[cfg(feature = "udp")]
 mod log;
 #[cfg(all(feature = "proxy", target_os = "linux"))]
@@ -177,13 +179,15 @@ mod turns;
 pub use association::{Association, Delivery, Stream};
 pub use bytes::Bytes;
 #[cfg(feature = "udp")]
-pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics, TimeLimits};
+pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};
 #[cfg(any(feature = "udp", all(feature = "emulator", target_os = "linux")))]
 pub use error::BindError;
 #[cfg(feature = "udp")]
 pub use error::{ConnectError, SendError, TrySendError};
 #[cfg(feature = "udp")]
 pub use event::{Event, Missed};
+#[cfg(any(feature = "udp", all(feature = "tcp", target_os = "linux")))]
+pub use limits::TimeLimits;
 pub use rexmit_core::{Instant, trace};
 #[cfg(feature = "dtls")]
 pub use rexmit_dtls::{

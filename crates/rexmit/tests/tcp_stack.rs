@@ -422,6 +422,26 @@ async fn a_shut_down_stack_accepts_and_begins_nothing_more() {
     patiently(client.shutdown()).await;
 }
 
+#[tokio::test]
+async fn a_stack_gives_up_a_connection_and_a_shutdown_after_their_time_limits() {
+    let Pair { client, server: stack, ours, theirs, .. } = Pair::new().await;
+    let limits = client.time_limits();
+    assert_eq!((limits.connect, limits.shutdown), {
+        let seconds = |count| Some(std::time::Duration::from_secs(count));
+        (seconds(10), seconds(5))
+    });
+    let short = std::time::Duration::from_millis(10);
+    let client = client.with_time_limits(limits.connect(Some(short)).shutdown(Some(short)));
+    // No host has this address.
+    let error = patiently(client.connect("10.0.0.9:80".parse().unwrap())).await.unwrap_err();
+    assert!(matches!(error, ConnectError::NoAnswer { waited, .. } if waited >= short), "{error}");
+    // Both handles of the connection are there, so that it does not end by itself.
+    patiently(client.shutdown()).await;
+    assert_eq!(client.connection_count(), 0);
+    assert_eq!(patiently(theirs.closed()).await, CloseReason::Reset);
+    drop((ours, stack));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_connections_between_two_stacks() {
     const COUNT: usize = 200;

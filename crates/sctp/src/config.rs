@@ -32,7 +32,8 @@ config! {
     /// One SCTP endpoint: a local port and everything that is served on it.
     #[derive(Clone, Debug)]
     pub struct EndpointConfig {
-        /// The local SCTP port. Default 5000.
+        /// The local SCTP port. A driver may choose one for 0, as the crate `rexmit` does; the state machine itself
+        /// refuses 0 (RFC 9260 §3.1). Default 5000.
         pub port: u16,
         /// Whether associations that peers ask for are accepted. Default false.
         pub accept: bool,
@@ -263,9 +264,6 @@ impl EndpointConfig {
     /// # Errors
     /// The first field that makes no sense.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        if self.port == 0 {
-            return Err(ConfigError::PortZero);
-        }
         bound("max_associations", self.max_associations, 1, 16 << 20)?;
         bound("addresses", self.addresses.len(), 0, MAX_ADDRESSES)?;
         bound(
@@ -478,6 +476,14 @@ mod tests {
         assert!(refused(|c| c.authenticated_chunks = vec![0; 33]));
         assert!(refused(|c| c.shared_keys = vec![SharedKey::new(1, b""); 9]));
         assert!(refused(|c| c.recovery.missing_reports = 0));
-        assert!(EndpointConfig { port: 0, ..EndpointConfig::default() }.validate().is_err());
+    }
+
+    /// A driver may draw a port for 0 after the configuration was checked.
+    #[test]
+    fn port_0_is_refused_by_the_endpoint_and_not_before() {
+        let config = EndpointConfig::default().port(0);
+        assert_eq!(config.validate(), Ok(()));
+        let refused = crate::Endpoint::new(config, &rexmit_core::Seed::from_u64(1));
+        assert_eq!(refused.err(), Some(ConfigError::PortZero));
     }
 }

@@ -190,6 +190,21 @@ fn every_profile_of_tcp_has_its_rows_and_its_stall() {
     }
 }
 
+/// The other tests could not fail otherwise.
+#[test]
+fn whatever_goes_wrong_on_a_page_is_found() {
+    let page = "<!doctype html><body><script>\
+        setTimeout(() => { throw new Error('thrown'); }); \
+        Promise.reject(new Error('late')); \
+        console.error('written', 7);</script></body>";
+    let look = "setTimeout(() => parent.postMessage(\
+        JSON.stringify({ errors: window.selftestErrors.sort() }), '*'), 50);";
+    if let Some(found) = browser::self_test("watched", page, look, 400) {
+        let expected = ["Uncaught Error: thrown", "console: written 7", "rejected: Error: late"];
+        assert_eq!(found["errors"], json!(expected));
+    }
+}
+
 /// As many profiles as the demo compares, with the longest name among them.
 #[test]
 fn a_phone_shows_the_last_column_whole() {

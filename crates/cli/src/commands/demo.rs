@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rexmit::RecoveryConfig;
 use rexmit_lab::link::Link;
 use rexmit_lab::load::{Load, LoadError};
 use rexmit_lab::measure::Comparison;
@@ -166,7 +167,18 @@ fn replay(arguments: Arguments) -> Result<Replay, Failure> {
 fn check_profiles(transport: Transport, profiles: &[String]) -> Outcome {
     let known = || transport.profiles().iter().map(|(name, _)| *name);
     match profiles.iter().find(|name| known().all(|known| known != name.as_str())) {
-        Some(name) => Err(Failure::new(Kind::Usage, unknown("recovery profile", name, known()))),
+        Some(name) => {
+            let message = match transport {
+                Transport::Sctp if RecoveryConfig::tcp_profile(name).is_some() => {
+                    format!("`{name}` is a profile of TCP: give --tcp, or choose one of SCTP")
+                }
+                Transport::Tcp if RecoveryConfig::profile(name).is_some() => {
+                    format!("`{name}` is a profile of SCTP: leave out --tcp, or choose one of TCP")
+                }
+                _ => unknown("recovery profile", name, known()),
+            };
+            Err(Failure::new(Kind::Usage, message))
+        }
         None => Ok(()),
     }
 }

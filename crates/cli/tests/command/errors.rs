@@ -13,6 +13,11 @@ fn arguments_that_make_no_sense() {
         .assert_failed(2, "there is no profile `fast`: there are rfc9260, lksctp, freebsd");
     run("listen 127.0.0.1:0 --profile interactiv").assert_failed(2, "did you mean `interactive`?");
     run("demo --profile intercative").assert_failed(2, "did you mean `interactive`?");
+    run("listen 127.0.0.1:0 --profile tcp-thin").assert_failed(2, "is a profile of TCP");
+    run("demo --profile tcp-thin").assert_failed(2, "a profile of TCP: give --tcp");
+    run("demo --tcp --profile interactive").assert_failed(2, "a profile of SCTP: leave out --tcp");
+    run("proxy --listen 192.0.2.1:22 --upstream 127.0.0.1:22 --profile thin")
+        .assert_failed(2, "is a profile of SCTP");
     run("demo --trace crosfire").assert_failed(2, "did you mean `crossfire`?");
     run("proxy --listen 192.0.2.1:22 --upstream 127.0.0.1:22 --profile tcp-thn")
         .assert_failed(2, "did you mean `tcp-thin`?");

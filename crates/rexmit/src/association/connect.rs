@@ -16,7 +16,8 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 
 use super::Association;
 use crate::clock::now;
-use crate::endpoint::{Endpoint, TimeLimits, within};
+use crate::endpoint::Endpoint;
+use crate::limits::{TimeLimits, within};
 use crate::{BindError, ConnectError};
 
 /// Addresses of a name that are tried at most.

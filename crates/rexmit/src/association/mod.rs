@@ -14,8 +14,9 @@ use rexmit_sctp::{
     PrimaryError, ResetError, ThinError,
 };
 
-use crate::endpoint::{Endpoint, Established, Received, SHUTDOWN_TOO_LONG, Shared, within};
+use crate::endpoint::{Endpoint, Established, Received, Shared};
 use crate::event::Event;
+use crate::limits::{SHUTDOWN_TOO_LONG, within};
 use crate::{SendError, TrySendError};
 pub(crate) use cell::Cell;
 pub use delivery::Delivery;

@@ -11,7 +11,8 @@ use rexmit_sctp::EndpointConfig;
 use super::handshakes::Handshakes;
 use super::protocol::Protocol;
 use super::state::{Shared, State};
-use super::{Endpoint, prepare, within};
+use super::{Endpoint, prepare};
+use crate::limits::within;
 use crate::socket::Socket;
 use crate::{BindError, ConnectError};
 

@@ -26,7 +26,6 @@ mod entry;
 #[cfg(feature = "dtls")]
 mod handshakes;
 mod lifecycle;
-mod limits;
 mod listen;
 mod protocol;
 mod refusals;
@@ -47,13 +46,12 @@ use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, ConfigError, End
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
+use crate::limits::{SHUTDOWN_TOO_LONG, TimeLimits, within};
 use crate::log;
 use crate::socket::{Inbox, Socket, is_foreign};
 use crate::turns::Driver;
 use crate::{BindError, ConnectError};
 pub(crate) use entry::Established;
-pub use limits::TimeLimits;
-pub(crate) use limits::{SHUTDOWN_TOO_LONG, within};
 use protocol::Protocol;
 use refusals::Watch;
 use state::State;

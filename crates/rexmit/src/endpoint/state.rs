@@ -15,13 +15,13 @@ use rexmit_sctp::{
 use rustc_hash::FxHashMap;
 
 use super::entry::Entry;
-use super::limits::TimeLimits;
 use super::protocol::Protocol;
 use super::refusals::Refusals;
 use super::statistics::EndpointStatistics;
 use super::wakes::Wakes;
 use crate::association::Cell;
 use crate::clock::Alarm;
+use crate::limits::TimeLimits;
 use crate::socket::{Inbox, Outbox, Socket};
 use crate::turns::{self, NextTurn, Served};
 

@@ -17,6 +17,7 @@ use super::state::{Shared, State};
 use super::statistics::StackStatistics;
 use super::stream::{Handle, TcpStream};
 use crate::clock::{self, Alarm};
+use crate::limits::{TimeLimits, within};
 use crate::tun::Batch;
 use crate::tun::ip::HeaderConfig;
 use crate::turns::Driver;
@@ -90,6 +91,20 @@ impl Stack {
         Ok(Self { owner: Arc::new(Owner { shared, addresses, mtu }) })
     }
 
+    /// The same stack with other limits of how long its calls wait for a peer. They hold for every handle from now
+    /// on.
+    #[must_use]
+    pub fn with_time_limits(self, limits: TimeLimits) -> Self {
+        self.owner.shared.lock().time_limits = limits;
+        self
+    }
+
+    /// How long calls wait for a peer.
+    #[must_use]
+    pub fn time_limits(&self) -> TimeLimits {
+        self.owner.shared.lock().time_limits
+    }
+
     /// Its own addresses.
     #[must_use]
     pub fn addresses(&self) -> &[IpAddr] {
@@ -134,8 +149,7 @@ impl Stack {
     /// Connects to `remote` from the first address of its family and an ephemeral port, and waits
     /// until the connection is established.
     ///
-    /// Dropping the future cancels the attempt. The protocol's own timeout is long: with the default
-    /// configuration an answer may take three minutes.
+    /// It waits for [`TimeLimits::connect`] at most, 10 s by default. Dropping the future cancels the attempt.
     ///
     /// # Errors
     /// When the peer does not answer or refuses, or the stack has been shut down.
@@ -181,17 +195,21 @@ impl Stack {
         let shared = &self.owner.shared;
         let cell = shared.with(|state, now| state.connect(now, local, remote, config))?;
         let handle = Handle::new(Arc::clone(shared), Arc::clone(&cell));
+        match within(self.time_limits().connect, self.wait_for_outcome(&cell)).await {
+            Some(Ok(established)) => Ok(TcpStream::new(handle, established)),
+            None | Some(Err(CloseReason::ConnectTimedOut | CloseReason::TimedOut)) => {
+                Err(ConnectError::NoAnswer { remote, waited: clock::now() - start })
+            }
+            Some(Err(CloseReason::Refused)) => Err(ConnectError::RefusedByPeer { remote }),
+            Some(Err(reason)) => Err(ConnectError::Ended { remote, reason }),
+        }
+    }
+
+    async fn wait_for_outcome(&self, cell: &Cell) -> Result<Established, CloseReason> {
         loop {
             let changed = cell.changed.notified();
-            if let Some(outcome) = self.outcome(&cell) {
-                return match outcome {
-                    Ok(established) => Ok(TcpStream::new(handle, established)),
-                    Err(CloseReason::ConnectTimedOut | CloseReason::TimedOut) => {
-                        Err(ConnectError::NoAnswer { remote, waited: clock::now() - start })
-                    }
-                    Err(CloseReason::Refused) => Err(ConnectError::RefusedByPeer { remote }),
-                    Err(reason) => Err(ConnectError::Ended { remote, reason }),
-                };
+            if let Some(outcome) = self.outcome(cell) {
+                return outcome;
             }
             changed.await;
         }
@@ -207,10 +225,18 @@ impl Stack {
 
     /// Takes no more connections, and waits until those there are have ended: streams that were
     /// dropped or shut down on both sides. What was written before is delivered then; a program
-    /// that exits without waiting may take it along.
+    /// that exits without waiting may lose it. After [`TimeLimits::shutdown`] (5 s by default) connections that are
+    /// left are aborted.
     pub async fn shutdown(&self) {
+        self.owner.shared.with(State::shut_down);
+        if within(self.time_limits().shutdown, self.wait_for_end()).await.is_none() {
+            self.abort();
+            self.wait_for_end().await;
+        }
+    }
+
+    async fn wait_for_end(&self) {
         let shared = &self.owner.shared;
-        shared.with(State::shut_down);
         loop {
             let changed = shared.changed.notified();
             if shared.lock().has_ended() {

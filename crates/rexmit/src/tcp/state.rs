@@ -17,6 +17,7 @@ use super::entry::{Entry, register};
 use super::statistics::StackStatistics;
 use super::wakes::Wakes;
 use crate::clock::Alarm;
+use crate::limits::TimeLimits;
 use crate::tun::Batch;
 use crate::tun::ip::{HeaderConfig, PacketFilter};
 use crate::turns::{NextTurn, Served};
@@ -47,6 +48,7 @@ pub(super) struct State {
     pub(super) is_released: bool,
     /// No new connections.
     pub(super) is_closing: bool,
+    pub(super) time_limits: TimeLimits,
     pub(super) next_turn: NextTurn,
     pub(super) wakes: Wakes,
     last_failure: Option<SendFailure>,
@@ -95,6 +97,7 @@ impl State {
             listeners: BTreeMap::new(),
             is_released: false,
             is_closing: false,
+            time_limits: TimeLimits::default(),
             next_turn: NextTurn::new(alarm),
             wakes: Wakes::default(),
             last_failure: None,

@@ -95,8 +95,11 @@ impl Endpoint {
     /// fixed in a simulation.
     ///
     /// # Errors
-    /// The first field of `config` that makes no sense.
+    /// When the port is 0, or the first field of `config` that makes no sense.
     pub fn new(config: EndpointConfig, seed: &Seed) -> Result<Self, ConfigError> {
+        if config.port == 0 {
+            return Err(ConfigError::PortZero);
+        }
         config.validate()?;
         Ok(Self {
             signer: CookieSigner::new(seed, config.cookie_secret_lifetime, config.port),

@@ -7,9 +7,14 @@ use serde_json::Value;
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Gathers what goes wrong: errors of scripts, and requests that the page's own policy forbids.
+/// Gathers what goes wrong: errors of scripts, rejected promises that nothing handles, what is written to the console as
+/// an error, and requests that the page's own policy forbids.
 const WATCH: &str = "<script>window.selftestErrors = []; window.addEventListener('error', \
     (event) => window.selftestErrors.push(event.message)); \
+    window.addEventListener('unhandledrejection', \
+    (event) => window.selftestErrors.push('rejected: ' + event.reason)); \
+    console.error = (...told) => window.selftestErrors.push('console: ' + told.join(' ')); \
+    console.assert = (is, ...told) => { if (!is) console.error(...told); }; \
     document.addEventListener('securitypolicyviolation', \
     (event) => window.selftestErrors.push('request: ' + event.blockedURI));</script>";
 
