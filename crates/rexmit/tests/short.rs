@@ -62,7 +62,7 @@ async fn a_server_refuses_clients_that_it_does_not_know() {
     patiently(connect(client)).await.unwrap();
 }
 
-/// Without a report of the system, each of them would wait for the time limit, which is none here.
+/// Without a report of the system, each of them would time out after minutes: the endpoint has no time limits.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_port_that_nothing_listens_on_is_refused_at_once() {

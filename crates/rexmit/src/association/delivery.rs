@@ -1,4 +1,4 @@
-//! What a message needs from its delivery.
+//! Order and lifetime of a message.
 
 use std::time::Duration;
 

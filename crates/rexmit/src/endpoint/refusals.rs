@@ -1,7 +1,7 @@
 //! Attempts to connect whose first packet is answered by ICMP "port unreachable": nothing listens there, so the
 //! attempt fails at once instead of after its time limit.
 //!
-//! Anybody who knows the addresses and ports of an attempt can forge such an answer. It counts only while nothing was
+//! An attacker that has guessed the addresses and ports of an attempt can forge such an answer. It counts only while nothing was
 //! received from the peer, and the system reports none while no attempt is in progress: it neither ends an association
 //! nor makes a send fail.
 
@@ -110,7 +110,7 @@ impl Drop for Watch {
 }
 
 impl State {
-    /// Whoever waits for this destination looks again.
+    /// Notes the refusal and wakes the attempts.
     fn on_refused(&mut self, destination: SocketAddr) {
         self.refusals.note_refusal(destination);
         self.wakes.endpoint();

@@ -1,5 +1,5 @@
 //! ICMP errors: a port of the peer that nothing listens on. On Linux they are in a queue of the socket while it
-//! [reports](Socket::report_errors) them; on other systems there are none.
+//! [reports](Socket::report_errors) them; other systems report no errors.
 
 use std::io;
 use std::net::SocketAddr;
