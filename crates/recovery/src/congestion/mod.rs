@@ -1,27 +1,16 @@
 //! The congestion window of one path: what every algorithm shares, and the one place that knows
 //! which of them is at work.
 
-mod config;
-mod coupling;
-mod cubic;
-mod newreno;
-mod rfc9260;
-mod usage;
-mod window;
-
-use std::time::Duration;
-
-use rexmit_core::Instant;
+#[cfg(test)]
+mod tests;
 
 use crate::RecoveryConfig;
-pub use config::CongestionControl;
-pub use coupling::Coupling;
-pub(crate) use coupling::{RateShare, rate};
 use cubic::Cubic;
-use newreno::NewReno;
-use rfc9260::Rfc9260;
-pub use window::{Acked, TimedOut};
-use window::{Algorithm, Sending, Window};
+use rexmit_core::Instant;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+mod cubic;
 
 #[derive(Clone, Debug)]
 enum Control {
@@ -180,5 +169,315 @@ impl CongestionWindow {
             Control::Cubic(algorithm) => algorithm,
         };
         (&mut self.window, algorithm)
+    }
+}
+
+/// How a window grows and shrinks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CongestionControl {
+    /// SCTP: `partial_bytes_acked`, half of cwnd, the last packet may exceed it (RFC 9260 §7.2).
+    #[default]
+    Rfc9260,
+    /// TCP: slow start and congestion avoidance by bytes acknowledged, half of outstanding data
+    /// (RFC 5681 §3.1).
+    NewReno,
+    /// TCP: a cubic function of the time since the last reduction (RFC 9438 §4).
+    Cubic,
+}
+
+/// The input of an acknowledgement to the window of a path.
+#[derive(Clone, Copy, Debug)]
+pub struct Acked {
+    /// When it arrived.
+    pub now: Instant,
+    /// Bytes newly acknowledged that were sent on the path.
+    pub bytes: u64,
+    /// Bytes that the cumulative point passed, also those that were acknowledged above it before.
+    pub cumulative_bytes: u64,
+    /// Bytes in flight on the path before the acknowledgement.
+    pub flight_before: u64,
+    /// Bytes in flight on the path after it.
+    pub flight_after: u64,
+    /// Whether the sender was in fast recovery before it.
+    pub in_fast_recovery: bool,
+    /// SRTT of the path, if it was measured.
+    pub srtt: Option<Duration>,
+}
+
+/// A packet that is about to leave.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    now: Instant,
+    rto: Duration,
+    /// Bytes in flight before it.
+    flight: u64,
+}
+
+/// Outstanding data when the retransmission timer expires.
+#[derive(Clone, Copy, Debug)]
+pub struct TimedOut {
+    /// Bytes sent and not cumulatively acknowledged (`FlightSize`, RFC 5681 §2).
+    pub flight_size: u64,
+    /// The timer had expired over the same unit before (RFC 5681 §3.1).
+    pub is_repeated: bool,
+}
+
+/// What every algorithm keeps; in bytes of units with their headers and padding.
+#[derive(Clone, Debug)]
+struct Window {
+    cwnd: u64,
+    ssthresh: u64,
+    /// PMDCS or SMSS: the largest unit that fits a packet of this path.
+    packet: u64,
+    /// IW.
+    initial: u64,
+    /// What part of the association's rate the path has, if the windows of its paths are coupled.
+    share: Option<RateShare>,
+    last_sent: Option<Instant>,
+}
+
+/// What differs between the algorithms.
+trait Algorithm {
+    /// A packet leaves.
+    fn on_send(&mut self, window: &mut Window, sending: Sending);
+    /// Something sent on this path was acknowledged.
+    fn on_acked(&mut self, window: &mut Window, acked: &Acked);
+    /// A loss was detected by acknowledgements, with `flight_size` bytes outstanding.
+    fn on_loss(&mut self, window: &mut Window, flight_size: u64);
+    /// The retransmission timer expired.
+    fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut);
+}
+
+impl Window {
+    const fn has_room_for_packet(&self, flight: u64) -> bool {
+        flight + self.packet <= self.cwnd
+    }
+
+    /// Growth by `bytes`, reduced if the window is coupled to others.
+    fn coupled(&self, bytes: u64) -> u64 {
+        self.share.map_or(bytes, |share| share.increase(bytes))
+    }
+
+    /// After an RTO without sending a TCP begins again with the restart window
+    /// (RFC 5681 §4.1). Returns whether that made the window smaller.
+    fn restart_if_idle(&mut self, sending: Sending) -> bool {
+        let Some(last) = self.last_sent else { return false };
+        let is_idle = sending.flight == 0 && sending.now - last > sending.rto;
+        if !is_idle || self.cwnd <= self.initial {
+            return false;
+        }
+        self.cwnd = self.initial;
+        true
+    }
+
+    /// Slow start: at most a packet per acknowledgement (RFC 5681 §3.1 equation 2).
+    fn slow_start(&mut self, cumulative_bytes: u64) {
+        self.cwnd += cumulative_bytes.min(self.packet);
+    }
+}
+
+/// Windows of several paths at once that together are as aggressive as one: resource pooling
+/// (Dreibholz, Becke, Adhari and Rathgeb 2011; draft-tuexen-tsvwg-sctp-multipath, "CMT/RPv2").
+///
+/// With cᵢ for the window of path i and rᵢ for its smoothed round-trip time, path P has the part
+///
+/// > î = (c_P / r_P) / Σ (cᵢ / rᵢ)
+///
+/// of the association's rate. Its window grows by î times what it would on its own, and a loss takes
+/// half of the *whole* rate from it: d̂ = max(½, ½ Σ (cᵢ / rᵢ) / (c_P / r_P)) of its own window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Coupling {
+    /// Nothing: each is that of a flow of its own, so that paths that meet at a bottleneck take one
+    /// flow's share each.
+    #[default]
+    None,
+    /// Together they are as aggressive as one flow (resource pooling v2). Paths that meet take one
+    /// flow's share there; others are filled if their queues hold some round trips, and less with
+    /// shorter ones, since a loss on either takes half of the rate of both.
+    ResourcePoolingV2,
+}
+
+/// Bytes per second that a window makes of its path.
+pub(crate) fn rate(cwnd: u64, srtt: Duration) -> f64 {
+    cwnd as f64 / srtt.max(Duration::from_nanos(1)).as_secs_f64()
+}
+
+/// The part of its association's rate that a path has: î, above 0 and 1 at most.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct RateShare(f64);
+
+impl RateShare {
+    /// `rate` of `total`, which it is a part of.
+    pub(crate) fn of(rate: f64, total: f64) -> Self {
+        Self(rate / total)
+    }
+
+    /// By how much a window grows that would grow by `bytes` on its own: ⌈î · bytes⌉.
+    fn increase(self, bytes: u64) -> u64 {
+        (self.0 * bytes as f64).ceil() as u64
+    }
+
+    /// The window after a loss: max(c − ⌈d̂ · c⌉, ⌈î · 4 · MTU⌉, MTU). The second of these is
+    /// the least that RFC 9260 §7.2.3 leaves, of which a path has its part as well; it makes a path
+    /// that is alone behave as there.
+    fn after_loss(self, cwnd: u64, packet: u64) -> u64 {
+        // 1 / î is 1 at least, so that this is the larger one.
+        let decrease = (0.5 / self.0 * cwnd as f64).ceil() as u64;
+        cwnd.saturating_sub(decrease).max(self.increase(4 * packet)).max(packet)
+    }
+}
+
+/// The window of SCTP (RFC 9260 §7.2).
+#[derive(Clone, Debug, Default)]
+struct Rfc9260 {
+    partial_bytes_acked: u64,
+}
+
+impl Algorithm for Rfc9260 {
+    /// An idle window decays once per RTO without sending (RFC 9260 §7.2.1). With something in
+    /// flight it is in use, and a decay would leave more in flight than it holds.
+    fn on_send(&mut self, window: &mut Window, sending: Sending) {
+        let Sending { now, rto, flight } = sending;
+        let floor = floor(window);
+        if let Some(last) = window.last_sent
+            && flight == 0
+            && window.cwnd > floor
+            && now - last >= rto
+        {
+            window.ssthresh = window.cwnd;
+            let periods = (now - last).as_nanos() / rto.as_nanos().max(1);
+            let halvings = u32::try_from(periods).unwrap_or(u32::MAX).min(63);
+            window.cwnd = (window.cwnd >> halvings).max(floor);
+        }
+    }
+
+    /// RFC 9260 §7.2.1, §7.2.2.
+    fn on_acked(&mut self, window: &mut Window, acked: &Acked) {
+        let fully_used = acked.flight_before >= window.cwnd;
+        if window.cwnd <= window.ssthresh {
+            if fully_used && !acked.in_fast_recovery {
+                window.cwnd += window.coupled(acked.bytes.min(window.packet));
+            }
+        } else {
+            self.partial_bytes_acked += acked.bytes;
+            if self.partial_bytes_acked >= window.cwnd {
+                if fully_used {
+                    self.partial_bytes_acked -= window.cwnd;
+                    if !acked.in_fast_recovery {
+                        window.cwnd += window.coupled(window.packet);
+                    }
+                } else {
+                    self.partial_bytes_acked = window.cwnd;
+                }
+            }
+        }
+        if acked.flight_after == 0 {
+            self.partial_bytes_acked = 0;
+        }
+    }
+
+    /// RFC 9260 §7.2.3.
+    fn on_loss(&mut self, window: &mut Window, _flight_size: u64) {
+        window.ssthresh = after_loss(window);
+        window.cwnd = window.ssthresh;
+        self.partial_bytes_acked = 0;
+    }
+
+    /// RFC 9260 §7.2.3.
+    fn on_timeout(&mut self, window: &mut Window, _timed_out: TimedOut) {
+        window.ssthresh = after_loss(window);
+        window.cwnd = window.packet;
+        self.partial_bytes_acked = 0;
+    }
+}
+
+/// RFC 9260 §7.2.3, or what coupling makes of it.
+fn after_loss(window: &Window) -> u64 {
+    match window.share {
+        None => (window.cwnd / 2).max(floor(window)),
+        Some(share) => share.after_loss(window.cwnd, window.packet),
+    }
+}
+
+const fn floor(window: &Window) -> u64 {
+    4 * window.packet
+}
+
+/// The window of TCP: slow start and congestion avoidance (RFC 5681 §3.1), by bytes acknowledged.
+#[derive(Clone, Debug, Default)]
+struct NewReno {
+    /// Bytes acknowledged since the window last grew in congestion avoidance.
+    bytes_acked: u64,
+    usage: Usage,
+}
+
+impl Algorithm for NewReno {
+    fn on_send(&mut self, window: &mut Window, sending: Sending) {
+        if window.restart_if_idle(sending) {
+            self.bytes_acked = 0;
+        }
+    }
+
+    fn on_acked(&mut self, window: &mut Window, acked: &Acked) {
+        let is_full = !window.has_room_for_packet(acked.flight_before);
+        let is_limited = self.usage.on_acked(acked.bytes, acked.flight_before, is_full);
+        if !is_limited || acked.in_fast_recovery {
+            return;
+        }
+        if window.cwnd < window.ssthresh {
+            window.slow_start(acked.cumulative_bytes);
+            return;
+        }
+        self.bytes_acked += acked.cumulative_bytes;
+        if self.bytes_acked >= window.cwnd {
+            self.bytes_acked -= window.cwnd;
+            window.cwnd += window.packet;
+        }
+    }
+
+    fn on_loss(&mut self, window: &mut Window, flight_size: u64) {
+        window.ssthresh = half(window, flight_size);
+        window.cwnd = window.ssthresh;
+        self.bytes_acked = 0;
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut) {
+        if !timed_out.is_repeated {
+            window.ssthresh = half(window, timed_out.flight_size);
+        }
+        window.cwnd = window.packet;
+        self.bytes_acked = 0;
+    }
+}
+
+/// RFC 5681 §3.1 equation 4.
+fn half(window: &Window, flight_size: u64) -> u64 {
+    (flight_size / 2).max(2 * window.packet)
+}
+
+/// Whether the window was full within the last round trip: one that is not used says nothing about the path, and
+/// does not grow (RFC 9438 §5.8).
+///
+/// An acknowledgement that finds the window full begins a round of as many bytes as are in flight:
+/// several acknowledgements in one go, before the sender can refill it, belong to one round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    round_left: u64,
+}
+
+impl Usage {
+    /// `bytes` are acknowledged of `flight` bytes that were in flight. Returns whether the sender
+    /// was limited by the window.
+    const fn on_acked(&mut self, bytes: u64, flight: u64, is_full: bool) -> bool {
+        if is_full {
+            self.round_left = flight;
+        }
+        let is_limited = self.round_left > 0;
+        self.round_left = self.round_left.saturating_sub(bytes);
+        is_limited
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::tolerance::{Tolerance, is_last_report};
-use super::verdict::{AckRange, may_be_fast_retransmitted};
+use super::{AckRange, may_be_fast_retransmitted};
 use crate::outstanding::Outstanding;
 use crate::probe::ProbeTimer;
 use crate::state::State;

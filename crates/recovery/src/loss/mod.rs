@@ -3,32 +3,25 @@
 //! [`LossDetector`] owns what the algorithms count. It looks at the sender's state and answers with the units
 //! that are lost; the sender declares them lost and reduces the window.
 
-mod config;
-mod duplicate_acks;
-mod early;
-mod evidence;
+use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, SentPacket, Unit};
+use crate::probe::ProbeTimer;
+use crate::state::State;
+use crate::{RttEstimator, SendCause};
+use missing_reports::MissingReports;
+use rack::{Arrived, Rack};
+use rexmit_core::Instant;
+use scoreboard::Scoreboard;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use tolerance::Tolerance;
+
 mod missing_reports;
 mod rack;
 mod scoreboard;
 mod tolerance;
-mod verdict;
 
 #[cfg(test)]
 mod tests;
-
-use rexmit_core::Instant;
-
-use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, Unit};
-use crate::probe::ProbeTimer;
-use crate::state::State;
-pub use config::{LossDetection, Reordering};
-use duplicate_acks::DuplicateAcks;
-use missing_reports::MissingReports;
-use rack::{Arrived, Rack};
-use scoreboard::Scoreboard;
-use tolerance::Tolerance;
-use verdict::may_be_fast_retransmitted;
-pub(crate) use verdict::{AckRange, Verdict};
 
 /// The state of the detectors.
 #[derive(Debug)]
@@ -360,12 +353,12 @@ impl LossDetector {
     /// The packets of `path` sent for the first time that could have been acknowledged by now (Early Fast
     /// Retransmit).
     pub(crate) fn expired_early<P>(now: Instant, path: u8, state: &State<P>) -> Vec<PacketNumber> {
-        early::expired(now, path, state)
+        expired_early(now, path, state)
     }
 
     /// Sees when the timer of Early Fast Retransmit expires.
     pub(crate) fn arm_early<P>(&mut self, path: u8, state: &State<P>) {
-        self.arm(path, early::deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
+        self.arm(path, early_deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
     }
 
     /// In a recovery with nothing declared lost and nothing new to send: a unit that may be lost, to keep
@@ -396,4 +389,230 @@ impl LossDetector {
         let needed = self.needed_so_far(state.outstanding.on(path).earliest(), state);
         self.tolerance.on_timeout(path, needed, state);
     }
+}
+
+/// How a loss is detected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum LossDetection {
+    /// SCTP: missing reports by HTNA (RFC 9260 §7.2.4).
+    MissingReports {
+        /// The reordering tolerated.
+        #[serde(default)]
+        reordering: Reordering,
+        /// Early Fast Retransmit of FreeBSD: while cwnd exceeds data in flight, a unit that is not
+        /// acknowledged SRTT + RTTVAR after it was first sent is retransmitted, and cwnd falls by a packet
+        /// (Petlund 2009 §2).
+        #[serde(default)]
+        early_retransmit: bool,
+    },
+    /// TCP with SACK: `IsLost` over a scoreboard (RFC 6675 §4). A peer without SACK is served by
+    /// duplicate acknowledgements.
+    Scoreboard {
+        /// The reordering tolerated.
+        #[serde(default)]
+        reordering: Reordering,
+    },
+    /// TCP without SACK: duplicate acknowledgements (RFC 5681 §3.2, RFC 6582).
+    DuplicateAcks,
+    /// Time: a packet is lost if one that was sent a round trip and a reordering window later has arrived
+    /// (RFC 8985 §6). A TCP peer without SACK is served by duplicate acknowledgements.
+    Rack,
+}
+
+/// How the threshold of missing reports tolerates reordering.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reordering {
+    /// `missing_reports` of it.
+    #[default]
+    Fixed,
+    /// The measured reordering of the path, `missing_reports` at least (RR-SCTP §4.3).
+    Adaptive {
+        /// The initial `pef`, in percent, at most 100: the fraction of reordered packets that the threshold
+        /// spares a retransmission. It follows what each kind of mistake costs.
+        percentile: u8,
+    },
+}
+
+impl LossDetection {
+    /// Missing reports with a fixed threshold: RFC 9260.
+    pub const RFC_9260: Self =
+        Self::MissingReports { reordering: Reordering::Fixed, early_retransmit: false };
+
+    /// Whether Early Fast Retransmit is on.
+    #[must_use]
+    pub const fn is_early(self) -> bool {
+        matches!(self, Self::MissingReports { early_retransmit: true, .. })
+    }
+
+    /// The initial percentile of a threshold that follows reordering.
+    #[must_use]
+    pub const fn percentile(self) -> Option<u8> {
+        match self {
+            Self::MissingReports { reordering, .. } | Self::Scoreboard { reordering } => {
+                reordering.percentile()
+            }
+            Self::DuplicateAcks | Self::Rack => None,
+        }
+    }
+
+    /// The same with a threshold that follows reordering, if it has one.
+    #[must_use]
+    pub const fn adaptive(self, percentile: u8) -> Self {
+        let reordering = Reordering::Adaptive { percentile };
+        match self {
+            Self::MissingReports { early_retransmit, .. } => {
+                Self::MissingReports { reordering, early_retransmit }
+            }
+            Self::Scoreboard { .. } => Self::Scoreboard { reordering },
+            Self::DuplicateAcks | Self::Rack => self,
+        }
+    }
+}
+
+impl Reordering {
+    const fn percentile(self) -> Option<u8> {
+        match self {
+            Self::Fixed => None,
+            Self::Adaptive { percentile } => Some(percentile),
+        }
+    }
+}
+
+impl Default for LossDetection {
+    fn default() -> Self {
+        Self::RFC_9260
+    }
+}
+
+/// The state of all units after an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckRange {
+    pub(crate) cumulative: u64,
+    pub(crate) has_advanced: bool,
+    /// The highest unit that was acknowledged before.
+    pub(crate) highest_before: u64,
+    pub(crate) highest_in_blocks: u64,
+    pub(crate) highest_newly_acked: Option<u64>,
+    pub(crate) lowest_newly_acked: Option<u64>,
+    /// DAC: how often units are reported that were sent before all that is newly acknowledged.
+    pub(crate) reports: u16,
+}
+
+/// Units that are lost, and whether a scoreboard's recovery begins.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) lost: Vec<u64>,
+    pub(crate) begins_recovery: bool,
+}
+
+fn may_be_fast_retransmitted<P>(outstanding: &Outstanding<P>, unit: u64) -> bool {
+    outstanding.unit(unit).is_some_and(Unit::may_be_fast_retransmitted)
+}
+
+/// Duplicate acknowledgements since the cumulative point moved: loss detection for a peer without SACK (RFC 5681 §3.2, RFC 6582).
+///
+/// Each one says that some segment left the network, but not which. RFC 5681 inflates cwnd by
+/// it; here it is taken off the flight instead, which leaves the same room and the window as it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DuplicateAcks {
+    count: u32,
+    /// Bytes out of the network, of unknown segments.
+    departed: u64,
+    /// Partial acknowledgements in this recovery; `None` out of it.
+    partial: Option<u32>,
+}
+
+impl DuplicateAcks {
+    /// One more, with `flight` bytes in flight: more cannot have been sent (RFC 5681 §3.2, Note).
+    /// Returns how many there were.
+    pub(crate) fn on_duplicate(&mut self, packet: u64, flight: u64) -> u32 {
+        self.count = self.count.saturating_add(1);
+        self.departed = (self.departed + packet).min(flight);
+        self.count
+    }
+
+    /// Recovery begins.
+    pub(crate) const fn on_recovery(&mut self) {
+        self.partial = Some(0);
+    }
+
+    /// Whether a recovery is under way that duplicates began.
+    pub(crate) const fn is_recovering(&self) -> bool {
+        self.partial.is_some()
+    }
+
+    /// `acked` bytes were acknowledged, not all of the recovery's. Those that had been counted as
+    /// departed are known now: all but the segment retransmitted (RFC 6582 §3.2 step 3). Returns
+    /// whether this is the first partial acknowledgement of the recovery.
+    pub(crate) fn on_partial(&mut self, acked: u64, packet: u64) -> bool {
+        let sent_again = if acked >= packet { packet } else { 0 };
+        self.departed = self.departed.saturating_sub(acked - sent_again);
+        let partial = self.partial.get_or_insert(0);
+        *partial = partial.saturating_add(1);
+        *partial == 1
+    }
+
+    /// The cumulative point moved out of recovery, or the timer expired.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Bytes known in a recovery to be out of the network.
+    pub(crate) const fn departed(&self) -> u64 {
+        if self.is_recovering() { self.departed } else { 0 }
+    }
+
+    /// Bytes that the first two, before a recovery, allow beyond the window (RFC 3042 §2).
+    pub(crate) fn limited_transmit(&self, packet: u64) -> u64 {
+        if self.is_recovering() { 0 } else { packet * u64::from(self.count.min(2)) }
+    }
+
+    /// Whether any came since the cumulative point moved.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+// Early Fast Retransmit of FreeBSD 6.2: data that could have been acknowledged by now, and was not, is
+// retransmitted while the window is not used up (Petlund 2009 §2).
+
+/// The least time between a transmission and its early retransmission, as FreeBSD set it by default.
+const LEAST_WAIT: Duration = Duration::from_millis(250);
+
+/// How long after its first transmission a packet is waited for. FreeBSD 6.2 took its retransmission timeout
+/// with a lower bound of its own instead of RTO.Min; that timeout was SRTT + 2 RTTVAR. `None` without an RTT sample.
+fn early_wait(rtt: &RttEstimator) -> Option<Duration> {
+    match *rtt {
+        RttEstimator::Unmeasured => None,
+        RttEstimator::Measured { srtt, rttvar, .. } => Some((srtt + 2 * rttvar).max(LEAST_WAIT)),
+    }
+}
+
+/// The packets of `path` sent for the first time that could have been acknowledged by now.
+fn expired_early<P>(now: Instant, path: u8, state: &State<P>) -> Vec<PacketNumber> {
+    let Some(wait) = early_wait(state.paths[path].timer.rtt()) else { return Vec::new() };
+    let is_late = |(_, sent_at): &(PacketNumber, Instant)| *sent_at + wait <= now;
+    first_sent_in_flight(state, path).take_while(is_late).map(|(number, _)| number).collect()
+}
+
+/// While cwnd exceeds data in flight, the timer of the oldest packet sent for the first time runs.
+fn early_deadline<P>(path: u8, state: &State<P>) -> Option<Instant> {
+    let p = &state.paths[path];
+    let has_room = p.window.cwnd() > state.outstanding.flight(path).bytes;
+    let wait = early_wait(p.timer.rtt()).filter(|_| has_room)?;
+    first_sent_in_flight(state, path).next().map(|(_, sent_at)| sent_at + wait)
+}
+
+/// The packets in flight on `path` that were sent with new data, oldest first, and when.
+fn first_sent_in_flight<P>(
+    state: &State<P>,
+    path: u8,
+) -> impl Iterator<Item = (PacketNumber, Instant)> {
+    let is_first = |(_, packet): &(PacketNumber, &SentPacket)| packet.cause == SendCause::New;
+    let in_flight = state.outstanding.packets().in_flight(path).filter(is_first);
+    in_flight.map(|(number, packet)| (number, packet.sent_at))
 }

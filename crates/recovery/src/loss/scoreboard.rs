@@ -6,7 +6,7 @@
 use rexmit_core::RangeSet;
 
 use super::tolerance::{Tolerance, is_last_report};
-use super::verdict::{AckRange, Verdict, may_be_fast_retransmitted};
+use super::{AckRange, Verdict, may_be_fast_retransmitted};
 use crate::outstanding::{Outstanding, Unit};
 use crate::state::State;
 

@@ -1,13 +1,11 @@
 //! The reordering tolerated on each path before data is declared lost (RR-SCTP §4.3), and what the sender
 //! learns of it.
 
-use rexmit_core::Instant;
-
-use super::evidence::{Evidence, TimeoutCost};
 use crate::paths::PerPath;
 use crate::spurious::Episode;
 use crate::state::State;
 use crate::{ReorderingState, SendCause};
+use rexmit_core::Instant;
 
 /// The threshold of missing reports of each path.
 #[derive(Debug)]
@@ -177,4 +175,334 @@ pub(super) fn is_last_report<P>(state: &State<P>) -> bool {
         let packets = outstanding.packets();
         !state.paths.numbers().any(|path| packets.has_in_flight_after(path, unit.last().packet))
     })
+}
+
+/// What one spurious fast retransmit adds to `pef`, in thousandths: RR-TCP's step of one per cent.
+const STEP: u32 = 10;
+/// Units delivered after which evidence counts half.
+pub(crate) const AGE: u64 = 4096;
+/// What one observation weighs: so many halvings it outlives.
+const WEIGHT: u32 = 16;
+/// Values below have a bucket each.
+const LINEAR: u16 = 32;
+/// The largest value distinguished.
+const MAX: u16 = 4095;
+const BUCKETS: usize = 144;
+
+/// The reordering extents of a path's packets.
+#[derive(Clone, Debug)]
+struct Histogram([u32; BUCKETS]);
+
+fn bucket_of(value: u16) -> usize {
+    let value = value.min(MAX);
+    if value < LINEAR {
+        return value.into();
+    }
+    let octave = value.ilog2() - 5;
+    let sixteenth = (value >> (octave + 1)) & 15;
+    usize::from(LINEAR) + 16 * octave as usize + usize::from(sixteenth)
+}
+
+/// The largest value in a bucket.
+fn largest_in(bucket: usize) -> u16 {
+    let Some(above) = bucket.checked_sub(LINEAR.into()) else { return bucket as u16 };
+    let (octave, sixteenth) = (above / 16, above % 16);
+    (((16 + sixteenth + 1) << (octave + 1)) - 1) as u16
+}
+
+impl Histogram {
+    fn halve(&mut self) {
+        self.0.iter_mut().for_each(|count| *count /= 2);
+    }
+
+    fn above(&self, value: u16) -> u64 {
+        let from = bucket_of(value) + 1;
+        self.0[from.min(BUCKETS)..].iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// The least value from `floor` on that no more than `most` of the observations exceed.
+    fn quantile(&self, floor: u16, most: u64) -> u16 {
+        let (mut above, mut value) = (0, floor);
+        for bucket in (bucket_of(floor) + 1..BUCKETS).rev() {
+            above += u64::from(self.0[bucket]);
+            if above > most {
+                value = largest_in(bucket);
+                break;
+            }
+        }
+        value
+    }
+}
+
+/// A loss threshold that follows the reordering of the path (RR-SCTP §4.3; RR-TCP: Zhang, Karp,
+/// Floyd, Peterson, ICNP 2003).
+///
+/// A unit that arrives after `crf` reports of it missing *needed* a threshold of `crf + 1` not to be
+/// retransmitted: the threshold is how many reports make a loss. A histogram of what was needed, where
+/// that is more than the standard threshold, gives the threshold by a percentile, `pef`. A unit that was sent
+/// again goes into it only when a duplicate report proves that its original arrived, and only if it
+/// left in the latest event (the sender sees to both).
+///
+/// `pef` rises when a fast retransmit proves spurious, by [`STEP`], and falls when a timeout comes
+/// that the standard threshold would have spared, by as many steps as it costs more: costs are
+/// packets not sent because of an event.
+///
+/// The threshold is never below the standard one. Above the packets that were sent after a missing one, less
+/// would never be told a loss than by a timeout; so when no packet is left whose acknowledgement
+/// could report it once more, the standard threshold applies. That is the bound of the flight size
+/// minus one, but holds when reports were lost, too.
+///
+/// # Together with thin streams
+/// M4 takes the first report for a loss while a stream is thin, for reordering is the less probable
+/// cause. On a path where it is not, evidence says how many reports a thin stream waits for: all
+/// that was needed beyond one counts, and so do losses, as gaps that no waiting would have closed.
+/// The thin threshold is the least at which no more than `1 - pef` of all those gaps were reordering
+/// that needed more; it is one without evidence or with losses enough, and the standard threshold at
+/// most.
+///
+/// # Memory and age
+/// The histogram has a fixed size: values up to 31 each by itself, then 16 per octave, so that a
+/// value is known to within 1/16, and everything beyond 4095 as that. Every [`AGE`] units delivered
+/// halve the estimate, so that a path that no longer reorders is trusted again; so does a
+/// spurious timeout when the first round trip after it is measured: the packets may have taken to
+/// another path (RFC 4015 §3.6). Another address is another path, of which nothing is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Evidence {
+    histogram: Histogram,
+    /// Losses, weighed as the histogram's observations are.
+    losses: u64,
+    /// `pef`, in thousandths.
+    percentile: u32,
+    delivered: u64,
+    /// The cost of the last spurious fast retransmit, in packets.
+    cost_of_retransmit: Option<f64>,
+    standard: u8,
+    threshold: u16,
+    thin_threshold: u16,
+    /// The threshold that was told last.
+    told: u16,
+}
+
+/// The cost of a timeout, as far as the path is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeoutCost {
+    /// The window before it, in packets.
+    pub(crate) window: f64,
+    /// How long nothing left, in round trips.
+    pub(crate) idle: f64,
+}
+
+impl TimeoutCost {
+    /// Packets not sent: while nothing leaves, in slow start up to half of the window, and in the
+    /// linear growth from there (RR-SCTP §4.2).
+    fn packets(self) -> f64 {
+        let half = (self.window / 2.0).max(1.0);
+        let mut slow_start = 0.0;
+        let mut reached = 1.0;
+        while reached < half {
+            slow_start += self.window - reached;
+            reached *= 2.0;
+        }
+        self.window * self.idle + slow_start + half * half / 2.0
+    }
+}
+
+impl Evidence {
+    /// Nothing is known: the threshold is `standard`, `pef` begins with `percentile` per cent.
+    pub(crate) fn new(standard: u8, percentile: u8) -> Self {
+        Self {
+            histogram: Histogram([0; BUCKETS]),
+            losses: 0,
+            percentile: u32::from(percentile) * 10,
+            delivered: 0,
+            cost_of_retransmit: None,
+            standard,
+            threshold: standard.into(),
+            thin_threshold: 1,
+            told: standard.into(),
+        }
+    }
+
+    /// Missing reports that make a loss.
+    pub(crate) const fn threshold(&self) -> u16 {
+        self.threshold
+    }
+
+    /// The same in a thin stream for which the first report would do.
+    pub(crate) const fn thin_threshold(&self) -> u16 {
+        self.thin_threshold
+    }
+
+    /// The threshold, if it is another than the last time.
+    pub(crate) fn take_change(&mut self) -> Option<u16> {
+        let was = std::mem::replace(&mut self.told, self.threshold);
+        (was != self.threshold).then_some(self.threshold)
+    }
+
+    /// `pef`, from 0 to 1.
+    pub(crate) fn percentile(&self) -> f64 {
+        f64::from(self.percentile) / 1000.0
+    }
+
+    /// The largest threshold that anything needed lately; zero if nothing was late.
+    pub(crate) fn extent(&self) -> u16 {
+        let highest = self.histogram.0.iter().rposition(|&count| count > 0);
+        highest.map_or(0, largest_in)
+    }
+
+    /// A unit arrived late that a threshold of `needed` would have waited for.
+    pub(crate) fn on_late(&mut self, needed: u16) {
+        let count = &mut self.histogram.0[bucket_of(needed)];
+        *count = count.saturating_add(WEIGHT);
+        self.update();
+    }
+
+    /// So many units were declared lost by reports.
+    pub(crate) fn on_lost(&mut self, units: u64) {
+        self.losses += u64::from(WEIGHT) * units;
+        self.update();
+    }
+
+    /// A unit declared lost had arrived.
+    pub(crate) fn on_not_lost(&mut self) {
+        self.losses = self.losses.saturating_sub(WEIGHT.into());
+    }
+
+    /// A fast retransmit proved spurious that kept `cost` packets from being sent.
+    pub(crate) fn on_spurious_retransmit(&mut self, cost: f64) {
+        let known = self.cost_of_retransmit.unwrap_or(cost);
+        self.cost_of_retransmit = Some((7.0 * known + cost) / 8.0);
+        self.percentile = (self.percentile + STEP).min(1000);
+        self.update();
+    }
+
+    /// The timer expired over a unit that the standard threshold would have told lost before.
+    pub(crate) fn on_avoidable_timeout(&mut self, cost: TimeoutCost) {
+        // Without a measurement: half of a window for two round trips.
+        let of_retransmit = self.cost_of_retransmit.unwrap_or(cost.window).max(1.0);
+        let steps = cost.packets() / of_retransmit;
+        let fall = (f64::from(STEP) * steps).min(f64::from(self.percentile));
+        self.percentile -= fall as u32;
+        self.update();
+    }
+
+    /// So many units were delivered: evidence ages.
+    pub(crate) fn on_delivered(&mut self, units: u64) {
+        self.delivered += units;
+        if self.delivered < AGE {
+            return;
+        }
+        while self.delivered >= AGE {
+            self.delivered -= AGE;
+            self.age();
+        }
+    }
+
+    /// The estimate counts half from here on.
+    pub(crate) fn age(&mut self) {
+        self.histogram.halve();
+        self.losses /= 2;
+        self.update();
+    }
+
+    fn update(&mut self) {
+        let spared = |of: u64| of * u64::from(1000 - self.percentile) / 1000;
+        let standard = u16::from(self.standard);
+        let most = spared(self.histogram.above(standard));
+        self.threshold = self.histogram.quantile(standard, most);
+        let most = spared(self.histogram.above(1) + self.losses);
+        self.thin_threshold = self.histogram.quantile(1, most).min(standard);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(needed: &[u16]) -> Evidence {
+        let mut evidence = Evidence::new(3, 90);
+        needed.iter().for_each(|&needed| evidence.on_late(needed));
+        evidence
+    }
+
+    #[test]
+    fn buckets_cover_every_value_to_within_a_sixteenth() {
+        let mut last = 0;
+        for value in 0..=MAX {
+            let bucket = bucket_of(value);
+            let largest = largest_in(bucket);
+            assert!(bucket == last || bucket == last + 1);
+            assert!(largest >= value && largest - value <= value / 16, "{value}: {largest}");
+            last = bucket;
+        }
+        assert_eq!((last, bucket_of(u16::MAX)), (BUCKETS - 1, BUCKETS - 1));
+    }
+
+    #[test]
+    fn nothing_known_is_the_standard_and_what_it_waits_for_anyway_changes_nothing() {
+        assert_eq!((with(&[]).threshold(), with(&[]).thin_threshold()), (3, 1));
+        assert_eq!(with(&[2, 3, 2]).threshold(), 3);
+        assert_eq!(with(&[5]).threshold(), 5);
+    }
+
+    /// Nine of ten at 90 %.
+    #[test]
+    fn the_threshold_is_the_percentile_of_what_was_needed() {
+        let mut needed: Vec<u16> = (4..=12).collect();
+        needed.push(30);
+        assert_eq!(with(&needed).threshold(), 12);
+        needed.extend([30; 2]);
+        assert_eq!(with(&needed).threshold(), 30);
+    }
+
+    #[test]
+    fn a_spurious_retransmit_raises_and_an_avoidable_timeout_lowers_by_the_ratio_of_costs() {
+        let mut evidence = with(&[]);
+        evidence.on_spurious_retransmit(20.0);
+        assert_eq!(evidence.percentile(), 0.91);
+        // 20 · 2 + (19 + 18 + 16 + 12) + 10 · 10 / 2 = 155 packets: 7.75 times as many.
+        evidence.on_avoidable_timeout(TimeoutCost { window: 20.0, idle: 2.0 });
+        assert_eq!(evidence.percentile(), 0.833);
+        (0..100).for_each(|_| evidence.on_spurious_retransmit(20.0));
+        assert_eq!(evidence.percentile(), 1.0);
+        (0..100).for_each(|_| {
+            evidence.on_avoidable_timeout(TimeoutCost { window: 1e9, idle: 60.0 });
+        });
+        assert_eq!(evidence.percentile(), 0.0);
+    }
+
+    #[test]
+    fn with_a_percentile_of_zero_the_standard_threshold_is_back() {
+        let mut evidence = with(&[10, 20, 30]);
+        evidence.on_avoidable_timeout(TimeoutCost { window: 1e6, idle: 60.0 });
+        assert_eq!((evidence.threshold(), evidence.thin_threshold()), (3, 1));
+    }
+
+    #[test]
+    fn evidence_ages_away() {
+        let mut evidence = with(&[9]);
+        evidence.on_delivered(4 * AGE);
+        assert_eq!((evidence.threshold(), evidence.extent()), (9, 9));
+        evidence.on_delivered(AGE - 1);
+        assert_eq!(evidence.threshold(), 9);
+        evidence.on_delivered(1);
+        assert_eq!((evidence.threshold(), evidence.extent()), (3, 0));
+    }
+
+    /// What needs two or more, against losses.
+    #[test]
+    fn a_thin_stream_waits_for_what_is_often_needed() {
+        let mut evidence = with(&[2; 10]);
+        assert_eq!((evidence.thin_threshold(), evidence.threshold()), (2, 3));
+        evidence.on_late(9);
+        assert_eq!(evidence.thin_threshold(), 2, "one of eleven");
+        (0..3).for_each(|_| evidence.on_late(9));
+        assert_eq!(evidence.thin_threshold(), 3, "the standard at most");
+        // 14 late ones are less than a tenth of the gaps.
+        evidence.on_lost(127);
+        assert_eq!(evidence.thin_threshold(), 1);
+        (0..127).for_each(|_| evidence.on_not_lost());
+        evidence.on_late(2);
+        assert_eq!(evidence.thin_threshold(), 3);
+    }
 }

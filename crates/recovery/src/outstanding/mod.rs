@@ -2,32 +2,24 @@
 //! in, and data in flight. [`Outstanding`] is the only owner of a unit's state: each transition is one
 //! method, keeps every sum, and returns what it changed.
 
-mod packets;
-mod path_units;
-mod reneging;
+pub use repeats::LOG_CAPACITY;
+pub(crate) use repeats::{EpisodeId, Explained, FirstSent, FirstTransmission, Repeats};
+use repeats::{History, NewRepeat};
+use rexmit_core::trace::SendCause;
+use rexmit_core::{Instant, RangeSet};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+pub(crate) use units::Transmission;
+use units::{Carried, Departed, PathUnits};
+pub use units::{Fate, Flight, PacketNumber, SentPacket, SentPackets, Unit, UnitState};
+
 mod repeats;
-mod unit;
+mod units;
 
 #[cfg(any(test, debug_assertions))]
 mod invariants;
 #[cfg(test)]
 mod tests;
-
-use rexmit_core::trace::SendCause;
-use rexmit_core::{Instant, RangeSet};
-use smallvec::SmallVec;
-use std::collections::VecDeque;
-
-use packets::{Carried, Departed};
-pub use packets::{Fate, Flight, PacketNumber, SentPacket, SentPackets};
-use path_units::PathUnits;
-use reneging::Reneging;
-pub use repeats::LOG_CAPACITY;
-pub(crate) use repeats::Repeats;
-pub(crate) use repeats::{EpisodeId, Explained, FirstSent, FirstTransmission};
-use repeats::{History, NewRepeat};
-pub(crate) use unit::Transmission;
-pub use unit::{Unit, UnitState};
 
 /// Runs of units, inclusive.
 pub(crate) type Runs = SmallVec<[(u64, u64); 4]>;
@@ -782,5 +774,33 @@ impl<P> Outstanding<P> {
     /// The history of repeated transmissions.
     pub(crate) const fn history(&mut self) -> &mut History {
         &mut self.history
+    }
+}
+
+/// Transmissions and renegings of an association.
+///
+/// Each transmission can be dropped once. A receiver that drops more than was sent to it acknowledged what it did not
+/// hold; to follow it would cost work for every unit outstanding with every acknowledgement. It is no longer believed: only
+/// its cumulative point counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reneging {
+    sent: u64,
+    dropped: u64,
+}
+
+impl Reneging {
+    /// A unit is sent, once more or for the first time.
+    const fn on_sent(&mut self) {
+        self.sent += 1;
+    }
+
+    /// The receiver has dropped `count` units.
+    const fn on_dropped(&mut self, count: u64) {
+        self.dropped += count;
+    }
+
+    /// The receiver has not dropped more than was sent to it.
+    const fn is_believed(&self) -> bool {
+        self.dropped <= self.sent
     }
 }

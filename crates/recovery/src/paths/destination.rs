@@ -1,8 +1,10 @@
 //! Where retransmissions go, and which path new data take (RFC 9260 §6.4, §6.4.1; RFC 7829 §3.2, §4.1).
 
+use super::{PathState, Reach};
+use crate::Coupling;
+use rexmit_core::{Instant, config};
 use serde::{Deserialize, Serialize};
-
-use super::reach::{PathState, Reach};
+use std::time::Duration;
 
 /// Which path a retransmission takes.
 ///
@@ -85,46 +87,105 @@ fn best<K: Ord>(reaches: impl Iterator<Item = Reach>, preference: impl Fn(u8) ->
     (0..).zip(reaches).min_by_key(rank).map_or(0, |(path, _)| path)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use PathState::{Active, Inactive, PotentiallyFailed, Unconfirmed};
+/// Δ: how long [`RetransmissionDestination::Csi`] remembers a timeout.
+pub const TIMEOUT_MEMORY: Duration = Duration::from_secs(30);
 
-    fn of(reaches: &[(PathState, u32)]) -> impl ExactSizeIterator<Item = Reach> + '_ {
-        reaches.iter().map(|&(state, errors)| Reach::of(state, errors))
-    }
+/// A path over which a retransmission may be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) path: u8,
+    /// Its window has room now.
+    pub(crate) has_room: bool,
+    /// Packets lost, and sent.
+    pub(crate) lost: (u64, u64),
+    pub(crate) cwnd: u64,
+    pub(crate) ssthresh: u64,
+    /// Timeouts within [`TIMEOUT_MEMORY`].
+    pub(crate) recent_timeouts: u64,
+    pub(crate) last_timeout: Option<Instant>,
+}
 
-    #[test]
-    fn new_data_take_the_primary_path_while_it_is_active() {
-        let choose = |reaches: &[_], primary, current| data_path(of(reaches), primary, current);
-        assert_eq!(choose(&[(Active, 0)], 0, 0), 0);
-        assert_eq!(choose(&[(Active, 0), (Active, 5)], 1, 0), 1);
-        let all = [(Inactive, 6), (Active, 0), (Active, 0)];
-        assert_eq!(choose(&all, 0, 0), 1, "the next one after it");
-        assert_eq!(choose(&all, 0, 2), 2, "one that works is kept");
-        assert_eq!(choose(&[(Inactive, 6), (Unconfirmed, 0)], 0, 0), 0);
+impl Candidate {
+    /// Its figures in the order in which they count: the highest are the best.
+    fn merit(&self, policy: RetransmissionDestination) -> [u64; 4] {
+        match policy {
+            RetransmissionDestination::LossRate => {
+                let (lost, sent) = self.lost;
+                let rate = (u128::from(lost) << 32) / u128::from(sent.max(1));
+                [u64::MAX - u64::try_from(rate).unwrap_or(u64::MAX), 0, 0, 0]
+            }
+            RetransmissionDestination::Cwnd => [self.cwnd, 0, 0, 0],
+            RetransmissionDestination::Ssthresh => [self.ssthresh, 0, 0, 0],
+            RetransmissionDestination::Csi => {
+                let last = self.last_timeout.map_or(0, |at| at.as_nanos() + 1);
+                [self.cwnd, self.ssthresh, u64::MAX - self.recent_timeouts, u64::MAX - last]
+            }
+            RetransmissionDestination::Asap
+            | RetransmissionDestination::Same
+            | RetransmissionDestination::Alternate
+            | RetransmissionDestination::Elsewhere => [0; 4],
+        }
     }
+}
 
-    #[test]
-    fn without_an_active_path_the_fewest_errors_decide() {
-        let choose = |reaches: &[_], primary| data_path(of(reaches), primary, primary);
-        assert_eq!(choose(&[(PotentiallyFailed, 2), (PotentiallyFailed, 1)], 0), 1);
-        assert_eq!(choose(&[(PotentiallyFailed, 1), (PotentiallyFailed, 1)], 1), 1);
-        assert_eq!(choose(&[(Inactive, 6), (PotentiallyFailed, 5)], 0), 1);
-        assert_eq!(choose(&[(Inactive, 9), (Inactive, 8)], 0), 1);
-        assert_eq!(choose(&[(Inactive, 8), (Inactive, 8)], 0), 0);
-    }
+/// The best of `candidates`; of several that are equally good, the one that `draw` says: a number
+/// below the one that it is given.
+pub(crate) fn choose(
+    policy: RetransmissionDestination,
+    candidates: impl Iterator<Item = Candidate> + Clone,
+    draw: impl FnOnce(u64) -> u64,
+) -> Option<u8> {
+    let needs_room = policy == RetransmissionDestination::Asap;
+    let candidates = candidates.filter(|candidate| candidate.has_room || !needs_room);
+    let best = candidates.clone().map(|candidate| candidate.merit(policy)).max()?;
+    let mut equals = candidates.filter(|candidate| candidate.merit(policy) == best);
+    let count = equals.clone().count() as u64;
+    let index = if count > 1 { draw(count) } else { 0 };
+    equals.nth(index as usize).map(|candidate| candidate.path)
+}
 
-    #[test]
-    fn an_alternate_is_another_path_if_one_is_as_good() {
-        let alternate = |path, reaches: &[_], primary| alternate_to(path, of(reaches), primary);
-        assert_eq!(alternate(0, &[(Active, 0)], 0), 0);
-        assert_eq!(alternate(0, &[(Active, 1), (Active, 0)], 0), 1);
-        assert_eq!(alternate(1, &[(Active, 0), (Active, 0), (Active, 0)], 0), 0);
-        assert_eq!(alternate(0, &[(Active, 1), (Active, 0), (Active, 0)], 0), 1);
-        assert_eq!(alternate(0, &[(Active, 1), (Inactive, 6)], 0), 0, "an inactive one is not");
-        assert_eq!(alternate(0, &[(Active, 1), (Unconfirmed, 0)], 0), 0);
-        assert_eq!(alternate(0, &[(Inactive, 6), (Inactive, 6)], 0), 1);
-        assert_eq!(alternate(0, &[(Inactive, 6), (Inactive, 7)], 0), 0);
+config! {
+    const
+    /// Concurrent multipath transfer: new data over all paths at once (Iyengar, Amer and Stewart 2006). Off by default.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct CmtConfig {
+        /// New data leave over every active path, as the window of each allows.
+        pub all_paths: bool,
+        /// SFR, split fast retransmit: a unit is reported missing only by the acknowledgement of a later
+        /// one that was sent over the same path, and each path has a fast recovery of its own.
+        pub split_fast_retransmit: bool,
+        /// CUC, cwnd update: the window of a path grows when the earliest unit outstanding on it is
+        /// acknowledged, those retransmitted and the others looked at apart (CUCv2). Otherwise it grows only
+        /// when the cumulative point of the association advances (RFC 4960 §7.2.1).
+        pub cwnd_update: bool,
+        /// DAC, delayed acknowledgements: as a receiver, a gap does not hurry an acknowledgement, and it
+        /// says how many packets it answers; as a sender, so many reports count, if all that is newly
+        /// acknowledged was sent over one path and after what is missing.
+        pub delayed_ack: bool,
+        /// Receive buffer splitting: what is under way over a path is no more than its part of the peer's
+        /// window, so that a slow path with a long queue does not take it all (Dreibholz, Becke, Rathgeb
+        /// and Tüxen 2010). What has arrived and waits for others is of no path.
+        pub split_buffer: bool,
+        /// Blocking estimation: nothing new leaves over a slower path that would keep faster ones waiting for
+        /// the peer's window, since what they send in the meantime cannot be delivered before it (BLEST:
+        /// Ferlin, Alay, Mehani and Boreli 2016).
+        pub avoid_blocking: bool,
+        /// The coupling of the windows of the paths. Takes [`all_paths`](Self::all_paths)
+        /// and the windows of RFC 9260.
+        pub coupling: Coupling,
     }
+}
+
+impl CmtConfig {
+    /// All paths at once, with the three algorithms that this needs.
+    pub const ON: Self = Self {
+        all_paths: true,
+        split_fast_retransmit: true,
+        cwnd_update: true,
+        delayed_ack: true,
+        split_buffer: false,
+        avoid_blocking: false,
+        coupling: Coupling::None,
+    };
 }

@@ -1,28 +1,24 @@
 //! The paths of an association: the state of each, and the path of data and retransmissions
 //! (RFC 9260 §6.4, §8.2; RFC 7829). With one path there is nothing to choose.
 
-mod choice;
-mod cmt;
+use crate::congestion::{RateShare, rate};
+use crate::rtt::T3;
+use crate::{CongestionWindow, PathCounters, RecoveryConfig, RtoConfig, RtoTimer};
+use queue::QueueSigns;
+use rexmit_core::Instant;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
+use std::time::Duration;
+
+pub(crate) use destination::{Candidate, choose};
+pub use destination::{CmtConfig, RetransmissionDestination, TIMEOUT_MEMORY};
+
 mod destination;
-mod path;
 mod queue;
-mod reach;
-mod sparse;
 
 #[cfg(test)]
 mod tests;
-
-use std::ops::{Index, IndexMut};
-
-pub use choice::TIMEOUT_MEMORY;
-pub(crate) use choice::{Candidate, choose};
-pub use cmt::CmtConfig;
-pub use destination::RetransmissionDestination;
-pub use path::Path;
-pub use reach::{FailureLimits, PathState, Reach};
-pub(crate) use sparse::PerPath;
-
-use crate::congestion::{RateShare, rate};
 
 /// Paths of one association at most; sets of paths are kept as bits.
 const MAX_PATHS: usize = 64;
@@ -164,5 +160,325 @@ impl Paths {
         };
         let meanwhile = |other: &Path| u128::from(other.window.cwnd()) * slow / round_trip(other);
         self.list.iter().filter(is_faster).map(meanwhile).sum()
+    }
+}
+
+/// Expiries of T3-rtx that are remembered, at most.
+const MAX_TIMEOUTS: usize = 64;
+
+/// A path from this host to an address of the peer.
+#[derive(Debug)]
+pub struct Path {
+    pub(crate) timer: RtoTimer,
+    pub(crate) window: CongestionWindow,
+    pub(crate) t3: T3,
+    pub(crate) reach: Reach,
+    pub(crate) counters: PathCounters,
+    pub(crate) gate: Gate,
+    /// Packets sent before give no RTT sample.
+    samples_from: Instant,
+    /// What shows a queue, once a thin stream was sent that backs off by queueing delay.
+    pub(crate) queue: Option<Box<QueueSigns>>,
+    /// State needed only with several paths.
+    pub(crate) beside: Option<Box<BesideOthers>>,
+}
+
+/// Allowance of a path beyond or short of its window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gate {
+    /// One packet of retransmissions may be sent whatever the window says (RFC 9260 §6.3.3 E3, §7.2.4
+    /// rule 3), while there is anything to retransmit.
+    pub(crate) may_retransmit_now: bool,
+    /// Only one packet may be in flight until something is acknowledged (RFC 9260 §7.2.1).
+    pub(crate) is_single_packet: bool,
+    /// Data packets that may still be sent at this opportunity (Max.Burst).
+    pub(crate) burst_left: u32,
+}
+
+/// State of a path needed only with several paths.
+#[derive(Debug, Default)]
+pub(crate) struct BesideOthers {
+    /// CUC: the earliest outstanding unit that was sent once, over this path; as of the last
+    /// acknowledgement.
+    pub(crate) earliest_first_sent: u64,
+    /// The latest expiries of T3-rtx, if the destination of retransmissions depends on them.
+    timeouts: VecDeque<Instant>,
+}
+
+/// The time after `now`: a packet sent at `now` is before.
+fn after(now: Instant) -> Instant {
+    now + Duration::from_nanos(1)
+}
+
+impl Path {
+    pub(crate) fn new(config: &RecoveryConfig, packet: u32, reach: Reach) -> Self {
+        let mut path = Self {
+            timer: RtoTimer::new(&config.rto),
+            window: CongestionWindow::new(config, packet),
+            t3: T3::default(),
+            reach,
+            counters: PathCounters::default(),
+            gate: Gate::default(),
+            samples_from: Instant::ZERO,
+            queue: None,
+            beside: None,
+        };
+        path.renew_burst(config);
+        path
+    }
+
+    /// The timeout, with the round-trip time behind it.
+    #[must_use]
+    pub const fn timer(&self) -> &RtoTimer {
+        &self.timer
+    }
+
+    /// The congestion window.
+    #[must_use]
+    pub const fn window(&self) -> &CongestionWindow {
+        &self.window
+    }
+
+    /// Whether it works.
+    #[must_use]
+    pub const fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    /// The counters.
+    #[must_use]
+    pub const fn counters(&self) -> PathCounters {
+        self.counters
+    }
+
+    /// The path leads another way from now on, of which nothing is known. What waits for it stays.
+    pub(crate) fn renew(&mut self, now: Instant, config: &RecoveryConfig, packet: u32) {
+        self.timer = RtoTimer::new(&config.rto);
+        self.window = CongestionWindow::new(config, packet);
+        self.queue = None;
+        self.gate.is_single_packet = false;
+        // Earlier data took another way and makes no sample.
+        self.samples_from = after(now);
+        self.t3.forget_expiries();
+        self.renew_burst(config);
+    }
+
+    pub(crate) fn renew_burst(&mut self, config: &RecoveryConfig) {
+        self.gate.burst_left = config.max_burst.map_or(u32::MAX, |packets| packets.get().into());
+    }
+
+    /// Whether what was sent at `sent_at` may be a round-trip sample: once per round trip
+    /// (RFC 9260 §6.3.1 C4), and only if nothing was retransmitted since (C5).
+    pub(crate) fn may_sample(&self, sent_at: Instant) -> bool {
+        sent_at >= self.samples_from
+    }
+
+    /// A round trip was measured. `estimate`: SRTT and RTTVAR, if this sample starts the estimate anew.
+    pub(crate) fn on_sample(
+        &mut self,
+        now: Instant,
+        rtt: Duration,
+        estimate: Option<(Duration, Duration)>,
+        config: &RtoConfig,
+    ) {
+        match estimate {
+            Some(estimate) => self.timer.restart(rtt, estimate, config),
+            None => self.timer.on_sample(rtt, config),
+        }
+        self.samples_from = self.samples_from.max(now);
+    }
+
+    /// A packet with something retransmitted is sent.
+    pub(crate) fn on_retransmission(&mut self, now: Instant) {
+        self.samples_from = after(now);
+    }
+
+    /// T3-rtx expired `at`, and the destination of retransmissions depends on that.
+    pub(crate) fn remember_timeout(&mut self, at: Instant) {
+        let Some(beside) = &mut self.beside else { return };
+        if beside.timeouts.len() == MAX_TIMEOUTS {
+            beside.timeouts.pop_front();
+        }
+        beside.timeouts.push_back(at);
+    }
+
+    /// The remembered expiries of T3-rtx, latest first.
+    pub(crate) fn timeouts(&self) -> impl Iterator<Item = Instant> + Clone + '_ {
+        self.beside.iter().flat_map(|beside| beside.timeouts.iter().rev().copied())
+    }
+}
+
+/// The state of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathState {
+    /// The peer has not proved to be there: no data (RFC 9260 §5.4).
+    Unconfirmed,
+    /// It works.
+    Active,
+    /// It may have failed: no data while another path is active (RFC 7829 §3.1).
+    PotentiallyFailed,
+    /// It does not work (RFC 9260 §8.2).
+    Inactive,
+    /// It is no more: one of its addresses was deleted (RFC 5061). Its number may be given to another.
+    Removed,
+}
+
+/// How many errors in a row make a path fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FailureLimits {
+    /// PotentiallyFailed.Max.Retrans (RFC 7829 §3.2); `None` leaves the state out.
+    pub potentially_failed: Option<u32>,
+    /// Path.Max.Retrans (RFC 9260 §8.2).
+    pub inactive: u32,
+}
+
+impl FailureLimits {
+    /// Errors are counted up to here. They go on beyond the limit, so that of paths that are all
+    /// inactive the one can be told that worked last (RFC 7829 §4.1 rule 3).
+    const fn most(self) -> u32 {
+        self.inactive.saturating_add(1).saturating_mul(10)
+    }
+}
+
+/// Whether a path works, as far as is known (RFC 9260 §5.4, §8.2; RFC 7829 §3.2), and the errors behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reach {
+    is_confirmed: bool,
+    failure: Failure,
+    errors: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Failure {
+    None,
+    Potential,
+    Certain,
+    Removed,
+}
+
+impl Reach {
+    /// A path of which nothing is known.
+    pub const UNCONFIRMED: Self = Self { is_confirmed: false, failure: Failure::None, errors: 0 };
+    /// A path that works.
+    pub const ACTIVE: Self = Self { is_confirmed: true, ..Self::UNCONFIRMED };
+
+    /// A path that is no more.
+    pub(crate) const REMOVED: Self = Self { failure: Failure::Removed, ..Self::UNCONFIRMED };
+
+    /// Its state.
+    #[must_use]
+    pub const fn state(self) -> PathState {
+        match (self.is_confirmed, self.failure) {
+            (_, Failure::Removed) => PathState::Removed,
+            (false, _) => PathState::Unconfirmed,
+            (true, Failure::None) => PathState::Active,
+            (true, Failure::Potential) => PathState::PotentiallyFailed,
+            (true, Failure::Certain) => PathState::Inactive,
+        }
+    }
+
+    /// Whether the peer has proved to be there, whatever happened since.
+    pub(crate) const fn is_confirmed(self) -> bool {
+        self.is_confirmed
+    }
+
+    /// Timeouts and unanswered probes in a row.
+    #[must_use]
+    pub const fn errors(self) -> u32 {
+        self.errors
+    }
+
+    /// Whether there were too many errors, confirmed or not.
+    #[must_use]
+    pub const fn has_failed(self) -> bool {
+        matches!(self.failure, Failure::Certain)
+    }
+
+    /// Something that was sent over it was not answered in time.
+    pub(crate) fn on_error(&mut self, limits: FailureLimits) {
+        if self.failure == Failure::Removed {
+            return;
+        }
+        self.errors = (self.errors + 1).min(limits.most());
+        if self.errors > limits.inactive {
+            self.failure = Failure::Certain;
+        } else if self.failure == Failure::None
+            && limits.potentially_failed.is_some_and(|limit| self.errors > limit)
+        {
+            self.failure = Failure::Potential;
+        }
+    }
+
+    /// Something was answered that was sent over this path, and if it `is_certain`, over no other
+    /// (RFC 7829 §3.2 rules 9 and 10).
+    pub(crate) fn on_answer(&mut self, is_certain: bool) {
+        let is_revived = is_certain && self.failure != Failure::Removed;
+        if is_revived || self.failure == Failure::None {
+            *self = Self { is_confirmed: self.is_confirmed, ..Self::UNCONFIRMED };
+        }
+    }
+
+    /// A probe with a random number in it was answered: the peer is there (RFC 9260 §5.4).
+    pub(crate) fn on_probe_answered(&mut self) {
+        if self.failure != Failure::Removed {
+            *self = Self::ACTIVE;
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(state: PathState, errors: u32) -> Self {
+        let failure = match state {
+            PathState::Unconfirmed | PathState::Active => Failure::None,
+            PathState::PotentiallyFailed => Failure::Potential,
+            PathState::Inactive => Failure::Certain,
+            PathState::Removed => Failure::Removed,
+        };
+        Self { is_confirmed: state != PathState::Unconfirmed, failure, errors }
+    }
+}
+
+/// What few paths have: at most one `T` for each, which begins when it is needed, in 16 bytes while no path has one.
+#[derive(Debug)]
+pub(crate) struct PerPath<T>(Box<[Option<Box<T>>]>);
+
+impl<T> Default for PerPath<T> {
+    fn default() -> Self {
+        Self(Box::default())
+    }
+}
+
+impl<T> PerPath<T> {
+    /// That of `path`.
+    #[inline]
+    pub(crate) fn get(&self, path: u8) -> Option<&T> {
+        self.0.get(usize::from(path))?.as_deref()
+    }
+
+    /// That of `path`.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, path: u8) -> Option<&mut T> {
+        self.0.get_mut(usize::from(path))?.as_deref_mut()
+    }
+
+    /// That of `path`, created by `new` at its first use.
+    pub(crate) fn get_or_insert_with(&mut self, path: u8, new: impl FnOnce() -> T) -> &mut T {
+        let index = usize::from(path);
+        if index >= self.0.len() {
+            let mut paths = std::mem::take(&mut self.0).into_vec();
+            paths.resize_with(index + 1, || None);
+            self.0 = paths.into_boxed_slice();
+        }
+        self.0[index].get_or_insert_with(|| Box::new(new()))
+    }
+
+    /// `path` has none.
+    pub(crate) fn remove(&mut self, path: u8) {
+        self.0.get_mut(usize::from(path)).into_iter().for_each(|of_path| *of_path = None);
+    }
+
+    /// Those that there are.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().filter_map(Option::as_deref_mut)
     }
 }

@@ -14,27 +14,22 @@
 //! Where ACKs are lost or delayed, two packets may be acknowledged at once although both arrived, and the
 //! duplicate report was lost with an ACK in between: that is taken for a loss, too.
 
-mod budget;
-mod bundled;
-mod delayed;
-
-#[cfg(test)]
-mod tests;
-
-use std::ops::Range;
-
-use rexmit_core::Instant;
-
-pub use budget::CopyBudget;
-use budget::{Share, Spending};
-pub(crate) use bundled::Copies;
-pub use delayed::DelayedCopyConfig;
-use delayed::{DelayedCopies, Planned};
-
 use crate::outstanding::{AckedUnit, Fate, FirstSent, PacketNumber, Repeats, Unit};
 use crate::paths::PerPath;
 use crate::probe::ProbeTimer;
 use crate::state::State;
+pub use budget::CopyBudget;
+use budget::{Share, Spending};
+pub use delayed::DelayedCopyConfig;
+use delayed::{DelayedCopies, Planned};
+use rexmit_core::Instant;
+use std::ops::Range;
+
+mod budget;
+mod delayed;
+
+#[cfg(test)]
+mod tests;
 
 /// The room in a packet with new data.
 #[derive(Clone, Copy, Debug)]
@@ -432,5 +427,49 @@ impl AckedCopied {
             Some(shortest) => now - packet.sent_at >= shortest,
             None => packet.fate == Fate::Acknowledged,
         }
+    }
+}
+
+/// Units of which copies are bundled: a set of the newest ones before the new unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Copies {
+    /// One above the highest unit that may be in it.
+    end: u64,
+    /// Bit `n` stands for unit `end - 1 - n`.
+    bits: u64,
+}
+
+impl Copies {
+    /// Units looked at to find what to copy, at most: only the newest few can be of the packets before.
+    pub(crate) const MAX_LOOK_BACK: usize = u64::BITS as usize;
+
+    /// The empty set of units below `end`.
+    pub(crate) const fn before(end: u64) -> Self {
+        Self { end, bits: 0 }
+    }
+
+    /// Adds `unit`, one of the [`MAX_LOOK_BACK`](Self::MAX_LOOK_BACK) before the end.
+    pub(crate) const fn insert(&mut self, unit: u64) {
+        self.bits |= 1 << (self.end - 1 - unit);
+    }
+
+    pub(crate) const fn is_empty(self) -> bool {
+        self.bits == 0
+    }
+
+    /// The lowest unit in it.
+    pub(crate) fn first(self) -> Option<u64> {
+        self.bits.checked_ilog2().map(|bit| self.end - 1 - u64::from(bit))
+    }
+}
+
+/// Takes the units out of it, in order.
+impl Iterator for Copies {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let first = self.first()?;
+        self.bits ^= 1 << self.bits.ilog2();
+        Some(first)
     }
 }

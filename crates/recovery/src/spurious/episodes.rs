@@ -1,12 +1,9 @@
 //! The recovery episodes of one path: the latest, the state before it, and the evidence about it so far.
 
-use std::time::Duration;
-
+use crate::CongestionWindow;
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
-
-use super::eifel::Eifel;
-use crate::CongestionWindow;
+use std::time::Duration;
 
 /// The state just before an episode.
 #[derive(Clone, Debug)]
@@ -145,5 +142,126 @@ impl Episode {
             Some(earlier) => Earlier { unreported: earlier.unreported + unreported, ..earlier },
             None => Earlier { first: number, unreported, before },
         })
+    }
+}
+
+/// The Eifel detection algorithm (RFC 3522 §3.2): the first acknowledgement that moves the
+/// cumulative point after a retransmission echoes the timestamp of what it answers, and if that is
+/// older than the retransmission, the original had arrived.
+///
+/// What this acknowledgement has decided of an episode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Eifel {
+    /// It has not come.
+    #[default]
+    Waiting,
+    /// It has come, and did not show the episode to be spurious.
+    Done,
+}
+
+/// The timestamps of an acknowledgement that moves the cumulative point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Echo {
+    /// When the segment was sent whose timestamp it echoes, in whole ticks of the timestamp clock.
+    pub(crate) sent_at: Instant,
+    /// The tick.
+    pub(crate) tick: std::time::Duration,
+    /// It reports a duplicate.
+    pub(crate) has_duplicate: bool,
+    /// The peer has reported a duplicate before.
+    pub(crate) peer_reports_duplicates: bool,
+    /// It acknowledges everything outstanding.
+    pub(crate) is_last: bool,
+}
+
+impl Eifel {
+    /// An acceptable acknowledgement arrives (steps 3 to 5). `resent_at`: when the first
+    /// retransmission of the episode was sent; without one nothing is decided. Returns whether it shows
+    /// the episode to be spurious.
+    pub(crate) fn on_ack(&mut self, resent_at: Option<Instant>, echo: Echo) -> bool {
+        let Some(resent_at) = resent_at.filter(|_| *self == Self::Waiting) else { return false };
+        *self = Self::Done;
+        let ticks = |at: Instant| u128::from(at.as_nanos()) / echo.tick.as_nanos().max(1);
+        let is_older = ticks(echo.sent_at) < ticks(resent_at);
+        is_older && !echo.has_duplicate && (echo.peer_reports_duplicates || !echo.is_last)
+    }
+}
+
+/// F-RTO, as enhanced by SACK (RFC 5682 §3.1): after a timeout one packet is retransmitted. If its
+/// acknowledgement leaves data outstanding, up to two packets of new data are sent before more is
+/// retransmitted, and the next acknowledgement decides: if it covers data that was sent before the timeout
+/// and not retransmitted, the timeout was spurious.
+///
+/// How far the algorithm is on a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FRto {
+    /// No timeout is under examination.
+    #[default]
+    Off,
+    /// Step 2: the first packet was retransmitted, or is about to be.
+    Repeating,
+    /// Step 3: new data may be sent, and nothing is retransmitted.
+    Probing {
+        /// Packets of new data that may still be sent.
+        packets_left: u8,
+        /// `RecoveryPoint`: the highest unit sent when step 3 began.
+        highest: u64,
+    },
+}
+
+/// Packets of new data in step 2 b.
+const PROBES: u8 = 2;
+
+/// The part of an acknowledgement that the algorithm uses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// The cumulative point, if it moved.
+    pub(crate) advanced_to: Option<u64>,
+    /// The highest unit that is acknowledged for the first time.
+    pub(crate) highest_newly_acked: Option<u64>,
+    /// It covers a unit that was sent once, before the timeout.
+    pub(crate) has_acked_original: bool,
+    /// The highest unit sent so far.
+    pub(crate) highest_sent: u64,
+    /// New data could be sent.
+    pub(crate) has_new: bool,
+}
+
+impl FRto {
+    /// An acknowledgement arrives. Returns whether it shows the timeout to be spurious.
+    pub(crate) fn on_ack(&mut self, ack: Arrival) -> bool {
+        match *self {
+            Self::Off => false,
+            Self::Repeating => {
+                if let Some(cumulative) = ack.advanced_to {
+                    let is_open = cumulative < ack.highest_sent && ack.has_new;
+                    let probing = Self::Probing { packets_left: PROBES, highest: ack.highest_sent };
+                    *self = if is_open { probing } else { Self::Off };
+                }
+                false
+            }
+            Self::Probing { highest, .. } => {
+                *self = Self::Off;
+                let covers_new = ack.highest_newly_acked.is_some_and(|unit| unit > highest);
+                ack.has_acked_original && !covers_new
+            }
+        }
+    }
+
+    /// A packet of new data is sent.
+    pub(crate) const fn on_sent_new(&mut self) {
+        if let Self::Probing { packets_left, .. } = self {
+            *packets_left = packets_left.saturating_sub(1);
+        }
+    }
+
+    /// Whether new data is sent before anything is retransmitted.
+    pub(crate) const fn prefers_new(self) -> bool {
+        matches!(self, Self::Probing { .. })
+    }
+
+    /// Whether step 3 has sent what it may.
+    pub(crate) const fn is_waiting(self) -> bool {
+        matches!(self, Self::Probing { packets_left: 0, .. })
     }
 }

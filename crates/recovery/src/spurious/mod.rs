@@ -40,29 +40,20 @@
 //! was retransmitted, so that what still waits for that goes back to the units in flight. An episode is decided
 //! once, by whatever detects it first.
 
-mod config;
-mod eifel;
+use crate::outstanding::EpisodeId;
+use crate::state::State;
+use crate::{CongestionWindow, LossDetection, RecoveryConfig, RtoConfig};
+pub(crate) use episodes::Episode;
+use episodes::{Arrival, Before, Echo, Episodes, FRto};
+use rexmit_core::trace::{Detector, SendCause};
+use rexmit_core::{Instant, config};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
 mod episodes;
-mod f_rto;
-mod undo;
 
 #[cfg(test)]
 mod tests;
-
-use std::time::Duration;
-
-pub use config::SpuriousConfig;
-use eifel::Echo;
-pub(crate) use episodes::Episode;
-use episodes::{Before, Episodes};
-use f_rto::{Arrival, FRto};
-use rexmit_core::Instant;
-use rexmit_core::trace::{Detector, SendCause};
-pub(crate) use undo::AfterSpurious;
-
-use crate::outstanding::EpisodeId;
-use crate::state::State;
-use crate::{LossDetection, RecoveryConfig};
 
 /// After a duplicate report that nothing explains, episodes that begin within so many units are not proven by
 /// duplicate reports.
@@ -387,8 +378,8 @@ impl SpuriousDetection {
         }
         let flight = state.outstanding.flight(path).bytes;
         let is_early = by != Detector::Duplicates;
-        let resumed = is_early.then_some(undo::Resumed { flight, acked });
-        undo::restore(&mut state.paths[path].window, &episode.before, resumed)
+        let resumed = is_early.then_some(Resumed { flight, acked });
+        restore(&mut state.paths[path].window, &episode.before, resumed)
     }
 
     /// The spurious timeout that the sample of what was sent over `path` at `sent_at` is the first after.
@@ -407,4 +398,74 @@ fn follows_episodes(config: &RecoveryConfig) -> bool {
     let learns = matches!(config.loss_detection, LossDetection::Rack)
         || config.loss_detection.percentile().is_some();
     config.spurious.is_any() || config.tcp.eifel || learns
+}
+
+config! {
+    const
+    /// The enabled detectors of spurious recovery episodes that serve both protocols. All are off by default.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default)]
+    pub struct SpuriousConfig {
+        /// Every retransmission is reported as a duplicate: the duplicate TSNs of a SACK, DSACK in TCP (RFC 3708;
+        /// RR-SCTP §4.1).
+        pub duplicates: bool,
+        /// After a timeout new data is sent before more is retransmitted, and data sent before the timeout is
+        /// acknowledged (RFC 5682).
+        pub f_rto: bool,
+    }
+}
+
+impl SpuriousConfig {
+    /// No detector.
+    pub const OFF: Self = Self { duplicates: false, f_rto: false };
+
+    /// Whether any detector is on.
+    #[must_use]
+    pub const fn is_any(&self) -> bool {
+        self.duplicates || self.f_rto
+    }
+}
+
+/// The RTO after a spurious timeout: the first round trip measured after it restarts the estimate
+/// anew, but not below what it was (RFC 4015 §3.1 step 11).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AfterSpurious {
+    /// When the first spurious retransmission was sent.
+    pub(crate) since: Instant,
+    /// SRTT and RTTVAR before the timeout.
+    pub(crate) rtt: Option<(Duration, Duration)>,
+}
+
+impl AfterSpurious {
+    /// The lower bounds of SRTT and RTTVAR with `sample`.
+    pub(crate) fn restart(&self, sample: Duration, config: &RtoConfig) -> (Duration, Duration) {
+        let (srtt, rttvar) = self.rtt.unwrap_or_default();
+        ((srtt + 2 * config.granularity).max(sample), rttvar.max(sample / 2))
+    }
+}
+
+/// Data in flight when an episode proves spurious before everything was retransmitted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resumed {
+    /// Bytes in flight.
+    pub(crate) flight: u64,
+    /// Bytes newly acknowledged.
+    pub(crate) acked: u64,
+}
+
+/// Sets `window` up to go back to `before`: if it is smaller, slow start takes it there. With `resumed` it
+/// first holds data in flight, and lets no more be sent at once than a first window does
+/// (RFC 4015 §3.1 step 9). Returns whether anything changed.
+pub(crate) fn restore(
+    window: &mut CongestionWindow,
+    before: &Before,
+    resumed: Option<Resumed>,
+) -> bool {
+    let known = before.window.cwnd();
+    if window.cwnd() >= known {
+        return false;
+    }
+    let least = resumed.map_or(0, |Resumed { flight, acked }| flight + acked.min(window.initial()));
+    window.undo(&before.window, least.min(known));
+    true
 }

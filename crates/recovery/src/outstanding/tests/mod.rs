@@ -1,6 +1,8 @@
 //! Outstanding data by itself: each transition, what is remembered of repeated transmissions, and random
 //! operations beside a naive model.
 
+mod packets;
+
 mod model;
 mod repeats;
 mod transitions;

@@ -1,0 +1,4 @@
+//! Tests of `config`.
+
+mod config;
+mod thin;

@@ -1,0 +1,13 @@
+use crate::RtoConfig;
+use crate::loss::*;
+
+#[test]
+fn waits_for_the_round_trip_and_its_variation() {
+    let mut rtt = RttEstimator::default();
+    assert_eq!(early_wait(&rtt), None);
+    rtt.on_sample(Duration::from_millis(100), &RtoConfig::default());
+    assert_eq!(early_wait(&rtt), Some(LEAST_WAIT));
+    let mut rtt = RttEstimator::default();
+    rtt.on_sample(Duration::from_millis(300), &RtoConfig::default());
+    assert_eq!(early_wait(&rtt), Some(Duration::from_millis(600)));
+}

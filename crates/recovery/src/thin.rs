@@ -1,0 +1,298 @@
+//! Whether a stream is thin: too little of it is in flight for a loss to show in time
+//! (Petlund 2009 §5.1), and what is done about loss while it is.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{RecoveryConfig, ThinConfig};
+use serde::{Deserialize, Serialize};
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// How a thin stream is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ThinTest {
+    /// `in_flight <= (pttfr + 1) / (1 - lossrate)`, over packets (Petlund 2009 §5.1, Fig. 3).
+    #[default]
+    PacketsInFlight,
+    /// Fewer than four packets in flight, but not in the slow start that a connection begins with:
+    /// the test of Linux (`tcp_stream_is_thin`).
+    Linux,
+    /// So many packets in flight at most: for a sender that does not rely on what later packets tell.
+    Packets(u8),
+}
+
+/// The criterion of the thin test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThinInputs {
+    /// Packets in flight: neither acknowledged nor declared lost.
+    pub in_flight: u32,
+    /// Packets sent so far, and of these the ones declared lost: their ratio is `lossrate`.
+    pub packets: (u64, u64),
+    /// Packets that trigger a fast retransmit: `pttfr`.
+    pub pttfr: u8,
+    /// No window was reduced so far.
+    pub is_initial_slow_start: bool,
+}
+
+/// The outcome of the thin test, with what it rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Thinness {
+    /// Whether the stream is thin.
+    pub is_thin: bool,
+    /// Packets in flight.
+    pub in_flight: u32,
+    /// The fraction of packets declared lost.
+    pub loss_rate: f64,
+    /// The most packets in flight of a thin stream; infinite if every packet was lost.
+    pub bound: f64,
+}
+
+impl ThinTest {
+    /// Whether a stream is thin. Exact: no rounding decides.
+    #[must_use]
+    pub fn is_thin(self, inputs: &ThinInputs) -> bool {
+        match self {
+            Self::PacketsInFlight => {
+                let (sent, lost) = inputs.packets;
+                // The bound without loss is the least; most of the time nothing else is needed.
+                let least = u32::from(inputs.pttfr) + 1;
+                if inputs.in_flight <= least || lost == 0 {
+                    return inputs.in_flight <= least;
+                }
+                let arrived = u128::from(sent.max(1) - lost.min(sent));
+                let bound = (u128::from(inputs.pttfr) + 1) * u128::from(sent.max(1));
+                u128::from(inputs.in_flight) * arrived <= bound
+            }
+            Self::Linux => inputs.in_flight < 4 && !inputs.is_initial_slow_start,
+            Self::Packets(most) => inputs.in_flight <= u32::from(most),
+        }
+    }
+
+    /// Neither of the first two tests calls a stream with more packets in flight thin, until a further
+    /// packet is declared lost: packets sent until then only lower the loss rate.
+    #[must_use]
+    pub fn most_when_thin(pttfr: u8, (sent, lost): (u64, u64)) -> u32 {
+        const LINUX: u64 = 3;
+        let bound = (u64::from(pttfr) + 1).saturating_mul(sent.max(1));
+        let most = match sent.max(1) - lost.min(sent) {
+            0 => u64::MAX,
+            arrived => bound / arrived,
+        };
+        u32::try_from(most.max(LINUX)).unwrap_or(u32::MAX)
+    }
+
+    /// The same, with the figures behind it.
+    #[must_use]
+    pub fn explain(self, inputs: &ThinInputs) -> Thinness {
+        let (sent, lost) = inputs.packets;
+        let loss_rate = if sent == 0 { 0.0 } else { lost as f64 / sent as f64 };
+        let bound = match self {
+            Self::PacketsInFlight => (f64::from(inputs.pttfr) + 1.0) / (1.0 - loss_rate),
+            Self::Linux if inputs.is_initial_slow_start => 0.0,
+            Self::Linux => 3.0,
+            Self::Packets(most) => most.into(),
+        };
+        Thinness { is_thin: self.is_thin(inputs), in_flight: inputs.in_flight, loss_rate, bound }
+    }
+}
+
+/// Groups of one association at most.
+pub const MAX_GROUPS: usize = 32;
+
+/// There are [`MAX_GROUPS`] groups, and no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupLimit;
+
+#[derive(Clone, Debug)]
+struct Group {
+    thin: Mechanisms,
+    /// Whether it was thin when it was looked at last.
+    was_thin: Option<bool>,
+}
+
+#[derive(Clone, Debug)]
+enum Mechanisms {
+    /// Those of the configuration, which many associations share.
+    Configured(Arc<RecoveryConfig>),
+    /// Its own.
+    Own(Box<ThinConfig>),
+}
+
+impl Deref for Mechanisms {
+    type Target = ThinConfig;
+
+    fn deref(&self) -> &ThinConfig {
+        match self {
+            Self::Configured(config) => &config.thin,
+            Self::Own(thin) => thin,
+        }
+    }
+}
+
+impl Group {
+    fn own(thin: ThinConfig) -> Self {
+        Self { thin: Mechanisms::Own(Box::new(thin)), was_thin: None }
+    }
+}
+
+/// Groups of units: group 0 is the whole association except for the streams that the application singled
+/// out, which have groups of their own. Each is thin or not by its own packets in flight.
+/// Group 0 takes no allocation.
+#[derive(Clone, Debug)]
+pub(crate) struct Groups {
+    base: Group,
+    others: Vec<Group>,
+    /// `pttfr`: missing reports that make a loss.
+    pttfr: u8,
+    /// Some group has a mechanism.
+    has_mechanisms: bool,
+    /// The groups that have a probe timer, one bit each.
+    probed: u32,
+    /// Some group backs off by queueing delay.
+    yields: bool,
+    /// No group with more packets in flight is thin: spares bulk the exact test.
+    most_when_thin: u32,
+}
+
+impl Groups {
+    pub(crate) fn new(config: &Arc<RecoveryConfig>) -> Self {
+        let base = Group { thin: Mechanisms::Configured(Arc::clone(config)), was_thin: None };
+        let mut groups = Self {
+            base,
+            others: Vec::new(),
+            pttfr: config.missing_reports,
+            has_mechanisms: false,
+            probed: 0,
+            yields: false,
+            most_when_thin: 0,
+        };
+        groups.refresh((0, 0));
+        groups
+    }
+
+    /// A new group with these mechanisms; `packets`: sent, and of these declared lost.
+    pub(crate) fn add(&mut self, thin: ThinConfig, packets: (u64, u64)) -> Result<u8, GroupLimit> {
+        let group = self.count();
+        if usize::from(group) >= MAX_GROUPS {
+            return Err(GroupLimit);
+        }
+        self.others.push(Group::own(thin));
+        self.refresh(packets);
+        Ok(group)
+    }
+
+    /// `group` has these mechanisms from now on.
+    pub(crate) fn set(&mut self, group: u8, thin: ThinConfig, packets: (u64, u64)) {
+        *self.group_mut(group) = Group::own(thin);
+        self.refresh(packets);
+    }
+
+    /// The mechanisms have changed, or the loss rate has risen.
+    pub(crate) fn refresh(&mut self, packets: (u64, u64)) {
+        let all = std::iter::once(&self.base).chain(&self.others);
+        self.has_mechanisms = all.clone().any(|group| group.thin.is_any());
+        let probed = all.clone().zip(0..).filter(|(group, _)| group.thin.probe_timer.is_some());
+        self.probed = probed.fold(0, |groups, (_, index)| groups | 1 << index);
+        self.yields = all.clone().any(|group| group.thin.queue_delay_limit.is_some());
+        let most_stated = all.map(|group| match group.thin.test {
+            ThinTest::Packets(most) => most.into(),
+            ThinTest::PacketsInFlight | ThinTest::Linux => 0,
+        });
+        let most = ThinTest::most_when_thin(self.pttfr, packets);
+        self.most_when_thin = most_stated.max().unwrap_or(0).max(most);
+    }
+
+    /// The mechanisms of `group`.
+    #[inline]
+    pub(crate) fn config(&self, group: u8) -> &ThinConfig {
+        match usize::from(group).checked_sub(1) {
+            None => &self.base.thin,
+            Some(index) => &self.others[index].thin,
+        }
+    }
+
+    fn group_mut(&mut self, group: u8) -> &mut Group {
+        match usize::from(group).checked_sub(1) {
+            None => &mut self.base,
+            Some(index) => &mut self.others[index],
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u8 {
+        self.others.len() as u8 + 1
+    }
+
+    /// Whether there is only one.
+    #[inline]
+    pub(crate) const fn is_one(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// The groups that have a probe timer, one bit each.
+    #[inline]
+    pub(crate) const fn probed(&self) -> u32 {
+        self.probed
+    }
+
+    /// Whether some group backs off by queueing delay.
+    #[inline]
+    pub(crate) const fn yields(&self) -> bool {
+        self.yields
+    }
+
+    /// Whether some group has a mechanism.
+    #[inline]
+    pub(crate) const fn has_mechanisms(&self) -> bool {
+        self.has_mechanisms
+    }
+
+    /// Whether some group has delayed copies.
+    pub(crate) fn has_delayed_copies(&self) -> bool {
+        let has_copies = |group: u8| self.config(group).delayed_copies.is_any();
+        self.has_mechanisms && (0..self.count()).any(has_copies)
+    }
+
+    /// Whether a group with so many packets in flight is not thin for certain.
+    #[inline]
+    pub(crate) const fn is_surely_thick(&self, in_flight: u32) -> bool {
+        in_flight > self.most_when_thin
+    }
+
+    /// Whether `group` is thin.
+    #[inline]
+    pub(crate) fn is_thin(&self, group: u8, inputs: &ThinInputs) -> bool {
+        !self.is_surely_thick(inputs.in_flight) && self.config(group).test.is_thin(inputs)
+    }
+
+    /// The same, with the figures that decide it.
+    pub(crate) fn explain(&self, group: u8, inputs: &ThinInputs) -> Thinness {
+        self.config(group).test.explain(inputs)
+    }
+
+    /// Whether nothing depends on whether a group is thin; `in_flight` are the packets of group 0.
+    #[inline]
+    pub(crate) fn is_known_thick(&self, in_flight: u32) -> bool {
+        !self.has_mechanisms || (self.base.was_thin == Some(false) && self.is_one_thick(in_flight))
+    }
+
+    /// Whether there is one group, and it is not thin for certain.
+    #[inline]
+    pub(crate) const fn is_one_thick(&self, in_flight: u32) -> bool {
+        self.is_one() && self.is_surely_thick(in_flight)
+    }
+
+    /// `group` is thin or not. Returns whether that is another than before, and whether it was known before,
+    /// for a group with mechanisms.
+    pub(crate) fn note(&mut self, group: u8, is_thin: bool) -> Option<bool> {
+        let known = self.group_mut(group);
+        if known.was_thin == Some(is_thin) || !known.thin.is_any() {
+            return None;
+        }
+        Some(known.was_thin.replace(is_thin).is_some())
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of `thin`.
+
+mod groups;
+mod thin;
