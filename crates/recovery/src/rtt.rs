@@ -166,14 +166,6 @@ impl RttEstimator {
         }
     }
 
-    /// SRTT and RTTVAR, if measured.
-    pub(crate) const fn estimate(&self) -> Option<(Duration, Duration)> {
-        match *self {
-            Self::Unmeasured => None,
-            Self::Measured { srtt, rttvar, .. } => Some((srtt, rttvar)),
-        }
-    }
-
     /// SRTT + max(`min_variation`, 4 · RTTVAR) within the bounds, or RTO.Initial without a sample.
     #[must_use]
     pub fn timeout(&self, config: &RtoConfig) -> Duration {
@@ -254,22 +246,14 @@ impl RtoTimer {
     /// A round trip was measured: the backoff collapses.
     pub fn on_sample(&mut self, sample: Duration, config: &RtoConfig) {
         self.rtt.on_sample(sample, config);
-        self.rto = self.rtt.timeout(config);
-        self.backoffs = 0;
+        self.forget_backoff(config);
     }
 
-    /// The first round trip measured after a spurious timeout: SRTT and RTTVAR are these, and the
+    /// The first round trip was measured after a spurious timeout: the estimate is `rtt`, and the
     /// backoff collapses (RFC 4015 §3.1 step 11).
-    pub(crate) fn restart(
-        &mut self,
-        sample: Duration,
-        rtt: (Duration, Duration),
-        config: &RtoConfig,
-    ) {
-        let (srtt, rttvar) = rtt;
-        self.rtt = RttEstimator::Measured { srtt, rttvar, latest: sample };
-        self.rto = self.rtt.timeout(config);
-        self.backoffs = 0;
+    pub(crate) fn restart(&mut self, rtt: RttEstimator, config: &RtoConfig) {
+        self.rtt = rtt;
+        self.forget_backoff(config);
     }
 
     /// The setup is done, and had to be retransmitted: without a sample the first timeout over data is
@@ -283,10 +267,7 @@ impl RtoTimer {
 
     /// What it was doubled for was no loss: the backoff collapses without a sample.
     pub fn forget_backoff(&mut self, config: &RtoConfig) {
-        self.rto = match self.rtt {
-            RttEstimator::Unmeasured => config.initial,
-            _ => self.rtt.timeout(config),
-        };
+        self.rto = self.rtt.timeout(config);
         self.backoffs = 0;
     }
 

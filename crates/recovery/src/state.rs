@@ -56,15 +56,11 @@ impl<P> State<P> {
     fn thin_inputs(&self, group: u8) -> ThinInputs {
         ThinInputs {
             in_flight: self.outstanding.packets().packets_of(group),
-            packets: self.packets_and_lost(),
+            sent: self.statistics.packets,
+            lost: self.statistics.packets_lost,
             pttfr: self.config.missing_reports,
             is_initial_slow_start: self.paths[0].window.ssthresh() == u64::from(u32::MAX),
         }
-    }
-
-    /// Packets sent so far, and of these the ones declared lost.
-    pub(crate) const fn packets_and_lost(&self) -> (u64, u64) {
-        (self.statistics.packets, self.statistics.packets_lost)
     }
 
     /// Whether `group` is thin now.
@@ -72,12 +68,12 @@ impl<P> State<P> {
     pub(crate) fn is_thin(&self, group: u8) -> bool {
         let in_flight = self.outstanding.packets().packets_of(group);
         !self.groups.is_surely_thick(in_flight)
-            && self.groups.is_thin(group, &self.thin_inputs(group))
+            && self.groups.config(group).test.is_thin(&self.thin_inputs(group))
     }
 
     /// The same, with the figures that decide it.
     pub(crate) fn thinness(&self, group: u8) -> Thinness {
-        self.groups.explain(group, &self.thin_inputs(group))
+        self.groups.config(group).test.explain(&self.thin_inputs(group))
     }
 
     /// Whether there is one group, and it is not thin for certain: what bulk is asked with every packet.
@@ -284,7 +280,7 @@ impl<P> State<P> {
     /// A packet was declared lost, or its loss was repaired by a copy.
     pub(crate) fn count_lost_packet(&mut self) {
         self.statistics.packets_lost += 1;
-        self.groups.refresh(self.packets_and_lost());
+        self.groups.refresh(&self.statistics);
     }
 }
 

@@ -50,18 +50,6 @@ impl ByCause {
     }
 }
 
-impl AddAssign for ByCause {
-    fn add_assign(&mut self, other: Self) {
-        self.timeout += other.timeout;
-        self.fast_retransmit += other.fast_retransmit;
-        self.bundled += other.bundled;
-        self.window_probe += other.window_probe;
-        self.early += other.early;
-        self.redundant += other.redundant;
-        self.probe += other.probe;
-    }
-}
-
 /// Counters of one path of an association's sender, from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -115,18 +103,6 @@ impl SpuriousEvents {
     #[must_use]
     pub const fn total(&self) -> u32 {
         self.fast_retransmits + self.timeouts
-    }
-}
-
-impl AddAssign for SpuriousEvents {
-    fn add_assign(&mut self, other: Self) {
-        self.fast_retransmits += other.fast_retransmits;
-        self.timeouts += other.timeouts;
-        self.by_duplicates += other.by_duplicates;
-        self.by_timestamps += other.by_timestamps;
-        self.by_f_rto += other.by_f_rto;
-        self.undone += other.undone;
-        self.unexplained_duplicates += other.unexplained_duplicates;
     }
 }
 
@@ -189,42 +165,26 @@ impl RecoveryStatistics {
     }
 }
 
-/// The counts of several associations together.
-impl AddAssign for RecoveryStatistics {
-    fn add_assign(&mut self, other: Self) {
-        // Names every field, so that none is forgotten.
-        let Self {
-            packets,
-            packets_lost,
-            retransmission_packets,
-            new_units,
-            retransmitted,
-            spurious,
-            timeouts,
-            fast_recoveries,
-            redundant_bytes,
-            delayed_copies,
-            copies_denied,
-            acks_missed,
-            packets_repaired,
-            thin_changes,
-            spurious_events,
-        } = other;
-        self.packets += packets;
-        self.packets_lost += packets_lost;
-        self.retransmission_packets += retransmission_packets;
-        self.new_units += new_units;
-        self.retransmitted += retransmitted;
-        self.spurious += spurious;
-        self.timeouts += timeouts;
-        self.fast_recoveries += fast_recoveries;
-        self.redundant_bytes += redundant_bytes;
-        self.delayed_copies += delayed_copies;
-        self.copies_denied += copies_denied;
-        self.acks_missed += acks_missed;
-        self.packets_repaired += packets_repaired;
-        self.thin_changes += thin_changes;
-        self.spurious_events += spurious_events;
+/// The counts of several associations together. Names every field, so that none is forgotten.
+macro_rules! sums {
+    ($($counts:ident { $($field:ident)* })*) => {$(
+        impl AddAssign for $counts {
+            fn add_assign(&mut self, other: Self) {
+                let Self { $($field),* } = other;
+                $(self.$field += $field;)*
+            }
+        }
+    )*};
+}
+
+sums! {
+    ByCause { timeout fast_retransmit bundled window_probe early redundant probe }
+    SpuriousEvents {
+        fast_retransmits timeouts by_duplicates by_timestamps by_f_rto undone unexplained_duplicates
+    }
+    RecoveryStatistics {
+        packets packets_lost retransmission_packets new_units retransmitted spurious timeouts fast_recoveries
+        redundant_bytes delayed_copies copies_denied acks_missed packets_repaired thin_changes spurious_events
     }
 }
 

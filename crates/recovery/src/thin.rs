@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{RecoveryConfig, ThinConfig};
+use crate::{RecoveryConfig, RecoveryStatistics, ThinConfig};
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -29,8 +29,10 @@ pub enum ThinTest {
 pub struct ThinInputs {
     /// Packets in flight: neither acknowledged nor declared lost.
     pub in_flight: u32,
-    /// Packets sent so far, and of these the ones declared lost: their ratio is `lossrate`.
-    pub packets: (u64, u64),
+    /// Packets sent so far.
+    pub sent: u64,
+    /// Of these, the ones declared lost: the ratio is `lossrate`.
+    pub lost: u64,
     /// Packets that trigger a fast retransmit: `pttfr`.
     pub pttfr: u8,
     /// No window was reduced so far.
@@ -57,7 +59,7 @@ impl ThinTest {
     pub fn is_thin(self, inputs: &ThinInputs) -> bool {
         match self {
             Self::PacketsInFlight => {
-                let (sent, lost) = inputs.packets;
+                let (sent, lost) = (inputs.sent, inputs.lost);
                 // The bound without loss is the least; most of the time nothing else is needed.
                 let least = u32::from(inputs.pttfr) + 1;
                 if inputs.in_flight <= least || lost == 0 {
@@ -75,7 +77,7 @@ impl ThinTest {
     /// Neither of the first two tests calls a stream with more packets in flight thin, until a further
     /// packet is declared lost: packets sent until then only lower the loss rate.
     #[must_use]
-    pub fn most_when_thin(pttfr: u8, (sent, lost): (u64, u64)) -> u32 {
+    pub fn most_when_thin(pttfr: u8, sent: u64, lost: u64) -> u32 {
         const LINUX: u64 = 3;
         let bound = (u64::from(pttfr) + 1).saturating_mul(sent.max(1));
         let most = match sent.max(1) - lost.min(sent) {
@@ -88,7 +90,7 @@ impl ThinTest {
     /// The same, with the figures behind it.
     #[must_use]
     pub fn explain(self, inputs: &ThinInputs) -> Thinness {
-        let (sent, lost) = inputs.packets;
+        let (sent, lost) = (inputs.sent, inputs.lost);
         let loss_rate = if sent == 0 { 0.0 } else { lost as f64 / sent as f64 };
         let bound = match self {
             Self::PacketsInFlight => (f64::from(inputs.pttfr) + 1.0) / (1.0 - loss_rate),
@@ -170,29 +172,33 @@ impl Groups {
             yields: false,
             most_when_thin: 0,
         };
-        groups.refresh((0, 0));
+        groups.refresh(&RecoveryStatistics::default());
         groups
     }
 
-    /// A new group with these mechanisms; `packets`: sent, and of these declared lost.
-    pub(crate) fn add(&mut self, thin: ThinConfig, packets: (u64, u64)) -> Result<u8, GroupLimit> {
+    /// A new group with these mechanisms.
+    pub(crate) fn add(
+        &mut self,
+        thin: ThinConfig,
+        statistics: &RecoveryStatistics,
+    ) -> Result<u8, GroupLimit> {
         let group = self.count();
         if usize::from(group) >= MAX_GROUPS {
             return Err(GroupLimit);
         }
         self.others.push(Group::own(thin));
-        self.refresh(packets);
+        self.refresh(statistics);
         Ok(group)
     }
 
     /// `group` has these mechanisms from now on.
-    pub(crate) fn set(&mut self, group: u8, thin: ThinConfig, packets: (u64, u64)) {
+    pub(crate) fn set(&mut self, group: u8, thin: ThinConfig, statistics: &RecoveryStatistics) {
         *self.group_mut(group) = Group::own(thin);
-        self.refresh(packets);
+        self.refresh(statistics);
     }
 
     /// The mechanisms have changed, or the loss rate has risen.
-    pub(crate) fn refresh(&mut self, packets: (u64, u64)) {
+    pub(crate) fn refresh(&mut self, statistics: &RecoveryStatistics) {
         let all = std::iter::once(&self.base).chain(&self.others);
         self.has_mechanisms = all.clone().any(|group| group.thin.is_any());
         let probed = all.clone().zip(0..).filter(|(group, _)| group.thin.probe_timer.is_some());
@@ -202,7 +208,8 @@ impl Groups {
             ThinTest::Packets(most) => most.into(),
             ThinTest::PacketsInFlight | ThinTest::Linux => 0,
         });
-        let most = ThinTest::most_when_thin(self.pttfr, packets);
+        let most =
+            ThinTest::most_when_thin(self.pttfr, statistics.packets, statistics.packets_lost);
         self.most_when_thin = most_stated.max().unwrap_or(0).max(most);
     }
 
@@ -261,17 +268,6 @@ impl Groups {
     #[inline]
     pub(crate) const fn is_surely_thick(&self, in_flight: u32) -> bool {
         in_flight > self.most_when_thin
-    }
-
-    /// Whether `group` is thin.
-    #[inline]
-    pub(crate) fn is_thin(&self, group: u8, inputs: &ThinInputs) -> bool {
-        !self.is_surely_thick(inputs.in_flight) && self.config(group).test.is_thin(inputs)
-    }
-
-    /// The same, with the figures that decide it.
-    pub(crate) fn explain(&self, group: u8, inputs: &ThinInputs) -> Thinness {
-        self.config(group).test.explain(inputs)
     }
 
     /// Whether nothing depends on whether a group is thin; `in_flight` are the packets of group 0.

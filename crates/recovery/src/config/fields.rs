@@ -217,46 +217,30 @@ macro_rules! numbers {
 
 numbers!(u8 u16 u32 NonZeroU8 NonZeroU16 NonZeroU32);
 
-impl Words for RetransmissionDestination {
-    fn words(&self) -> String {
-        match self {
-            Self::Same => "the same",
-            Self::Alternate => "another after a timeout",
-            Self::Elsewhere => "another",
-            Self::Asap => "as soon as possible",
-            Self::LossRate => "lowest loss rate",
-            Self::Cwnd => "largest window",
-            Self::Ssthresh => "largest threshold",
-            Self::Csi => "csi",
+macro_rules! choices {
+    ($($choice:ident { $($variant:ident $words:literal)* })*) => {$(
+        impl Words for $choice {
+            fn words(&self) -> String {
+                match self { $(Self::$variant => $words),* }.into()
+            }
         }
-        .into()
+    )*};
+}
+
+choices! {
+    RetransmissionDestination {
+        Same "the same" Alternate "another after a timeout" Elsewhere "another" Asap "as soon as possible"
+        LossRate "lowest loss rate" Cwnd "largest window" Ssthresh "largest threshold" Csi "csi"
     }
+    RttSample { Newest "newest" Marked "marked" WithoutKarn "without Karn" }
+    TimerRestart { OnResend "on resend" OnAdvance "on advance" }
+    CongestionControl { Rfc9260 "rfc9260" NewReno "newreno" Cubic "cubic" }
+    Coupling { None "none" ResourcePoolingV2 "resource pooling v2" }
 }
 
 impl Words for Duration {
     fn words(&self) -> String {
         format!("{} ms", self.as_nanos() as f64 / 1e6)
-    }
-}
-
-impl Words for RttSample {
-    fn words(&self) -> String {
-        match self {
-            Self::Newest => "newest",
-            Self::Marked => "marked",
-            Self::WithoutKarn => "without Karn",
-        }
-        .into()
-    }
-}
-
-impl Words for TimerRestart {
-    fn words(&self) -> String {
-        match self {
-            Self::OnResend => "on resend",
-            Self::OnAdvance => "on advance",
-        }
-        .into()
     }
 }
 
@@ -280,27 +264,6 @@ impl Words for Reordering {
             Self::Fixed => "fixed".into(),
             Self::Adaptive { percentile } => format!("adaptive, from {percentile} % of it"),
         }
-    }
-}
-
-impl Words for CongestionControl {
-    fn words(&self) -> String {
-        match self {
-            Self::Rfc9260 => "rfc9260",
-            Self::NewReno => "newreno",
-            Self::Cubic => "cubic",
-        }
-        .into()
-    }
-}
-
-impl Words for Coupling {
-    fn words(&self) -> String {
-        match self {
-            Self::None => "none",
-            Self::ResourcePoolingV2 => "resource pooling v2",
-        }
-        .into()
     }
 }
 

@@ -9,62 +9,15 @@ use crate::{
     ThinConfig, TimerRestart,
 };
 
-/// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
-pub const PROFILES: &[(&str, &str)] = &[
-    ("rfc9260", "RFC 9260 with its suggested values"),
-    ("lksctp", "Linux: RTO.initial 3 s, outstanding data bundled into retransmissions"),
-    ("freebsd", "FreeBSD 6.2: RTO.initial 3 s, otherwise as rfc9260"),
-    ("freebsd-efr", "freebsd with Early Fast Retransmit"),
-    ("thin", "thin-2009, with RTT samples of delayed ACKs"),
-    (
-        "thin-2009",
-        "lksctp with the four mechanisms for thin streams, and nothing else (Petlund 2009)",
-    ),
-    (
-        "thin-bundling",
-        "thin; copies of data in flight bundled with new data; acknowledgements at once",
-    ),
-    ("rr", "rfc9260, robust to reordering and to sudden delays (RR-SCTP)"),
-    ("thin-rr", "thin, and robust as rr"),
-    ("f-rto", "rfc9260 with F-RTO: a spurious timeout is detected, and undone (RFC 5682)"),
-    (
-        "interactive",
-        "thin streams retransmit data not acknowledged within the measured RTT and its jitter (PTO)",
-    ),
-    (
-        "interactive-redundant",
-        "interactive; redundant copies with new data and of retransmissions, within a budget",
-    ),
-    ("rack", "rfc9260 with the reordering window of RACK: loss is detected by time (RFC 8985)"),
-];
-
-/// The names that [`RecoveryConfig::tcp_profile`] knows, for TCP, with a line on each.
-pub const TCP_PROFILES: &[(&str, &str)] = &[
-    ("tcp-sack", "the RFCs of today: SACK scoreboard, NewReno, RTO of 1 s at least"),
-    ("tcp-cubic", "CUBIC over tcp-sack, with the RTO bounds of Linux"),
-    ("tcp-newreno", "TCP of 2009 without SACK: NewReno, RTO.initial 3 s, small initial window"),
-    ("tcp-thin", "tcp-cubic with the four mechanisms for thin streams (Petlund 2008)"),
-    (
-        "tcp-rr",
-        "tcp-sack, robust to reordering and to sudden delays (RR-TCP), with Eifel detection",
-    ),
-    (
-        "tcp-interactive",
-        "tcp-cubic; thin streams retransmit by a probe timer (PTO) from measured RTTs; RACK otherwise",
-    ),
-    (
-        "tcp-interactive-redundant",
-        "tcp-interactive; redundant copies with new data and of retransmissions, within a budget",
-    ),
-    ("tcp-thin-rdb", "tcp-thin with Redundant Data Bundling: the packet before goes with the next"),
-];
-
 /// `pef` before anything is known of costs: of ten reordered packets nine are not retransmitted.
 const FIRST_PERCENTILE: u8 = 90;
 
-/// The profiles of one protocol: a constructor for each, and the table by which names find it.
+/// The profiles of one protocol: the list of their names with a line on each, and the constructor of each.
 macro_rules! profiles {
-    ($lookup:ident, $($name:literal => $constructor:ident),* $(,)?) => {
+    ($(#[$doc:meta])* $list:ident, $lookup:ident; $($name:literal => $constructor:ident, $line:literal;)*) => {
+        $(#[$doc])*
+        pub const $list: &[(&str, &str)] = &[$(($name, $line)),*];
+
         fn $lookup(name: &str) -> Option<RecoveryConfig> {
             match name {
                 $($name => Some(RecoveryConfig::$constructor()),)*
@@ -75,32 +28,34 @@ macro_rules! profiles {
 }
 
 profiles! {
-    sctp_profile,
-    "rfc9260" => rfc9260,
-    "lksctp" => lksctp,
-    "freebsd" => freebsd,
-    "freebsd-efr" => freebsd_efr,
-    "thin" => thin,
-    "thin-2009" => thin_2009,
-    "thin-bundling" => thin_bundling,
-    "rr" => rr,
-    "thin-rr" => thin_rr,
-    "f-rto" => f_rto,
-    "interactive" => interactive,
-    "interactive-redundant" => interactive_redundant,
-    "rack" => rack,
+    /// The names that [`RecoveryConfig::profile`] knows, for SCTP, with a line on each.
+    PROFILES, sctp_profile;
+    "rfc9260" => rfc9260, "RFC 9260 with its suggested values";
+    "lksctp" => lksctp, "Linux: RTO.initial 3 s, outstanding data bundled into retransmissions";
+    "freebsd" => freebsd, "FreeBSD 6.2: RTO.initial 3 s, otherwise as rfc9260";
+    "freebsd-efr" => freebsd_efr, "freebsd with Early Fast Retransmit";
+    "thin" => thin, "thin-2009, with RTT samples of delayed ACKs";
+    "thin-2009" => thin_2009, "lksctp with the four mechanisms for thin streams, and nothing else (Petlund 2009)";
+    "thin-bundling" => thin_bundling, "thin; copies of data in flight bundled with new data; acknowledgements at once";
+    "rr" => rr, "rfc9260, robust to reordering and to sudden delays (RR-SCTP)";
+    "thin-rr" => thin_rr, "thin, and robust as rr";
+    "f-rto" => f_rto, "rfc9260 with F-RTO: a spurious timeout is detected, and undone (RFC 5682)";
+    "interactive" => interactive, "thin streams retransmit data not acknowledged within the measured RTT and its jitter (PTO)";
+    "interactive-redundant" => interactive_redundant, "interactive; redundant copies with new data and of retransmissions, within a budget";
+    "rack" => rack, "rfc9260 with the reordering window of RACK: loss is detected by time (RFC 8985)";
 }
 
 profiles! {
-    tcp_profile,
-    "tcp-sack" => tcp_sack,
-    "tcp-cubic" => tcp_cubic,
-    "tcp-newreno" => tcp_newreno,
-    "tcp-thin" => tcp_thin,
-    "tcp-rr" => tcp_rr,
-    "tcp-interactive" => tcp_interactive,
-    "tcp-interactive-redundant" => tcp_interactive_redundant,
-    "tcp-thin-rdb" => tcp_thin_rdb,
+    /// The names that [`RecoveryConfig::tcp_profile`] knows, for TCP, with a line on each.
+    TCP_PROFILES, tcp_profile;
+    "tcp-sack" => tcp_sack, "the RFCs of today: SACK scoreboard, NewReno, RTO of 1 s at least";
+    "tcp-cubic" => tcp_cubic, "CUBIC over tcp-sack, with the RTO bounds of Linux";
+    "tcp-newreno" => tcp_newreno, "TCP of 2009 without SACK: NewReno, RTO.initial 3 s, small initial window";
+    "tcp-thin" => tcp_thin, "tcp-cubic with the four mechanisms for thin streams (Petlund 2008)";
+    "tcp-rr" => tcp_rr, "tcp-sack, robust to reordering and to sudden delays (RR-TCP), with Eifel detection";
+    "tcp-interactive" => tcp_interactive, "tcp-cubic; thin streams retransmit by a probe timer (PTO) from measured RTTs; RACK otherwise";
+    "tcp-interactive-redundant" => tcp_interactive_redundant, "tcp-interactive; redundant copies with new data and of retransmissions, within a budget";
+    "tcp-thin-rdb" => tcp_thin_rdb, "tcp-thin with Redundant Data Bundling: the packet before goes with the next";
 }
 
 impl RecoveryConfig {

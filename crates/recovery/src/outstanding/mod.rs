@@ -2,9 +2,9 @@
 //! in, and data in flight. [`Outstanding`] is the only owner of a unit's state: each transition is one
 //! method, keeps every sum, and returns what it changed.
 
+use repeats::History;
 pub use repeats::LOG_CAPACITY;
-pub(crate) use repeats::{EpisodeId, Explained, FirstSent, FirstTransmission, Repeats};
-use repeats::{History, NewRepeat};
+pub(crate) use repeats::{EpisodeId, FirstSent, FirstTransmission, Repeat, Repeats};
 use rexmit_core::trace::SendCause;
 use rexmit_core::{Instant, RangeSet};
 use smallvec::SmallVec;
@@ -368,7 +368,8 @@ impl<P> Outstanding<P> {
         now: Instant,
         place: Placement,
         unit: u64,
-        (cause, is_redundant): (SendCause, bool),
+        cause: SendCause,
+        is_redundant: bool,
     ) -> Option<Retransmitted> {
         let u = self.unit(unit)?;
         let &Unit { bytes, user_bytes, group, path: from, state, .. } = u;
@@ -458,7 +459,7 @@ impl<P> Outstanding<P> {
     }
 
     /// Adds an acknowledged run above the cumulative point, and the parts of it that are new to `new`.
-    pub(crate) fn add_acknowledged(&mut self, (start, end): (u64, u64), new: &mut Runs) {
+    pub(crate) fn add_acknowledged(&mut self, start: u64, end: u64, new: &mut Runs) {
         self.acknowledged.insert_range(start, end, |from, to| new.push((from, to)));
     }
 
@@ -685,17 +686,21 @@ impl<P> Outstanding<P> {
 
 /// Repeated transmissions.
 impl<P> Outstanding<P> {
-    /// `unit`, which was last sent in a packet of its own as `key`, is retransmitted, or copied in `key`, in
-    /// `episode`. Beyond [`LOG_CAPACITY`] the oldest transmission of the lowest unit is forgotten; returns
-    /// the episode of that.
+    /// `unit`, which was last sent in `packet`, is retransmitted in `episode`. Beyond [`LOG_CAPACITY`] the oldest
+    /// transmission of the lowest unit is forgotten; returns the episode of that.
     pub(crate) fn remember_repeat(
         &mut self,
         now: Instant,
         unit: u64,
-        (key, cause): (PacketNumber, SendCause),
+        packet: PacketNumber,
+        cause: SendCause,
         episode: Option<EpisodeId>,
     ) -> Option<EpisodeId> {
-        self.remember(now, unit, NewRepeat { key, cause, is_bundled: false, episode })
+        let forgotten = self.make_room_for_repeat();
+        let repeats = self.unit_mut(unit)?.repeats.get_or_insert_default();
+        repeats.on_sent_again(now);
+        self.remember(unit, Repeat::new(now, packet, cause, episode));
+        forgotten
     }
 
     /// A copy of `unit` is sent in `packet`, bundled with something else.
@@ -705,9 +710,9 @@ impl<P> Outstanding<P> {
         unit: u64,
         packet: PacketNumber,
     ) -> Option<EpisodeId> {
-        let copy =
-            NewRepeat { key: packet, cause: SendCause::Redundant, is_bundled: true, episode: None };
-        let forgotten = self.remember(now, unit, copy);
+        let forgotten = self.make_room_for_repeat();
+        let copy = Repeat::new(now, packet, SendCause::Redundant, None);
+        self.remember(unit, Repeat { is_bundled: true, ..copy });
         if let Some(u) = self.unit_mut(unit)
             && !std::mem::replace(&mut u.is_copied, true)
         {
@@ -716,15 +721,15 @@ impl<P> Outstanding<P> {
         forgotten
     }
 
-    fn remember(&mut self, now: Instant, unit: u64, new: NewRepeat) -> Option<EpisodeId> {
-        let forgotten = if self.history.has_room() { None } else { self.forget_oldest_repeat() };
-        let index = usize::try_from(unit.checked_sub(self.first)?).ok()?;
-        let repeats = self.units.get_mut(index)?.repeats.get_or_insert_default();
-        if !new.is_bundled {
-            repeats.on_sent_again(now);
+    fn make_room_for_repeat(&mut self) -> Option<EpisodeId> {
+        if self.history.has_room() { None } else { self.forget_oldest_repeat() }
+    }
+
+    fn remember(&mut self, unit: u64, new: Repeat) {
+        let Some(index) = unit.checked_sub(self.first) else { return };
+        if let Some(u) = self.units.get_mut(index as usize) {
+            self.history.remember(unit, u.repeats.get_or_insert_default(), new);
         }
-        self.history.remember(now, (unit, repeats), new);
-        forgotten
     }
 
     fn forget_oldest_repeat(&mut self) -> Option<EpisodeId> {
@@ -757,7 +762,7 @@ impl<P> Outstanding<P> {
     }
 
     /// The receiver reports `unit` as a duplicate. `None` if no transmission that is remembered explains it.
-    pub(crate) fn on_duplicate_report(&mut self, unit: u64) -> Option<Explained> {
+    pub(crate) fn on_duplicate_report(&mut self, unit: u64) -> Option<Repeat> {
         let explained = self.repeats_mut(unit)?.on_duplicate_report()?;
         self.history.on_explained();
         Some(explained)

@@ -35,17 +35,17 @@ pub(crate) struct Repeats {
 
 /// One transmission after the first.
 #[derive(Clone, Copy, Debug)]
-struct Repeat {
+pub(crate) struct Repeat {
     /// The packet that it replaces, or that of a bundled copy.
-    key: PacketNumber,
-    sent_at: Instant,
-    cause: SendCause,
-    is_bundled: bool,
+    pub(crate) packet: PacketNumber,
+    pub(super) sent_at: Instant,
+    pub(crate) cause: SendCause,
+    pub(super) is_bundled: bool,
     /// The recovery episode that it belongs to, unless that is forgotten.
-    episode: Option<EpisodeId>,
+    pub(crate) episode: Option<EpisodeId>,
     /// The reordering threshold that would have waited for the unit; zero before that is known.
-    needed: u16,
-    is_reported: bool,
+    pub(crate) needed: u16,
+    pub(super) is_reported: bool,
 }
 
 /// The first redundant copy of a unit.
@@ -81,14 +81,16 @@ pub(crate) struct FirstTransmission {
     is_lost_once: bool,
 }
 
-/// A repeated transmission that a duplicate report explains.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Explained {
-    /// The packet that was declared lost or, of a redundant copy, its own.
-    pub(crate) packet: PacketNumber,
-    pub(crate) cause: SendCause,
-    pub(crate) episode: Option<EpisodeId>,
-    pub(crate) needed: u16,
+impl Repeat {
+    pub(super) const fn new(
+        sent_at: Instant,
+        packet: PacketNumber,
+        cause: SendCause,
+        episode: Option<EpisodeId>,
+    ) -> Self {
+        let (is_bundled, needed, is_reported) = (false, 0, false);
+        Self { packet, sent_at, cause, is_bundled, episode, needed, is_reported }
+    }
 }
 
 /// Whether a transmission with this cause repeats something that was not declared lost.
@@ -195,26 +197,25 @@ impl Repeats {
     /// A reordering threshold of `needed` would have waited for the unit.
     pub(crate) fn on_late(&mut self, needed: u16) {
         let open = self.list.iter_mut().filter(|repeat| !repeat.is_reported);
-        if let Some(repeat) = open.max_by_key(|repeat| repeat.key) {
+        if let Some(repeat) = open.max_by_key(|repeat| repeat.packet) {
             repeat.needed = needed;
         }
     }
 
     /// The receiver has received the unit more than once. A redundant copy explains it first; then the
     /// oldest retransmission does.
-    pub(super) fn on_duplicate_report(&mut self) -> Option<Explained> {
+    pub(super) fn on_duplicate_report(&mut self) -> Option<Repeat> {
         self.is_reported = true;
         let open = self.list.iter_mut().filter(|repeat| !repeat.is_reported);
-        let repeat = open.min_by_key(|repeat| (!is_redundant(repeat.cause), repeat.key))?;
+        let repeat = open.min_by_key(|repeat| (!is_redundant(repeat.cause), repeat.packet))?;
         repeat.is_reported = true;
-        let Repeat { key: packet, cause, episode, needed, .. } = *repeat;
-        Some(Explained { packet, cause, episode, needed })
+        Some(*repeat)
     }
 
     /// Forgets the oldest transmission that was not reported, and returns its episode.
     fn forget_oldest(&mut self) -> Option<Option<EpisodeId>> {
         let open = self.list.iter_mut().filter(|repeat| !repeat.is_reported);
-        let repeat = open.min_by_key(|repeat| repeat.key)?;
+        let repeat = open.min_by_key(|repeat| repeat.packet)?;
         repeat.is_reported = true;
         Some(repeat.episode)
     }
@@ -222,15 +223,6 @@ impl Repeats {
     fn has_open(&self) -> bool {
         self.list.iter().any(|repeat| !repeat.is_reported)
     }
-}
-
-/// A transmission to be remembered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NewRepeat {
-    pub(super) key: PacketNumber,
-    pub(super) cause: SendCause,
-    pub(super) is_bundled: bool,
-    pub(super) episode: Option<EpisodeId>,
 }
 
 /// Delivered units of which a duplicate may still be reported, and the count of all that is remembered.
@@ -257,16 +249,8 @@ impl History {
     }
 
     /// `unit` is retransmitted.
-    pub(super) fn remember(
-        &mut self,
-        now: Instant,
-        (unit, repeats): (u64, &mut Repeats),
-        new: NewRepeat,
-    ) {
-        let NewRepeat { key, cause, is_bundled, episode } = new;
-        let (needed, is_reported) = (0, false);
-        let repeat = Repeat { key, sent_at: now, cause, is_bundled, episode, needed, is_reported };
-        repeats.list.push(repeat);
+    pub(super) fn remember(&mut self, unit: u64, repeats: &mut Repeats, new: Repeat) {
+        repeats.list.push(new);
         self.remembered += 1;
         self.lowest_outstanding = self.lowest_outstanding.min(unit);
     }

@@ -3,7 +3,7 @@
 
 use crate::congestion::{RateShare, rate};
 use crate::rtt::T3;
-use crate::{CongestionWindow, PathCounters, RecoveryConfig, RtoConfig, RtoTimer};
+use crate::{CongestionWindow, PathCounters, RecoveryConfig, RtoConfig, RtoTimer, RttEstimator};
 use queue::QueueSigns;
 use rexmit_core::Instant;
 use serde::{Deserialize, Serialize};
@@ -273,16 +273,16 @@ impl Path {
         sent_at >= self.samples_from
     }
 
-    /// A round trip was measured. `estimate`: SRTT and RTTVAR, if this sample starts the estimate anew.
+    /// A round trip was measured. `estimate`: with this sample, if that starts it anew.
     pub(crate) fn on_sample(
         &mut self,
         now: Instant,
         rtt: Duration,
-        estimate: Option<(Duration, Duration)>,
+        estimate: Option<RttEstimator>,
         config: &RtoConfig,
     ) {
         match estimate {
-            Some(estimate) => self.timer.restart(rtt, estimate, config),
+            Some(estimate) => self.timer.restart(estimate, config),
             None => self.timer.on_sample(rtt, config),
         }
         self.samples_from = self.samples_from.max(now);

@@ -325,7 +325,7 @@ impl ProbeTimer {
 
     /// Whether a copy of `unit` restarts T3-rtx, as if the unit were retransmitted; on a dead path it does not, or
     /// that would go on for ever.
-    pub(crate) fn restarts_t3<P>(&self, (unit, path): (u64, u8), state: &State<P>) -> bool {
+    pub(crate) fn restarts_t3<P>(&self, unit: u64, path: u8, state: &State<P>) -> bool {
         self.paths.get(path).is_some()
             && state.groups.probed() != 0
             && state.outstanding.on(path).earliest() == unit
@@ -414,7 +414,7 @@ impl ProbeTimer {
                 probe.queues[round as usize].remove(index);
                 if is_due {
                     due.push((at, packet));
-                    probe.note_expired(state, (at, packet), round);
+                    probe.note_expired(state, at, packet, round);
                 }
             } else if state.groups.is_one() {
                 break;
@@ -549,7 +549,8 @@ impl PathProbe {
     fn note_expired<P>(
         &mut self,
         state: &State<P>,
-        (at, packet): (Instant, PacketNumber),
+        at: Instant,
+        packet: PacketNumber,
         round: Round,
     ) {
         let is_own = state.outstanding.packets().sent_at(packet) == Some(at);

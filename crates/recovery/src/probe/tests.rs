@@ -137,7 +137,7 @@ fn a_thick_stream_a_full_window_or_one_without_the_mechanism_has_none() {
 #[test]
 fn it_is_for_the_groups_that_have_it() {
     let mut p = Probing::warm(ThinConfig::OFF);
-    let group = p.state.groups.add(TIMED, (0, 0)).expect("there is room");
+    let group = p.state.groups.add(TIMED, &p.state.statistics).expect("there is room");
     p.probe.enable(0);
     (0..40).for_each(|_| p.probe.on_rtt(0, MS(100)));
     p.send_of(AT(10), (0, 0), SMALL);
@@ -283,10 +283,10 @@ fn a_copy_of_the_earliest_restarts_t3_while_the_path_answers() {
     let mut p = Probing::warm(TIMED);
     let first = p.send(AT(0), SMALL);
     let second = p.send(AT(40), SMALL);
-    assert!(p.probe.restarts_t3((first, 0), &p.state));
-    assert!(!p.probe.restarts_t3((second, 0), &p.state), "not the earliest");
+    assert!(p.probe.restarts_t3(first, 0, &p.state));
+    assert!(!p.probe.restarts_t3(second, 0, &p.state), "not the earliest");
     assert!(p.is_silent_at(AT(2000)));
-    assert!(!p.probe.restarts_t3((first, 0), &p.state), "a dead path");
+    assert!(!p.probe.restarts_t3(first, 0, &p.state), "a dead path");
 }
 
 /// Round trips of 100 to 140 ms: a repetition waits for less than a first transmission does.

@@ -297,7 +297,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
                 continue;
             }
             self.range.highest_in_blocks = self.range.highest_in_blocks.max(end);
-            self.recovery.state.outstanding.add_acknowledged((start, end), &mut new);
+            self.recovery.state.outstanding.add_acknowledged(start, end, &mut new);
         }
         for (from, to) in new {
             (from..=to).for_each(|unit| self.take_unit(unit, None));
@@ -771,7 +771,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         let acked = self.paths.get(usize::from(path)).map_or(0, |ack| ack.bytes);
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
         loss.tolerance.on_spurious(self.now, path, &episode, state);
-        if state.config.undo && spurious.undo(path, &episode, (by, acked), state) {
+        if state.config.undo && spurious.undo(path, &episode, by, acked, state) {
             state.statistics.spurious_events.undone += 1;
             let window = &state.paths[path].window;
             let (cwnd, ssthresh) = (window.cwnd(), window.ssthresh());

@@ -150,11 +150,11 @@ impl<P> LossRecovery<P> {
     /// # Panics
     /// If there is no such group.
     pub fn set_thin(&mut self, group: Option<u8>, thin: ThinConfig) -> Result<u8, GroupLimit> {
-        let packets = self.state.packets_and_lost();
+        let State { groups, statistics, .. } = &mut self.state;
         let set = match group {
-            None => self.state.groups.add(thin, packets)?,
+            None => groups.add(thin, statistics)?,
             Some(group) => {
-                self.state.groups.set(group, thin, packets);
+                groups.set(group, thin, statistics);
                 group
             }
         };
@@ -264,7 +264,8 @@ impl<P> LossRecovery<P> {
         &mut self,
         now: Instant,
         path: u8,
-        (rtt, source): (Duration, RttSource),
+        rtt: Duration,
+        source: RttSource,
         tracer: &mut Tracer<'_>,
     ) {
         match source {

@@ -276,8 +276,7 @@ impl OpenPacket {
         if state.outstanding.is_empty() || !self.is_empty() || !Redundancy::may_copy(group, state) {
             return false;
         }
-        let known = (&*state, &*probe);
-        let (copies, is_denied) = redundancy.choose(now, (self.path, group), room, known);
+        let (copies, is_denied) = redundancy.choose(now, self.path, group, room, state, probe);
         state.statistics.copies_denied += u64::from(is_denied);
         self.to_copy = copies;
         self.copied = Copies::before(state.outstanding.next_unit());
@@ -446,11 +445,11 @@ impl OpenPacket {
         }
         let place = self.place();
         let redundant = is_redundant(cause, state.config.bundle_outstanding);
-        let sent = state.outstanding.retransmit(now, place, unit, (cause, redundant))?;
+        let sent = state.outstanding.retransmit(now, place, unit, cause, redundant)?;
         let before = sent.before;
         let episode = spurious.on_resent(now, before.path, cause);
-        let key = (before.packet, cause);
-        let forgotten = state.outstanding.remember_repeat(now, unit, key, episode);
+        let outstanding = &mut state.outstanding;
+        let forgotten = outstanding.remember_repeat(now, unit, before.packet, cause, episode);
         spurious.on_forgotten(forgotten);
         state.statistics.retransmitted.count(cause);
         if sent.was_in_flight {
@@ -587,7 +586,7 @@ impl OpenPacket {
             state.statistics.redundant_bytes += u64::from(bytes);
             redundancy.on_copied(bytes);
             probe.on_copied(now, u, state);
-            if probe.restarts_t3((unit, path), state) {
+            if probe.restarts_t3(unit, path, state) {
                 recovery.arm_t3(now, path);
             }
         }

@@ -173,9 +173,11 @@ impl Redundancy {
     pub(crate) fn choose<P>(
         &self,
         now: Instant,
-        (path, group): (u8, u8),
+        path: u8,
+        group: u8,
         bundle: BundleRoom,
-        (state, probe): (&State<P>, &ProbeTimer),
+        state: &State<P>,
+        probe: &ProbeTimer,
     ) -> (Copies, bool) {
         let thin = state.groups.config(group);
         let limit = thin.max_bundle_bytes.map_or(bundle.room, |most| {
@@ -237,17 +239,11 @@ impl Redundancy {
         let copies = state.groups.config(u.group()).delayed_copies.of_retransmissions;
         let copies = copies.saturating_sub(standing);
         if copies > 0 && state.is_thin(u.group()) {
-            self.plan_copy(now, (unit, u), copies - 1, state);
+            self.plan_copy(now, unit, u, copies - 1, state);
         }
     }
 
-    fn plan_copy<P>(
-        &mut self,
-        now: Instant,
-        (unit, u): (u64, &Unit<P>),
-        left: u8,
-        state: &State<P>,
-    ) {
+    fn plan_copy<P>(&mut self, now: Instant, unit: u64, u: &Unit<P>, left: u8, state: &State<P>) {
         let at = now + state.groups.config(u.group()).delayed_copies.interval;
         let delayed = self.delayed.get_or_insert_with(u.path(), DelayedCopies::default);
         delayed.plan(Planned { at, unit, packet: u.last().packet, left });
@@ -348,7 +344,7 @@ impl Redundancy {
         let Some(u) = state.outstanding.unit(unit) else { return };
         self.spending.on_copied(u.bytes());
         if left > 0 {
-            self.plan_copy(now, (unit, u), left - 1, state);
+            self.plan_copy(now, unit, u, left - 1, state);
         }
     }
 }

@@ -1,16 +1,15 @@
 //! The recovery episodes of one path: the latest, the state before it, and the evidence about it so far.
 
-use crate::CongestionWindow;
+use super::Acknowledged;
+use crate::{CongestionWindow, RttEstimator};
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
-use std::time::Duration;
 
 /// The state just before an episode.
 #[derive(Clone, Debug)]
 pub(crate) struct Before {
     pub(crate) window: CongestionWindow,
-    /// SRTT and RTTVAR, if measured.
-    pub(crate) rtt: Option<(Duration, Duration)>,
+    pub(crate) rtt: RttEstimator,
 }
 
 /// A recovery episode of which it is not known whether it was spurious.
@@ -212,30 +211,21 @@ pub(crate) enum FRto {
 /// Packets of new data in step 2 b.
 const PROBES: u8 = 2;
 
-/// The part of an acknowledgement that the algorithm uses.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    /// The cumulative point, if it moved.
-    pub(crate) advanced_to: Option<u64>,
-    /// The highest unit that is acknowledged for the first time.
-    pub(crate) highest_newly_acked: Option<u64>,
-    /// It covers a unit that was sent once, before the timeout.
-    pub(crate) has_acked_original: bool,
-    /// The highest unit sent so far.
-    pub(crate) highest_sent: u64,
-    /// New data could be sent.
-    pub(crate) has_new: bool,
-}
-
 impl FRto {
-    /// An acknowledgement arrives. Returns whether it shows the timeout to be spurious.
-    pub(crate) fn on_ack(&mut self, ack: Arrival) -> bool {
+    /// An acknowledgement arrives, with units up to `highest_sent` sent; `has_acked_original`: it covers a unit that
+    /// was sent once, before the timeout. Returns whether it shows the timeout to be spurious.
+    pub(super) fn on_ack(
+        &mut self,
+        ack: &Acknowledged,
+        has_acked_original: bool,
+        highest_sent: u64,
+    ) -> bool {
         match *self {
             Self::Off => false,
             Self::Repeating => {
                 if let Some(cumulative) = ack.advanced_to {
-                    let is_open = cumulative < ack.highest_sent && ack.has_new;
-                    let probing = Self::Probing { packets_left: PROBES, highest: ack.highest_sent };
+                    let is_open = cumulative < highest_sent && ack.has_new;
+                    let probing = Self::Probing { packets_left: PROBES, highest: highest_sent };
                     *self = if is_open { probing } else { Self::Off };
                 }
                 false
@@ -243,7 +233,7 @@ impl FRto {
             Self::Probing { highest, .. } => {
                 *self = Self::Off;
                 let covers_new = ack.highest_newly_acked.is_some_and(|unit| unit > highest);
-                ack.has_acked_original && !covers_new
+                has_acked_original && !covers_new
             }
         }
     }

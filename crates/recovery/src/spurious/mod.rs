@@ -4,7 +4,7 @@
 //! A *recovery episode* is an expiry of T3-rtx, or a fast retransmit with everything that follows until fast
 //! recovery ends. Reordering and sudden changes of the round-trip time make episodes in which nothing was lost:
 //! *spurious* ones. They are detected here, on the sender's side alone and for each path by itself; the window
-//! is restored by [`undo`], and the reordering tolerated before data is declared lost follows in `loss`.
+//! is restored ([`SpuriousDetection::undo`]), and the reordering tolerated before data is declared lost follows in `loss`.
 //!
 //! # Detection by duplicate reports
 //! [`Outstanding`](crate::Outstanding) remembers repeated transmissions, each with the episode that it belongs
@@ -35,16 +35,16 @@
 //! path takes the retransmissions.
 //!
 //! # The other detectors
-//! [`eifel`] compares the timestamp that an acknowledgement echoes with that of the first retransmission
-//! (RFC 3522); [`f_rto`] watches what is acknowledged after a timeout (RFC 5682). Both decide before everything
+//! [`Eifel`](episodes::Eifel) compares the timestamp that an acknowledgement echoes with that of the first retransmission
+//! (RFC 3522); [`FRto`] watches what is acknowledged after a timeout (RFC 5682). Both decide before everything
 //! was retransmitted, so that what still waits for that goes back to the units in flight. An episode is decided
 //! once, by whatever detects it first.
 
 use crate::outstanding::EpisodeId;
 use crate::state::State;
-use crate::{CongestionWindow, LossDetection, RecoveryConfig, RtoConfig};
+use crate::{LossDetection, RecoveryConfig, RtoConfig, RttEstimator};
 pub(crate) use episodes::Episode;
-use episodes::{Arrival, Before, Echo, Episodes, FRto};
+use episodes::{Before, Echo, Episodes, FRto};
 use rexmit_core::trace::{Detector, SendCause};
 use rexmit_core::{Instant, config};
 use serde::{Deserialize, Serialize};
@@ -158,7 +158,7 @@ impl SpuriousDetection {
         let is_provable = detectors.config.duplicates && next > detectors.distrust_through;
         state.outstanding.history().forget_episodes(path);
         let p = &state.paths[path];
-        let before = Before { window: p.window.clone(), rtt: p.timer.rtt().estimate() };
+        let before = Before { window: p.window.clone(), rtt: *p.timer.rtt() };
         detectors.paths[usize::from(path)].episodes.begin(kind, before, is_provable);
     }
 
@@ -251,13 +251,7 @@ impl SpuriousDetection {
         highest_sent: u64,
     ) -> bool {
         let Some(path) = self.on_mut(path) else { return false };
-        path.f_rto.on_ack(Arrival {
-            advanced_to: ack.advanced_to,
-            highest_newly_acked: ack.highest_newly_acked,
-            has_acked_original: path.has_acked_original,
-            highest_sent,
-            has_new: ack.has_new,
-        })
+        path.f_rto.on_ack(ack, path.has_acked_original, highest_sent)
     }
 
     /// Whether the timestamp that an acknowledgement echoes shows that the latest episode of `path` was
@@ -361,25 +355,34 @@ impl SpuriousDetection {
 
 /// Undo.
 impl SpuriousDetection {
-    /// `episode` of `path` was spurious, as `by` shows: its window goes back to where it was, by slow start.
+    /// `episode` of `path` was spurious, as `by` shows: its window goes back to where it was, by slow start and never
+    /// in a burst (RR-SCTP §4.2). If `by` decided before everything was retransmitted, the window first holds data in
+    /// flight, and lets no more of the `acked` bytes be sent at once than a first window does (RFC 4015 §3.1 step 9).
     /// Returns whether that changed anything.
     pub(crate) fn undo<P>(
         &mut self,
         path: u8,
         episode: &Episode,
-        (by, acked): (Detector, u64),
+        by: Detector,
+        acked: u64,
         state: &mut State<P>,
     ) -> bool {
+        let before = &episode.before;
         if episode.kind == SendCause::Timeout
             && let Some(path) = self.on_mut(path)
         {
             let since = episode.resent_at.unwrap_or(Instant::ZERO);
-            path.after_spurious = Some(AfterSpurious { since, rtt: episode.before.rtt });
+            path.after_spurious = Some(AfterSpurious { since, rtt: before.rtt });
         }
         let flight = state.outstanding.flight(path).bytes;
-        let is_early = by != Detector::Duplicates;
-        let resumed = is_early.then_some(Resumed { flight, acked });
-        restore(&mut state.paths[path].window, &episode.before, resumed)
+        let (window, known) = (&mut state.paths[path].window, before.window.cwnd());
+        let has_fallen = window.cwnd() < known;
+        if has_fallen {
+            let is_early = by != Detector::Duplicates;
+            let least = if is_early { flight + acked.min(window.initial()) } else { 0 };
+            window.undo(&before.window, least.min(known));
+        }
+        has_fallen
     }
 
     /// The spurious timeout that the sample of what was sent over `path` at `sent_at` is the first after.
@@ -432,40 +435,18 @@ impl SpuriousConfig {
 pub(crate) struct AfterSpurious {
     /// When the first spurious retransmission was sent.
     pub(crate) since: Instant,
-    /// SRTT and RTTVAR before the timeout.
-    pub(crate) rtt: Option<(Duration, Duration)>,
+    /// The estimate before the timeout.
+    rtt: RttEstimator,
 }
 
 impl AfterSpurious {
-    /// The lower bounds of SRTT and RTTVAR with `sample`.
-    pub(crate) fn restart(&self, sample: Duration, config: &RtoConfig) -> (Duration, Duration) {
-        let (srtt, rttvar) = self.rtt.unwrap_or_default();
-        ((srtt + 2 * config.granularity).max(sample), rttvar.max(sample / 2))
+    /// The estimate that begins with `sample`.
+    pub(crate) fn restart(&self, sample: Duration, config: &RtoConfig) -> RttEstimator {
+        let (srtt, rttvar) = match self.rtt {
+            RttEstimator::Unmeasured => Default::default(),
+            RttEstimator::Measured { srtt, rttvar, .. } => (srtt, rttvar),
+        };
+        let srtt = (srtt + 2 * config.granularity).max(sample);
+        RttEstimator::Measured { srtt, rttvar: rttvar.max(sample / 2), latest: sample }
     }
-}
-
-/// Data in flight when an episode proves spurious before everything was retransmitted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Resumed {
-    /// Bytes in flight.
-    pub(crate) flight: u64,
-    /// Bytes newly acknowledged.
-    pub(crate) acked: u64,
-}
-
-/// Sets `window` up to go back to `before`: if it is smaller, slow start takes it there. With `resumed` it
-/// first holds data in flight, and lets no more be sent at once than a first window does
-/// (RFC 4015 §3.1 step 9). Returns whether anything changed.
-pub(crate) fn restore(
-    window: &mut CongestionWindow,
-    before: &Before,
-    resumed: Option<Resumed>,
-) -> bool {
-    let known = before.window.cwnd();
-    if window.cwnd() >= known {
-        return false;
-    }
-    let least = resumed.map_or(0, |Resumed { flight, acked }| flight + acked.min(window.initial()));
-    window.undo(&before.window, least.min(known));
-    true
 }

@@ -59,9 +59,9 @@ impl State<()> {
     pub(crate) fn resend(&mut self, now: Instant, path: u8, unit: u64, cause: SendCause) {
         let place = Placement { path, starts_packet: true };
         let is_redundant = cause == SendCause::Redundant;
-        let sent = self.outstanding.retransmit(now, place, unit, (cause, is_redundant));
+        let sent = self.outstanding.retransmit(now, place, unit, cause, is_redundant);
         let before = sent.expect("it is outstanding").before.packet;
-        self.outstanding.remember_repeat(now, unit, (before, cause), None);
+        self.outstanding.remember_repeat(now, unit, before, cause, None);
     }
 
     /// Everything up to `cumulative` is acknowledged; no mechanism is informed.
@@ -143,10 +143,10 @@ fn a_timer_that_runs_follows_mechanisms_that_change() {
     state.sample(AT(100), 0, MS(100));
     state.send(AT(200), 0, SMALL);
     state.arm_t3(AT(200), 0, None);
-    state.groups.set(0, M1, (1, 0));
+    state.groups.set(0, M1, &state.statistics);
     state.renew_t3(0, None);
     assert_eq!(state.t3_deadline(0), Some(AT(500)));
-    state.groups.set(0, ThinConfig::OFF, (1, 0));
+    state.groups.set(0, ThinConfig::OFF, &state.statistics);
     state.renew_t3(0, None);
     assert_eq!(state.t3_deadline(0), Some(AT(1200)));
 }
@@ -156,7 +156,7 @@ fn a_timer_that_runs_follows_mechanisms_that_change() {
 fn the_timer_has_the_mechanisms_of_the_earliest_unit() {
     let mut state = State::thin(ThinConfig::OFF);
     state.sample(AT(100), 0, MS(100));
-    let group = state.groups.add(M1, (0, 0)).expect("there is room");
+    let group = state.groups.add(M1, &state.statistics).expect("there is room");
     state.send_of(AT(200), (0, 0), SMALL);
     state.send_of(AT(200), (0, group), SMALL);
     assert_eq!((state.group_of_earliest(0), state.rto(0)), (0, MS(1000)));

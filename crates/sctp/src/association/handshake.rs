@@ -59,8 +59,8 @@ impl Association {
         if let Some(rtt) =
             cx.known_round_trip(&association.config, association.primary_route().remote.ip())
         {
-            let sample = (rtt, RttSource::Heartbeat);
-            association.out.recovery.on_rtt_sample(cx.now, 0, sample, &mut cx.tracer());
+            let source = RttSource::Heartbeat;
+            association.out.recovery.on_rtt_sample(cx.now, 0, rtt, source, &mut cx.tracer());
         } else {
             association.paths.ask_for_first_round_trip(&association.out.recovery);
         }
@@ -159,8 +159,8 @@ impl Association {
     fn sample_setup(&mut self, cx: &mut Context<'_>, setup: Setup) {
         if let Some(rtt) = setup.round_trip(cx.now) {
             let path = self.paths.control();
-            let sample = (rtt, RttSource::Heartbeat);
-            self.out.recovery.on_rtt_sample(cx.now, path, sample, &mut cx.tracer());
+            let source = RttSource::Heartbeat;
+            self.out.recovery.on_rtt_sample(cx.now, path, rtt, source, &mut cx.tracer());
         }
     }
 

@@ -96,8 +96,8 @@ impl Connection {
         let needs_echo =
             result.is_ok_and(|outcome| outcome.has_acked_resent && !outcome.has_sampled);
         if needs_echo && let Some(rtt) = by_echo {
-            let sample = (rtt, RttSource::Timestamp);
-            self.out.recovery.on_rtt_sample(cx.now, PATH, sample, &mut cx.tracer());
+            let source = RttSource::Timestamp;
+            self.out.recovery.on_rtt_sample(cx.now, PATH, rtt, source, &mut cx.tracer());
         }
         self.out.tell_writable(cx, self.config.send_buffer_bytes);
     }

@@ -153,8 +153,8 @@ impl Connection {
             || self.timestamps.and_then(|state| state.round_trip_by_echo(clock, arrival.header));
         if let Some(rtt) = by_clock.or_else(by_echo) {
             let path = super::outbound::PATH;
-            let sample = (rtt, RttSource::Setup);
-            self.out.recovery.on_rtt_sample(cx.now, path, sample, &mut cx.tracer());
+            let source = RttSource::Setup;
+            self.out.recovery.on_rtt_sample(cx.now, path, rtt, source, &mut cx.tracer());
         }
         self.out.on_established(cx.now, self.handshake.was_repeated(), &mut cx.tracer());
         self.set_state(cx, State::Established);

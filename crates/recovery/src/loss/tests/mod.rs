@@ -81,7 +81,7 @@ impl Detecting {
         self.loss.on_advanced(cumulative);
         let mut new = Runs::new();
         for &block in blocks {
-            self.state.outstanding.add_acknowledged(block, &mut new);
+            self.state.outstanding.add_acknowledged(block.0, block.1, &mut new);
         }
         let units: Vec<u64> = new.iter().flat_map(|&(from, to)| from..=to).collect();
         units.iter().for_each(|&unit| self.take(unit, &mut range, &mut late));

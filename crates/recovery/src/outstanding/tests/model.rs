@@ -185,7 +185,7 @@ impl Run {
         if !place.starts_packet && Some(known.packet) == newest {
             return; // It is in that packet.
         }
-        let sent = self.o.retransmit(AT(0), place, number, (SendCause::Timeout, false));
+        let sent = self.o.retransmit(AT(0), place, number, SendCause::Timeout, false);
         let is_outstanding = known.is_lost() || known.is_in_flight();
         assert_eq!(sent.is_some(), is_outstanding);
         let Some(sent) = sent else { return };
@@ -207,7 +207,7 @@ impl Run {
             return; // The first arrives with the cumulative point.
         };
         let mut new = Runs::new();
-        self.o.add_acknowledged((number, number), &mut new);
+        self.o.add_acknowledged(number, number, &mut new);
         assert_eq!(new.is_empty(), !self.model.reported.insert(number));
         self.acknowledge_one(number);
     }

@@ -15,8 +15,8 @@ fn with_units(count: usize) -> Outstanding<u64> {
 
 impl Outstanding<u64> {
     fn repeat(&mut self, unit: u64, packet: u64, cause: SendCause, episode: Option<EpisodeId>) {
-        let key = (PacketNumber(packet), cause);
-        assert_eq!(self.remember_repeat(AT(1), unit, key, episode), None, "nothing is forgotten");
+        let forgotten = self.remember_repeat(AT(1), unit, PacketNumber(packet), cause, episode);
+        assert_eq!(forgotten, None, "nothing is forgotten");
     }
 
     fn report(&mut self, unit: u64) -> Option<(u64, SendCause)> {
@@ -79,8 +79,8 @@ fn memory_is_bounded_and_what_is_dropped_is_known_to_be() {
         for unit in FIRST..=last {
             o.send(AT(0), alone(0), new_unit(100, 0), unit);
             let number = u32::try_from(unit).expect("few");
-            let key = (PacketNumber(unit), SendCause::Timeout);
-            forgotten.extend(o.remember_repeat(AT(1), unit, key, EPISODE(number)));
+            let (packet, cause) = (PacketNumber(unit), SendCause::Timeout);
+            forgotten.extend(o.remember_repeat(AT(1), unit, packet, cause, EPISODE(number)));
             if is_delivered {
                 o.acknowledge(unit);
                 o.deliver_first();
@@ -159,7 +159,7 @@ fn of_three_copies_nobody_knows_which_came_first() {
     let mut o = with_units(1);
     o.lose(FIRST, SendCause::Probe);
     o.watch_first_transmission(FIRST, 1, AT(100));
-    o.retransmit(AT(200), alone(0), FIRST, (SendCause::Probe, false));
+    o.retransmit(AT(200), alone(0), FIRST, SendCause::Probe, false);
     o.lose(FIRST, SendCause::Probe);
     o.repeats_mut(FIRST).expect("watched").on_acked(AT(424));
     assert_eq!(o.round_trip(FIRST), None);
@@ -174,9 +174,9 @@ fn memory_of_first_transmissions_is_bounded() {
         o.send(AT(unit), alone(0), new_unit(100, 0), unit);
         o.lose(unit, SendCause::Probe);
         o.watch_first_transmission(unit, 0, AT(unit));
-        o.retransmit(AT(unit), alone(0), unit, (SendCause::Probe, false));
-        let key = (PacketNumber(2 * (unit - FIRST)), SendCause::Probe);
-        o.remember_repeat(AT(unit), unit, key, None);
+        o.retransmit(AT(unit), alone(0), unit, SendCause::Probe, false);
+        let packet = PacketNumber(2 * (unit - FIRST));
+        o.remember_repeat(AT(unit), unit, packet, SendCause::Probe, None);
         o.acknowledge(unit);
         o.repeats_mut(unit).expect("watched").on_acked(AT(last + 1));
         o.deliver_first();

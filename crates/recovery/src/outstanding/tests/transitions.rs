@@ -87,8 +87,8 @@ fn a_unit_that_waits_moves_and_is_sent_where_it_waits() {
     );
     assert_eq!([0, 1].map(|path| o.on(path).earliest()), [FIRST + 1, FIRST]);
     o.check_invariants();
-    let cause = (SendCause::Timeout, false);
-    let sent = o.retransmit(AT(9), alone(1), FIRST, cause).expect("it is outstanding");
+    let sent =
+        o.retransmit(AT(9), alone(1), FIRST, SendCause::Timeout, false).expect("it is outstanding");
     assert_eq!((sent.before.path, sent.before.packet), (0, PacketNumber(0)));
     assert!(!sent.was_in_flight && !sent.is_earliest && sent.moved.is_none());
     assert_eq!([0, 1].map(|path| o.on(path).user_bytes()), [84, 84]);
@@ -104,8 +104,9 @@ fn what_is_sent_over_another_path_than_it_waits_for_moves() {
     let mut o = on_paths(2);
     o.send_over(0, 1);
     o.lose(FIRST, SendCause::FastRetransmit);
-    let cause = (SendCause::FastRetransmit, false);
-    let sent = o.retransmit(AT(9), alone(1), FIRST, cause).expect("it is outstanding");
+    let sent = o
+        .retransmit(AT(9), alone(1), FIRST, SendCause::FastRetransmit, false)
+        .expect("it is outstanding");
     let moved = sent.moved.expect("it waited for the first");
     assert_eq!((moved.from, moved.to, moved.was_idle), (0, 1, true));
     assert_eq!([0, 1].map(|path| o.on(path).count()), [0, 1]);
@@ -117,15 +118,19 @@ fn what_is_sent_over_another_path_than_it_waits_for_moves() {
 fn a_copy_in_a_packet_of_its_own_supersedes_the_packet_before() {
     let mut o = on_paths(1);
     o.send_over(0, 1);
-    let cause = (SendCause::Redundant, true);
-    let sent = o.retransmit(AT(9), alone(0), FIRST, cause).expect("it is outstanding");
+    let sent = o
+        .retransmit(AT(9), alone(0), FIRST, SendCause::Redundant, true)
+        .expect("it is outstanding");
     assert!(sent.was_in_flight && sent.is_earliest);
     assert_eq!((o.fate(0), o.fate(1)), (Some(Fate::Superseded), Some(Fate::InFlight)));
     assert_eq!(o.flight(0), Flight { packets: 1, bytes: 100 });
     let unit = o.unit(FIRST).expect("outstanding");
     assert_eq!((unit.transmissions(), unit.all_transmissions()), (1, 2), "a copy does not count");
     o.acknowledge(FIRST);
-    assert!(o.retransmit(AT(9), alone(0), FIRST, cause).is_none(), "it has arrived");
+    assert!(
+        o.retransmit(AT(9), alone(0), FIRST, SendCause::Redundant, true).is_none(),
+        "it has arrived"
+    );
     o.check_invariants();
 }
 
@@ -151,7 +156,7 @@ fn what_the_receiver_drops_is_in_flight_again_and_what_was_abandoned_is_not() {
     let mut o = on_paths(1);
     o.send_over(0, 4);
     let mut new = Runs::new();
-    o.add_acknowledged((FIRST + 1, FIRST + 3), &mut new);
+    o.add_acknowledged(FIRST + 1, FIRST + 3, &mut new);
     assert_eq!(new[..], [(FIRST + 1, FIRST + 3)]);
     (FIRST + 1..=FIRST + 3).for_each(|unit| _ = o.acknowledge(unit));
     assert_eq!(o.acknowledged_above(FIRST + 1), 2);

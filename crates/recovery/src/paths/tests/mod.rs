@@ -275,5 +275,5 @@ fn a_loss_is_counted_once_for_its_packet_and_path() {
     let of_other = crate::outstanding::LostUnit { packet: None, ..lost };
     state.count_lost(&of_other, true);
     assert_eq!(state.statistics.packets_lost, 1, "a probe, and a unit that ended no packet");
-    assert_eq!(state.packets_and_lost(), (1, 1));
+    assert_eq!((state.statistics.packets, state.statistics.packets_lost), (1, 1));
 }

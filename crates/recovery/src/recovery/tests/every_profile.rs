@@ -248,7 +248,7 @@ impl Run {
         let sources = [RttSource::Heartbeat, RttSource::Setup, RttSource::Timestamp];
         let source = sources[self.rng.below(3) as usize];
         let (recovery, now) = (&mut self.s.recovery, self.s.now);
-        recovery.on_rtt_sample(now, path, (rtt, source), &mut Tracer::off());
+        recovery.on_rtt_sample(now, path, rtt, source, &mut Tracer::off());
         let unit = self.any_unit();
         match self.rng.below(5) {
             0 => {

@@ -118,7 +118,7 @@ fn a_sample_by_other_means_ends_the_backoff() {
     s.push(&[FULL]);
     s.expire();
     assert_eq!(s.rto_ms(), 2000);
-    let sample = (Duration::from_millis(300), RttSource::Heartbeat);
-    s.recovery.on_rtt_sample(s.now, 0, sample, &mut Tracer::off());
+    let rtt = Duration::from_millis(300);
+    s.recovery.on_rtt_sample(s.now, 0, rtt, RttSource::Heartbeat, &mut Tracer::off());
     assert_eq!((s.rto_ms(), s.timer(0).backoffs()), (1000, 0));
 }

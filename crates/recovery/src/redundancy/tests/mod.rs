@@ -45,8 +45,7 @@ impl Copying {
 
     fn choose(&self, now: Instant, room: u32, is_contiguous: bool) -> (Vec<u64>, bool) {
         let room = BundleRoom { new_bytes: SMALL, room, is_contiguous };
-        let known = (&self.state, &self.probe);
-        let (copies, is_denied) = self.redundancy.choose(now, (0, 0), room, known);
+        let (copies, is_denied) = self.redundancy.choose(now, 0, 0, room, &self.state, &self.probe);
         (copies.collect(), is_denied)
     }
 
@@ -101,7 +100,8 @@ fn the_newest_packets_are_copied_as_far_as_the_limits_go() {
 fn what_is_not_in_flight_or_of_another_group_is_left_out_and_ends_a_run() {
     for (is_contiguous, want) in [(false, vec![1, 2, 5]), (true, vec![5])] {
         let mut c = Copying::new(BUNDLED);
-        let group = c.state.groups.add(ThinConfig::OFF, (0, 0)).expect("there is room");
+        let group =
+            c.state.groups.add(ThinConfig::OFF, &c.state.statistics).expect("there is room");
         c.send(AT(0), 3);
         c.state.send_of(AT(0), (0, group), SMALL);
         c.send(AT(0), 1);

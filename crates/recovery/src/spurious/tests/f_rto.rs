@@ -1,18 +1,19 @@
-use crate::spurious::episodes::*;
+use crate::spurious::Acknowledged;
+use crate::spurious::episodes::FRto;
 
-const ACK: Arrival = Arrival {
-    advanced_to: None,
-    highest_newly_acked: None,
-    has_acked_original: false,
-    highest_sent: 20,
-    has_new: true,
-};
+const ACK: Acknowledged =
+    Acknowledged { advanced_to: None, highest_newly_acked: None, has_new: true, echo: None };
+
+/// With 20 units sent, or 22 after F-RTO's new data.
+fn judge(f_rto: &mut FRto, ack: Acknowledged, has_acked_original: bool, sent: u64) -> bool {
+    f_rto.on_ack(&ack, has_acked_original, sent)
+}
 
 /// Step 2: an acknowledgement up to 11 of the 20 units sent.
 fn probing() -> FRto {
     let mut f_rto = FRto::Repeating;
-    assert!(!f_rto.on_ack(ACK), "without advance it waits on");
-    assert!(!f_rto.on_ack(Arrival { advanced_to: Some(11), ..ACK }));
+    assert!(!judge(&mut f_rto, ACK, false, 20), "without advance it waits on");
+    assert!(!judge(&mut f_rto, Acknowledged { advanced_to: Some(11), ..ACK }, false, 20));
     assert_eq!(f_rto, FRto::Probing { packets_left: 2, highest: 20 });
     f_rto
 }
@@ -20,26 +21,24 @@ fn probing() -> FRto {
 /// RFC 5682 §3.1 step 3.
 #[test]
 fn what_left_before_the_timeout_tells_it_was_spurious_unless_new_data_are_covered() {
-    let original = Arrival {
-        has_acked_original: true,
-        highest_newly_acked: Some(12),
-        highest_sent: 22,
-        ..ACK
+    let covers = |unit, has_acked_original| {
+        let ack = Acknowledged { highest_newly_acked: Some(unit), ..ACK };
+        judge(&mut probing(), ack, has_acked_original, 22)
     };
-    assert!(probing().on_ack(original));
-    assert!(!probing().on_ack(Arrival { highest_newly_acked: Some(21), ..original }));
-    assert!(!probing().on_ack(Arrival { has_acked_original: false, ..original }));
+    assert!(covers(12, true));
+    assert!(!covers(21, true));
+    assert!(!covers(12, false));
 }
 
 /// RFC 5682 §3.1 step 2 a, and b with nothing new to send.
 #[test]
 fn everything_acknowledged_or_nothing_new_leaves_it_to_the_usual_recovery() {
     for ack in [
-        Arrival { advanced_to: Some(20), ..ACK },
-        Arrival { advanced_to: Some(11), has_new: false, ..ACK },
+        Acknowledged { advanced_to: Some(20), ..ACK },
+        Acknowledged { advanced_to: Some(11), has_new: false, ..ACK },
     ] {
         let mut f_rto = FRto::Repeating;
-        assert!(!f_rto.on_ack(ack));
+        assert!(!judge(&mut f_rto, ack, false, 20));
         assert_eq!(f_rto, FRto::Off);
     }
 }

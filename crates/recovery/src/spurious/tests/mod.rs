@@ -5,6 +5,7 @@ mod f_rto;
 
 use super::*;
 use crate::RetransmissionDestination::Cwnd;
+use crate::RttEstimator;
 use crate::state::tests::{AT, FULL, MS, wide};
 use crate::{RtoConfig, SendCause::FastRetransmit, SendCause::Timeout};
 
@@ -348,7 +349,7 @@ fn undo_sets_the_window_up_to_return() {
         d.begin(0, Timeout);
         d.state.paths[0].window = wide(reduced);
         let episode = d.spurious.settle(0).expect("it is open");
-        assert!(d.spurious.undo(0, &episode, (by, acked), &mut d.state));
+        assert!(d.spurious.undo(0, &episode, by, acked, &mut d.state));
         let window = &d.state.paths[0].window;
         // Ten packets are in flight, and no more is acknowledged than a first window holds.
         assert_eq!((window.cwnd(), window.ssthresh()), (cwnd, 20_000), "{by:?}");
@@ -357,7 +358,7 @@ fn undo_sets_the_window_up_to_return() {
     d.begin(0, Timeout);
     d.state.paths[0].window = wide(21);
     let episode = d.spurious.settle(0).expect("it is open");
-    assert!(!d.spurious.undo(0, &episode, (Detector::Duplicates, 0), &mut d.state));
+    assert!(!d.spurious.undo(0, &episode, Detector::Duplicates, 0, &mut d.state));
     assert_eq!(d.state.paths[0].window.cwnd(), 21_000);
 }
 
@@ -371,7 +372,7 @@ fn the_first_round_trip_after_a_spurious_timeout_is_known() {
         d.resend(50, 1, kind);
         d.state.paths[0].window = wide(4);
         let episode = d.spurious.settle(0).expect("it is open");
-        d.spurious.undo(0, &episode, (Detector::Duplicates, 0), &mut d.state);
+        d.spurious.undo(0, &episode, Detector::Duplicates, 0, &mut d.state);
         assert!(d.spurious.take_spurious_before(0, AT(49)).is_none());
         assert!(d.spurious.take_spurious_before(1, AT(50)).is_none());
         let after = d.spurious.take_spurious_before(0, AT(50));
@@ -380,8 +381,12 @@ fn the_first_round_trip_after_a_spurious_timeout_is_known() {
         let Some(after) = after else { continue };
         // SRTT was 100 ms and RTTVAR 50 ms; G is 1 ms.
         let config = RtoConfig { granularity: MS(1), ..RtoConfig::default() };
-        assert_eq!(after.restart(MS(400), &config), (MS(400), MS(200)));
-        assert_eq!(after.restart(MS(60), &config), (MS(102), MS(50)));
+        let estimate = |srtt, rttvar, latest| {
+            let [srtt, rttvar, latest] = [srtt, rttvar, latest].map(MS);
+            RttEstimator::Measured { srtt, rttvar, latest }
+        };
+        assert_eq!(after.restart(MS(400), &config), estimate(400, 200, 400));
+        assert_eq!(after.restart(MS(60), &config), estimate(102, 50, 60));
     }
 }
 
@@ -391,7 +396,7 @@ fn another_way_ends_what_is_examined() {
     d.begin(0, Timeout);
     d.resend(50, 1, Timeout);
     let episode = d.spurious.settle(0).expect("it is open");
-    d.spurious.undo(0, &episode, (Detector::FRto, 0), &mut d.state);
+    d.spurious.undo(0, &episode, Detector::FRto, 0, &mut d.state);
     d.begin(0, Timeout);
     d.spurious.begin_f_rto(0, false, &d.state);
     d.spurious.renew_path(0);

@@ -1,7 +1,7 @@
 use crate::thin::*;
 
-fn inputs(in_flight: u32, packets: (u64, u64)) -> ThinInputs {
-    ThinInputs { in_flight, packets, pttfr: 3, is_initial_slow_start: false }
+fn inputs(in_flight: u32, (sent, lost): (u64, u64)) -> ThinInputs {
+    ThinInputs { in_flight, sent, lost, pttfr: 3, is_initial_slow_start: false }
 }
 
 /// Petlund 2009 §5.1: four packets without loss; one more at 20 %, eight at 50 %.
@@ -32,7 +32,7 @@ fn linux_asks_for_fewer_than_four_outside_the_initial_slow_start() {
 fn no_stream_is_thin_with_more_in_flight_than_the_most() {
     for sent in 0..40 {
         for (lost, pttfr) in (0..=sent).flat_map(|lost| [(lost, 1), (lost, 3), (lost, 255)]) {
-            let most = ThinTest::most_when_thin(pttfr, (sent, lost));
+            let most = ThinTest::most_when_thin(pttfr, sent, lost);
             let is_thin = |test: ThinTest, in_flight, sent| {
                 test.is_thin(&ThinInputs { pttfr, ..inputs(in_flight, (sent, lost)) })
             };

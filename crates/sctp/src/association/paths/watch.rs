@@ -279,8 +279,8 @@ impl Paths {
         if !is_beside && entry.heartbeat.nonce() != Some(nonce) {
             return false;
         }
-        let sample = (cx.now - sent_at, RttSource::Heartbeat);
-        recovery.on_rtt_sample(cx.now, path, sample, &mut cx.tracer());
+        let (rtt, source) = (cx.now - sent_at, RttSource::Heartbeat);
+        recovery.on_rtt_sample(cx.now, path, rtt, source, &mut cx.tracer());
         self.on_probed(cx, recovery, path);
         if !is_beside {
             self.rest(cx, recovery, path, None);

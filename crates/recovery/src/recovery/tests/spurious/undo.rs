@@ -147,7 +147,7 @@ fn a_round_trip_from_before_the_timeout_does_not_start_it_anew() {
     s.at(420).report(2);
     let rtt = std::time::Duration::from_millis(400);
     let (now, tracer) = (s.now, &mut rexmit_core::trace::Tracer::off());
-    s.recovery.on_rtt_sample(now, 0, (rtt, RttSource::Heartbeat), tracer);
+    s.recovery.on_rtt_sample(now, 0, rtt, RttSource::Heartbeat, tracer);
     // SRTT 137.5, RTTVAR 112.5.
     assert_eq!(s.rto_ms(), 587);
     s.at(1000).push(&[FULL]);

@@ -20,8 +20,8 @@ fn an_acknowledgement_tells_whether_it_was_a_sample() {
     let outcome = s.at(2000).ack(2, &[]);
     assert!(!outcome.has_sampled && outcome.has_acked_resent);
     assert_eq!(s.timer(0).backoffs(), 1);
-    let sample = (Duration::from_millis(100), RttSource::Timestamp);
-    s.recovery.on_rtt_sample(s.now, 0, sample, &mut Tracer::off());
+    let rtt = Duration::from_millis(100);
+    s.recovery.on_rtt_sample(s.now, 0, rtt, RttSource::Timestamp, &mut Tracer::off());
     assert_eq!((s.timer(0).backoffs(), s.rto_ms()), (0, 1000));
 }
 

@@ -44,8 +44,7 @@ impl Sender {
 
     /// A HEARTBEAT over `path` took so long.
     fn heartbeat(&mut self, path: u8, rtt: Duration) {
-        let sample = (rtt, RttSource::Heartbeat);
-        self.recovery.on_rtt_sample(self.now, path, sample, &mut Tracer::off());
+        self.recovery.on_rtt_sample(self.now, path, rtt, RttSource::Heartbeat, &mut Tracer::off());
     }
 
     fn set_thin(&mut self, thin: ThinConfig) {
