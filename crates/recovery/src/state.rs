@@ -88,7 +88,7 @@ impl<P> State<P> {
         if self.groups.is_one() {
             return 0;
         }
-        let earliest = self.outstanding.unit(self.outstanding.on(path).earliest());
+        let earliest = self.outstanding.unit(self.outstanding.on(path).earliest);
         earliest.map_or(0, Unit::group)
     }
 
@@ -200,11 +200,11 @@ impl<P> State<P> {
     fn oldest_in_flight(&self, path: u8) -> Option<Instant> {
         let packets = self.outstanding.packets();
         let oldest = packets.oldest_in_flight(path).map(|packet| packet.sent_at);
-        let earliest = self.outstanding.on(path).earliest();
+        let earliest = self.outstanding.on(path).earliest;
         let earliest = self
             .outstanding
             .unit(earliest)
-            .filter(|unit| unit.path() == path && unit.is_in_flight())
+            .filter(|unit| unit.path == path && unit.is_in_flight())
             .and_then(|unit| packets.sent_at(unit.last().packet));
         match (oldest, earliest) {
             (Some(oldest), Some(earliest)) => Some(oldest.min(earliest)),
@@ -361,7 +361,7 @@ impl<P> State<P> {
 
     /// Stops T3-rtx of `path` if nothing is outstanding on it.
     pub(crate) fn stop_t3_if_idle(&mut self, path: u8) {
-        if self.outstanding.on(path).count() == 0 {
+        if self.outstanding.on(path).outstanding == 0 {
             self.paths[path].t3.stop();
         }
     }
@@ -386,7 +386,7 @@ impl<P> State<P> {
         }
         let policy = self.config.sctp.retransmission_destination;
         let first = self.outstanding.lost_anywhere(0).and_then(|unit| self.outstanding.unit(unit));
-        let home = first.map(Unit::path);
+        let home = first.map(|unit| unit.path);
         let active = self.paths.numbers().filter(|&path| self.paths.is_active(path));
         self.paths.chosen = home.and_then(|home| {
             if active.clone().next().is_none() {
@@ -418,7 +418,7 @@ impl<P> State<P> {
         if !self.uses_all_paths() {
             return true;
         }
-        let under_way = self.outstanding.on(path).user_bytes();
+        let under_way = self.outstanding.on(path).user_bytes;
         if under_way == 0 {
             return true;
         }

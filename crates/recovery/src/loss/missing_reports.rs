@@ -135,68 +135,51 @@ impl MissingReports {
         self.overtaken.get(&unit).map_or(0, Overtaken::in_all)
     }
 
-    /// Counts missing reports of an acknowledgement, and returns lost units, ascending.
+    /// Counts missing reports of an acknowledgement, and returns lost units, ascending: those that reach their
+    /// threshold. With SFR a unit is missing if a later one that was sent over its path is acknowledged.
     pub(super) fn count<P>(
         &mut self,
         range: &AckRange,
         state: &State<P>,
-        (probe, tolerance): (&ProbeTimer, &Tolerance),
+        probe: &ProbeTimer,
+        tolerance: &Tolerance,
     ) -> Vec<u64> {
-        if state.splits_fast_retransmit() {
-            return self.count_by_path(range, state, tolerance);
+        let is_split = state.splits_fast_retransmit();
+        if is_split {
+            for path in &mut self.paths {
+                path.highest_acked = path.highest_acked.max(path.highest_newly_acked);
+            }
         }
         if self.overtaken.is_empty() {
             return Vec::new();
         }
         let htna = range.highest_newly_acked.unwrap_or(0);
-        let is_after_advance = state.fast_recovery.is_on() && range.has_advanced;
+        let is_after_advance = !is_split && state.fast_recovery.is_on() && range.has_advanced;
         let bound = if is_after_advance { htna.max(range.highest_in_blocks) } else { htna };
         let early = state.first_indication_groups();
         let is_adaptive = tolerance.is_adaptive();
         let keeps = is_adaptive && self.overtaken.len() <= MAX_WEIGHED;
-        let is_last = is_adaptive && (!keeps || is_last_report(state));
-        report(&mut self.overtaken, bound, keeps, |number| {
-            let unit = state.outstanding.unit(number);
-            if unit.is_some_and(|unit| probe.covers_unit(state, unit)) {
-                return Some((1, u16::MAX)); // The probe timer sees to it.
-            }
-            let (path, group) = unit.map_or((0, 0), |unit| (unit.path(), unit.group()));
-            let is_first = unit.is_some() && early & (1 << group) != 0;
-            Some((1, tolerance.threshold(path, is_first, is_last)))
-        })
-    }
-
-    /// SFR: a unit is missing if a later one that was sent over its path is acknowledged.
-    fn count_by_path<P>(
-        &mut self,
-        range: &AckRange,
-        state: &State<P>,
-        tolerance: &Tolerance,
-    ) -> Vec<u64> {
-        for path in &mut self.paths {
-            path.highest_acked = path.highest_acked.max(path.highest_newly_acked);
-        }
-        if self.overtaken.is_empty() {
-            return Vec::new();
-        }
-        let bound = range.highest_newly_acked.unwrap_or(0);
-        let early = state.first_indication_groups();
-        let is_adaptive = tolerance.is_adaptive();
-        let keeps = is_adaptive && self.overtaken.len() <= MAX_WEIGHED;
         let last = match (is_adaptive, keeps) {
-            (true, true) => self.paths_without_report(state),
-            (true, false) => u64::MAX,
             (false, _) => 0,
+            (true, false) => u64::MAX,
+            (true, true) if is_split => self.paths_without_report(state),
+            (true, true) if is_last_report(state) => u64::MAX,
+            (true, true) => 0,
         };
         let Self { overtaken, paths } = self;
         report(overtaken, bound, keeps, |number| {
             let unit = state.outstanding.unit(number)?;
-            let path = unit.path();
-            let is_passed = paths[usize::from(path)].highest_newly_acked > number;
+            let path = unit.path;
+            if is_split && paths[usize::from(path)].highest_newly_acked <= number {
+                return None;
+            }
             let is_before = range.lowest_newly_acked.is_some_and(|lowest| number < lowest);
-            let count = if is_before { range.reports } else { 1 };
+            let reports = if is_split && is_before { range.reports } else { 1 };
+            if !is_split && probe.covers_unit(state, unit) {
+                return Some((reports, u16::MAX)); // The probe timer sees to it.
+            }
             let (is_first, is_last) = (early & (1 << unit.group()) != 0, last & (1 << path) != 0);
-            is_passed.then(|| (count, tolerance.threshold(path, is_first, is_last)))
+            Some((reports, tolerance.threshold(path, is_first, is_last)))
         })
     }
 
@@ -227,15 +210,11 @@ fn report(
     let forgotten = overtaken.extract_if(..bound, |&unit, known| {
         let Some((count, threshold)) = reported(unit) else { return false };
         known.reports = known.reports.saturating_add(count);
-        if known.is_judged {
-            return !keeps;
+        if !known.is_judged && known.reports >= threshold {
+            lost.push(unit);
+            known.is_judged = true;
         }
-        if known.reports < threshold {
-            return false;
-        }
-        lost.push(unit);
-        known.is_judged = true;
-        !keeps
+        known.is_judged && !keeps
     });
     forgotten.for_each(drop);
     lost

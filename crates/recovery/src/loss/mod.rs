@@ -8,7 +8,7 @@ use crate::probe::ProbeTimer;
 use crate::state::State;
 use crate::{RttEstimator, SendCause};
 use missing_reports::MissingReports;
-use rack::{Arrived, Rack};
+use rack::Rack;
 use rexmit_core::Instant;
 use scoreboard::Scoreboard;
 use serde::{Deserialize, Serialize};
@@ -222,7 +222,7 @@ impl LossDetector {
                     // Over another path what was sent later may well arrive first.
                     let is_late = is_late && (is_only || rack.has_newer(acked.last.packet));
                     let packet = acked.last.packet;
-                    rack.on_arrived(now, Arrived { packet, sent_at, is_ambiguous });
+                    rack.on_arrived(now, packet, sent_at, is_ambiguous);
                     if is_late && !is_ambiguous {
                         rack.on_reordering();
                     }
@@ -306,7 +306,7 @@ impl LossDetector {
         let verdict = match &mut self.kind {
             Kind::MissingReports(missing) => {
                 missing.watch_overtaken(range, &state.outstanding);
-                let lost = missing.count(range, state, (probe, tolerance));
+                let lost = missing.count(range, state, probe, tolerance);
                 for &unit in reneged {
                     // One missing report, whatever else this acknowledgement says.
                     if may_be_fast_retransmitted(&state.outstanding, unit) {
@@ -322,7 +322,7 @@ impl LossDetector {
             Kind::Rack(_) | Kind::DuplicateAcks => Verdict::default(),
         };
         for &unit in &verdict.lost {
-            tolerance.on_lost(state.outstanding.unit(unit).map_or(0, Unit::path));
+            tolerance.on_lost(state.outstanding.unit(unit).map_or(0, |unit| unit.path));
         }
         verdict
     }
@@ -386,7 +386,7 @@ impl LossDetector {
 
     /// T3-rtx of `path` expired; a threshold that waits for reordering may be to blame.
     pub(crate) fn on_timeout<P>(&mut self, path: u8, state: &State<P>) {
-        let needed = self.needed_so_far(state.outstanding.on(path).earliest(), state);
+        let needed = self.needed_so_far(state.outstanding.on(path).earliest, state);
         self.tolerance.on_timeout(path, needed, state);
     }
 }
@@ -489,7 +489,7 @@ impl Default for LossDetection {
 }
 
 /// The state of all units after an acknowledgement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckRange {
     pub(crate) cumulative: u64,
     pub(crate) has_advanced: bool,

@@ -31,19 +31,16 @@ pub(crate) struct Rack {
     persist: u8,
 }
 
-/// A packet that has arrived.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrived {
-    pub(crate) packet: PacketNumber,
-    pub(crate) sent_at: Instant,
-    /// It repeated something, which may be what arrived.
-    pub(crate) is_ambiguous: bool,
-}
-
 impl Rack {
-    /// Steps 1 and 2: a unit of this packet is acknowledged for the first time.
-    pub(crate) fn on_arrived(&mut self, now: Instant, arrived: Arrived) {
-        let Arrived { packet, sent_at, is_ambiguous } = arrived;
+    /// Steps 1 and 2: a unit of this packet is acknowledged for the first time. `is_ambiguous`: it repeated something,
+    /// which may be what arrived.
+    pub(crate) fn on_arrived(
+        &mut self,
+        now: Instant,
+        packet: PacketNumber,
+        sent_at: Instant,
+        is_ambiguous: bool,
+    ) {
         let rtt = now - sent_at;
         if is_ambiguous && self.min_rtt().is_none_or(|min| rtt < min) {
             return;
@@ -129,7 +126,7 @@ impl Rack {
         };
         let in_flight = state.outstanding.packets().in_flight(path);
         for (number, packet) in in_flight.take_while(|(number, _)| *number < newest) {
-            if probe.covers(state, path, packet.groups()) {
+            if probe.covers(state, path, packet.groups) {
                 continue; // The probe timer sees to it.
             }
             if packet.sent_at + age > now {
@@ -168,13 +165,13 @@ mod tests {
     /// A packet that was sent at 0 arrives with a round trip of 80 ms.
     fn rack() -> Rack {
         let mut rack = Rack::default();
-        rack.on_arrived(Instant::from_millis(80), arrived(1, 0));
+        arrive(&mut rack, 80, 1, 0, false);
         rack
     }
 
-    fn arrived(packet: u64, ms: u64) -> Arrived {
-        let sent_at = Instant::from_millis(ms);
-        Arrived { packet: PacketNumber(packet), sent_at, is_ambiguous: false }
+    fn arrive(rack: &mut Rack, ms: u64, packet: u64, sent_ms: u64, is_ambiguous: bool) {
+        let [now, sent_at] = [ms, sent_ms].map(Instant::from_millis);
+        rack.on_arrived(now, PacketNumber(packet), sent_at, is_ambiguous);
     }
 
     /// RFC 8985 §6.2 step 4.
@@ -210,10 +207,9 @@ mod tests {
     #[test]
     fn what_arrives_sooner_than_a_round_trip_after_it_was_repeated_is_not_the_copy() {
         let mut rack = rack();
-        let copy = |ms| Arrived { is_ambiguous: true, ..arrived(5, ms) };
-        rack.on_arrived(Instant::from_millis(279), copy(200));
+        arrive(&mut rack, 279, 5, 200, true);
         assert_eq!(rack.limit(SRTT, false), Some((PacketNumber(1), MS(100))));
-        rack.on_arrived(Instant::from_millis(280), copy(200));
+        arrive(&mut rack, 280, 5, 200, true);
         assert_eq!(rack.limit(SRTT, false), Some((PacketNumber(5), MS(100))));
     }
 
@@ -222,7 +218,7 @@ mod tests {
         let mut rack = rack();
         for (packet, second) in [(2, 11), (3, 22)] {
             let sent_at = second * 1000;
-            rack.on_arrived(Instant::from_millis(sent_at + 200), arrived(packet, sent_at));
+            arrive(&mut rack, sent_at + 200, packet, sent_at, false);
         }
         assert_eq!(rack.window(Duration::from_secs(1), false), MS(50));
     }

@@ -46,7 +46,7 @@ impl Scoreboard {
             let threshold = tolerance.threshold(0, is_first, is_last_report(state));
             Self::frontier_by_count(acknowledged, threshold)
         } else {
-            let bytes_of = |unit| outstanding.unit(unit).map_or(0, |u| u.bytes().into());
+            let bytes_of = |unit| outstanding.unit(unit).map_or(0, |u| u.bytes.into());
             let packet = state.paths[0].window.packet();
             Self::frontier(acknowledged, state.loss_threshold(0), packet, bytes_of)
         };

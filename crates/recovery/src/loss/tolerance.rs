@@ -43,8 +43,8 @@ impl Tolerance {
     pub(super) fn threshold(&self, path: u8, is_first: bool, is_last: bool) -> u16 {
         match self.paths.get(path) {
             None if is_first => 1,
-            Some(evidence) if is_first => evidence.thin_threshold(),
-            Some(evidence) if !is_last => evidence.threshold(),
+            Some(evidence) if is_first => evidence.thin_threshold,
+            Some(evidence) if !is_last => evidence.threshold,
             _ => u16::from(self.standard),
         }
     }
@@ -55,7 +55,7 @@ impl Tolerance {
         match self.paths.get(path) {
             None => ReorderingState { missing_reports: standard, ..ReorderingState::default() },
             Some(evidence) => ReorderingState {
-                missing_reports: evidence.threshold().min(most_reports(state)).max(standard),
+                missing_reports: evidence.threshold.min(most_reports(state)).max(standard),
                 percentile: evidence.percentile(),
                 extent: evidence.extent(),
             },
@@ -122,10 +122,10 @@ impl Tolerance {
     pub(super) fn on_timeout<P>(&mut self, path: u8, needed: u16, state: &State<P>) {
         let standard = u16::from(self.standard);
         let Some(evidence) = self.paths.get(path) else { return };
-        let is_higher = evidence.threshold() > standard;
-        let earliest = state.outstanding.unit(state.outstanding.on(path).earliest());
+        let is_higher = evidence.threshold > standard;
+        let earliest = state.outstanding.unit(state.outstanding.on(path).earliest);
         let is_first = earliest.is_some_and(|unit| {
-            unit.is_in_flight() && unit.is_first_transmission() && unit.path() == path
+            unit.is_in_flight() && unit.is_first_transmission() && unit.path == path
         });
         if !is_higher || !is_first || needed <= standard {
             return;
@@ -323,16 +323,6 @@ impl Evidence {
         }
     }
 
-    /// Missing reports that make a loss.
-    pub(crate) const fn threshold(&self) -> u16 {
-        self.threshold
-    }
-
-    /// The same in a thin stream for which the first report would do.
-    pub(crate) const fn thin_threshold(&self) -> u16 {
-        self.thin_threshold
-    }
-
     /// The threshold, if it is another than the last time.
     pub(crate) fn take_change(&mut self) -> Option<u16> {
         let was = std::mem::replace(&mut self.told, self.threshold);
@@ -440,9 +430,9 @@ mod tests {
 
     #[test]
     fn nothing_known_is_the_standard_and_what_it_waits_for_anyway_changes_nothing() {
-        assert_eq!((with(&[]).threshold(), with(&[]).thin_threshold()), (3, 1));
-        assert_eq!(with(&[2, 3, 2]).threshold(), 3);
-        assert_eq!(with(&[5]).threshold(), 5);
+        assert_eq!((with(&[]).threshold, with(&[]).thin_threshold), (3, 1));
+        assert_eq!(with(&[2, 3, 2]).threshold, 3);
+        assert_eq!(with(&[5]).threshold, 5);
     }
 
     /// Nine of ten at 90 %.
@@ -450,9 +440,9 @@ mod tests {
     fn the_threshold_is_the_percentile_of_what_was_needed() {
         let mut needed: Vec<u16> = (4..=12).collect();
         needed.push(30);
-        assert_eq!(with(&needed).threshold(), 12);
+        assert_eq!(with(&needed).threshold, 12);
         needed.extend([30; 2]);
-        assert_eq!(with(&needed).threshold(), 30);
+        assert_eq!(with(&needed).threshold, 30);
     }
 
     #[test]
@@ -475,34 +465,34 @@ mod tests {
     fn with_a_percentile_of_zero_the_standard_threshold_is_back() {
         let mut evidence = with(&[10, 20, 30]);
         evidence.on_avoidable_timeout(TimeoutCost { window: 1e6, idle: 60.0 });
-        assert_eq!((evidence.threshold(), evidence.thin_threshold()), (3, 1));
+        assert_eq!((evidence.threshold, evidence.thin_threshold), (3, 1));
     }
 
     #[test]
     fn evidence_ages_away() {
         let mut evidence = with(&[9]);
         evidence.on_delivered(4 * AGE);
-        assert_eq!((evidence.threshold(), evidence.extent()), (9, 9));
+        assert_eq!((evidence.threshold, evidence.extent()), (9, 9));
         evidence.on_delivered(AGE - 1);
-        assert_eq!(evidence.threshold(), 9);
+        assert_eq!(evidence.threshold, 9);
         evidence.on_delivered(1);
-        assert_eq!((evidence.threshold(), evidence.extent()), (3, 0));
+        assert_eq!((evidence.threshold, evidence.extent()), (3, 0));
     }
 
     /// What needs two or more, against losses.
     #[test]
     fn a_thin_stream_waits_for_what_is_often_needed() {
         let mut evidence = with(&[2; 10]);
-        assert_eq!((evidence.thin_threshold(), evidence.threshold()), (2, 3));
+        assert_eq!((evidence.thin_threshold, evidence.threshold), (2, 3));
         evidence.on_late(9);
-        assert_eq!(evidence.thin_threshold(), 2, "one of eleven");
+        assert_eq!(evidence.thin_threshold, 2, "one of eleven");
         (0..3).for_each(|_| evidence.on_late(9));
-        assert_eq!(evidence.thin_threshold(), 3, "the standard at most");
+        assert_eq!(evidence.thin_threshold, 3, "the standard at most");
         // 14 late ones are less than a tenth of the gaps.
         evidence.on_lost(127);
-        assert_eq!(evidence.thin_threshold(), 1);
+        assert_eq!(evidence.thin_threshold, 1);
         (0..127).for_each(|_| evidence.on_not_lost());
         evidence.on_late(2);
-        assert_eq!(evidence.thin_threshold(), 3);
+        assert_eq!(evidence.thin_threshold, 3);
     }
 }

@@ -67,7 +67,7 @@ impl<P> Outstanding<P> {
                 let carried = self.units_from(packet.lowest);
                 let carried = carried.take_while(|(unit, _)| *unit <= packet.highest);
                 let units = carried.filter(|(_, unit)| unit.is_in_flight_in(number)).count();
-                assert_eq!(usize::from(packet.units_in_flight()), units, "units in {number:?}");
+                assert_eq!(usize::from(packet.in_flight), units, "units in {number:?}");
             }
             let packets = self.packets.in_flight(index).count();
             assert_eq!(flight.packets as usize, packets, "packets in flight on path {index}");

@@ -36,7 +36,11 @@ pub struct Outstanding<P> {
     packets: SentPackets,
     paths: Vec<PathUnits>,
     history: History,
-    reneging: Reneging,
+    /// Transmissions, and units that the receiver dropped after it had acknowledged them above the cumulative point
+    /// (RFC 9260 §6.2.1). Each transmission can be dropped once: a receiver that drops more acknowledged what it did
+    /// not hold, and to follow it would cost work for every unit outstanding with every acknowledgement.
+    sent: u64,
+    dropped: u64,
     /// `FlightSize` (RFC 5681 §2).
     bytes: u64,
     user_bytes_in_flight: u64,
@@ -144,7 +148,8 @@ impl<P> Outstanding<P> {
             packets: SentPackets::default(),
             paths: Vec::with_capacity(1),
             history: History::default(),
-            reneging: Reneging::default(),
+            sent: 0,
+            dropped: 0,
             bytes: 0,
             user_bytes_in_flight: 0,
             user_bytes_lost: 0,
@@ -243,7 +248,7 @@ impl<P> Outstanding<P> {
     /// after it acknowledged them than was sent to it.
     #[must_use]
     pub const fn believes_reports(&self) -> bool {
-        self.reneging.is_believed()
+        self.dropped <= self.sent
     }
 
     /// The packets that are remembered.
@@ -314,7 +319,7 @@ impl<P> Outstanding<P> {
         let unit = self.next_unit();
         let NewUnit { bytes, user_bytes, group, .. } = new;
         let packet = self.put(now, place, SendCause::New, Carried { unit, bytes, group });
-        self.reneging.on_sent();
+        self.sent += 1;
         self.bytes += u64::from(bytes);
         self.user_bytes_in_flight += u64::from(user_bytes);
         self.units.push_back(Unit::new(payload, new, place.path, packet));
@@ -381,7 +386,7 @@ impl<P> Outstanding<P> {
         }
         let packet = self.put(now, place, cause, Carried { unit, bytes, group });
         let path = place.path;
-        self.reneging.on_sent();
+        self.sent += 1;
         self.user_bytes_in_flight += u64::from(user_bytes);
         let moved = (from != path).then(|| self.move_between(unit, from, path));
         let is_earliest = self.on(path).earliest == unit && before.path == path;
@@ -522,9 +527,8 @@ impl<P> Outstanding<P> {
         for (start, end) in blocks.filter(|&(start, end)| start >= first && end < next) {
             still.insert_range(start, end, |_, _| ());
         }
-        let dropped = self.acknowledged.len() - still.len();
-        self.reneging.on_dropped(dropped);
-        if !self.reneging.is_believed() {
+        self.dropped += self.acknowledged.len() - still.len();
+        if !self.believes_reports() {
             still.clear();
         }
         let known = std::mem::replace(&mut self.acknowledged, still.clone());
@@ -779,33 +783,5 @@ impl<P> Outstanding<P> {
     /// The history of repeated transmissions.
     pub(crate) const fn history(&mut self) -> &mut History {
         &mut self.history
-    }
-}
-
-/// Transmissions and renegings of an association.
-///
-/// Each transmission can be dropped once. A receiver that drops more than was sent to it acknowledged what it did not
-/// hold; to follow it would cost work for every unit outstanding with every acknowledgement. It is no longer believed: only
-/// its cumulative point counts.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reneging {
-    sent: u64,
-    dropped: u64,
-}
-
-impl Reneging {
-    /// A unit is sent, once more or for the first time.
-    const fn on_sent(&mut self) {
-        self.sent += 1;
-    }
-
-    /// The receiver has dropped `count` units.
-    const fn on_dropped(&mut self, count: u64) {
-        self.dropped += count;
-    }
-
-    /// The receiver has not dropped more than was sent to it.
-    const fn is_believed(&self) -> bool {
-        self.dropped <= self.sent
     }
 }

@@ -39,22 +39,28 @@ pub(super) struct LastSent {
 pub struct Unit<P> {
     /// Data of the protocol for a retransmission.
     pub payload: P,
-    pub(super) bytes: u32,
+    /// With header and padding: what congestion control counts.
+    pub(crate) bytes: u32,
     pub(super) user_bytes: u32,
     pub(super) group: u8,
-    pub(super) path: u8,
+    /// The path on which it is outstanding: in flight over it, or waiting to be retransmitted over it.
+    pub(crate) path: u8,
     pub(super) state: UnitState,
     /// Its last transmission, in parts so that a unit with an SCTP fragment stays within the size that moves
     /// without a call (128 bytes).
     pub(super) last_sent: LastSent,
     pub(super) last_packet: PacketNumber,
-    pub(super) transmissions: u16,
+    /// How often it was sent, redundant copies in packets of their own included.
+    pub(crate) transmissions: u16,
     /// Of the transmissions, those that were redundant copies.
     pub(super) redundant: u16,
-    pub(super) is_fast_retransmitted: bool,
-    pub(super) is_copied: bool,
+    /// It was retransmitted as lost: it is ineligible for another fast retransmit (RFC 9260 §7.2.4 rule 5).
+    pub(crate) is_fast_retransmitted: bool,
+    /// A redundant copy of it was sent.
+    pub(crate) is_copied: bool,
     pub(super) is_on_several_paths: bool,
-    pub(super) is_probe: bool,
+    /// It probes a closed window: only T3-rtx repeats it.
+    pub(crate) is_probe: bool,
     /// Set once it was declared lost or copied.
     pub(super) repeats: Option<Box<Repeats>>,
 }
@@ -110,16 +116,6 @@ impl<P> Unit<P> {
         self.transmissions.saturating_sub(self.redundant)
     }
 
-    /// Bytes that congestion control counts: with header and padding.
-    pub(crate) const fn bytes(&self) -> u32 {
-        self.bytes
-    }
-
-    /// The path on which it is outstanding: in flight over it, or waiting to be retransmitted over it.
-    pub(crate) const fn path(&self) -> u8 {
-        self.path
-    }
-
     /// Its last transmission; copies bundled into other packets do not count.
     pub(crate) const fn last(&self) -> Transmission {
         let LastSent { path, cause } = self.last_sent;
@@ -164,30 +160,9 @@ impl<P> Unit<P> {
         Some(KnownAbandoned { group: self.group, path: self.last().path, only_transmission: first })
     }
 
-    /// How often it was sent, redundant copies in packets of their own included.
-    pub(crate) const fn all_transmissions(&self) -> u16 {
-        self.transmissions
-    }
-
-    /// Whether it was retransmitted as lost: it is ineligible for another fast retransmit
-    /// (RFC 9260 §7.2.4 rule 5).
-    pub(crate) const fn is_fast_retransmitted(&self) -> bool {
-        self.is_fast_retransmitted
-    }
-
     /// Whether missing reports of it count (RFC 9260 §7.2.4 rule 5).
     pub(crate) fn may_be_fast_retransmitted(&self) -> bool {
         self.is_in_flight() && !self.is_fast_retransmitted
-    }
-
-    /// Whether a redundant copy of it was sent.
-    pub(crate) const fn is_copied(&self) -> bool {
-        self.is_copied
-    }
-
-    /// Whether it probes a closed window: only T3-rtx repeats it.
-    pub(crate) const fn is_probe(&self) -> bool {
-        self.is_probe
     }
 
     /// Its repeated transmissions.
@@ -200,15 +175,15 @@ impl<P> Unit<P> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathUnits {
     /// Units that wait to be retransmitted over this path.
-    pub(super) lost: BTreeSet<u64>,
+    pub(crate) lost: BTreeSet<u64>,
     /// Units in flight over this path, and those that wait to be retransmitted over it.
-    pub(super) outstanding: u32,
+    pub(crate) outstanding: u32,
     /// No lower unit is outstanding on this path.
-    pub(super) earliest: u64,
+    pub(crate) earliest: u64,
     /// User bytes last sent over this path that are in flight, or lost and wait for any path.
-    pub(super) user_bytes: u64,
+    pub(crate) user_bytes: u64,
     /// Units declared lost that were last sent over this path, whichever path they wait for.
-    pub(super) awaiting: u32,
+    pub(crate) awaiting: u32,
 }
 
 impl PathUnits {
@@ -233,23 +208,6 @@ impl PathUnits {
     #[inline]
     pub(crate) const fn is_awaiting(&self) -> bool {
         self.awaiting > 0
-    }
-
-    /// Units outstanding.
-    #[inline]
-    pub(crate) const fn count(&self) -> u32 {
-        self.outstanding
-    }
-
-    /// No lower unit is outstanding on the path.
-    #[inline]
-    pub(crate) const fn earliest(&self) -> u64 {
-        self.earliest
-    }
-
-    /// User bytes last sent over the path that are in flight, or lost and wait for any path.
-    pub(crate) const fn user_bytes(&self) -> u64 {
-        self.user_bytes
     }
 }
 
@@ -290,22 +248,9 @@ pub struct SentPacket {
     /// What became of it.
     pub fate: Fate,
     /// How many of its units are in flight in it.
-    in_flight: u16,
+    pub(super) in_flight: u16,
     /// The groups of its units, one bit each.
-    groups: u32,
-}
-
-impl SentPacket {
-    /// The groups of its units, one bit each.
-    pub(crate) const fn groups(&self) -> u32 {
-        self.groups
-    }
-
-    /// How many of its units are in flight in it.
-    #[cfg(any(test, debug_assertions))]
-    pub(super) const fn units_in_flight(&self) -> u16 {
-        self.in_flight
-    }
+    pub(crate) groups: u32,
 }
 
 /// Data in flight on a path.

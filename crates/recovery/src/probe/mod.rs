@@ -236,7 +236,7 @@ impl ProbeTimer {
 
     /// The same of a unit.
     pub(crate) fn covers_unit<P>(&self, state: &State<P>, unit: &Unit<P>) -> bool {
-        state.groups.probed() != 0 && self.covers(state, unit.path(), 1 << unit.group())
+        state.groups.probed() != 0 && self.covers(state, unit.path, 1 << unit.group())
     }
 
     /// Whether `path` is silent: nothing was acknowledged for too long.
@@ -248,11 +248,11 @@ impl ProbeTimer {
     fn silent_from<P>(&self, path: u8, state: &State<P>) -> Option<Instant> {
         let probe = self.paths.get(path)?;
         let on_path = state.outstanding.on(path);
-        if on_path.count() == 0 || !probe.was_thin || probe.last_ack_at == Instant::FAR_FUTURE {
+        if on_path.outstanding == 0 || !probe.was_thin || probe.last_ack_at == Instant::FAR_FUTURE {
             return None;
         }
         // What probes a closed window is left to T3-rtx.
-        if state.outstanding.unit(on_path.earliest()).is_some_and(Unit::is_probe) {
+        if state.outstanding.unit(on_path.earliest).is_some_and(|unit| unit.is_probe) {
             return None;
         }
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref()?;
@@ -303,7 +303,7 @@ impl ProbeTimer {
         let number = state.outstanding.newest_packet();
         let probed = state.groups.probed();
         let packet = state.outstanding.packets().packet(number);
-        if probed == 0 || packet.is_none_or(|packet| packet.groups() & probed == 0) {
+        if probed == 0 || packet.is_none_or(|packet| packet.groups & probed == 0) {
             return;
         }
         let round = round_of(state, number);
@@ -316,7 +316,7 @@ impl ProbeTimer {
     pub(crate) fn on_copied<P>(&mut self, now: Instant, unit: &Unit<P>, state: &State<P>) {
         let packet = unit.last().packet;
         let round = round_of(state, packet);
-        let Some(probe) = self.paths.get_mut(unit.path()) else { return };
+        let Some(probe) = self.paths.get_mut(unit.path) else { return };
         let queue = &mut probe.queues[round as usize];
         if queue.back() != Some(&(now, packet)) {
             queue.push_back((now, packet));
@@ -328,7 +328,7 @@ impl ProbeTimer {
     pub(crate) fn restarts_t3<P>(&self, unit: u64, path: u8, state: &State<P>) -> bool {
         self.paths.get(path).is_some()
             && state.groups.probed() != 0
-            && state.outstanding.on(path).earliest() == unit
+            && state.outstanding.on(path).earliest == unit
             && !self.is_silent(path)
     }
 
@@ -352,7 +352,7 @@ impl ProbeTimer {
             deadline = deadline.min(self.first_due(path, round, state));
         }
         let silent = self.paths.get(path).and_then(|probe| probe.silent);
-        let silent = silent.filter(|_| state.outstanding.on(path).count() > 0);
+        let silent = silent.filter(|_| state.outstanding.on(path).outstanding > 0);
         let silent = silent.or_else(|| self.silent_from(path, state));
         deadline = silent.map_or(deadline, |silent| deadline.min(silent));
         if let Some(probe) = self.paths.get_mut(path) {
@@ -613,7 +613,7 @@ impl Answered {
 fn round_of<P>(state: &State<P>, packet: PacketNumber) -> Round {
     let packet = state.outstanding.packets().packet(packet);
     let highest = packet.and_then(|packet| state.outstanding.unit(packet.highest));
-    match highest.is_some_and(Unit::is_fast_retransmitted) {
+    match highest.is_some_and(|unit| unit.is_fast_retransmitted) {
         false => Round::First,
         true => Round::Again,
     }
@@ -622,5 +622,5 @@ fn round_of<P>(state: &State<P>, packet: PacketNumber) -> Round {
 /// The groups of a packet that is in flight on `path`, one bit each.
 fn groups_in_flight<P>(state: &State<P>, path: u8, packet: PacketNumber) -> Option<u32> {
     let packet = state.outstanding.packets().packet(packet)?;
-    (packet.fate == Fate::InFlight && packet.path == path).then(|| packet.groups())
+    (packet.fate == Fate::InFlight && packet.path == path).then(|| packet.groups)
 }

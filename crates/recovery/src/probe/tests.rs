@@ -36,7 +36,7 @@ impl Probing {
     }
 
     fn send_of(&mut self, now: Instant, place: (u8, u8), bytes: u32) -> u64 {
-        let was_idle = self.state.outstanding.on(place.0).count() == 0;
+        let was_idle = self.state.outstanding.on(place.0).outstanding == 0;
         let unit = self.state.send_of(now, place, bytes);
         if was_idle {
             self.probe.on_first_outstanding(now, place.0);

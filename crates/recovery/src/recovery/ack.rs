@@ -229,20 +229,11 @@ impl PathAck {
 /// Steps.
 impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
     fn new(recovery: &'a mut LossRecovery<P>, now: Instant, tracer: &'t mut Tracer<'s>) -> Self {
-        let range = AckRange {
-            cumulative: 0,
-            has_advanced: false,
-            highest_before: 0,
-            highest_in_blocks: 0,
-            highest_newly_acked: None,
-            lowest_newly_acked: None,
-            reports: 1,
-        };
         Self {
             recovery,
             now,
             tracer,
-            range,
+            range: AckRange::default(),
             was_recovering: false,
             paths: SmallVec::new(),
             reneged: Vec::new(),
@@ -280,7 +271,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             self.take_unit(first, skipped.at(first));
             let Some(unit) = self.recovery.state.outstanding.deliver_first() else { break };
             let path = &mut self.paths[usize::from(unit.last().path)];
-            path.cumulative_bytes += u64::from(unit.bytes());
+            path.cumulative_bytes += u64::from(unit.bytes);
             on_delivered(unit);
         }
         self.recovery.state.outstanding.forget_passed();
@@ -490,7 +481,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             let is_running = state.paths[path].t3.is_running();
             // T3-rtx stops when nothing is outstanding (R2), and restarts when the earliest unit is acknowledged
             // (R3).
-            if state.outstanding.on(path).count() == 0 {
+            if state.outstanding.on(path).outstanding == 0 {
                 state.paths[path].t3.stop();
                 state.paths[path].gate.may_retransmit_now = false;
             } else if ack.has_acked_earliest {
@@ -503,7 +494,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             }
             let LossRecovery { state, loss, .. } = &mut *self.recovery;
             let on_path = state.outstanding.on(path);
-            let earliest = (on_path.count() > 0).then_some(on_path.earliest());
+            let earliest = (on_path.outstanding > 0).then_some(on_path.earliest);
             if state.fast_recovery.on_path_acked(path, earliest) {
                 loss.on_recovery_left(Some(path));
             }
@@ -595,7 +586,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         if verdict.begins_recovery {
             let outstanding = &self.recovery.state.outstanding;
             let first = outstanding.unit(outstanding.cumulative() + 1);
-            self.recovery.reduce_window(first.map_or(0, Unit::path), self.tracer);
+            self.recovery.reduce_window(first.map_or(0, |unit| unit.path), self.tracer);
         }
         if verdict.begins_recovery || paths != 0 {
             self.recovery.state.begin_recovery();
@@ -798,7 +789,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
             loss.on_returned(number);
             let is_overtaken = highest.is_some_and(|highest| number < highest);
             let unit = state.outstanding.unit(number);
-            let may_count = unit.is_some_and(|unit| !unit.is_fast_retransmitted());
+            let may_count = unit.is_some_and(|unit| !unit.is_fast_retransmitted);
             if is_overtaken && may_count && counts_reports {
                 loss.watch(number, 0);
             }

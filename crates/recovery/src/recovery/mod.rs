@@ -254,7 +254,7 @@ impl<P> LossRecovery<P> {
     pub fn on_probe_refused(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
         if self.state.outstanding.end_probe(unit) {
             self.declare_lost(unit, SendCause::WindowProbe, tracer);
-            let path = self.state.outstanding.unit(unit).map_or(0, Unit::path);
+            let path = self.state.outstanding.unit(unit).map_or(0, |unit| unit.path);
             self.state.paths[path].gate.may_retransmit_now = true;
         }
     }
@@ -340,7 +340,7 @@ impl<P> LossRecovery<P> {
         let outstanding = &self.state.outstanding;
         for number in outstanding.cumulative() + 1..outstanding.next_unit() {
             let unit = self.state.outstanding.unit(number);
-            if unit.is_some_and(|unit| unit.path() == path && unit.is_in_flight()) {
+            if unit.is_some_and(|unit| unit.path == path && unit.is_in_flight()) {
                 self.declare_lost(number, cause, tracer);
             }
         }

@@ -384,7 +384,7 @@ impl OpenPacket {
             redundancy.plan_copies(now, unit, standing, state);
         }
         if is_redundant(cause, state.config.bundle_outstanding) {
-            redundancy.on_copied(state.outstanding.unit(unit)?.bytes());
+            redundancy.on_copied(state.outstanding.unit(unit)?.bytes);
         }
         if self.is_run {
             self.stage = Stage::Lost;
@@ -400,12 +400,12 @@ impl OpenPacket {
     ) -> Option<()> {
         let state = &recovery.state;
         let u = state.outstanding.unit(unit)?;
-        let is_first = u.is_first_transmission() && !u.is_copied();
-        let bytes = u.bytes();
+        let is_first = u.is_first_transmission() && !u.is_copied;
+        let bytes = u.bytes;
         let first = FirstSent {
             packet: u.last().packet,
             sent_at: state.outstanding.packets().sent_at(u.last().packet),
-            path: u.path(),
+            path: u.path,
             group: u.group(),
         };
         let left = recovery.redundancy.take_copy(self.path, unit)?;
@@ -464,10 +464,10 @@ impl OpenPacket {
         }
         let u = state.outstanding.unit(unit)?;
         let is_overtaken = state.outstanding.acknowledged().max().is_some_and(|max| unit < max);
-        if state.counts_reports() && is_overtaken && !u.is_fast_retransmitted() {
+        if state.counts_reports() && is_overtaken && !u.is_fast_retransmitted {
             loss.watch(unit, 0);
         }
-        let bytes = u.bytes();
+        let bytes = u.bytes;
         if place.starts_packet {
             self.on_started(recovery, now, bytes);
         }
@@ -504,12 +504,12 @@ fn next_to_bundle<P>(recovery: &LossRecovery<P>, unit: u64, path: u8) -> Option<
     let state = &recovery.state;
     let bundles_any = state.config.bundle_outstanding;
     let u = state.outstanding.unit(unit)?;
-    let (group, of_path) = (u.group(), u.path());
+    let (group, of_path) = (u.group(), u.path);
     if !bundles_any && !recovery.redundancy.may_bundle(path, group, state) {
         return None;
     }
     let is_bundled = |u: &Unit<P>| {
-        let is_alike = u.group() == group && u.path() == of_path && !u.is_probe();
+        let is_alike = u.group() == group && u.path == of_path && !u.is_probe;
         u.is_in_flight() && (bundles_any || is_alike)
     };
     let most = if bundles_any { usize::MAX } else { MAX_LOOK_AHEAD };
@@ -582,7 +582,7 @@ impl OpenPacket {
             spurious.on_forgotten(forgotten);
             state.statistics.retransmitted.count(SendCause::Redundant);
             let Some(u) = state.outstanding.unit(unit) else { continue };
-            let (bytes, path) = (u.bytes(), u.path());
+            let (bytes, path) = (u.bytes, u.path);
             state.statistics.redundant_bytes += u64::from(bytes);
             redundancy.on_copied(bytes);
             probe.on_copied(now, u, state);

@@ -177,7 +177,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
             let state = &self.recovery.state;
             let is_for_it = |unit: &Unit<P>| {
                 let is_probed = state.groups.probed() & (1 << unit.group()) != 0;
-                is_probed && !unit.is_probe() && unit.path() == path && unit.is_in_flight()
+                is_probed && !unit.is_probe && unit.path == path && unit.is_in_flight()
             };
             if state.outstanding.unit(number).is_some_and(is_for_it) {
                 self.recovery.declare_lost(number, SendCause::Probe, self.tracer);
@@ -204,8 +204,8 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
             let LossRecovery { state, redundancy, .. } = &mut *self.recovery;
             let probed = state.groups.probed();
             let is_for_it = |unit: &Unit<P>| {
-                let is_probed = probed & (1 << unit.group()) != 0 && !unit.is_probe();
-                is_probed && unit.all_transmissions() < MOST_TRANSMISSIONS
+                let is_probed = probed & (1 << unit.group()) != 0 && !unit.is_probe;
+                is_probed && unit.transmissions < MOST_TRANSMISSIONS
             };
             if !state.outstanding.unit(number).is_some_and(is_for_it) {
                 continue;
@@ -300,7 +300,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         }
         state.couple_windows();
         state.fast_recovery.leave_on_path(path);
-        let earliest = state.outstanding.on(path).earliest();
+        let earliest = state.outstanding.on(path).earliest;
         let p = &mut state.paths[path];
         p.counters.timeouts += 1;
         p.t3.stop();
@@ -342,7 +342,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     /// proves spurious.
     fn examine(&mut self, path: u8) {
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
-        let earliest = state.outstanding.on(path).earliest();
+        let earliest = state.outstanding.on(path).earliest;
         let is_repeated = state.paths[path].t3.has_expired_over(earliest);
         loss.on_timeout(path, state);
         if let Some((missing_reports, percentile)) = loss.tolerance.take_change(path) {
@@ -359,7 +359,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         let group = state.group_of_earliest(path);
         let bound = state.groups.config(group).linear_timeouts;
         let is_thin = bound > 0 && state.is_thin(group);
-        let earliest = state.outstanding.on(path).earliest();
+        let earliest = state.outstanding.on(path).earliest;
         state.paths[path].t3.take_linear(earliest, is_thin, bound)
     }
 }

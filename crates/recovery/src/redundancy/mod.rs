@@ -117,13 +117,13 @@ impl Redundancy {
     fn may_pay<P>(&self, unit: &Unit<P>, is_begun: bool, state: &State<P>) -> bool {
         let budget = state.groups.config(unit.group()).copy_budget;
         let has_packet = is_begun || self.spending.has_packet(budget);
-        let left = self.bytes_to_copy(unit.path(), unit.group(), state);
-        has_packet && left >= u64::from(unit.bytes())
+        let left = self.bytes_to_copy(unit.path, unit.group(), state);
+        has_packet && left >= u64::from(unit.bytes)
     }
 
     /// Whether a copy of `unit` may be sent in a packet of its own.
     fn may_copy_alone<P>(&self, unit: &Unit<P>, state: &State<P>) -> Permission {
-        if !state.is_thin(unit.group()) || !state.has_window_for(unit.path()) {
+        if !state.is_thin(unit.group()) || !state.has_window_for(unit.path) {
             Permission::NotThin
         } else if self.may_pay(unit, false, state) {
             Permission::Granted
@@ -199,13 +199,13 @@ impl Redundancy {
             }
             let of_packet = unit.last().packet;
             packets += u8::from(packet.replace(of_packet) != Some(of_packet));
-            if packets > thin.max_bundle_packets || bytes + unit.bytes() > limit {
+            if packets > thin.max_bundle_packets || bytes + unit.bytes > limit {
                 break;
             }
             // A run carries everything newer, so that nothing comes before it.
             let is_recent = !bundle.is_contiguous && is_recent(now, unit, state, probe);
-            if u64::from(bytes + unit.bytes()) <= if is_recent { left_for_recent } else { left } {
-                bytes += unit.bytes();
+            if u64::from(bytes + unit.bytes) <= if is_recent { left_for_recent } else { left } {
+                bytes += unit.bytes;
                 chosen.insert(number);
                 continue;
             }
@@ -220,7 +220,7 @@ impl Redundancy {
 
 /// Whether `unit` was sent so lately that no ACK can have come.
 fn is_recent<P>(now: Instant, unit: &Unit<P>, state: &State<P>, probe: &ProbeTimer) -> bool {
-    let shortest = probe.shortest_rtt(unit.path());
+    let shortest = probe.shortest_rtt(unit.path);
     let sent_at = state.outstanding.packets().sent_at(unit.last().packet);
     shortest.zip(sent_at).is_some_and(|(shortest, sent_at)| now - sent_at < shortest)
 }
@@ -245,7 +245,7 @@ impl Redundancy {
 
     fn plan_copy<P>(&mut self, now: Instant, unit: u64, u: &Unit<P>, left: u8, state: &State<P>) {
         let at = now + state.groups.config(u.group()).delayed_copies.interval;
-        let delayed = self.delayed.get_or_insert_with(u.path(), DelayedCopies::default);
+        let delayed = self.delayed.get_or_insert_with(u.path, DelayedCopies::default);
         delayed.plan(Planned { at, unit, packet: u.last().packet, left });
     }
 
@@ -290,7 +290,7 @@ impl Redundancy {
     /// Returns how many the budget denied: one or none.
     fn ready_copy<P>(&mut self, path: u8, planned: Planned, state: &State<P>) -> u64 {
         let unit = state.outstanding.unit(planned.unit);
-        let Some(unit) = unit.filter(|unit| !unit.is_probe() && is_awaited(path, &planned, state))
+        let Some(unit) = unit.filter(|unit| !unit.is_probe && is_awaited(path, &planned, state))
         else {
             return 0;
         };
@@ -342,7 +342,7 @@ impl Redundancy {
     /// That copy is sent, and `left` are to follow.
     pub(crate) fn on_copy_sent<P>(&mut self, now: Instant, unit: u64, left: u8, state: &State<P>) {
         let Some(u) = state.outstanding.unit(unit) else { return };
-        self.spending.on_copied(u.bytes());
+        self.spending.on_copied(u.bytes);
         if left > 0 {
             self.plan_copy(now, unit, u, left - 1, state);
         }
@@ -352,7 +352,7 @@ impl Redundancy {
 /// Whether what the copy repeats is in flight as it was.
 fn is_awaited<P>(path: u8, planned: &Planned, state: &State<P>) -> bool {
     let unit = state.outstanding.unit(planned.unit);
-    unit.is_some_and(|unit| unit.is_in_flight_in(planned.packet) && unit.path() == path)
+    unit.is_some_and(|unit| unit.is_in_flight_in(planned.packet) && unit.path == path)
 }
 
 /// Copies that an expired packet lacks.
@@ -390,7 +390,7 @@ impl Redundancy {
         if permission != Permission::Granted {
             return Lack::Nothing { is_denied: permission == Permission::Denied };
         }
-        self.spending.on_copied(u.bytes());
+        self.spending.on_copied(u.bytes);
         Lack::Retransmission { is_beside: true }
     }
 }

@@ -311,7 +311,7 @@ impl Run {
             self.o.advance_earliest(path);
             let outstanding = self.model.numbers(|unit| is_outstanding_on(unit, path));
             let earliest = outstanding.first().copied().unwrap_or(self.model.next());
-            assert_eq!(self.o.on(path).earliest(), earliest);
+            assert_eq!(self.o.on(path).earliest, earliest);
         }
         if self.rng.chance(0.01) {
             let mut count = 0;
@@ -333,7 +333,7 @@ impl Run {
         };
         assert_eq!(states(o), model.units.iter().map(|unit| unit.state).collect::<Vec<_>>());
         for ((_, unit), known) in o.units_from(0).zip(&model.units) {
-            assert_eq!((unit.path(), unit.transmissions()), (known.path, known.transmissions));
+            assert_eq!((unit.path, unit.transmissions()), (known.path, known.transmissions));
         }
         let bytes: u64 = model.units.iter().map(|unit| u64::from(unit.bytes)).sum();
         assert_eq!(o.bytes(), bytes);
@@ -375,12 +375,12 @@ impl Run {
         assert_eq!(awaiting, model.numbers(|unit| unit.is_lost() && unit.sent_over == path));
         assert_eq!(o.on(path).is_awaiting(), !awaiting.is_empty());
         let outstanding = model.numbers(|unit| is_outstanding_on(unit, path));
-        assert_eq!(o.on(path).count() as usize, outstanding.len());
+        assert_eq!(o.on(path).outstanding as usize, outstanding.len());
         let earliest = outstanding.first();
-        assert!(earliest.is_none_or(|&earliest| o.on(path).earliest() <= earliest));
+        assert!(earliest.is_none_or(|&earliest| o.on(path).earliest <= earliest));
         let of_path =
             |unit: &ModelUnit| (unit.is_in_flight() || unit.is_lost()) && unit.sent_over == path;
-        assert_eq!(o.on(path).user_bytes(), model.sum(of_path));
+        assert_eq!(o.on(path).user_bytes, model.sum(of_path));
     }
 }
 

@@ -131,7 +131,7 @@ impl Run {
                     continue;
                 }
             };
-            let bytes = known(unit).bytes();
+            let bytes = known(unit).bytes;
             let is_waiting = matches!(known(unit).state(), UnitState::Lost(_));
             assert_eq!(is_waiting, is_lost, "{next:?}");
             assert!(is_lost || known(unit).is_in_flight(), "{next:?}");

@@ -146,10 +146,10 @@ impl Sender {
         let mut packet = self.recovery.packet(path, false);
         while let Some(Next::Lost(unit)) = packet.next(&self.recovery) {
             let known = self.recovery.outstanding().unit(unit).expect("it is outstanding");
-            if known.bytes() > room {
+            if known.bytes > room {
                 break;
             }
-            room -= known.bytes();
+            room -= known.bytes;
             assert!(packet.put(&mut self.recovery, self.now).is_some());
             resent.push(unit - BASE);
         }
@@ -376,7 +376,7 @@ impl Sender {
     fn waiting_on(&self, path: u8) -> Vec<u64> {
         let units = self.recovery.outstanding().units_from(0);
         let lost = units.filter(|(_, unit)| matches!(unit.state(), UnitState::Lost(_)));
-        lost.filter(|(_, unit)| unit.path() == path).map(|(number, _)| number - BASE).collect()
+        lost.filter(|(_, unit)| unit.path == path).map(|(number, _)| number - BASE).collect()
     }
 
     /// Whether the window of `path` has room for new units, whatever comes before them.

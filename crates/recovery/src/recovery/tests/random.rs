@@ -46,10 +46,10 @@ impl Sender {
     fn check_path(&self, path: u8) {
         let (state, outstanding) = (&self.recovery.state, self.recovery.outstanding());
         let (mut bytes, mut earliest, mut is_any_lost) = (0, None, false);
-        for (number, unit) in outstanding.units_from(0).filter(|(_, unit)| unit.path() == path) {
+        for (number, unit) in outstanding.units_from(0).filter(|(_, unit)| unit.path == path) {
             if unit.is_in_flight() {
                 assert_eq!(unit.last().path, path, "in flight where it was sent");
-                bytes += u64::from(unit.bytes());
+                bytes += u64::from(unit.bytes);
             }
             is_any_lost |= matches!(unit.state(), UnitState::Lost(_));
             if unit.is_outstanding() {
@@ -58,10 +58,7 @@ impl Sender {
         }
         let p = &state.paths[path];
         assert_eq!(outstanding.flight(path).bytes, bytes);
-        assert!(
-            earliest.is_none_or(|earliest| earliest == outstanding.on(path).earliest()),
-            "{p:?}"
-        );
+        assert!(earliest.is_none_or(|earliest| earliest == outstanding.on(path).earliest), "{p:?}");
         assert!(!p.gate.may_retransmit_now || is_any_lost, "nothing waits to pass the window");
         let sent_at = |packet: &crate::SentPacket| packet.sent_at;
         let oldest = outstanding.packets().in_flight(path).next().map(|(_, p)| sent_at(p));
@@ -74,7 +71,7 @@ impl Sender {
     pub(super) fn check_timer(&self) {
         let state = &self.recovery.state;
         for path in state.paths.numbers() {
-            let is_outstanding = state.outstanding.on(path).count() > 0;
+            let is_outstanding = state.outstanding.on(path).outstanding > 0;
             assert_eq!(state.paths[path].t3.is_running(), is_outstanding, "path {path}");
         }
         assert_eq!(self.t3().is_some(), self.has_outstanding());
@@ -82,7 +79,7 @@ impl Sender {
 
     fn has_outstanding(&self) -> bool {
         let state = &self.recovery.state;
-        state.paths.numbers().any(|path| state.outstanding.on(path).count() > 0)
+        state.paths.numbers().any(|path| state.outstanding.on(path).outstanding > 0)
     }
 }
 

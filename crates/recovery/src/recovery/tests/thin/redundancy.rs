@@ -175,7 +175,7 @@ fn copies_in_a_packet_without_anything_new_were_never_sent() {
 fn copies_in_a_packet_that_does_not_leave_were_never_made() {
     let s = copied_into_nothing();
     let unit = s.recovery.outstanding().unit(BASE + 1).expect("it is outstanding");
-    assert!(!unit.is_copied() && unit.repeats().is_none());
+    assert!(!unit.is_copied && unit.repeats().is_none());
     let repeats = s.recovery.outstanding().unit(BASE + 1).and_then(crate::Unit::repeats);
     assert_eq!(repeats.map_or(0, |repeats| repeats.standing_copies().0), 0);
 }
