@@ -42,16 +42,10 @@ pub use config::{
     Field, InvalidRecovery, PROFILES, RecoveryConfig, SctpConfig, TCP_PROFILES, TcpConfig,
     ThinConfig, ThinSctpConfig, ThinTcpConfig,
 };
-pub use congestion::{Acked, CongestionControl, CongestionWindow, Coupling, TimedOut};
+pub use congestion::{CongestionControl, CongestionWindow, Coupling};
 pub use loss::{LossDetection, Reordering};
-pub use outstanding::{
-    Fate, Flight, LOG_CAPACITY, NewUnit, Outstanding, PacketNumber, SentPacket, SentPackets, Unit,
-    UnitState,
-};
-pub use paths::{
-    CmtConfig, FailureLimits, Path, PathState, Paths, Reach, RetransmissionDestination,
-    TIMEOUT_MEMORY,
-};
+pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitState};
+pub use paths::{CmtConfig, Path, PathState, Paths, Reach, RetransmissionDestination};
 pub use probe::ProbeConfig;
 pub use recovery::{
     Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent, PathFigures,
@@ -59,10 +53,10 @@ pub use recovery::{
 };
 pub use redundancy::{BundleRoom, CopyBudget, DelayedCopyConfig};
 pub use rtt::{RtoConfig, RtoTimer, RttEstimator, RttSample, TimerRestart};
-pub use spurious::{DISTRUST_UNITS, SpuriousConfig};
+pub use spurious::SpuriousConfig;
 pub use state::PeerWindow;
 pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
-pub use thin::{GroupLimit, MAX_GROUPS, ThinInputs, ThinTest, Thinness};
+pub use thin::{GroupLimit, MAX_GROUPS, ThinTest, Thinness};
 
 /// The part of this crate that the protocols export: configurations, statistics and what these are made
 /// of. The machinery is for protocols.

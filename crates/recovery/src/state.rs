@@ -11,12 +11,13 @@ use rexmit_core::Instant;
 
 use crate::fast_recovery::FastRecovery;
 use crate::outstanding::{LostUnit, Moved, Outstanding, Unit};
-use crate::paths::{Candidate, Path, Paths, choose};
+use crate::paths::{Candidate, Path, Paths, TIMEOUT_MEMORY, choose};
 use crate::rtt::Running;
 use crate::thin::Groups;
+use crate::thin::ThinInputs;
 use crate::{
     Coupling, LossDetection, RecoveryConfig, RecoveryStatistics, RetransmissionDestination,
-    TIMEOUT_MEMORY, ThinInputs, Thinness,
+    Thinness,
 };
 
 /// See the module.

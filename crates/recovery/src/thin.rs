@@ -26,17 +26,17 @@ pub enum ThinTest {
 
 /// The criterion of the thin test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThinInputs {
+pub(crate) struct ThinInputs {
     /// Packets in flight: neither acknowledged nor declared lost.
-    pub in_flight: u32,
+    pub(crate) in_flight: u32,
     /// Packets sent so far.
-    pub sent: u64,
+    pub(crate) sent: u64,
     /// Of these, the ones declared lost: the ratio is `lossrate`.
-    pub lost: u64,
+    pub(crate) lost: u64,
     /// Packets that trigger a fast retransmit: `pttfr`.
-    pub pttfr: u8,
+    pub(crate) pttfr: u8,
     /// No window was reduced so far.
-    pub is_initial_slow_start: bool,
+    pub(crate) is_initial_slow_start: bool,
 }
 
 /// The outcome of the thin test, with what it rests on.
@@ -55,8 +55,7 @@ pub struct Thinness {
 
 impl ThinTest {
     /// Whether a stream is thin. Exact: no rounding decides.
-    #[must_use]
-    pub fn is_thin(self, inputs: &ThinInputs) -> bool {
+    pub(crate) fn is_thin(self, inputs: &ThinInputs) -> bool {
         match self {
             Self::PacketsInFlight => {
                 let (sent, lost) = (inputs.sent, inputs.lost);
@@ -76,8 +75,7 @@ impl ThinTest {
 
     /// Neither of the first two tests calls a stream with more packets in flight thin, until a further
     /// packet is declared lost: packets sent until then only lower the loss rate.
-    #[must_use]
-    pub fn most_when_thin(pttfr: u8, sent: u64, lost: u64) -> u32 {
+    pub(crate) fn most_when_thin(pttfr: u8, sent: u64, lost: u64) -> u32 {
         const LINUX: u64 = 3;
         let bound = (u64::from(pttfr) + 1).saturating_mul(sent.max(1));
         let most = match sent.max(1) - lost.min(sent) {
@@ -88,8 +86,7 @@ impl ThinTest {
     }
 
     /// The same, with the figures behind it.
-    #[must_use]
-    pub fn explain(self, inputs: &ThinInputs) -> Thinness {
+    pub(crate) fn explain(self, inputs: &ThinInputs) -> Thinness {
         let (sent, lost) = (inputs.sent, inputs.lost);
         let loss_rate = if sent == 0 { 0.0 } else { lost as f64 / sent as f64 };
         let bound = match self {

@@ -29,8 +29,7 @@ pub struct CongestionWindow {
 impl CongestionWindow {
     /// The window before the first packet, which holds units of up to `packet` bytes
     /// (RFC 9260 §7.2.1, RFC 6928 §2).
-    #[must_use]
-    pub fn new(config: &RecoveryConfig, packet: u32) -> Self {
+    pub(crate) fn new(config: &RecoveryConfig, packet: u32) -> Self {
         let packets = u64::from(config.initial_window_packets);
         let (packet, bytes) = (u64::from(packet), u64::from(config.initial_window_bytes));
         let cwnd = (packets * packet).min((2 * packet).max(bytes));
@@ -52,19 +51,16 @@ impl CongestionWindow {
     }
 
     /// cwnd, in bytes.
-    #[must_use]
     pub const fn cwnd(&self) -> u64 {
         self.window.cwnd
     }
 
     /// ssthresh, in bytes.
-    #[must_use]
     pub const fn ssthresh(&self) -> u64 {
         self.window.ssthresh
     }
 
     /// PMDCS or SMSS, in bytes.
-    #[must_use]
     pub const fn packet(&self) -> u64 {
         self.window.packet
     }
@@ -72,8 +68,7 @@ impl CongestionWindow {
     /// Whether a packet may leave with `flight` bytes in flight. In SCTP the last one may exceed
     /// the window by less than a packet (RFC 9260 §6.1 B); in TCP outstanding data stays within
     /// it (RFC 5681 §3.1, RFC 6675 §5 C), but one packet may always be in flight.
-    #[must_use]
-    pub const fn has_room(&self, flight: u64) -> bool {
+    pub(crate) const fn has_room(&self, flight: u64) -> bool {
         match self.control {
             Control::Rfc9260(_) => flight < self.window.cwnd,
             Control::NewReno(_) | Control::Cubic(_) => {
@@ -83,34 +78,34 @@ impl CongestionWindow {
     }
 
     /// A packet leaves, with `flight` bytes in flight before it: an idle window decays first.
-    pub fn on_send(&mut self, now: Instant, rto: Duration, flight: u64) {
+    pub(crate) fn on_send(&mut self, now: Instant, rto: Duration, flight: u64) {
         let (window, algorithm) = self.parts();
         algorithm.on_send(window, Sending { now, rto, flight });
         window.last_sent = Some(now);
     }
 
     /// Something sent on this path was acknowledged.
-    pub fn on_acked(&mut self, acked: Acked) {
+    pub(crate) fn on_acked(&mut self, acked: Acked) {
         let (window, algorithm) = self.parts();
         algorithm.on_acked(window, &acked);
     }
 
     /// A loss was detected by acknowledgements, with `flight_size` bytes outstanding: sent and not
     /// cumulatively acknowledged, without those of limited transmit (RFC 5681 §3.2).
-    pub fn on_fast_retransmit(&mut self, flight_size: u64) {
+    pub(crate) fn on_fast_retransmit(&mut self, flight_size: u64) {
         let (window, algorithm) = self.parts();
         algorithm.on_loss(window, flight_size);
     }
 
     /// The retransmission timer expired.
-    pub fn on_timeout(&mut self, timed_out: TimedOut) {
+    pub(crate) fn on_timeout(&mut self, timed_out: TimedOut) {
         let (window, algorithm) = self.parts();
         algorithm.on_timeout(window, timed_out);
     }
 
     /// Early Fast Retransmit: a packet less, and no slow start
     /// (Petlund 2009 §2, Early Fast Retransmit).
-    pub fn on_early_retransmit(&mut self) {
+    pub(crate) fn on_early_retransmit(&mut self) {
         let window = &mut self.window;
         window.cwnd = window.cwnd.saturating_sub(window.packet).max(window.packet);
         window.ssthresh = window.ssthresh.min(window.cwnd - 1);
@@ -118,7 +113,7 @@ impl CongestionWindow {
 
     /// A recovery without SACK ends with `flight` bytes in flight: no burst of what the window
     /// would hold (RFC 6582 §3.2 step 3, full acknowledgement, option 1).
-    pub fn on_recovery_left(&mut self, flight: u64) {
+    pub(crate) fn on_recovery_left(&mut self, flight: u64) {
         let window = &mut self.window;
         window.cwnd = window.ssthresh.min(flight.max(window.packet) + window.packet);
     }
@@ -143,18 +138,6 @@ impl CongestionWindow {
     /// IW, in bytes.
     pub(crate) const fn initial(&self) -> u64 {
         self.window.initial
-    }
-
-    /// Packets of this path hold units of up to `packet` bytes from now on; a smaller size makes
-    /// the window smaller in the same proportion (RFC 5681 §3.1).
-    pub fn on_packet_size(&mut self, packet: u32) {
-        let window = &mut self.window;
-        let packet = u64::from(packet.max(1));
-        if packet < window.packet {
-            window.cwnd = (window.cwnd * packet / window.packet).max(packet);
-            window.initial = (window.initial * packet / window.packet).max(packet);
-        }
-        window.packet = packet;
     }
 
     /// The setup was lost once: the first window is one packet (RFC 5681 §3.1).
@@ -189,21 +172,21 @@ pub enum CongestionControl {
 
 /// The input of an acknowledgement to the window of a path.
 #[derive(Clone, Copy, Debug)]
-pub struct Acked {
+pub(crate) struct Acked {
     /// When it arrived.
-    pub now: Instant,
+    pub(crate) now: Instant,
     /// Bytes newly acknowledged that were sent on the path.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Bytes that the cumulative point passed, also those that were acknowledged above it before.
-    pub cumulative_bytes: u64,
+    pub(crate) cumulative_bytes: u64,
     /// Bytes in flight on the path before the acknowledgement.
-    pub flight_before: u64,
+    pub(crate) flight_before: u64,
     /// Bytes in flight on the path after it.
-    pub flight_after: u64,
+    pub(crate) flight_after: u64,
     /// Whether the sender was in fast recovery before it.
-    pub in_fast_recovery: bool,
+    pub(crate) in_fast_recovery: bool,
     /// SRTT of the path, if it was measured.
-    pub srtt: Option<Duration>,
+    pub(crate) srtt: Option<Duration>,
 }
 
 /// A packet that is about to leave.
@@ -217,11 +200,11 @@ struct Sending {
 
 /// Outstanding data when the retransmission timer expires.
 #[derive(Clone, Copy, Debug)]
-pub struct TimedOut {
+pub(crate) struct TimedOut {
     /// Bytes sent and not cumulatively acknowledged (`FlightSize`, RFC 5681 §2).
-    pub flight_size: u64,
+    pub(crate) flight_size: u64,
     /// The timer had expired over the same unit before (RFC 5681 §3.1).
-    pub is_repeated: bool,
+    pub(crate) is_repeated: bool,
 }
 
 /// What every algorithm keeps; in bytes of units with their headers and padding.

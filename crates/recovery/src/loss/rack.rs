@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-use crate::PacketNumber;
+use crate::outstanding::PacketNumber;
 use crate::probe::ProbeTimer;
 use crate::state::State;
 
@@ -17,9 +17,8 @@ const PERSIST: u8 = 16;
 /// What RACK keeps for a path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
-    /// The packet sent last of those that have arrived, when it was sent, and its round-trip time:
-    /// `RACK.segment`, `RACK.xmit_ts`, `RACK.rtt`.
-    newest: Option<(PacketNumber, Instant, Duration)>,
+    /// The packet sent last of those that have arrived, and its round-trip time: `RACK.segment`, `RACK.rtt`.
+    newest: Option<(PacketNumber, Duration)>,
     /// `RACK.min_RTT`: of this period and of the one before, and when this one began.
     min_rtt: Option<(Duration, Duration, Instant)>,
     /// `RACK.reordering_seen`.
@@ -49,7 +48,7 @@ impl Rack {
             self.take_min(now, rtt);
         }
         if self.newest.is_none_or(|(newest, ..)| packet > newest) {
-            self.newest = Some((packet, sent_at, rtt));
+            self.newest = Some((packet, rtt));
         }
     }
 
@@ -105,7 +104,7 @@ impl Rack {
 
     /// Packets below this number are lost that were sent so long ago.
     fn limit(&self, srtt: Duration, is_enough: bool) -> Option<(PacketNumber, Duration)> {
-        let (newest, _, rtt) = self.newest?;
+        let (newest, rtt) = self.newest?;
         Some((newest, rtt + self.window(srtt, is_enough)))
     }
 

@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 pub(crate) use units::Transmission;
 use units::{Carried, Departed, PathUnits};
-pub use units::{Fate, Flight, PacketNumber, SentPacket, SentPackets, Unit, UnitState};
+pub(crate) use units::{Fate, PacketNumber, SentPacket, SentPackets};
+pub use units::{Flight, Unit, UnitState};
 
 mod repeats;
 mod units;
@@ -252,8 +253,7 @@ impl<P> Outstanding<P> {
     }
 
     /// The packets that are remembered.
-    #[must_use]
-    pub const fn packets(&self) -> &SentPackets {
+    pub(crate) const fn packets(&self) -> &SentPackets {
         &self.packets
     }
 

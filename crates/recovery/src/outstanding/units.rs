@@ -213,11 +213,11 @@ impl PathUnits {
 
 /// The number of a data packet of an association, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct PacketNumber(pub u64);
+pub(crate) struct PacketNumber(pub(crate) u64);
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub(crate) enum Fate {
     /// Sent, and neither acknowledged nor declared lost.
     InFlight,
     /// The last of its units in flight was acknowledged.
@@ -230,23 +230,23 @@ pub enum Fate {
 
 /// One packet that was sent.
 #[derive(Clone, Debug)]
-pub struct SentPacket {
+pub(crate) struct SentPacket {
     /// When it was sent.
-    pub sent_at: Instant,
+    pub(crate) sent_at: Instant,
     /// The index of its path.
-    pub path: u8,
+    pub(crate) path: u8,
     /// Why its first unit was sent.
-    pub cause: SendCause,
+    pub(crate) cause: SendCause,
     /// The lowest unit in it.
-    pub lowest: u64,
+    pub(crate) lowest: u64,
     /// The highest unit in it.
-    pub highest: u64,
+    pub(crate) highest: u64,
     /// How many units it carries.
-    pub units: u16,
+    pub(crate) units: u16,
     /// Their bytes, as congestion control counts them.
-    pub bytes: u32,
+    pub(crate) bytes: u32,
     /// What became of it.
-    pub fate: Fate,
+    pub(crate) fate: Fate,
     /// How many of its units are in flight in it.
     pub(super) in_flight: u16,
     /// The groups of its units, one bit each.
@@ -271,7 +271,7 @@ pub struct Flight {
 ///
 /// The packets of one association, oldest first, and data in flight on each path.
 #[derive(Clone, Debug, Default)]
-pub struct SentPackets {
+pub(crate) struct SentPackets {
     first: u64,
     packets: VecDeque<SentPacket>,
     flights: Vec<Flight>,
@@ -335,16 +335,14 @@ impl SentPackets {
     }
 
     /// Data in flight on `path`.
-    #[must_use]
     #[inline]
-    pub fn flight(&self, path: u8) -> Flight {
+    pub(crate) fn flight(&self, path: u8) -> Flight {
         self.flights[usize::from(path)]
     }
 
     /// Packets in flight that carry a unit of `group`, on all paths.
-    #[must_use]
     #[inline]
-    pub fn packets_of(&self, group: u8) -> u32 {
+    pub(crate) fn packets_of(&self, group: u8) -> u32 {
         match usize::from(group).checked_sub(1) {
             None => self.groups.base,
             Some(index) => self.groups.others.get(index).copied().unwrap_or(0),
@@ -352,26 +350,18 @@ impl SentPackets {
     }
 
     /// Packets that are remembered: those sent since the oldest in flight.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Whether no packet is remembered.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
     /// The packet `number`, unless it is forgotten.
-    #[must_use]
-    pub fn packet(&self, number: PacketNumber) -> Option<&SentPacket> {
+    pub(crate) fn packet(&self, number: PacketNumber) -> Option<&SentPacket> {
         self.packets.get(usize::try_from(number.0.checked_sub(self.first)?).ok()?)
     }
 
     /// When the packet `number` was sent, unless it is forgotten.
-    #[must_use]
-    pub fn sent_at(&self, number: PacketNumber) -> Option<Instant> {
+    pub(crate) fn sent_at(&self, number: PacketNumber) -> Option<Instant> {
         self.packet(number).map(|packet| packet.sent_at)
     }
 
@@ -380,7 +370,7 @@ impl SentPackets {
     }
 
     /// The packets in flight on `path`, oldest first.
-    pub fn in_flight(&self, path: u8) -> impl Iterator<Item = (PacketNumber, &SentPacket)> {
+    pub(crate) fn in_flight(&self, path: u8) -> impl Iterator<Item = (PacketNumber, &SentPacket)> {
         (self.first..)
             .map(PacketNumber)
             .zip(&self.packets)
@@ -388,9 +378,8 @@ impl SentPackets {
     }
 
     /// The oldest packet in flight on `path`.
-    #[must_use]
     #[inline]
-    pub fn oldest_in_flight(&self, path: u8) -> Option<&SentPacket> {
+    pub(crate) fn oldest_in_flight(&self, path: u8) -> Option<&SentPacket> {
         let is_it = |packet: &SentPacket| packet.fate == Fate::InFlight && packet.path == path;
         // Most of the time it is the first; nothing is numbered on the way.
         (0..self.packets.len()).map(|index| &self.packets[index]).find(|packet| is_it(packet))
@@ -398,8 +387,7 @@ impl SentPackets {
 
     /// Whether a packet sent after `number` is in flight on `path`. Costs what was sent over other paths, or
     /// is no longer in flight, since the newest one.
-    #[must_use]
-    pub fn has_in_flight_after(&self, path: u8, number: PacketNumber) -> bool {
+    pub(crate) fn has_in_flight_after(&self, path: u8, number: PacketNumber) -> bool {
         let newer = self.next_number().0.saturating_sub(number.0 + 1);
         let newer = usize::try_from(newer).unwrap_or(usize::MAX);
         let is_one = |packet: &SentPacket| packet.fate == Fate::InFlight && packet.path == path;
@@ -407,8 +395,7 @@ impl SentPackets {
     }
 
     /// The number of the next packet.
-    #[must_use]
-    pub fn next_number(&self) -> PacketNumber {
+    pub(crate) fn next_number(&self) -> PacketNumber {
         PacketNumber(self.first + self.packets.len() as u64)
     }
 

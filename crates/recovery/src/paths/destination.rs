@@ -88,7 +88,7 @@ fn best<K: Ord>(reaches: impl Iterator<Item = Reach>, preference: impl Fn(u8) ->
 }
 
 /// Δ: how long [`RetransmissionDestination::Csi`] remembers a timeout.
-pub const TIMEOUT_MEMORY: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT_MEMORY: Duration = Duration::from_secs(30);
 
 /// A path over which a retransmission may be sent.
 #[derive(Clone, Copy, Debug)]

@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
-pub(crate) use destination::{Candidate, choose};
-pub use destination::{CmtConfig, RetransmissionDestination, TIMEOUT_MEMORY};
+pub(crate) use destination::{Candidate, TIMEOUT_MEMORY, choose};
+pub use destination::{CmtConfig, RetransmissionDestination};
 
 mod destination;
 mod queue;
@@ -326,11 +326,11 @@ pub enum PathState {
 
 /// How many errors in a row make a path fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FailureLimits {
+pub(crate) struct FailureLimits {
     /// PotentiallyFailed.Max.Retrans (RFC 7829 §3.2); `None` leaves the state out.
-    pub potentially_failed: Option<u32>,
+    pub(crate) potentially_failed: Option<u32>,
     /// Path.Max.Retrans (RFC 9260 §8.2).
-    pub inactive: u32,
+    pub(crate) inactive: u32,
 }
 
 impl FailureLimits {

@@ -622,5 +622,5 @@ fn round_of<P>(state: &State<P>, packet: PacketNumber) -> Round {
 /// The groups of a packet that is in flight on `path`, one bit each.
 fn groups_in_flight<P>(state: &State<P>, path: u8, packet: PacketNumber) -> Option<u32> {
     let packet = state.outstanding.packets().packet(packet)?;
-    (packet.fate == Fate::InFlight && packet.path == path).then(|| packet.groups)
+    (packet.fate == Fate::InFlight && packet.path == path).then_some(packet.groups)
 }

@@ -7,11 +7,12 @@ use rexmit_core::trace::{Detector, SendCause, TraceEvent, Tracer};
 use smallvec::SmallVec;
 
 use super::{LossRecovery, trace_window};
+use crate::congestion::Acked;
 use crate::loss::{AckRange, LateUnit};
 use crate::outstanding::{Runs, Unit};
 use crate::redundancy::AckedCopied;
 use crate::spurious::Acknowledged;
-use crate::{Acked, Path, RttSample};
+use crate::{Path, RttSample};
 
 /// TCP, which has duplicate acknowledgements, has one path.
 const ONLY_PATH: u8 = 0;

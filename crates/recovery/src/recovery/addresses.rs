@@ -8,8 +8,8 @@ use rexmit_core::trace::{SendCause, Tracer};
 use super::LossRecovery;
 use super::timeout::Expiry;
 use super::timeout::T3Event;
-use crate::paths::Path;
-use crate::{CongestionWindow, FailureLimits, PathCounters, PathState, Reach, TimeoutKind};
+use crate::paths::{FailureLimits, Path};
+use crate::{CongestionWindow, PathCounters, PathState, Reach, TimeoutKind};
 
 /// What shows whether a path works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

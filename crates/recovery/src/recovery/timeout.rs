@@ -7,12 +7,13 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::{LossRecovery, trace_window};
+use crate::RecoveryConfig;
+use crate::congestion::TimedOut;
 use crate::loss::LossDetector;
 use crate::outstanding::{PacketNumber, Unit};
 use crate::paths::RetransmissionDestination;
 use crate::probe::{MOST_TRANSMISSIONS, Round};
 use crate::redundancy::Lack;
-use crate::{RecoveryConfig, TimedOut};
 
 /// The meaning of an expiry of T3-rtx.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

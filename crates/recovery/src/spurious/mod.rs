@@ -57,7 +57,7 @@ mod tests;
 
 /// After a duplicate report that nothing explains, episodes that begin within so many units are not proven by
 /// duplicate reports.
-pub const DISTRUST_UNITS: u64 = 1000;
+pub(crate) const DISTRUST_UNITS: u64 = 1000;
 
 /// The state of the detectors, if a mechanism needs it.
 #[derive(Debug)]
@@ -65,8 +65,6 @@ pub(crate) struct SpuriousDetection(Option<Box<Detectors>>);
 
 #[derive(Debug)]
 struct Detectors {
-    config: SpuriousConfig,
-    eifel: bool,
     /// Episodes that begin before this unit is sent are not proven by duplicate reports.
     distrust_through: u64,
     /// The receiver has reported a duplicate before.
@@ -103,8 +101,6 @@ impl SpuriousDetection {
     pub(crate) fn new(config: &RecoveryConfig) -> Self {
         Self(follows_episodes(config).then(|| {
             Box::new(Detectors {
-                config: config.spurious,
-                eifel: config.tcp.eifel,
                 distrust_through: 0,
                 has_seen_duplicates: false,
                 has_duplicate: false,
@@ -155,7 +151,7 @@ impl SpuriousDetection {
     pub(crate) fn begin<P>(&mut self, path: u8, kind: SendCause, state: &mut State<P>) {
         let Some(detectors) = &mut self.0 else { return };
         let next = state.outstanding.next_unit();
-        let is_provable = detectors.config.duplicates && next > detectors.distrust_through;
+        let is_provable = state.config.spurious.duplicates && next > detectors.distrust_through;
         state.outstanding.history().forget_episodes(path);
         let p = &state.paths[path];
         let before = Before { window: p.window.clone(), rtt: *p.timer.rtt() };
@@ -274,9 +270,8 @@ impl SpuriousDetection {
             peer_reports_duplicates: detectors.has_seen_duplicates,
             is_last: state.outstanding.is_empty(),
         };
-        let is_on = detectors.eifel;
         let latest = detectors.paths[usize::from(path)].episodes.latest_mut();
-        let Some(episode) = latest.filter(|_| is_on) else { return false };
+        let Some(episode) = latest.filter(|_| state.config.tcp.eifel) else { return false };
         let is_alone = episode.copies == 1 && !state.outstanding.on(path).is_awaiting();
         let is_spurious = episode.eifel.on_ack(episode.resent_at, echo);
         is_spurious && (episode.kind == SendCause::Timeout || is_alone)
@@ -304,8 +299,7 @@ impl SpuriousDetection {
     /// same (RFC 5682 §3.1 step 1). Nor is it where another path takes the retransmissions, whose
     /// acknowledgements may overtake those of the originals.
     pub(crate) fn begin_f_rto<P>(&mut self, path: u8, is_repeated: bool, state: &State<P>) {
-        let is_on = self.0.as_ref().is_some_and(|detectors| detectors.config.f_rto);
-        if !is_on || state.chooses_late() {
+        if !state.config.spurious.f_rto || state.chooses_late() {
             return;
         }
         let recover = state.fast_recovery.recover();

@@ -86,7 +86,7 @@ impl State<()> {
 pub(crate) fn wide(packets: u64) -> CongestionWindow {
     let mut window = CongestionWindow::new(&RecoveryConfig::rfc9260(), FULL);
     while window.cwnd() < packets * u64::from(FULL) {
-        window.on_acked(crate::Acked {
+        window.on_acked(crate::congestion::Acked {
             now: Instant::ZERO,
             bytes: FULL.into(),
             cumulative_bytes: FULL.into(),

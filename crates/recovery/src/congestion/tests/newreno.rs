@@ -127,13 +127,3 @@ fn an_idle_window_is_the_initial_one() {
     assert_eq!(after(20, 9000, 1000), 20_000, "something is in flight");
     assert_eq!(after(2, 9000, 0), 2000);
 }
-
-/// RFC 5681 §3.1: a smaller packet size reduces the window by the same ratio.
-#[test]
-fn a_smaller_packet_size_makes_the_window_smaller() {
-    let mut w = window(20);
-    w.on_packet_size(500);
-    assert_eq!((w.cwnd(), w.packet()), (10_000, 500));
-    w.on_packet_size(1000);
-    assert_eq!((w.cwnd(), w.packet()), (10_000, 1000));
-}

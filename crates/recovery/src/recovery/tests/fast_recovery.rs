@@ -29,7 +29,7 @@ fn entry_halves_the_window_once() {
 pub(super) fn wide(packets: u64) -> crate::CongestionWindow {
     let mut window = crate::CongestionWindow::new(&crate::RecoveryConfig::rfc9260(), FULL);
     while window.cwnd() < packets * u64::from(FULL) {
-        window.on_acked(crate::Acked {
+        window.on_acked(crate::congestion::Acked {
             now: rexmit_core::Instant::ZERO,
             bytes: FULL.into(),
             cumulative_bytes: FULL.into(),

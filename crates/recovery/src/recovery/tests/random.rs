@@ -26,7 +26,7 @@ impl Sender {
             assert_eq!(outstanding.packets().packets_of(0) as usize, in_flight);
         }
         if in_flight == 0 {
-            assert!(outstanding.packets().is_empty());
+            assert!(outstanding.packets().len() == 0);
         }
         // The short ways of bulk lead where the exact test does.
         let thinness = self.recovery.thinness(0);
@@ -60,7 +60,7 @@ impl Sender {
         assert_eq!(outstanding.flight(path).bytes, bytes);
         assert!(earliest.is_none_or(|earliest| earliest == outstanding.on(path).earliest), "{p:?}");
         assert!(!p.gate.may_retransmit_now || is_any_lost, "nothing waits to pass the window");
-        let sent_at = |packet: &crate::SentPacket| packet.sent_at;
+        let sent_at = |packet: &crate::outstanding::SentPacket| packet.sent_at;
         let oldest = outstanding.packets().in_flight(path).next().map(|(_, p)| sent_at(p));
         let found = outstanding.packets().oldest_in_flight(path).map(sent_at);
         assert_eq!(found, oldest);

@@ -1,7 +1,8 @@
 //! Detection by duplicate reports, rule by rule (RR-SCTP §4.1, RFC 3708 §3).
 
 use super::{BASE, FULL, Sender};
-use crate::{DISTRUST_UNITS, RecoveryConfig, TimeoutKind};
+use crate::spurious::DISTRUST_UNITS;
+use crate::{RecoveryConfig, TimeoutKind};
 
 /// Units 2 to 11 are in flight; 2 is overtaken by three, declared lost and retransmitted.
 fn one_repeated() -> Sender {
