@@ -361,9 +361,9 @@ impl ProbeTimer {
         }
     }
 
-    /// Whether an expiry at `now` comes so late that ACKs may have arrived, too, and not been processed: it is put off
-    /// by as much as it is late, so that they are, but not by more than a timeout.
-    pub(crate) fn is_put_off<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
+    /// Puts an expiry at `now` off that comes so late that ACKs may have arrived, too, and not been processed: by as much
+    /// as it is late, so that they are, but not by more than a timeout. Returns whether it did.
+    pub(crate) fn put_off_late<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
         let least = self.least_t3(state, path).unwrap_or_default() / 2;
         let Some(probe) = self.paths.get_mut(path) else { return false };
         let late = now - probe.deadline;

@@ -372,9 +372,9 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         self.outcome.has_reneged = !self.reneged.is_empty();
     }
 
-    /// Whether the receiver delays ACKs, as this one and those before it over `path` show. After a gap it does
-    /// not, so those show nothing.
-    fn is_ack_delayed(&mut self, path: u8) -> bool {
+    /// Notes whether this ACK was delayed, and returns whether the receiver delays those over `path`. After a gap it
+    /// does not, so those show nothing.
+    fn note_ack_delay(&mut self, path: u8) -> bool {
         let Some((oldest, newest)) = self.paths[usize::from(path)].first_sent else { return false };
         let has_gap = self.range.highest_in_blocks > self.range.cumulative;
         let ack_delay = &mut self.recovery.state.paths[path].timer.ack_delay;
@@ -388,7 +388,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
     fn measure(&mut self, echo: Option<(Instant, Duration)>) {
         let mut delayed = 0_u64;
         for path in self.recovery.state.paths.numbers() {
-            delayed |= u64::from(self.is_ack_delayed(path)) << path;
+            delayed |= u64::from(self.note_ack_delay(path)) << path;
         }
         let LossRecovery { state, probe, .. } = &mut *self.recovery;
         // The ACK of an earlier unit may have been lost, unless the receiver is known to delay ACKs.

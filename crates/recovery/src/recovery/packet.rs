@@ -48,7 +48,7 @@ pub struct OpenPacket {
     path: u8,
     /// Its units have to follow each other.
     is_run: bool,
-    stage: Stage,
+    stage: Filling,
     /// The unit named last.
     named: Option<Next>,
     /// The last unit that was named.
@@ -63,7 +63,7 @@ pub struct OpenPacket {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+enum Filling {
     Lost,
     Bundled,
     DelayedCopies,
@@ -92,7 +92,7 @@ struct Content {
 }
 
 impl OpenPacket {
-    fn new(path: u8, is_run: bool, stage: Stage) -> Self {
+    fn new(path: u8, is_run: bool, stage: Filling) -> Self {
         Self {
             path,
             is_run,
@@ -134,23 +134,24 @@ impl OpenPacket {
     #[inline]
     pub fn next<P>(&mut self, recovery: &LossRecovery<P>) -> Option<Next> {
         // New data is the rule; what is repeated is worth a call.
-        if self.stage == Stage::New && self.to_copy.is_empty() {
+        if self.stage == Filling::New && self.to_copy.is_empty() {
             if self.may_have_new(recovery) {
                 self.named = Some(Next::New);
                 return self.named;
             }
-            self.stage = Stage::Rescue;
+            self.stage = Filling::Rescue;
         }
-        if self.stage == Stage::Rescue && !(self.is_empty() && recovery.state.fast_recovery.is_on())
+        if self.stage == Filling::Rescue
+            && !(self.is_empty() && recovery.state.fast_recovery.is_on())
         {
-            self.stage = Stage::Full;
+            self.stage = Filling::Full;
         }
-        if self.stage == Stage::Full { None } else { self.find_next(recovery) }
+        if self.stage == Filling::Full { None } else { self.find_next(recovery) }
     }
 
     #[inline(never)]
     fn find_next<P>(&mut self, recovery: &LossRecovery<P>) -> Option<Next> {
-        while self.stage != Stage::Full {
+        while self.stage != Filling::Full {
             self.named = self.find(&Permission::of(recovery), recovery);
             match self.named {
                 Some(next) => {
@@ -166,32 +167,32 @@ impl OpenPacket {
     fn find<P>(&self, permission: &Permission<'_, P>, recovery: &LossRecovery<P>) -> Option<Next> {
         let follows = |unit: &u64| !self.is_run || self.last.is_none_or(|last| *unit == last + 1);
         match self.stage {
-            Stage::Lost => {
+            Filling::Lost => {
                 let lost = match self.last_named {
                     None => permission.next_lost(self.path),
                     Some(last) => permission.lost_after(last, self.path),
                 };
                 lost.filter(follows).map(Next::Lost)
             }
-            Stage::Bundled => {
+            Filling::Bundled => {
                 // With more to be retransmitted than fits there is no room, and no need to look for more.
                 let is_full = !self.is_run && recovery.state.outstanding.has_lost();
                 let last = self.last.filter(|_| !is_full)?;
                 next_to_bundle(recovery, last, self.path).filter(follows).map(Next::Bundled)
             }
-            Stage::DelayedCopies => {
+            Filling::DelayedCopies => {
                 let has_others = self.content.has_repeats && !self.content.has_delayed;
                 let copy = permission.next_copy(self.path, !self.is_empty());
                 let copy = copy.filter(|_| !(self.is_run && has_others));
                 copy.filter(follows).map(Next::DelayedCopy)
             }
-            Stage::New => match self.to_copy.first() {
+            Filling::New => match self.to_copy.first() {
                 Some(unit) => Some(Next::BundledCopy(unit)),
                 None => self.may_have_new(recovery).then_some(Next::New),
             },
-            Stage::Rescue if self.is_empty() => permission.to_rescue(self.path).map(Next::Rescue),
-            Stage::Rescue => None,
-            Stage::Full => None,
+            Filling::Rescue if self.is_empty() => permission.to_rescue(self.path).map(Next::Rescue),
+            Filling::Rescue => None,
+            Filling::Full => None,
         }
     }
 
@@ -224,11 +225,11 @@ impl OpenPacket {
         self.named = None;
         self.to_copy = Copies::default();
         self.stage = match self.stage {
-            Stage::Lost => Stage::Bundled,
-            Stage::Bundled => Stage::DelayedCopies,
-            Stage::DelayedCopies => Stage::New,
-            Stage::New => Stage::Rescue,
-            Stage::Rescue | Stage::Full => Stage::Full,
+            Filling::Lost => Filling::Bundled,
+            Filling::Bundled => Filling::DelayedCopies,
+            Filling::DelayedCopies => Filling::New,
+            Filling::New => Filling::Rescue,
+            Filling::Rescue | Filling::Full => Filling::Full,
         };
     }
 
@@ -251,7 +252,7 @@ impl OpenPacket {
                 let exit = recovery.state.fast_recovery.exit()?;
                 recovery.loss.on_rescued(&recovery.state.outstanding, unit, exit);
                 self.repeat(recovery, now, unit, SendCause::FastRetransmit)?;
-                self.stage = Stage::Full;
+                self.stage = Filling::Full;
             }
             Next::New => return None,
         }
@@ -320,7 +321,7 @@ impl OpenPacket {
         self.content.new_group = new.group;
         self.last = Some(unit);
         if self.is_run {
-            self.stage = Stage::Full; // A segment of TCP has new data once, at its end.
+            self.stage = Filling::Full; // A segment of TCP has new data once, at its end.
         }
         (unit, wants_ack)
     }
@@ -387,7 +388,7 @@ impl OpenPacket {
             redundancy.on_copied(state.outstanding.unit(unit)?.bytes);
         }
         if self.is_run {
-            self.stage = Stage::Lost;
+            self.stage = Filling::Lost;
         }
         Some(())
     }
@@ -493,7 +494,7 @@ impl<P> LossRecovery<P> {
     /// A packet over `path` is built. `is_run`: its units have to follow each other, as in a segment of TCP.
     #[inline]
     pub fn packet(&self, path: u8, is_run: bool) -> OpenPacket {
-        let stage = if self.next_due(path).is_some() { Stage::Lost } else { Stage::New };
+        let stage = if self.next_due(path).is_some() { Filling::Lost } else { Filling::New };
         OpenPacket::new(path, is_run, stage)
     }
 }

@@ -125,7 +125,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     fn expire_probes(&mut self) {
         for path in self.recovery.state.paths.numbers() {
             let LossRecovery { state, probe, .. } = &mut *self.recovery;
-            if probe.is_put_off(self.now, path, state) {
+            if probe.put_off_late(self.now, path, state) {
                 probe.renew(path, state);
             }
             let probe = probe.deadline(path);
@@ -292,7 +292,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         if kind == TimeoutKind::Loss {
             self.examine(path);
         }
-        let is_linear = kind == TimeoutKind::Loss && self.takes_linear(path);
+        let is_linear = kind == TimeoutKind::Loss && self.count_linear(path);
         let state = &mut self.recovery.state;
         if config.sctp.retransmission_destination == RetransmissionDestination::Csi
             && let Some(at) = state.t3_deadline(path)
@@ -354,8 +354,8 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         state.fast_recovery.on_timeout(state.outstanding.next_unit() - 1);
     }
 
-    /// Whether this timeout does not double the next one (Petlund 2009 §5.3).
-    fn takes_linear(&mut self, path: u8) -> bool {
+    /// Counts this timeout if it is linear: it does not double the next one (Petlund 2009 §5.3). Returns whether it is.
+    fn count_linear(&mut self, path: u8) -> bool {
         let state = &mut self.recovery.state;
         let group = state.group_of_earliest(path);
         let bound = state.groups.config(group).linear_timeouts;

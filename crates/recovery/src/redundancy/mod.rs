@@ -122,13 +122,13 @@ impl Redundancy {
     }
 
     /// Whether a copy of `unit` may be sent in a packet of its own.
-    fn may_copy_alone<P>(&self, unit: &Unit<P>, state: &State<P>) -> Permission {
+    fn may_copy_alone<P>(&self, unit: &Unit<P>, state: &State<P>) -> CopyPermission {
         if !state.is_thin(unit.group()) || !state.has_window_for(unit.path) {
-            Permission::NotThin
+            CopyPermission::NotThin
         } else if self.may_pay(unit, false, state) {
-            Permission::Granted
+            CopyPermission::Granted
         } else {
-            Permission::Denied
+            CopyPermission::Denied
         }
     }
 }
@@ -145,7 +145,7 @@ fn share_beside_queue<P>(path: u8, group: u8, state: &State<P>) -> Share {
 
 /// Whether a copy may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Permission {
+enum CopyPermission {
     Granted,
     /// The stream is not thin, or the window is full.
     NotThin,
@@ -295,12 +295,12 @@ impl Redundancy {
             return 0;
         };
         let permission = self.may_copy_alone(unit, state);
-        if permission == Permission::Granted
+        if permission == CopyPermission::Granted
             && let Some(delayed) = self.delayed.get_mut(path)
         {
             delayed.ready.push_back(planned);
         }
-        u64::from(permission == Permission::Denied)
+        u64::from(permission == CopyPermission::Denied)
     }
 
     /// Whether the budget still allows it: others that are due at once may have spent what there was.
@@ -387,8 +387,8 @@ impl Redundancy {
             return Lack::Nothing { is_denied: false };
         }
         let permission = self.may_copy_alone(u, state);
-        if permission != Permission::Granted {
-            return Lack::Nothing { is_denied: permission == Permission::Denied };
+        if permission != CopyPermission::Granted {
+            return Lack::Nothing { is_denied: permission == CopyPermission::Denied };
         }
         self.spending.on_copied(u.bytes);
         Lack::Retransmission { is_beside: true }
