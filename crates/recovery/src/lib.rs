@@ -39,13 +39,13 @@ mod thin;
 use rexmit_core::trace::SendCause;
 
 pub use config::{
-    Field, InvalidRecovery, PROFILES, RecoveryConfig, SctpConfig, TCP_PROFILES, TcpConfig,
-    ThinConfig, ThinSctpConfig, ThinTcpConfig,
+    CmtConfig, CongestionControl, Coupling, Field, InvalidRecovery, LossDetection, PROFILES,
+    RecoveryConfig, Reordering, RetransmissionDestination, SctpConfig, SpuriousConfig,
+    TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig, ThinTest,
 };
-pub use congestion::{CongestionControl, CongestionWindow, Coupling};
-pub use loss::{LossDetection, Reordering};
+pub use congestion::CongestionWindow;
 pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitState};
-pub use paths::{CmtConfig, Path, PathState, Paths, Reach, RetransmissionDestination};
+pub use paths::{Path, PathState, Paths, Reach};
 pub use probe::ProbeConfig;
 pub use recovery::{
     Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent, PathFigures,
@@ -53,10 +53,9 @@ pub use recovery::{
 };
 pub use redundancy::{BundleRoom, CopyBudget, DelayedCopyConfig};
 pub use rtt::{RtoConfig, RtoTimer, RttEstimator, RttSample, TimerRestart};
-pub use spurious::SpuriousConfig;
 pub use state::PeerWindow;
 pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
-pub use thin::{GroupLimit, MAX_GROUPS, ThinTest, Thinness};
+pub use thin::{GroupLimit, MAX_GROUPS, Thinness};
 
 /// The part of this crate that the protocols export: configurations, statistics and what these are made
 /// of. The machinery is for protocols.

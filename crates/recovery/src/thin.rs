@@ -4,25 +4,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{RecoveryConfig, RecoveryStatistics, ThinConfig};
-use serde::{Deserialize, Serialize};
+use crate::{RecoveryConfig, RecoveryStatistics, ThinConfig, ThinTest};
+use serde::Serialize;
 use std::ops::Deref;
 use std::sync::Arc;
-
-/// How a thin stream is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ThinTest {
-    /// `in_flight <= (pttfr + 1) / (1 - lossrate)`, over packets (Petlund 2009 §5.1, Fig. 3).
-    #[default]
-    PacketsInFlight,
-    /// Fewer than four packets in flight, but not in the slow start that a connection begins with:
-    /// the test of Linux (`tcp_stream_is_thin`).
-    Linux,
-    /// So many packets in flight at most: for a sender that does not rely on what later packets tell.
-    Packets(u8),
-}
 
 /// The criterion of the thin test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

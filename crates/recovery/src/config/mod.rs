@@ -4,9 +4,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, LossDetection,
-    ProbeConfig, RetransmissionDestination, RtoConfig, SpuriousConfig, ThinTest, TimerRestart,
+use crate::{CopyBudget, DelayedCopyConfig, ProbeConfig, RtoConfig, TimerRestart};
+pub use choices::{
+    CmtConfig, CongestionControl, Coupling, LossDetection, Reordering, RetransmissionDestination,
+    SpuriousConfig, ThinTest,
 };
 pub use fields::Field;
 pub use profiles::{PROFILES, TCP_PROFILES};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU8, NonZeroU32};
 use std::time::Duration;
 
+mod choices;
 mod fields;
 mod profiles;
 

@@ -4,10 +4,9 @@
 #[cfg(test)]
 mod tests;
 
-use crate::RecoveryConfig;
+use crate::{CongestionControl, RecoveryConfig};
 use cubic::Cubic;
 use rexmit_core::Instant;
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 mod cubic;
@@ -155,21 +154,6 @@ impl CongestionWindow {
     }
 }
 
-/// How a window grows and shrinks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CongestionControl {
-    /// SCTP: `partial_bytes_acked`, half of cwnd, the last packet may exceed it (RFC 9260 §7.2).
-    #[default]
-    Rfc9260,
-    /// TCP: slow start and congestion avoidance by bytes acknowledged, half of outstanding data
-    /// (RFC 5681 §3.1).
-    NewReno,
-    /// TCP: a cubic function of the time since the last reduction (RFC 9438 §4).
-    Cubic,
-}
-
 /// The input of an acknowledgement to the window of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
@@ -259,29 +243,6 @@ impl Window {
     fn slow_start(&mut self, cumulative_bytes: u64) {
         self.cwnd += cumulative_bytes.min(self.packet);
     }
-}
-
-/// Windows of several paths at once that together are as aggressive as one: resource pooling
-/// (Dreibholz, Becke, Adhari and Rathgeb 2011; draft-tuexen-tsvwg-sctp-multipath, "CMT/RPv2").
-///
-/// With cᵢ for the window of path i and rᵢ for its smoothed round-trip time, path P has the part
-///
-/// > î = (c_P / r_P) / Σ (cᵢ / rᵢ)
-///
-/// of the association's rate. Its window grows by î times what it would on its own, and a loss takes
-/// half of the *whole* rate from it: d̂ = max(½, ½ Σ (cᵢ / rᵢ) / (c_P / r_P)) of its own window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Coupling {
-    /// Nothing: each is that of a flow of its own, so that paths that meet at a bottleneck take one
-    /// flow's share each.
-    #[default]
-    None,
-    /// Together they are as aggressive as one flow (resource pooling v2). Paths that meet take one
-    /// flow's share there; others are filled if their queues hold some round trips, and less with
-    /// shorter ones, since a loss on either takes half of the rate of both.
-    ResourcePoolingV2,
 }
 
 /// Bytes per second that a window makes of its path.

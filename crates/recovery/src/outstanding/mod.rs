@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 pub(crate) use units::Transmission;
 use units::{Carried, Departed, PathUnits};
 pub(crate) use units::{Fate, PacketNumber, SentPacket, SentPackets};
-pub use units::{Flight, Unit, UnitState};
+pub use units::{Flight, NewUnit, Unit, UnitState};
 
 mod repeats;
 mod units;
@@ -56,20 +56,6 @@ pub(crate) struct Placement {
     pub(crate) path: u8,
     /// It is the first unit of its packet.
     pub(crate) starts_packet: bool,
-}
-
-/// A unit as it is sent for the first time.
-#[derive(Clone, Copy, Debug)]
-pub struct NewUnit {
-    /// With header and padding: what congestion control counts.
-    pub bytes: u32,
-    /// What counts against the peer's receive window.
-    pub user_bytes: u32,
-    /// The group whose mechanisms apply to it.
-    pub group: u8,
-    /// It is sent although the peer's window is closed, so that a missing acknowledgement does not show a
-    /// loss: only T3-rtx repeats it.
-    pub is_probe: bool,
 }
 
 /// A unit was acknowledged for the first time.

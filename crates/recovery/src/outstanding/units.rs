@@ -1,6 +1,5 @@
 //! One unit of data: its state and its transmissions.
 
-use super::NewUnit;
 use super::repeats::{FirstTransmission, Repeats};
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
@@ -32,6 +31,20 @@ pub(crate) struct Transmission {
 pub(super) struct LastSent {
     pub(super) path: u8,
     pub(super) cause: SendCause,
+}
+
+/// A unit as it is sent for the first time.
+#[derive(Clone, Copy, Debug)]
+pub struct NewUnit {
+    /// With header and padding: what congestion control counts.
+    pub bytes: u32,
+    /// What counts against the peer's receive window.
+    pub user_bytes: u32,
+    /// The group whose mechanisms apply to it.
+    pub group: u8,
+    /// It is sent although the peer's window is closed, so that a missing acknowledgement does not show a
+    /// loss: only T3-rtx repeats it.
+    pub is_probe: bool,
 }
 
 /// A unit that was sent and is not cumulatively acknowledged.

@@ -1,47 +1,9 @@
 //! Where retransmissions go, and which path new data take (RFC 9260 §6.4, §6.4.1; RFC 7829 §3.2, §4.1).
 
 use super::{PathState, Reach};
-use crate::Coupling;
-use rexmit_core::{Instant, config};
-use serde::{Deserialize, Serialize};
+use crate::RetransmissionDestination;
+use rexmit_core::Instant;
 use std::time::Duration;
-
-/// Which path a retransmission takes.
-///
-/// A path that is not active gets nothing while another one is active, and of those that are not, the one
-/// with the fewest errors comes first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RetransmissionDestination {
-    /// The path over which the data was sent.
-    Same,
-    /// After a timeout another active path, otherwise the path over which the data was sent
-    /// (RFC 9260 §6.4).
-    #[default]
-    Alternate,
-    /// Another active path, however the loss was detected (RFC 2960 §6.4).
-    Elsewhere,
-    /// As soon as possible: any path whose window has room, chosen at random.
-    Asap,
-    /// The path with the lowest loss rate; of equals one at random.
-    LossRate,
-    /// The path with the largest window; of equals one at random.
-    Cwnd,
-    /// The path with the largest slow start threshold; of equals one at random.
-    Ssthresh,
-    /// The path with the largest window; of equals, the one with the largest slow start
-    /// threshold, then with the fewest timeouts within [`TIMEOUT_MEMORY`](crate::TIMEOUT_MEMORY), then with the longest
-    /// time since the last one; then one at random.
-    Csi,
-}
-
-impl RetransmissionDestination {
-    /// Whether the path is chosen when the packet is sent, and not when the loss is detected.
-    pub(crate) const fn is_chosen_late(self) -> bool {
-        !matches!(self, Self::Same | Self::Alternate | Self::Elsewhere)
-    }
-}
 
 /// The path that new data take: the primary one while it is active. Otherwise another active one,
 /// which is kept while it is active; without one, a potentially failed path, and last of all an
@@ -142,50 +104,4 @@ pub(crate) fn choose(
     let count = equals.clone().count() as u64;
     let index = if count > 1 { draw(count) } else { 0 };
     equals.nth(index as usize).map(|candidate| candidate.path)
-}
-
-config! {
-    const
-    /// Concurrent multipath transfer: new data over all paths at once (Iyengar, Amer and Stewart 2006). Off by default.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
-    pub struct CmtConfig {
-        /// New data leave over every active path, as the window of each allows.
-        pub all_paths: bool,
-        /// SFR, split fast retransmit: a unit is reported missing only by the acknowledgement of a later
-        /// one that was sent over the same path, and each path has a fast recovery of its own.
-        pub split_fast_retransmit: bool,
-        /// CUC, cwnd update: the window of a path grows when the earliest unit outstanding on it is
-        /// acknowledged, those retransmitted and the others looked at apart (CUCv2). Otherwise it grows only
-        /// when the cumulative point of the association advances (RFC 4960 §7.2.1).
-        pub cwnd_update: bool,
-        /// DAC, delayed acknowledgements: as a receiver, a gap does not hurry an acknowledgement, and it
-        /// says how many packets it answers; as a sender, so many reports count, if all that is newly
-        /// acknowledged was sent over one path and after what is missing.
-        pub delayed_ack: bool,
-        /// Receive buffer splitting: what is under way over a path is no more than its part of the peer's
-        /// window, so that a slow path with a long queue does not take it all (Dreibholz, Becke, Rathgeb
-        /// and Tüxen 2010). What has arrived and waits for others is of no path.
-        pub split_buffer: bool,
-        /// Blocking estimation: nothing new leaves over a slower path that would keep faster ones waiting for
-        /// the peer's window, since what they send in the meantime cannot be delivered before it (BLEST:
-        /// Ferlin, Alay, Mehani and Boreli 2016).
-        pub avoid_blocking: bool,
-        /// The coupling of the windows of the paths. Takes [`all_paths`](Self::all_paths)
-        /// and the windows of RFC 9260.
-        pub coupling: Coupling,
-    }
-}
-
-impl CmtConfig {
-    /// All paths at once, with the three algorithms that this needs.
-    pub const ON: Self = Self {
-        all_paths: true,
-        split_fast_retransmit: true,
-        cwnd_update: true,
-        delayed_ack: true,
-        split_buffer: false,
-        avoid_blocking: false,
-        coupling: Coupling::None,
-    };
 }

@@ -12,7 +12,6 @@ use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 pub(crate) use destination::{Candidate, TIMEOUT_MEMORY, choose};
-pub use destination::{CmtConfig, RetransmissionDestination};
 
 mod destination;
 mod queue;

@@ -8,10 +8,10 @@ use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::{LossRecovery, trace_window};
 use crate::RecoveryConfig;
+use crate::RetransmissionDestination;
 use crate::congestion::TimedOut;
 use crate::loss::LossDetector;
 use crate::outstanding::{PacketNumber, Unit};
-use crate::paths::RetransmissionDestination;
 use crate::probe::{MOST_TRANSMISSIONS, Round};
 use crate::redundancy::Lack;
 

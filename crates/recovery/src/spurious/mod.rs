@@ -45,9 +45,8 @@ use crate::state::State;
 use crate::{LossDetection, RecoveryConfig, RtoConfig, RttEstimator};
 pub(crate) use episodes::Episode;
 use episodes::{Before, Echo, Episodes, FRto};
+use rexmit_core::Instant;
 use rexmit_core::trace::{Detector, SendCause};
-use rexmit_core::{Instant, config};
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 mod episodes;
@@ -395,32 +394,6 @@ fn follows_episodes(config: &RecoveryConfig) -> bool {
     let learns = matches!(config.loss_detection, LossDetection::Rack)
         || config.loss_detection.percentile().is_some();
     config.spurious.is_any() || config.tcp.eifel || learns
-}
-
-config! {
-    const
-    /// The enabled detectors of spurious recovery episodes that serve both protocols. All are off by default.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default)]
-    pub struct SpuriousConfig {
-        /// Every retransmission is reported as a duplicate: the duplicate TSNs of a SACK, DSACK in TCP (RFC 3708;
-        /// RR-SCTP §4.1).
-        pub duplicates: bool,
-        /// After a timeout new data is sent before more is retransmitted, and data sent before the timeout is
-        /// acknowledged (RFC 5682).
-        pub f_rto: bool,
-    }
-}
-
-impl SpuriousConfig {
-    /// No detector.
-    pub const OFF: Self = Self { duplicates: false, f_rto: false };
-
-    /// Whether any detector is on.
-    #[must_use]
-    pub const fn is_any(&self) -> bool {
-        self.duplicates || self.f_rto
-    }
 }
 
 /// The RTO after a spurious timeout: the first round trip measured after it restarts the estimate

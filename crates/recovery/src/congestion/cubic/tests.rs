@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-use super::super::{Acked, CongestionControl, CongestionWindow, Control, TimedOut};
+use super::super::{Acked, CongestionWindow, Control, TimedOut};
 use super::Stage;
+use crate::CongestionControl;
 use crate::RecoveryConfig;
 
 const PACKET: u64 = 1000;

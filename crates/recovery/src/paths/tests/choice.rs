@@ -1,7 +1,7 @@
 use rexmit_core::Instant;
 
+use crate::RetransmissionDestination::{self, Asap, Csi, Cwnd, LossRate, Ssthresh};
 use crate::paths::destination::*;
-use RetransmissionDestination::{Asap, Csi, Cwnd, LossRate, Ssthresh};
 
 fn candidate(path: u8) -> Candidate {
     Candidate {

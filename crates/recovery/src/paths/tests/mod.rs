@@ -5,6 +5,7 @@ mod destination;
 
 mod reach;
 
+use crate::{CmtConfig, RetransmissionDestination};
 use rexmit_core::trace::SendCause;
 
 use super::*;

@@ -6,6 +6,7 @@ mod f_rto;
 use super::*;
 use crate::RetransmissionDestination::Cwnd;
 use crate::RttEstimator;
+use crate::SpuriousConfig;
 use crate::state::tests::{AT, FULL, MS, wide};
 use crate::{RtoConfig, SendCause::FastRetransmit, SendCause::Timeout};
 

@@ -1,0 +1,264 @@
+//! The settings of mechanisms that are values: which detector, which window, which path. They stand here and not
+//! beside the mechanisms, which read the configuration.
+
+use rexmit_core::config;
+use serde::{Deserialize, Serialize};
+
+/// How a loss is detected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum LossDetection {
+    /// SCTP: missing reports by HTNA (RFC 9260 §7.2.4).
+    MissingReports {
+        /// The reordering tolerated.
+        #[serde(default)]
+        reordering: Reordering,
+        /// Early Fast Retransmit of FreeBSD: while cwnd exceeds data in flight, a unit that is not
+        /// acknowledged SRTT + RTTVAR after it was first sent is retransmitted, and cwnd falls by a packet
+        /// (Petlund 2009 §2).
+        #[serde(default)]
+        early_retransmit: bool,
+    },
+    /// TCP with SACK: `IsLost` over a scoreboard (RFC 6675 §4). A peer without SACK is served by
+    /// duplicate acknowledgements.
+    Scoreboard {
+        /// The reordering tolerated.
+        #[serde(default)]
+        reordering: Reordering,
+    },
+    /// TCP without SACK: duplicate acknowledgements (RFC 5681 §3.2, RFC 6582).
+    DuplicateAcks,
+    /// Time: a packet is lost if one that was sent a round trip and a reordering window later has arrived
+    /// (RFC 8985 §6). A TCP peer without SACK is served by duplicate acknowledgements.
+    Rack,
+}
+
+/// How the threshold of missing reports tolerates reordering.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reordering {
+    /// `missing_reports` of it.
+    #[default]
+    Fixed,
+    /// The measured reordering of the path, `missing_reports` at least (RR-SCTP §4.3).
+    Adaptive {
+        /// The initial `pef`, in percent, at most 100: the fraction of reordered packets that the threshold
+        /// spares a retransmission. It follows what each kind of mistake costs.
+        percentile: u8,
+    },
+}
+
+impl LossDetection {
+    /// Missing reports with a fixed threshold: RFC 9260.
+    pub const RFC_9260: Self =
+        Self::MissingReports { reordering: Reordering::Fixed, early_retransmit: false };
+
+    /// Whether Early Fast Retransmit is on.
+    #[must_use]
+    pub const fn is_early(self) -> bool {
+        matches!(self, Self::MissingReports { early_retransmit: true, .. })
+    }
+
+    /// The initial percentile of a threshold that follows reordering.
+    #[must_use]
+    pub const fn percentile(self) -> Option<u8> {
+        match self {
+            Self::MissingReports { reordering, .. } | Self::Scoreboard { reordering } => {
+                reordering.percentile()
+            }
+            Self::DuplicateAcks | Self::Rack => None,
+        }
+    }
+
+    /// The same with a threshold that follows reordering, if it has one.
+    #[must_use]
+    pub const fn adaptive(self, percentile: u8) -> Self {
+        let reordering = Reordering::Adaptive { percentile };
+        match self {
+            Self::MissingReports { early_retransmit, .. } => {
+                Self::MissingReports { reordering, early_retransmit }
+            }
+            Self::Scoreboard { .. } => Self::Scoreboard { reordering },
+            Self::DuplicateAcks | Self::Rack => self,
+        }
+    }
+}
+
+impl Reordering {
+    pub(crate) const fn percentile(self) -> Option<u8> {
+        match self {
+            Self::Fixed => None,
+            Self::Adaptive { percentile } => Some(percentile),
+        }
+    }
+}
+
+impl Default for LossDetection {
+    fn default() -> Self {
+        Self::RFC_9260
+    }
+}
+
+/// How a window grows and shrinks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CongestionControl {
+    /// SCTP: `partial_bytes_acked`, half of cwnd, the last packet may exceed it (RFC 9260 §7.2).
+    #[default]
+    Rfc9260,
+    /// TCP: slow start and congestion avoidance by bytes acknowledged, half of outstanding data
+    /// (RFC 5681 §3.1).
+    NewReno,
+    /// TCP: a cubic function of the time since the last reduction (RFC 9438 §4).
+    Cubic,
+}
+
+/// Windows of several paths at once that together are as aggressive as one: resource pooling
+/// (Dreibholz, Becke, Adhari and Rathgeb 2011; draft-tuexen-tsvwg-sctp-multipath, "CMT/RPv2").
+///
+/// With cᵢ for the window of path i and rᵢ for its smoothed round-trip time, path P has the part
+///
+/// > î = (c_P / r_P) / Σ (cᵢ / rᵢ)
+///
+/// of the association's rate. Its window grows by î times what it would on its own, and a loss takes
+/// half of the *whole* rate from it: d̂ = max(½, ½ Σ (cᵢ / rᵢ) / (c_P / r_P)) of its own window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Coupling {
+    /// Nothing: each is that of a flow of its own, so that paths that meet at a bottleneck take one
+    /// flow's share each.
+    #[default]
+    None,
+    /// Together they are as aggressive as one flow (resource pooling v2). Paths that meet take one
+    /// flow's share there; others are filled if their queues hold some round trips, and less with
+    /// shorter ones, since a loss on either takes half of the rate of both.
+    ResourcePoolingV2,
+}
+
+config! {
+    const
+    /// The enabled detectors of spurious recovery episodes that serve both protocols. All are off by default.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default)]
+    pub struct SpuriousConfig {
+        /// Every retransmission is reported as a duplicate: the duplicate TSNs of a SACK, DSACK in TCP (RFC 3708;
+        /// RR-SCTP §4.1).
+        pub duplicates: bool,
+        /// After a timeout new data is sent before more is retransmitted, and data sent before the timeout is
+        /// acknowledged (RFC 5682).
+        pub f_rto: bool,
+    }
+}
+
+impl SpuriousConfig {
+    /// No detector.
+    pub const OFF: Self = Self { duplicates: false, f_rto: false };
+
+    /// Whether any detector is on.
+    #[must_use]
+    pub const fn is_any(&self) -> bool {
+        self.duplicates || self.f_rto
+    }
+}
+
+/// Which path a retransmission takes.
+///
+/// A path that is not active gets nothing while another one is active, and of those that are not, the one
+/// with the fewest errors comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RetransmissionDestination {
+    /// The path over which the data was sent.
+    Same,
+    /// After a timeout another active path, otherwise the path over which the data was sent
+    /// (RFC 9260 §6.4).
+    #[default]
+    Alternate,
+    /// Another active path, however the loss was detected (RFC 2960 §6.4).
+    Elsewhere,
+    /// As soon as possible: any path whose window has room, chosen at random.
+    Asap,
+    /// The path with the lowest loss rate; of equals one at random.
+    LossRate,
+    /// The path with the largest window; of equals one at random.
+    Cwnd,
+    /// The path with the largest slow start threshold; of equals one at random.
+    Ssthresh,
+    /// The path with the largest window; of equals, the one with the largest slow start
+    /// threshold, then with the fewest timeouts within [`TIMEOUT_MEMORY`](crate::TIMEOUT_MEMORY), then with the longest
+    /// time since the last one; then one at random.
+    Csi,
+}
+
+impl RetransmissionDestination {
+    /// Whether the path is chosen when the packet is sent, and not when the loss is detected.
+    pub(crate) const fn is_chosen_late(self) -> bool {
+        !matches!(self, Self::Same | Self::Alternate | Self::Elsewhere)
+    }
+}
+
+config! {
+    const
+    /// Concurrent multipath transfer: new data over all paths at once (Iyengar, Amer and Stewart 2006). Off by default.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct CmtConfig {
+        /// New data leave over every active path, as the window of each allows.
+        pub all_paths: bool,
+        /// SFR, split fast retransmit: a unit is reported missing only by the acknowledgement of a later
+        /// one that was sent over the same path, and each path has a fast recovery of its own.
+        pub split_fast_retransmit: bool,
+        /// CUC, cwnd update: the window of a path grows when the earliest unit outstanding on it is
+        /// acknowledged, those retransmitted and the others looked at apart (CUCv2). Otherwise it grows only
+        /// when the cumulative point of the association advances (RFC 4960 §7.2.1).
+        pub cwnd_update: bool,
+        /// DAC, delayed acknowledgements: as a receiver, a gap does not hurry an acknowledgement, and it
+        /// says how many packets it answers; as a sender, so many reports count, if all that is newly
+        /// acknowledged was sent over one path and after what is missing.
+        pub delayed_ack: bool,
+        /// Receive buffer splitting: what is under way over a path is no more than its part of the peer's
+        /// window, so that a slow path with a long queue does not take it all (Dreibholz, Becke, Rathgeb
+        /// and Tüxen 2010). What has arrived and waits for others is of no path.
+        pub split_buffer: bool,
+        /// Blocking estimation: nothing new leaves over a slower path that would keep faster ones waiting for
+        /// the peer's window, since what they send in the meantime cannot be delivered before it (BLEST:
+        /// Ferlin, Alay, Mehani and Boreli 2016).
+        pub avoid_blocking: bool,
+        /// The coupling of the windows of the paths. Takes [`all_paths`](Self::all_paths)
+        /// and the windows of RFC 9260.
+        pub coupling: Coupling,
+    }
+}
+
+impl CmtConfig {
+    /// All paths at once, with the three algorithms that this needs.
+    pub const ON: Self = Self {
+        all_paths: true,
+        split_fast_retransmit: true,
+        cwnd_update: true,
+        delayed_ack: true,
+        split_buffer: false,
+        avoid_blocking: false,
+        coupling: Coupling::None,
+    };
+}
+
+/// How a thin stream is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ThinTest {
+    /// `in_flight <= (pttfr + 1) / (1 - lossrate)`, over packets (Petlund 2009 §5.1, Fig. 3).
+    #[default]
+    PacketsInFlight,
+    /// Fewer than four packets in flight, but not in the slow start that a connection begins with:
+    /// the test of Linux (`tcp_stream_is_thin`).
+    Linux,
+    /// So many packets in flight at most: for a sender that does not rely on what later packets tell.
+    Packets(u8),
+}
