@@ -260,6 +260,15 @@ impl ProbeTimer {
         Some(probe.last_ack_at + timer.silence.max(MIN_SILENT_TIMEOUTS * timeout))
     }
 
+    /// Whether `path` is silent from now on.
+    fn is_falling_silent<P>(&self, now: Instant, path: u8, state: &State<P>) -> bool {
+        // Asked with every packet: the timeout is not looked up before the least silence has passed.
+        let Some(probe) = self.paths.get(path) else { return false };
+        let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref();
+        timer.is_some_and(|timer| now - probe.last_ack_at >= timer.silence)
+            && self.silent_from(path, state).is_some_and(|from| from <= now)
+    }
+
     /// The time between two probes of `path` while it is silent.
     fn silent_pace<P>(&self, now: Instant, path: u8, state: &State<P>) -> Duration {
         let Some(probe) = self.paths.get(path) else { return LONG_SILENT_PACE };
@@ -293,8 +302,7 @@ impl ProbeTimer {
     /// The newest packet is sent over `path`.
     pub(crate) fn on_sent<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
         // What moves to a path that failed before is sent into its silence: no timer has to expire first.
-        let begins = self.silent_from(path, state).is_some_and(|from| from <= now);
-        let is_silent = self.is_silent(path) || begins;
+        let is_silent = self.is_silent(path) || self.is_falling_silent(now, path, state);
         let pace = is_silent.then(|| self.silent_pace(now, path, state));
         if let Some(probe) = self.paths.get_mut(path) {
             probe.last_sent_at = now;
