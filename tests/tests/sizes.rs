@@ -31,6 +31,7 @@ const FIELDS: &[(&str, &str, usize)] = &[
 
 /// The rooms of `recovery`, and the names under which their values are called.
 const ROOMS: &[(&str, &[&str])] = &[
+    ("choices", &[]),
     ("config", &["config"]),
     ("congestion", &["window"]),
     ("fast_recovery", &["fast_recovery"]),

@@ -190,7 +190,7 @@ pub enum RetransmissionDestination {
     /// The path with the largest slow start threshold; of equals one at random.
     Ssthresh,
     /// The path with the largest window; of equals, the one with the largest slow start
-    /// threshold, then with the fewest timeouts within [`TIMEOUT_MEMORY`](crate::TIMEOUT_MEMORY), then with the longest
+    /// threshold, then with the fewest timeouts within 30 s, then with the longest
     /// time since the last one; then one at random.
     Csi,
 }

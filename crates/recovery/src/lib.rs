@@ -19,8 +19,10 @@
 //! | `spurious` | detection of spurious retransmissions, and undo |
 //! | `thin` | whether a stream is thin, and what is done while it is |
 //! | `state` | what all mechanisms look at |
+//! | `choices` | settings of mechanisms that are values, below all that read them |
 //! | `config` | the mechanisms as values, and the named profiles |
 
+mod choices;
 mod config;
 mod congestion;
 mod fast_recovery;
@@ -38,10 +40,13 @@ mod thin;
 
 use rexmit_core::trace::SendCause;
 
+pub use choices::{
+    CmtConfig, CongestionControl, Coupling, LossDetection, Reordering, RetransmissionDestination,
+    SpuriousConfig, ThinTest,
+};
 pub use config::{
-    CmtConfig, CongestionControl, Coupling, Field, InvalidRecovery, LossDetection, PROFILES,
-    RecoveryConfig, Reordering, RetransmissionDestination, SctpConfig, SpuriousConfig,
-    TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig, ThinTest,
+    Field, InvalidRecovery, PROFILES, RecoveryConfig, SctpConfig, TCP_PROFILES, TcpConfig,
+    ThinConfig, ThinSctpConfig, ThinTcpConfig,
 };
 pub use congestion::CongestionWindow;
 pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitState};

@@ -4,10 +4,9 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{CopyBudget, DelayedCopyConfig, ProbeConfig, RtoConfig, TimerRestart};
-pub use choices::{
-    CmtConfig, CongestionControl, Coupling, LossDetection, Reordering, RetransmissionDestination,
-    SpuriousConfig, ThinTest,
+use crate::{
+    CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, LossDetection,
+    ProbeConfig, RetransmissionDestination, RtoConfig, SpuriousConfig, ThinTest, TimerRestart,
 };
 pub use fields::Field;
 pub use profiles::{PROFILES, TCP_PROFILES};
@@ -16,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU8, NonZeroU32};
 use std::time::Duration;
 
-mod choices;
 mod fields;
 mod profiles;
 

@@ -686,7 +686,7 @@ impl<P> Outstanding<P> {
         cause: SendCause,
         episode: Option<EpisodeId>,
     ) -> Option<EpisodeId> {
-        let forgotten = self.make_room_for_repeat();
+        let forgotten = self.make_room();
         let repeats = self.unit_mut(unit)?.repeats.get_or_insert_default();
         repeats.on_sent_again(now);
         self.remember(unit, Repeat::new(now, packet, cause, episode));
@@ -700,7 +700,7 @@ impl<P> Outstanding<P> {
         unit: u64,
         packet: PacketNumber,
     ) -> Option<EpisodeId> {
-        let forgotten = self.make_room_for_repeat();
+        let forgotten = self.make_room();
         let copy = Repeat::new(now, packet, SendCause::Redundant, None);
         self.remember(unit, Repeat { is_bundled: true, ..copy });
         if let Some(u) = self.unit_mut(unit)
@@ -711,10 +711,6 @@ impl<P> Outstanding<P> {
         forgotten
     }
 
-    fn make_room_for_repeat(&mut self) -> Option<EpisodeId> {
-        if self.history.has_room() { None } else { self.forget_oldest_repeat() }
-    }
-
     fn remember(&mut self, unit: u64, new: Repeat) {
         let Some(index) = unit.checked_sub(self.first) else { return };
         if let Some(u) = self.units.get_mut(index as usize) {
@@ -722,7 +718,10 @@ impl<P> Outstanding<P> {
         }
     }
 
-    fn forget_oldest_repeat(&mut self) -> Option<EpisodeId> {
+    fn make_room(&mut self) -> Option<EpisodeId> {
+        if self.history.has_room() {
+            return None;
+        }
         if let Some(episode) = self.history.forget_oldest_delivered() {
             return episode;
         }
