@@ -60,6 +60,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "rtx-csi-fig2-9",
     "rtx-csi-fig11",
     "rtx-csi-fig12",
+    "rtx-csi-policies",
     "rtx-csi-thin",
     "rtx-csi-speed",
     "limit",
