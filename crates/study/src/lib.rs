@@ -42,7 +42,7 @@ pub use claim::MAX_COMPARISONS;
 pub use document::{Coordinate, DOCUMENT_SCHEMA, RunDocument, RunKey};
 pub use estimate::Estimate;
 pub use figure::{
-    AxisPlace, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, FigureKind, MAX_GROUPS,
+    AxisPlace, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, FigureKind, MAX_GROUPS, StatedValue,
 };
 pub use file::{MAX_BYTES, MAX_SEEDS, Outline, Study};
 pub use mistake::{MAX_MISTAKES, Mistake, Mistakes, StudyError};

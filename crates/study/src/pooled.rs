@@ -124,7 +124,12 @@ impl Bootstrap {
     pub(crate) fn estimate(&self, of: &dyn Fn(&[f64]) -> f64) -> Estimate {
         let mean = of(&self.all);
         let interval = self.interval(of);
-        Estimate { seeds: self.runs as u64, mean, interval, range: interval.unwrap_or((mean, mean)) }
+        Estimate {
+            seeds: self.runs as u64,
+            mean,
+            interval,
+            range: interval.unwrap_or((mean, mean)),
+        }
     }
 }
 

@@ -67,6 +67,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "limit-pace",
     "limit-tcp",
     "limit-delayed",
+    "limit-rtt",
     "outages",
     "fairness",
 ];

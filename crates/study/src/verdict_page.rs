@@ -84,7 +84,8 @@ mod tests {
                 (cell(&claim.says), cell(paper))
             });
             let begin = format!("| `{}` | ", study.name);
-            let rows = page.lines().filter_map(|line| line.strip_prefix(&begin)?.strip_suffix(" |"));
+            let rows =
+                page.lines().filter_map(|line| line.strip_prefix(&begin)?.strip_suffix(" |"));
             let rows = rows.map(|row| {
                 let cells: Vec<&str> = row.split(" | ").collect();
                 let [says, .., paper, _] = cells[..] else { return Default::default() };

@@ -357,7 +357,9 @@ impl Scenario {
     /// The seed from which everything random of a run is drawn.
     pub(super) fn seed(&self, number: u64) -> Seed {
         let seed = Seed::from_u64(number);
-        self.draws.as_ref().map_or_else(|| seed.clone(), |label| seed.split(&format!("draws {label}")))
+        self.draws
+            .as_ref()
+            .map_or_else(|| seed.clone(), |label| seed.split(&format!("draws {label}")))
     }
 
     /// The networks with their names.

@@ -71,16 +71,16 @@ impl Comparison {
         let pools: Option<Vec<_>> = sides.into_iter().map(|side| side.pool(outcomes)).collect();
         let bootstrap = pools.and_then(|pools| Bootstrap::of(&pools, seeds));
         let Some(bootstrap) = bootstrap else {
-            let (verdict, finding) = (VerdictKind::Undecided, "nothing measured on one side".into());
+            let (verdict, finding) =
+                (VerdictKind::Undecided, "nothing measured on one side".into());
             return Instance { point, verdict, left: None, right: None, finding };
         };
         let other = |values: &[f64]| match self.right {
             Right::Number(number) => number,
             Right::Measured(_) => values[1],
         };
-        let verdict = judge(self.relation, |of| {
-            bootstrap.interval(&|values| of(values[0], other(values)))
-        });
+        let verdict =
+            judge(self.relation, |of| bootstrap.interval(&|values| of(values[0], other(values))));
         let left = bootstrap.estimate(&|values| values[0]);
         let right = match self.right {
             Right::Number(number) => Estimate::exactly(number),
@@ -136,9 +136,7 @@ impl Comparison {
 
 /// The verdict from a pair of values per seed.
 fn judge_pairs(relation: Relation, pairs: &[(f64, f64)]) -> VerdictKind {
-    judge(relation, |of| {
-        Estimate::of(pairs.iter().map(|&(left, right)| of(left, right)))?.interval
-    })
+    judge(relation, |of| Estimate::of(pairs.iter().map(|&(left, right)| of(left, right)))?.interval)
 }
 
 /// The verdict by the table in the module's documentation, given the confidence interval of a

@@ -124,11 +124,7 @@ pub(crate) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>) -> Optio
 }
 
 /// Reads `pooled = true`, and notes what it excludes.
-fn read_pooled(
-    fields: &mut Fields<'_, '_>,
-    kind: Kind,
-    gathered: &Gathered,
-) -> bool {
+fn read_pooled(fields: &mut Fields<'_, '_>, kind: Kind, gathered: &Gathered) -> bool {
     if kind == Kind::Like || !fields.flag("pooled").unwrap_or(false) {
         return false;
     }
@@ -149,7 +145,8 @@ fn check_pooled(notes: &Notes, drafts: &[Draft], sweep: &Sweep<'_>) {
         for (name, point) in [Some((&draft.left.0, &draft.left.1)), right].into_iter().flatten() {
             let points = std::slice::from_ref(point);
             let is_of_one = Statistic::of(&name.value).is_some_and(|(distribution, _)| {
-                sweep.cells.is_none() || sweep.described(points, Sort::Distribution, distribution).is_some()
+                sweep.cells.is_none()
+                    || sweep.described(points, Sort::Distribution, distribution).is_some()
             });
             if !is_of_one && known.insert(&name.value) {
                 let what = "`pooled` needs a mean, percentile or maximum of a distribution, as `game.latency.p99`";

@@ -355,3 +355,41 @@ fn a_report_without_runs_decides_nothing() {
     assert!(page.cells.iter().all(|cell| cell.quantities.is_empty()));
     assert_eq!(page.cells.len(), 6);
 }
+
+/// The messages of a seed take 0 to 99 ms and the seed, those of lksctp 100 ms more. Without
+/// `pooled` the quantities are missing, as no run reports them.
+#[test]
+fn pooled_claims_are_of_the_values_of_all_seeds() {
+    let claim = |text: &str| {
+        judged(&format!("quantity = \"game.latency.max\"\nat.system = \"thin\"\n{text}"))
+    };
+    let below = claim("pooled = true\nis = \"below\"\nthan.at.system = \"lksctp\"");
+    assert_eq!(below.verdict, Holds);
+    let first = &below.instances[0];
+    assert_eq!(first.left.map(|left| (left.mean, left.seeds)), Some((103.0, 4)));
+    assert_eq!(first.right.map(|right| right.mean), Some(203.0));
+    assert!(first.finding.ends_with("of the values of 4 seeds together"), "{}", first.finding);
+    assert!(below.means.ends_with(", of the values of all seeds together"), "{}", below.means);
+    assert_eq!(claim("pooled = true\nis = \"above\"\nthan = 200").verdict, DoesNotHold);
+    // The means of four seeds are 50.5 to 53.5: of some choices of seeds it is below 51, of others not.
+    let mean =
+        "quantity = \"game.latency.mean\"\nat.system = \"thin\"\npooled = true\nis = \"above\"\n";
+    assert_eq!(judged(&format!("{mean}than = 51.9")).verdict, Undecided);
+    assert_eq!(judged(&format!("{mean}than = 49")).verdict, Holds);
+    let apart = claim("is = \"below\"\nthan.at.system = \"lksctp\"");
+    assert_eq!(apart.verdict, Undecided);
+}
+
+#[test]
+fn pooled_claims_need_a_distribution() {
+    let mistakes = |text: &str| {
+        let text = format!("{TWO_AXES}\n[[claim]]\nsays = \"x\"\npooled = true\n{text}\n");
+        with(&text).unwrap_err().to_string()
+    };
+    let of_none = mistakes("quantity = \"game.rtx1.mean\"\nis = \"below\"\nthan = 1");
+    assert!(of_none.contains("`pooled` needs a mean, percentile or maximum"), "{of_none}");
+    let together = mistakes(
+        "quantity = \"game.latency.mean\"\naveraged = \"system\"\nis = \"below\"\nthan = 1",
+    );
+    assert!(together.contains("`pooled` excludes combined points"), "{together}");
+}

@@ -36,7 +36,7 @@ fn figure(
 ) -> DrawnFigure {
     let [x, y] = axes;
     let about = "Made up by a generator. Lower is better.".into();
-    DrawnFigure { title: title.into(), about, kind, x, y, groups }
+    DrawnFigure { title: title.into(), about, kind, x, y, groups, stated: Vec::new() }
 }
 
 /// A group per system, of what `points` says for its slowness.
