@@ -78,6 +78,8 @@ profiles! {
     sctp_profile,
     "rfc9260" => rfc9260,
     "lksctp" => lksctp,
+    // Not in `PROFILES` before `AssociationConfig` has a constructor of that name.
+    "linux" => linux,
     "freebsd" => freebsd,
     "freebsd-efr" => freebsd_efr,
     "thin" => thin,
@@ -152,6 +154,13 @@ impl RecoveryConfig {
             bundle_outstanding: true,
             ..Self::rfc9260()
         }
+    }
+
+    /// `linux`: the SCTP of Linux 6. [`lksctp`](Self::lksctp) whose T3-rtx a fast retransmission of the oldest chunk
+    /// does not restart: RFC 9260 §6.3.2 R1 starts a timer that is not running.
+    #[must_use]
+    pub fn linux() -> Self {
+        Self { timer_restart: TimerRestart::OnAdvance, ..Self::lksctp() }
     }
 
     /// `freebsd`: FreeBSD 6.2. RTO.Initial is 3 s, otherwise [`rfc9260`](Self::rfc9260).
@@ -374,6 +383,15 @@ fn linux_bounds(initial: Duration) -> RtoConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn linux_differs_from_lksctp_in_the_restart_of_its_timer() {
+        let linux = RecoveryConfig::profile("linux").expect("a profile");
+        assert_eq!(linux.validate(), Ok(()));
+        assert_ne!(linux, RecoveryConfig::lksctp());
+        let timer_restart = TimerRestart::OnResend;
+        assert_eq!(RecoveryConfig { timer_restart, ..linux }, RecoveryConfig::lksctp());
+    }
 
     #[test]
     fn every_listed_profile_exists_and_is_valid() {
