@@ -1,8 +1,8 @@
 //! Statistics of the values of all runs of a cell together.
 //!
 //! The 99th percentile of a few values is their maximum, so that the mean of such percentiles over
-//! the seeds is no percentile of anything. Pooled over the runs, the values are as many as the
-//! statistic needs. Values of one run are not independent, runs are: the confidence interval is the
+//! the seeds is no percentile of anything. Pooled over the runs, there are enough values for
+//! the statistic. Values of one run are not independent, runs are: the confidence interval is the
 //! middle 95 % of the statistic over [`REPLICATES`] random choices of as many runs, with
 //! replacement (a percentile bootstrap of clusters). Both sides of a comparison are of the same
 //! seeds, and each choice of seeds is applied to both.
@@ -71,7 +71,7 @@ impl Pool {
                 let sum: f64 = weighed.map(|(value, weight)| value * weight as f64).sum();
                 Some(sum / total as f64)
             }
-            Statistic::Max => weighed.map(|(value, _)| value).last(),
+            Statistic::Max => weighed.map(|(value, _)| value).next_back(),
             Statistic::Quantile(share) => {
                 let rank = (share * total as f64).ceil() as u64;
                 let mut below = 0;

@@ -28,13 +28,13 @@ fn replaced(page: &str, name: &str, rows: &str) -> Result<String, String> {
     let begin = format!("| `{name}` |");
     let is_row = |line: &&str| line.starts_with(&begin);
     let lines: Vec<&str> = page.split_inclusive('\n').collect();
-    let Some(first) = lines.iter().position(|line| is_row(&line)) else {
+    let Some(first) = lines.iter().position(&is_row) else {
         return Err(format!(
             "`{name}` has no row: write `| `{name}` |` where its rows are to be, in a table"
         ));
     };
     let after = first + lines[first..].iter().take_while(|line| is_row(line)).count();
-    if lines[after..].iter().any(|line| is_row(&line)) {
+    if lines[after..].iter().any(is_row) {
         return Err(format!("`{name}` has rows in two places: leave them in one"));
     }
     Ok([&lines[..first].concat(), rows, &lines[after..].concat()].concat())

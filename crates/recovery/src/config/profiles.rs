@@ -157,7 +157,7 @@ impl RecoveryConfig {
     }
 
     /// `linux`: the SCTP of Linux 6. [`lksctp`](Self::lksctp) whose T3-rtx a fast retransmission of the oldest chunk
-    /// does not restart: RFC 9260 §6.3.2 R1 starts a timer that is not running.
+    /// does not restart, as RFC 9260 §7.2.4 would.
     #[must_use]
     pub fn linux() -> Self {
         Self { timer_restart: TimerRestart::OnAdvance, ..Self::lksctp() }
