@@ -12,6 +12,8 @@ use rexmit_lab::scenario::{Distribution, QUANTILES};
 
 use crate::estimate::Estimate;
 
+/// Least number of runs: of fewer, a bootstrap gives too narrow an interval.
+pub(crate) const MIN_RUNS: usize = 10;
 /// Number of random choices of runs.
 const REPLICATES: usize = 2000;
 
@@ -109,9 +111,10 @@ impl Bootstrap {
         Some(Self { all, choices: choices.collect(), runs })
     }
 
-    /// The interval of what `of` computes from the statistic of each side; `None` with one run.
+    /// The interval of what `of` computes from the statistic of each side; `None` with fewer
+    /// than [`MIN_RUNS`].
     pub(crate) fn interval(&self, of: &dyn Fn(&[f64]) -> f64) -> Option<(f64, f64)> {
-        if self.runs < 2 {
+        if self.runs < MIN_RUNS {
             return None;
         }
         let mut values: Vec<f64> = self.choices.iter().map(|values| of(values)).collect();
@@ -170,6 +173,17 @@ mod tests {
         let bootstrap = Bootstrap::of(&[pool], runs.len()).unwrap();
         let (from, to) = bootstrap.interval(&|values| values[0]).unwrap();
         assert!((from - 0.402).abs() < 0.02 && (to - 0.598).abs() < 0.02, "{from} to {to}");
+    }
+
+    #[test]
+    fn few_runs_have_no_interval() {
+        let run = distribution(&[1.0, 2.0]);
+        let interval = |runs: usize| {
+            let pool = Pool::new(&vec![Some(&run); runs], Statistic::Mean);
+            Bootstrap::of(&[pool], runs).unwrap().interval(&|values| values[0])
+        };
+        assert_eq!(interval(MIN_RUNS - 1), None);
+        assert_eq!(interval(MIN_RUNS), Some((1.5, 1.5)));
     }
 
     /// The runs differ by far more than the sides of each: resampled apart, they would not differ.

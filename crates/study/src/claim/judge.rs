@@ -10,7 +10,7 @@ use crate::agreement::{Pairing, agreement, rounded};
 use crate::estimate::Estimate;
 use crate::gather::Operand;
 use crate::outcomes::Outcomes;
-use crate::pooled::Bootstrap;
+use crate::pooled::{Bootstrap, MIN_RUNS};
 use crate::verdict::{Instance, Verdict, VerdictKind};
 
 /// Significance level: a larger p-value shows no difference.
@@ -93,6 +93,9 @@ impl Comparison {
             finding += &format!(", difference {}", words::estimate(&difference, unit));
         }
         finding += &format!(", of the values of {seeds} seeds together");
+        if seeds < MIN_RUNS {
+            finding += &format!("; fewer than {MIN_RUNS} have no interval");
+        }
         Instance { point, verdict, left: Some(left), right: Some(right), finding }
     }
 
