@@ -1,9 +1,10 @@
 # rexmit: everything a person or CI does, each behind one word. `make help` lists them.
 CARGO ?= cargo
 SEEDS ?= 3000
+PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
 PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-tcp rexmit
 
-.PHONY: help demo test test-long golden golden-renew bench doc book lint package setup install-c clean
+.PHONY: help demo test test-long golden golden-renew studies studies-check bench doc book lint package setup install-c clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -27,6 +28,13 @@ golden: ## compare every packet and counter of recorded runs with what is record
 
 golden-renew: ## record those runs anew, after a change of behaviour
 	REXMIT_GOLDEN=renew $(CARGO) test --quiet --release -p rexmit-tests --test golden behaviour
+
+studies: ## run all studies of the papers, and renew their verdicts in docs/studies.md and docs/claims.md
+	$(CARGO) run --release -p rexmit-cli -- study verify $(PAPERS) --all --yes --renew docs/studies.md
+	$(CARGO) run --release -p rexmit-cli -- study statements --markdown >docs/claims.md
+
+studies-check: studies ## the same, and fail if a verdict or a number is not the one that is committed
+	git diff --exit-code docs/studies.md docs/claims.md
 
 bench: setup ## ratios against rivals and limits, measured in one run
 	@bench/run

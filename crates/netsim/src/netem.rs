@@ -16,7 +16,9 @@
 //! | `limit N` or `limit SIZE` | packets or bytes that may wait for the rate |
 //! | `ordered` | jitter does not reorder |
 //!
-//! `loss` may be repeated; a packet is lost if any of them drops it.
+//! `loss` may be repeated with another model; a packet is lost if any of them drops it. `hold` and
+//! `loss list` may be repeated, every other option is refused when it is given again. `loss gemodel`
+//! and `loss burst` are one model.
 
 use std::iter::Peekable;
 use std::str::{FromStr, SplitWhitespace};
@@ -48,6 +50,12 @@ pub enum NetemError {
         /// The expected values.
         expected: &'static str,
     },
+    /// An option that may be given once, given again.
+    #[error("`{option}` is given twice; a path has one")]
+    Twice {
+        /// The option.
+        option: &'static str,
+    },
     /// An invalid quantity.
     #[error(transparent)]
     Unit(#[from] UnitError),
@@ -70,8 +78,11 @@ impl FromStr for PathConfig {
 
     fn from_str(text: &str) -> Result<Self, NetemError> {
         let mut config = Self::default();
-        let mut words = Words { rest: text.split_whitespace().peekable() };
+        let mut words = Words::new(text);
         while let Some(word) = words.rest.next() {
+            if let Some(option) = ONCE.into_iter().find(|option| *option == word) {
+                words.once(option)?;
+            }
             match word {
                 "delay" => config.delay = words.delay("delay")?,
                 "loss" => words.loss(&mut config.loss)?,
@@ -100,6 +111,9 @@ impl FromStr for PathConfig {
     }
 }
 
+/// The options that a path has once; those of `loss` are checked by model.
+const ONCE: [&str; 7] = ["delay", "reorder", "duplicate", "corrupt", "rate", "limit", "ordered"];
+
 const CLAUSES: &str = "delay, loss, reorder, hold, duplicate, corrupt, rate, limit or ordered";
 
 /// Parses the arguments of `loss` as in the [module's table](self).
@@ -108,7 +122,7 @@ impl FromStr for Loss {
 
     fn from_str(text: &str) -> Result<Self, NetemError> {
         let mut loss = Self::default();
-        let mut words = Words { rest: text.split_whitespace().peekable() };
+        let mut words = Words::new(text);
         words.loss(&mut loss)?;
         match words.rest.next() {
             Some(word) => Err(unknown(word, "nothing more")),
@@ -148,9 +162,24 @@ impl Jitter {
 
 struct Words<'a> {
     rest: Peekable<SplitWhitespace<'a>>,
+    /// The options of which there is one at most, as far as they were given.
+    given: Vec<&'static str>,
 }
 
 impl<'a> Words<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { rest: text.split_whitespace().peekable(), given: Vec::new() }
+    }
+
+    /// Refuses `option` if it was given before.
+    fn once(&mut self, option: &'static str) -> Result<(), NetemError> {
+        if self.given.contains(&option) {
+            return Err(NetemError::Twice { option });
+        }
+        self.given.push(option);
+        Ok(())
+    }
+
     fn value(
         &mut self,
         after: &'static str,
@@ -190,16 +219,28 @@ impl<'a> Words<'a> {
 
     fn loss(&mut self, loss: &mut Loss) -> Result<(), NetemError> {
         match self.value("loss", "a share such as 5%, gemodel, burst or list")? {
-            "random" => loss.uniform = self.probability("random")?,
-            "gemodel" => loss.burst = Some(self.gemodel()?),
-            "burst" => loss.burst = Some(self.burst()?),
+            "random" => {
+                self.once("loss random")?;
+                loss.uniform = self.probability("random")?;
+            }
+            "gemodel" => {
+                self.once("loss burst")?;
+                loss.burst = Some(self.gemodel()?);
+            }
+            "burst" => {
+                self.once("loss burst")?;
+                loss.burst = Some(self.burst()?);
+            }
             "list" => {
                 for number in self.value("list", "packet numbers such as 3,5")?.split(',') {
                     let number = number.parse().map_err(|_| unknown(number, "a packet number"))?;
                     loss.packets.push(number);
                 }
             }
-            share => loss.uniform = units::parse_probability(share)?,
+            share => {
+                self.once("loss random")?;
+                loss.uniform = units::parse_probability(share)?;
+            }
         }
         Ok(())
     }
@@ -302,5 +343,17 @@ mod tests {
             "bursts of 2 packets are too short for that loss: at least 3"
         );
         assert!("5% 6%".parse::<Loss>().is_err());
+    }
+
+    #[test]
+    fn refuses_an_option_that_would_replace_another() {
+        let parse = |text: &str| text.parse::<PathConfig>().map_err(|error| error.to_string());
+        let twice = |option| Err(format!("`{option}` is given twice; a path has one"));
+        assert_eq!(parse("loss burst 5% 3 loss burst 0.02% 3s"), twice("loss burst"));
+        assert_eq!(parse("loss burst 5% 3 loss gemodel 1% 10%"), twice("loss burst"));
+        assert_eq!(parse("loss 5% delay 1ms loss random 3%"), twice("loss random"));
+        assert_eq!(parse("delay 50ms loss 5% delay 60ms"), twice("delay"));
+        let several = parse("loss 5% loss burst 1% 3 loss list 3 loss list 5 hold 1 1 hold 2 2");
+        assert_eq!(several.unwrap().loss.packets, [3, 5]);
     }
 }

@@ -7,6 +7,7 @@ use crate::axis::{Axis, Choice, axis_index, choice};
 use crate::estimate::Estimate;
 use crate::fields::Fields;
 use crate::outcomes::Outcomes;
+use crate::pooled::{Pool, Statistic};
 use crate::sweep::{Sweep, Term};
 
 /// How the values at several points are combined into one per seed.
@@ -236,6 +237,15 @@ impl Operand {
 
     pub(crate) fn estimate(&self, outcomes: &Outcomes) -> Option<Estimate> {
         Estimate::of(self.values(outcomes))
+    }
+
+    /// The values of all seeds, with the statistic of them that the quantity is; only for a single
+    /// cell.
+    pub(crate) fn pool(&self, outcomes: &Outcomes) -> Option<Pool> {
+        let term = self.terms.first()?;
+        let (name, statistic) = Statistic::of(&term.name)?;
+        let term = Term { cell: term.cell, name: name.to_owned() };
+        Some(Pool::new(&outcomes.distributions(&term), statistic))
     }
 
     /// One distribution per seed, if there is one; only for a single cell.

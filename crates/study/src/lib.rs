@@ -25,6 +25,7 @@ mod names;
 mod outcomes;
 pub mod page;
 mod plan;
+mod pooled;
 pub mod results;
 pub mod runner;
 pub mod statements;
@@ -32,6 +33,7 @@ pub mod store;
 pub mod studies;
 mod sweep;
 mod verdict;
+mod verdict_page;
 mod verdict_table;
 
 pub use axis::{Axis, Point};
@@ -40,11 +42,12 @@ pub use claim::MAX_COMPARISONS;
 pub use document::{Coordinate, DOCUMENT_SCHEMA, RunDocument, RunKey};
 pub use estimate::Estimate;
 pub use figure::{
-    AxisPlace, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, FigureKind, MAX_GROUPS,
+    AxisPlace, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, FigureKind, MAX_GROUPS, StatedValue,
 };
 pub use file::{MAX_BYTES, MAX_SEEDS, Outline, Study};
 pub use mistake::{MAX_MISTAKES, Mistake, Mistakes, StudyError};
 pub use verdict::{Instance, Verdict, VerdictKind};
+pub use verdict_page::renewed;
 pub use verdict_table::{verdict_markdown, verdict_table};
 
 #[cfg(test)]

@@ -73,6 +73,11 @@ impl Outcomes {
         values.cloned().unwrap_or_else(|| vec![f64::NAN; self.seeds.len()])
     }
 
+    /// The number of seeds.
+    pub(crate) fn seeds(&self) -> usize {
+        self.seeds.len()
+    }
+
     /// Estimates of all quantities measured in a cell.
     pub(crate) fn estimates(&self, cell: usize) -> BTreeMap<String, Estimate> {
         let all = self.quantities[cell].iter();

@@ -51,21 +51,21 @@ fn table(claims: &[Verdict], width: u16) -> String {
 /// The same table in Markdown, one line per claim.
 #[must_use]
 pub fn verdict_markdown<'a>(pages: impl IntoIterator<Item = &'a StudyPage>) -> String {
-    let mut text =
-        String::from("| figure | claim | measured | source | verdict |\n|---|---|---|---|---|\n");
-    for page in pages {
-        let (name, source) = (&page.study.name, &page.study.source);
-        for claim in &page.claims {
-            let decided = decisive(claim)
-                .map_or_else(String::new, |one| format!("{}{}", one.finding, place(&one.point)));
-            let says = claim.source_value.as_deref().unwrap_or("–");
-            let verdict = claim.verdict.words();
-            let figure = format!("{source} (`{name}`)");
-            let cells = [&figure, &claim.says, &decided, says, verdict].map(cell);
-            text += &format!("| {} |\n", cells.join(" | "));
-        }
-    }
-    text
+    let head = "| figure | claim | measured | source | verdict |\n|---|---|---|---|---|\n";
+    head.to_owned() + &pages.into_iter().map(rows).collect::<String>()
+}
+
+/// The rows of one study in such a table.
+pub(crate) fn rows(page: &StudyPage) -> String {
+    let row = |claim: &Verdict| {
+        let decided = decisive(claim)
+            .map_or_else(String::new, |one| format!("{}{}", one.finding, place(&one.point)));
+        let says = claim.source_value.as_deref().unwrap_or("–");
+        let name = format!("`{}`", page.study.name);
+        let cells = [&name, &claim.says, &decided, says, claim.verdict.words()].map(cell);
+        format!("| {} |\n", cells.join(" | "))
+    };
+    page.claims.iter().map(row).collect()
 }
 
 /// `text` escaped for a Markdown table cell.

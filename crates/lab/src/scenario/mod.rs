@@ -109,6 +109,7 @@ pub use error::ExecuteError;
 pub use outcome::{Catalogue, Described, Distribution, MessageRow, RunOutcome, Series, Unit};
 pub use overrides::Overrides;
 pub use problem::Problem;
+pub use sheet::QUANTILES;
 pub use spec::{
     BoundKind, BulkFlow, Change, Clock, Encapsulation, NetworkSpec, Over, ReceiverSpec, Scenario,
     ThinFlow, TransportKind, UdpFlow, WebFlow,

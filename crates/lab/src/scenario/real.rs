@@ -78,7 +78,7 @@ pub(super) fn run(
     let mut problems = Problems::default();
     problems.set_place(format!("thin.{name}"));
     let (connections, packet_bytes) =
-        connections(scenario, (name, flow), &Seed::from_u64(seed), &mut problems)?;
+        connections(scenario, (name, flow), &scenario.seed(seed), &mut problems)?;
     if let Some(problem) = problems.into_first() {
         return Err(problem.into());
     }

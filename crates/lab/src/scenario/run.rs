@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use rexmit_core::Seed;
 use rexmit_netsim::network::{Direction, Network};
 
 use super::bounds;
@@ -26,7 +25,7 @@ const DRAIN_STEP: Duration = Duration::from_secs(1);
 
 /// Runs `scenario`, which must be valid.
 pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteError> {
-    let seed = Seed::from_u64(seed);
+    let seed = scenario.seed(seed);
     let mut problems = Problems::default();
     let mut flows = flows(scenario, &seed, &mut problems);
     if let Some(problem) = problems.into_first() {

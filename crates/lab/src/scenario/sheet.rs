@@ -5,7 +5,7 @@ use crate::measure::LatencyDistribution;
 use super::outcome::{Catalogue, Described, Distribution, RunOutcome, Series, Unit};
 
 /// The quantiles of latencies, with their names and descriptions.
-pub(super) const QUANTILES: [(&str, f64, &str); 5] = [
+pub const QUANTILES: [(&str, f64, &str); 5] = [
     ("p50", 0.5, "median"),
     ("p90", 0.9, "90th percentile"),
     ("p99", 0.99, "99th percentile"),

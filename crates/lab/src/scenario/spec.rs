@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rexmit_core::Instant;
+use rexmit_core::{Instant, Seed};
 use rexmit_netsim::path::PathConfig;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,11 @@ pub struct Scenario {
     /// The length of the bins in which goodput is counted. Default 100 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bin: Option<Words<Time>>,
+    /// A label that is mixed into the seed: scenarios of the same seed and different labels draw
+    /// different random numbers. By default, scenarios of the same seed draw the same, so that
+    /// differences between them are not due to chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws: Option<String>,
     /// The network between the ends of all flows.
     pub network: NetworkSpec,
     /// A second network: flows over both have an address on each.
@@ -349,6 +354,14 @@ pub struct UdpFlow {
 }
 
 impl Scenario {
+    /// The seed from which everything random of a run is drawn.
+    pub(super) fn seed(&self, number: u64) -> Seed {
+        let seed = Seed::from_u64(number);
+        self.draws
+            .as_ref()
+            .map_or_else(|| seed.clone(), |label| seed.split(&format!("draws {label}")))
+    }
+
     /// The networks with their names.
     pub(super) fn networks(&self) -> impl Iterator<Item = (&'static str, &NetworkSpec)> {
         let second = self.second_network.iter().map(|network| (SECOND_NETWORK, network));

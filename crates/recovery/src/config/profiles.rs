@@ -32,6 +32,7 @@ profiles! {
     PROFILES, sctp_profile;
     "rfc9260" => rfc9260, "RFC 9260 with its suggested values";
     "lksctp" => lksctp, "Linux: RTO.initial 3 s, outstanding data bundled into retransmissions";
+    "linux" => linux, "Linux 6: lksctp whose T3-rtx keeps running when the oldest chunk is retransmitted fast";
     "freebsd" => freebsd, "FreeBSD 6.2: RTO.initial 3 s, otherwise as rfc9260";
     "freebsd-efr" => freebsd_efr, "freebsd with Early Fast Retransmit";
     "thin" => thin, "thin-2009, with RTT samples of delayed ACKs";
@@ -107,6 +108,13 @@ impl RecoveryConfig {
             bundle_outstanding: true,
             ..Self::rfc9260()
         }
+    }
+
+    /// `linux`: the SCTP of Linux 6. [`lksctp`](Self::lksctp) whose T3-rtx a fast retransmission of the oldest chunk
+    /// does not restart, as RFC 9260 §7.2.4 would.
+    #[must_use]
+    pub fn linux() -> Self {
+        Self { timer_restart: TimerRestart::OnAdvance, ..Self::lksctp() }
     }
 
     /// `freebsd`: FreeBSD 6.2. RTO.Initial is 3 s, otherwise [`rfc9260`](Self::rfc9260).
@@ -329,6 +337,15 @@ fn linux_bounds(initial: Duration) -> RtoConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn linux_differs_from_lksctp_in_the_restart_of_its_timer() {
+        let linux = RecoveryConfig::profile("linux").expect("a profile");
+        assert_eq!(linux.validate(), Ok(()));
+        assert_ne!(linux, RecoveryConfig::lksctp());
+        let timer_restart = TimerRestart::OnResend;
+        assert_eq!(RecoveryConfig { timer_restart, ..linux }, RecoveryConfig::lksctp());
+    }
 
     #[test]
     fn every_listed_profile_exists_and_is_valid() {

@@ -70,6 +70,7 @@ function drawChart(figure, part, view, container, onCursor) {
   const whole = openingReaches(figure, part, view, all);
   const units = [multiple(figure.x.unit, whole[0][1]), multiple(figure.y.unit, whole[1][1])];
   const [under, over] = chartPaint(figure, part, units[1]);
+  const paints = [over, part.stated.length ? (u) => paintStated(u, figure, part) : null].filter(Boolean);
   const show = (u, [x, y]) => u.batch(() => {
     u.setScale("x", { min: x[0], max: x[1] });
     u.setScale("y", { min: y[0], max: y[1] });
@@ -81,7 +82,7 @@ function drawChart(figure, part, view, container, onCursor) {
     cursor: { y: figure.kind === "scatter", points: { show: false }, bind: { dblclick: (u) => () => { show(u, whole); return null; } },
       // Categories stay together; elsewhere a drag along one axis zooms along that one alone.
       drag: part.categories.length ? { x: false, y: true, setScale: true } : { x: true, y: true, uni: 40, setScale: true } },
-    hooks: { drawAxes: under ? [under] : [], draw: over ? [over] : [], setCursor: [onCursor] },
+    hooks: { drawAxes: under ? [under] : [], draw: paints, setCursor: [onCursor] },
   }, chartData(figure, part, all), container);
   return { chart, whole, all, units, showWhole: () => show(chart, whole), showAll: () => show(chart, all) };
 }

@@ -21,7 +21,8 @@ function legendOf(figure, part, onToggle) {
     where.textContent = reading ? reading.at : hint;
     entries.forEach(({ value }, at) => { value.textContent = reading ? reading.values[at] : ""; });
   };
-  const list = element("div", { class: "legend", role: "group", "aria-label": "Groups" }, ...entries.map(({ entry }) => entry));
+  const source = part.stated.length ? [element("span", { class: "stated" }, statedSign(), element("span", { class: "label" }, "stated by the source"))] : [];
+  const list = element("div", { class: "legend", role: "group", "aria-label": "Groups" }, ...entries.map(({ entry }) => entry), ...source);
   return { node: element("div", {}, where, list), show };
 }
 

@@ -31,7 +31,13 @@ function shownPart(figure) {
       return x == null || y == null ? [] : [{ x, y, interval: group.intervals[at] ?? null }];
     }),
   }));
-  return { categories: categories.map(({ name }) => name), groups: groups.filter(({ points }) => points.length) };
+  const shown = groups.filter(({ points }) => points.length);
+  // A stated value is shown with its group; one of no group always.
+  const stated = figure.stated.flatMap(({ x: from, y, of }) => {
+    const [x, group] = [across(from), shown.find(({ label }) => label === of) ?? null];
+    return x == null || of != null && !group ? [] : [{ x, y, group }];
+  });
+  return { categories: categories.map(({ name }) => name), groups: shown, stated };
 }
 
 /** The least and the largest of `values`; those that a logarithm does not have are left out. */
@@ -76,8 +82,8 @@ function wholeHeight({ kind, y }, values, isLog) {
 }
 
 /** How far all that is drawn reaches: x, then y. */
-function reaches(figure, { categories, groups }, { isLogX, isLogY }) {
-  const points = groups.flatMap((group) => group.points);
+function reaches(figure, { categories, groups, stated }, { isLogX, isLogY }) {
+  const points = [...groups.flatMap((group) => group.points), ...stated];
   const ys = figure.kind === "stacked-bars" ? stacked(groups).flat().map(({ to }) => to)
     : points.flatMap(({ y, interval }) => interval ? [y, ...interval] : [y]);
   const y = wholeHeight(figure, ys, isLogY) ?? reach(ys, isLogY, true);

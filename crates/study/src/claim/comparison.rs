@@ -4,6 +4,7 @@ use rexmit_lab::scenario::Unit;
 
 use crate::document::Coordinate;
 use crate::gather::Operand;
+use crate::pooled::Statistic;
 use crate::sweep::Term;
 
 /// Largest number of comparisons of one claim.
@@ -27,6 +28,8 @@ pub(crate) struct Comparison {
     pub(crate) left: Operand,
     pub(crate) relation: Relation,
     pub(crate) right: Right,
+    /// Whether the values of all seeds are taken together, instead of a value per seed.
+    pub(crate) is_pooled: bool,
 }
 
 /// The right side of the comparison.
@@ -49,8 +52,14 @@ pub(crate) enum Relation {
 
 impl Claim {
     /// The distributions of runs that it uses.
-    pub(crate) fn distributions(&self) -> impl Iterator<Item = &Term> {
-        self.comparisons.iter().filter(|one| one.is_of_distributions()).flat_map(Comparison::terms)
+    pub(crate) fn distributions(&self) -> impl Iterator<Item = Term> {
+        let alike = self.comparisons.iter().filter(|one| one.is_of_distributions());
+        let alike = alike.flat_map(Comparison::terms).cloned();
+        let pooled = self.comparisons.iter().filter(|one| one.is_pooled);
+        let pooled = pooled.flat_map(Comparison::terms).filter_map(|Term { cell, name }| {
+            Statistic::of(name).map(|(name, _)| Term { cell: *cell, name: name.to_owned() })
+        });
+        alike.chain(pooled)
     }
 
     /// The quantities of the claim, repeated for each comparison.

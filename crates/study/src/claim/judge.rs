@@ -10,6 +10,7 @@ use crate::agreement::{Pairing, agreement, rounded};
 use crate::estimate::Estimate;
 use crate::gather::Operand;
 use crate::outcomes::Outcomes;
+use crate::pooled::{Bootstrap, MIN_RUNS};
 use crate::verdict::{Instance, Verdict, VerdictKind};
 
 /// Significance level: a larger p-value shows no difference.
@@ -46,6 +47,9 @@ fn all(verdicts: impl Iterator<Item = VerdictKind>) -> VerdictKind {
 
 impl Comparison {
     fn judge(&self, outcomes: &Outcomes, unit: Unit) -> Instance {
+        if self.is_pooled {
+            return self.pooled(outcomes, unit);
+        }
         let left = self.left.estimate(outcomes);
         let (verdict, right, finding) = match (self.relation, &self.right) {
             (Relation::Like { distance, grain }, Right::Measured(right)) => {
@@ -55,6 +59,44 @@ impl Comparison {
             _ => self.difference(outcomes, left.as_ref(), unit),
         };
         Instance { point: self.point.clone(), verdict, left, right, finding }
+    }
+
+    /// Decides by the bootstrap of the values of all seeds together.
+    fn pooled(&self, outcomes: &Outcomes, unit: Unit) -> Instance {
+        let (point, seeds) = (self.point.clone(), outcomes.seeds());
+        let sides = match &self.right {
+            Right::Measured(right) => vec![&self.left, right],
+            Right::Number(_) => vec![&self.left],
+        };
+        let pools: Option<Vec<_>> = sides.into_iter().map(|side| side.pool(outcomes)).collect();
+        let bootstrap = pools.and_then(|pools| Bootstrap::of(&pools, seeds));
+        let Some(bootstrap) = bootstrap else {
+            let (verdict, finding) =
+                (VerdictKind::Undecided, "nothing measured on one side".into());
+            return Instance { point, verdict, left: None, right: None, finding };
+        };
+        let other = |values: &[f64]| match self.right {
+            Right::Number(number) => number,
+            Right::Measured(_) => values[1],
+        };
+        let verdict =
+            judge(self.relation, |of| bootstrap.interval(&|values| of(values[0], other(values))));
+        let left = bootstrap.estimate(&|values| values[0]);
+        let right = match self.right {
+            Right::Number(number) => Estimate::exactly(number),
+            Right::Measured(_) => bootstrap.estimate(&other),
+        };
+        let [on_left, on_right] = [&left, &right].map(|side| words::estimate(side, unit));
+        let mut finding = format!("{on_left} against {on_right}");
+        if let Right::Measured(_) = self.right {
+            let difference = bootstrap.estimate(&|values| values[0] - other(values));
+            finding += &format!(", difference {}", words::estimate(&difference, unit));
+        }
+        finding += &format!(", of the values of {seeds} seeds together");
+        if seeds < MIN_RUNS {
+            finding += &format!("; fewer than {MIN_RUNS} have no interval");
+        }
+        Instance { point, verdict, left: Some(left), right: Some(right), finding }
     }
 
     /// Decides by the confidence interval of the differences.
@@ -95,11 +137,17 @@ impl Comparison {
     }
 }
 
-/// The verdict by the table in the module's documentation.
+/// The verdict from a pair of values per seed.
 fn judge_pairs(relation: Relation, pairs: &[(f64, f64)]) -> VerdictKind {
-    let interval = |of: &dyn Fn(f64, f64) -> f64| {
-        Estimate::of(pairs.iter().map(|&(left, right)| of(left, right)))?.interval
-    };
+    judge(relation, |of| Estimate::of(pairs.iter().map(|&(left, right)| of(left, right)))?.interval)
+}
+
+/// The verdict by the table in the module's documentation, given the confidence interval of a
+/// function of both sides.
+fn judge(
+    relation: Relation,
+    interval: impl Fn(&dyn Fn(f64, f64) -> f64) -> Option<(f64, f64)>,
+) -> VerdictKind {
     let negative = |of: &dyn Fn(f64, f64) -> f64| {
         decide(interval(of), |(_, to)| to < 0.0, |(from, _)| from >= 0.0)
     };

@@ -1,5 +1,7 @@
 //! Reads a claim, and rejects those that cannot be judged.
 
+use std::collections::BTreeSet;
+
 use rexmit_lab::scenario::Unit;
 
 use super::comparison::{Claim, Comparison, MAX_COMPARISONS, Relation, Right};
@@ -11,6 +13,7 @@ use crate::fields::{Fields, Located, Value, number};
 use crate::gather::{Gathered, OWN_FIELDS};
 use crate::mistake::Notes;
 use crate::names::{self, Sort};
+use crate::pooled::Statistic;
 use crate::sweep::{Sweep, place};
 
 /// The allowed values of `is`.
@@ -89,11 +92,13 @@ pub(crate) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>) -> Optio
         Kind::Like => Gathered::default(),
         _ => Gathered::read(&mut fields, sweep),
     };
+    let is_pooled = read_pooled(&mut fields, kind, &gathered);
     gathered.check(&fields, sweep, &chosen);
     let left = Left { names, chosen: gathered.stand_in(chosen), gathered };
     fields.turn_into(kind.name(), kind.fields());
     if kind != Kind::Like {
         fields.turn_into(kind.name(), &OWN_FIELDS);
+        fields.turn_into(kind.name(), &["pooled"]);
     }
     fields.finish();
     let (drafts, means) = match kind {
@@ -107,10 +112,48 @@ pub(crate) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>) -> Optio
     let sort = if kind == Kind::Like { Sort::Distribution } else { Sort::Quantity };
     compares_others(notes, &drafts, &left.gathered, sweep, at);
     let unit = unit(notes, &drafts, &left.gathered, sort, sweep)?;
-    let comparisons =
-        drafts.into_iter().map(|draft| draft.comparison(&left.gathered, sweep)).collect();
-    let means = means(unit);
+    if is_pooled {
+        check_pooled(notes, &drafts, sweep);
+    }
+    let comparisons = drafts
+        .into_iter()
+        .map(|draft| draft.comparison(&left.gathered, is_pooled, sweep))
+        .collect();
+    let means = means(unit) + if is_pooled { ", of the values of all seeds together" } else { "" };
     Some(Claim { says: says?.value, means, source_value, unit, comparisons })
+}
+
+/// Reads `pooled = true`, and notes what it excludes.
+fn read_pooled(fields: &mut Fields<'_, '_>, kind: Kind, gathered: &Gathered) -> bool {
+    if kind == Kind::Like || !fields.flag("pooled").unwrap_or(false) {
+        return false;
+    }
+    if *gathered != Gathered::default() {
+        fields.notes().add(fields.at, "`pooled` excludes combined points and gains");
+    }
+    true
+}
+
+/// Notes quantities that are no statistic of a distribution.
+fn check_pooled(notes: &Notes, drafts: &[Draft], sweep: &Sweep<'_>) {
+    let mut known = BTreeSet::new();
+    for draft in drafts {
+        let right = match &draft.right {
+            Target::Measured(name, point, _) => Some((name, point)),
+            Target::Number(_) => None,
+        };
+        for (name, point) in [Some((&draft.left.0, &draft.left.1)), right].into_iter().flatten() {
+            let points = std::slice::from_ref(point);
+            let is_of_one = Statistic::of(&name.value).is_some_and(|(distribution, _)| {
+                sweep.cells.is_none()
+                    || sweep.described(points, Sort::Distribution, distribution).is_some()
+            });
+            if !is_of_one && known.insert(&name.value) {
+                let what = "`pooled` needs a mean, percentile or maximum of a distribution, as `game.latency.p99`";
+                notes.add(name.at, what);
+            }
+        }
+    }
 }
 
 /// Whether the number of comparisons is allowed; notes a mistake if not. A comparison of combined
@@ -356,12 +399,13 @@ impl Left {
 }
 
 impl Draft {
-    fn comparison(self, gathered: &Gathered, sweep: &Sweep<'_>) -> Comparison {
+    fn comparison(self, gathered: &Gathered, is_pooled: bool, sweep: &Sweep<'_>) -> Comparison {
         let (name, point) = &self.left;
         Comparison {
             point: self.coordinates,
             left: gathered.operand(sweep, &name.value, point),
             relation: self.relation,
+            is_pooled,
             right: match self.right {
                 Target::Number(number) => Right::Number(number),
                 Target::Measured(name, point, gathered) => {

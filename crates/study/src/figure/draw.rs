@@ -22,6 +22,7 @@ impl Figure {
             x: self.x.clone(),
             y: self.y.clone(),
             groups: groups.collect(),
+            stated: self.stated.clone(),
         }
     }
 }

@@ -40,6 +40,20 @@ pub struct DrawnFigure {
     pub y: DrawnAxis,
     /// The groups; each has a colour and can be filtered.
     pub groups: Vec<DrawnGroup>,
+    /// The values that the source of the study states.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stated: Vec<StatedValue>,
+}
+
+/// A value that the source of a study states, drawn as a mark.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StatedValue {
+    /// The horizontal coordinate.
+    pub x: f64,
+    /// The vertical coordinate.
+    pub y: f64,
+    /// The label of the group that it is a value of, if it is one's.
+    pub of: Option<String>,
 }
 
 /// An axis of a figure.

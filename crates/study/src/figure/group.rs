@@ -1,6 +1,6 @@
 //! A figure without its data: the groups, one colour each, and the sources of their values.
 
-use super::drawn::{DrawnAxis, FigureKind};
+use super::drawn::{DrawnAxis, FigureKind, StatedValue};
 use crate::document::Coordinate;
 use crate::gather::Operand;
 use crate::outcomes::Wanted;
@@ -18,6 +18,7 @@ pub(crate) struct Figure {
     pub(super) x: DrawnAxis,
     pub(super) y: DrawnAxis,
     pub(super) groups: Vec<Group>,
+    pub(super) stated: Vec<StatedValue>,
 }
 
 #[derive(Clone, PartialEq, Debug)]

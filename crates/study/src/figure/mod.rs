@@ -11,6 +11,7 @@
 //!
 //! Axes that are neither horizontal nor fixed by `at` are distinguished in the legend. In lines and
 //! bars, axes may be combined, and values may be gains over those at another point, as in claims.
+//! Values that the source states are drawn as marks.
 
 mod curve;
 mod draw;
@@ -18,9 +19,12 @@ mod drawn;
 mod group;
 mod read;
 mod sheet;
+mod stated;
 
 pub(crate) use group::Figure;
 pub use group::MAX_GROUPS;
 pub(crate) use read::read;
 
-pub use drawn::{AxisPlace, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, FigureKind};
+pub use drawn::{
+    AxisPlace, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, FigureKind, StatedValue,
+};

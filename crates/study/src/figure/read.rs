@@ -5,6 +5,7 @@ use toml::de::DeValue;
 
 use super::group::{Figure, Group, MAX_GROUPS, Source};
 use super::sheet::Sheet;
+use super::stated;
 use crate::axis::{Choice, axis_index, choice};
 use crate::document::Coordinate;
 use crate::fields::{Fields, Located, Value, number, text};
@@ -67,6 +68,7 @@ pub(crate) fn read(
     let chosen = choice(&mut fields, sweep.axes);
     let kind = fields.word("kind", &KINDS)?.value;
     fields.turn_into(name(kind), own_fields(kind));
+    fields.turn_into(name(kind), &["source"]);
     let gathered = if is_of_estimates(kind) {
         Gathered::read(&mut fields, sweep)
     } else {
@@ -88,6 +90,8 @@ pub(crate) fn read(
     let (x_axis, y_axis) = (fields.take("x_axis"), fields.take("y_axis"));
     let dresses = [x_axis, y_axis].map(|value| Some(read_dress(notes, value?)));
     let Parts { mut x, mut y, groups } = parts?;
+    let labels: Vec<&str> = groups.iter().map(|group| group.label.as_str()).collect();
+    let stated = stated::read(&mut fields, kind, &x, &labels);
     for (axis, dress) in [&mut x, &mut y].into_iter().zip(dresses) {
         let Some(Dress { label, log, range }) = dress else {
             continue;
@@ -95,7 +99,7 @@ pub(crate) fn read(
         axis.label = label.unwrap_or_else(|| axis.label.clone());
         (axis.log, axis.range) = (log, range);
     }
-    Some(Figure { title: title?.value, about, kind, x, y, groups })
+    Some(Figure { title: title?.value, about, kind, x, y, groups, stated })
 }
 
 const fn is_of_estimates(kind: FigureKind) -> bool {

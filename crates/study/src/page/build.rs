@@ -37,7 +37,7 @@ impl Study {
         let mut wanted = Wanted::default();
         self.figures.iter().for_each(|figure| figure.want(&mut wanted));
         let terms = self.claims.iter().flat_map(Claim::distributions);
-        wanted.distributions.extend(terms.cloned());
+        wanted.distributions.extend(terms);
         wanted
     }
 

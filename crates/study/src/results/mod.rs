@@ -11,7 +11,7 @@
 //! | `messages.parquet` | a row per message, if the study keeps them |
 //! | `failed/` | the document of each run that failed, for running it again alone |
 //!
-//! Every file is written atomically. Results are read from the store one at a time.
+//! Every file is written atomically, `version.json` last. Results are read from the store one at a time.
 
 mod rows;
 mod sheet;
@@ -21,7 +21,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::page::StudyPage;
@@ -68,6 +68,16 @@ const FAILED: &str = "failed";
 /// Number of digits of a key that distinguish the runs of a study.
 const KEY_DIGITS: usize = 12;
 
+/// The file that says which program the results are of.
+const VERSION: &str = "version.json";
+
+/// `version.json`, as far as it is read.
+#[derive(Deserialize)]
+struct Written {
+    program_sha256: Program,
+    failed: usize,
+}
+
 /// `version.json`.
 #[derive(Serialize)]
 struct Version<'a> {
@@ -101,6 +111,29 @@ impl Results {
         &self.folder
     }
 
+    /// The page of these results, if the directory has those of this text and of these runs by
+    /// `program`, all of which succeeded; else `None`. No result of a run is read.
+    #[must_use]
+    pub fn current(
+        &self,
+        text: &str,
+        documents: &[RunDocument],
+        program: &Program,
+    ) -> Option<StudyPage> {
+        let version = fs::read(self.folder.join(VERSION)).ok()?;
+        let version: Written = serde_json::from_slice(&version).ok()?;
+        let is_same = version.program_sha256 == *program && version.failed == 0;
+        if !is_same || fs::read_to_string(self.folder.join("study.toml")).ok()? != text {
+            return None;
+        }
+        let mut runs = Vec::new();
+        documents.iter().try_for_each(|document| put_json(&mut runs, document)).ok()?;
+        if fs::read(self.folder.join("runs.jsonl")).ok()? != runs {
+            return None;
+        }
+        serde_json::from_slice(&fs::read(self.folder.join("report.json")).ok()?).ok()
+    }
+
     /// Writes everything except the documents of failed runs.
     ///
     /// # Errors
@@ -112,8 +145,15 @@ impl Results {
             runs: run.documents.len(),
             failed: run.documents.iter().filter(|one| run.failed.contains_key(&one.key())).count(),
         };
+        // Written last: without it the others are not known to belong together.
+        let path = self.folder.join(VERSION);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(unwritable(&path)(error));
+            }
+            _ => {}
+        }
         self.write_file("study.toml", |file| file.write_all(run.text.as_bytes()))?;
-        self.write_file("version.json", |file| put_json(file, &version))?;
         self.write_file("runs.jsonl", |file| {
             run.documents.iter().try_for_each(|document| put_json(file, document))
         })?;
@@ -126,7 +166,8 @@ impl Results {
         }
         let page = study::html(run.page).map_err(io::Error::from);
         self.write_file("report.html", |file| file.write_all(page?.as_bytes()))?;
-        self.write_file("report.json", |file| put_json(file, run.page))
+        self.write_file("report.json", |file| put_json(file, run.page))?;
+        self.write_file(VERSION, |file| put_json(file, &version))
     }
 
     /// Writes those of `documents` that are in `failed`, and removes the documents of earlier

@@ -212,6 +212,28 @@ fn the_exact_inputs_are_there() {
 }
 
 #[test]
+fn results_are_current_while_text_runs_and_program_are_the_same() {
+    let mut place = Place::new(0);
+    let text = "title = \"…\"\n";
+    let program = place.store.program().clone();
+    // One of the runs has failed: it is to be tried again.
+    assert_eq!(place.write().current(text, &place.documents, &program), None);
+    place.documents.truncate(2);
+    place.failed.clear();
+    let results = place.write();
+    let current = |text: &str, documents: &[RunDocument], program: &Program| {
+        results.current(text, documents, program).is_some()
+    };
+    assert_eq!(results.current(text, &place.documents, &program), Some(place.page.clone()));
+    assert!(!current("title = \"other\"\n", &place.documents, &program));
+    assert!(!current(text, &place.documents[..1], &program));
+    let another = Program::of(&b"another"[..]).unwrap();
+    assert!(!current(text, &place.documents, &another));
+    fs::remove_file(results.folder().join("version.json")).unwrap();
+    assert!(!current(text, &place.documents, &program));
+}
+
+#[test]
 fn failed_runs_leave_their_documents_until_they_succeed() {
     let place = Place::new(0);
     let results = place.results();

@@ -355,3 +355,50 @@ fn a_report_without_runs_decides_nothing() {
     assert!(page.cells.iter().all(|cell| cell.quantities.is_empty()));
     assert_eq!(page.cells.len(), 6);
 }
+
+/// The messages of a seed take 0 to 99 ms and the seed, those of lksctp 100 ms more. Without
+/// `pooled` the quantities are missing, as no run reports them.
+#[test]
+fn pooled_claims_are_of_the_values_of_all_seeds() {
+    let judged = |seeds: u32, text: &str| {
+        let claim = format!("[[claim]]\nsays = \"x\"\nat.system = \"thin\"\n{text}\n");
+        let text =
+            format!("title = \"x\"\nseeds = {seeds}\n{TWO_AXES}{claim}{}", super::kit::SCENARIO);
+        let study = super::kit::study(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        page(&study, |_, _, _, _| None).claims.remove(0)
+    };
+    let max =
+        |seeds, text: &str| judged(seeds, &format!("quantity = \"game.latency.max\"\n{text}"));
+    let below = max(10, "pooled = true\nis = \"below\"\nthan.at.system = \"lksctp\"");
+    assert_eq!(below.verdict, Holds);
+    let first = &below.instances[0];
+    assert_eq!(first.left.map(|left| (left.mean, left.seeds)), Some((109.0, 10)));
+    assert_eq!(first.right.map(|right| right.mean), Some(209.0));
+    assert!(first.finding.ends_with("of the values of 10 seeds together"), "{}", first.finding);
+    assert!(below.means.ends_with(", of the values of all seeds together"), "{}", below.means);
+    assert_eq!(max(10, "pooled = true\nis = \"above\"\nthan = 200").verdict, DoesNotHold);
+    // The means of ten seeds are 50.5 to 59.5: for some choices of seeds it is below 55.
+    let mean = |seeds, than: u32| {
+        let text = format!(
+            "quantity = \"game.latency.mean\"\npooled = true\nis = \"above\"\nthan = {than}"
+        );
+        judged(seeds, &text).verdict
+    };
+    assert_eq!([mean(10, 55), mean(10, 50), mean(9, 50)], [Undecided, Holds, Undecided]);
+    let apart = max(10, "is = \"below\"\nthan.at.system = \"lksctp\"");
+    assert_eq!(apart.verdict, Undecided);
+}
+
+#[test]
+fn pooled_claims_need_a_distribution() {
+    let mistakes = |text: &str| {
+        let text = format!("{TWO_AXES}\n[[claim]]\nsays = \"x\"\npooled = true\n{text}\n");
+        with(&text).unwrap_err().to_string()
+    };
+    let of_none = mistakes("quantity = \"game.rtx1.mean\"\nis = \"below\"\nthan = 1");
+    assert!(of_none.contains("`pooled` needs a mean, percentile or maximum"), "{of_none}");
+    let together = mistakes(
+        "quantity = \"game.latency.mean\"\naveraged = \"system\"\nis = \"below\"\nthan = 1",
+    );
+    assert!(together.contains("`pooled` excludes combined points"), "{together}");
+}

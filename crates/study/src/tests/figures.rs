@@ -52,6 +52,42 @@ fn lines_are_over_the_numbers_of_an_axis() {
 }
 
 #[test]
+fn stated_values_are_placed_on_the_axes() {
+    let lines = drawn(
+        "kind = \"lines\"\nx = \"interarrival\"\ny = \"game.rtx1.mean\"\n\
+         source = [{ x = \"100 ms\", y = 900, of = \"lksctp\" }, { x = 120, y = 7.5 }]",
+    );
+    let stated = |figure: &DrawnFigure| -> Vec<(f64, f64, Option<String>)> {
+        figure.stated.iter().map(|value| (value.x, value.y, value.of.clone())).collect()
+    };
+    assert_eq!(stated(&lines), [(100.0, 900.0, Some("lksctp".into())), (120.0, 7.5, None)]);
+    let bars = drawn(
+        "kind = \"bars\"\nx = \"system\"\ny = [\"game.rtx1.mean\", \"game.rtx1.p99\"]\n\
+         at.interarrival = \"50 ms\"\nsource = [{ x = \"thin\", y = 60, of = \"game.rtx1.mean\" }]",
+    );
+    assert_eq!(stated(&bars), [(1.0, 60.0, Some("game.rtx1.mean".into()))]);
+}
+
+#[test]
+fn stated_values_that_have_no_place_are_mistakes() {
+    let mistakes = |source: &str| {
+        let text = format!(
+            "{TWO_AXES}\n[[figure]]\ntitle = \"A\"\nkind = \"lines\"\nx = \"interarrival\"\n\
+             y = \"game.rtx1.mean\"\nsource = [{source}]\n"
+        );
+        with(&text).unwrap_err().to_string()
+    };
+    assert!(mistakes("{ x = \"110 ms\", y = 1 }").contains("`x` is a label of the horizontal"));
+    assert!(mistakes("{ x = 110, y = 1, of = \"thn\" }").contains("did you mean `thin`?"));
+    assert!(mistakes("{ x = 110 }").contains("`y`"));
+    let series = format!(
+        "{TWO_AXES}\n[[figure]]\ntitle = \"A\"\nkind = \"series\"\ny = \"game.rto\"\n\
+         source = [{{ x = 1, y = 1 }}]\n"
+    );
+    assert!(with(&series).unwrap_err().to_string().contains("have no `source`"));
+}
+
+#[test]
 fn lines_may_take_an_axis_together_or_be_gains() {
     let text = "kind = \"lines\"\nx = \"interarrival\"\ny = \"game.rtx1.mean\"\n";
     let all = drawn(&format!("{text}averaged = \"system\""));

@@ -121,7 +121,7 @@ fn claims_that_cannot_be_judged_are_refused() {
         (
             format!("{head}is = \"below\"\nthan = 1\ntolerance = 0.1"),
             &["9:1: a claim with `below` or `above` has no `tolerance`; known: `at`, \
-               `averaged`, `by`, `gain_over`, `is`, `largest`, `loss_against`, `paper`, `quantity`, \
+               `averaged`, `by`, `gain_over`, `is`, `largest`, `loss_against`, `paper`, `pooled`, `quantity`, \
                `says`, `than`"],
         ),
         (

@@ -2,7 +2,9 @@
 
 use rexmit_core::Rng;
 use rexmit_lab::scenario::Unit;
-use rexmit_study::{AxisPlace, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, FigureKind};
+use rexmit_study::{
+    AxisPlace, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, FigureKind, StatedValue,
+};
 
 use super::{RTTS, SLOWNESS, SYSTEMS, at, estimate, near, rtt_label};
 
@@ -36,7 +38,7 @@ fn figure(
 ) -> DrawnFigure {
     let [x, y] = axes;
     let about = "Made up by a generator. Lower is better.".into();
-    DrawnFigure { title: title.into(), about, kind, x, y, groups }
+    DrawnFigure { title: title.into(), about, kind, x, y, groups, stated: Vec::new() }
 }
 
 /// A group per system, of what `points` says for its slowness.
@@ -64,7 +66,9 @@ fn bars(rng: &mut Rng) -> DrawnFigure {
         categories("", names.map(String::from).to_vec()),
         axis("delivery latency", Unit::Milliseconds, false),
     ];
-    figure("Latency by the number of retransmissions", FigureKind::Bars, axes, groups)
+    let stated = vec![StatedValue { x: 1.0, y: 1500.0, of: Some(SYSTEMS[0].into()) }];
+    let bars = figure("Latency by the number of retransmissions", FigureKind::Bars, axes, groups);
+    DrawnFigure { stated, ..bars }
 }
 
 fn lines(rng: &mut Rng) -> DrawnFigure {
@@ -79,7 +83,9 @@ fn lines(rng: &mut Rng) -> DrawnFigure {
         ..axis("round-trip time", Unit::Milliseconds, false)
     };
     let y = axis("mean of the first retransmission", Unit::Milliseconds, false);
-    figure("Latency over the round-trip time", FigureKind::Lines, [x, y], groups)
+    let stated = vec![StatedValue { x: RTTS[0].into(), y: 1200.0, of: None }];
+    let lines = figure("Latency over the round-trip time", FigureKind::Lines, [x, y], groups);
+    DrawnFigure { stated, ..lines }
 }
 
 /// The same where the values across have no numbers.
@@ -89,6 +95,7 @@ fn lines_over_names(rng: &mut Rng) -> DrawnFigure {
     let place = |(at, place): (usize, AxisPlace)| AxisPlace { at: at as f64, ..place };
     figure.x.places = figure.x.places.into_iter().enumerate().map(place).collect();
     figure.x.categories = RTTS.map(rtt_label).to_vec();
+    figure.stated[0].x = 0.0;
     for group in &mut figure.groups {
         for (at, point) in group.points.iter_mut().enumerate() {
             point.x = at as f64;

@@ -216,6 +216,12 @@ fn write(
     (results, store): (&Results, &Store),
 ) -> Result<StudyDone, Failure> {
     let failed = &finished.failed;
+    // Results that are as they were need not be read and written again.
+    if failed.is_empty()
+        && let Some(page) = results.current(&chosen.text, documents, store.program())
+    {
+        return Ok(StudyDone { failed: Vec::new(), page, folder: results.folder().to_owned() });
+    }
     let page = chosen.study.page(|document| store.outcome(&document.key()).ok());
     results.write(&StudyRun { text: &chosen.text, documents, failed, page: &page }, store)?;
     let written = results.write_failed(documents, failed)?;

@@ -5,7 +5,9 @@ use rexmit_lab::scenario::Described;
 use serde::Serialize;
 
 use crate::page::shown::{AxisHead, Cell, StudyHead, StudyPage};
-use crate::{Coordinate, DrawnAxis, DrawnFigure, DrawnGroup, Estimate, FigureKind, Verdict};
+use crate::{
+    Coordinate, DrawnAxis, DrawnFigure, DrawnGroup, Estimate, FigureKind, StatedValue, Verdict,
+};
 
 /// The input of the scripts of a page.
 #[derive(Serialize)]
@@ -39,6 +41,7 @@ struct EmbeddedFigure<'a> {
     x: &'a DrawnAxis,
     y: &'a DrawnAxis,
     groups: Vec<EmbeddedGroup<'a>>,
+    stated: &'a [StatedValue],
 }
 
 #[derive(Serialize)]
@@ -83,6 +86,7 @@ fn figure_of(figure: &DrawnFigure) -> EmbeddedFigure<'_> {
         x: &figure.x,
         y: &figure.y,
         groups: figure.groups.iter().map(group_of).collect(),
+        stated: &figure.stated,
     }
 }
 

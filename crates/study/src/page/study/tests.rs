@@ -8,7 +8,7 @@ use super::*;
 use crate::page::{AxisHead, Cell, StudyHead};
 use crate::{
     AxisPlace, Coordinate, DrawnAxis, DrawnFigure, DrawnGroup, DrawnPoint, Estimate, FigureKind,
-    Instance, Verdict,
+    Instance, StatedValue, Verdict,
 };
 
 const HOSTILE: &str = "</script><script>alert(1)</script><!-- {{data}} & \"";
@@ -72,6 +72,7 @@ fn hostile() -> StudyPage {
             x: axis(),
             y: axis(),
             groups: vec![group],
+            stated: vec![StatedValue { x: 0.0, y: 1.0, of: Some(text()) }],
         }],
         claims: vec![Verdict {
             says: text(),
@@ -116,6 +117,7 @@ fn text_of_a_study_stays_in_its_place() {
         "/cells/0/point/0/axis",
         "/quantities/0/about",
         "/figures/0/groups/0/label",
+        "/figures/0/stated/0/of",
         "/figures/0/x/places/0/point/0/label",
         "/claims/0/says",
         "/claims/0/instances/0/finding",
