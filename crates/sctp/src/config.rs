@@ -192,6 +192,8 @@ profiles! {
     rfc9260
     /// Linux of 2006: RTO.Initial is 3 s, and a retransmission bundles outstanding data.
     lksctp
+    /// Linux 6: [`lksctp`](Self::lksctp) whose T3-rtx keeps running when the oldest chunk is retransmitted fast.
+    linux
     /// FreeBSD 6.2: RTO.Initial is 3 s, otherwise RFC 9260.
     freebsd
     /// FreeBSD 6.2 with Early Fast Retransmit.
@@ -415,6 +417,7 @@ mod tests {
         let constructors = [
             AssociationConfig::rfc9260,
             AssociationConfig::lksctp,
+            AssociationConfig::linux,
             AssociationConfig::freebsd,
             AssociationConfig::freebsd_efr,
             AssociationConfig::thin,

@@ -18,6 +18,7 @@ ProfileName = Literal[
     "thin-rr",
     "f-rto",
     "lksctp",
+    "linux",
     "freebsd",
     "freebsd-efr",
 ]
@@ -41,6 +42,7 @@ class Profile(str, enum.Enum):
     thin_rr = "thin-rr"
     f_rto = "f-rto"
     lksctp = "lksctp"
+    linux = "linux"
     freebsd = "freebsd"
     freebsd_efr = "freebsd-efr"
 
