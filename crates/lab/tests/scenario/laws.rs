@@ -285,6 +285,31 @@ fn what_a_quantile_costs_at_least_stands_beside_what_was_sent() {
     }
 }
 
+/// A lost ACK is no slow one, although the copies of the retransmission are reported as duplicates later: with a copy
+/// of each retransmission the second loss of a message is repaired as fast as the first.
+#[test]
+fn redundant_copies_repair_within_two_round_trips() {
+    for interval in ["every 250ms", "every 237ms"] {
+        let outcome = run(
+            json!({
+                "duration": "30min",
+                "network": { "forward": "delay 50ms loss 5%", "backward": "delay 50ms loss 5%" },
+                "thin": { "game": {
+                    "traffic": format!("{interval} size 100"),
+                    "profile": "interactive-redundant",
+                    "unordered": true,
+                    "bounds": ["doubled"],
+                } },
+            }),
+            1,
+        );
+        let of = |name: &str| outcome.quantities[&format!("game.{name}")];
+        assert!(of("retransmissions.redundant") > 100.0, "copies were sent");
+        let over = of("over_bound.doubled.p999");
+        assert!(over < 10.0, "{interval}: {over} ms over the bound");
+    }
+}
+
 /// A greedy flow leaves nothing of the bottleneck unused, and headers take room in it, too.
 #[test]
 fn what_arrives_of_all_flows_is_what_the_bottleneck_carries() {

@@ -75,6 +75,8 @@ pub(crate) struct FirstTransmission {
     repeated_at: Option<Instant>,
     /// When the unit was acknowledged.
     pub(crate) acked_at: Option<Instant>,
+    /// A duplicate was reported by then, so that the ACK was sent for a repeated transmission.
+    is_acked_for_repeat: bool,
     /// It was acknowledged sooner than the second transmission can have been.
     pub(crate) is_answered: bool,
     /// It was declared lost once, so that it was sent twice at most.
@@ -107,6 +109,7 @@ impl Repeats {
             sent_at,
             repeated_at: None,
             acked_at: None,
+            is_acked_for_repeat: false,
             is_answered: false,
             is_lost_once: true,
         });
@@ -172,8 +175,9 @@ impl Repeats {
     /// The unit is acknowledged, and no later one with it: the time of one that is may be longer, because
     /// its own acknowledgement may have been lost.
     pub(crate) fn on_acked(&mut self, now: Instant) {
+        let is_reported = self.list.iter().any(|repeat| repeat.is_reported);
         if let Some(first) = &mut self.first {
-            first.acked_at = Some(now);
+            (first.acked_at, first.is_acked_for_repeat) = (Some(now), is_reported);
         }
     }
 
@@ -184,13 +188,14 @@ impl Repeats {
 
     /// Both transmissions have arrived, so that the acknowledgement of the unit was for the first: its path
     /// and its round trip, if the acknowledgement came alone (Karn's algorithm forbids only what is
-    /// ambiguous). With `may_be_several`, also of more than two transmissions, once each is reported.
+    /// ambiguous) and reported no duplicate. With `may_be_several`, also of more than two transmissions, once each
+    /// is reported.
     pub(crate) fn take_round_trip(&mut self, may_be_several: bool) -> Option<(u8, Duration)> {
         if may_be_several && self.has_open() {
             return None;
         }
         let first = self.first.take()?;
-        let is_certain = first.is_lost_once || may_be_several;
+        let is_certain = (first.is_lost_once || may_be_several) && !first.is_acked_for_repeat;
         first.acked_at.filter(|_| is_certain).map(|at| (first.path, at - first.sent_at))
     }
 

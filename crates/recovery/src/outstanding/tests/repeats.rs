@@ -154,6 +154,29 @@ fn an_acknowledgement_that_comes_with_the_report_may_be_of_either() {
     assert_eq!(o.round_trip(FIRST), None);
 }
 
+/// The first transmission arrived, its ACK was lost; the ACK of the probe reports a duplicate, which a copy
+/// explains, and a later one the copy. Without the first report the ACK was late.
+#[test]
+fn an_acknowledgement_after_a_report_is_of_a_repetition() {
+    for (is_reported_first, want) in [(true, None), (false, Some((1, Duration::from_millis(302))))]
+    {
+        let mut o = with_units(1);
+        o.lose(FIRST, SendCause::Probe);
+        o.watch_first_transmission(FIRST, 1, AT(100));
+        o.repeat(FIRST, 1, SendCause::Probe, None);
+        o.repeat(FIRST, 2, SendCause::Redundant, None);
+        if is_reported_first {
+            assert_eq!(o.report(FIRST), Some((2, SendCause::Redundant)));
+        }
+        o.repeats_mut(FIRST).expect("watched").on_acked(AT(402));
+        if !is_reported_first {
+            assert_eq!(o.report(FIRST), Some((2, SendCause::Redundant)));
+        }
+        assert_eq!(o.report(FIRST), Some((1, SendCause::Probe)));
+        assert_eq!(o.repeats_mut(FIRST).expect("watched").take_round_trip(true), want);
+    }
+}
+
 #[test]
 fn of_three_copies_nobody_knows_which_came_first() {
     let mut o = with_units(1);
