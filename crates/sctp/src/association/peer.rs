@@ -26,6 +26,9 @@ pub(crate) struct PeerParameters {
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) supports_forward_tsn: bool,
     pub(crate) supports_re_config: bool,
+    /// It lists I-DATA, and I-FORWARD-TSN (RFC 8260 §2.2.1, §2.3.1).
+    pub(crate) supports_i_data: bool,
+    pub(crate) supports_i_forward_tsn: bool,
     /// It lists ASCONF and ASCONF-ACK. That counts only with `auth` (RFC 5061 §4.2.7).
     pub(crate) supports_asconf: bool,
     pub(crate) auth: Option<AuthOffer>,
@@ -157,6 +160,8 @@ pub(crate) fn read_init<'a>(
         addresses: Vec::new(),
         supports_forward_tsn: false,
         supports_re_config: false,
+        supports_i_data: false,
+        supports_i_forward_tsn: false,
         supports_asconf: false,
         auth: None,
     };
@@ -177,6 +182,8 @@ pub(crate) fn read_init<'a>(
             }
             Param::SupportedExtensions(kinds) => {
                 peer.supports_re_config |= kinds.contains(&kind::RE_CONFIG);
+                peer.supports_i_data |= kinds.contains(&kind::I_DATA);
+                peer.supports_i_forward_tsn |= kinds.contains(&kind::I_FORWARD_TSN);
                 peer.supports_forward_tsn |= kinds.contains(&kind::FORWARD_TSN);
                 peer.supports_asconf |=
                     kinds.contains(&kind::ASCONF) && kinds.contains(&kind::ASCONF_ACK);

@@ -2,8 +2,8 @@
 //! messages again.
 //!
 //! Nothing here knows packets, paths or loss. Towards the association, [`SendQueue`] turns messages
-//! into fragments, which get their TSNs there; [`Reassembly`] takes the pieces of received DATA
-//! chunks, each TSN once, and gives messages in delivery order (RFC 9260 §6.5, §6.6, §6.9).
+//! into fragments, which get their TSNs there; [`Reassembly`] takes the pieces of received DATA or I-DATA
+//! chunks, each TSN once, and gives messages in delivery order (RFC 9260 §6.5, §6.6, §6.9, RFC 8260).
 //!
 //! A stream costs nothing until it is used, and every operation costs what it does, independent
 //! of how many streams were negotiated and how many messages wait.
@@ -16,5 +16,5 @@ mod send_queue;
 mod tests;
 
 pub(crate) use reassembly::{Piece, Reassembly, ReassemblyError, ReassemblyLimits};
-pub use scheduler::Scheduling;
+pub use scheduler::{DEFAULT_PRIORITY, Scheduling};
 pub(crate) use send_queue::{Fragment, SendQueue};

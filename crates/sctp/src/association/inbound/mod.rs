@@ -1,5 +1,5 @@
-//! Receiving user data: DATA, FORWARD-TSN, the window, and what the application reads
-//! (RFC 9260 §6.2, §6.5–6.7, §6.9).
+//! Receiving user data: DATA and I-DATA, FORWARD-TSN and I-FORWARD-TSN, the window, and what the
+//! application reads (RFC 9260 §6.2, §6.5–6.7, §6.9, RFC 8260 §2.2.3).
 
 mod held_back;
 
@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::message::InboundMessage;
 use crate::statistics::Traffic;
 use crate::streams::{Piece, Reassembly, ReassemblyError, ReassemblyLimits};
-use crate::wire::{Data, ForwardTsn, PacketWriter, sack_len};
+use crate::wire::{Data, ForwardTsn, IData, IForwardTsn, PacketWriter, sack_len};
 
 use held_back::HeldBack;
 
@@ -53,6 +53,21 @@ struct Counters {
     duplicates_received: u64,
     chunks_dropped: u64,
     sacks_sent: u64,
+}
+
+/// A DATA or I-DATA chunk, as it was read.
+pub(super) struct UserData<'a> {
+    tsn: u32,
+    immediate: bool,
+    is_interleaved: bool,
+    /// Its TSN is not unwrapped yet.
+    piece: Piece<'a>,
+}
+
+/// A FORWARD-TSN or I-FORWARD-TSN chunk.
+pub(super) enum Forwarding<'a> {
+    Ssns(ForwardTsn<'a>),
+    Mids(IForwardTsn<'a>),
 }
 
 /// Why a DATA chunk is rejected.
@@ -97,9 +112,14 @@ impl Inbound {
         self
     }
 
-    pub(super) fn on_peer_known(&mut self, initial_tsn: u32, streams: u16, may_abandon: bool) {
+    pub(super) fn on_peer_known(
+        &mut self,
+        initial_tsn: u32,
+        streams: u16,
+        (is_interleaved, may_abandon): (bool, bool),
+    ) {
         self.received = Received::new(unwrapped_initial_tsn(initial_tsn));
-        self.reassembly.on_peer_known(may_abandon);
+        self.reassembly.on_peer_known(is_interleaved, may_abandon);
         self.streams = streams;
     }
 
@@ -175,15 +195,22 @@ impl Inbound {
             && held + len <= 2 * buffer
     }
 
-    /// DATA (RFC 9260 §6.2). What `is_held_back` waits for a reset of its stream.
+    /// DATA or I-DATA (RFC 9260 §6.2). What `is_held_back` waits for a reset of its stream.
     pub(super) fn on_data(
         &mut self,
         cx: &mut Context<'_>,
-        data: &Data<'_>,
+        data: &UserData<'_>,
         is_held_back: impl FnOnce(u64) -> bool,
     ) -> Result<(), DataError> {
+        if data.is_interleaved != self.reassembly.is_interleaved() {
+            return Err(DataError::Violation(if data.is_interleaved {
+                "I-DATA that was not negotiated"
+            } else {
+                "DATA where I-DATA was negotiated"
+            }));
+        }
         let tsn = unwrap_u32(self.received.cumulative(), data.tsn);
-        match self.received.on_tsn(tsn, data.flags.immediate, &self.config) {
+        match self.received.on_tsn(tsn, data.immediate, &self.config) {
             Arrival::New => {}
             Arrival::Duplicate => {
                 self.counters.duplicates_received += 1;
@@ -195,16 +222,17 @@ impl Inbound {
                 return Ok(());
             }
         }
-        if data.stream >= self.streams {
+        let piece = Piece { tsn, ..data.piece };
+        if piece.stream >= self.streams {
             // Acknowledged, reported and discarded (RFC 9260 §6.5).
             self.received.record(tsn);
-            return Err(DataError::InvalidStream(data.stream));
+            return Err(DataError::InvalidStream(piece.stream));
         }
-        if !self.admits(tsn, data.payload.len()) {
+        if !self.admits(tsn, piece.payload.len()) {
             self.refuse(cx, "DATA beyond the receive window");
             return Ok(());
         }
-        self.take_piece(cx, &piece(tsn, data), is_held_back(tsn))
+        self.take_piece(cx, &piece, is_held_back(tsn))
     }
 
     fn refuse(&mut self, cx: &mut Context<'_>, reason: &'static str) {
@@ -250,17 +278,38 @@ impl Inbound {
         Ok(())
     }
 
-    /// FORWARD-TSN (RFC 3758 §3.6).
-    pub(super) fn on_forward_tsn(&mut self, forward: &ForwardTsn<'_>) {
-        let new_cumulative = unwrap_u32(self.received.cumulative(), forward.new_cumulative_tsn);
-        if self.received.skip_to(new_cumulative) {
-            let streams = self.streams;
-            let skipped = forward.skipped().filter(|&(stream, _)| stream < streams);
-            self.reassembly.on_forward_tsn(new_cumulative, skipped);
-            if let Some(held_back) = &mut self.held_back {
-                held_back.on_forward_tsn(new_cumulative);
+    /// FORWARD-TSN (RFC 3758 §3.6) or I-FORWARD-TSN (RFC 8260 §2.3.1).
+    pub(super) fn on_forward_tsn(&mut self, forward: &Forwarding<'_>) -> Result<(), DataError> {
+        let (tsn, has_mids) = match forward {
+            Forwarding::Ssns(forward) => (forward.new_cumulative_tsn, false),
+            Forwarding::Mids(forward) => (forward.new_cumulative_tsn, true),
+        };
+        if has_mids != self.reassembly.is_interleaved() {
+            return Err(DataError::Violation(if has_mids {
+                "I-FORWARD-TSN that was not negotiated"
+            } else {
+                "FORWARD-TSN where I-FORWARD-TSN was negotiated"
+            }));
+        }
+        let new_cumulative = unwrap_u32(self.received.cumulative(), tsn);
+        if !self.received.skip_to(new_cumulative) {
+            return Ok(());
+        }
+        let streams = self.streams;
+        match forward {
+            Forwarding::Ssns(forward) => {
+                let skipped = forward.skipped().filter(|&(stream, _)| stream < streams);
+                self.reassembly.on_forward_tsn(new_cumulative, skipped);
+            }
+            Forwarding::Mids(forward) => {
+                let skipped = forward.skipped().filter(|skipped| skipped.stream < streams);
+                self.reassembly.on_i_forward_tsn(skipped);
             }
         }
+        if let Some(held_back) = &mut self.held_back {
+            held_back.on_forward_tsn(new_cumulative);
+        }
+        Ok(())
     }
 
     /// The peer has reset its outgoing streams; none means all.
@@ -392,16 +441,39 @@ impl Inbound {
     }
 }
 
-const fn piece<'a>(tsn: u64, data: &Data<'a>) -> Piece<'a> {
-    Piece {
-        tsn,
-        stream: data.stream,
-        ssn: data.ssn,
-        ppid: data.ppid,
-        unordered: data.flags.unordered,
-        beginning: data.flags.beginning,
-        ending: data.flags.ending,
-        payload: data.payload,
+impl<'a> From<Data<'a>> for UserData<'a> {
+    fn from(data: Data<'a>) -> Self {
+        let i_data = IData {
+            flags: data.flags,
+            tsn: data.tsn,
+            stream: data.stream,
+            mid: data.ssn.into(),
+            ppid: data.ppid,
+            fsn: 0,
+            payload: data.payload,
+        };
+        Self { is_interleaved: false, ..i_data.into() }
+    }
+}
+
+impl<'a> From<IData<'a>> for UserData<'a> {
+    fn from(data: IData<'a>) -> Self {
+        Self {
+            tsn: data.tsn,
+            immediate: data.flags.immediate,
+            is_interleaved: true,
+            piece: Piece {
+                tsn: data.tsn.into(),
+                stream: data.stream,
+                mid: data.mid,
+                fsn: data.fsn,
+                ppid: data.ppid,
+                unordered: data.flags.unordered,
+                beginning: data.flags.beginning,
+                ending: data.flags.ending,
+                payload: data.payload,
+            },
+        }
     }
 }
 

@@ -7,9 +7,7 @@ use rexmit_core::Route;
 
 use super::state::AbortCause;
 use super::{Association, Context, Farewell, Ours, State};
-use crate::wire::{
-    Cause, CausesWriter, DATA_HEADER_LEN, PacketWriter, U16List, kind, padded, param_kind,
-};
+use crate::wire::{Cause, CausesWriter, PacketWriter, U16List, kind, param_kind};
 
 impl Association {
     /// Writes the next packet, if one may leave now.
@@ -216,8 +214,7 @@ impl Association {
         if path != self.paths.reply || !self.inbound.is_unacknowledged() {
             return false;
         }
-        writer.room()
-            >= padded(DATA_HEADER_LEN + self.out.next_len(path)) + crate::wire::sack_len(0, 0)
+        writer.room() >= self.out.chunk_len(self.out.next_len(path)) + crate::wire::sack_len(0, 0)
     }
 
     /// INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK has just left: its timer runs.

@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use rexmit_core::Seed;
 
 use super::*;
@@ -11,7 +12,8 @@ const END: (bool, bool) = (false, true);
 
 fn ordered(tsn: u64, stream: u16, ssn: u16, part: (bool, bool), payload: &[u8]) -> Piece<'_> {
     let (beginning, ending) = part;
-    Piece { tsn, stream, ssn, ppid: 0, unordered: false, beginning, ending, payload }
+    let (mid, fsn) = (ssn.into(), 0);
+    Piece { tsn, stream, mid, fsn, ppid: 0, unordered: false, beginning, ending, payload }
 }
 
 fn unordered(tsn: u64, stream: u16, part: (bool, bool), payload: &[u8]) -> Piece<'_> {
@@ -46,9 +48,12 @@ impl Receiver {
 
     /// Everything that is kept is counted, once.
     fn assert_counts(&self) {
-        let assembled: usize = self.0.assemblies.values().map(|a| a.buffer.len()).sum();
-        let loose: usize = self.0.loose.values().map(|l| l.payload.len()).sum();
-        assert_eq!(self.0.held_bytes(), assembled + loose + self.0.delivery.counted_bytes());
+        let incomplete = match &self.0.fragments {
+            Fragments::ByTsn(fragments) => fragments.counted_bytes(),
+            Fragments::ByMid(fragments) => fragments.counted_bytes(),
+        };
+        let complete = self.0.messages.delivery.counted_bytes();
+        assert_eq!(self.0.held_bytes(), incomplete + complete);
     }
 }
 
@@ -313,7 +318,7 @@ fn a_message_cut_short_is_given_up_without_a_forward_tsn_once_all_before_has_arr
     ];
     for first in 0..pieces.len() {
         let mut receiver = Receiver::default();
-        receiver.0.on_peer_known(true);
+        receiver.0.on_peer_known(false, true);
         let (late, early) = (&pieces[..first], &pieces[first..]);
         for piece in early {
             receiver.on(*piece).unwrap();
@@ -390,7 +395,7 @@ fn memory_of_a_long_backlog_is_given_back() {
     }
     receiver.read();
     receiver.0.release_memory();
-    assert_eq!(receiver.0.delivery.ready_places(), 0);
+    assert_eq!(receiver.0.messages.delivery.ready_places(), 0);
 }
 
 #[test]
@@ -417,8 +422,9 @@ fn arbitrary_pieces_are_counted_bounded_and_never_a_panic() {
                 3..=8 => drop(receiver.read()),
                 _ => {}
             }
-            let aside = receiver.0.loose.len() + receiver.0.delivery.waiting_messages();
-            assert!(aside <= 8 && receiver.0.assemblies.len() <= 8);
+            let Fragments::ByTsn(fragments) = &receiver.0.fragments else { unreachable!() };
+            let (begun, loose) = fragments.counts();
+            assert!(begun <= 8 && loose + receiver.0.messages.delivery.waiting_messages() <= 8);
         }
         receiver.forward(u64::MAX, &[]);
         receiver.0.on_streams_reset(None);
