@@ -70,8 +70,11 @@ config! {
         /// The largest SCTP packet, common header included; the path MTU less what is below SCTP.
         /// The default of 1232 fits the smallest IPv6 MTU, with UDP encapsulation.
         pub max_packet_bytes: usize,
-        /// The largest message, in and out. Default 256 KiB.
+        /// The largest message, in and out: a larger one is not accepted from the application, and one of the
+        /// peer is treated as `oversized_messages` says. Default 256 KiB.
         pub max_message_bytes: usize,
+        /// What happens to a message of the peer that is larger. Default [`OversizedMessages::Drop`].
+        pub oversized_messages: OversizedMessages,
         /// Receive buffer in bytes; the receive window advertised to the peer. Default 1 MiB.
         pub receive_buffer_bytes: usize,
         /// Bytes accepted from the application and not yet acknowledged, at most; beyond 16,384 messages
@@ -129,6 +132,20 @@ config! {
         /// Report each message that the peer has acknowledged. Default false.
         pub report_acknowledged: bool,
     }
+}
+
+/// What happens to a message of the peer that is larger than
+/// [`max_message_bytes`](AssociationConfig::max_message_bytes).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OversizedMessages {
+    /// It is dropped, [`Event::MessageDropped`](crate::Event::MessageDropped) tells the application, and the
+    /// messages after it are delivered.
+    #[default]
+    Drop,
+    /// The association is aborted.
+    Abort,
 }
 
 config! {
@@ -325,6 +342,7 @@ impl AssociationConfig {
             max_inbound_streams: 2048,
             max_packet_bytes: 1232,
             max_message_bytes: 256 * 1024,
+            oversized_messages: OversizedMessages::Drop,
             receive_buffer_bytes: 1024 * 1024,
             send_buffer_bytes: 1024 * 1024,
             max_held_chunks: 16_384,

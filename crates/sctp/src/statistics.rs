@@ -53,6 +53,8 @@ pub struct Traffic {
     pub duplicates_received: u64,
     /// DATA chunks dropped because a limit was reached.
     pub chunks_dropped: u64,
+    /// Messages of the peer that were dropped: [`Event::MessageDropped`](crate::Event::MessageDropped).
+    pub messages_dropped: u64,
     /// SACKs sent.
     pub sacks_sent: u64,
     /// SACKs received.

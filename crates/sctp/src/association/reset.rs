@@ -457,5 +457,5 @@ fn perform(
 ) -> Result<(), DataError> {
     inbound.on_streams_reset(&streams);
     cx.event(Event::PeerResetStreams(streams));
-    inbound.release_held_back()
+    inbound.release_held_back(cx)
 }

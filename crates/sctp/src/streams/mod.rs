@@ -15,6 +15,6 @@ mod send_queue;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use reassembly::{Piece, Reassembly, ReassemblyError, ReassemblyLimits};
+pub(crate) use reassembly::{DroppedMessage, Piece, Reassembly, ReassemblyError, ReassemblyLimits};
 pub use scheduler::{DEFAULT_PRIORITY, Scheduling};
 pub(crate) use send_queue::{Fragment, SendQueue};

@@ -25,7 +25,7 @@ use self::by_mid::ByMid;
 use self::by_tsn::ByTsn;
 use self::delivery::Delivery;
 use self::messages::Messages;
-pub(crate) use self::piece::{Piece, ReassemblyError, ReassemblyLimits};
+pub(crate) use self::piece::{DroppedMessage, Piece, ReassemblyError, ReassemblyLimits};
 use crate::message::InboundMessage;
 use crate::wire::SkippedMid;
 
@@ -74,12 +74,22 @@ impl Reassembly {
     /// goes on. Contradictions that a piece and its present neighbours do not show are found by
     /// [`Reassembly::has_contradiction`].
     pub(crate) fn on_data(&mut self, piece: &Piece<'_>) -> Result<(), ReassemblyError> {
-        if piece.payload.len() > self.messages.limits.max_message_bytes {
-            return Err(ReassemblyError::MessageTooLarge);
-        }
         match &mut self.fragments {
             Fragments::ByTsn(fragments) => fragments.on_data(piece, &mut self.messages),
             Fragments::ByMid(fragments) => fragments.on_data(piece, &mut self.messages),
+        }
+    }
+
+    /// The message that the last piece made larger than [`ReassemblyLimits::max_message_bytes`].
+    pub(crate) const fn take_dropped(&mut self) -> Option<DroppedMessage> {
+        self.messages.take_dropped()
+    }
+
+    /// Drops the incomplete interleaved message of which most has arrived, if there is one.
+    pub(crate) fn drop_largest(&mut self) -> Option<DroppedMessage> {
+        match &mut self.fragments {
+            Fragments::ByTsn(_) => None,
+            Fragments::ByMid(fragments) => fragments.drop_largest(&mut self.messages),
         }
     }
 

@@ -13,11 +13,11 @@ use super::context::Context;
 use super::identity::unwrapped_initial_tsn;
 use super::received::{Arrival, Received, SackDue};
 use super::timers::Deadline;
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, OversizedMessages};
 use crate::event::Event;
 use crate::message::InboundMessage;
 use crate::statistics::Traffic;
-use crate::streams::{Piece, Reassembly, ReassemblyError, ReassemblyLimits};
+use crate::streams::{DroppedMessage, Piece, Reassembly, ReassemblyError, ReassemblyLimits};
 use crate::wire::{Data, ForwardTsn, IData, IForwardTsn, PacketWriter, sack_len};
 
 use held_back::HeldBack;
@@ -52,6 +52,7 @@ struct Counters {
     payload_delivered_bytes: u64,
     duplicates_received: u64,
     chunks_dropped: u64,
+    messages_dropped: u64,
     sacks_sent: u64,
 }
 
@@ -156,6 +157,7 @@ impl Inbound {
         traffic.messages_delivered += self.counters.messages_delivered;
         traffic.payload_delivered_bytes += self.counters.payload_delivered_bytes;
         traffic.duplicates_received += self.counters.duplicates_received;
+        traffic.messages_dropped += self.counters.messages_dropped;
         traffic.chunks_dropped += self.counters.chunks_dropped;
         traffic.sacks_sent += self.counters.sacks_sent;
     }
@@ -177,18 +179,26 @@ impl Inbound {
             _ if self.is_full() => 0,
             left if left >= least => left,
             1.. if !self.has_message() => least,
+            // Incomplete messages must not hold each other up.
+            0 if self.is_stuck() => least,
             left => left.min(self.offered as usize),
         }
+    }
+
+    /// Whether interleaved messages fill the buffer, and none of them is complete: twice the buffer is used then,
+    /// and after that the largest is dropped.
+    fn is_stuck(&self) -> bool {
+        self.reassembly.is_interleaved() && !self.has_message()
     }
 
     /// Whether a new chunk of `len` bytes is taken. A window of zero takes only what closes a gap
     /// (RFC 9260 §6.2), up to twice the buffer: nothing acknowledged is ever dropped again (instead of
     /// the drop that RFC 9260 §6.2 suggests), so the missing chunk must find room.
     fn admits(&self, tsn: u64, len: usize) -> bool {
-        if self.window() > 0 {
-            return true;
-        }
         let (held, buffer) = (self.held_bytes(), self.config.receive_buffer_bytes);
+        if self.window() > 0 {
+            return held < buffer || held + len <= 2 * buffer;
+        }
         let is_next = tsn == self.received.cumulative() + 1;
         let closes_gap = tsn < self.received.highest();
         (is_next && self.received.has_gap() || closes_gap && !self.is_full())
@@ -228,6 +238,10 @@ impl Inbound {
             self.received.record(tsn);
             return Err(DataError::InvalidStream(piece.stream));
         }
+        while !self.admits(tsn, piece.payload.len()) && self.is_stuck() && !self.is_full() {
+            let Some(dropped) = self.reassembly.drop_largest() else { break };
+            self.on_dropped(cx, dropped)?;
+        }
         if !self.admits(tsn, piece.payload.len()) {
             self.refuse(cx, "DATA beyond the receive window");
             return Ok(());
@@ -258,7 +272,9 @@ impl Inbound {
                 self.received.record(piece.tsn);
                 // A chunk has no more than 65,535 bytes.
                 self.offered = self.offered.saturating_sub(piece.payload.len() as u32);
-                Ok(())
+                self.reassembly
+                    .take_dropped()
+                    .map_or(Ok(()), |dropped| self.on_dropped(cx, dropped))
             }
             Err(ReassemblyError::TooManyHeldChunks) => {
                 self.refuse(cx, "DATA beyond max_held_chunks");
@@ -268,12 +284,29 @@ impl Inbound {
         }
     }
 
+    /// Tells the application of a message that was dropped, or ends the association if it was not to be.
+    fn on_dropped(
+        &mut self,
+        cx: &mut Context<'_>,
+        DroppedMessage { stream, ppid, unordered }: DroppedMessage,
+    ) -> Result<(), DataError> {
+        if self.config.oversized_messages == OversizedMessages::Abort {
+            return Err(DataError::Violation("a message is larger than max_message_bytes"));
+        }
+        self.counters.messages_dropped += 1;
+        cx.event(Event::MessageDropped { stream, ppid, unordered });
+        Ok(())
+    }
+
     /// A stream reset was performed: what waited for it goes on (RFC 6525 §5.2.2 E4).
-    pub(super) fn release_held_back(&mut self) -> Result<(), DataError> {
+    pub(super) fn release_held_back(&mut self, cx: &mut Context<'_>) -> Result<(), DataError> {
         let Some(held_back) = self.held_back.take() else { return Ok(()) };
         for held in held_back.chunks() {
             let taken = self.reassembly.on_data(&held.piece());
             taken.map_err(violation)?;
+            if let Some(dropped) = self.reassembly.take_dropped() {
+                self.on_dropped(cx, dropped)?;
+            }
         }
         Ok(())
     }
@@ -481,7 +514,6 @@ impl<'a> From<IData<'a>> for UserData<'a> {
 const fn violation(error: ReassemblyError) -> DataError {
     DataError::Violation(match error {
         ReassemblyError::TooManyHeldChunks => "too many chunks beyond a stream reset",
-        ReassemblyError::MessageTooLarge => "a message is larger than max_message_bytes",
         ReassemblyError::ProtocolViolation(what) => what,
     })
 }

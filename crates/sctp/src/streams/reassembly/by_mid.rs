@@ -9,7 +9,7 @@ use rexmit_core::serial::unwrap_u32;
 
 use super::delivery::FIRST;
 use super::messages::{Assembly, Messages};
-use super::piece::{Piece, ReassemblyError};
+use super::piece::{DroppedMessage, Piece, ReassemblyError};
 use crate::wire::SkippedMid;
 
 /// A message: its stream, whether it is unordered, and its unwrapped MID.
@@ -99,6 +99,13 @@ impl ByMid {
         }
     }
 
+    /// Drops the message of which most has arrived.
+    pub(super) fn drop_largest(&mut self, messages: &mut Messages) -> Option<DroppedMessage> {
+        let largest = self.begun.values_mut().max_by_key(|begun| begun.assembly.buffer.len());
+        let begun = largest.filter(|begun| !begun.assembly.buffer.is_empty())?;
+        messages.drop_message(&mut begun.assembly)
+    }
+
     /// The peer has given up the messages up to `skipped`.
     pub(super) fn on_skipped(&mut self, skipped: SkippedMid, messages: &mut Messages) {
         let SkippedMid { stream, unordered, mid } = skipped;
@@ -176,14 +183,8 @@ impl ByMid {
             messages.admit_aside(self.loose.len())?;
         }
         let Some(mut begun) = self.begun.remove(&key) else { return Ok(()) };
-        if let Err(error) = messages.fits(&begun.assembly, piece.payload.len()) {
-            messages.incomplete_bytes -= begun.assembly.buffer.len();
-            self.drop_all(key..=key, messages);
-            return Err(error);
-        }
-        begun.assembly.buffer.extend_from_slice(piece.payload);
+        messages.append(&mut begun.assembly, piece.payload);
         begun.next_fsn += 1;
-        messages.incomplete_bytes += piece.payload.len();
         if piece.ending {
             return self.complete(key, begun, messages);
         }
@@ -198,12 +199,8 @@ impl ByMid {
         messages: &mut Messages,
     ) -> Result<(), ReassemblyError> {
         while let Some(loose) = self.loose.remove(&(key, begun.next_fsn)) {
-            if let Err(error) = messages.fits(&begun.assembly, loose.payload.len()) {
-                messages.incomplete_bytes -= begun.assembly.buffer.len() + loose.payload.len();
-                self.drop_all(key..=key, messages);
-                return Err(error);
-            }
-            begun.assembly.buffer.extend_from_slice(&loose.payload);
+            messages.incomplete_bytes -= loose.payload.len();
+            messages.append(&mut begun.assembly, &loose.payload);
             begun.next_fsn += 1;
             if loose.ending {
                 return self.complete(key, begun, messages);

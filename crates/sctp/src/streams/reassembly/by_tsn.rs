@@ -120,7 +120,7 @@ impl ByTsn {
         messages: &mut Messages,
     ) -> Result<(), ReassemblyError> {
         let may_append = assembly.accepts(piece.stream, piece.mid, piece.unordered);
-        if let Err(error) = may_append.and(messages.fits(&assembly, piece.payload.len())) {
+        if let Err(error) = may_append {
             messages.incomplete_bytes -= assembly.buffer.len();
             return Err(error);
         }
@@ -131,8 +131,7 @@ impl ByTsn {
             self.assemblies.insert(piece.tsn, assembly);
             return Err(error);
         }
-        assembly.buffer.extend_from_slice(piece.payload);
-        messages.incomplete_bytes += piece.payload.len();
+        messages.append(&mut assembly, piece.payload);
         if piece.ending {
             return messages.complete(assembly);
         }
@@ -168,11 +167,12 @@ impl ByTsn {
     ) -> Result<(), ReassemblyError> {
         while let Some(loose) = self.loose.remove(&next) {
             let may_append = assembly.accepts(loose.stream, loose.ssn, loose.unordered);
-            if let Err(error) = may_append.and(messages.fits(&assembly, loose.payload.len())) {
-                messages.incomplete_bytes -= assembly.buffer.len() + loose.payload.len();
+            messages.incomplete_bytes -= loose.payload.len();
+            if let Err(error) = may_append {
+                messages.incomplete_bytes -= assembly.buffer.len();
                 return Err(error);
             }
-            assembly.buffer.extend_from_slice(&loose.payload);
+            messages.append(&mut assembly, &loose.payload);
             if loose.ending {
                 return messages.complete(assembly);
             }

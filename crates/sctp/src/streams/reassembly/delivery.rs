@@ -20,13 +20,14 @@ pub(super) struct Complete {
     pub(super) mid: u32,
     pub(super) ppid: u32,
     pub(super) unordered: bool,
-    pub(super) payload: Bytes,
+    /// `None` if it was dropped: its turn passes.
+    pub(super) payload: Option<Bytes>,
 }
 
 #[derive(Debug)]
 struct Waiting {
     ppid: u32,
-    payload: Bytes,
+    payload: Option<Bytes>,
 }
 
 #[derive(Debug, Default)]
@@ -96,9 +97,9 @@ impl Delivery {
     /// Makes `message` ready, or lets it wait for its turn.
     pub(super) fn on_complete(&mut self, message: Complete) -> Result<(), ReassemblyError> {
         let Complete { stream, mid, ppid, unordered, payload } = message;
-        let bytes = payload.len();
+        let bytes = payload.as_ref().map_or(0, Bytes::len);
         if unordered {
-            self.ready.push_back(InboundMessage { stream, ppid, unordered, payload });
+            self.make_ready(stream, unordered, Waiting { ppid, payload });
         } else {
             let expected = self.expected(stream);
             let mid = self.unwrap(expected, mid);
@@ -108,7 +109,7 @@ impl Delivery {
             if mid > expected {
                 return self.wait((stream, mid), Waiting { ppid, payload });
             }
-            self.ready.push_back(InboundMessage { stream, ppid, unordered, payload });
+            self.make_ready(stream, unordered, Waiting { ppid, payload });
             self.deliver_from(stream, mid + 1);
         }
         self.held_bytes += bytes;
@@ -140,7 +141,7 @@ impl Delivery {
             return;
         }
         while let Some(((stream, _), waiting)) = self.waiting.pop_first() {
-            self.make_ready(stream, waiting);
+            self.make_ready(stream, false, waiting);
         }
         self.expected.clear();
     }
@@ -151,7 +152,7 @@ impl Delivery {
     }
 
     fn wait(&mut self, place: (u16, u64), message: Waiting) -> Result<(), ReassemblyError> {
-        let bytes = message.payload.len();
+        let bytes = message.payload.as_ref().map_or(0, Bytes::len);
         if self.waiting.contains_key(&place) {
             return Err(ReassemblyError::ProtocolViolation("two messages have the same SSN"));
         }
@@ -165,22 +166,23 @@ impl Delivery {
         while let Some((&place, _)) = self.waiting.range((stream, 0)..=(stream, last)).next()
             && let Some(waiting) = self.waiting.remove(&place)
         {
-            self.make_ready(stream, waiting);
+            self.make_ready(stream, false, waiting);
         }
     }
 
     /// Makes ready what waits in `stream` from `next` on without a gap, and expects what follows.
     fn deliver_from(&mut self, stream: u16, mut next: u64) {
         while let Some(waiting) = self.waiting.remove(&(stream, next)) {
-            self.make_ready(stream, waiting);
+            self.make_ready(stream, false, waiting);
             next += 1;
         }
         self.expected.insert(stream, next);
     }
 
     /// Its bytes are counted already.
-    fn make_ready(&mut self, stream: u16, Waiting { ppid, payload }: Waiting) {
-        self.ready.push_back(InboundMessage { stream, ppid, unordered: false, payload });
+    fn make_ready(&mut self, stream: u16, unordered: bool, Waiting { ppid, payload }: Waiting) {
+        let message = payload.map(|payload| InboundMessage { stream, ppid, unordered, payload });
+        self.ready.extend(message);
     }
 }
 
@@ -188,7 +190,8 @@ impl Delivery {
 impl Delivery {
     /// What `held_bytes` must be.
     pub(super) fn counted_bytes(&self) -> usize {
-        let waiting: usize = self.waiting.values().map(|message| message.payload.len()).sum();
+        let payloads = self.waiting.values().filter_map(|message| message.payload.as_ref());
+        let waiting: usize = payloads.map(Bytes::len).sum();
         waiting + self.ready.iter().map(|message| message.payload.len()).sum::<usize>()
     }
 

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 use super::delivery::{Complete, Delivery};
-use super::piece::{Piece, ReassemblyError, ReassemblyLimits};
+use super::piece::{DroppedMessage, Piece, ReassemblyError, ReassemblyLimits};
 
 /// The largest buffer that is reserved ahead for a message of which only the beginning is known.
 const MOST_RESERVED_BYTES: usize = 64 * 1024;
@@ -17,6 +17,8 @@ pub(super) struct Assembly {
     pub(super) ppid: u32,
     pub(super) unordered: bool,
     pub(super) buffer: Vec<u8>,
+    /// It was too large: what arrives of it is discarded.
+    is_dropped: bool,
 }
 
 /// What both ways to find pieces share: the limits, the counters, and the complete messages.
@@ -30,6 +32,8 @@ pub(super) struct Messages {
     /// The size of the latest message of several pieces: a guess at that of the next.
     pub(super) latest_bytes: usize,
     pub(super) delivery: Delivery,
+    /// The message that the last piece made too large.
+    dropped: Option<DroppedMessage>,
 }
 
 impl Messages {
@@ -40,6 +44,7 @@ impl Messages {
             incomplete_bytes: 0,
             latest_bytes: 0,
             delivery: Delivery::default(),
+            dropped: None,
         }
     }
 
@@ -65,13 +70,13 @@ impl Messages {
         if self.must_wait(piece) {
             self.admit_aside(aside)?;
         }
-        self.delivery.on_complete(Complete {
-            stream: piece.stream,
-            mid: piece.mid,
-            ppid: piece.ppid,
-            unordered: piece.unordered,
-            payload: Bytes::copy_from_slice(piece.payload),
-        })
+        let Piece { stream, mid, ppid, unordered, .. } = *piece;
+        let is_taken = piece.payload.len() <= self.limits.max_message_bytes;
+        if !is_taken {
+            self.dropped = Some(DroppedMessage { stream, ppid, unordered });
+        }
+        let payload = is_taken.then(|| Bytes::copy_from_slice(piece.payload));
+        self.delivery.on_complete(Complete { stream, mid, ppid, unordered, payload })
     }
 
     /// The beginning of a message, beside that many others.
@@ -93,16 +98,43 @@ impl Messages {
             ppid: piece.ppid,
             unordered: piece.unordered,
             buffer: Vec::with_capacity(reserved),
+            is_dropped: false,
         };
-        assembly.buffer.extend_from_slice(piece.payload);
-        self.incomplete_bytes += first_bytes;
+        self.append(&mut assembly, piece.payload);
         Ok(assembly)
+    }
+
+    /// Appends to a message, or drops it if it gets too large.
+    pub(super) fn append(&mut self, assembly: &mut Assembly, payload: &[u8]) {
+        if assembly.buffer.len() + payload.len() > self.limits.max_message_bytes {
+            self.dropped = self.drop_message(assembly).or(self.dropped);
+        }
+        if !assembly.is_dropped {
+            assembly.buffer.extend_from_slice(payload);
+            self.incomplete_bytes += payload.len();
+        }
+    }
+
+    /// Drops what has arrived of a message, and what will; returns it the first time.
+    pub(super) fn drop_message(&mut self, assembly: &mut Assembly) -> Option<DroppedMessage> {
+        self.incomplete_bytes -= assembly.buffer.len();
+        assembly.buffer = Vec::new();
+        let &mut Assembly { stream, ppid, unordered, .. } = assembly;
+        let was_dropped = std::mem::replace(&mut assembly.is_dropped, true);
+        (!was_dropped).then_some(DroppedMessage { stream, ppid, unordered })
+    }
+
+    /// The message that the last piece made too large.
+    pub(super) const fn take_dropped(&mut self) -> Option<DroppedMessage> {
+        self.dropped.take()
     }
 
     pub(super) fn complete(&mut self, mut assembly: Assembly) -> Result<(), ReassemblyError> {
         let bytes = assembly.buffer.len();
         self.incomplete_bytes -= bytes;
-        self.latest_bytes = bytes;
+        if !assembly.is_dropped {
+            self.latest_bytes = bytes;
+        }
         // A message must not pin more than twice its size.
         if assembly.buffer.capacity() / 2 > bytes {
             assembly.buffer.shrink_to_fit();
@@ -112,19 +144,8 @@ impl Messages {
             mid: assembly.mid,
             ppid: assembly.ppid,
             unordered: assembly.unordered,
-            payload: Bytes::from(assembly.buffer),
+            payload: (!assembly.is_dropped).then(|| Bytes::from(assembly.buffer)),
         })
-    }
-
-    pub(super) fn fits(
-        &self,
-        assembly: &Assembly,
-        more_bytes: usize,
-    ) -> Result<(), ReassemblyError> {
-        if assembly.buffer.len() + more_bytes > self.limits.max_message_bytes {
-            return Err(ReassemblyError::MessageTooLarge);
-        }
-        Ok(())
     }
 
     /// Whether the message of `piece`, were it complete, would have to wait for another.

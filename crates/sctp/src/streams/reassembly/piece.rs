@@ -20,7 +20,7 @@ pub(crate) struct Piece<'a> {
 /// How much [`Reassembly`] holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReassemblyLimits {
-    /// The largest message, in payload bytes. A message must fit into the receive buffer, since
+    /// The largest message, in payload bytes; a larger one is dropped. A message must fit into the receive buffer, since
     /// there is no partial delivery. Default 256 KiB.
     pub(crate) max_message_bytes: usize,
     /// How many pieces put aside and messages waiting for their order are held together, and how
@@ -35,12 +35,17 @@ impl Default for ReassemblyLimits {
     }
 }
 
+/// A message of the peer that is not delivered, because it is too large or because too many are incomplete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DroppedMessage {
+    pub(crate) stream: u16,
+    pub(crate) ppid: u32,
+    pub(crate) unordered: bool,
+}
+
 /// Why a piece was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum ReassemblyError {
-    /// The message would be larger than [`ReassemblyLimits::max_message_bytes`].
-    #[error("message too large")]
-    MessageTooLarge,
     /// The piece would have to be held, and [`ReassemblyLimits::max_held_chunks`] are. Nothing has
     /// changed: the association may discard the chunk as if it had not arrived.
     #[error("too many chunks held")]
