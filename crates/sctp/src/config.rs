@@ -116,7 +116,7 @@ config! {
         pub scheduling: Scheduling,
         /// Offer to interleave messages of different streams (I-DATA, RFC 8260): a large message then delays
         /// those of other streams by one chunk instead of the whole of it. It takes 4 bytes more of each
-        /// chunk. Default false.
+        /// chunk. Default true for `interactive` and `interactive_redundant`, otherwise false.
         pub interleaving: bool,
         /// Offer partial reliability (RFC 3758). Default true.
         pub partial_reliability: bool,
@@ -327,10 +327,11 @@ impl AssociationConfig {
         RecoveryConfig::profile(name).map(|recovery| Self::of_profile(name, recovery))
     }
 
-    /// The profile called `name`; the interactive ones report a dead peer soon.
+    /// The profile called `name`; the interactive ones report a dead peer soon, and interleave messages.
     fn of_profile(name: &str, recovery: RecoveryConfig) -> Self {
-        let dead_after = name.starts_with("interactive").then_some(DEAD_AFTER);
-        Self { dead_after, ..Self::new(recovery) }
+        let interleaving = name.starts_with("interactive");
+        let dead_after = interleaving.then_some(DEAD_AFTER);
+        Self { dead_after, interleaving, ..Self::new(recovery) }
     }
 
     /// RFC 9260's suggested values (§16) with a recovery of one's own.
