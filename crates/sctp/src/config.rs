@@ -118,6 +118,9 @@ config! {
         /// those of other streams by one chunk instead of the whole of it. It takes 4 bytes more of each
         /// chunk. Default true for `interactive` and `interactive_redundant`, otherwise false.
         pub interleaving: bool,
+        /// Take packets without a checksum, and send them to a peer that takes them, too (RFC 9653). Only for
+        /// packets that DTLS protects: the encrypted endpoints set it. Default false.
+        pub zero_checksum: bool,
         /// Offer partial reliability (RFC 3758). Default true.
         pub partial_reliability: bool,
         /// Offer stream reset (RFC 6525). Default true.
@@ -360,6 +363,7 @@ impl AssociationConfig {
             shutdown_guard: None,
             scheduling: Scheduling::default(),
             interleaving: false,
+            zero_checksum: false,
             partial_reliability: true,
             stream_reset: true,
             dynamic_addresses: true,

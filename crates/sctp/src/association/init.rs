@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::addresses::is_in_scope;
 use super::identity::Identity;
 use crate::config::AssociationConfig;
-use crate::wire::{Init, Param, Params, ParamsWriter, kind};
+use crate::wire::{Init, Param, Params, ParamsWriter, SCTP_OVER_DTLS, kind};
 
 /// The fixed part.
 pub(crate) fn init_chunk(identity: &Identity, config: &AssociationConfig) -> Init<'static> {
@@ -23,6 +23,9 @@ pub(crate) fn init_chunk(identity: &Identity, config: &AssociationConfig) -> Ini
 pub(crate) fn push_extensions(params: &mut ParamsWriter<'_, '_>, config: &AssociationConfig) {
     if config.partial_reliability {
         params.push(&Param::ForwardTsnSupported);
+    }
+    if config.zero_checksum {
+        params.push(&Param::ZeroChecksumAcceptable(SCTP_OVER_DTLS));
     }
     let mut kinds = Vec::with_capacity(7);
     kinds.extend(config.stream_reset.then_some(kind::RE_CONFIG));

@@ -7,7 +7,7 @@ use rexmit_core::Instant;
 use super::addresses::is_in_scope;
 use super::auth::{AuthOffer, OfferReader};
 use crate::config::{AssociationConfig, MAX_ADDRESSES};
-use crate::wire::{Init, Param, kind};
+use crate::wire::{Init, Param, SCTP_OVER_DTLS, kind};
 
 /// The least window that a peer may offer (RFC 9260 §3.3.2).
 const MIN_A_RWND: u32 = 1500;
@@ -29,6 +29,8 @@ pub(crate) struct PeerParameters {
     /// It lists I-DATA, and I-FORWARD-TSN (RFC 8260 §2.2.1, §2.3.1).
     pub(crate) supports_i_data: bool,
     pub(crate) supports_i_forward_tsn: bool,
+    /// It takes packets without a checksum over DTLS (RFC 9653 §5.1).
+    pub(crate) takes_zero_checksum: bool,
     /// It lists ASCONF and ASCONF-ACK. That counts only with `auth` (RFC 5061 §4.2.7).
     pub(crate) supports_asconf: bool,
     pub(crate) auth: Option<AuthOffer>,
@@ -45,11 +47,18 @@ pub(crate) struct Peer {
     newest_cookie: Instant,
     /// Both sides speak RFC 5061, and RFC 4895 with it.
     changes_addresses: bool,
+    /// Packets to it need no checksum.
+    takes_zero_checksum: bool,
 }
 
 impl Peer {
-    pub(super) const UNKNOWN: Self =
-        Self { tag: 0, initial_tsn: 0, newest_cookie: Instant::ZERO, changes_addresses: false };
+    pub(super) const UNKNOWN: Self = Self {
+        tag: 0,
+        initial_tsn: 0,
+        newest_cookie: Instant::ZERO,
+        changes_addresses: false,
+        takes_zero_checksum: false,
+    };
 
     pub(crate) const fn tag(&self) -> u32 {
         self.tag
@@ -67,11 +76,16 @@ impl Peer {
         self.changes_addresses
     }
 
+    pub(super) const fn takes_zero_checksum(&self) -> bool {
+        self.takes_zero_checksum
+    }
+
     /// Takes over what the peer said of itself.
     pub(super) const fn adopt(&mut self, peer: &PeerParameters, changes_addresses: bool) {
         self.tag = peer.tag;
         self.initial_tsn = peer.initial_tsn;
         self.changes_addresses = changes_addresses;
+        self.takes_zero_checksum = peer.takes_zero_checksum;
     }
 
     /// Whether `peer`, under our tag and a new one of its own, lives again: a peer that began once
@@ -162,6 +176,7 @@ pub(crate) fn read_init<'a>(
         supports_re_config: false,
         supports_i_data: false,
         supports_i_forward_tsn: false,
+        takes_zero_checksum: false,
         supports_asconf: false,
         auth: None,
     };
@@ -191,12 +206,16 @@ pub(crate) fn read_init<'a>(
             Param::Random(_) | Param::Chunks(_) | Param::HmacAlgo(_) => {
                 offer.note(param, &decoded);
             }
+            Param::ZeroChecksumAcceptable(method) if config.zero_checksum => {
+                peer.takes_zero_checksum = method == SCTP_OVER_DTLS;
+            }
             Param::SupportedAddressTypes(_)
             | Param::EcnCapable
             | Param::UnrecognizedParameter(_)
             | Param::HeartbeatInfo(_) => {}
-            // RFC 3758 §3.3.2: without partial reliability, Forward-TSN-Supported is unknown.
-            Param::Unknown | Param::ForwardTsnSupported => {
+            // RFC 3758 §3.3.2: without partial reliability, Forward-TSN-Supported is unknown; so is Zero
+            // Checksum Acceptable where it is not offered.
+            Param::Unknown | Param::ForwardTsnSupported | Param::ZeroChecksumAcceptable(_) => {
                 let action = param.unknown_action();
                 if action.report {
                     extras.report(param.bytes);

@@ -52,7 +52,7 @@ pub use i_data::{I_DATA_HEADER_LEN, IData};
 pub use i_forward_tsn::{IForwardTsn, SkippedMid, i_forward_tsn_len};
 pub use init::Init;
 pub use packet::{COMMON_HEADER_LEN, Chunks, Header, Packet, PacketError, write_checksum};
-pub use param::{Param, Params, ParamsWriter, RawParam, param_kind};
+pub use param::{Param, Params, ParamsWriter, RawParam, SCTP_OVER_DTLS, param_kind};
 pub use re_config::{ReConfig, ReConfigParam, ReConfigParams, ReConfigResult};
 pub use sack::{Sack, sack_len};
 pub use tlv::TlvError;

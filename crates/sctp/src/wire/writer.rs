@@ -49,6 +49,7 @@ pub struct PacketWriter<'b> {
     limit: usize,
     /// Where AUTH begins, and the length of its MAC.
     auth: Option<(usize, usize)>,
+    has_checksum: bool,
 }
 
 impl<'b> PacketWriter<'b> {
@@ -62,7 +63,7 @@ impl<'b> PacketWriter<'b> {
         buffer.extend_from_slice(&header.destination_port.to_be_bytes());
         buffer.extend_from_slice(&header.verification_tag.to_be_bytes());
         buffer.extend_from_slice(&[0; 4]);
-        Self { buffer, limit: limit & !3, auth: None }
+        Self { buffer, limit: limit & !3, auth: None, has_checksum: true }
     }
 
     /// Bytes available for another chunk, including its padding. A multiple of four.
@@ -83,9 +84,16 @@ impl<'b> PacketWriter<'b> {
         self.buffer.len() <= COMMON_HEADER_LEN
     }
 
+    /// Says whether the packet gets a checksum, which it does at first, or zero (RFC 9653 §5.2).
+    pub const fn set_checksum(&mut self, has_checksum: bool) {
+        self.has_checksum = has_checksum;
+    }
+
     /// Writes the checksum and returns the packet's length.
     pub fn finish(self) -> usize {
-        write_checksum(self.buffer);
+        if self.has_checksum {
+            write_checksum(self.buffer);
+        }
         self.buffer.len()
     }
 

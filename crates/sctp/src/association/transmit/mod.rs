@@ -89,9 +89,16 @@ impl Association {
         PacketWriter::new(packet, self.config.max_packet_bytes, header)
     }
 
+    /// Whether packets need a checksum: not those to a peer that takes them without, if DTLS protects them.
+    /// COOKIE ECHO and ASCONF always do (RFC 9653 §5.2).
+    const fn needs_checksum(&self) -> bool {
+        !self.peer.takes_zero_checksum()
+    }
+
     /// Begins a packet, with AUTH if the peer wants all chunks to be authenticated.
     fn begin_packet<'b>(&self, packet: &'b mut Vec<u8>) -> PacketWriter<'b> {
         let mut writer = self.new_packet(packet);
+        writer.set_checksum(self.needs_checksum());
         if let Some(auth) = &self.auth {
             auth.begin(&mut writer);
         }
