@@ -449,6 +449,7 @@ fn draw_association(rng: &mut Rng) -> AssociationConfig {
         .sack_every(pick(rng, &[1, 2, 2, 10]))
         .heartbeat_interval(pick(rng, &[None, Some(ms(300)), Some(ms(30_000))]))
         .scheduling(pick(rng, &[Scheduling::RoundRobin, Scheduling::FirstComeFirstServed]))
+        .interleaving(later.chance(0.5))
         .partial_reliability(rng.chance(0.8))
         .stream_reset(rng.chance(0.8))
         .report_sent(rng.chance(0.5))

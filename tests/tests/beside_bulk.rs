@@ -162,7 +162,8 @@ fn a_long_queue_of_the_link_delays_inputs_by_its_length() {
 #[test]
 #[ignore = "prints a table"]
 fn prints_the_table_of_the_documentation() {
-    let cases: [(&str, fn(AssociationConfig) -> AssociationConfig); 4] = [
+    type Change = fn(AssociationConfig) -> AssociationConfig;
+    let cases: [(&str, Change); 4] = [
         ("I-DATA, priority", |ours| ours),
         ("I-DATA, round robin", |ours| ours.scheduling(Scheduling::RoundRobin)),
         ("DATA, priority", |ours| ours.interleaving(false)),

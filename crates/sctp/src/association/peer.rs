@@ -36,6 +36,27 @@ pub(crate) struct PeerParameters {
     pub(crate) auth: Option<AuthOffer>,
 }
 
+impl PeerParameters {
+    /// Of a peer that supports no extension.
+    const fn of(init: &Init<'_>) -> Self {
+        Self {
+            tag: init.initiate_tag,
+            a_rwnd: init.a_rwnd,
+            outbound_streams: init.outbound_streams,
+            inbound_streams: init.inbound_streams,
+            initial_tsn: init.initial_tsn,
+            addresses: Vec::new(),
+            supports_forward_tsn: false,
+            supports_re_config: false,
+            supports_i_data: false,
+            supports_i_forward_tsn: false,
+            takes_zero_checksum: false,
+            supports_asconf: false,
+            auth: None,
+        }
+    }
+}
+
 /// The state of the peer other than its paths.
 #[derive(Debug)]
 pub(crate) struct Peer {
@@ -165,21 +186,7 @@ pub(crate) fn read_init<'a>(
     } else if init.a_rwnd < MIN_A_RWND {
         return Err(InitError::WindowTooSmall);
     }
-    let mut peer = PeerParameters {
-        tag: init.initiate_tag,
-        a_rwnd: init.a_rwnd,
-        outbound_streams: init.outbound_streams,
-        inbound_streams: init.inbound_streams,
-        initial_tsn: init.initial_tsn,
-        addresses: Vec::new(),
-        supports_forward_tsn: false,
-        supports_re_config: false,
-        supports_i_data: false,
-        supports_i_forward_tsn: false,
-        takes_zero_checksum: false,
-        supports_asconf: false,
-        auth: None,
-    };
+    let mut peer = PeerParameters::of(init);
     let mut offer = OfferReader::default();
     let mut extras = Extras::default();
     let mut addresses = Addresses { source, taken: Vec::new(), refused: 0 };
