@@ -6,8 +6,9 @@
 //! ones is printed three times: with messages interleaved and stream 0 first; with a peer that cannot interleave;
 //! and in the order of the calls. A longer queue of the link shows its own delay.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rexmit::clock::now;
 use rexmit::emulator::{Emulator, EmulatorConfig};
 use rexmit::path::{Delay, PathConfig, QueueLimit};
 use rexmit::{AssociationConfig, Endpoint, EndpointConfig, Scheduling};
@@ -59,7 +60,7 @@ pub(crate) async fn measure(
     let link = EmulatorConfig::new("127.0.0.1:0".parse()?, server.local_addr());
     let emulator = Emulator::start(&link.forward(path.clone()).backward(path))?;
 
-    let start = Instant::now();
+    let start = now();
     let port = server.port();
     let receiving = tokio::spawn(async move {
         let Some(association) = server.accept().await else { return Vec::new() };
@@ -68,13 +69,13 @@ pub(crate) async fn measure(
         while let Some(message) = association.recv().await {
             if message.stream == BULK {
                 transfers += 1;
-                end = if transfers == 2 { start.elapsed() } else { end };
+                end = if transfers == 2 { now() - start } else { end };
             } else if let Some(sent_at) = message.payload.first_chunk() {
                 let sent_at = Duration::from_nanos(u64::from_be_bytes(*sent_at));
                 if sent_at > end {
                     break;
                 }
-                latencies.push(start.elapsed() - sent_at);
+                latencies.push(now() - start - sent_at);
             }
         }
         latencies.sort_unstable();
@@ -93,7 +94,7 @@ pub(crate) async fn measure(
         loop {
             tick.tick().await;
             let mut input = vec![0; 60];
-            input[..8].copy_from_slice(&(start.elapsed().as_nanos() as u64).to_be_bytes());
+            input[..8].copy_from_slice(&((now() - start).as_nanos() as u64).to_be_bytes());
             if inputs.send(input).await.is_err() {
                 return;
             }

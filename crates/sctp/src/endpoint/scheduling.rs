@@ -9,7 +9,7 @@ use crate::error::PriorityError;
 impl Endpoint {
     /// Sets the priority of an outgoing stream, [`DEFAULT_PRIORITY`](crate::DEFAULT_PRIORITY) at first: the
     /// higher goes first with [`Scheduling::Priority`], and it is the weight with
-    /// [`Scheduling::WeightedFairQueueing`]. Other schedulers do not look at it. It holds for what is sent
+    /// [`Scheduling::WeightedFairQueueing`]. Other schedulers do not look at it. It holds for chunks sent
     /// from now on, and a restart of the peer does not change it.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 //!
 //! A message is assembled by appending to one buffer from its beginning on. A piece whose
 //! predecessor is missing is put aside and appended when its turn comes, so each byte is copied
-//! twice at most, whatever the order of arrival. Which piece follows which is told by TSNs
+//! twice at most, whatever the order of arrival. Pieces are put in order by TSN
 //! ([`by_tsn`]) or, if messages are interleaved, by message and fragment numbers ([`by_mid`]).
 //!
 //! Every payload has an allocation of its own. Sharing blocks would cost less, but one byte that is held would hold
@@ -48,7 +48,7 @@ impl Reassembly {
         Self { fragments: Fragments::ByTsn(ByTsn::default()), messages: Messages::new(limits) }
     }
 
-    /// What is known before the first piece: whether messages are interleaved, and whether they may be
+    /// The handshake says, before the first piece, whether messages are interleaved and whether they may be
     /// abandoned.
     pub(crate) fn on_peer_known(&mut self, is_interleaved: bool, may_abandon: bool) {
         self.messages.may_abandon = may_abandon;

@@ -48,7 +48,7 @@ pub(super) struct Place {
     pub(super) is_begun: bool,
 }
 
-/// What the place of a stream depends on.
+/// The values that the place of a stream depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
     /// The number of the message that it sends next, or goes on with.

@@ -444,7 +444,7 @@ impl SendQueue {
         self.buffered_bytes = 0;
     }
 
-    /// What is cut next, in pieces of at most `max_payload` bytes.
+    /// The chunk that is cut next, of at most `max_payload` bytes.
     fn upcoming(&self, max_payload: usize) -> Option<Upcoming> {
         if max_payload == 0 {
             return None;
@@ -493,7 +493,7 @@ impl SendQueue {
         Some(Begun::new(queued, mid))
     }
 
-    /// What the place of a stream depends on, if it has anything to send.
+    /// The claim of a stream to its place, if it has anything to send.
     fn claim(&self, number: u16) -> Option<Claim> {
         let stream = self.streams.get(&number)?;
         let begun = self.begun.of(number).filter(|_| self.is_interleaved());
@@ -536,7 +536,7 @@ impl SendQueue {
         self.stand(number, place);
     }
 
-    /// What a stream would have sent next is gone.
+    /// The message that a stream would have sent next is gone.
     fn on_next_gone(&mut self, number: u16) {
         let Some(place) = self.streams.get(&number).and_then(OutgoingStream::place) else { return };
         let next = match self.claim(number) {

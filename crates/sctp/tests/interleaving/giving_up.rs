@@ -52,7 +52,7 @@ fn messages_that_have_begun_expire_each_at_its_time() {
         expect_event!(s, Event::MessageFailed { reason: FailReason::Expired, was_begun: true, .. });
     }
     s.lose_until(301);
-    assert_eq!(s.statistics().send_buffered_bytes > 0, true, "until it is acknowledged");
+    assert!(s.statistics().send_buffered_bytes > 0, "until it is acknowledged");
     s.abort(b"");
     while s.poll_packet().is_some() {}
 }

@@ -9,7 +9,7 @@ fn client_of(scheduling: Scheduling) -> Script {
     client_with(|association| association.scheduling = scheduling)
 }
 
-/// The streams of what is sent of these messages, each a stream and a number of full chunks.
+/// The streams of the chunks sent for these messages, each a stream and a number of full chunks.
 #[track_caller]
 fn order(scheduling: Scheduling, messages: &[(u16, usize)]) -> Vec<u16> {
     let mut s = client_of(scheduling);

@@ -38,7 +38,7 @@ fn large_messages_of_two_streams_are_interleaved() {
     s.peer_acknowledges(tsn(5));
 }
 
-/// What is large delays what is small by one chunk.
+/// A large message delays a small one by one chunk.
 #[test]
 fn a_small_message_goes_between_the_chunks_of_a_large_one() {
     let mut s = client();

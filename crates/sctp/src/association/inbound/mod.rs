@@ -180,15 +180,16 @@ impl Inbound {
             left if left >= least => left,
             1.. if !self.has_message() => least,
             // Incomplete messages must not hold each other up.
-            0 if self.is_stuck() => least,
+            0 if self.is_stuck() && self.held_bytes() + least <= 2 * buffer => least,
             left => left.min(self.offered as usize),
         }
     }
 
     /// Whether interleaved messages fill the buffer, and none of them is complete: twice the buffer is used then,
-    /// and after that the largest is dropped.
+    /// and after that the largest is dropped. While a TSN is missing that is not known: then the second half of it
+    /// is for what closes the gap.
     fn is_stuck(&self) -> bool {
-        self.reassembly.is_interleaved() && !self.has_message()
+        self.reassembly.is_interleaved() && !self.has_message() && !self.received.has_gap()
     }
 
     /// Whether a new chunk of `len` bytes is taken. A window of zero takes only what closes a gap

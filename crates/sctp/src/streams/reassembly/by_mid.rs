@@ -30,7 +30,7 @@ struct Loose {
     payload: Bytes,
 }
 
-/// What is known of the MIDs of a stream beyond the order of delivery.
+/// The MIDs of a stream, beyond the order of delivery.
 #[derive(Clone, Copy, Debug)]
 struct StreamMids {
     /// The first ordered and the first unordered message that were not skipped.
@@ -133,7 +133,7 @@ impl ByMid {
         }
     }
 
-    /// The message `mid`, unwrapped next to what is known of its stream.
+    /// The message `mid`, unwrapped next to the newest of its stream.
     fn key_of(&self, stream: u16, unordered: bool, mid: u32, messages: &Messages) -> Key {
         let near = if unordered {
             self.streams.get(&stream).map_or(FIRST, |mids| mids.newest_unordered)

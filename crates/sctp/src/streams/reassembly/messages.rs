@@ -79,7 +79,7 @@ impl Messages {
         self.delivery.on_complete(Complete { stream, mid, ppid, unordered, payload })
     }
 
-    /// The beginning of a message, beside that many others.
+    /// Begins a message; `assemblies` others have begun.
     pub(super) fn assemble(
         &mut self,
         piece: &Piece<'_>,

@@ -8,6 +8,10 @@ use rexmit_core::Instant;
 use super::{Fragment, Queued};
 use crate::message::{MessageId, OutboundMessage};
 
+/// Messages that are cut in part at one time, at most: a peer may hold few incomplete ones, as few as the least
+/// `max_held_chunks` that an association of ours can have.
+const MOST_BEGUN: usize = 12;
+
 /// A message that is being cut.
 #[derive(Debug)]
 pub(super) struct Begun {
@@ -103,13 +107,13 @@ impl BegunMessages {
     /// Whether a message of `len` bytes may begin beside these, at a peer that holds `most` bytes.
     ///
     /// Incomplete messages must not fill the peer's buffer, or none of them would ever be complete. So there
-    /// is always room for all but the largest, beside what was sent of that, which waits for the others
-    /// ([`Self::may_go_on`]). They take half of the buffer at most.
+    /// is always room for all but the largest, beside the sent part of that, which waits for the others
+    /// ([`Self::may_go_on`]). They take half of the buffer at most, and are [`MOST_BEGUN`] with it.
     pub(super) fn may_add(&self, len: usize, most: usize) -> bool {
         let Some(&(largest, stream)) = self.sizes.last() else { return true };
         let sent = if len > largest { 0 } else { self.sent_bytes(stream) };
         let others = self.bytes + len - largest.max(len);
-        others <= most / 2 && sent + others <= most
+        self.messages.len() < MOST_BEGUN && others <= most / 2 && sent + others <= most
     }
 
     /// Whether another `len` bytes of the message of `stream` leave room for the others in the buffer of a
