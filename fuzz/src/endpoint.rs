@@ -243,6 +243,7 @@ impl Side {
                     self.vector = vector(init.params());
                 }
                 Chunk::Data(data) => self.tsn = data.tsn,
+                Chunk::IData(data) => self.tsn = data.tsn,
                 _ => {}
             }
         }
@@ -642,7 +643,9 @@ fn move_near(packet: &mut [u8], own: u32, acknowledged: u32) {
         let len = usize::from(u16::from_be_bytes([packet[at + 2], packet[at + 3]]));
         let near = |base: u32, byte: u8| base.wrapping_add_signed(i32::from(byte as i8) / 8);
         let place = match packet[at] {
-            kind::DATA | kind::FORWARD_TSN => Some((at + 4, own)),
+            kind::DATA | kind::FORWARD_TSN | kind::I_DATA | kind::I_FORWARD_TSN => {
+                Some((at + 4, own))
+            }
             kind::SACK | kind::SHUTDOWN => Some((at + 4, acknowledged)),
             kind::RE_CONFIG => Some((at + 8, own)),
             kind::ASCONF => Some((at + 4, own)),

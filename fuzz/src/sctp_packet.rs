@@ -4,8 +4,10 @@ use bolero::{TypeGenerator, produce};
 use rexmit_sctp::wire::{Header, kind, write_checksum};
 
 /// The chunk types that a draft prefers.
-const KINDS: [u8; 20] = [
+const KINDS: [u8; 22] = [
     kind::DATA,
+    kind::I_DATA,
+    kind::I_FORWARD_TSN,
     kind::INIT,
     kind::INIT_ACK,
     kind::SACK,
@@ -89,7 +91,7 @@ impl PacketDraft {
 
 impl ChunkDraft {
     fn append_to(&self, packet: &mut Vec<u8>) {
-        let kind = *KINDS.get(usize::from(self.kind % 24)).unwrap_or(&self.kind);
+        let kind = *KINDS.get(usize::from(self.kind % 26)).unwrap_or(&self.kind);
         let mut value = Vec::new();
         match kind {
             kind::INIT | kind::INIT_ACK => {
@@ -111,6 +113,18 @@ impl ChunkDraft {
             kind::DATA => {
                 value.extend(&self.fixed[..12]);
                 value.extend(&self.tail);
+            }
+            kind::I_DATA => {
+                // Few streams, messages and fragments, so that pieces meet.
+                let [a, b, c, d, stream, mid, fsn, ..] = self.fixed;
+                value.extend([a, b, c, d, 0, stream % 4, 0, 0, 0, 0, 0, mid % 4, 0, 0, 0, fsn % 8]);
+                value.extend(&self.tail);
+            }
+            kind::I_FORWARD_TSN => {
+                value.extend(&self.fixed[..4]);
+                for &[stream, mid] in self.tail.as_chunks().0 {
+                    value.extend([0, stream % 4, 0, stream >> 7, 0, 0, 0, mid % 8]);
+                }
             }
             kind::ASCONF => {
                 value.extend(&self.fixed[..4]);

@@ -32,8 +32,8 @@ MODULE_NAMES = [
     "crypto/md5", "crypto/hmac", "lib/crc-ccitt", "net/ipv6/ipv6", "net/ipv4/udp_tunnel",
     "net/ipv6/ip6_udp_tunnel", "net/sctp/sctp",
 ]
-# Extensions that are off by default: RFC 6525, RFC 4895, RFC 5061.
-EXTENSIONS = ["reconf_enable", "auth_enable", "addip_enable"]
+# Extensions that are off by default: RFC 6525, RFC 4895, RFC 5061, RFC 8260.
+EXTENSIONS = ["reconf_enable", "auth_enable", "addip_enable", "intl_enable"]
 PROGRAM = "linux-program"
 WHOLE_STATE = "linux-whole-state.so"
 

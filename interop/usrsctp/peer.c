@@ -18,6 +18,11 @@
 #define IMPLEMENTATION "usrsctp"
 #endif
 
+/* Debian's header leaves it out. */
+#ifndef SCTP_INTERLEAVING_SUPPORTED
+#define SCTP_INTERLEAVING_SUPPORTED 0x00001206
+#endif
+
 /* Takes one message of the largest size and little more, so that sends wait for the network. */
 #define SEND_BUFFER (128 * 1024)
 #define RECEIVE_BUFFER (1024 * 1024)
@@ -40,6 +45,7 @@ struct options {
 	uint32_t reset_after; /* messages, before all outgoing streams are reset (RFC 6525); 0: never */
 	struct sockaddr_in added; /* once the association is set up (RFC 5061), if has_added */
 	bool has_added;
+	bool is_interleaved; /* messages of different streams (RFC 8260) */
 };
 
 static struct options options = {
@@ -241,41 +247,52 @@ static void note_delivery(void)
 	last_delivery = at;
 }
 
+static void require(bool is_done, const char *what);
+
 static void receive_until_end(void)
 {
-	static uint8_t buffer[2 * LARGEST_MESSAGE];
-	size_t filled = 0;
+	/* Parts of interleaved messages come by turns, of one message of each stream. */
+	struct incoming {
+		size_t filled;
+		uint8_t bytes[2 * LARGEST_MESSAGE];
+	} *streams = calloc(options.streams, sizeof *streams);
+	static uint8_t part[2 * LARGEST_MESSAGE];
+	require(streams != NULL, "memory");
 	bool at_end = false;
 	while (!at_end) {
 		struct sctp_rcvinfo info = { 0 };
 		socklen_t info_length = sizeof info, no_address = 0;
 		unsigned info_type = 0;
 		int flags = 0;
-		ssize_t length = usrsctp_recvv(association, buffer + filled, sizeof buffer - filled,
-		                               NULL, &no_address, &info, &info_length, &info_type,
-		                               &flags);
+		ssize_t length = usrsctp_recvv(association, part, sizeof part, NULL, &no_address,
+		                               &info, &info_length, &info_type, &flags);
 		if (length <= 0)
 			break;
-		filled += (size_t)length;
-		if (!(flags & MSG_EOR)) {
-			if (filled == sizeof buffer)
-				fail("a message is longer than any that was sent");
+		struct incoming *stream = &streams[info.rcv_sid % options.streams];
+		if (flags & MSG_NOTIFICATION) {
+			on_notification((const union sctp_notification *)part);
+			pthread_mutex_lock(&lock);
+			at_end = is_over;
+			pthread_mutex_unlock(&lock);
 			continue;
 		}
-		if (flags & MSG_NOTIFICATION) {
-			on_notification((const union sctp_notification *)buffer);
-		} else {
-			pthread_mutex_lock(&lock);
-			verifier_on_delivery(&verifier, info.rcv_sid, buffer, filled);
-			note_delivery();
-			pthread_cond_broadcast(&changed);
-			pthread_mutex_unlock(&lock);
-		}
-		filled = 0;
+		if (stream->filled + (size_t)length > sizeof stream->bytes)
+			fail("a message is longer than any that was sent");
+		memcpy(stream->bytes + stream->filled, part, (size_t)length);
+		stream->filled += (size_t)length;
+		if (!(flags & MSG_EOR))
+			continue;
+		pthread_mutex_lock(&lock);
+		verifier_on_delivery(&verifier, info.rcv_sid, stream->bytes, stream->filled);
+		note_delivery();
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&lock);
+		stream->filled = 0;
 		pthread_mutex_lock(&lock);
 		at_end = is_over;
 		pthread_mutex_unlock(&lock);
 	}
+	free(streams);
 }
 
 static void require(bool is_done, const char *what)
@@ -318,6 +335,21 @@ static void enable_stream_reset(struct socket *sock)
 	        "SCTP_EVENT");
 }
 
+/* Parts of messages are delivered as they come (RFC 6458 8.1.20), or it is not offered (RFC 8260 4.3.1). */
+static void enable_interleaving(struct socket *sock)
+{
+	struct sctp_assoc_value interleaving = { .assoc_id = SCTP_FUTURE_ASSOC, .assoc_value = 1 };
+	int level = 2;
+	if (!options.is_interleaved)
+		return;
+	require(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_FRAGMENT_INTERLEAVE, &level,
+	                           sizeof level) == 0,
+	        "SCTP_FRAGMENT_INTERLEAVE");
+	require(usrsctp_setsockopt(sock, IPPROTO_SCTP, SCTP_INTERLEAVING_SUPPORTED, &interleaving,
+	                           sizeof interleaving) == 0,
+	        "SCTP_INTERLEAVING_SUPPORTED");
+}
+
 static struct socket *open_socket(void)
 {
 	struct socket *sock =
@@ -342,6 +374,7 @@ static struct socket *open_socket(void)
 	        "SO_RCVBUF");
 	set_timers(sock);
 	enable_stream_reset(sock);
+	enable_interleaving(sock);
 	/* No other addresses, so that nothing goes around the paths under test. */
 	for (int i = 0; i < options.local_count; i++) {
 		locals[i] = options.locals[i];
@@ -412,7 +445,7 @@ static void usage(const char *wrong)
 	        "[--mode both|send|recv] [--streams K]\n  [--sctp-port P] [--timeout SEC] "
 	        "[--linger SEC] [--every MS] [--over udp|ip]\n  [--rto-min MS] "
 	        "[--path-max-retrans N] [--max-retransmissions N] [--reset-after N]\n"
-	        "  [--add-address ADDRESS:PORT]\n"
+	        "  [--add-address ADDRESS:PORT] [--interleaving 0|1]\n"
 	        "--local's port is bound on all addresses: usrsctp has it so.\n",
 	        wrong);
 	exit(2);
@@ -479,6 +512,8 @@ static void set_option(const char *name, const char *value)
 	} else if (strcmp(name, "--max-retransmissions") == 0) {
 		options.is_partly_reliable = true;
 		options.max_retransmissions = (uint32_t)number_in(value, 0, UINT16_MAX);
+	} else if (strcmp(name, "--interleaving") == 0) {
+		options.is_interleaved = number_in(value, 0, 1) != 0;
 	} else if (strcmp(name, "--reset-after") == 0) {
 		options.reset_after = (uint32_t)number_in(value, 1, INT32_MAX);
 	} else if (strcmp(name, "--add-address") == 0) {

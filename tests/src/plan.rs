@@ -385,9 +385,9 @@ impl Mix {
 
 fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
     config.path_max_retrans = pick(rng, &[0, 1, 5]);
-    config.heartbeat_max_burst = pick(rng, &[1, 1, 3]);
-    config.report_potentially_failed = rng.chance(0.5);
-    config.primary_switchover_max_retrans = pick(rng, &[None, None, Some(5)]);
+    config.multihoming.heartbeat_max_burst = pick(rng, &[1, 1, 3]);
+    config.multihoming.report_potentially_failed = rng.chance(0.5);
+    config.multihoming.primary_switchover_max_retrans = pick(rng, &[None, None, Some(5)]);
     if rng.chance(0.5) {
         config.recovery.sctp.cmt = CmtConfig::default()
             .all_paths(true)
@@ -449,6 +449,7 @@ fn draw_association(rng: &mut Rng) -> AssociationConfig {
         .sack_every(pick(rng, &[1, 2, 2, 10]))
         .heartbeat_interval(pick(rng, &[None, Some(ms(300)), Some(ms(30_000))]))
         .scheduling(pick(rng, &[Scheduling::RoundRobin, Scheduling::FirstComeFirstServed]))
+        .interleaving(later.chance(0.5))
         .partial_reliability(rng.chance(0.8))
         .stream_reset(rng.chance(0.8))
         .report_sent(rng.chance(0.5))

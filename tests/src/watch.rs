@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use rexmit_core::serial::unwrap_u32;
 use rexmit_core::{Instant, Machine, Route};
-use rexmit_sctp::wire::{Chunk, DATA_HEADER_LEN, Packet, kind, padded};
+use rexmit_sctp::wire::{Chunk, DATA_HEADER_LEN, I_DATA_HEADER_LEN, Packet, kind, padded};
 use rexmit_sctp::{
     AssociationId, AssociationStatistics, Endpoint, Event, PathState, PathStatistics,
 };
@@ -92,7 +92,12 @@ impl Watched {
             let raw = raw.expect("a malformed chunk was sent");
             *self.chunks_sent.entry(raw.kind).or_default() += 1;
             match raw.decode().expect("a malformed chunk was sent") {
-                Chunk::Data(data) => new_data.push((data.tsn, data.payload.len())),
+                Chunk::Data(data) => {
+                    new_data.push((data.tsn, data.payload.len(), DATA_HEADER_LEN));
+                }
+                Chunk::IData(data) => {
+                    new_data.push((data.tsn, data.payload.len(), I_DATA_HEADER_LEN));
+                }
                 Chunk::Init(init) | Chunk::InitAck(init) => {
                     self.first_tsn.get_or_insert(init.initial_tsn);
                 }
@@ -111,7 +116,7 @@ impl Watched {
         &mut self,
         before: &[(AssociationId, AssociationStatistics)],
         (route, peer_tag): (Route, u32),
-        data: &[(u32, usize)],
+        data: &[(u32, usize, usize)],
     ) {
         let has_sent = |(id, before): &&(AssociationId, AssociationStatistics)| {
             let after = self.endpoint.statistics(*id);
@@ -131,7 +136,7 @@ impl Watched {
             *wire = fresh();
         }
         let (mut is_new, was_quiet) = (false, wire.unacknowledged.is_empty());
-        for &(tsn, len) in data {
+        for &(tsn, len, _) in data {
             let tsn = unwrap_u32(wire.cumulative, tsn);
             is_new |= tsn > wire.highest;
             wire.highest = wire.highest.max(tsn);
@@ -155,7 +160,7 @@ impl Watched {
             |path: &&PathStatistics| (path.local, path.remote) == (route.local, route.remote);
         let path = after.paths.iter().find(is_its).expect("data over a path");
         assert_ne!(path.state, PathState::Unconfirmed, "data to an address not confirmed");
-        let packet = data.iter().map(|&(_, len)| in_flight(len));
+        let packet = data.iter().map(|&(_, len, header)| padded(header + len) as u64);
         let flight = path.bytes_in_flight.saturating_sub(packet.sum());
         let cwnd = path.cwnd;
         assert!(flight < cwnd, "new data with {flight} bytes in flight and a cwnd of {cwnd}");
@@ -239,11 +244,6 @@ impl Machine for Watched {
     fn poll_timeout(&self) -> Option<Instant> {
         self.endpoint.poll_timeout()
     }
-}
-
-/// The size in the congestion window of a chunk with `len` bytes of user data.
-fn in_flight(len: usize) -> u64 {
-    padded(DATA_HEADER_LEN + len) as u64
 }
 
 /// The address of `host` in pair number `pair`.

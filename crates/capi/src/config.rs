@@ -405,7 +405,7 @@ pub unsafe extern "C" fn rexmit_config_add_shared_key(
     unsafe {
         set(config, |config| {
             let key = SharedKey::new(id, slice(key, length, "the key")?);
-            config.association.shared_keys.push(key);
+            config.association.authentication.keys.push(key);
             Ok(())
         })
     }

@@ -18,6 +18,9 @@ pub(crate) fn in_words(event: &Event) -> String {
         Event::StreamsReset { streams: list, performed: false } => {
             format!("the peer refused to reset outgoing {}", streams(list))
         }
+        Event::MessageDropped { stream, .. } => {
+            format!("a message of the peer on stream {stream} was dropped: it is too large")
+        }
         Event::PeerResetStreams(list) => format!("the peer reset incoming {}", streams(list)),
         Event::PathStatus { path, address, state } => {
             format!("path {path} to {address} is {}", path_state(*state))

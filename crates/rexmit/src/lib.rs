@@ -197,9 +197,10 @@ pub use rexmit_dtls::{
 pub use rexmit_netsim::path;
 pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
-    AddressChange, AddressError, AssociationConfig, AssociationStatistics, CloseReason,
-    ConfigError, EndpointConfig, FailReason, InboundMessage, MessageId, OutboundMessage, PathState,
-    PathStatistics, PrimaryError, Reliability, ResetError, Scheduling, SharedKey, ThinError,
+    AddressChange, AddressError, AssociationConfig, AssociationStatistics, AuthenticationConfig,
+    CloseReason, ConfigError, DEFAULT_PRIORITY, EndpointConfig, FailReason, InboundMessage,
+    MessageId, MultihomingConfig, OutboundMessage, OversizedMessages, PathState, PathStatistics,
+    PrimaryError, PriorityError, Reliability, ResetError, Scheduling, SharedKey, ThinError,
     Traffic, recovery,
 };
 

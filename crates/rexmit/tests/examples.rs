@@ -11,6 +11,10 @@ mod failover;
 #[path = "../examples/game.rs"]
 #[allow(dead_code)]
 mod game;
+#[cfg(target_os = "linux")]
+#[path = "../examples/priorities.rs"]
+#[allow(dead_code)]
+mod priorities;
 #[path = "../examples/rpc.rs"]
 #[allow(dead_code)]
 mod rpc;
@@ -50,6 +54,17 @@ async fn messages_take_the_other_path_and_the_application_is_told() {
     assert!(has("data is sent to 127.0.0.12"), "{reported:?}");
     assert!(has("127.0.0.11 is gone"), "{reported:?}");
     assert_eq!(reported.last().unwrap(), "the association has ended");
+}
+
+/// A busy machine delays both alike.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn interleaved_inputs_do_not_wait_for_a_large_message() {
+    let median = |latencies: Vec<Duration>| latencies[latencies.len() / 2];
+    let order = rexmit::Scheduling::Priority;
+    let interleaved = median(patiently(priorities::measure(true, order, 20)).await.unwrap());
+    let whole = median(patiently(priorities::measure(false, order, 20)).await.unwrap());
+    assert!(interleaved * 3 < whole, "{interleaved:?} and {whole:?}");
 }
 
 #[test]

@@ -71,8 +71,11 @@ config! {
         /// The largest SCTP packet, common header included; the path MTU less what is below SCTP.
         /// The default of 1232 fits the smallest IPv6 MTU, with UDP encapsulation.
         pub max_packet_bytes: usize,
-        /// The largest message, in and out. Default 256 KiB.
+        /// The largest message, in and out: a larger one is not accepted from the application, and one of the
+        /// peer is treated as `oversized_messages` says. Default 256 KiB.
         pub max_message_bytes: usize,
+        /// What happens to a message of the peer that is larger. Default [`OversizedMessages::Drop`].
+        pub oversized_messages: OversizedMessages,
         /// Receive buffer in bytes; the receive window advertised to the peer. Default 1 MiB.
         pub receive_buffer_bytes: usize,
         /// Bytes accepted from the application and not yet acknowledged, at most; beyond 16,384 messages
@@ -89,8 +92,6 @@ config! {
         /// HB.interval (30 s); `None` sends no HEARTBEAT. An association that is idle at its heartbeat
         /// gives back the memory that a burst has needed.
         pub heartbeat_interval: Option<Duration>,
-        /// HB.Max.Burst (1): addresses that are probed at the same time until they are confirmed.
-        pub heartbeat_max_burst: u8,
         /// Association.Max.Retrans (10).
         pub association_max_retrans: u32,
         /// A peer that is silent for this long while data is sent to it is unreachable: the association
@@ -101,13 +102,8 @@ config! {
         pub dead_after: Option<Duration>,
         /// Path.Max.Retrans (5).
         pub path_max_retrans: u32,
-        /// Primary.Switchover.Max.Retrans: errors in a row on the primary path beyond which the path that works
-        /// becomes the primary one, so that data do not return (RFC 7829 §5). `None` has them return. Default
-        /// `None`.
-        pub primary_switchover_max_retrans: Option<u32>,
-        /// Report paths that may have failed; otherwise they count as active to the application (RFC 7829 §3.2
-        /// rule 12). Default true.
-        pub report_potentially_failed: bool,
+        /// Peers with several addresses.
+        pub multihoming: MultihomingConfig,
         /// Max.Init.Retransmits (8). What is transmitted before RTO.Initial, by a known round-trip time, is not
         /// counted.
         pub max_init_retransmits: u32,
@@ -117,9 +113,15 @@ config! {
         pub initial_rtt: Option<Duration>,
         /// T5-shutdown-guard; `None` takes five times RTO.Max (RFC 9260 §9.2). Default `None`.
         pub shutdown_guard: Option<Duration>,
-        /// The order in which messages of different streams are sent (the stream scheduler). Default
-        /// round robin.
+        /// The order in which streams send (the stream scheduler). Default round robin.
         pub scheduling: Scheduling,
+        /// Offer to interleave messages of different streams (I-DATA, RFC 8260): a large message then delays
+        /// those of other streams by one chunk instead of the whole of it. It takes 4 bytes more of each
+        /// chunk. Default true for `interactive` and `interactive_redundant`, otherwise false.
+        pub interleaving: bool,
+        /// Take packets without a checksum, and send them to a peer that takes them, too (RFC 9653). Only for
+        /// packets that DTLS protects: the encrypted endpoints set it. Default false.
+        pub zero_checksum: bool,
         /// Offer partial reliability (RFC 3758). Default true.
         pub partial_reliability: bool,
         /// Offer stream reset (RFC 6525). Default true.
@@ -127,18 +129,67 @@ config! {
         /// Offer that either side's addresses may come and go (RFC 5061), with the authentication that this needs
         /// (RFC 4895). It costs 64 bytes of INIT, and nothing else until addresses change. Default true.
         pub dynamic_addresses: bool,
-        /// Types of chunks that are taken from a peer only if they are authenticated (RFC 4895 §3.2), beside
-        /// ASCONF and ASCONF-ACK; also from peers that do not speak RFC 4895. INIT, INIT ACK, SHUTDOWN COMPLETE
-        /// and AUTH cannot be. Default none.
-        pub authenticated_chunks: Vec<u8>,
-        /// Keys that only the peers know, the one first that is used to begin with. Without any, what
-        /// authenticates is what both said in the setup. Never shown nor stored. Default none.
-        #[serde(skip)]
-        pub shared_keys: Vec<SharedKey>,
+        /// Chunks that must be authenticated, and the keys for that.
+        pub authentication: AuthenticationConfig,
         /// Report each message whose last chunk was sent. Default false.
         pub report_sent: bool,
         /// Report each message that the peer has acknowledged. Default false.
         pub report_acknowledged: bool,
+    }
+}
+
+/// What happens to a message of the peer that is larger than
+/// [`max_message_bytes`](AssociationConfig::max_message_bytes).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OversizedMessages {
+    /// It is dropped, [`Event::MessageDropped`](crate::Event::MessageDropped) tells the application, and the
+    /// messages after it are delivered.
+    #[default]
+    Drop,
+    /// The association is aborted.
+    Abort,
+}
+
+config! {
+    /// What concerns peers with several addresses.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    pub struct MultihomingConfig {
+        /// HB.Max.Burst (1): addresses that are probed at the same time until they are confirmed.
+        pub heartbeat_max_burst: u8,
+        /// Primary.Switchover.Max.Retrans: errors in a row on the primary path beyond which the path that works
+        /// becomes the primary one, so that data do not return (RFC 7829 §5). `None` has them return. Default
+        /// `None`.
+        pub primary_switchover_max_retrans: Option<u32>,
+        /// Report paths that may have failed; otherwise they count as active to the application (RFC 7829 §3.2
+        /// rule 12). Default true.
+        pub report_potentially_failed: bool,
+    }
+}
+
+config! {
+    /// Authenticated chunks (RFC 4895).
+    #[derive(Clone, Debug, Default, Serialize)]
+    pub struct AuthenticationConfig {
+        /// Types of chunks that are taken from a peer only if they are authenticated (RFC 4895 §3.2), beside
+        /// ASCONF and ASCONF-ACK; also from peers that do not speak RFC 4895. INIT, INIT ACK, SHUTDOWN COMPLETE
+        /// and AUTH cannot be. Default none.
+        pub chunks: Vec<u8>,
+        /// Keys that only the peers know, the one first that is used to begin with. Without any, what
+        /// authenticates is what both said in the setup. Never shown nor stored. Default none.
+        #[serde(skip)]
+        pub keys: Vec<SharedKey>,
+    }
+}
+
+impl Default for MultihomingConfig {
+    fn default() -> Self {
+        Self {
+            heartbeat_max_burst: 1,
+            primary_switchover_max_retrans: None,
+            report_potentially_failed: true,
+        }
     }
 }
 
@@ -180,7 +231,7 @@ macro_rules! profiles {
                 #[doc = concat!("The recovery is [`RecoveryConfig::", stringify!($name), "`].")]
                 #[must_use]
                 pub fn $name() -> Self {
-                    Self::with_deadline(stringify!($name), RecoveryConfig::$name())
+                    Self::of_profile(stringify!($name), RecoveryConfig::$name())
                 }
             )*
         }
@@ -283,13 +334,14 @@ impl AssociationConfig {
     /// A program that knows its profile calls the constructor of that name.
     #[must_use]
     pub fn profile(name: &str) -> Option<Self> {
-        RecoveryConfig::profile(name).map(|recovery| Self::with_deadline(name, recovery))
+        RecoveryConfig::profile(name).map(|recovery| Self::of_profile(name, recovery))
     }
 
-    /// The profile called `name`; those for thin streams report a dead peer soon.
-    fn with_deadline(name: &str, recovery: RecoveryConfig) -> Self {
-        let dead_after = name.starts_with("interactive").then_some(DEAD_AFTER);
-        Self { dead_after, ..Self::new(recovery) }
+    /// The profile called `name`; the interactive ones report a dead peer soon, and interleave messages.
+    fn of_profile(name: &str, recovery: RecoveryConfig) -> Self {
+        let interleaving = name.starts_with("interactive");
+        let dead_after = interleaving.then_some(DEAD_AFTER);
+        Self { dead_after, interleaving, ..Self::new(recovery) }
     }
 
     /// RFC 9260's suggested values (§16) with a recovery of one's own.
@@ -301,6 +353,7 @@ impl AssociationConfig {
             max_inbound_streams: 2048,
             max_packet_bytes: 1232,
             max_message_bytes: 256 * 1024,
+            oversized_messages: OversizedMessages::Drop,
             receive_buffer_bytes: 1024 * 1024,
             send_buffer_bytes: 1024 * 1024,
             max_held_chunks: 16_384,
@@ -308,21 +361,20 @@ impl AssociationConfig {
             sack_delay: Duration::from_millis(200),
             sack_every: 2,
             heartbeat_interval: Some(Duration::from_secs(30)),
-            heartbeat_max_burst: 1,
             association_max_retrans: 10,
             dead_after: None,
             path_max_retrans: 5,
-            primary_switchover_max_retrans: None,
-            report_potentially_failed: true,
+            multihoming: MultihomingConfig::default(),
             max_init_retransmits: 8,
             initial_rtt: None,
             shutdown_guard: None,
             scheduling: Scheduling::default(),
+            interleaving: false,
+            zero_checksum: false,
             partial_reliability: true,
             stream_reset: true,
             dynamic_addresses: true,
-            authenticated_chunks: Vec::new(),
-            shared_keys: Vec::new(),
+            authentication: AuthenticationConfig::default(),
             report_sent: false,
             report_acknowledged: false,
         }
@@ -347,22 +399,27 @@ impl AssociationConfig {
         bound("max_held_chunks", self.max_held_chunks, 16, 1 << 24)?;
         bound("max_gap_ranges", self.max_gap_ranges, 1, 16_384)?;
         bound("sack_every", self.sack_every.into(), 1, 255)?;
-        bound("heartbeat_max_burst", self.heartbeat_max_burst.into(), 1, 255)?;
         bound(
-            "authenticated_chunks",
-            self.authenticated_chunks.len(),
+            "multihoming.heartbeat_max_burst",
+            self.multihoming.heartbeat_max_burst.into(),
+            1,
+            255,
+        )?;
+        bound(
+            "authentication.chunks",
+            self.authentication.chunks.len(),
             0,
             MAX_AUTHENTICATED_CHUNKS,
         )?;
-        bound("shared_keys", self.shared_keys.len(), 0, MAX_SHARED_KEYS)?;
+        bound("authentication.keys", self.authentication.keys.len(), 0, MAX_SHARED_KEYS)?;
         let is_wrong = |chunk: &&u8| !may_be_authenticated(**chunk);
-        if let Some(&chunk) = self.authenticated_chunks.iter().find(is_wrong) {
+        if let Some(&chunk) = self.authentication.chunks.iter().find(is_wrong) {
             return Err(ConfigError::AuthenticatedChunk(chunk));
         }
         let limit = self.path_max_retrans;
         let leaves_at =
             self.recovery.sctp.potentially_failed_max_retrans.unwrap_or(limit).min(limit);
-        if self.primary_switchover_max_retrans.is_some_and(|most| most < leaves_at) {
+        if self.multihoming.primary_switchover_max_retrans.is_some_and(|most| most < leaves_at) {
             return Err(ConfigError::Switchover);
         }
         if self.sack_delay > MAX_SACK_DELAY {
@@ -373,7 +430,7 @@ impl AssociationConfig {
 
     /// Whether authentication is offered (RFC 4895).
     pub(crate) const fn offers_authentication(&self) -> bool {
-        self.dynamic_addresses || !self.authenticated_chunks.is_empty()
+        self.dynamic_addresses || !self.authentication.chunks.is_empty()
     }
 
     /// The window that INIT and INIT ACK offer.
@@ -451,7 +508,7 @@ mod tests {
         let attempts =
             (config.association_max_retrans, config.path_max_retrans, config.max_init_retransmits);
         assert_eq!(attempts, (10, 5, 8));
-        assert_eq!(config.heartbeat_max_burst, 1);
+        assert_eq!(config.multihoming.heartbeat_max_burst, 1);
         assert_eq!(config.heartbeat_interval, Some(Duration::from_secs(30)));
         assert_eq!(config.sack_delay, Duration::from_millis(200));
     }
@@ -473,11 +530,11 @@ mod tests {
         assert!(refused(|c| c.max_gap_ranges = 0));
         assert!(refused(|c| c.sack_every = 0));
         assert!(refused(|c| c.sack_delay = Duration::from_millis(501)));
-        assert!(refused(|c| c.heartbeat_max_burst = 0));
-        assert!(refused(|c| c.primary_switchover_max_retrans = Some(4)));
-        assert!(refused(|c| c.authenticated_chunks = vec![1]));
-        assert!(refused(|c| c.authenticated_chunks = vec![0; 33]));
-        assert!(refused(|c| c.shared_keys = vec![SharedKey::new(1, b""); 9]));
+        assert!(refused(|c| c.multihoming.heartbeat_max_burst = 0));
+        assert!(refused(|c| c.multihoming.primary_switchover_max_retrans = Some(4)));
+        assert!(refused(|c| c.authentication.chunks = vec![1]));
+        assert!(refused(|c| c.authentication.chunks = vec![0; 33]));
+        assert!(refused(|c| c.authentication.keys = vec![SharedKey::new(1, b""); 9]));
         assert!(refused(|c| c.recovery.missing_reports = 0));
     }
 

@@ -157,6 +157,21 @@ pub enum ThinError {
     Invalid,
 }
 
+/// Why a priority or a scheduler is not set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PriorityError {
+    /// The id names no association (any more).
+    #[error("there is no such association")]
+    UnknownAssociation,
+    /// The stream does not exist.
+    #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
+    InvalidStream {
+        /// How many outgoing streams there are.
+        streams: u16,
+    },
+}
+
 /// Why streams are not reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

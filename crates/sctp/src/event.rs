@@ -57,6 +57,17 @@ pub enum Event {
         /// Whether the peer performed it.
         performed: bool,
     },
+    /// A message of the peer is not delivered, though the peer takes it for delivered: it is larger than
+    /// [`max_message_bytes`](crate::AssociationConfig::max_message_bytes), or it filled the receive buffer
+    /// together with other incomplete messages.
+    MessageDropped {
+        /// Its stream.
+        stream: u16,
+        /// Its payload protocol identifier.
+        ppid: u32,
+        /// Whether it was sent outside the order of its stream.
+        unordered: bool,
+    },
     /// The peer has reset its outgoing streams, our incoming ones (empty: all).
     PeerResetStreams(Vec<u16>),
     /// A path was found to work, or not to work any more (NETWORK STATUS CHANGE).

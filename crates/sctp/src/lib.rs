@@ -14,8 +14,9 @@
 //!   [`EndpointConfig`].
 //! - Each address of the peer whose scope fits, with the local one that is nearest, is a path; it gets
 //!   data once it has answered a HEARTBEAT (RFC 9260 §5.4), or if the application has named it.
-//! - Beside RFC 9260 it speaks partial reliability (RFC 3758, RFC 7496), stream reset (RFC 6525), and
-//!   dynamic addresses (RFC 5061) with authenticated chunks (RFC 4895), each of which can be switched off.
+//! - Beside RFC 9260 it speaks partial reliability (RFC 3758, RFC 7496), stream reset (RFC 6525), interleaved
+//!   messages with stream schedulers (RFC 8260), and dynamic addresses (RFC 5061) with authenticated chunks
+//!   (RFC 4895), each of which can be switched off.
 //!
 //! # Where it departs from a SHOULD of RFC 9260
 //! - §6.2: data that was acknowledged is never dropped again; a full receiver takes what closes a
@@ -39,12 +40,14 @@ pub mod wire;
 
 pub use association::{MAX_SHARED_KEYS, SharedKey};
 pub use config::{
-    AssociationConfig, ConfigError, EndpointConfig, MAX_ADDRESSES, MAX_AUTHENTICATED_CHUNKS,
-    MAX_PACKET_BYTES, MAX_SACK_DELAY, MIN_PACKET_BYTES, MIN_RECEIVE_BUFFER_BYTES,
+    AssociationConfig, AuthenticationConfig, ConfigError, EndpointConfig, MAX_ADDRESSES,
+    MAX_AUTHENTICATED_CHUNKS, MAX_PACKET_BYTES, MAX_SACK_DELAY, MIN_PACKET_BYTES,
+    MIN_RECEIVE_BUFFER_BYTES, MultihomingConfig, OversizedMessages,
 };
 pub use endpoint::{AssociationId, Endpoint};
 pub use error::{
-    AddressError, ConnectError, KeyError, PrimaryError, ResetError, SendError, ThinError,
+    AddressError, ConnectError, KeyError, PrimaryError, PriorityError, ResetError, SendError,
+    ThinError,
 };
 pub use event::{AddressChange, CloseReason, Event, FailReason, Missed};
 pub use message::{InboundMessage, MessageId, OutboundMessage, Reliability};
@@ -52,7 +55,7 @@ pub use rexmit_core::{Instant, Machine, Route, Seed, trace};
 pub use rexmit_recovery::PathState;
 pub use rexmit_recovery::public as recovery;
 pub use statistics::{AssociationStatistics, EndpointStatistics, PathStatistics, Traffic};
-pub use streams::Scheduling;
+pub use streams::{DEFAULT_PRIORITY, Scheduling};
 
 /// The code of the README is compiled and run.
 #[cfg(doctest)]

@@ -24,6 +24,8 @@ pub struct AssociationStatistics {
     pub send_buffered_bytes: usize,
     /// Bytes received and not yet taken by the application.
     pub receive_buffered_bytes: usize,
+    /// Whether messages of different streams are interleaved (I-DATA, RFC 8260).
+    pub interleaving: bool,
     /// One entry per path; its place is the path's number.
     pub paths: Vec<PathStatistics>,
 }
@@ -54,6 +56,8 @@ pub struct Traffic {
     pub duplicates_received: u64,
     /// DATA chunks dropped because a limit was reached.
     pub chunks_dropped: u64,
+    /// Messages of the peer that were dropped: [`Event::MessageDropped`](crate::Event::MessageDropped).
+    pub messages_dropped: u64,
     /// SACKs sent.
     pub sacks_sent: u64,
     /// SACKs received.
@@ -101,6 +105,8 @@ pub struct PathStatistics {
 pub struct EndpointStatistics {
     /// Packets dropped because they were malformed or their checksum was wrong.
     pub malformed: u64,
+    /// Of these, packets without a checksum from a peer with which that was not agreed (RFC 9653).
+    pub zero_checksums_refused: u64,
     /// Packets dropped because of their verification tag, ports or address.
     pub misdirected: u64,
     /// Packets that belonged to no association.

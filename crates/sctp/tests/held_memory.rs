@@ -240,3 +240,44 @@ fn messages_of_one_byte_that_are_not_acknowledged_are_bounded() {
     assert_eq!(count, BUFFER_BYTES / 64);
     assert!(held <= (count * OVERHEAD_BYTES) as i64, "{held} bytes held for {count} messages");
 }
+
+/// Beginnings and middles of one byte, each of a message of its own that never gets complete.
+#[test]
+fn fragments_of_interleaved_messages_are_bounded() {
+    const COUNT: u32 = 4000;
+    let mut s = Script::with(|_, association| {
+        association.interleaving = true;
+        association.receive_buffer_bytes = BUFFER_BYTES;
+        association.max_held_chunks = MAX_HELD_CHUNKS;
+    });
+    let init = peer_init(s.peer.tag);
+    let kinds = [wire::kind::I_DATA, wire::kind::I_FORWARD_TSN];
+    s.peer_writes_under(0, |p| {
+        p.init(&init, |params| {
+            params.push(&Param::SupportedExtensions(&kinds));
+        })
+    });
+    let cookie = s.take_init_ack();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    expect_event!(s, rexmit_sctp::Event::Connected { .. });
+    expect_bounded(&mut s, COUNT as usize, |s| {
+        for n in 0..COUNT {
+            let (beginning, unordered) = (n % 2 == 0, n % 3 == 0);
+            let flags = DataFlags { beginning, unordered, ..DataFlags::default() };
+            let (stream, fsn) = ((n % 10) as u16, u32::from(!beginning) * 5);
+            let (tsn, mid, ppid) = (tsn(n), n, 0);
+            s.peer_sends([IData(wire::IData {
+                flags,
+                tsn,
+                stream,
+                mid,
+                ppid,
+                fsn,
+                payload: b"x",
+            })]);
+            discard(s);
+        }
+    });
+    assert_eq!(s.statistics().receive_buffered_bytes, COUNT as usize);
+}

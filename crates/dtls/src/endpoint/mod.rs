@@ -120,13 +120,14 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// The configuration of associations inside records: smaller packets, and one address on either side
-/// (RFC 8261 §6.1).
+/// The configuration of associations inside records: smaller packets, one address on either side (RFC 8261
+/// §6.1), and no checksum if the peer agrees (RFC 9653).
 #[must_use]
 pub fn within_records(config: &AssociationConfig) -> AssociationConfig {
     let room = config.max_packet_bytes.saturating_sub(RECORD_OVERHEAD_BYTES);
     let packet = (room & !3).clamp(rexmit_sctp::MIN_PACKET_BYTES, MAX_PACKET_BYTES);
-    config.clone().max_packet_bytes(packet).dynamic_addresses(false)
+    // A record is authenticated: a checksum says nothing more (RFC 9653).
+    config.clone().max_packet_bytes(packet).dynamic_addresses(false).zero_checksum(true)
 }
 
 impl Endpoint {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rexmit_sctp::recovery::ThinConfig;
 use rexmit_sctp::{
     AddressError, AssociationStatistics, CloseReason, InboundMessage, MessageId, OutboundMessage,
-    PrimaryError, ResetError, ThinError,
+    PrimaryError, PriorityError, ResetError, Scheduling, ThinError,
 };
 
 use crate::endpoint::{Endpoint, Established, Received, Shared};
@@ -272,6 +272,24 @@ impl Association {
     pub fn set_thin(&self, thin: ThinConfig) -> Result<(), ThinError> {
         let id = self.cell().id;
         self.handle.shared.with(|state, now| state.sctp.set_thin(now, id, thin))
+    }
+
+    /// Schedules the streams by another rule from now on.
+    ///
+    /// # Errors
+    /// When the association is gone.
+    pub fn set_scheduling(&self, scheduling: Scheduling) -> Result<(), PriorityError> {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.set_scheduling(now, id, scheduling))
+    }
+
+    pub(crate) fn set_stream_priority(
+        &self,
+        stream: u16,
+        priority: u16,
+    ) -> Result<(), PriorityError> {
+        let id = self.cell().id;
+        self.handle.shared.with(|state, now| state.sctp.set_priority(now, id, stream, priority))
     }
 
     pub(crate) fn set_stream_thin(

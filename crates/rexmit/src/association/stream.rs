@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use rexmit_sctp::recovery::ThinConfig;
-use rexmit_sctp::{MessageId, OutboundMessage, ThinError};
+use rexmit_sctp::{MessageId, OutboundMessage, PriorityError, ThinError};
 
 use super::{Association, Delivery};
 use crate::{SendError, TrySendError};
@@ -42,6 +42,17 @@ impl Stream {
     /// values make no sense.
     pub fn set_thin(&self, thin: Option<ThinConfig>) -> Result<(), ThinError> {
         self.association.set_stream_thin(self.number, thin)
+    }
+
+    /// Sets the priority of what the stream sends from now on: the higher goes first with
+    /// [`Scheduling::Priority`](crate::Scheduling::Priority), and it is the weight with
+    /// [`Scheduling::WeightedFairQueueing`](crate::Scheduling::WeightedFairQueueing). A stream begins with
+    /// [`DEFAULT_PRIORITY`](crate::DEFAULT_PRIORITY).
+    ///
+    /// # Errors
+    /// When the association is gone, or there is no such stream.
+    pub fn set_priority(&self, priority: u16) -> Result<(), PriorityError> {
+        self.association.set_stream_priority(self.number, priority)
     }
 
     /// A message of this stream, to be changed and sent with [`Association::send`].

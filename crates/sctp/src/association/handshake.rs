@@ -70,10 +70,13 @@ impl Association {
     /// Takes over what the peer said of itself.
     fn adopt(&mut self, cx: &Context<'_>, peer: &PeerParameters) {
         let streams = self.config.outbound_streams.min(peer.inbound_streams);
-        let supports_forward = self.config.partial_reliability && peer.supports_forward_tsn;
-        self.out.on_peer_known(streams, peer.a_rwnd, supports_forward);
+        let is_interleaved = self.config.interleaving && peer.supports_i_data;
+        let supports_forward = self.config.partial_reliability
+            && if is_interleaved { peer.supports_i_forward_tsn } else { peer.supports_forward_tsn };
+        let extensions = (is_interleaved, supports_forward);
+        self.out.on_peer_known(streams, peer.a_rwnd, extensions);
         let inbound = peer.outbound_streams.min(self.config.max_inbound_streams);
-        self.inbound.on_peer_known(peer.initial_tsn, inbound, supports_forward);
+        self.inbound.on_peer_known(peer.initial_tsn, inbound, extensions);
         let supports_reset = self.config.stream_reset && peer.supports_re_config;
         self.reset.on_peer_known(peer.initial_tsn, supports_reset);
         self.note_addresses(cx, &peer.addresses);
@@ -84,7 +87,7 @@ impl Association {
         self.peer.adopt(peer, changes_addresses);
         self.asconf = None;
         let overhead = self.auth.as_ref().map_or(0, |auth| auth.overhead());
-        self.out.limit_fragments(self.config.max_fragment() - overhead);
+        self.out.limit_chunks(self.config.pmdcs() as usize - overhead);
     }
 
     /// The peer can also be reached at `addresses`, once they are confirmed.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::addresses::is_in_scope;
 use super::identity::Identity;
 use crate::config::AssociationConfig;
-use crate::wire::{Init, Param, Params, ParamsWriter, kind};
+use crate::wire::{Init, Param, Params, ParamsWriter, SCTP_OVER_DTLS, kind};
 
 /// The fixed part.
 pub(crate) fn init_chunk(identity: &Identity, config: &AssociationConfig) -> Init<'static> {
@@ -19,18 +19,24 @@ pub(crate) fn init_chunk(identity: &Identity, config: &AssociationConfig) -> Ini
     }
 }
 
-/// Announces the extensions that are switched on (RFC 5061 §4.2.7, RFC 3758 §3.1).
+/// Announces the extensions that are switched on (RFC 5061 §4.2.7, RFC 3758 §3.1, RFC 8260 §2.2.1).
 pub(crate) fn push_extensions(params: &mut ParamsWriter<'_, '_>, config: &AssociationConfig) {
     if config.partial_reliability {
         params.push(&Param::ForwardTsnSupported);
     }
-    let mut kinds = Vec::with_capacity(5);
+    if config.zero_checksum {
+        params.push(&Param::ZeroChecksumAcceptable(SCTP_OVER_DTLS));
+    }
+    let mut kinds = Vec::with_capacity(7);
     kinds.extend(config.stream_reset.then_some(kind::RE_CONFIG));
     kinds.extend(config.partial_reliability.then_some(kind::FORWARD_TSN));
     kinds.extend(config.offers_authentication().then_some(kind::AUTH));
     if config.dynamic_addresses {
         kinds.extend([kind::ASCONF, kind::ASCONF_ACK]);
     }
+    kinds.extend(config.interleaving.then_some(kind::I_DATA));
+    let forwards_mids = config.interleaving && config.partial_reliability;
+    kinds.extend(forwards_mids.then_some(kind::I_FORWARD_TSN));
     if !kinds.is_empty() {
         params.push(&Param::SupportedExtensions(&kinds));
     }

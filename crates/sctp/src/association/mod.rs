@@ -45,7 +45,7 @@ pub(crate) use state::State;
 
 use asconf::{AddressChanges, Ways};
 use auth::{AuthError, must_be_authentic};
-use inbound::{DataError, Inbound};
+use inbound::{DataError, Forwarding, Inbound, UserData};
 use outbound::{Outbound, Standing};
 use paths::Paths;
 use peer::Peer;
@@ -59,7 +59,7 @@ use crate::config::AssociationConfig;
 use crate::error::{AddressError, KeyError, PrimaryError, ResetError, SendError};
 use crate::event::CloseReason;
 use crate::message::{InboundMessage, MessageId, OutboundMessage};
-use crate::wire::{Chunk, ChunkError, Data, Packet, RawChunk, ReConfig, kind};
+use crate::wire::{Chunk, ChunkError, Packet, RawChunk, ReConfig, kind};
 
 /// The state of one association (the TCB).
 #[derive(Debug)]
@@ -280,8 +280,13 @@ impl Association {
             }
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } => return Next::Stop,
             _ if is_reflected => return Next::Stop,
-            Chunk::Data(data) if self.state.may_receive_data() => self.on_data(cx, &data),
-            Chunk::Data(_) => {}
+            Chunk::Data(data) if self.state.may_receive_data() => {
+                self.on_data(cx, data.stream, &data.into());
+            }
+            Chunk::IData(data) if self.state.may_receive_data() => {
+                self.on_data(cx, data.stream, &data.into());
+            }
+            Chunk::Data(_) | Chunk::IData(_) => {}
             Chunk::Sack(sack) if self.state.may_process_sack() => {
                 let acknowledged = self.out.on_sack(cx, &sack);
                 self.on_acknowledged(cx, acknowledged, true);
@@ -318,6 +323,7 @@ impl Association {
             // The endpoint has dealt with these before.
             Chunk::Init(_) | Chunk::CookieEcho(_) => {}
             Chunk::ForwardTsn(_)
+            | Chunk::IForwardTsn(_)
             | Chunk::ReConfig(_)
             | Chunk::Auth(_)
             | Chunk::Asconf(_)
@@ -336,9 +342,14 @@ impl Association {
     ) -> Next {
         match chunk {
             Chunk::ForwardTsn(forward) if self.out.supports_forward_tsn() => {
-                if self.state.may_receive_data() {
-                    self.inbound.on_forward_tsn(&forward);
-                }
+                self.on_forward_tsn(cx, &Forwarding::Ssns(forward));
+            }
+            Chunk::IForwardTsn(forward) if self.out.supports_forward_tsn() => {
+                self.on_forward_tsn(cx, &Forwarding::Mids(forward));
+            }
+            Chunk::IForwardTsn(_) if self.state.may_receive_data() => {
+                let what = "I-FORWARD-TSN that was not negotiated";
+                self.abort(cx, AbortCause::Violation(what));
             }
             Chunk::ReConfig(request) if self.reset.is_supported() => {
                 self.on_re_config(cx, &request);
@@ -465,10 +476,18 @@ impl Association {
         }
     }
 
-    fn on_data(&mut self, cx: &mut Context<'_>, data: &Data<'_>) {
-        let (reset, stream) = (&self.reset, data.stream);
+    fn on_data(&mut self, cx: &mut Context<'_>, stream: u16, data: &UserData<'_>) {
+        let reset = &self.reset;
         let taken = self.inbound.on_data(cx, data, |tsn| reset.holds_back(tsn, stream));
         if let Err(error) = taken {
+            self.on_bad_data(cx, error);
+        }
+    }
+
+    fn on_forward_tsn(&mut self, cx: &mut Context<'_>, forward: &Forwarding<'_>) {
+        if self.state.may_receive_data()
+            && let Err(error) = self.inbound.on_forward_tsn(forward)
+        {
             self.on_bad_data(cx, error);
         }
     }

@@ -7,7 +7,7 @@ use rexmit_core::Instant;
 use super::addresses::is_in_scope;
 use super::auth::{AuthOffer, OfferReader};
 use crate::config::{AssociationConfig, MAX_ADDRESSES};
-use crate::wire::{Init, Param, kind};
+use crate::wire::{Init, Param, SCTP_OVER_DTLS, kind};
 
 /// The least window that a peer may offer (RFC 9260 §3.3.2).
 const MIN_A_RWND: u32 = 1500;
@@ -26,9 +26,35 @@ pub(crate) struct PeerParameters {
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) supports_forward_tsn: bool,
     pub(crate) supports_re_config: bool,
+    /// It lists I-DATA, and I-FORWARD-TSN (RFC 8260 §2.2.1, §2.3.1).
+    pub(crate) supports_i_data: bool,
+    pub(crate) supports_i_forward_tsn: bool,
+    /// It takes packets without a checksum over DTLS (RFC 9653 §5.1).
+    pub(crate) takes_zero_checksum: bool,
     /// It lists ASCONF and ASCONF-ACK. That counts only with `auth` (RFC 5061 §4.2.7).
     pub(crate) supports_asconf: bool,
     pub(crate) auth: Option<AuthOffer>,
+}
+
+impl PeerParameters {
+    /// Of a peer that supports no extension.
+    const fn of(init: &Init<'_>) -> Self {
+        Self {
+            tag: init.initiate_tag,
+            a_rwnd: init.a_rwnd,
+            outbound_streams: init.outbound_streams,
+            inbound_streams: init.inbound_streams,
+            initial_tsn: init.initial_tsn,
+            addresses: Vec::new(),
+            supports_forward_tsn: false,
+            supports_re_config: false,
+            supports_i_data: false,
+            supports_i_forward_tsn: false,
+            takes_zero_checksum: false,
+            supports_asconf: false,
+            auth: None,
+        }
+    }
 }
 
 /// The state of the peer other than its paths.
@@ -42,11 +68,18 @@ pub(crate) struct Peer {
     newest_cookie: Instant,
     /// Both sides speak RFC 5061, and RFC 4895 with it.
     changes_addresses: bool,
+    /// Packets to it need no checksum.
+    takes_zero_checksum: bool,
 }
 
 impl Peer {
-    pub(super) const UNKNOWN: Self =
-        Self { tag: 0, initial_tsn: 0, newest_cookie: Instant::ZERO, changes_addresses: false };
+    pub(super) const UNKNOWN: Self = Self {
+        tag: 0,
+        initial_tsn: 0,
+        newest_cookie: Instant::ZERO,
+        changes_addresses: false,
+        takes_zero_checksum: false,
+    };
 
     pub(crate) const fn tag(&self) -> u32 {
         self.tag
@@ -64,11 +97,16 @@ impl Peer {
         self.changes_addresses
     }
 
+    pub(super) const fn takes_zero_checksum(&self) -> bool {
+        self.takes_zero_checksum
+    }
+
     /// Takes over what the peer said of itself.
     pub(super) const fn adopt(&mut self, peer: &PeerParameters, changes_addresses: bool) {
         self.tag = peer.tag;
         self.initial_tsn = peer.initial_tsn;
         self.changes_addresses = changes_addresses;
+        self.takes_zero_checksum = peer.takes_zero_checksum;
     }
 
     /// Whether `peer`, under our tag and a new one of its own, lives again: a peer that began once
@@ -148,18 +186,7 @@ pub(crate) fn read_init<'a>(
     } else if init.a_rwnd < MIN_A_RWND {
         return Err(InitError::WindowTooSmall);
     }
-    let mut peer = PeerParameters {
-        tag: init.initiate_tag,
-        a_rwnd: init.a_rwnd,
-        outbound_streams: init.outbound_streams,
-        inbound_streams: init.inbound_streams,
-        initial_tsn: init.initial_tsn,
-        addresses: Vec::new(),
-        supports_forward_tsn: false,
-        supports_re_config: false,
-        supports_asconf: false,
-        auth: None,
-    };
+    let mut peer = PeerParameters::of(init);
     let mut offer = OfferReader::default();
     let mut extras = Extras::default();
     let mut addresses = Addresses { source, taken: Vec::new(), refused: 0 };
@@ -177,6 +204,8 @@ pub(crate) fn read_init<'a>(
             }
             Param::SupportedExtensions(kinds) => {
                 peer.supports_re_config |= kinds.contains(&kind::RE_CONFIG);
+                peer.supports_i_data |= kinds.contains(&kind::I_DATA);
+                peer.supports_i_forward_tsn |= kinds.contains(&kind::I_FORWARD_TSN);
                 peer.supports_forward_tsn |= kinds.contains(&kind::FORWARD_TSN);
                 peer.supports_asconf |=
                     kinds.contains(&kind::ASCONF) && kinds.contains(&kind::ASCONF_ACK);
@@ -184,12 +213,16 @@ pub(crate) fn read_init<'a>(
             Param::Random(_) | Param::Chunks(_) | Param::HmacAlgo(_) => {
                 offer.note(param, &decoded);
             }
+            Param::ZeroChecksumAcceptable(method) if config.zero_checksum => {
+                peer.takes_zero_checksum = method == SCTP_OVER_DTLS;
+            }
             Param::SupportedAddressTypes(_)
             | Param::EcnCapable
             | Param::UnrecognizedParameter(_)
             | Param::HeartbeatInfo(_) => {}
-            // RFC 3758 §3.3.2: without partial reliability, Forward-TSN-Supported is unknown.
-            Param::Unknown | Param::ForwardTsnSupported => {
+            // RFC 3758 §3.3.2: without partial reliability, Forward-TSN-Supported is unknown; so is Zero
+            // Checksum Acceptable where it is not offered.
+            Param::Unknown | Param::ForwardTsnSupported | Param::ZeroChecksumAcceptable(_) => {
                 let action = param.unknown_action();
                 if action.report {
                     extras.report(param.bytes);

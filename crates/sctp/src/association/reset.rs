@@ -421,13 +421,13 @@ impl StreamReset {
         let queue = &mut halves.out.queue;
         if request.streams.is_empty() {
             if performed {
-                queue.reset_all_ssns();
+                queue.reset_all_mids();
             }
             queue.resume_all();
         }
         for &stream in &request.streams {
             if performed {
-                queue.reset_ssn(stream);
+                queue.reset_mids(stream);
             }
             queue.resume(stream);
         }
@@ -457,5 +457,5 @@ fn perform(
 ) -> Result<(), DataError> {
     inbound.on_streams_reset(&streams);
     cx.event(Event::PeerResetStreams(streams));
-    inbound.release_held_back()
+    inbound.release_held_back(cx)
 }

@@ -22,6 +22,7 @@ impl Association {
             thin_streams: self.out.thin_streams(),
             send_buffered_bytes: self.out.buffered_bytes(),
             receive_buffered_bytes: self.inbound.held_bytes(),
+            interleaving: self.out.queue.is_interleaved(),
             paths: self.path_statistics(),
         }
     }

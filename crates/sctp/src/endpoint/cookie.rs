@@ -119,7 +119,10 @@ impl StateCookie {
             u8::from(peer.supports_forward_tsn)
                 | u8::from(peer.supports_re_config) << 1
                 | u8::from(peer.supports_asconf) << 2
-                | u8::from(peer.auth.is_some()) << 3,
+                | u8::from(peer.auth.is_some()) << 3
+                | u8::from(peer.supports_i_data) << 4
+                | u8::from(peer.supports_i_forward_tsn) << 5
+                | u8::from(peer.takes_zero_checksum) << 6,
         );
         if let Some(offer) = &peer.auth {
             bytes.extend_from_slice(&identity.random);
@@ -198,6 +201,9 @@ impl StateCookie {
                 supports_forward_tsn: flags & 1 != 0,
                 supports_re_config: flags & 2 != 0,
                 supports_asconf: flags & 4 != 0,
+                supports_i_data: flags & 16 != 0,
+                supports_i_forward_tsn: flags & 32 != 0,
+                takes_zero_checksum: flags & 64 != 0,
                 auth,
             },
         })
@@ -254,6 +260,9 @@ mod tests {
                 supports_forward_tsn: true,
                 supports_re_config: false,
                 supports_asconf: true,
+                supports_i_data: true,
+                supports_i_forward_tsn: false,
+                takes_zero_checksum: true,
                 auth: Some(AuthOffer::from_bits(3, &[11; 99])),
             },
         }

@@ -12,9 +12,12 @@ impl Machine for Endpoint {
     type Event = (AssociationId, Event);
 
     fn handle_input(&mut self, now: Instant, route: Route, bytes: &[u8]) {
-        let Ok(packet) = Packet::parse(bytes) else {
-            self.around.statistics.malformed += 1;
-            return;
+        let packet = match self.without_checksum(bytes) {
+            Some(packet) => packet,
+            None => match Packet::parse(bytes) {
+                Ok(packet) => packet,
+                Err(_) => return self.on_invalid(bytes),
+            },
         };
         // An unspecified local address only says that the driver does not know it.
         let is_unicast = may_be_one_host(route.remote.ip())
@@ -94,6 +97,25 @@ impl Machine for Endpoint {
 }
 
 impl Endpoint {
+    /// The packet in `bytes` if it has no checksum and may have none: it is of an association that has said so,
+    /// and does not begin with INIT, COOKIE ECHO or ASCONF (RFC 9653 §5.2, §5.3).
+    fn without_checksum<'p>(&self, bytes: &'p [u8]) -> Option<Packet<'p>> {
+        let packet = Packet::parse_without_checksum(bytes)?;
+        let association = self.lookup.by_tag(packet.header.verification_tag)?;
+        let takes_it = self.table.get(association)?.association.config().zero_checksum;
+        let needs_it = |kind| matches!(kind, kind::INIT | kind::COOKIE_ECHO | kind::ASCONF);
+        let is_needed = packet.chunks().flatten().any(|raw| needs_it(raw.kind));
+        (takes_it && !is_needed).then_some(packet)
+    }
+
+    /// Counts what is no valid packet.
+    fn on_invalid(&mut self, bytes: &[u8]) {
+        self.around.statistics.malformed += 1;
+        if Packet::parse_without_checksum(bytes).is_some() {
+            self.around.statistics.zero_checksums_refused += 1;
+        }
+    }
+
     /// Hands a packet to the association that its tag names (RFC 9260 §8.5), or finds out what a
     /// packet that belongs to none is about.
     pub(super) fn deliver(

@@ -9,6 +9,7 @@ mod machine;
 mod out_of_the_blue;
 mod paths;
 mod retired;
+mod scheduling;
 mod setup;
 
 use std::collections::VecDeque;

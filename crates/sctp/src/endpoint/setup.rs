@@ -347,7 +347,7 @@ impl Endpoint {
     ) -> bool {
         let config = &self.config_to_answer_with(existing);
         let Some((auth, covered)) = auth else {
-            return !config.authenticated_chunks.contains(&kind::COOKIE_ECHO);
+            return !config.authentication.chunks.contains(&kind::COOKIE_ECHO);
         };
         match existing.and_then(|index| self.table.get_mut(index)) {
             Some((_, slot)) if !slot.association.state().is_setting_up() => {

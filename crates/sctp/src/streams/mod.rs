@@ -2,8 +2,8 @@
 //! messages again.
 //!
 //! Nothing here knows packets, paths or loss. Towards the association, [`SendQueue`] turns messages
-//! into fragments, which get their TSNs there; [`Reassembly`] takes the pieces of received DATA
-//! chunks, each TSN once, and gives messages in delivery order (RFC 9260 §6.5, §6.6, §6.9).
+//! into fragments, which get their TSNs there; [`Reassembly`] takes the pieces of received DATA or I-DATA
+//! chunks, each TSN once, and gives messages in delivery order (RFC 9260 §6.5, §6.6, §6.9, RFC 8260).
 //!
 //! A stream costs nothing until it is used, and every operation costs what it does, independent
 //! of how many streams were negotiated and how many messages wait.
@@ -15,6 +15,6 @@ mod send_queue;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use reassembly::{Piece, Reassembly, ReassemblyError, ReassemblyLimits};
-pub use scheduler::Scheduling;
+pub(crate) use reassembly::{DroppedMessage, Piece, Reassembly, ReassemblyError, ReassemblyLimits};
+pub use scheduler::{DEFAULT_PRIORITY, Scheduling};
 pub(crate) use send_queue::{Fragment, SendQueue};

@@ -1,90 +1,235 @@
-//! Whose message goes next: stream schedulers by whole messages (RFC 8260 §3).
+//! Whose chunk goes next: the stream schedulers of RFC 8260 §3.
 
 use std::collections::BTreeSet;
 
-/// The order in which messages of different streams are sent. Within a stream it is always the
-/// order in which they were accepted.
+/// The priority of a stream that was given none: "normal" of data channels (RFC 8832 §5.1).
+pub const DEFAULT_PRIORITY: u16 = 256;
+
+/// How much the tag of a stream of priority 1 advances per byte: the resolution of weights.
+const TAG_PER_BYTE: u64 = 1 << 16;
+
+/// Bits of a turn in the rank of a stream with a priority, which is above them.
+const TURN_BITS: u32 = 48;
+
+/// The order in which streams send (the stream scheduler, RFC 8260 §3). Within a stream it is always the
+/// order in which messages were accepted.
+///
+/// With a peer that knows I-DATA a scheduler chooses a stream for each chunk, so a large message delays
+/// those of other streams by one chunk; otherwise it chooses whenever a message begins, and a message
+/// that has begun is finished first.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Scheduling {
-    /// One message of each stream that has any, in turn (SCTP_SS_RR, RFC 8260 §3.2): a stream with
-    /// much to send delays the others by one message at most.
+    /// One chunk or message of each stream that has any, in turn (SCTP_SS_RR, RFC 8260 §3.2).
     #[default]
     RoundRobin,
+    /// As [`RoundRobin`](Self::RoundRobin), with new data of one stream only in each packet: a lost packet
+    /// delays one stream (SCTP_SS_RR_PKT, RFC 8260 §3.3).
+    RoundRobinPerPacket,
     /// The order in which messages were accepted (SCTP_SS_FCFS, RFC 8260 §3.1).
     FirstComeFirstServed,
+    /// The stream with the highest priority that has anything to send; equal ones in turn (SCTP_SS_PRIO,
+    /// RFC 8260 §3.4). A stream waits for as long as one above it has data.
+    Priority,
+    /// The same number of bytes for each stream that has any (SCTP_SS_FC, RFC 8260 §3.5).
+    FairBandwidth,
+    /// Bytes in proportion to the priorities of the streams (SCTP_SS_WFQ, RFC 8260 §3.6): 512 gets twice
+    /// what 256 gets.
+    WeightedFairQueueing,
 }
 
-/// The streams that have a message to begin, in the order of their turns.
+/// The place of a stream in line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    /// The lowest is served first: a turn of the ring, the number of a message, or a start tag.
+    pub(super) rank: u64,
+    /// Its next chunk continues a message.
+    pub(super) is_begun: bool,
+}
+
+/// The values that the place of a stream depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Claim {
+    /// The number of the message that it sends next, or goes on with.
+    pub(super) arrival: u64,
+    /// Its next chunk continues a message.
+    pub(super) is_begun: bool,
+    pub(super) priority: u16,
+    /// The tag at which its last chunk or message ends.
+    pub(super) finish: u64,
+}
+
+/// New data of the packet that is being written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum OpenPacket {
+    None,
+    Empty,
+    Of(u16),
+}
+
+/// The streams that have something to send, in the order of their turns.
 ///
-/// A stream that is in line remembers its `rank`; the lowest rank is served first. Both schedulers
-/// are a rule for ranks: that of the stream's oldest message, or the next turn of the ring.
+/// A stream that is in line remembers its [`Place`]. Each scheduler is a rule for ranks. The fair ones
+/// are start-time fair queueing (Goyal 1997): a stream is served in the order of the tag at which its
+/// next chunk starts, and the tag of the chunk in service is the virtual time, at which streams that
+/// were idle begin.
 #[derive(Debug)]
 pub(super) struct Scheduler {
     scheduling: Scheduling,
     turns: u64,
-    line: BTreeSet<(u64, u16)>,
+    virtual_time: u64,
+    /// Streams that begin a message next.
+    waiting: BTreeSet<(u64, u16)>,
+    /// Streams that continue one.
+    begun: BTreeSet<(u64, u16)>,
+    packet: OpenPacket,
 }
 
 impl Scheduler {
     pub(super) const fn new(scheduling: Scheduling) -> Self {
-        Self { scheduling, turns: 0, line: BTreeSet::new() }
+        Self {
+            scheduling,
+            turns: 0,
+            virtual_time: 0,
+            waiting: BTreeSet::new(),
+            begun: BTreeSet::new(),
+            packet: OpenPacket::None,
+        }
     }
 
-    /// The stream whose turn it is.
-    pub(super) fn first(&self) -> Option<u16> {
-        self.line.first().map(|&(_, stream)| stream)
+    pub(super) const fn scheduling(&self) -> Scheduling {
+        self.scheduling
     }
 
-    /// Puts a stream in line and returns its rank. `arrival` is the number of its oldest message.
-    pub(super) fn enter(&mut self, stream: u16, arrival: u64) -> u64 {
-        let rank = match self.scheduling {
-            Scheduling::RoundRobin => {
-                self.turns += 1;
-                self.turns
-            }
-            Scheduling::FirstComeFirstServed => arrival,
+    /// The stream whose turn it is, and whether it continues a message.
+    pub(super) fn first(&self) -> Option<(u16, bool)> {
+        let first = match (self.begun.first(), self.waiting.first()) {
+            (Some(begun), Some(waiting)) if waiting < begun => (waiting.1, false),
+            (Some(begun), _) => (begun.1, true),
+            (None, waiting) => (waiting?.1, false),
         };
-        self.line.insert((rank, stream));
-        rank
+        Some(first)
     }
 
-    /// The stream with `rank` had its turn; returns its new rank if it has another message, whose
-    /// number is `next_arrival`.
+    /// The streams that continue a message, in the order of their turns.
+    pub(super) fn begun(&self) -> impl Iterator<Item = u16> {
+        self.begun.iter().map(|&(_, stream)| stream)
+    }
+
+    /// The stream that alone may put new data into the packet that is being written.
+    pub(super) const fn only(&self) -> Option<u16> {
+        match self.packet {
+            OpenPacket::Of(stream) => Some(stream),
+            OpenPacket::None | OpenPacket::Empty => None,
+        }
+    }
+
+    pub(super) fn begin_packet(&mut self) {
+        if self.scheduling == Scheduling::RoundRobinPerPacket {
+            self.packet = OpenPacket::Empty;
+        }
+    }
+
+    /// New data of `stream` are in the packet that is being written.
+    pub(super) fn on_sent(&mut self, stream: u16) {
+        if self.packet != OpenPacket::None {
+            self.packet = OpenPacket::Of(stream);
+        }
+    }
+
+    /// The packet is complete; returns the stream that has had its turn in it.
+    pub(super) const fn end_packet(&mut self) -> Option<u16> {
+        let stream = self.only();
+        self.packet = OpenPacket::None;
+        stream
+    }
+
+    /// Puts a stream in line.
+    pub(super) fn enter(&mut self, stream: u16, claim: Claim) -> Place {
+        let rank = match self.scheduling {
+            Scheduling::FirstComeFirstServed => claim.arrival,
+            Scheduling::FairBandwidth | Scheduling::WeightedFairQueueing => {
+                claim.finish.max(self.virtual_time)
+            }
+            Scheduling::RoundRobin | Scheduling::RoundRobinPerPacket => self.next_turn(),
+            Scheduling::Priority => {
+                u64::from(u16::MAX - claim.priority) << TURN_BITS | self.next_turn()
+            }
+        };
+        self.insert(stream, Place { rank, is_begun: claim.is_begun })
+    }
+
+    const fn next_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+
+    fn insert(&mut self, stream: u16, place: Place) -> Place {
+        let line = if place.is_begun { &mut self.begun } else { &mut self.waiting };
+        line.insert((place.rank, stream));
+        place
+    }
+
+    /// The stream at `place` has had its turn; returns its new place if it has more to send.
     pub(super) fn on_served(
         &mut self,
         stream: u16,
-        rank: u64,
-        next_arrival: Option<u64>,
-    ) -> Option<u64> {
-        // Alone in the ring: the next stream is behind it, at either rank.
-        let is_alone = self.scheduling == Scheduling::RoundRobin && self.line.len() == 1;
-        if is_alone && next_arrival.is_some() {
-            return Some(rank);
+        place: Place,
+        next: Option<Claim>,
+    ) -> Option<Place> {
+        self.virtual_time = self.virtual_time.max(place.rank);
+        // Alone in the ring: the next stream is behind it, at either rank. In a packet of its own it stays.
+        let is_alone = self.waiting.len() + self.begun.len() == 1;
+        let keeps_turn = match self.scheduling {
+            Scheduling::RoundRobin => is_alone,
+            Scheduling::RoundRobinPerPacket => is_alone || self.packet != OpenPacket::None,
+            _ => false,
+        };
+        if keeps_turn && let Some(claim) = next {
+            return Some(self.move_to_line(stream, place, claim.is_begun));
         }
-        self.leave(stream, rank);
-        next_arrival.map(|arrival| self.enter(stream, arrival))
+        self.leave(stream, place);
+        next.map(|claim| self.enter(stream, claim))
+    }
+
+    /// Gives a stream its place among those that begin a message, or continue one, with its rank.
+    fn move_to_line(&mut self, stream: u16, place: Place, is_begun: bool) -> Place {
+        if place.is_begun == is_begun {
+            return place;
+        }
+        self.leave(stream, place);
+        self.insert(stream, Place { is_begun, ..place })
     }
 
     /// Takes a stream out of the line.
-    pub(super) fn leave(&mut self, stream: u16, rank: u64) {
-        self.line.remove(&(rank, stream));
+    pub(super) fn leave(&mut self, stream: u16, place: Place) {
+        let line = if place.is_begun { &mut self.begun } else { &mut self.waiting };
+        line.remove(&(place.rank, stream));
     }
 
-    /// Returns the new rank of a stream in line whose oldest message vanished without being sent.
-    pub(super) fn on_oldest_gone(&mut self, stream: u16, rank: u64, arrival: u64) -> u64 {
+    /// Returns the new place of a stream in line whose next message vanished without being sent.
+    pub(super) fn on_oldest_gone(&mut self, stream: u16, place: Place, claim: Claim) -> Place {
         match self.scheduling {
-            Scheduling::RoundRobin => rank, // The turn was not used.
             Scheduling::FirstComeFirstServed => {
-                self.leave(stream, rank);
-                self.enter(stream, arrival)
+                self.leave(stream, place);
+                self.enter(stream, claim)
             }
+            _ => self.move_to_line(stream, place, claim.is_begun), // The turn was not used.
         }
     }
 
-    /// Empties the line; every rank given out is void.
-    pub(super) fn clear(&mut self) {
-        self.line.clear();
+    /// The tag at which `bytes` of a stream at `place` end.
+    pub(super) fn finish(&self, place: Place, bytes: usize, priority: u16) -> u64 {
+        let weight = match self.scheduling {
+            Scheduling::WeightedFairQueueing => priority.max(1),
+            _ => 1,
+        };
+        place.rank.saturating_add(bytes as u64 * TAG_PER_BYTE / u64::from(weight))
+    }
+
+    /// Schedules by another rule from now on. Every place given out is void, and no stream is in line.
+    pub(super) fn restart(&mut self, scheduling: Scheduling) {
+        *self = Self::new(scheduling);
     }
 }

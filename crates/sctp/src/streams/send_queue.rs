@@ -1,9 +1,10 @@
-//! Messages accepted from the application and not yet entirely cut into DATA chunks.
+//! Messages accepted from the application and not yet entirely cut into DATA or I-DATA chunks.
 //!
-//! Owns the outgoing stream sequence numbers, the order of messages within and between streams,
+//! Owns the outgoing message numbers, the order of messages within and between streams,
 //! fragmentation (RFC 9260 §6.9), and the lifetime of messages whose transmission has not begun.
 //! Fragments belong to the association.
 
+mod begun;
 #[cfg(test)]
 mod tests;
 
@@ -12,19 +13,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use rexmit_core::Instant;
 
-use super::Scheduling;
+use self::begun::{Begun, BegunMessages};
 use super::message_lists::{List, MessageLists};
-use super::scheduler::Scheduler;
+use super::scheduler::{Claim, DEFAULT_PRIORITY, Place, Scheduler, Scheduling};
 use crate::message::{MessageId, OutboundMessage, Reliability};
 
-/// What one DATA chunk carries, but for its TSN.
+/// What one DATA or I-DATA chunk carries, but for its TSN.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fragment {
     /// The message it is part of.
     pub(crate) message: MessageId,
     pub(crate) stream: u16,
-    /// Stream sequence number; 0 in unordered messages, where it means nothing.
-    pub(crate) ssn: u16,
+    /// Message identifier, of the ordered or of the unordered messages of the stream.
+    pub(crate) mid: u32,
+    /// Fragment sequence number.
+    pub(crate) fsn: u32,
     pub(crate) ppid: u32,
     pub(crate) unordered: bool,
     /// The I bit: on the last fragment of a message that asked for it.
@@ -40,6 +43,11 @@ pub(crate) struct Fragment {
 }
 
 impl Fragment {
+    /// Stream sequence number of a DATA chunk; 0 in unordered messages, where it means nothing.
+    pub(crate) const fn ssn(&self) -> u16 {
+        if self.unordered { 0 } else { self.mid as u16 }
+    }
+
     /// The message as the application gave it, if this is all of it.
     pub(crate) fn to_message(&self) -> OutboundMessage {
         OutboundMessage {
@@ -62,27 +70,47 @@ struct Queued {
     message: OutboundMessage,
 }
 
-/// The message that is being cut. Its chunks need consecutive TSNs, so it is alone.
-#[derive(Debug)]
-struct Begun {
-    queued: Queued,
-    ssn: u16,
-    sent_bytes: usize,
+/// Whether a stream is in the scheduler's line: it has messages and is not paused, or, with interleaving,
+/// a message that has begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Line {
+    Idle,
+    Waiting,
+    Begun,
 }
 
 #[derive(Debug)]
 struct OutgoingStream {
     messages: List,
-    /// Its place in the scheduler's line, if it is in line: it has messages and is not paused.
-    rank: Option<u64>,
-    next_ssn: u16,
+    /// Its rank in the scheduler's line; the tag at which its last chunk or message ends while it is not there.
+    rank: u64,
+    line: Line,
+    /// The MIDs of the next ordered and of the next unordered message (RFC 8260 §2.1).
+    next_mids: [u32; 2],
+    priority: u16,
     paused: bool,
 }
 
 impl Default for OutgoingStream {
     fn default() -> Self {
-        Self { messages: List::EMPTY, rank: None, next_ssn: 0, paused: false }
+        Self {
+            messages: List::EMPTY,
+            rank: 0,
+            line: Line::Idle,
+            next_mids: [0; 2],
+            priority: DEFAULT_PRIORITY,
+            paused: false,
+        }
     }
+}
+
+/// The chunk that is cut next.
+#[derive(Clone, Copy)]
+enum Upcoming {
+    /// Of the message of this stream that has begun.
+    Rest(u16),
+    /// Of this message, the oldest of this stream.
+    Beginning(u16, u32),
 }
 
 /// The outgoing side of all streams of an association.
@@ -94,7 +122,10 @@ pub(crate) struct SendQueue {
     scheduler: Scheduler,
     /// The lifetimes of messages in `messages`: when, arrival, key.
     deadlines: BTreeSet<(Instant, u64, u32)>,
-    begun: Option<Begun>,
+    begun: BegunMessages,
+    /// Messages are interleaved, for a peer with a buffer of this many bytes. `None` cuts one after the other:
+    /// the chunks of one need consecutive TSNs (RFC 9260 §6.9).
+    interleaving: Option<usize>,
     arrivals: u64,
     buffered_bytes: usize,
     all_paused: bool,
@@ -107,10 +138,58 @@ impl SendQueue {
             messages: MessageLists::new(),
             scheduler: Scheduler::new(scheduling),
             deadlines: BTreeSet::new(),
-            begun: None,
+            begun: BegunMessages::default(),
+            interleaving: None,
             arrivals: 0,
             buffered_bytes: 0,
             all_paused: false,
+        }
+    }
+
+    /// Goes on with the scheduler and the priorities of `before`.
+    pub(crate) fn continuing(mut self, before: &Self) -> Self {
+        self.scheduler = Scheduler::new(before.scheduler.scheduling());
+        for (&number, stream) in &before.streams {
+            if stream.priority != DEFAULT_PRIORITY {
+                self.set_priority(number, stream.priority);
+            }
+        }
+        self
+    }
+
+    /// The peer takes interleaved messages, and holds at most `peer_buffer_bytes` of them.
+    pub(crate) const fn interleave(&mut self, peer_buffer_bytes: usize) {
+        self.interleaving = Some(peer_buffer_bytes);
+    }
+
+    /// Whether messages are interleaved, in I-DATA chunks.
+    pub(crate) const fn is_interleaved(&self) -> bool {
+        self.interleaving.is_some()
+    }
+
+    /// Sets the priority of a stream, or its weight: [`Scheduling`] says what it means.
+    pub(crate) fn set_priority(&mut self, number: u16, priority: u16) {
+        let stream = self.streams.entry(number).or_default();
+        stream.priority = priority;
+        if self.scheduler.scheduling() == Scheduling::Priority {
+            self.move_stream(number);
+        }
+    }
+
+    /// Schedules by another rule from now on. Streams begin in the order of their messages.
+    pub(crate) fn set_scheduling(&mut self, scheduling: Scheduling) {
+        let mut in_line = Vec::new();
+        for (&number, stream) in &mut self.streams {
+            stream.rank = 0;
+            if stream.place().is_some() {
+                in_line.push(number);
+            }
+            stream.stand(None);
+        }
+        self.scheduler.restart(scheduling);
+        in_line.sort_unstable_by_key(|&number| self.claim(number).map(|claim| claim.arrival));
+        for number in in_line {
+            self.enter(number);
         }
     }
 
@@ -131,8 +210,8 @@ impl SendQueue {
         if let Some(at) = expires {
             self.deadlines.insert((at, arrival, key));
         }
-        if stream.rank.is_none() && !stream.paused {
-            stream.rank = Some(self.scheduler.enter(number, arrival));
+        if stream.line == Line::Idle && !stream.paused {
+            self.enter(number);
         }
     }
 
@@ -149,47 +228,70 @@ impl SendQueue {
     /// Gives back memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         self.messages.release_memory();
+        self.begun.release_memory();
     }
 
     /// Whether nothing is left to cut, now or after a pause.
     pub(crate) fn is_empty(&self) -> bool {
-        self.begun.is_none() && self.messages.is_empty()
+        self.begun.is_empty() && self.messages.is_empty()
+    }
+
+    /// New data of a packet are cut next; [`SendQueue::end_packet`] follows.
+    pub(crate) fn begin_packet(&mut self) {
+        self.scheduler.begin_packet();
+    }
+
+    /// The packet is complete.
+    pub(crate) fn end_packet(&mut self) {
+        if let Some(stream) = self.scheduler.end_packet() {
+            self.move_stream(stream);
+        }
     }
 
     /// The payload length of the fragment that [`SendQueue::next`] would cut; `None` if it would
     /// cut nothing.
     pub(crate) fn peek_len(&self, max_payload: usize) -> Option<usize> {
-        let rest = match &self.begun {
-            Some(begun) => begun.rest_bytes(),
-            None => self.messages.at(self.upcoming()?.1)?.message.payload.len(),
+        let rest = match self.upcoming(max_payload)? {
+            Upcoming::Rest(stream) => self.begun.of(stream)?.rest_bytes(),
+            Upcoming::Beginning(_, key) => self.messages.at(key)?.message.payload.len(),
         };
-        (max_payload > 0).then_some(rest.min(max_payload))
+        Some(rest.min(max_payload))
     }
 
     /// The stream of the fragment that [`SendQueue::next`] would cut.
-    pub(crate) fn peek_stream(&self) -> Option<u16> {
-        let message = match &self.begun {
-            Some(begun) => &begun.queued.message,
-            None => &self.messages.at(self.upcoming()?.1)?.message,
-        };
-        Some(message.stream)
+    pub(crate) fn peek_stream(&self, max_payload: usize) -> Option<u16> {
+        match self.upcoming(max_payload)? {
+            Upcoming::Rest(stream) | Upcoming::Beginning(stream, _) => Some(stream),
+        }
     }
 
     /// Cuts the next fragment, of at most `max_payload` bytes. A message once begun is finished
-    /// before another begins, even if its stream is paused.
+    /// even if its stream is paused; without interleaving, before another begins.
     pub(crate) fn next(&mut self, max_payload: usize) -> Option<Fragment> {
-        if max_payload == 0 {
-            return None;
-        }
-        let mut begun = match self.begun.take() {
-            Some(begun) => begun,
-            None => self.begin()?,
+        let (number, fragment, served_bytes) = match self.upcoming(max_payload)? {
+            Upcoming::Rest(number) => {
+                let fragment = self.begun.cut(number, max_payload)?;
+                // Without interleaving it has had its turn when it began.
+                let served = self.interleaving.map(|_| fragment.payload.len());
+                (number, fragment, served)
+            }
+            Upcoming::Beginning(number, key) => {
+                let mut begun = self.begin(number, key)?;
+                let whole = begun.rest_bytes();
+                let fragment = begun.cut(max_payload);
+                if !fragment.ending {
+                    self.begun.insert(number, begun);
+                }
+                let len = fragment.payload.len();
+                let served = if self.is_interleaved() { len } else { whole };
+                (number, fragment, Some(served))
+            }
         };
-        let fragment = begun.cut(max_payload);
         self.buffered_bytes -= fragment.payload.len();
-        if !fragment.ending {
-            self.begun = Some(begun);
+        if let Some(bytes) = served_bytes {
+            self.on_served(number, bytes);
         }
+        self.scheduler.on_sent(number);
         Some(fragment)
     }
 
@@ -214,17 +316,20 @@ impl SendQueue {
         self.deadlines.first().map(|&(at, ..)| at)
     }
 
-    /// Drops the part of the begun message that is not fragmented yet, if it is `id`, and returns a fragment that
-    /// ends it and holds nothing.
+    /// Drops the part of the begun message of `stream` that is not fragmented yet, if it is `id`, and returns a
+    /// fragment that ends it and holds nothing.
     ///
     /// The association then skips the message by a FORWARD-TSN. What it sent of it ends without an
     /// E bit and may be acknowledged already, so it spends one further TSN on that fragment, never
     /// sent and abandoned at once; the FORWARD-TSN that passes it is what ends the message at the
     /// peer.
-    pub(crate) fn abandon_begun(&mut self, id: MessageId) -> Option<Fragment> {
-        let mut begun = self.begun.take_if(|begun| begun.queued.id == id)?;
-        self.buffered_bytes -= begun.rest_bytes();
-        let rest = begun.cut(usize::MAX);
+    pub(crate) fn abandon_begun(&mut self, stream: u16, id: MessageId) -> Option<Fragment> {
+        self.begun.of(stream).filter(|begun| begun.id() == id)?;
+        let rest = self.begun.cut(stream, usize::MAX)?;
+        self.buffered_bytes -= rest.payload.len();
+        if self.is_interleaved() {
+            self.on_next_gone(stream);
+        }
         Some(Fragment { payload: Bytes::new(), ..rest })
     }
 
@@ -233,8 +338,9 @@ impl SendQueue {
     pub(crate) fn pause(&mut self, stream: u16) {
         let state = self.streams.entry(stream).or_default();
         state.paused = true;
-        if let Some(rank) = state.rank.take() {
-            self.scheduler.leave(stream, rank);
+        if let Some(place) = state.place().filter(|place| !place.is_begun) {
+            state.stand(None);
+            self.scheduler.leave(stream, place);
         }
     }
 
@@ -242,9 +348,8 @@ impl SendQueue {
     pub(crate) fn resume(&mut self, stream: u16) {
         let Some(state) = self.streams.get_mut(&stream) else { return };
         state.paused = false;
-        let head = state.messages.head().and_then(|key| self.messages.at(key));
-        if let (None, Some(head)) = (state.rank, head) {
-            state.rank = Some(self.scheduler.enter(stream, head.arrival));
+        if state.line == Line::Idle {
+            self.enter(stream);
         }
     }
 
@@ -261,35 +366,35 @@ impl SendQueue {
 
     /// Whether a message of `stream` is cut in part.
     pub(crate) fn has_begun_message_on(&self, stream: u16) -> bool {
-        self.begun.as_ref().is_some_and(|begun| begun.queued.message.stream == stream)
+        self.begun.of(stream).is_some()
     }
 
     /// Whether a message of any stream is cut in part.
     pub(crate) fn has_begun_message(&self) -> bool {
-        self.begun.is_some()
+        !self.begun.is_empty()
     }
 
-    /// The message that is cut in part.
-    pub(crate) fn begun_message(&self) -> Option<&OutboundMessage> {
-        self.begun.as_ref().map(|begun| &begun.queued.message)
+    /// The message of `stream` that is cut in part.
+    pub(crate) fn begun_message(&self, stream: u16) -> Option<&OutboundMessage> {
+        self.begun.of(stream).map(Begun::message)
     }
 
-    /// The message that is cut in part, if it expires, and when.
-    pub(crate) fn begun_expiry(&self) -> Option<(Instant, MessageId)> {
-        self.begun.as_ref().and_then(|begun| Some((begun.queued.expires?, begun.queued.id)))
+    /// Of the messages that are cut in part and expire, the one that does so first: when, its stream, and its id.
+    pub(crate) fn begun_expiry(&self) -> Option<(Instant, u16, MessageId)> {
+        self.begun.next_expiry()
     }
 
-    /// Makes 0 the next stream sequence number of `stream`.
-    pub(crate) fn reset_ssn(&mut self, stream: u16) {
+    /// Makes 0 the next message numbers of `stream`.
+    pub(crate) fn reset_mids(&mut self, stream: u16) {
         if let Some(stream) = self.streams.get_mut(&stream) {
-            stream.next_ssn = 0;
+            stream.next_mids = [0; 2];
         }
     }
 
-    /// Makes 0 the next stream sequence number of every stream.
-    pub(crate) fn reset_all_ssns(&mut self) {
+    /// Makes 0 the next message numbers of every stream.
+    pub(crate) fn reset_all_mids(&mut self) {
         for stream in self.streams.values_mut() {
-            stream.next_ssn = 0;
+            stream.next_mids = [0; 2];
         }
     }
 
@@ -318,47 +423,130 @@ impl SendQueue {
     }
 
     /// Empties the queue at the end of the association: hands every message that is not cut
-    /// entirely to `f`, whole, with whether it was begun; the begun one first, the others in the
+    /// entirely to `f`, whole, with whether it was begun; those begun first, the others in the
     /// order in which they were accepted.
     pub(crate) fn drain(&mut self, mut f: impl FnMut(MessageId, OutboundMessage, bool)) {
-        if let Some(Begun { queued, .. }) = self.begun.take() {
-            f(queued.id, queued.message, true);
-        }
+        self.begun.drain(|id, message| f(id, message, true));
         let mut rest: Vec<Queued> = self.messages.drain().collect();
         rest.sort_unstable_by_key(|queued| queued.arrival);
         for queued in rest {
             f(queued.id, queued.message, false);
         }
         self.messages = MessageLists::new();
-        self.streams.clear();
-        self.scheduler.clear();
+        // Priorities outlive a restart of the peer.
+        self.streams.retain(|_, stream| {
+            let priority = stream.priority;
+            *stream = OutgoingStream { priority, ..OutgoingStream::default() };
+            priority != DEFAULT_PRIORITY
+        });
+        self.scheduler.restart(self.scheduler.scheduling());
         self.deadlines.clear();
         self.buffered_bytes = 0;
     }
 
-    /// The stream and key of the message that begins next.
-    fn upcoming(&self) -> Option<(u16, u32)> {
-        if self.all_paused {
+    /// The chunk that is cut next, of at most `max_payload` bytes.
+    fn upcoming(&self, max_payload: usize) -> Option<Upcoming> {
+        if max_payload == 0 {
             return None;
+        } else if !self.is_interleaved()
+            && let Some(stream) = self.begun.first()
+        {
+            return Some(Upcoming::Rest(stream));
         }
-        let number = self.scheduler.first()?;
-        Some((number, self.streams.get(&number)?.messages.head()?))
+        let only = self.scheduler.only();
+        let (number, is_begun) = match only {
+            Some(stream) => (stream, self.streams.get(&stream)?.place()?.is_begun),
+            None => self.scheduler.first()?,
+        };
+        let most = self.interleaving.unwrap_or(usize::MAX);
+        let may_go_on = |&stream: &u16| self.begun.may_go_on(stream, max_payload, most);
+        if is_begun && may_go_on(&number) {
+            return Some(Upcoming::Rest(number));
+        } else if !is_begun {
+            let key = self.streams.get(&number)?.messages.head()?;
+            if self.may_begin(key, max_payload) {
+                return Some(Upcoming::Beginning(number, key));
+            }
+        }
+        // All but one of them may go on.
+        let other = || self.scheduler.begun().find(may_go_on).map(Upcoming::Rest);
+        only.map_or_else(other, |_| None)
     }
 
-    /// Takes the next message out of its stream and gives it its SSN.
-    fn begin(&mut self) -> Option<Begun> {
-        let (number, key) = self.upcoming()?;
+    /// Whether the message `key` may begin now. One of a single chunk is complete at once.
+    fn may_begin(&self, key: u32, max_payload: usize) -> bool {
+        let fits = |most: usize| {
+            let len = self.messages.at(key).map_or(0, |queued| queued.message.payload.len());
+            len <= max_payload || self.begun.may_add(len, most)
+        };
+        !self.all_paused && (self.begun.is_empty() || self.interleaving.is_none_or(fits))
+    }
+
+    /// Takes a message out of its stream and gives it its MID.
+    fn begin(&mut self, number: u16, key: u32) -> Option<Begun> {
         let stream = self.streams.get_mut(&number)?;
         let queued = self.messages.remove(&mut stream.messages, key)?;
         if let Some(at) = queued.expires {
             self.deadlines.remove(&(at, queued.arrival, key));
         }
-        let head = stream.messages.head().and_then(|key| self.messages.at(key));
-        if let Some(rank) = stream.rank {
-            stream.rank = self.scheduler.on_served(number, rank, head.map(|head| head.arrival));
+        let mid = stream.take_mid(queued.message.unordered);
+        Some(Begun::new(queued, mid))
+    }
+
+    /// The claim of a stream to its place, if it has anything to send.
+    fn claim(&self, number: u16) -> Option<Claim> {
+        let stream = self.streams.get(&number)?;
+        let begun = self.begun.of(number).filter(|_| self.is_interleaved());
+        let arrival = match begun {
+            Some(begun) => begun.arrival(),
+            None if stream.paused => return None,
+            None => self.messages.at(stream.messages.head()?)?.arrival,
+        };
+        let (priority, finish) = (stream.priority, stream.rank);
+        Some(Claim { arrival, is_begun: begun.is_some(), priority, finish })
+    }
+
+    /// Puts a stream that is not in line there, if it has anything to send.
+    fn enter(&mut self, number: u16) {
+        let place = self.claim(number).map(|claim| self.scheduler.enter(number, claim));
+        self.stand(number, place);
+    }
+
+    fn stand(&mut self, number: u16, place: Option<Place>) {
+        if let Some(stream) = self.streams.get_mut(&number) {
+            stream.stand(place);
         }
-        let ssn = if queued.message.unordered { 0 } else { stream.take_ssn() };
-        Some(Begun { queued, ssn, sent_bytes: 0 })
+    }
+
+    /// Gives a stream in line the place that it would get now.
+    fn move_stream(&mut self, number: u16) {
+        if let Some(place) = self.streams.get(&number).and_then(OutgoingStream::place) {
+            self.scheduler.leave(number, place);
+            self.enter(number);
+        }
+    }
+
+    /// A stream has had its turn, and sent `bytes`.
+    fn on_served(&mut self, number: u16, bytes: usize) {
+        let Some(stream) = self.streams.get_mut(&number) else { return };
+        let Some(place) = stream.place() else { return };
+        stream.rank = self.scheduler.finish(place, bytes, stream.priority);
+        let next = self.claim(number);
+        let place = self.scheduler.on_served(number, place, next);
+        self.stand(number, place);
+    }
+
+    /// The message that a stream would have sent next is gone.
+    fn on_next_gone(&mut self, number: u16) {
+        let Some(place) = self.streams.get(&number).and_then(OutgoingStream::place) else { return };
+        let next = match self.claim(number) {
+            Some(claim) => Some(self.scheduler.on_oldest_gone(number, place, claim)),
+            None => {
+                self.scheduler.leave(number, place);
+                None
+            }
+        };
+        self.stand(number, next);
     }
 
     /// Removes a message that will not be sent.
@@ -367,56 +555,36 @@ impl SendQueue {
         let stream = self.streams.get_mut(&number)?;
         let was_oldest = stream.messages.head() == Some(key);
         let removed = self.messages.remove(&mut stream.messages, key)?;
-        if let (true, Some(rank)) = (was_oldest, stream.rank) {
-            let head = stream.messages.head().and_then(|key| self.messages.at(key));
-            stream.rank = match head {
-                Some(head) => Some(self.scheduler.on_oldest_gone(number, rank, head.arrival)),
-                None => {
-                    self.scheduler.leave(number, rank);
-                    None
-                }
-            };
+        if was_oldest {
+            self.on_next_gone(number);
         }
         Some(removed)
     }
 }
 
 impl OutgoingStream {
-    fn take_ssn(&mut self) -> u16 {
-        let ssn = self.next_ssn;
-        self.next_ssn = ssn.wrapping_add(1);
-        ssn
-    }
-}
-
-impl Begun {
-    fn rest_bytes(&self) -> usize {
-        self.queued.message.payload.len() - self.sent_bytes
-    }
-
-    fn cut(&mut self, max_payload: usize) -> Fragment {
-        let start = self.sent_bytes;
-        let end = start + self.rest_bytes().min(max_payload);
-        let Queued { id, expires, message, .. } = &mut self.queued;
-        let ending = end == message.payload.len();
-        self.sent_bytes = end;
-        let payload = if start == 0 && ending {
-            std::mem::take(&mut message.payload) // A slice would share it, which allocates.
-        } else {
-            message.payload.slice(start..end)
-        };
-        Fragment {
-            message: *id,
-            stream: message.stream,
-            ssn: self.ssn,
-            ppid: message.ppid,
-            unordered: message.unordered,
-            immediate: message.immediate && ending,
-            beginning: start == 0,
-            ending,
-            payload,
-            expires: *expires,
-            reliability: message.reliability,
+    const fn place(&self) -> Option<Place> {
+        match self.line {
+            Line::Idle => None,
+            Line::Waiting => Some(Place { rank: self.rank, is_begun: false }),
+            Line::Begun => Some(Place { rank: self.rank, is_begun: true }),
         }
+    }
+
+    const fn stand(&mut self, place: Option<Place>) {
+        self.line = match place {
+            None => Line::Idle,
+            Some(place) => {
+                self.rank = place.rank;
+                if place.is_begun { Line::Begun } else { Line::Waiting }
+            }
+        };
+    }
+
+    fn take_mid(&mut self, unordered: bool) -> u32 {
+        let next = &mut self.next_mids[usize::from(unordered)];
+        let mid = *next;
+        *next = mid.wrapping_add(1);
+        mid
     }
 }

@@ -7,12 +7,21 @@ use rexmit_core::{Instant, Rng, Seed};
 
 use super::*;
 use crate::message::{InboundMessage, MessageId, OutboundMessage, Reliability};
+use crate::wire::SkippedMid;
 
 #[test]
 fn streams_cost_nothing_until_they_are_used() {
     assert!(size_of::<SendQueue>() + size_of::<Reassembly>() <= 512);
 }
 
+const SCHEDULERS: [Scheduling; 6] = [
+    Scheduling::RoundRobin,
+    Scheduling::FirstComeFirstServed,
+    Scheduling::RoundRobinPerPacket,
+    Scheduling::Priority,
+    Scheduling::FairBandwidth,
+    Scheduling::WeightedFairQueueing,
+];
 const STREAMS: u64 = 5;
 const FIRST_TSN: u64 = (1 << 32) + 77;
 
@@ -45,16 +54,19 @@ struct Pair {
 
 impl Pair {
     fn new(seed: u64) -> Self {
-        let scheduling = if seed.is_multiple_of(2) {
-            Scheduling::RoundRobin
-        } else {
-            Scheduling::FirstComeFirstServed
-        };
+        let scheduling = SCHEDULERS[seed as usize % SCHEDULERS.len()];
+        let is_interleaved = seed % 4 >= 2;
+        let mut queue = SendQueue::new(scheduling);
+        let mut reassembly = Reassembly::new(ReassemblyLimits::default());
+        reassembly.on_peer_known(is_interleaved, false);
+        if is_interleaved {
+            queue.interleave(2000);
+        }
         Self {
             rng: Seed::from_u64(seed).rng(),
             now: Instant::ZERO,
-            queue: SendQueue::new(scheduling),
-            reassembly: Reassembly::new(ReassemblyLimits::default()),
+            queue,
+            reassembly,
             sent: BTreeMap::new(),
             next_tsn: FIRST_TSN,
             received: BTreeSet::new(),
@@ -70,13 +82,14 @@ impl Pair {
 
     fn step(&mut self) {
         self.now += Duration::from_millis(1);
-        match self.rng.below(20) {
+        match self.rng.below(21) {
             0..=3 => self.push(),
             4..=9 => self.cut(),
             10..=15 => self.deliver(),
             16 => self.abandon(),
             17 => self.forward(),
             18 => self.ask_for_reset(),
+            19 if self.rng.chance(0.3) => self.reschedule(),
             _ => {
                 let given_up = &mut self.given_up;
                 self.queue.expire(self.now, |id, _| {
@@ -87,6 +100,16 @@ impl Pair {
         }
         self.reset_if_pending();
         assert!(!self.reassembly.has_contradiction(self.cumulative_tsn));
+    }
+
+    fn reschedule(&mut self) {
+        let stream = self.rng.below(STREAMS) as u16;
+        match self.rng.below(4) {
+            0 => self.queue.set_scheduling(SCHEDULERS[self.rng.below(6) as usize]),
+            1 => self.queue.begin_packet(),
+            2 => self.queue.end_packet(),
+            _ => self.queue.set_priority(stream, self.rng.below(1000) as u16),
+        }
     }
 
     fn push(&mut self) {
@@ -136,7 +159,12 @@ impl Pair {
             tsn,
             stream: fragment.stream,
             // RFC 9260 §6.6: without significance, arbitrary, to be ignored.
-            ssn: if fragment.unordered { self.rng.below(1 << 16) as u16 } else { fragment.ssn },
+            mid: if fragment.unordered && !self.reassembly.is_interleaved() {
+                self.rng.below(1 << 16) as u32
+            } else {
+                fragment.mid
+            },
+            fsn: fragment.fsn,
             ppid: fragment.ppid,
             unordered: fragment.unordered,
             beginning: fragment.beginning,
@@ -161,11 +189,10 @@ impl Pair {
             return;
         }
         let tsn = self.cumulative_tsn + 1 + self.rng.below(outstanding);
-        let id = self.sent[&tsn].fragment.message;
-        if self.queue.abandon_begun(id).is_some() {
+        let Fragment { message: id, stream, .. } = self.sent[&tsn].fragment;
+        if let Some(rest) = self.queue.abandon_begun(stream, id) {
             // The TSN that stands for what will not be sent.
-            let last = self.sent[&(self.next_tsn - 1)].fragment.clone();
-            self.sent.insert(self.next_tsn, Sent { fragment: last, abandoned: true });
+            self.sent.insert(self.next_tsn, Sent { fragment: rest, abandoned: true });
             self.next_tsn += 1;
         }
         self.given_up.insert(id.0);
@@ -179,15 +206,23 @@ impl Pair {
         let mut skipped = BTreeMap::new();
         let is_past = |tsn: u64, sent: &Sent| sent.abandoned || self.received.contains(&tsn);
         while let Some(sent) = self.sent.get(&(point + 1)).filter(|sent| is_past(point + 1, sent)) {
-            if sent.abandoned && !sent.fragment.unordered {
-                skipped.insert(sent.fragment.stream, sent.fragment.ssn);
+            if sent.abandoned {
+                skipped.insert((sent.fragment.stream, sent.fragment.unordered), sent.fragment.mid);
             }
             point += 1;
         }
         if point == self.cumulative_tsn {
             return;
         }
-        self.reassembly.on_forward_tsn(point, skipped.into_iter());
+        let mids = skipped.iter().map(|(&(stream, unordered), &mid)| SkippedMid {
+            stream,
+            unordered,
+            mid,
+        });
+        self.reassembly.on_i_forward_tsn(mids);
+        let ordered = skipped.iter().filter(|((_, unordered), _)| !unordered);
+        let ssns = ordered.map(|(&(stream, _), &mid)| (stream, mid as u16));
+        self.reassembly.on_forward_tsn(point, ssns);
         self.cumulative_tsn = point;
         self.sent = self.sent.split_off(&(point + 1));
         self.received = self.received.split_off(&(point + 1));
@@ -214,12 +249,12 @@ impl Pair {
         match stream {
             Some(stream) if !self.queue.has_begun_message_on(stream) => {
                 self.reassembly.on_streams_reset(Some(&[stream]));
-                self.queue.reset_ssn(stream);
+                self.queue.reset_mids(stream);
                 self.queue.resume(stream);
             }
             None if !self.queue.has_begun_message() => {
                 self.reassembly.on_streams_reset(None);
-                self.queue.reset_all_ssns();
+                self.queue.reset_all_mids();
                 self.queue.resume_all();
             }
             _ => return,
@@ -256,6 +291,7 @@ impl Pair {
 
     /// Lets everything arrive or be skipped, and checks that nothing is missing or left.
     fn finish(mut self) {
+        self.queue.end_packet();
         while !self.queue.is_empty() || self.cumulative_tsn + 1 < self.next_tsn {
             self.cut();
             self.deliver();

@@ -4,7 +4,8 @@ use super::cursor::Cursor;
 use super::frame::{ChunkError, UnknownAction, kind};
 use super::heartbeat::decode_heartbeat_info;
 use super::{
-    Asconf, AsconfAck, Auth, CHUNK_HEADER_LEN, Causes, Data, ForwardTsn, Init, ReConfig, Sack,
+    Asconf, AsconfAck, Auth, CHUNK_HEADER_LEN, Causes, Data, ForwardTsn, IData, IForwardTsn, Init,
+    ReConfig, Sack,
 };
 
 /// The T bit of ABORT and SHUTDOWN COMPLETE: the verification tag is reflected (RFC 9260 §3.3.7).
@@ -42,6 +43,9 @@ impl<'a> RawChunk<'a> {
         let value = self.value;
         let chunk = match self.kind {
             kind::DATA => return self.sized(Data::decode(self.flags, value))?.map(Chunk::Data),
+            kind::I_DATA => {
+                return self.sized(IData::decode(self.flags, value))?.map(Chunk::IData);
+            }
             kind::INIT => Init::decode(value).map(Chunk::Init),
             kind::INIT_ACK => Init::decode(value).map(Chunk::InitAck),
             kind::SACK => Sack::decode(self.flags, value).map(Chunk::Sack),
@@ -61,6 +65,7 @@ impl<'a> RawChunk<'a> {
             kind::ASCONF => return Asconf::decode(value).map(Chunk::Asconf),
             kind::ASCONF_ACK => AsconfAck::decode(value).map(Chunk::AsconfAck),
             kind::FORWARD_TSN => ForwardTsn::decode(value).map(Chunk::ForwardTsn),
+            kind::I_FORWARD_TSN => IForwardTsn::decode(value).map(Chunk::IForwardTsn),
             _ => Some(Chunk::Unknown),
         };
         self.sized(chunk)
@@ -82,6 +87,8 @@ impl<'a> RawChunk<'a> {
 pub enum Chunk<'a> {
     /// User data (RFC 9260 §3.3.1).
     Data(Data<'a>),
+    /// User data of messages that may be interleaved (RFC 8260 §2.1).
+    IData(IData<'a>),
     /// The first packet of a handshake (RFC 9260 §3.3.2).
     Init(Init<'a>),
     /// The response to INIT; its State Cookie is a parameter (RFC 9260 §3.3.3).
@@ -122,6 +129,8 @@ pub enum Chunk<'a> {
     },
     /// The sender gave up on TSNs (RFC 3758 §3.2).
     ForwardTsn(ForwardTsn<'a>),
+    /// The same where messages may be interleaved (RFC 8260 §2.3.1).
+    IForwardTsn(IForwardTsn<'a>),
     /// Requests and responses about streams (RFC 6525 §3.1).
     ReConfig(ReConfig<'a>),
     /// AUTH: authenticates the chunks after it (RFC 4895 §4.1).

@@ -1,7 +1,7 @@
 //! The common parts of all chunks: types, decoding errors, and the action for a chunk of an
 //! unknown type (RFC 9260 §3.2).
 
-/// Chunk types (RFC 9260 §3.2, RFC 3758 §3.2, RFC 6525 §3.1, RFC 4895 §4.1, RFC 5061 §4.1).
+/// Chunk types (RFC 9260 §3.2, RFC 3758 §3.2, RFC 6525 §3.1, RFC 4895 §4.1, RFC 5061 §4.1, RFC 8260 §5).
 pub mod kind {
     /// Payload Data.
     pub const DATA: u8 = 0;
@@ -35,6 +35,8 @@ pub mod kind {
     pub const SHUTDOWN_COMPLETE: u8 = 14;
     /// Authentication.
     pub const AUTH: u8 = 15;
+    /// Payload Data supporting Interleaving.
+    pub const I_DATA: u8 = 64;
     /// Address Configuration Acknowledgment.
     pub const ASCONF_ACK: u8 = 128;
     /// Re-configuration.
@@ -43,6 +45,8 @@ pub mod kind {
     pub const FORWARD_TSN: u8 = 192;
     /// Address Configuration Change.
     pub const ASCONF: u8 = 193;
+    /// Forward Cumulative TSN, where messages are interleaved.
+    pub const I_FORWARD_TSN: u8 = 194;
 }
 
 /// Why a chunk cannot be read.
@@ -63,7 +67,7 @@ pub enum ChunkError {
     /// An ASCONF does not begin with its mandatory address parameter (RFC 5061 §4.1.1).
     #[error("an ASCONF without an address parameter")]
     NoAddress,
-    /// A DATA chunk without user data, to be answered with an ABORT (RFC 9260 §6.2).
+    /// A DATA or I-DATA chunk without user data, to be answered with an ABORT (RFC 9260 §6.2).
     #[error("DATA with TSN {tsn} has no user data")]
     NoUserData {
         /// The chunk's TSN, for the error cause.

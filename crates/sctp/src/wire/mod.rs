@@ -1,6 +1,6 @@
 //! The wire format of SCTP: packets, chunks, parameters and error causes (RFC 9260 §3), FORWARD-TSN
-//! (RFC 3758), RE-CONFIG (RFC 6525), AUTH (RFC 4895), and ASCONF with the Supported Extensions
-//! parameter (RFC 5061).
+//! (RFC 3758), I-DATA and I-FORWARD-TSN (RFC 8260), RE-CONFIG (RFC 6525), AUTH (RFC 4895), and ASCONF
+//! with the Supported Extensions parameter (RFC 5061).
 //!
 //! Reading borrows: [`Packet::parse`] checks the checksum, and [`Packet::chunks`], [`Params`] and
 //! [`Causes`] are views over the caller's bytes that allocate nothing. Writing appends: a
@@ -24,6 +24,8 @@ mod data;
 mod forward_tsn;
 mod frame;
 mod heartbeat;
+mod i_data;
+mod i_forward_tsn;
 mod init;
 mod packet;
 mod param;
@@ -46,9 +48,11 @@ pub use chunk::{Chunk, RawChunk};
 pub use data::{DATA_HEADER_LEN, Data, DataFlags};
 pub use forward_tsn::{ForwardTsn, forward_tsn_len};
 pub use frame::{ChunkError, UnknownAction, kind};
+pub use i_data::{I_DATA_HEADER_LEN, IData};
+pub use i_forward_tsn::{IForwardTsn, SkippedMid, i_forward_tsn_len};
 pub use init::Init;
 pub use packet::{COMMON_HEADER_LEN, Chunks, Header, Packet, PacketError, write_checksum};
-pub use param::{Param, Params, ParamsWriter, RawParam, param_kind};
+pub use param::{Param, Params, ParamsWriter, RawParam, SCTP_OVER_DTLS, param_kind};
 pub use re_config::{ReConfig, ReConfigParam, ReConfigParams, ReConfigResult};
 pub use sack::{Sack, sack_len};
 pub use tlv::TlvError;

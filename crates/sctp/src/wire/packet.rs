@@ -13,6 +13,9 @@ pub const COMMON_HEADER_LEN: usize = 12;
 /// Position of the checksum in the common header.
 const CHECKSUM_AT: usize = 8;
 
+/// What stands in place of a checksum that is left out (RFC 9653 §5.2).
+const NO_CHECKSUM: [u8; 4] = [0; 4];
+
 /// The common header without its checksum (RFC 9260 §3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Header {
@@ -63,6 +66,17 @@ impl<'a> Packet<'a> {
             return Err(PacketError::PortZero);
         }
         Ok(Self { header, body })
+    }
+
+    /// The same without a checksum: `None` if there is one, or the packet is not valid otherwise. The caller
+    /// must know that the sender may leave it out (RFC 9653 §5.3).
+    #[must_use]
+    pub fn parse_without_checksum(bytes: &'a [u8]) -> Option<Self> {
+        let (header, checksum, body) = split_header(bytes)?;
+        let is_whole = body.len() >= CHUNK_HEADER_LEN
+            && header.source_port != 0
+            && header.destination_port != 0;
+        (checksum == NO_CHECKSUM && is_whole).then_some(Self { header, body })
     }
 
     /// Its chunks in order. After a framing error there are no more.

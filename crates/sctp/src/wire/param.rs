@@ -42,6 +42,8 @@ pub mod param_kind {
     pub const ADD_INCOMING_STREAMS_REQUEST: u16 = 18;
     /// Reserved for ECN Capable (RFC 9260 §3.3.2).
     pub const ECN_CAPABLE: u16 = 0x8000;
+    /// Zero Checksum Acceptable (RFC 9653 §4).
+    pub const ZERO_CHECKSUM_ACCEPTABLE: u16 = 0x8001;
     /// Random (RFC 4895 §3.1).
     pub const RANDOM: u16 = 0x8002;
     /// Chunk List (RFC 4895 §3.2).
@@ -63,6 +65,9 @@ pub mod param_kind {
     /// Success Indication (RFC 5061 §4.2.5).
     pub const SUCCESS_INDICATION: u16 = 0xC005;
 }
+
+/// The error detection method of DTLS below SCTP (RFC 9653 §6).
+pub const SCTP_OVER_DTLS: u32 = 1;
 
 /// A parameter as found in a chunk, not looked into yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,6 +101,9 @@ impl<'a> RawParam<'a> {
                 U16List::from_wire(value).map(Param::SupportedAddressTypes)
             }
             param_kind::ECN_CAPABLE => exactly(value).map(|[]: [u8; 0]| Param::EcnCapable),
+            param_kind::ZERO_CHECKSUM_ACCEPTABLE => {
+                exactly(value).map(|a| Param::ZeroChecksumAcceptable(u32::from_be_bytes(a)))
+            }
             param_kind::RANDOM => Some(Param::Random(value)),
             param_kind::CHUNKS => Some(Param::Chunks(value)),
             param_kind::HMAC_ALGO => U16List::from_wire(value).map(Param::HmacAlgo),
@@ -145,6 +153,9 @@ pub enum Param<'a> {
     SupportedAddressTypes(U16List<'a>),
     /// Reserved for ECN (RFC 9260 §3.3.2).
     EcnCapable,
+    /// The sender takes packets without a checksum that the layer below protects by this error detection
+    /// method; [`SCTP_OVER_DTLS`] is one (RFC 9653 §4).
+    ZeroChecksumAcceptable(u32),
     /// The sender's random number: 32 bytes (RFC 4895 §3.1).
     Random(&'a [u8]),
     /// Types of the chunks that the sender accepts only if they are authenticated (RFC 4895 §3.2).
@@ -187,6 +198,9 @@ impl Param<'_> {
                 sink.tlv(param_kind::SUPPORTED_ADDRESS_TYPES, |sink| types.encode(sink));
             }
             Self::EcnCapable => put(sink, param_kind::ECN_CAPABLE, &[]),
+            Self::ZeroChecksumAcceptable(method) => {
+                put(sink, param_kind::ZERO_CHECKSUM_ACCEPTABLE, &method.to_be_bytes());
+            }
             Self::Random(value) => put(sink, param_kind::RANDOM, value),
             Self::Chunks(value) => put(sink, param_kind::CHUNKS, value),
             Self::HmacAlgo(ids) => sink.tlv(param_kind::HMAC_ALGO, |sink| ids.encode(sink)),

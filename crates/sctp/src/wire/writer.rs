@@ -9,13 +9,15 @@ use super::chunk::T_BIT;
 use super::forward_tsn::encode_forward_tsn;
 use super::frame::kind;
 use super::heartbeat::encode_heartbeat;
+use super::i_forward_tsn::encode_i_forward_tsn;
 use super::packet::write_checksum;
 use super::param::ParamsWriter;
 use super::re_config::encode_re_config;
 use super::sack::encode_sack;
 use super::sink::Sink;
 use super::{
-    CHUNK_HEADER_LEN, COMMON_HEADER_LEN, Chunk, Data, Header, Init, ReConfigParam, padded,
+    CHUNK_HEADER_LEN, COMMON_HEADER_LEN, Chunk, Data, Header, IData, Init, ReConfigParam,
+    SkippedMid, padded,
 };
 
 /// The longest MAC that can be written: that of SHA-256.
@@ -47,6 +49,7 @@ pub struct PacketWriter<'b> {
     limit: usize,
     /// Where AUTH begins, and the length of its MAC.
     auth: Option<(usize, usize)>,
+    has_checksum: bool,
 }
 
 impl<'b> PacketWriter<'b> {
@@ -60,7 +63,7 @@ impl<'b> PacketWriter<'b> {
         buffer.extend_from_slice(&header.destination_port.to_be_bytes());
         buffer.extend_from_slice(&header.verification_tag.to_be_bytes());
         buffer.extend_from_slice(&[0; 4]);
-        Self { buffer, limit: limit & !3, auth: None }
+        Self { buffer, limit: limit & !3, auth: None, has_checksum: true }
     }
 
     /// Bytes available for another chunk, including its padding. A multiple of four.
@@ -81,15 +84,28 @@ impl<'b> PacketWriter<'b> {
         self.buffer.len() <= COMMON_HEADER_LEN
     }
 
+    /// Says whether the packet gets a checksum, which it does at first, or zero (RFC 9653 §5.2).
+    pub const fn set_checksum(&mut self, has_checksum: bool) {
+        self.has_checksum = has_checksum;
+    }
+
     /// Writes the checksum and returns the packet's length.
     pub fn finish(self) -> usize {
-        write_checksum(self.buffer);
+        if self.has_checksum {
+            write_checksum(self.buffer);
+        }
         self.buffer.len()
     }
 
     /// Appends DATA (RFC 9260 §3.3.1), which takes
     /// [`DATA_HEADER_LEN`](super::DATA_HEADER_LEN) bytes and its padded payload.
     pub fn data(&mut self, data: &Data<'_>) -> bool {
+        self.append(|sink| data.encode(sink))
+    }
+
+    /// Appends I-DATA (RFC 8260 §2.1), which takes
+    /// [`I_DATA_HEADER_LEN`](super::I_DATA_HEADER_LEN) bytes and its padded payload.
+    pub fn i_data(&mut self, data: &IData<'_>) -> bool {
         self.append(|sink| data.encode(sink))
     }
 
@@ -203,6 +219,16 @@ impl<'b> PacketWriter<'b> {
         self.append(|sink| encode_forward_tsn(sink, new_cumulative_tsn, skipped))
     }
 
+    /// Appends I-FORWARD-TSN (RFC 8260 §2.3.1), which takes
+    /// [`i_forward_tsn_len`](super::i_forward_tsn_len) bytes, with the largest skipped MIDs.
+    pub fn i_forward_tsn(
+        &mut self,
+        new_cumulative_tsn: u32,
+        skipped: impl IntoIterator<Item = SkippedMid>,
+    ) -> bool {
+        self.append(|sink| encode_i_forward_tsn(sink, new_cumulative_tsn, skipped))
+    }
+
     /// Appends RE-CONFIG with `params`, which are one or two, in an order that RFC 6525 §3.1
     /// allows.
     pub fn re_config<'p>(&mut self, params: impl IntoIterator<Item = ReConfigParam<'p>>) -> bool {
@@ -263,6 +289,7 @@ impl<'b> PacketWriter<'b> {
     pub fn chunk(&mut self, chunk: &Chunk<'_>) -> bool {
         match *chunk {
             Chunk::Data(data) => self.data(&data),
+            Chunk::IData(data) => self.i_data(&data),
             Chunk::Init(init) => self.init(&init, |_| ()),
             Chunk::InitAck(init_ack) => self.init_ack(&init_ack, |_| ()),
             Chunk::Sack(sack) => {
@@ -281,6 +308,9 @@ impl<'b> PacketWriter<'b> {
             Chunk::ShutdownComplete { t_bit } => self.shutdown_complete(t_bit),
             Chunk::ForwardTsn(forward) => {
                 self.forward_tsn(forward.new_cumulative_tsn, forward.skipped())
+            }
+            Chunk::IForwardTsn(forward) => {
+                self.i_forward_tsn(forward.new_cumulative_tsn, forward.skipped())
             }
             Chunk::ReConfig(re_config) => self.re_config(re_config.params().flatten()),
             Chunk::Auth(auth) => self.append(|sink| auth.encode(sink)),

@@ -1,5 +1,7 @@
 //! Limits with names: nothing that a peer does makes memory grow beyond them.
 
+use rexmit_sctp::{Event, OversizedMessages};
+
 use crate::NONE;
 use crate::kit::*;
 
@@ -100,11 +102,31 @@ fn the_number_of_waiting_chunks_is_bounded() {
     expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 1 << 20); // It was closed meanwhile.
 }
 
-/// `max_message_bytes`, incoming: the association ends, for the message could never be delivered.
+/// `max_message_bytes`, incoming: the message is dropped, and those after it are delivered.
 #[test]
-fn a_message_beyond_the_limit_ends_the_association() {
+fn a_message_beyond_the_limit_is_dropped_and_reported() {
     let mut s = Script::established_server_with(|_, association| {
         association.max_message_bytes = 1_500;
+    });
+    let payload = [0; 1_000];
+    let end = wire::Data { flags: DataFlags::from_bits(5), ..beginning(1, &payload) };
+    s.peer_sends([Data(beginning(0, &payload)), Data(end)]);
+    expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(1));
+    expect_event!(s, Event::MessageDropped { stream: 0, unordered: true, .. });
+    assert_eq!(s.statistics().receive_buffered_bytes, 0);
+    assert_eq!(s.statistics().traffic.messages_dropped, 1);
+    s.peer_sends([Data(wire::Data { ssn: 0, ..data(2, b"next") })]);
+    s.at(200);
+    expect_packet!(s, [Sack(_)]);
+    assert_eq!(s.receive().as_deref(), Some(&b"next"[..]));
+}
+
+/// The same, where the application has chosen so: the association ends.
+#[test]
+fn a_message_beyond_the_limit_ends_the_association_if_it_is_not_to_be_dropped() {
+    let mut s = Script::established_server_with(|_, association| {
+        association.max_message_bytes = 1_500;
+        association.oversized_messages = OversizedMessages::Abort;
     });
     let payload = [0; 1_000];
     let end = wire::Data { flags: DataFlags::from_bits(5), ..beginning(1, &payload) };

@@ -83,7 +83,7 @@ fn everything_is_authenticated_for_a_peer_that_asks_for_data() {
 #[test]
 fn chunks_that_must_be_authenticated_are_dropped_without() {
     let asks = |_: &mut _, association: &mut rexmit_sctp::AssociationConfig| {
-        association.authenticated_chunks = vec![kind::DATA, kind::ABORT];
+        association.authentication.chunks = vec![kind::DATA, kind::ABORT];
     };
     let mut s = Dynamic::server_with(Keys::default(), asks);
     s.peer_sends([Data(data(0, b"forged")), Heartbeat(b"!")]);
@@ -98,7 +98,7 @@ fn chunks_that_must_be_authenticated_are_dropped_without() {
     s.peer_signs(|p| p.abort(false, |_| ()));
     assert!(matches!(s.events()[..], [Event::Readable, Event::Closed(_)]));
     let mut s = Script::established_server_with(|_, association| {
-        association.authenticated_chunks = vec![kind::DATA];
+        association.authentication.chunks = vec![kind::DATA];
     });
     s.peer_sends([Data(data(0, b"from who does not speak it"))]);
     s.expect_silence_until(300);
@@ -109,8 +109,8 @@ fn chunks_that_must_be_authenticated_are_dropped_without() {
 fn cookie_echo_is_taken_only_from_who_has_the_key() {
     let mut keys = Keys { shared: (5, b"we two".to_vec()), ..Keys::default() };
     let mut s = Script::with(|_, association| {
-        association.authenticated_chunks = vec![kind::COOKIE_ECHO];
-        association.shared_keys = vec![SharedKey::new(5, b"we two")];
+        association.authentication.chunks = vec![kind::COOKIE_ECHO];
+        association.authentication.keys = vec![SharedKey::new(5, b"we two")];
         association.heartbeat_interval = None;
     });
     s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), |params| keys.offer(params)));

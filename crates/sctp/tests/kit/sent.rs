@@ -55,9 +55,10 @@ impl Sent {
         assert!(kinds.len() == 1 || !kinds.iter().any(|k| alone.contains(k)), "{self:?}");
         let first = [kind::COOKIE_ECHO, kind::COOKIE_ACK];
         assert!(!kinds[1..].iter().any(|k| first.contains(k)), "a cookie comes first: {self:?}");
-        let first_data = kinds.iter().position(|&k| k == kind::DATA).unwrap_or(kinds.len());
-        assert!(kinds[first_data..].iter().all(|&k| k == kind::DATA), "DATA come last: {self:?}");
-        let is_with_data = |k| kinds.contains(&k) && kinds.contains(&kind::DATA);
+        let is_data = |k: u8| k == kind::DATA || k == kind::I_DATA;
+        let first_data = kinds.iter().position(|&k| is_data(k)).unwrap_or(kinds.len());
+        assert!(kinds[first_data..].iter().all(|&k| is_data(k)), "DATA come last: {self:?}");
+        let is_with_data = |k| kinds.contains(&k) && first_data < kinds.len();
         for never in [kind::ABORT, kind::SHUTDOWN, kind::SHUTDOWN_ACK] {
             assert!(!is_with_data(never), "this never travels with DATA: {self:?}");
         }

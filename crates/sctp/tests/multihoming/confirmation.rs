@@ -20,7 +20,7 @@ fn addresses_are_probed_one_at_a_time_in_turn() {
 /// The configured HB.Max.Burst.
 #[test]
 fn as_many_are_probed_at_a_time_as_configured() {
-    let mut s = Script::with(|_, association| association.heartbeat_max_burst = 2);
+    let mut s = Script::with(|_, association| association.multihoming.heartbeat_max_burst = 2);
     s.peer_begins_at(&[3, 4, 5]);
     let first = s.take_probe();
     assert_eq!((first.0, s.take_probe().0), (address(3, 9899), address(4, 9899)));

@@ -257,7 +257,7 @@ fn shutdown_is_repeated_over_the_other_path() {
 fn with_switchover_data_do_not_return() {
     let mut s = two_paths_with(|association| {
         association.path_max_retrans = 0;
-        association.primary_switchover_max_retrans = Some(0);
+        association.multihoming.primary_switchover_max_retrans = Some(0);
     });
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);

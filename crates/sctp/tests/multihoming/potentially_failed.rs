@@ -38,7 +38,7 @@ fn one_timeout_moves_new_data_to_the_other_path() {
 /// RFC 7829 §3.2 rule 12: the state need not be told; that data take another path is.
 #[test]
 fn the_state_need_not_be_told() {
-    let mut s = two_paths(|association| association.report_potentially_failed = false);
+    let mut s = two_paths(|association| association.multihoming.report_potentially_failed = false);
     fail_once(&mut s);
     expect_event!(s, Event::DataPathChanged { path: 1, .. });
     assert_eq!(s.events(), []);

@@ -60,6 +60,7 @@ fn config(options: &Options) -> Result<EndpointConfig, String> {
     let mut association = AssociationConfig::rfc9260()
         .outbound_streams(options.streams)
         .max_message_bytes(LARGEST_MESSAGE)
+        .interleaving(options.is_interleaved)
         .recovery(recovery);
     change(&mut association, options);
     let own = std::iter::once(options.local.ip()).chain(options.more_locals.iter().copied());
@@ -119,6 +120,7 @@ fn own_counts(exchange: &Exchange) -> Vec<(&'static str, u64)> {
         ("packets_second_path", packets(1)),
         ("longest_gap_ms", gaps.longest.as_millis() as u64),
         ("incoming_resets", *incoming_resets),
+        ("interleaving", counted.interleaving.into()),
     ]
 }
 

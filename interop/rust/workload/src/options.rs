@@ -70,6 +70,8 @@ pub struct Options {
     pub max_retransmissions: Option<u16>,
     /// All outgoing streams are reset after so many messages (0: never).
     pub reset_after: u32,
+    /// Messages of different streams are interleaved (RFC 8260); rexmit, dcsctp, usrsctp and Linux alone.
+    pub is_interleaved: bool,
     /// An address that is added once the association is set up.
     pub added: Option<IpAddr>,
 }
@@ -104,6 +106,7 @@ pub const USAGE: &str =
   --path-max-retrans N  Path.Max.Retrans (the same)
   --max-retransmissions N  of a chunk, after which its message is abandoned (rexmit, usrsctp and Linux)
   --reset-after N          resets all outgoing streams after so many messages (the same)
+  --interleaving 0|1       messages of different streams are (RFC 8260; the same and dcsctp) (0)
   --add-address ADDRESS:PORT  adds it once the association is set up (the same)
   --paths P       standard, pf (RFC 7829) or cmt: what is done with several (rexmit alone)
 exit: 0 all arrived intact and the association was shut down; 1 not so; 2 wrong arguments";
@@ -137,6 +140,7 @@ impl Options {
             paths: Paths::Standard,
             max_retransmissions: None,
             reset_after: 0,
+            is_interleaved: false,
             added: None,
         };
         while let Some(name) = arguments.next() {
@@ -166,6 +170,7 @@ impl Options {
                 "--max-retransmissions" => {
                     options.max_retransmissions = Some(number(&name, &value)?);
                 }
+                "--interleaving" => options.is_interleaved = number::<u8>(&name, &value)? != 0,
                 "--reset-after" => options.reset_after = number(&name, &value)?,
                 "--add-address" => {
                     options.added = Some(number::<SocketAddr>(&name, &value)?.ip());

@@ -50,7 +50,11 @@ pub(crate) enum AuthError {
 impl Auth {
     /// What both sides have offered.
     pub(crate) fn new(config: &AssociationConfig, peer: &AuthOffer) -> Box<Self> {
-        Box::new(Self { peer: peer.clone(), shared: KeyRing::of(&config.shared_keys), ready: None })
+        Box::new(Self {
+            peer: peer.clone(),
+            shared: KeyRing::of(&config.authentication.keys),
+            ready: None,
+        })
     }
 
     /// The keyed hash of `key_id`; without shared keys there is one under 0 (RFC 4895 §6.1, §6.3).
@@ -156,5 +160,5 @@ pub(super) fn must_be_authentic(
     chunk: u8,
 ) -> bool {
     let is_about_addresses = matches!(chunk, kind::ASCONF | kind::ASCONF_ACK);
-    (is_about_addresses && changes_addresses) || config.authenticated_chunks.contains(&chunk)
+    (is_about_addresses && changes_addresses) || config.authentication.chunks.contains(&chunk)
 }

@@ -101,7 +101,7 @@ const fn is_about_addresses(chunk: u8) -> bool {
 
 /// The chunks that our peers are asked to authenticate.
 fn asked_for(config: &AssociationConfig) -> Vec<u8> {
-    let mut chunks = config.authenticated_chunks.clone();
+    let mut chunks = config.authentication.chunks.clone();
     if config.dynamic_addresses {
         chunks.extend([kind::ASCONF, kind::ASCONF_ACK]);
     }
@@ -175,14 +175,16 @@ mod tests {
     #[test]
     fn our_vector_is_what_the_peer_reads() {
         for chunks in [vec![], vec![kind::DATA], vec![kind::DATA, kind::SACK, kind::SACK]] {
-            let config =
-                AssociationConfig { authenticated_chunks: chunks, ..AssociationConfig::rfc9260() };
+            let config = AssociationConfig {
+                authentication: crate::AuthenticationConfig { chunks, ..Default::default() },
+                ..AssociationConfig::rfc9260()
+            };
             let random = [7; RANDOM_LEN];
             let (_, offer) = read(|params| push_offer(params, &config, &random));
             let offer = offer.expect("an offer");
             assert_eq!(offer.vector(), vector(&config, &random));
             assert_eq!(offer.kind(), HmacKind::Sha256);
-            assert_eq!(offer.covers_all(), !config.authenticated_chunks.is_empty());
+            assert_eq!(offer.covers_all(), !config.authentication.chunks.is_empty());
             assert_eq!(AuthOffer::from_bits(offer.to_bits(), offer.vector()), offer);
         }
     }

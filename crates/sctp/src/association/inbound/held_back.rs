@@ -12,7 +12,8 @@ use crate::streams::Piece;
 pub(super) struct Held {
     tsn: u64,
     stream: u16,
-    ssn: u16,
+    mid: u32,
+    fsn: u32,
     ppid: u32,
     unordered: bool,
     beginning: bool,
@@ -25,7 +26,8 @@ impl Held {
         Piece {
             tsn: self.tsn,
             stream: self.stream,
-            ssn: self.ssn,
+            mid: self.mid,
+            fsn: self.fsn,
             ppid: self.ppid,
             unordered: self.unordered,
             beginning: self.beginning,
@@ -48,7 +50,8 @@ impl HeldBack {
         self.chunks.push(Held {
             tsn: piece.tsn,
             stream: piece.stream,
-            ssn: piece.ssn,
+            mid: piece.mid,
+            fsn: piece.fsn,
             ppid: piece.ppid,
             unordered: piece.unordered,
             beginning: piece.beginning,

@@ -1,5 +1,5 @@
-//! Receiving user data: DATA, FORWARD-TSN, the window, and what the application reads
-//! (RFC 9260 §6.2, §6.5–6.7, §6.9).
+//! Receiving user data: DATA and I-DATA, FORWARD-TSN and I-FORWARD-TSN, the window, and what the
+//! application reads (RFC 9260 §6.2, §6.5–6.7, §6.9, RFC 8260 §2.2.3).
 
 mod held_back;
 
@@ -13,12 +13,12 @@ use super::context::Context;
 use super::identity::unwrapped_initial_tsn;
 use super::received::{Arrival, Received, SackDue};
 use super::timers::Deadline;
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, OversizedMessages};
 use crate::event::Event;
 use crate::message::InboundMessage;
 use crate::statistics::Traffic;
-use crate::streams::{Piece, Reassembly, ReassemblyError, ReassemblyLimits};
-use crate::wire::{Data, ForwardTsn, PacketWriter, sack_len};
+use crate::streams::{DroppedMessage, Piece, Reassembly, ReassemblyError, ReassemblyLimits};
+use crate::wire::{Data, ForwardTsn, IData, IForwardTsn, PacketWriter, sack_len};
 
 use held_back::HeldBack;
 
@@ -52,7 +52,23 @@ struct Counters {
     payload_delivered_bytes: u64,
     duplicates_received: u64,
     chunks_dropped: u64,
+    messages_dropped: u64,
     sacks_sent: u64,
+}
+
+/// A DATA or I-DATA chunk, as it was read.
+pub(super) struct UserData<'a> {
+    tsn: u32,
+    immediate: bool,
+    is_interleaved: bool,
+    /// Its TSN is not unwrapped yet.
+    piece: Piece<'a>,
+}
+
+/// A FORWARD-TSN or I-FORWARD-TSN chunk.
+pub(super) enum Forwarding<'a> {
+    Ssns(ForwardTsn<'a>),
+    Mids(IForwardTsn<'a>),
 }
 
 /// Why a DATA chunk is rejected.
@@ -97,9 +113,14 @@ impl Inbound {
         self
     }
 
-    pub(super) fn on_peer_known(&mut self, initial_tsn: u32, streams: u16, may_abandon: bool) {
+    pub(super) fn on_peer_known(
+        &mut self,
+        initial_tsn: u32,
+        streams: u16,
+        (is_interleaved, may_abandon): (bool, bool),
+    ) {
         self.received = Received::new(unwrapped_initial_tsn(initial_tsn));
-        self.reassembly.on_peer_known(may_abandon);
+        self.reassembly.on_peer_known(is_interleaved, may_abandon);
         self.streams = streams;
     }
 
@@ -136,6 +157,7 @@ impl Inbound {
         traffic.messages_delivered += self.counters.messages_delivered;
         traffic.payload_delivered_bytes += self.counters.payload_delivered_bytes;
         traffic.duplicates_received += self.counters.duplicates_received;
+        traffic.messages_dropped += self.counters.messages_dropped;
         traffic.chunks_dropped += self.counters.chunks_dropped;
         traffic.sacks_sent += self.counters.sacks_sent;
     }
@@ -157,33 +179,49 @@ impl Inbound {
             _ if self.is_full() => 0,
             left if left >= least => left,
             1.. if !self.has_message() => least,
+            // Incomplete messages must not hold each other up.
+            0 if self.is_stuck() && self.held_bytes() + least <= 2 * buffer => least,
             left => left.min(self.offered as usize),
         }
+    }
+
+    /// Whether interleaved messages fill the buffer, and none of them is complete: twice the buffer is used then,
+    /// and after that the largest is dropped. While a TSN is missing that is not known: then the second half of it
+    /// is for what closes the gap.
+    fn is_stuck(&self) -> bool {
+        self.reassembly.is_interleaved() && !self.has_message() && !self.received.has_gap()
     }
 
     /// Whether a new chunk of `len` bytes is taken. A window of zero takes only what closes a gap
     /// (RFC 9260 §6.2), up to twice the buffer: nothing acknowledged is ever dropped again (instead of
     /// the drop that RFC 9260 §6.2 suggests), so the missing chunk must find room.
     fn admits(&self, tsn: u64, len: usize) -> bool {
-        if self.window() > 0 {
-            return true;
-        }
         let (held, buffer) = (self.held_bytes(), self.config.receive_buffer_bytes);
+        if self.window() > 0 {
+            return held < buffer || held + len <= 2 * buffer;
+        }
         let is_next = tsn == self.received.cumulative() + 1;
         let closes_gap = tsn < self.received.highest();
         (is_next && self.received.has_gap() || closes_gap && !self.is_full())
             && held + len <= 2 * buffer
     }
 
-    /// DATA (RFC 9260 §6.2). What `is_held_back` waits for a reset of its stream.
+    /// DATA or I-DATA (RFC 9260 §6.2). What `is_held_back` waits for a reset of its stream.
     pub(super) fn on_data(
         &mut self,
         cx: &mut Context<'_>,
-        data: &Data<'_>,
+        data: &UserData<'_>,
         is_held_back: impl FnOnce(u64) -> bool,
     ) -> Result<(), DataError> {
+        if data.is_interleaved != self.reassembly.is_interleaved() {
+            return Err(DataError::Violation(if data.is_interleaved {
+                "I-DATA that was not negotiated"
+            } else {
+                "DATA where I-DATA was negotiated"
+            }));
+        }
         let tsn = unwrap_u32(self.received.cumulative(), data.tsn);
-        match self.received.on_tsn(tsn, data.flags.immediate, &self.config) {
+        match self.received.on_tsn(tsn, data.immediate, &self.config) {
             Arrival::New => {}
             Arrival::Duplicate => {
                 self.counters.duplicates_received += 1;
@@ -195,16 +233,21 @@ impl Inbound {
                 return Ok(());
             }
         }
-        if data.stream >= self.streams {
+        let piece = Piece { tsn, ..data.piece };
+        if piece.stream >= self.streams {
             // Acknowledged, reported and discarded (RFC 9260 §6.5).
             self.received.record(tsn);
-            return Err(DataError::InvalidStream(data.stream));
+            return Err(DataError::InvalidStream(piece.stream));
         }
-        if !self.admits(tsn, data.payload.len()) {
+        while !self.admits(tsn, piece.payload.len()) && self.is_stuck() && !self.is_full() {
+            let Some(dropped) = self.reassembly.drop_largest() else { break };
+            self.on_dropped(cx, dropped)?;
+        }
+        if !self.admits(tsn, piece.payload.len()) {
             self.refuse(cx, "DATA beyond the receive window");
             return Ok(());
         }
-        self.take_piece(cx, &piece(tsn, data), is_held_back(tsn))
+        self.take_piece(cx, &piece, is_held_back(tsn))
     }
 
     fn refuse(&mut self, cx: &mut Context<'_>, reason: &'static str) {
@@ -230,7 +273,9 @@ impl Inbound {
                 self.received.record(piece.tsn);
                 // A chunk has no more than 65,535 bytes.
                 self.offered = self.offered.saturating_sub(piece.payload.len() as u32);
-                Ok(())
+                self.reassembly
+                    .take_dropped()
+                    .map_or(Ok(()), |dropped| self.on_dropped(cx, dropped))
             }
             Err(ReassemblyError::TooManyHeldChunks) => {
                 self.refuse(cx, "DATA beyond max_held_chunks");
@@ -240,27 +285,65 @@ impl Inbound {
         }
     }
 
+    /// Tells the application of a message that was dropped, or ends the association if it was not to be.
+    fn on_dropped(
+        &mut self,
+        cx: &mut Context<'_>,
+        DroppedMessage { stream, ppid, unordered }: DroppedMessage,
+    ) -> Result<(), DataError> {
+        if self.config.oversized_messages == OversizedMessages::Abort {
+            return Err(DataError::Violation("a message is larger than max_message_bytes"));
+        }
+        self.counters.messages_dropped += 1;
+        cx.event(Event::MessageDropped { stream, ppid, unordered });
+        Ok(())
+    }
+
     /// A stream reset was performed: what waited for it goes on (RFC 6525 §5.2.2 E4).
-    pub(super) fn release_held_back(&mut self) -> Result<(), DataError> {
+    pub(super) fn release_held_back(&mut self, cx: &mut Context<'_>) -> Result<(), DataError> {
         let Some(held_back) = self.held_back.take() else { return Ok(()) };
         for held in held_back.chunks() {
             let taken = self.reassembly.on_data(&held.piece());
             taken.map_err(violation)?;
+            if let Some(dropped) = self.reassembly.take_dropped() {
+                self.on_dropped(cx, dropped)?;
+            }
         }
         Ok(())
     }
 
-    /// FORWARD-TSN (RFC 3758 §3.6).
-    pub(super) fn on_forward_tsn(&mut self, forward: &ForwardTsn<'_>) {
-        let new_cumulative = unwrap_u32(self.received.cumulative(), forward.new_cumulative_tsn);
-        if self.received.skip_to(new_cumulative) {
-            let streams = self.streams;
-            let skipped = forward.skipped().filter(|&(stream, _)| stream < streams);
-            self.reassembly.on_forward_tsn(new_cumulative, skipped);
-            if let Some(held_back) = &mut self.held_back {
-                held_back.on_forward_tsn(new_cumulative);
+    /// FORWARD-TSN (RFC 3758 §3.6) or I-FORWARD-TSN (RFC 8260 §2.3.1).
+    pub(super) fn on_forward_tsn(&mut self, forward: &Forwarding<'_>) -> Result<(), DataError> {
+        let (tsn, has_mids) = match forward {
+            Forwarding::Ssns(forward) => (forward.new_cumulative_tsn, false),
+            Forwarding::Mids(forward) => (forward.new_cumulative_tsn, true),
+        };
+        if has_mids != self.reassembly.is_interleaved() {
+            return Err(DataError::Violation(if has_mids {
+                "I-FORWARD-TSN that was not negotiated"
+            } else {
+                "FORWARD-TSN where I-FORWARD-TSN was negotiated"
+            }));
+        }
+        let new_cumulative = unwrap_u32(self.received.cumulative(), tsn);
+        if !self.received.skip_to(new_cumulative) {
+            return Ok(());
+        }
+        let streams = self.streams;
+        match forward {
+            Forwarding::Ssns(forward) => {
+                let skipped = forward.skipped().filter(|&(stream, _)| stream < streams);
+                self.reassembly.on_forward_tsn(new_cumulative, skipped);
+            }
+            Forwarding::Mids(forward) => {
+                let skipped = forward.skipped().filter(|skipped| skipped.stream < streams);
+                self.reassembly.on_i_forward_tsn(skipped);
             }
         }
+        if let Some(held_back) = &mut self.held_back {
+            held_back.on_forward_tsn(new_cumulative);
+        }
+        Ok(())
     }
 
     /// The peer has reset its outgoing streams; none means all.
@@ -392,16 +475,39 @@ impl Inbound {
     }
 }
 
-const fn piece<'a>(tsn: u64, data: &Data<'a>) -> Piece<'a> {
-    Piece {
-        tsn,
-        stream: data.stream,
-        ssn: data.ssn,
-        ppid: data.ppid,
-        unordered: data.flags.unordered,
-        beginning: data.flags.beginning,
-        ending: data.flags.ending,
-        payload: data.payload,
+impl<'a> From<Data<'a>> for UserData<'a> {
+    fn from(data: Data<'a>) -> Self {
+        let i_data = IData {
+            flags: data.flags,
+            tsn: data.tsn,
+            stream: data.stream,
+            mid: data.ssn.into(),
+            ppid: data.ppid,
+            fsn: 0,
+            payload: data.payload,
+        };
+        Self { is_interleaved: false, ..i_data.into() }
+    }
+}
+
+impl<'a> From<IData<'a>> for UserData<'a> {
+    fn from(data: IData<'a>) -> Self {
+        Self {
+            tsn: data.tsn,
+            immediate: data.flags.immediate,
+            is_interleaved: true,
+            piece: Piece {
+                tsn: data.tsn.into(),
+                stream: data.stream,
+                mid: data.mid,
+                fsn: data.fsn,
+                ppid: data.ppid,
+                unordered: data.flags.unordered,
+                beginning: data.flags.beginning,
+                ending: data.flags.ending,
+                payload: data.payload,
+            },
+        }
     }
 }
 
@@ -409,7 +515,6 @@ const fn piece<'a>(tsn: u64, data: &Data<'a>) -> Piece<'a> {
 const fn violation(error: ReassemblyError) -> DataError {
     DataError::Violation(match error {
         ReassemblyError::TooManyHeldChunks => "too many chunks beyond a stream reset",
-        ReassemblyError::MessageTooLarge => "a message is larger than max_message_bytes",
         ReassemblyError::ProtocolViolation(what) => what,
     })
 }

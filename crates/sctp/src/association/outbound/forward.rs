@@ -1,5 +1,5 @@
 //! Partial reliability: which messages are given up, and telling the peer to go on without them
-//! (RFC 3758, RFC 7496).
+//! (RFC 3758, RFC 7496, RFC 8260 §2.3.1).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::super::context::Recovery;
 use crate::event::FailReason;
 use crate::message::Reliability;
 use crate::streams::Fragment;
-use crate::wire::{PacketWriter, forward_tsn_len};
+use crate::wire::{PacketWriter, SkippedMid, forward_tsn_len, i_forward_tsn_len};
 
 /// How far the peer is to go on.
 #[derive(Clone, Copy, Debug)]
@@ -114,8 +114,9 @@ impl Forward {
         recovery.on_t3_event(now, path, T3Event::Needed);
     }
 
-    /// Writes FORWARD-TSN (RFC 3758 §3.2): the largest skipped SSN of each stream concerned. Returns
-    /// whether it is written; without room for any of it, it waits for the next packet.
+    /// Writes FORWARD-TSN (RFC 3758 §3.2): the largest skipped SSN of each stream concerned. If messages are
+    /// interleaved, I-FORWARD-TSN with their MIDs, also of unordered messages. Returns whether it is written;
+    /// without room for any of it, it waits for the next packet.
     ///
     /// Around a reset of streams an SSN may be taken for one that was assigned after it. So it goes no
     /// further than `last_before_reset`, the last TSN before one that is not answered, where it says
@@ -123,7 +124,7 @@ impl Forward {
     pub(super) fn write(
         &mut self,
         now: Instant,
-        last_before_reset: Option<u64>,
+        (last_before_reset, is_interleaved): (Option<u64>, bool),
         recovery: &Recovery,
         writer: &mut PacketWriter<'_>,
     ) -> bool {
@@ -131,24 +132,32 @@ impl Forward {
         let last = last_before_reset.filter(|&last| last > cumulative);
         let until = last.unwrap_or(u64::MAX).min(self.advanced);
         let mut advanced = cumulative;
-        let mut skipped: Vec<(u16, u16)> = Vec::new();
+        let mut skipped: Vec<SkippedMid> = Vec::new();
         let room = writer.room();
+        let len = if is_interleaved { i_forward_tsn_len } else { forward_tsn_len };
         for (tsn, unit) in recovery.outstanding().units_from(0) {
             if tsn > until {
                 break;
             }
-            let fragment = &unit.payload;
-            if !fragment.unordered && tsn > self.reset_through {
-                let is_full = forward_tsn_len(skipped.len() + 1) > room;
-                match skipped.iter_mut().find(|(stream, _)| *stream == fragment.stream) {
-                    Some((_, ssn)) => *ssn = fragment.ssn,
+            let &Fragment { stream, unordered, mid, .. } = &unit.payload;
+            if (is_interleaved || !unordered) && tsn > self.reset_through {
+                let is_full = len(skipped.len() + 1) > room;
+                let is_same = |s: &&mut SkippedMid| s.stream == stream && s.unordered == unordered;
+                match skipped.iter_mut().find(is_same) {
+                    Some(skipped) => skipped.mid = mid,
                     None if is_full => break,
-                    None => skipped.push((fragment.stream, fragment.ssn)),
+                    None => skipped.push(SkippedMid { stream, unordered, mid }),
                 }
             }
             advanced = tsn;
         }
-        let is_written = advanced > cumulative && writer.forward_tsn(advanced as u32, skipped);
+        let tsn = advanced as u32;
+        let is_written = advanced > cumulative
+            && if is_interleaved {
+                writer.i_forward_tsn(tsn, skipped)
+            } else {
+                writer.forward_tsn(tsn, skipped.iter().map(|s| (s.stream, s.mid as u16)))
+            };
         if is_written {
             self.is_owed = false;
             self.sent_at = Some(now);

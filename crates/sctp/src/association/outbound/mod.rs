@@ -1,12 +1,12 @@
 //! Sending user data: from the application's message to what loss recovery keeps, and back from
 //! the peer's SACK to what the application is told (RFC 9260 §6.1, §6.2.1).
 
+mod divided;
 mod forward;
 mod thin;
 mod window_probe;
 mod write;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rexmit_core::Instant;
@@ -21,13 +21,14 @@ use super::context::{Context, Recovery, Surroundings};
 use super::identity::unwrapped_initial_tsn;
 use super::timers::Deadline;
 use crate::config::AssociationConfig;
-use crate::error::{SendError, ThinError};
+use crate::error::{PriorityError, SendError, ThinError};
 use crate::event::{Event, FailReason};
 use crate::message::{MessageId, OutboundMessage};
 use crate::statistics::Traffic;
-use crate::streams::{Fragment, SendQueue};
-use crate::wire::{PacketWriter, Sack};
+use crate::streams::{Fragment, Scheduling, SendQueue};
+use crate::wire::{DATA_HEADER_LEN, I_DATA_HEADER_LEN, PacketWriter, Sack, padded};
 
+use divided::{Divided, DividedMessages};
 use forward::Forward;
 use thin::ThinStreams;
 use window_probe::WindowProbe;
@@ -52,8 +53,8 @@ pub(crate) struct Outbound {
     pub(super) recovery: Recovery,
     /// Streams with mechanisms of their own.
     thin_streams: ThinStreams,
-    /// Messages of several chunks of which one was sent, in the order of their TSNs.
-    divided: VecDeque<Divided>,
+    /// Messages of several chunks of which one was sent.
+    divided: DividedMessages,
     next_message: u64,
     streams: u16,
     /// The window that the peer offered last, and the largest that it ever did.
@@ -77,13 +78,6 @@ struct Counters {
     payload_accepted_bytes: u64,
     messages_failed: u64,
     sacks_received: u64,
-}
-
-#[derive(Debug)]
-struct Divided {
-    id: MessageId,
-    first_tsn: u64,
-    message: OutboundMessage,
 }
 
 /// State of the association that sending depends on.
@@ -118,7 +112,7 @@ impl Outbound {
             queue: SendQueue::new(config.scheduling),
             recovery: LossRecovery::new(recovery, first, config.pmdcs()),
             thin_streams: ThinStreams::default(),
-            divided: VecDeque::new(),
+            divided: DividedMessages::default(),
             next_message: 0,
             streams: config.outbound_streams,
             peer_window: PeerWindow { a_rwnd: 0, buffer: 0 },
@@ -137,6 +131,7 @@ impl Outbound {
     pub(super) fn continuing(mut self, before: &Self) -> Self {
         before.thin_streams.continue_in(&mut self.recovery, &before.recovery);
         Self {
+            queue: self.queue.continuing(&before.queue),
             thin_streams: before.thin_streams.clone(),
             next_message: before.next_message,
             turn: before.turn,
@@ -147,16 +142,49 @@ impl Outbound {
     }
 
     /// The peer takes `streams` of ours and offers a window, into which no chunk is to be larger.
-    pub(super) fn on_peer_known(&mut self, streams: u16, a_rwnd: u32, supports_forward: bool) {
+    pub(super) fn on_peer_known(
+        &mut self,
+        streams: u16,
+        a_rwnd: u32,
+        (is_interleaved, supports_forward): (bool, bool),
+    ) {
         self.streams = streams;
         self.set_peer_a_rwnd(a_rwnd);
+        if is_interleaved {
+            self.queue.interleave(a_rwnd as usize);
+            self.limit_chunks(self.config.pmdcs() as usize);
+        }
         self.max_fragment = self.max_fragment.min(a_rwnd as usize);
         self.forward.on_peer_known(supports_forward);
     }
 
-    /// No chunk is larger than `len` from now on.
-    pub(super) fn limit_fragments(&mut self, len: usize) {
-        self.max_fragment = self.max_fragment.min(len);
+    /// Bytes of a DATA or I-DATA chunk with `payload_len` bytes of user data, padding included.
+    pub(super) const fn chunk_len(&self, payload_len: usize) -> usize {
+        padded(self.data_header_len() + payload_len)
+    }
+
+    const fn data_header_len(&self) -> usize {
+        if self.queue.is_interleaved() { I_DATA_HEADER_LEN } else { DATA_HEADER_LEN }
+    }
+
+    /// Sets the priority of an outgoing stream.
+    pub(crate) fn set_priority(&mut self, stream: u16, priority: u16) -> Result<(), PriorityError> {
+        let streams = self.streams;
+        if stream >= streams {
+            return Err(PriorityError::InvalidStream { streams });
+        }
+        self.queue.set_priority(stream, priority);
+        Ok(())
+    }
+
+    /// Schedules streams by another rule from now on.
+    pub(crate) fn set_scheduling(&mut self, scheduling: Scheduling) {
+        self.queue.set_scheduling(scheduling);
+    }
+
+    /// No chunk is longer than `len` from now on, header included.
+    pub(super) fn limit_chunks(&mut self, len: usize) {
+        self.max_fragment = self.max_fragment.min(len - self.data_header_len());
     }
 
     fn set_peer_a_rwnd(&mut self, a_rwnd: u32) {
@@ -193,7 +221,7 @@ impl Outbound {
     pub(super) fn release_memory(&mut self) {
         self.queue.release_memory();
         self.recovery.release_memory();
-        self.divided.shrink_to_fit();
+        self.divided.release_memory();
     }
 
     /// Whether nothing is queued or outstanding.
@@ -237,8 +265,8 @@ impl Outbound {
     /// The rest of the message `id`, if it is begun, will never leave. One TSN is spent on it, so
     /// that the FORWARD-TSN passes more than the peer may already have acknowledged and the peer
     /// drops the half it holds.
-    fn skip_rest(&mut self, id: MessageId) {
-        if let Some(rest) = self.queue.abandon_begun(id) {
+    fn skip_rest(&mut self, stream: u16, id: MessageId) {
+        if let Some(rest) = self.queue.abandon_begun(stream, id) {
             self.recovery.skip_new(rest);
         }
     }
@@ -253,14 +281,16 @@ impl Outbound {
     ) -> Option<(u64, bool)> {
         let rwnd = self.peer_rwnd();
         let mut fragment = self.queue.next(self.max_fragment)?;
+        let tsn = self.recovery.outstanding().next_unit();
         if fragment.beginning && !fragment.ending {
-            let message = self.queue.begun_message()?.clone();
-            let first_tsn = self.recovery.outstanding().next_unit();
-            self.divided.push_back(Divided { id: fragment.message, first_tsn, message });
+            let message = self.queue.begun_message(fragment.stream)?.clone();
+            self.divided.begin(fragment.message, tsn, message);
+        } else if !fragment.beginning {
+            self.divided.go_on(fragment.message, tsn);
         }
         fragment.immediate |= wants_sack && fragment.ending && self.queue.is_empty();
         let user_bytes = fragment.payload.len();
-        let bytes = crate::wire::padded(crate::wire::DATA_HEADER_LEN + user_bytes) as u32;
+        let bytes = self.chunk_len(user_bytes) as u32;
         self.outstanding_bytes += user_bytes;
         let new = NewUnit {
             bytes,
@@ -471,8 +501,7 @@ impl Outbound {
             return;
         }
         let (id, stream) = (fragment.message, fragment.stream);
-        let divided = self.divided.back().filter(|divided| divided.id == id);
-        let first = divided.map_or(tsn, |divided| divided.first_tsn);
+        let first = self.divided.of(id).and_then(Divided::first_tsn).unwrap_or(tsn);
         cx.tracer().emit(|| TraceEvent::MessageNumbered {
             message: id.0,
             stream,
@@ -499,7 +528,7 @@ impl Outbound {
                 failed.push((fragment.message, true, fragment.to_message()));
             }
         });
-        failed.extend(self.divided.drain(..).map(|d| (d.id, true, d.message)));
+        failed.extend(self.divided.drain().map(|(id, d)| (id, true, d.into_message())));
         self.queue.drain(|id, message, was_begun| {
             if !was_begun {
                 failed.push((id, false, message));
@@ -534,12 +563,6 @@ impl Outbound {
         }
     }
 
-    /// The message of several chunks called `id`, which is not tracked any further.
-    fn take_divided(&mut self, id: MessageId) -> Option<OutboundMessage> {
-        let at = self.divided.iter().position(|divided| divided.id == id)?;
-        self.divided.remove(at).map(|divided| divided.message)
-    }
-
     /// Why the message of `tsn`, which is about to be sent again, is to be given up instead.
     fn reason_to_abandon(&self, now: Instant, tsn: u64) -> Option<FailReason> {
         self.forward.reason_to_abandon(now, self.recovery.outstanding().unit(tsn)?)
@@ -550,19 +573,17 @@ impl Outbound {
         let outstanding = self.recovery.outstanding();
         let Some(unit) = outstanding.unit(tsn) else { return };
         let (id, single) = (unit.payload.message, unit.payload.to_message());
-        let is_part = |tsn: u64| outstanding.unit(tsn).is_some_and(|u| u.payload.message == id);
-        let (mut first, mut last) = (tsn, tsn);
-        while is_part(first - 1) {
-            first -= 1;
+        let cumulative = outstanding.cumulative();
+        let divided = self.divided.remove(id);
+        match &divided {
+            Some(divided) => divided
+                .tsns()
+                .filter(|&tsn| tsn > cumulative)
+                .for_each(|tsn| self.recovery.abandon(tsn)),
+            None => self.recovery.abandon(tsn),
         }
-        while is_part(last + 1) {
-            last += 1;
-        }
-        for tsn in first..=last {
-            self.recovery.abandon(tsn);
-        }
-        self.skip_rest(id);
-        let message = self.take_divided(id).unwrap_or(single);
+        self.skip_rest(single.stream, id);
+        let message = divided.map_or(single, Divided::into_message);
         self.fail_message(cx, (id, message), reason, true);
         self.forward.advance(cx.now, control, &mut self.recovery);
     }
@@ -570,31 +591,35 @@ impl Outbound {
     /// When a message that has not left, or of which a part has not, is to be given up (RFC 3758
     /// §4.1 TR4).
     pub(super) fn next_expiry(&self) -> [Option<Instant>; 2] {
-        [self.queue.next_expiry(), self.rest_expiry().map(|(at, _)| at)]
+        [self.queue.next_expiry(), self.rest_expiry().map(|(at, ..)| at)]
     }
 
-    fn rest_expiry(&self) -> Option<(Instant, MessageId)> {
+    fn rest_expiry(&self) -> Option<(Instant, u16, MessageId)> {
         self.queue.begun_expiry().filter(|_| self.forward.is_supported())
     }
 
-    fn abandon_expired_rest(&mut self, cx: &mut Context<'_>, control: u8, id: MessageId) {
-        let last = self.recovery.outstanding().next_unit() - 1;
-        let unit = self.recovery.outstanding().unit(last);
-        if unit.is_some_and(|unit| unit.payload.message == id) {
+    fn abandon_expired_rest(
+        &mut self,
+        cx: &mut Context<'_>,
+        control: u8,
+        (stream, id): (u16, MessageId),
+    ) {
+        let last = self.divided.of(id).and_then(Divided::last_tsn);
+        if let Some(last) = last.filter(|&tsn| self.recovery.outstanding().unit(tsn).is_some()) {
             return self.abandon_message(cx, control, last, FailReason::Expired);
         }
         // All of it that was sent is acknowledged.
-        self.skip_rest(id);
-        if let Some(message) = self.take_divided(id) {
-            self.fail_message(cx, (id, message), FailReason::Expired, true);
+        self.skip_rest(stream, id);
+        if let Some(divided) = self.divided.remove(id) {
+            self.fail_message(cx, (id, divided.into_message()), FailReason::Expired, true);
         }
         self.forward.advance(cx.now, control, &mut self.recovery);
     }
 
     /// Gives up messages whose lifetime is over and that have not left, or not entirely.
     pub(super) fn expire_messages(&mut self, cx: &mut Context<'_>, standing: Standing) {
-        if let Some((_, id)) = self.rest_expiry().filter(|&(at, _)| at <= cx.now) {
-            self.abandon_expired_rest(cx, standing.control, id);
+        while let Some((_, stream, id)) = self.rest_expiry().filter(|&(at, ..)| at <= cx.now) {
+            self.abandon_expired_rest(cx, standing.control, (stream, id));
         }
         if self.queue.next_expiry().is_none_or(|at| at > cx.now) {
             return;
@@ -629,9 +654,8 @@ impl Outbound {
         last_before_reset: Option<u64>,
         writer: &mut PacketWriter<'_>,
     ) {
-        if self.forward.is_owed()
-            && self.forward.write(now, last_before_reset, &self.recovery, writer)
-        {
+        let how = (last_before_reset, self.queue.is_interleaved());
+        if self.forward.is_owed() && self.forward.write(now, how, &self.recovery, writer) {
             self.recovery.on_t3_event(now, control, T3Event::Needed);
         }
     }
@@ -684,7 +708,7 @@ impl Outbound {
 /// The cumulative point has passed `unit`: its bytes are free; returns the message it completes.
 fn on_delivered(
     unit: Unit<Fragment>,
-    divided: &mut VecDeque<Divided>,
+    divided: &mut DividedMessages,
     outstanding_bytes: &mut usize,
 ) -> Option<MessageId> {
     let is_abandoned = unit.state() == UnitState::Abandoned;
@@ -697,6 +721,5 @@ fn on_delivered(
         return Some(message);
     }
     // A divided message that is not tracked any more was given up, though its end had arrived.
-    let _is_tracked = divided.front().filter(|front| front.id == message)?;
-    divided.pop_front().map(|divided| divided.id)
+    divided.remove(message).map(|_| message)
 }

@@ -5,7 +5,7 @@ use rexmit_recovery::{BundleRoom, Next, OpenPacket};
 use super::super::context::Context;
 use super::{Outbound, Standing};
 use crate::streams::Fragment;
-use crate::wire::{DATA_HEADER_LEN, Data, DataFlags, PacketWriter, padded};
+use crate::wire::{Data, DataFlags, IData, PacketWriter};
 
 impl Outbound {
     /// Fills a packet over `path` with DATA, as loss recovery says. Returns whether any is new: what is
@@ -17,6 +17,7 @@ impl Outbound {
         standing: Standing,
         writer: &mut PacketWriter<'_>,
     ) -> bool {
+        self.queue.begin_packet();
         let mut packet = self.recovery.packet(path, false);
         let mut may_bundle = true;
         while let Some(next) = packet.next(&self.recovery) {
@@ -45,6 +46,7 @@ impl Outbound {
                 }
             }
         }
+        self.queue.end_packet();
         let has_new = packet.has_new();
         packet.end(&mut self.recovery, cx.now, &mut cx.tracer());
         if has_new {
@@ -62,10 +64,11 @@ impl Outbound {
         tsn: u64,
         writer: &mut PacketWriter<'_>,
     ) {
-        if padded(DATA_HEADER_LEN + self.payload_len(tsn)) > writer.room() {
+        if self.chunk_len(self.payload_len(tsn)) > writer.room() {
             packet.refuse();
         } else if let Some(written) = packet.put(&mut self.recovery, cx.now) {
-            writer.data(&data_chunk(tsn, written.payload, written.wants_ack));
+            let is_interleaved = self.queue.is_interleaved();
+            write_chunk((tsn, is_interleaved), written.payload, written.wants_ack, writer);
         }
     }
 
@@ -78,14 +81,15 @@ impl Outbound {
         writer: &mut PacketWriter<'_>,
     ) -> bool {
         let len = self.next_new_len_over(packet.path());
-        if len.is_none_or(|len| padded(DATA_HEADER_LEN + len) > writer.room()) {
+        if len.is_none_or(|len| self.chunk_len(len) > writer.room()) {
             return false;
         }
         let Some((tsn, wants_ack)) = self.cut_next(cx.now, standing.is_ending, packet) else {
             return false;
         };
         if let Some(unit) = self.recovery.outstanding().unit(tsn) {
-            writer.data(&data_chunk(tsn, &unit.payload, wants_ack));
+            let is_interleaved = self.queue.is_interleaved();
+            write_chunk((tsn, is_interleaved), &unit.payload, wants_ack, writer);
         }
         self.on_first_sent(cx, tsn);
         true
@@ -100,7 +104,7 @@ impl Outbound {
     ) -> bool {
         let group = self.next_group();
         let Some(len) = self.next_new_len() else { return false };
-        let new_bytes = padded(DATA_HEADER_LEN + len);
+        let new_bytes = self.chunk_len(len);
         let Some(room) = writer.room().checked_sub(new_bytes) else { return false };
         let room =
             BundleRoom { new_bytes: new_bytes as u32, room: room as u32, is_contiguous: false };
@@ -113,22 +117,29 @@ impl Outbound {
         if self.thin_streams.is_empty() {
             return 0;
         }
-        self.queue.peek_stream().map_or(0, |stream| self.thin_streams.group_of(stream))
+        let stream = self.queue.peek_stream(self.max_fragment);
+        stream.map_or(0, |stream| self.thin_streams.group_of(stream))
     }
 }
 
-fn data_chunk(tsn: u64, fragment: &Fragment, wants_ack: bool) -> Data<'_> {
-    Data {
-        flags: DataFlags {
-            immediate: fragment.immediate || wants_ack,
-            unordered: fragment.unordered,
-            beginning: fragment.beginning,
-            ending: fragment.ending,
-        },
-        tsn: tsn as u32,
-        stream: fragment.stream,
-        ssn: fragment.ssn,
-        ppid: fragment.ppid,
-        payload: &fragment.payload,
+/// Writes `fragment` as DATA, or as I-DATA if messages are interleaved.
+fn write_chunk(
+    (tsn, is_interleaved): (u64, bool),
+    fragment: &Fragment,
+    wants_ack: bool,
+    writer: &mut PacketWriter<'_>,
+) {
+    let &Fragment { stream, mid, fsn, ppid, .. } = fragment;
+    let (tsn, payload) = (tsn as u32, &fragment.payload);
+    let flags = DataFlags {
+        immediate: fragment.immediate || wants_ack,
+        unordered: fragment.unordered,
+        beginning: fragment.beginning,
+        ending: fragment.ending,
+    };
+    if is_interleaved {
+        writer.i_data(&IData { flags, tsn, stream, mid, ppid, fsn, payload });
+    } else {
+        writer.data(&Data { flags, tsn, stream, ssn: fragment.ssn(), ppid, payload });
     }
 }

@@ -60,8 +60,11 @@ impl Paths {
         // The path that works becomes the primary one, if it is configured so: no return to one that
         // failed (RFC 7829 §5).
         let errors = recovery.paths()[path].reach().errors();
-        let is_too_many =
-            self.config.primary_switchover_max_retrans.is_some_and(|limit| errors > limit);
+        let is_too_many = self
+            .config
+            .multihoming
+            .primary_switchover_max_retrans
+            .is_some_and(|limit| errors > limit);
         if is_too_many && path == recovery.paths().primary() {
             let data_path = recovery.paths().data_path();
             recovery.set_primary_path(data_path);
@@ -113,7 +116,7 @@ impl Paths {
         // A path that was confirmed is one more by which the endpoint knows the association.
         self.transports.touch();
         let told = |state| match state {
-            PathState::PotentiallyFailed if !self.config.report_potentially_failed => {
+            PathState::PotentiallyFailed if !self.config.multihoming.report_potentially_failed => {
                 PathState::Active
             }
             state => state,

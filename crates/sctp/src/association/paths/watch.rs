@@ -101,7 +101,7 @@ impl Paths {
                 && matches!(heartbeat, Heartbeat::Due | Heartbeat::Awaiting { .. })
         };
         let probed = (0..self.len()).filter(is_probed).count();
-        for _ in probed..self.config.heartbeat_max_burst.into() {
+        for _ in probed..self.config.multihoming.heartbeat_max_burst.into() {
             let is_queued =
                 |path: &u8| matches!(self.get(*path).heartbeat, Heartbeat::Queued { .. });
             let errors = |path: &u8| recovery.paths()[*path].reach().errors();

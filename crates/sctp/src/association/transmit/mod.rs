@@ -7,9 +7,7 @@ use rexmit_core::Route;
 
 use super::state::AbortCause;
 use super::{Association, Context, Farewell, Ours, State};
-use crate::wire::{
-    Cause, CausesWriter, DATA_HEADER_LEN, PacketWriter, U16List, kind, padded, param_kind,
-};
+use crate::wire::{Cause, CausesWriter, PacketWriter, U16List, kind, param_kind};
 
 impl Association {
     /// Writes the next packet, if one may leave now.
@@ -91,9 +89,16 @@ impl Association {
         PacketWriter::new(packet, self.config.max_packet_bytes, header)
     }
 
+    /// Whether packets need a checksum: not those to a peer that takes them without, if DTLS protects them.
+    /// COOKIE ECHO and ASCONF always do (RFC 9653 §5.2).
+    const fn needs_checksum(&self) -> bool {
+        !self.peer.takes_zero_checksum()
+    }
+
     /// Begins a packet, with AUTH if the peer wants all chunks to be authenticated.
     fn begin_packet<'b>(&self, packet: &'b mut Vec<u8>) -> PacketWriter<'b> {
         let mut writer = self.new_packet(packet);
+        writer.set_checksum(self.needs_checksum());
         if let Some(auth) = &self.auth {
             auth.begin(&mut writer);
         }
@@ -216,8 +221,7 @@ impl Association {
         if path != self.paths.reply || !self.inbound.is_unacknowledged() {
             return false;
         }
-        writer.room()
-            >= padded(DATA_HEADER_LEN + self.out.next_len(path)) + crate::wire::sack_len(0, 0)
+        writer.room() >= self.out.chunk_len(self.out.next_len(path)) + crate::wire::sack_len(0, 0)
     }
 
     /// INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK has just left: its timer runs.

@@ -46,6 +46,7 @@ impl Association {
             return None;
         }
         let mut writer = self.begin_packet(packet);
+        writer.set_checksum(true);
         let State::CookieEchoed(_, echoed) = &self.state else { return None };
         if !writer.cookie_echo(&echoed.cookie) {
             // A cookie beyond our packet size goes out alone, and IP fragments it.

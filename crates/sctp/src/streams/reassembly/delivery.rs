@@ -1,45 +1,53 @@
 //! Complete messages on their way to the application: the order within each stream
-//! (RFC 9260 §6.6), and what is ready to be read.
+//! (RFC 9260 §6.6, RFC 8260 §2.1), and what is ready to be read.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use rexmit_core::serial::unwrap_u16;
+use rexmit_core::serial::{unwrap_u16, unwrap_u32};
 
-use super::ReassemblyError;
+use super::piece::ReassemblyError;
 use crate::message::InboundMessage;
 
-/// The unwrapped form of the first SSN of a stream, 0. Above 2¹⁶, so that its neighbourhood does
+/// The unwrapped form of the first number of a stream, 0. So far up that its neighbourhood does
 /// not reach below zero.
-const FIRST_SSN: u64 = 1 << 16;
+pub(super) const FIRST: u64 = 1 << 32;
 
 /// A message all of whose pieces have arrived.
 pub(super) struct Complete {
     pub(super) stream: u16,
-    pub(super) ssn: u16,
+    /// Or the SSN.
+    pub(super) mid: u32,
     pub(super) ppid: u32,
     pub(super) unordered: bool,
-    pub(super) payload: Bytes,
+    /// `None` if it was dropped: its turn passes.
+    pub(super) payload: Option<Bytes>,
 }
 
 #[derive(Debug)]
 struct Waiting {
     ppid: u32,
-    payload: Bytes,
+    payload: Option<Bytes>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
-    /// The unwrapped SSN that each stream delivers next; streams not listed are at [`FIRST_SSN`].
+    /// Messages have MIDs, not SSNs.
+    has_mids: bool,
+    /// The unwrapped number that each stream delivers next; streams not listed are at [`FIRST`].
     expected: BTreeMap<u16, u64>,
-    /// Ordered messages ahead of their turn, by stream and unwrapped SSN.
+    /// Ordered messages ahead of their turn, by stream and unwrapped number.
     waiting: BTreeMap<(u16, u64), Waiting>,
     ready: VecDeque<InboundMessage>,
     held_bytes: usize,
 }
 
 impl Delivery {
+    /// For messages that have MIDs.
+    pub(super) fn of_mids() -> Self {
+        Self { has_mids: true, ..Self::default() }
+    }
+
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
@@ -64,9 +72,20 @@ impl Delivery {
         !self.ready.is_empty()
     }
 
-    /// Whether `ssn` is the next of its stream.
-    pub(super) fn is_expected(&self, stream: u16, ssn: u16) -> bool {
-        self.expected(stream) as u16 == ssn
+    /// Whether `mid` is the next of its stream.
+    pub(super) fn is_expected(&self, stream: u16, mid: u32) -> bool {
+        let expected = self.expected(stream);
+        self.unwrap(expected, mid) == expected
+    }
+
+    /// Whether the ordered message of this unwrapped number was delivered, or waits for its turn.
+    pub(super) fn has(&self, stream: u16, mid: u64) -> bool {
+        mid < self.expected(stream) || self.waiting.contains_key(&(stream, mid))
+    }
+
+    /// The full number of which `number`, an SSN or MID, is the end, next to `near`.
+    fn unwrap(&self, near: u64, number: u32) -> u64 {
+        if self.has_mids { unwrap_u32(near, number) } else { unwrap_u16(near, number as u16) }
     }
 
     pub(super) fn pop(&mut self) -> Option<InboundMessage> {
@@ -77,50 +96,38 @@ impl Delivery {
 
     /// Makes `message` ready, or lets it wait for its turn.
     pub(super) fn on_complete(&mut self, message: Complete) -> Result<(), ReassemblyError> {
-        let Complete { stream, ssn, ppid, unordered, payload } = message;
-        let bytes = payload.len();
+        let Complete { stream, mid, ppid, unordered, payload } = message;
+        let bytes = payload.as_ref().map_or(0, Bytes::len);
         if unordered {
-            self.ready.push_back(InboundMessage { stream, ppid, unordered, payload });
+            self.make_ready(stream, unordered, Waiting { ppid, payload });
         } else {
             let expected = self.expected(stream);
-            let ssn = unwrap_u16(expected, ssn);
-            if ssn < expected {
+            let mid = self.unwrap(expected, mid);
+            if mid < expected {
                 return Err(ReassemblyError::ProtocolViolation("an SSN comes a second time"));
             }
-            if ssn > expected {
-                return self.wait((stream, ssn), Waiting { ppid, payload });
+            if mid > expected {
+                return self.wait((stream, mid), Waiting { ppid, payload });
             }
-            self.ready.push_back(InboundMessage { stream, ppid, unordered, payload });
-            self.deliver_from(stream, ssn + 1);
+            self.make_ready(stream, unordered, Waiting { ppid, payload });
+            self.deliver_from(stream, mid + 1);
         }
         self.held_bytes += bytes;
         Ok(())
     }
 
-    /// Lets `stream` continue after `ssn`: delivers what waits up to it, then what follows.
-    pub(super) fn skip(&mut self, stream: u16, ssn: u16) {
-        let ssn = match self.expected.entry(stream) {
-            Entry::Occupied(mut expected) => {
-                let ssn = unwrap_u16(*expected.get(), ssn);
-                if ssn < *expected.get() {
-                    return;
-                }
-                expected.insert(ssn + 1);
-                ssn
-            }
-            Entry::Vacant(expected) => {
-                let ssn = unwrap_u16(FIRST_SSN, ssn);
-                if ssn < FIRST_SSN {
-                    return;
-                }
-                expected.insert(ssn + 1);
-                ssn
-            }
-        };
+    /// Lets `stream` continue after `mid`: delivers what waits up to it, then what follows.
+    pub(super) fn skip(&mut self, stream: u16, mid: u32) {
+        let expected = self.expected(stream);
+        let mid = self.unwrap(expected, mid);
+        if mid < expected {
+            return;
+        }
+        self.expected.insert(stream, mid + 1);
         // A FORWARD-TSN may name thousands of streams in which nothing waits.
         if !self.waiting.is_empty() {
-            self.deliver_stranded(stream, ssn);
-            self.deliver_from(stream, ssn + 1);
+            self.deliver_stranded(stream, mid);
+            self.deliver_from(stream, mid + 1);
         }
     }
 
@@ -134,17 +141,18 @@ impl Delivery {
             return;
         }
         while let Some(((stream, _), waiting)) = self.waiting.pop_first() {
-            self.make_ready(stream, waiting);
+            self.make_ready(stream, false, waiting);
         }
         self.expected.clear();
     }
 
-    fn expected(&self, stream: u16) -> u64 {
-        self.expected.get(&stream).copied().unwrap_or(FIRST_SSN)
+    /// The unwrapped number of the next message of `stream`.
+    pub(super) fn expected(&self, stream: u16) -> u64 {
+        self.expected.get(&stream).copied().unwrap_or(FIRST)
     }
 
     fn wait(&mut self, place: (u16, u64), message: Waiting) -> Result<(), ReassemblyError> {
-        let bytes = message.payload.len();
+        let bytes = message.payload.as_ref().map_or(0, Bytes::len);
         if self.waiting.contains_key(&place) {
             return Err(ReassemblyError::ProtocolViolation("two messages have the same SSN"));
         }
@@ -158,22 +166,23 @@ impl Delivery {
         while let Some((&place, _)) = self.waiting.range((stream, 0)..=(stream, last)).next()
             && let Some(waiting) = self.waiting.remove(&place)
         {
-            self.make_ready(stream, waiting);
+            self.make_ready(stream, false, waiting);
         }
     }
 
     /// Makes ready what waits in `stream` from `next` on without a gap, and expects what follows.
     fn deliver_from(&mut self, stream: u16, mut next: u64) {
         while let Some(waiting) = self.waiting.remove(&(stream, next)) {
-            self.make_ready(stream, waiting);
+            self.make_ready(stream, false, waiting);
             next += 1;
         }
         self.expected.insert(stream, next);
     }
 
     /// Its bytes are counted already.
-    fn make_ready(&mut self, stream: u16, Waiting { ppid, payload }: Waiting) {
-        self.ready.push_back(InboundMessage { stream, ppid, unordered: false, payload });
+    fn make_ready(&mut self, stream: u16, unordered: bool, Waiting { ppid, payload }: Waiting) {
+        let message = payload.map(|payload| InboundMessage { stream, ppid, unordered, payload });
+        self.ready.extend(message);
     }
 }
 
@@ -181,7 +190,8 @@ impl Delivery {
 impl Delivery {
     /// What `held_bytes` must be.
     pub(super) fn counted_bytes(&self) -> usize {
-        let waiting: usize = self.waiting.values().map(|message| message.payload.len()).sum();
+        let payloads = self.waiting.values().filter_map(|message| message.payload.as_ref());
+        let waiting: usize = payloads.map(Bytes::len).sum();
         waiting + self.ready.iter().map(|message| message.payload.len()).sum::<usize>()
     }
 

@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use rexmit_core::Seed;
 
 use super::*;
@@ -11,7 +12,8 @@ const END: (bool, bool) = (false, true);
 
 fn ordered(tsn: u64, stream: u16, ssn: u16, part: (bool, bool), payload: &[u8]) -> Piece<'_> {
     let (beginning, ending) = part;
-    Piece { tsn, stream, ssn, ppid: 0, unordered: false, beginning, ending, payload }
+    let (mid, fsn) = (ssn.into(), 0);
+    Piece { tsn, stream, mid, fsn, ppid: 0, unordered: false, beginning, ending, payload }
 }
 
 fn unordered(tsn: u64, stream: u16, part: (bool, bool), payload: &[u8]) -> Piece<'_> {
@@ -46,9 +48,12 @@ impl Receiver {
 
     /// Everything that is kept is counted, once.
     fn assert_counts(&self) {
-        let assembled: usize = self.0.assemblies.values().map(|a| a.buffer.len()).sum();
-        let loose: usize = self.0.loose.values().map(|l| l.payload.len()).sum();
-        assert_eq!(self.0.held_bytes(), assembled + loose + self.0.delivery.counted_bytes());
+        let incomplete = match &self.0.fragments {
+            Fragments::ByTsn(fragments) => fragments.counted_bytes(),
+            Fragments::ByMid(fragments) => fragments.counted_bytes(),
+        };
+        let complete = self.0.messages.delivery.counted_bytes();
+        assert_eq!(self.0.held_bytes(), incomplete + complete);
     }
 }
 
@@ -169,7 +174,7 @@ fn contradictions_that_no_neighbour_shows_are_found_when_the_gaps_are_filled() {
 }
 
 #[test]
-fn a_message_above_its_limit_is_refused_however_it_grows() {
+fn a_message_above_its_limit_is_dropped_however_it_grows() {
     for pieces in [
         vec![unordered(BASE, 1, WHOLE, &[0; 11])],
         vec![unordered(BASE, 1, BEGIN, &[0; 6]), unordered(BASE + 1, 1, MIDDLE, &[0; 5])],
@@ -180,11 +185,33 @@ fn a_message_above_its_limit_is_refused_however_it_grows() {
         for piece in before {
             receiver.on(*piece).unwrap();
         }
-        assert_eq!(receiver.on(*last), Err(ReassemblyError::MessageTooLarge));
+        receiver.on(*last).unwrap();
+        let dropped = DroppedMessage { stream: 1, ppid: 0, unordered: true };
+        assert_eq!(receiver.0.take_dropped(), Some(dropped));
         assert_eq!(receiver.0.held_bytes(), 0);
         receiver.on(unordered(BASE + 7, 1, BEGIN, &[0; 6])).unwrap();
         receiver.on(unordered(BASE + 8, 1, END, &[0; 4])).unwrap();
         assert_eq!(receiver.read(), [&[0; 10][..]], "a message of exactly the limit is taken");
+        assert_eq!(receiver.0.take_dropped(), None);
+    }
+}
+
+/// Those behind it are delivered in their order, and not before those in front of it.
+#[test]
+fn the_turn_of_a_dropped_message_passes() {
+    for is_interleaved in [false, true] {
+        let mut receiver = Receiver::new(10, 100);
+        receiver.0.on_peer_known(is_interleaved, false);
+        let part = |tsn, fsn, part, payload| Piece { fsn, ..ordered(tsn, 1, 1, part, payload) };
+        receiver.on(part(BASE + 3, 2, END, &[0; 9])).unwrap();
+        receiver.on(part(BASE + 1, 0, BEGIN, &[0; 9])).unwrap();
+        receiver.on(ordered(BASE + 4, 1, 2, WHOLE, b"third")).unwrap();
+        receiver.on(part(BASE + 2, 1, MIDDLE, &[0; 9])).unwrap();
+        assert!(receiver.0.take_dropped().is_some());
+        assert_eq!(receiver.read(), [&b""[..]; 0]);
+        receiver.on(ordered(BASE, 1, 0, WHOLE, b"first")).unwrap();
+        assert_eq!(receiver.read(), [&b"first"[..], b"third"]);
+        assert_eq!(receiver.0.held_bytes(), 0);
     }
 }
 
@@ -313,7 +340,7 @@ fn a_message_cut_short_is_given_up_without_a_forward_tsn_once_all_before_has_arr
     ];
     for first in 0..pieces.len() {
         let mut receiver = Receiver::default();
-        receiver.0.on_peer_known(true);
+        receiver.0.on_peer_known(false, true);
         let (late, early) = (&pieces[..first], &pieces[first..]);
         for piece in early {
             receiver.on(*piece).unwrap();
@@ -390,7 +417,7 @@ fn memory_of_a_long_backlog_is_given_back() {
     }
     receiver.read();
     receiver.0.release_memory();
-    assert_eq!(receiver.0.delivery.ready_places(), 0);
+    assert_eq!(receiver.0.messages.delivery.ready_places(), 0);
 }
 
 #[test]
@@ -417,12 +444,125 @@ fn arbitrary_pieces_are_counted_bounded_and_never_a_panic() {
                 3..=8 => drop(receiver.read()),
                 _ => {}
             }
-            let aside = receiver.0.loose.len() + receiver.0.delivery.waiting_messages();
-            assert!(aside <= 8 && receiver.0.assemblies.len() <= 8);
+            let (begun, loose) = match &receiver.0.fragments {
+                Fragments::ByTsn(fragments) => fragments.counts(),
+                Fragments::ByMid(fragments) => fragments.counts(),
+            };
+            assert!(begun <= 8 && loose + receiver.0.messages.delivery.waiting_messages() <= 8);
         }
         receiver.forward(u64::MAX, &[]);
         receiver.0.on_streams_reset(None);
         receiver.read();
         assert_eq!(receiver.0.held_bytes(), 0);
     }
+}
+
+/// A piece of an interleaved message.
+fn interleaved(
+    (stream, mid, fsn): (u16, u32, u32),
+    part: (bool, bool),
+    payload: &[u8],
+) -> Piece<'_> {
+    Piece { mid, fsn, ..ordered(BASE, stream, 0, part, payload) }
+}
+
+fn of_mids(max_held_chunks: usize) -> Receiver {
+    let mut receiver = Receiver::new(1000, max_held_chunks);
+    receiver.0.on_peer_known(true, true);
+    receiver
+}
+
+/// RFC 8260 §2.1: the MID is a serial number of 32 bits, for ordered and unordered messages apart.
+#[test]
+fn interleaved_messages_go_by_their_mids_across_the_wrap() {
+    let mut receiver = of_mids(100);
+    let skipped = SkippedMid { stream: 1, unordered: false, mid: 0x7FFF_FFFE };
+    let nearly = SkippedMid { mid: u32::MAX - 1, ..skipped };
+    for skipped in [skipped, nearly, SkippedMid { unordered: true, ..skipped }] {
+        receiver.0.on_i_forward_tsn([skipped].into_iter());
+    }
+    let unordered = |piece| Piece { unordered: true, ..piece };
+    receiver.on(interleaved((1, 0, 1), END, b"d")).unwrap();
+    receiver.on(unordered(interleaved((1, 0x7FFF_FFFF, 1), END, b"y"))).unwrap();
+    receiver.on(interleaved((1, u32::MAX, 0), BEGIN, b"a")).unwrap();
+    receiver.on(unordered(interleaved((1, 0x7FFF_FFFF, 0), BEGIN, b"x"))).unwrap();
+    receiver.on(interleaved((1, 0, 0), BEGIN, b"c")).unwrap();
+    assert_eq!(receiver.read(), [&b"xy"[..]]);
+    receiver.on(interleaved((1, u32::MAX, 1), END, b"b")).unwrap();
+    assert_eq!(receiver.read(), [&b"ab"[..], b"cd"]);
+    assert_eq!(receiver.0.held_bytes(), 0);
+}
+
+#[test]
+fn contradictions_of_interleaved_pieces_are_violations_and_spare_other_messages() {
+    let begun = interleaved((1, 0, 0), BEGIN, b"b");
+    let aside = interleaved((1, 0, 3), MIDDLE, b"m");
+    let violations = [
+        ("a second beginning", vec![begun], begun),
+        ("a whole message inside", vec![begun], interleaved((1, 0, 0), WHOLE, b"x")),
+        ("a fragment a second time", vec![begun], interleaved((1, 0, 0), MIDDLE, b"x")),
+        ("the same, put aside", vec![aside], aside),
+        ("a fragment 0 without B", vec![], interleaved((1, 0, 0), END, b"x")),
+        ("beyond the end", vec![begun, aside], interleaved((1, 0, 1), END, b"x")),
+        ("beyond a whole message", vec![aside], interleaved((1, 0, 0), WHOLE, b"x")),
+        ("a MID a second time", vec![interleaved((1, 0, 0), WHOLE, b"x")], begun),
+        ("a waiting MID", vec![interleaved((1, 1, 0), WHOLE, b"x")], {
+            interleaved((1, 1, 1), END, b"x")
+        }),
+        ("a MID long past", vec![], interleaved((1, 0x9000_0000, 0), WHOLE, b"x")),
+    ];
+    for (name, before, piece) in violations {
+        let mut receiver = of_mids(100);
+        receiver.on(interleaved((2, 0, 0), BEGIN, b"s")).unwrap();
+        for piece in before {
+            receiver.on(piece).unwrap();
+        }
+        assert!(is_violation(receiver.on(piece)), "{name}");
+        receiver.on(interleaved((2, 0, 1), END, b"t")).unwrap();
+        assert_eq!(receiver.read().last().unwrap(), &b"st"[..], "{name}");
+    }
+}
+
+/// What still arrives of a message that was given up is discarded, and leaves nothing behind.
+#[test]
+fn skipped_interleaved_messages_leave_nothing() {
+    for unordered in [false, true] {
+        let piece = |place, part, payload| Piece { unordered, ..interleaved(place, part, payload) };
+        let mut receiver = of_mids(100);
+        receiver.on(piece((1, 0, 0), BEGIN, b"begun")).unwrap();
+        receiver.on(piece((1, 0, 2), MIDDLE, b"aside")).unwrap();
+        receiver.on(piece((1, 1, 1), END, b"next")).unwrap();
+        receiver.on(piece((2, 0, 0), BEGIN, b"other")).unwrap();
+        let skipped = [SkippedMid { stream: 1, unordered, mid: 0 }];
+        receiver.0.on_i_forward_tsn(skipped.into_iter());
+        assert_eq!(receiver.0.held_bytes(), 9, "of the next message, and of the other stream");
+        receiver.on(piece((1, 0, 1), MIDDLE, b"late")).unwrap();
+        receiver.on(piece((1, 0, 0), WHOLE, b"late")).unwrap();
+        assert_eq!(receiver.0.held_bytes(), 9);
+        receiver.on(piece((1, 1, 0), BEGIN, b"the ")).unwrap();
+        assert_eq!(receiver.read(), [&b"the next"[..]]);
+        receiver.0.on_streams_reset(Some(&[1]));
+        receiver.on(piece((1, 0, 0), WHOLE, b"again")).unwrap();
+        assert_eq!(receiver.read(), [&b"again"[..]]);
+        receiver.0.on_streams_reset(None);
+        assert_eq!(receiver.0.held_bytes(), 0);
+    }
+}
+
+#[test]
+fn interleaved_pieces_above_the_limit_are_refused_without_effect() {
+    let refused = Err(ReassemblyError::TooManyHeldChunks);
+    let mut receiver = of_mids(3);
+    for mid in 0..3 {
+        receiver.on(interleaved((1, mid, 1), END, b"x")).unwrap();
+        receiver.on(interleaved((2, mid, 0), BEGIN, b"x")).unwrap();
+    }
+    assert!(receiver.0.is_full());
+    assert_eq!(receiver.on(interleaved((1, 3, 1), END, b"x")), refused);
+    assert_eq!(receiver.on(interleaved((2, 3, 0), BEGIN, b"x")), refused);
+    assert_eq!(receiver.on(interleaved((3, 1, 0), WHOLE, b"x")), refused);
+    assert_eq!(receiver.0.held_bytes(), 6);
+    receiver.on(interleaved((2, 0, 1), END, b"y")).unwrap();
+    receiver.on(interleaved((1, 0, 0), BEGIN, b"w")).unwrap();
+    assert_eq!(receiver.read(), [&b"xy"[..], b"wx"]);
 }

@@ -56,7 +56,7 @@ fn cuts_a_message_into_slices_that_are_marked_at_both_ends() {
     assert_eq!(marks, [(true, false, false), (false, false, false), (false, true, true)]);
     assert_eq!(cut.iter().map(|f| f.payload.len()).collect::<Vec<_>>(), [10, 10, 5]);
     for (index, fragment) in cut.iter().enumerate() {
-        assert_eq!((fragment.stream, fragment.ssn, fragment.ppid), (5, 0, 99));
+        assert_eq!((fragment.stream, fragment.ssn(), fragment.ppid), (5, 0, 99));
         assert_eq!(
             (fragment.expires, fragment.reliability),
             (None, Reliability::MaxRetransmissions(3))
@@ -124,19 +124,19 @@ fn ordered_messages_are_numbered_per_stream_across_the_wrap_and_unordered_ones_a
     for number in 0..70_000u32 {
         queue.push(at(0), MessageId(0), message(1, 1));
         queue.push(at(0), MessageId(1), OutboundMessage { unordered: true, ..message(1, 1) });
-        assert_eq!(queue.next(10).unwrap().ssn, number as u16);
+        assert_eq!(queue.next(10).unwrap().ssn(), number as u16);
         assert!(queue.next(10).unwrap().unordered);
     }
     queue.push(at(0), MessageId(0), message(2, 1));
-    assert_eq!(queue.next(10).unwrap().ssn, 0);
-    queue.reset_ssn(1);
+    assert_eq!(queue.next(10).unwrap().ssn(), 0);
+    queue.reset_mids(1);
     queue.push(at(0), MessageId(0), message(1, 1));
     queue.push(at(0), MessageId(0), message(2, 1));
-    assert_eq!([queue.next(10).unwrap().ssn, queue.next(10).unwrap().ssn], [0, 1]);
-    queue.reset_all_ssns();
+    assert_eq!([queue.next(10).unwrap().ssn(), queue.next(10).unwrap().ssn()], [0, 1]);
+    queue.reset_all_mids();
     queue.push(at(0), MessageId(0), message(1, 1));
     queue.push(at(0), MessageId(0), message(2, 1));
-    assert_eq!([queue.next(10).unwrap().ssn, queue.next(10).unwrap().ssn], [0, 0]);
+    assert_eq!([queue.next(10).unwrap().ssn(), queue.next(10).unwrap().ssn()], [0, 0]);
 }
 
 #[test]
@@ -169,15 +169,15 @@ fn an_expired_message_yields_its_age_but_not_the_turn_of_its_stream() {
 #[test]
 fn the_rest_of_an_abandoned_message_is_not_cut() {
     let mut queue = queue(Scheduling::RoundRobin, vec![message(1, 30), message(1, 10)]);
-    assert!(queue.abandon_begun(MessageId(0)).is_none(), "not begun");
+    assert!(queue.abandon_begun(1, MessageId(0)).is_none(), "not begun");
     queue.next(10).unwrap();
-    assert!(queue.abandon_begun(MessageId(1)).is_none(), "another is begun");
-    let rest = queue.abandon_begun(MessageId(0)).expect("it is begun");
+    assert!(queue.abandon_begun(1, MessageId(1)).is_none(), "another is begun");
+    let rest = queue.abandon_begun(1, MessageId(0)).expect("it is begun");
     assert!(rest.ending && !rest.beginning && rest.payload.is_empty());
-    assert!(queue.abandon_begun(MessageId(0)).is_none(), "nothing is left of it");
+    assert!(queue.abandon_begun(1, MessageId(0)).is_none(), "nothing is left of it");
     assert_eq!(queue.buffered_bytes(), 10);
     let next = queue.next(10).unwrap();
-    assert_eq!((next.message, next.ssn, next.beginning), (MessageId(1), 1, true));
+    assert_eq!((next.message, next.ssn(), next.beginning), (MessageId(1), 1, true));
 }
 
 #[test]
@@ -224,7 +224,7 @@ impl Model {
                 Scheduling::FirstComeFirstServed => {
                     self.waiting.iter().position(|m| !self.paused[m.1 as usize])?
                 }
-                Scheduling::RoundRobin => {
+                _ => {
                     let stream = self.ring.pop_front()?;
                     self.waiting.iter().position(|m| m.1 == stream)?
                 }

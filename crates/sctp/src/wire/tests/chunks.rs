@@ -1,9 +1,9 @@
 //! The layout of each chunk, in both directions.
 
-use super::{assert_layout, decode_one, hex, packet_around};
+use super::{assert_layout, decode_all, decode_one, hex, packet_around};
 use crate::wire::{
-    Causes, Chunk, Data, DataFlags, Init, Params, RawChunk, ReConfigParam, ReConfigResult, U16List,
-    UnknownAction, kind,
+    Causes, Chunk, ChunkError, Data, DataFlags, IData, Init, Params, RawChunk, ReConfigParam,
+    ReConfigResult, SkippedMid, U16List, UnknownAction, kind,
 };
 
 #[test]
@@ -233,4 +233,58 @@ fn unknown_chunks_say_what_to_do_with_them() {
         let raw = RawChunk { kind, flags: 0, value: &[], bytes: &[] };
         assert_eq!(raw.decode(), Ok(Chunk::Unknown));
     }
+}
+
+/// PPID and FSN share four bytes: the B bit says which of them is there.
+#[test]
+fn i_data_has_the_layout_of_rfc_8260_2_1() {
+    let first = hex("40 0A 0017  FFFFFFFE  0007 0000  01020304  00000033  61 62 63 00");
+    let data = IData {
+        flags: DataFlags { immediate: true, unordered: false, beginning: true, ending: false },
+        tsn: 0xFFFF_FFFE,
+        stream: 7,
+        mid: 0x0102_0304,
+        ppid: 51,
+        fsn: 0,
+        payload: b"abc",
+    };
+    assert_layout(&first, &Chunk::IData(data), |writer| writer.i_data(&data));
+    let next = hex("40 05 0017  FFFFFFFF  0007 0000  01020304  00000033  61 62 63 00");
+    let flags = DataFlags { unordered: true, ending: true, ..DataFlags::default() };
+    let data = IData { flags, tsn: 0xFFFF_FFFF, ppid: 0, fsn: 51, ..data };
+    assert_layout(&next, &Chunk::IData(data), |writer| writer.i_data(&data));
+}
+
+#[test]
+fn reserved_bits_of_i_data_are_ignored_and_it_has_user_data() {
+    let packet =
+        packet_around(&hex("40 F3 0015  00000009  0007 FFFF  00000001  00000002  61 000000"));
+    let Chunk::IData(data) = decode_one(&packet) else { panic!("no I-DATA") };
+    assert_eq!((data.stream, data.mid, data.ppid, data.payload), (7, 1, 2, &b"a"[..]));
+    let empty = packet_around(&hex("40 03 0014  00000009  0007 0000  00000001  00000002"));
+    assert_eq!(decode_all(&empty), [Err(ChunkError::NoUserData { tsn: 9 })]);
+    let short = packet_around(&hex("40 03 0010  00000009  0007 0000  00000001"));
+    assert_eq!(decode_all(&short), [Err(ChunkError::Length { kind: kind::I_DATA })]);
+}
+
+#[test]
+fn i_forward_tsn_has_the_layout_of_rfc_8260_2_3_1() {
+    let bytes = hex("C2 00 0018  00000102  0003 0000 FFFFFFFF  0004 0001 00000005");
+    let skipped = [
+        SkippedMid { stream: 3, unordered: false, mid: u32::MAX },
+        SkippedMid { stream: 4, unordered: true, mid: 5 },
+    ];
+    let packet = packet_around(&bytes);
+    let Chunk::IForwardTsn(forward) = decode_one(&packet) else { panic!("no I-FORWARD-TSN") };
+    assert_eq!(forward.new_cumulative_tsn, 0x102);
+    assert!(forward.skipped().eq(skipped));
+    let chunk = Chunk::IForwardTsn(forward);
+    assert_layout(&bytes, &chunk, |writer| writer.i_forward_tsn(0x102, skipped));
+    assert_layout(&bytes, &chunk, |writer| writer.chunk(&chunk));
+    // Half an entry, and reserved bits beside U.
+    let cut = packet_around(&hex("C2 00 000C  00000102  0003 0000"));
+    assert_eq!(decode_all(&cut), [Err(ChunkError::Length { kind: kind::I_FORWARD_TSN })]);
+    let reserved = packet_around(&hex("C2 FF 0010  00000102  0003 FFFE 00000001"));
+    let Chunk::IForwardTsn(forward) = decode_one(&reserved) else { panic!("no I-FORWARD-TSN") };
+    assert!(forward.skipped().all(|skipped| !skipped.unordered));
 }

@@ -5,8 +5,8 @@ use rexmit_core::Seed;
 
 use super::{captured, written_below};
 use crate::wire::{
-    AsconfChange, AsconfRequest, Cause, Chunk, Data, DataFlags, Init, Packet, PacketWriter, Param,
-    Params, ReConfigParam, ReConfigResult, U16List, write_checksum,
+    AsconfChange, AsconfRequest, Cause, Chunk, Data, DataFlags, IData, Init, Packet, PacketWriter,
+    Param, Params, ReConfigParam, ReConfigResult, SkippedMid, U16List, write_checksum,
 };
 
 /// Packets that together hold every chunk, parameter and error cause.
@@ -112,6 +112,16 @@ fn small_chunks(writer: &mut PacketWriter<'_>) -> bool {
     let flags = DataFlags::from_bits(3);
     writer.cookie_echo(&[1; 7])
         && writer.data(&Data { flags, tsn: 1, stream: 2, ssn: 3, ppid: 51, payload: b"hello" })
+        && writer.i_data(&IData {
+            flags,
+            tsn: 2,
+            stream: 2,
+            mid: 3,
+            ppid: 51,
+            fsn: 0,
+            payload: b"hello",
+        })
+        && writer.i_forward_tsn(5, [SkippedMid { stream: 1, unordered: true, mid: 2 }])
         && writer.sack(1, 2, [(2, 3), (5, 5)], [7, 8])
         && writer.heartbeat(&[1; 10])
         && writer.heartbeat_ack(&[2; 11])
@@ -144,6 +154,7 @@ fn read_everything(packet: &mut [u8]) -> usize {
             Ok(Chunk::Abort { causes, .. } | Chunk::Error { causes }) => causes.flatten().count(),
             Ok(Chunk::Sack(sack)) => sack.gap_ack_blocks().count() + sack.duplicate_tsns().count(),
             Ok(Chunk::ForwardTsn(forward)) => forward.skipped().count(),
+            Ok(Chunk::IForwardTsn(forward)) => forward.skipped().count(),
             Ok(Chunk::Asconf(asconf)) => asconf.requests().flatten().count(),
             Ok(Chunk::AsconfAck(ack)) => ack.answers().flatten().count(),
             Ok(Chunk::ReConfig(re_config)) => re_config.params().flatten().count(),

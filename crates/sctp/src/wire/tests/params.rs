@@ -3,7 +3,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{hex, written_below};
-use crate::wire::{Chunk, Init, Packet, Param, Params, RawParam, TlvError, U16List, UnknownAction};
+use crate::wire::{
+    Chunk, Init, Packet, Param, Params, RawParam, SCTP_OVER_DTLS, TlvError, U16List, UnknownAction,
+};
 
 fn init_with(write: impl FnOnce(&mut crate::wire::ParamsWriter<'_, '_>)) -> Vec<u8> {
     let init = Init {
@@ -37,6 +39,7 @@ fn parameters_have_their_layouts() {
         ("000B 0007 61 62 00", Param::HostName(b"ab\0")),
         ("000C 0008 0005 0006", Param::SupportedAddressTypes(U16List::from(&[5, 6][..]))),
         ("8000 0004", Param::EcnCapable),
+        ("8001 0008 00000001", Param::ZeroChecksumAcceptable(SCTP_OVER_DTLS)),
         ("8008 0006 C0 82", Param::SupportedExtensions(&[0xC0, 0x82])),
         ("C000 0004", Param::ForwardTsnSupported),
     ];

@@ -6,8 +6,8 @@ use rexmit_core::{Rng, Seed};
 
 use super::{decode_all, written_below};
 use crate::wire::{
-    Cause, Causes, Chunk, Data, DataFlags, Init, Param, Params, ReConfigParam, ReConfigResult,
-    U16List,
+    Cause, Causes, Chunk, Data, DataFlags, IData, Init, Param, Params, ReConfigParam,
+    ReConfigResult, SkippedMid, U16List,
 };
 
 /// Rounds of each test; each draws its own values.
@@ -42,6 +42,39 @@ fn data() {
             assert!(writer.data(&data));
         });
         assert_eq!(decode_all(&packet), [Ok(Chunk::Data(data)); 2]);
+    }
+}
+
+#[test]
+fn i_data_and_i_forward_tsn() {
+    let mut rng = Seed::from_u64(9).rng();
+    for _ in 0..ROUNDS {
+        let mut payload = bytes(&mut rng, 600);
+        payload.push(rng.u32() as u8);
+        let flags = DataFlags::from_bits(rng.u32() as u8);
+        let data = IData {
+            flags,
+            tsn: rng.u32(),
+            stream: rng.u32() as u16,
+            mid: rng.u32(),
+            ppid: if flags.beginning { rng.u32() } else { 0 },
+            fsn: if flags.beginning { 0 } else { rng.u32() },
+            payload: &payload,
+        };
+        let mut skipped = Vec::new();
+        for stream in numbers(&mut rng) {
+            skipped.push(SkippedMid { stream, unordered: rng.chance(0.5), mid: rng.u32() });
+        }
+        let packet = written_below(1500, |writer| {
+            assert!(writer.i_forward_tsn(data.tsn, skipped.iter().copied()));
+            assert!(writer.i_data(&data));
+        });
+        let chunks = decode_all(&packet);
+        let [Ok(Chunk::IForwardTsn(forward)), Ok(Chunk::IData(read))] = chunks[..] else {
+            panic!("{chunks:?}")
+        };
+        assert_eq!(read, data);
+        assert!(forward.skipped().eq(skipped));
     }
 }
 

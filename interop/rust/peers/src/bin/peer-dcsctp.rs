@@ -27,6 +27,7 @@ impl DcSctp {
             local_port: options.sctp_port,
             remote_port: options.sctp_port,
             max_message_size: LARGEST_MESSAGE,
+            enable_message_interleaving: options.is_interleaved,
             ..DcSctpOptions::default()
         };
         Self {
