@@ -14,6 +14,7 @@
 //! seconds that is once per second. T3-rtx runs, too, backs off, and counts errors as if there were no probes.
 
 mod config;
+mod overdue;
 mod rtt_samples;
 
 #[cfg(test)]
@@ -25,6 +26,7 @@ use std::time::Duration;
 use rexmit_core::Instant;
 
 pub use config::ProbeConfig;
+pub use overdue::{Overdue, Share};
 pub(crate) use rtt_samples::Round;
 use rtt_samples::RttSamples;
 
@@ -38,6 +40,14 @@ const MAX_LOOK_AHEAD: usize = 64;
 /// Rounds of probes in a row without an ACK before each doubles the timeout: on a short path a silence that is
 /// tolerated would otherwise hold hundreds of them.
 const STEADY_ROUNDS: u32 = 8;
+/// After n rounds in a row the next takes at least 2ⁿ times this, up to [`MOST_PACE`]: a short path is silent for as long as a
+/// host has no time, which says nothing of losses.
+const LEAST_PACE: Duration = Duration::from_millis(5);
+const MOST_PACE: Duration = Duration::from_millis(40);
+/// Probes that are put off because most connections are overdue wait for so long until that is looked at again, and for
+/// so long at most.
+const PUT_OFF: Duration = Duration::from_millis(10);
+const MOST_PUT_OFF: Duration = Duration::from_millis(100);
 /// The timeout doubles at most so often.
 const MOST_DOUBLINGS: u32 = 16;
 /// A unit that was sent so often is left to T3-rtx: it may never arrive, as one that is too large for the path.
@@ -61,6 +71,8 @@ type Queue = VecDeque<(Instant, PacketNumber)>;
 #[derive(Debug, Default)]
 pub(crate) struct ProbeTimer {
     paths: PerPath<PathProbe>,
+    /// ACKs that came in time and were not reported yet.
+    answers: usize,
 }
 
 /// The probe timer of a path.
@@ -80,10 +92,14 @@ struct PathProbe {
     round_began_at: Instant,
     /// The last ACK is too long ago: the path is probed as a whole, next at this time.
     silent: Option<Instant>,
+    /// Probes of the silent path so far.
+    silent_probes: u32,
     /// When the latest packet was sent.
     last_sent_at: Instant,
-    /// No packet is due before: the last expiry came late.
+    /// No packet is due before: the last expiry came late, or most connections are overdue.
     not_before: Instant,
+    /// When the first of the packets was due whose probes are put off because most connections are overdue.
+    put_off_at: Option<Instant>,
     /// The stream of the last ACK was thin: one with much in flight is left to T3-rtx while it is silent.
     was_thin: bool,
     ack: Answered,
@@ -115,8 +131,10 @@ impl Default for PathProbe {
             unanswered: 0,
             round_began_at: Instant::ZERO,
             silent: None,
+            silent_probes: 0,
             last_sent_at: Instant::ZERO,
             not_before: Instant::ZERO,
+            put_off_at: None,
             was_thin: true,
             ack: Answered::default(),
             setup_rtt: None,
@@ -144,6 +162,7 @@ impl ProbeTimer {
         for probe in self.paths.iter_mut() {
             probe.queues.iter_mut().for_each(VecDeque::clear);
             probe.deadline = Instant::FAR_FUTURE;
+            probe.begin(Instant::FAR_FUTURE);
         }
     }
 
@@ -196,9 +215,14 @@ impl ProbeTimer {
         if !state.is_thin(group) || !state.has_window_for(path) {
             return None;
         }
-        let steady = if state.yields(path, group) { 0 } else { STEADY_ROUNDS };
+        let is_unsteady = state.yields(path, group) || probe.samples.is_cold();
+        let steady = if is_unsteady { 0 } else { STEADY_ROUNDS };
         let doublings = probe.unanswered.saturating_sub(steady).min(MOST_DOUBLINGS);
-        Some(probe.samples.timeout(timer, round)? * (1 << doublings))
+        let pace = match probe.unanswered {
+            0 => Duration::ZERO,
+            rounds => MOST_PACE.min(LEAST_PACE * (1 << rounds.min(STEADY_ROUNDS))),
+        };
+        Some((probe.samples.timeout(timer, round)? * (1 << doublings)).max(pace))
     }
 
     fn timeout_of<P>(
@@ -266,8 +290,12 @@ impl ProbeTimer {
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref();
         let timeout = timer.and_then(|timer| probe.samples.timeout(timer, Round::First));
         let timeout = timeout.unwrap_or_default().min(probe.samples.mean() + MOST_SILENT_MARGIN);
-        let is_long = now - probe.last_ack_at >= LONG_SILENCE;
-        timeout.max(if is_long { LONG_SILENT_PACE } else { SILENT_PACE })
+        if now - probe.last_ack_at >= LONG_SILENCE {
+            return timeout.max(LONG_SILENT_PACE);
+        }
+        let doublings = if probe.samples.is_cold() { probe.silent_probes } else { 0 };
+        let pace = SILENT_PACE * (1 << doublings.min(STEADY_ROUNDS));
+        timeout.max(pace.min(LONG_SILENT_PACE))
     }
 
     /// `path` is silent from now on if the last ACK is too long ago, until the next. Returns whether it is to be
@@ -279,10 +307,12 @@ impl ProbeTimer {
         let Some(probe) = self.paths.get_mut(path) else { return false };
         if begins {
             probe.silent = Some(probe.last_sent_at + pace);
+            probe.silent_probes = 0;
         }
         let is_due = probe.silent.is_some_and(|at| at <= now);
         if is_due {
             probe.silent = Some(now + pace);
+            probe.silent_probes += 1;
         }
         is_due
     }
@@ -374,6 +404,24 @@ impl ProbeTimer {
         true
     }
 
+    /// Puts the probes of `path` off if some are due and may wait, as most connections of the endpoint are overdue.
+    pub(crate) fn put_off(&mut self, now: Instant, path: u8) -> bool {
+        let Some(probe) = self.paths.get_mut(path) else { return false };
+        if probe.deadline > now || probe.silent.is_some() {
+            return false;
+        }
+        let end = *probe.put_off_at.get_or_insert(probe.deadline) + MOST_PUT_OFF;
+        probe.not_before = end.min(now + PUT_OFF).max(probe.not_before);
+        now < end
+    }
+
+    /// Enters in `overdue` what is to be known of this connection.
+    #[inline]
+    pub(crate) fn report(&mut self, now: Instant, overdue: &mut Overdue, share: &mut Share) {
+        let is_overdue = self.paths.iter().any(PathProbe::is_overdue);
+        overdue.update(now, share, (is_overdue, std::mem::take(&mut self.answers)));
+    }
+
     fn first_due<P>(&self, path: u8, round: Round, state: &State<P>) -> Instant {
         let mut deadline = Instant::FAR_FUTURE;
         let queue =
@@ -434,6 +482,7 @@ impl ProbeTimer {
         {
             probe.unanswered += 1;
             probe.round_began_at = now;
+            probe.put_off_at = None;
         }
     }
 }
@@ -517,6 +566,7 @@ impl ProbeTimer {
         echo: Option<(Instant, Duration)>,
     ) {
         if let Some(probe) = self.paths.get_mut(path) {
+            self.answers += usize::from(has_acked && !probe.is_overdue());
             probe.learn(now, has_acked, echo);
         }
     }
@@ -543,6 +593,12 @@ impl PathProbe {
         self.last_ack_at = now;
         self.unanswered = 0;
         self.silent = None;
+        self.put_off_at = None;
+    }
+
+    /// Whether a probe was due since the last ACK. A silent path is not overdue any more: it may have ended.
+    fn is_overdue(&self) -> bool {
+        self.silent.is_none() && (self.unanswered > 0 || self.put_off_at.is_some())
     }
 
     /// The timer expired over `packet`, or over copies of what is in it.
@@ -562,6 +618,7 @@ impl PathProbe {
         if has_acked {
             self.last_ack_at = now;
             self.silent = None;
+            self.put_off_at = None;
         }
         // Others may be ACKs of what was retransmitted too early, and show nothing of how early.
         if self.ack.has_first || self.ack.certain.is_some() {

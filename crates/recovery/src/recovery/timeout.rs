@@ -10,7 +10,7 @@ use super::{LossRecovery, trace_window};
 use crate::loss::LossDetector;
 use crate::outstanding::{PacketNumber, Unit};
 use crate::paths::RetransmissionDestination;
-use crate::probe::{MOST_TRANSMISSIONS, Round};
+use crate::probe::{MOST_TRANSMISSIONS, Overdue, Round, Share};
 use crate::redundancy::Lack;
 use crate::{RecoveryConfig, TimedOut};
 
@@ -67,6 +67,25 @@ impl<P> LossRecovery<P> {
         let is_standard = t3.only().is_some() || self.state.is_surely_thick();
         let t3 = if is_standard { Some(t3.standard) } else { self.state.t3_deadline(path) };
         next.min(t3.unwrap_or(next))
+    }
+
+    /// Before [`on_timeout`](Self::on_timeout): probes that are due and may wait are put off if most connections are
+    /// overdue.
+    pub fn put_off_probes(&mut self, now: Instant, overdue: &Overdue) {
+        if !overdue.is_common(now) {
+            return;
+        }
+        for path in self.state.paths.numbers() {
+            if self.probe.put_off(now, path) {
+                self.probe.renew(path, &self.state);
+            }
+        }
+    }
+
+    /// After any call: enters in `overdue` whether packets are overdue, and answers that came in time.
+    #[inline]
+    pub fn report_overdue(&mut self, now: Instant, overdue: &mut Overdue, share: &mut Share) {
+        self.probe.report(now, overdue, share);
     }
 
     /// Every timer that is due expires, but only one T3-rtx, which means `kind`: to be called until it returns

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Instant, Route};
-use rexmit_recovery::{AckError, AckOutcome, PathEvent, PathState, RecoveryConfig, T3Event};
+use rexmit_recovery::{AckError, AckOutcome, PathEvent, PathState, RecoveryConfig, Share, T3Event};
 
 pub(crate) use addresses::ways_to;
 pub(crate) use asconf::{OwnAddress, begins_with};
@@ -454,6 +454,7 @@ impl Association {
 
     /// The timers of loss recovery that are due (RFC 9260 §6.3.3).
     fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
+        self.out.recovery.put_off_probes(cx.now, &cx.around.overdue);
         while !self.state.is_setting_up() && !self.state.is_closed() {
             let Some(expired) = self.out.on_timeout(cx) else { return };
             if expired.repeats_forward {
@@ -593,6 +594,12 @@ impl Association {
         }
         self.out.expire_messages(cx, self.standing());
         self.advance_shutdown(cx);
+    }
+
+    /// After a call: reports overdue packets, and answers that came in time, to the endpoint.
+    #[inline]
+    pub(crate) fn report_overdue(&mut self, cx: &mut Context<'_>, share: &mut Share) {
+        self.out.recovery.report_overdue(cx.now, &mut cx.around.overdue, share);
     }
 
     /// The timers of the procedures.

@@ -39,6 +39,7 @@ use std::sync::Arc;
 
 use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Instant, TimerTable};
+use rexmit_recovery::Share;
 
 pub(crate) use challenge::ChallengeLimit;
 pub(crate) use close::TimeWaitSeed;
@@ -159,6 +160,12 @@ impl Connection {
             }
         }
         self.on_retransmission_timeouts(cx);
+    }
+
+    /// After a call: reports overdue packets, and answers that came in time, to the endpoint.
+    #[inline]
+    pub(crate) fn report_overdue(&mut self, cx: &mut Context<'_>, share: &mut Share) {
+        self.out.recovery.report_overdue(cx.now, &mut cx.around.overdue, share);
     }
 
     /// When the earliest timer is due.
