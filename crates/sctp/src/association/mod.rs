@@ -232,6 +232,7 @@ impl Association {
         self.hear_of_peer_while_shutdown_sent(cx);
         self.out.begin_opportunity();
         self.inbound.begin_packet();
+        self.replies.begin_packet();
         let mut is_authentic = false;
         let mut chunks = packet.chunks();
         // A chunk that is cut short is dropped, and nothing behind it can be found.
@@ -379,9 +380,12 @@ impl Association {
 
     /// RFC 9260 §3.2: the two high bits of the type say what to do.
     fn on_unknown_chunk(&mut self, raw: &RawChunk<'_>) -> Next {
+        if self.replies.pass_unknown() {
+            return Next::Stop;
+        }
         let action = raw.unknown_action();
         if action.report {
-            self.replies.report(ReportedError::UnrecognizedChunk(raw.bytes.into()));
+            self.replies.report_unrecognized(raw.bytes);
         }
         if action.stop { Next::Stop } else { Next::Continue }
     }
