@@ -1,4 +1,4 @@
-//! A server, or the host of its clients, that has no time to answer: late answers to most connections at once are no loss.
+//! A server, or the host of its clients, that has no time to answer: answers that are late on most connections at once are not loss.
 //! In virtual time, so that each count is exact.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// What the endpoint has to send and to say.
+    /// Takes packets and events out of the endpoint.
     fn drain(&mut self, host: usize, index: usize) {
         let now = self.now;
         loop {
@@ -207,7 +207,7 @@ impl World {
         [after[0] - before[0], after[1] - before[1]]
     }
 
-    /// One message of each client, several times, while nobody else sends.
+    /// One message of each client, several times, while no other sends.
     fn calm(&mut self) {
         for _ in 0..10 {
             for index in 0..CLIENTS {

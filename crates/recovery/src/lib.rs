@@ -52,7 +52,7 @@ pub use paths::{
     CmtConfig, FailureLimits, Path, PathState, Paths, Reach, RetransmissionDestination,
     TIMEOUT_MEMORY,
 };
-pub use probe::{Overdue, ProbeConfig, Share};
+pub use probe::{ProbeConfig, Share, Unanswered};
 pub use recovery::{
     Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent, PathFigures,
     RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,

@@ -10,7 +10,7 @@ use rexmit::recovery::RecoveryConfig;
 use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, OutboundMessage};
 use tokio::task::JoinSet;
 
-/// Messages that each client sends with nobody else before the last burst.
+/// Messages that each client sends while no other sends, before the last burst.
 const CALM_MESSAGES: usize = 20;
 /// Bursts before that, the first of which meets paths over which nothing but the setup was measured.
 const BURSTS: usize = 5;

@@ -1,4 +1,4 @@
-//! What a packet of a malicious peer costs, against a benign one of its size: the table of docs/security.md.
+//! The cost of a packet of a malicious peer, against a benign one of its size: the table of docs/security.md.
 //! `cargo test --release -p rexmit-sctp --test cost -- --ignored --nocapture`
 
 mod kit;

@@ -14,8 +14,8 @@
 //! seconds that is once per second. T3-rtx runs, too, backs off, and counts errors as if there were no probes.
 
 mod config;
-mod overdue;
 mod rtt_samples;
+mod unanswered;
 
 #[cfg(test)]
 mod tests;
@@ -26,9 +26,9 @@ use std::time::Duration;
 use rexmit_core::Instant;
 
 pub use config::ProbeConfig;
-pub use overdue::{Overdue, Share};
 pub(crate) use rtt_samples::Round;
 use rtt_samples::RttSamples;
+pub use unanswered::{Share, Unanswered};
 
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
@@ -44,7 +44,7 @@ const STEADY_ROUNDS: u32 = 8;
 /// host has no time, which says nothing of losses.
 const LEAST_PACE: Duration = Duration::from_millis(5);
 const MOST_PACE: Duration = Duration::from_millis(40);
-/// Probes that are put off because most connections are overdue wait for so long until that is looked at again, and for
+/// Probes that are put off because most connections are unanswered wait for so long until that is looked at again, and for
 /// so long at most.
 const PUT_OFF: Duration = Duration::from_millis(10);
 const MOST_PUT_OFF: Duration = Duration::from_millis(100);
@@ -96,9 +96,9 @@ struct PathProbe {
     silent_probes: u32,
     /// When the latest packet was sent.
     last_sent_at: Instant,
-    /// No packet is due before: the last expiry came late, or most connections are overdue.
+    /// No packet is due before: the last expiry came late, or most connections are unanswered.
     not_before: Instant,
-    /// When the first of the packets was due whose probes are put off because most connections are overdue.
+    /// When the first of the packets was due whose probes are put off because most connections are unanswered.
     put_off_at: Option<Instant>,
     /// The stream of the last ACK was thin: one with much in flight is left to T3-rtx while it is silent.
     was_thin: bool,
@@ -404,7 +404,7 @@ impl ProbeTimer {
         true
     }
 
-    /// Puts the probes of `path` off if some are due and may wait, as most connections of the endpoint are overdue.
+    /// Puts the probes of `path` off if some are due and may wait, as most connections of the endpoint are unanswered.
     pub(crate) fn put_off(&mut self, now: Instant, path: u8) -> bool {
         let Some(probe) = self.paths.get_mut(path) else { return false };
         if probe.deadline > now || probe.silent.is_some() {
@@ -415,11 +415,11 @@ impl ProbeTimer {
         now < end
     }
 
-    /// Enters in `overdue` what is to be known of this connection.
+    /// Enters in `unanswered` what is to be known of this connection.
     #[inline]
-    pub(crate) fn report(&mut self, now: Instant, overdue: &mut Overdue, share: &mut Share) {
-        let is_overdue = self.paths.iter().any(PathProbe::is_overdue);
-        overdue.update(now, share, (is_overdue, std::mem::take(&mut self.answers)));
+    pub(crate) fn report(&mut self, now: Instant, unanswered: &mut Unanswered, share: &mut Share) {
+        let is_unanswered = self.paths.iter().any(PathProbe::is_unanswered);
+        unanswered.update(now, share, (is_unanswered, std::mem::take(&mut self.answers)));
     }
 
     fn first_due<P>(&self, path: u8, round: Round, state: &State<P>) -> Instant {
@@ -566,7 +566,7 @@ impl ProbeTimer {
         echo: Option<(Instant, Duration)>,
     ) {
         if let Some(probe) = self.paths.get_mut(path) {
-            self.answers += usize::from(has_acked && !probe.is_overdue());
+            self.answers += usize::from(has_acked && !probe.is_unanswered());
             probe.learn(now, has_acked, echo);
         }
     }
@@ -596,8 +596,8 @@ impl PathProbe {
         self.put_off_at = None;
     }
 
-    /// Whether a probe was due since the last ACK. A silent path is not overdue any more: it may have ended.
-    fn is_overdue(&self) -> bool {
+    /// Whether a probe was due since the last ACK. A silent path is not unanswered any more: it may have ended.
+    fn is_unanswered(&self) -> bool {
         self.silent.is_none() && (self.unanswered > 0 || self.put_off_at.is_some())
     }
 

@@ -40,7 +40,7 @@ const FALLING_WEIGHT: u32 = 32;
 const COLD_SAMPLES: u32 = 5;
 /// Added to half of the mean round trip, the least margin on a cold path.
 const COLD_MARGIN: Duration = Duration::from_millis(10);
-/// The least margin there, however short the round trip is: the first answers of a server come while nobody else asks,
+/// The least margin there, however short the round trip is: the first answers of a server come before others ask,
 /// and the next ones behind those of all who ask at once.
 const LEAST_COLD_MARGIN: Duration = Duration::from_millis(60);
 /// A sample that exceeds all others by more than so many times what these exceed their median by is no jitter.

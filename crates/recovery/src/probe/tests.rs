@@ -431,7 +431,7 @@ fn a_cold_path_doubles_the_time_between_probes() {
     assert_eq!(gaps[..6], [200, 400, 800, 1000, 1000, 1000], "{probes:?}");
 }
 
-/// Probes of a path wait for as long as most connections are overdue, up to a tenth of a second.
+/// Probes of a path wait for as long as most connections are unanswered, up to a tenth of a second.
 #[test]
 fn a_probe_is_put_off_for_some_time_only() {
     let mut p = Probing::warm(TIMED);
@@ -447,24 +447,24 @@ fn a_probe_is_put_off_for_some_time_only() {
     assert_eq!(now, AT(0) + TIMEOUT + MOST_PUT_OFF);
     assert_eq!(p.expired(now, Round::First), [(AT(0), 0)]);
     p.ack(AT(250), &[unit]);
-    assert!(!p.probe.paths.iter().any(PathProbe::is_overdue));
+    assert!(!p.probe.paths.iter().any(PathProbe::is_unanswered));
 }
 
 /// An outage is probed by each connection, and so is what begins anew.
 #[test]
-fn a_silent_path_puts_nothing_off_and_is_not_overdue() {
+fn a_silent_path_puts_nothing_off_and_is_not_unanswered() {
     let mut p = Probing::warm(TIMED);
     p.send(AT(0), SMALL);
     assert!(p.probe.put_off(AT(102), 0));
-    assert!(p.probe.paths.iter().any(PathProbe::is_overdue));
+    assert!(p.probe.paths.iter().any(PathProbe::is_unanswered));
     assert!(p.is_silent_at(AT(500)));
     assert!(!p.probe.put_off(AT(10_000), 0));
-    assert!(!p.probe.paths.iter().any(PathProbe::is_overdue));
+    assert!(!p.probe.paths.iter().any(PathProbe::is_unanswered));
     let mut p = Probing::warm(TIMED);
     p.send(AT(0), SMALL);
     assert!(p.probe.put_off(AT(102), 0));
     p.probe.clear();
-    assert!(!p.probe.paths.iter().any(PathProbe::is_overdue), "the end");
+    assert!(!p.probe.paths.iter().any(PathProbe::is_unanswered), "the end");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::{LossRecovery, trace_window};
 use crate::loss::LossDetector;
 use crate::outstanding::{PacketNumber, Unit};
 use crate::paths::RetransmissionDestination;
-use crate::probe::{MOST_TRANSMISSIONS, Overdue, Round, Share};
+use crate::probe::{MOST_TRANSMISSIONS, Round, Share, Unanswered};
 use crate::redundancy::Lack;
 use crate::{RecoveryConfig, TimedOut};
 
@@ -70,9 +70,9 @@ impl<P> LossRecovery<P> {
     }
 
     /// Before [`on_timeout`](Self::on_timeout): probes that are due and may wait are put off if most connections are
-    /// overdue.
-    pub fn put_off_probes(&mut self, now: Instant, overdue: &Overdue) {
-        if !overdue.is_common(now) {
+    /// unanswered.
+    pub fn put_off_probes(&mut self, now: Instant, unanswered: &Unanswered) {
+        if !unanswered.is_common(now) {
             return;
         }
         for path in self.state.paths.numbers() {
@@ -82,10 +82,15 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// After any call: enters in `overdue` whether packets are overdue, and answers that came in time.
+    /// After any call: enters in `unanswered` whether packets are unanswered, and answers that came in time.
     #[inline]
-    pub fn report_overdue(&mut self, now: Instant, overdue: &mut Overdue, share: &mut Share) {
-        self.probe.report(now, overdue, share);
+    pub fn report_unanswered(
+        &mut self,
+        now: Instant,
+        unanswered: &mut Unanswered,
+        share: &mut Share,
+    ) {
+        self.probe.report(now, unanswered, share);
     }
 
     /// Every timer that is due expires, but only one T3-rtx, which means `kind`: to be called until it returns

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
 use rexmit_core::{Instant, Rng, Route};
-use rexmit_recovery::{LossRecovery, Overdue, RecoveryConfig};
+use rexmit_recovery::{LossRecovery, RecoveryConfig, Unanswered};
 
 use super::round_trips::RoundTrips;
 use crate::config::AssociationConfig;
@@ -27,7 +27,7 @@ pub(crate) struct Surroundings {
     pub(crate) association: (Arc<AssociationConfig>, Arc<RecoveryConfig>),
     pub(crate) round_trips: RoundTrips,
     /// Whether answers are late to one association or to most.
-    pub(crate) overdue: Overdue,
+    pub(crate) unanswered: Unanswered,
     pub(crate) rng: Rng,
     pub(crate) events: VecDeque<(AssociationId, Event)>,
     pub(crate) statistics: EndpointStatistics,

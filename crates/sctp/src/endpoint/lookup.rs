@@ -26,7 +26,7 @@ pub(super) struct Slot {
     peer_tag: u32,
     /// Which of the peer's transport addresses are entered; none once it is closed.
     transports: Option<u32>,
-    pub(super) overdue: Share,
+    pub(super) unanswered: Share,
 }
 
 impl Timed for Slot {
@@ -44,7 +44,7 @@ impl Slot {
             tag,
             peer_tag: 0,
             transports: None,
-            overdue: Share::default(),
+            unanswered: Share::default(),
         }
     }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use rexmit_core::table::Table;
 use rexmit_core::trace::TraceSink;
 use rexmit_core::{Instant, Rng, Route, Seed};
-use rexmit_recovery::{Overdue, ThinConfig};
+use rexmit_recovery::{ThinConfig, Unanswered};
 
 use crate::association::{Association, Context, Identity, RANDOM_LEN, RoundTrips, Surroundings};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
@@ -109,7 +109,7 @@ impl Endpoint {
                     Arc::new(config.association.recovery.clone()),
                 ),
                 round_trips: RoundTrips::default(),
-                overdue: Overdue::default(),
+                unanswered: Unanswered::default(),
                 rng: seed.split("endpoint").rng(),
                 events: VecDeque::new(),
                 statistics: EndpointStatistics::default(),
@@ -324,7 +324,7 @@ impl Endpoint {
         let (key, slot) = self.table.get_mut(index)?;
         let mut cx = Context { now, id: AssociationId(key), around: &mut self.around };
         let result = act(&mut slot.association, &mut cx);
-        slot.association.report_overdue(&mut cx, &mut slot.overdue);
+        slot.association.report_unanswered(&mut cx, &mut slot.unanswered);
         self.update(now, index);
         Some(result)
     }

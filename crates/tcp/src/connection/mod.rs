@@ -162,10 +162,10 @@ impl Connection {
         self.on_retransmission_timeouts(cx);
     }
 
-    /// After a call: reports overdue packets, and answers that came in time, to the endpoint.
+    /// After a call: reports unanswered packets, and answers that came in time, to the endpoint.
     #[inline]
-    pub(crate) fn report_overdue(&mut self, cx: &mut Context<'_>, share: &mut Share) {
-        self.out.recovery.report_overdue(cx.now, &mut cx.around.overdue, share);
+    pub(crate) fn report_unanswered(&mut self, cx: &mut Context<'_>, share: &mut Share) {
+        self.out.recovery.report_unanswered(cx.now, &mut cx.around.unanswered, share);
     }
 
     /// When the earliest timer is due.

@@ -21,7 +21,7 @@ pub(super) struct Slot {
     pub(super) half_open_at: Option<u16>,
     /// Whether the application has heard, or will hear, of it.
     pub(super) is_announced: bool,
-    pub(super) overdue: Share,
+    pub(super) unanswered: Share,
 }
 
 impl Timed for Slot {
@@ -39,7 +39,7 @@ impl Slot {
             is_entered: true,
             half_open_at: None,
             is_announced: false,
-            overdue: Share::default(),
+            unanswered: Share::default(),
         }
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use rexmit_core::table::Table;
 use rexmit_core::trace::TraceSink;
 use rexmit_core::{Instant, Seed};
-use rexmit_recovery::{Overdue, ThinConfig};
+use rexmit_recovery::{ThinConfig, Unanswered};
 use rustc_hash::FxHashMap;
 
 use crate::config::{ConfigError, ConnectionConfig, EndpointConfig};
@@ -130,7 +130,7 @@ impl Endpoint {
             time_wait_answers: ChallengeLimit::new(config.stray_answers_per_second),
             around: Surroundings {
                 recovery: None,
-                overdue: Overdue::default(),
+                unanswered: Unanswered::default(),
                 rng: seed.split("endpoint").rng(),
                 events: VecDeque::new(),
                 sink: None,
@@ -375,7 +375,7 @@ impl Endpoint {
         let told_before = self.around.events.len();
         let mut cx = Context { now, id: ConnectionId(key), around: &mut self.around };
         let result = act(&mut slot.connection, &mut cx);
-        slot.connection.report_overdue(&mut cx, &mut slot.overdue);
+        slot.connection.report_unanswered(&mut cx, &mut slot.unanswered);
         slot.is_announced |= self.around.events.len() > told_before;
         self.settle(now, index);
         Some(result)

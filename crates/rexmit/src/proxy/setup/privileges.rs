@@ -1,4 +1,4 @@
-//! What a process of root may still do once the proxy serves clients.
+//! The privileges of a process of root once the proxy serves clients.
 
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set,

@@ -43,7 +43,7 @@ fn config() -> ConnectionConfig {
 
 fn surroundings(seed: u64) -> Surroundings {
     Surroundings {
-        overdue: rexmit_recovery::Overdue::default(),
+        unanswered: rexmit_recovery::Unanswered::default(),
         recovery: None,
         rng: Seed::from_u64(seed).rng(),
         challenges: ChallengeLimit::new(1000),
