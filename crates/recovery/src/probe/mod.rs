@@ -215,8 +215,7 @@ impl ProbeTimer {
         if !state.is_thin(group) || !state.has_window_for(path) {
             return None;
         }
-        let is_unsteady = state.yields(path, group) || probe.samples.is_cold();
-        let steady = if is_unsteady { 0 } else { STEADY_ROUNDS };
+        let steady = if state.yields(path, group) { 0 } else { STEADY_ROUNDS };
         let doublings = probe.unanswered.saturating_sub(steady).min(MOST_DOUBLINGS);
         let pace = match probe.unanswered {
             0 => Duration::ZERO,

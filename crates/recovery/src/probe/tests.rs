@@ -410,11 +410,11 @@ fn what_moves_to_a_path_is_waited_for_from_when_it_is_sent() {
 
 /// A cold path: nothing shows that the silence is one of the path rather than of a peer without time.
 #[test]
-fn a_cold_path_doubles_the_time_between_probes() {
+fn a_cold_path_doubles_the_time_between_probes_while_it_is_silent() {
     let mut p = Probing::new(TIMED);
     p.probe.on_rtt(0, MS(20));
     let unit = p.send(AT(0), SMALL);
-    for due in [80, 240] {
+    for due in [80, 160, 240] {
         assert_eq!(p.deadline(), Some(AT(due)));
         p.repeat(AT(due), unit);
     }
