@@ -72,7 +72,7 @@ type Queue = VecDeque<(Instant, PacketNumber)>;
 pub(crate) struct ProbeTimer {
     paths: PerPath<PathProbe>,
     /// ACKs that came in time and were not reported yet.
-    answers: usize,
+    answers: u32,
 }
 
 /// The probe timer of a path.
@@ -98,8 +98,9 @@ struct PathProbe {
     last_sent_at: Instant,
     /// No packet is due before: the last expiry came late, or most connections are unanswered.
     not_before: Instant,
-    /// When the first of the packets was due whose probes are put off because most connections are unanswered.
-    put_off_at: Option<Instant>,
+    /// When the first of the packets was due whose probes are put off because most connections are unanswered;
+    /// far in the future if none are.
+    put_off_at: Instant,
     /// The stream of the last ACK was thin: one with much in flight is left to T3-rtx while it is silent.
     was_thin: bool,
     ack: Answered,
@@ -134,7 +135,7 @@ impl Default for PathProbe {
             silent_probes: 0,
             last_sent_at: Instant::ZERO,
             not_before: Instant::ZERO,
-            put_off_at: None,
+            put_off_at: Instant::FAR_FUTURE,
             was_thin: true,
             ack: Answered::default(),
             setup_rtt: None,
@@ -409,7 +410,8 @@ impl ProbeTimer {
         if probe.deadline > now || probe.silent.is_some() {
             return false;
         }
-        let end = *probe.put_off_at.get_or_insert(probe.deadline) + MOST_PUT_OFF;
+        probe.put_off_at = probe.put_off_at.min(probe.deadline);
+        let end = probe.put_off_at + MOST_PUT_OFF;
         probe.not_before = end.min(now + PUT_OFF).max(probe.not_before);
         now < end
     }
@@ -481,7 +483,7 @@ impl ProbeTimer {
         {
             probe.unanswered += 1;
             probe.round_began_at = now;
-            probe.put_off_at = None;
+            probe.put_off_at = Instant::FAR_FUTURE;
         }
     }
 }
@@ -565,7 +567,7 @@ impl ProbeTimer {
         echo: Option<(Instant, Duration)>,
     ) {
         if let Some(probe) = self.paths.get_mut(path) {
-            self.answers += usize::from(has_acked && !probe.is_unanswered());
+            self.answers += u32::from(has_acked && !probe.is_unanswered());
             probe.learn(now, has_acked, echo);
         }
     }
@@ -592,12 +594,12 @@ impl PathProbe {
         self.last_ack_at = now;
         self.unanswered = 0;
         self.silent = None;
-        self.put_off_at = None;
+        self.put_off_at = Instant::FAR_FUTURE;
     }
 
     /// Whether a probe was due since the last ACK. A silent path is not unanswered any more: it may have ended.
     fn is_unanswered(&self) -> bool {
-        self.silent.is_none() && (self.unanswered > 0 || self.put_off_at.is_some())
+        self.silent.is_none() && (self.unanswered > 0 || self.put_off_at < Instant::FAR_FUTURE)
     }
 
     /// The timer expired over `packet`, or over copies of what is in it.
@@ -617,7 +619,7 @@ impl PathProbe {
         if has_acked {
             self.last_ack_at = now;
             self.silent = None;
-            self.put_off_at = None;
+            self.put_off_at = Instant::FAR_FUTURE;
         }
         // Others may be ACKs of what was retransmitted too early, and show nothing of how early.
         if self.ack.has_first || self.ack.certain.is_some() {

@@ -46,7 +46,7 @@ impl Unanswered {
         &mut self,
         now: Instant,
         share: &mut Share,
-        (is_unanswered, answers): (bool, usize),
+        (is_unanswered, answers): (bool, u32),
     ) {
         if share.0 != is_unanswered {
             share.0 = is_unanswered;
@@ -62,7 +62,7 @@ impl Unanswered {
             self.answers = [0, if is_next { self.answers[0] } else { 0 }];
             self.began_at = now;
         }
-        self.answers[0] += answers;
+        self.answers[0] += answers as usize;
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
         unanswered: &mut Unanswered,
         now: Instant,
         is_unanswered: bool,
-        answers: usize,
+        answers: u32,
     ) -> Share {
         let mut share = Share::default();
         unanswered.update(now, &mut share, (is_unanswered, answers));

@@ -69,30 +69,6 @@ impl<P> LossRecovery<P> {
         next.min(t3.unwrap_or(next))
     }
 
-    /// Before [`on_timeout`](Self::on_timeout): probes that are due and may wait are put off if most connections are
-    /// unanswered.
-    pub fn put_off_probes(&mut self, now: Instant, unanswered: &Unanswered) {
-        if !unanswered.is_common(now) {
-            return;
-        }
-        for path in self.state.paths.numbers() {
-            if self.probe.put_off(now, path) {
-                self.probe.renew(path, &self.state);
-            }
-        }
-    }
-
-    /// After any call: enters in `unanswered` whether packets are unanswered, and answers that came in time.
-    #[inline]
-    pub fn report_unanswered(
-        &mut self,
-        now: Instant,
-        unanswered: &mut Unanswered,
-        share: &mut Share,
-    ) {
-        self.probe.report(now, unanswered, share);
-    }
-
     /// Every timer that is due expires, but only one T3-rtx, which means `kind`: to be called until it returns
     /// `None`, and then again when [`next_timeout`](Self::next_timeout) says. That may be at once, after what was
     /// declared lost is retransmitted: where it makes a stream thin, other packets of the stream are due that no
@@ -121,6 +97,27 @@ impl<P> LossRecovery<P> {
             T3Event::Unanswered => p.timer.on_timeout(&config.rto),
             T3Event::BackoffOver => p.timer.forget_backoff(&config.rto),
         }
+    }
+}
+
+impl Unanswered {
+    /// Before [`LossRecovery::on_timeout`]: probes that are due and may wait are put off if most connections are
+    /// unanswered.
+    pub fn put_off<P>(&self, now: Instant, recovery: &mut LossRecovery<P>) {
+        if !self.is_common(now) {
+            return;
+        }
+        for path in recovery.state.paths.numbers() {
+            if recovery.probe.put_off(now, path) {
+                recovery.probe.renew(path, &recovery.state);
+            }
+        }
+    }
+
+    /// After any call: enters whether packets of the connection are unanswered, and answers that came in time.
+    #[inline]
+    pub fn enter<P>(&mut self, now: Instant, recovery: &mut LossRecovery<P>, share: &mut Share) {
+        recovery.probe.report(now, self, share);
     }
 }
 

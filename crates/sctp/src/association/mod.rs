@@ -458,7 +458,7 @@ impl Association {
 
     /// The timers of loss recovery that are due (RFC 9260 §6.3.3).
     fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
-        self.out.recovery.put_off_probes(cx.now, &cx.around.unanswered);
+        cx.around.unanswered.put_off(cx.now, &mut self.out.recovery);
         while !self.state.is_setting_up() && !self.state.is_closed() {
             let Some(expired) = self.out.on_timeout(cx) else { return };
             if expired.repeats_forward {
@@ -603,7 +603,7 @@ impl Association {
     /// After a call: reports unanswered packets, and answers that came in time, to the endpoint.
     #[inline]
     pub(crate) fn report_unanswered(&mut self, cx: &mut Context<'_>, share: &mut Share) {
-        self.out.recovery.report_unanswered(cx.now, &mut cx.around.unanswered, share);
+        cx.around.unanswered.enter(cx.now, &mut self.out.recovery, share);
     }
 
     /// The timers of the procedures.

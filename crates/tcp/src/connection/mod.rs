@@ -162,12 +162,6 @@ impl Connection {
         self.on_retransmission_timeouts(cx);
     }
 
-    /// After a call: reports unanswered packets, and answers that came in time, to the endpoint.
-    #[inline]
-    pub(crate) fn report_unanswered(&mut self, cx: &mut Context<'_>, share: &mut Share) {
-        self.out.recovery.report_unanswered(cx.now, &mut cx.around.unanswered, share);
-    }
-
     /// When the earliest timer is due.
     #[inline]
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
@@ -230,4 +224,14 @@ impl Connection {
             send_window: self.out.window.end.saturating_sub(self.out.snd_una),
         }
     }
+}
+
+/// After a call of `connection`: reports unanswered packets, and answers that came in time, to the endpoint.
+#[inline]
+pub(crate) fn report_unanswered(
+    connection: &mut Connection,
+    cx: &mut Context<'_>,
+    share: &mut Share,
+) {
+    cx.around.unanswered.enter(cx.now, &mut connection.out.recovery, share);
 }

@@ -23,7 +23,9 @@ use rexmit_recovery::{ThinConfig, Unanswered};
 use rustc_hash::FxHashMap;
 
 use crate::config::{ConfigError, ConnectionConfig, EndpointConfig};
-use crate::connection::{ChallengeLimit, Connection, Context, Identity, State, Surroundings};
+use crate::connection::{
+    ChallengeLimit, Connection, Context, Identity, State, Surroundings, report_unanswered,
+};
 use crate::error::{ConnectError, ReceiveError, SendError, ThinError};
 use crate::statistics::{ConnectionStatistics, EndpointStatistics};
 use crate::wire::Header;
@@ -375,7 +377,7 @@ impl Endpoint {
         let told_before = self.around.events.len();
         let mut cx = Context { now, id: ConnectionId(key), around: &mut self.around };
         let result = act(&mut slot.connection, &mut cx);
-        slot.connection.report_unanswered(&mut cx, &mut slot.unanswered);
+        report_unanswered(&mut slot.connection, &mut cx, &mut slot.unanswered);
         slot.is_announced |= self.around.events.len() > told_before;
         self.settle(now, index);
         Some(result)
