@@ -71,8 +71,6 @@ type Queue = VecDeque<(Instant, PacketNumber)>;
 #[derive(Debug, Default)]
 pub(crate) struct ProbeTimer {
     paths: PerPath<PathProbe>,
-    /// ACKs that came in time and were not reported yet.
-    answers: u32,
 }
 
 /// The probe timer of a path.
@@ -93,7 +91,9 @@ struct PathProbe {
     /// The last ACK is too long ago: the path is probed as a whole, next at this time.
     silent: Option<Instant>,
     /// Probes of the silent path so far.
-    silent_probes: u32,
+    silent_probes: u16,
+    /// ACKs that came in time and were not reported yet.
+    answers: u16,
     /// When the latest packet was sent.
     last_sent_at: Instant,
     /// No packet is due before: the last expiry came late, or most connections are unanswered.
@@ -133,6 +133,7 @@ impl Default for PathProbe {
             round_began_at: Instant::ZERO,
             silent: None,
             silent_probes: 0,
+            answers: 0,
             last_sent_at: Instant::ZERO,
             not_before: Instant::ZERO,
             put_off_at: Instant::FAR_FUTURE,
@@ -293,7 +294,7 @@ impl ProbeTimer {
         if now - probe.last_ack_at >= LONG_SILENCE {
             return timeout.max(LONG_SILENT_PACE);
         }
-        let doublings = if probe.samples.is_cold() { probe.silent_probes } else { 0 };
+        let doublings = if probe.samples.is_cold() { probe.silent_probes.into() } else { 0 };
         let pace = SILENT_PACE * (1 << doublings.min(STEADY_ROUNDS));
         timeout.max(pace.min(LONG_SILENT_PACE))
     }
@@ -312,7 +313,7 @@ impl ProbeTimer {
         let is_due = probe.silent.is_some_and(|at| at <= now);
         if is_due {
             probe.silent = Some(now + pace);
-            probe.silent_probes += 1;
+            probe.silent_probes = probe.silent_probes.saturating_add(1);
         }
         is_due
     }
@@ -420,7 +421,9 @@ impl ProbeTimer {
     #[inline]
     pub(crate) fn report(&mut self, now: Instant, unanswered: &mut Unanswered, share: &mut Share) {
         let is_unanswered = self.paths.iter().any(PathProbe::is_unanswered);
-        unanswered.update(now, share, (is_unanswered, std::mem::take(&mut self.answers)));
+        let answers = self.paths.iter_mut().map(|probe| std::mem::take(&mut probe.answers));
+        let answers = answers.map(u32::from).sum();
+        unanswered.update(now, share, (is_unanswered, answers));
     }
 
     fn first_due<P>(&self, path: u8, round: Round, state: &State<P>) -> Instant {
@@ -567,7 +570,8 @@ impl ProbeTimer {
         echo: Option<(Instant, Duration)>,
     ) {
         if let Some(probe) = self.paths.get_mut(path) {
-            self.answers += u32::from(has_acked && !probe.is_unanswered());
+            probe.answers =
+                probe.answers.saturating_add((has_acked && !probe.is_unanswered()).into());
             probe.learn(now, has_acked, echo);
         }
     }
