@@ -51,7 +51,7 @@ pub use config::{
 pub use congestion::CongestionWindow;
 pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitState};
 pub use paths::{Path, PathState, Paths, Reach};
-pub use probe::ProbeConfig;
+pub use probe::{ProbeConfig, Share, Unanswered};
 pub use recovery::{
     Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent, PathFigures,
     RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,

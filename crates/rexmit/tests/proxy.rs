@@ -383,6 +383,23 @@ async fn the_service_is_told_who_the_client_is() {
     expect(&mut service, &expected).await;
 }
 
+/// The stack has an address of its own behind the one that clients connect to.
+#[tokio::test]
+async fn the_service_is_told_where_the_client_connected_to() {
+    let listened = "192.0.2.1:2222".parse().unwrap();
+    let site = Site::new(|config| {
+        config.proxy_protocol = true;
+        config.listened = Some(listened);
+    })
+    .await;
+    let (client, mut service) = site.pair().await;
+    let mut expected = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c".to_vec();
+    expected.extend([10, 0, 0, 1, 192, 0, 2, 1]);
+    expected.extend(client.local_addr().port().to_be_bytes());
+    expected.extend(2222_u16.to_be_bytes());
+    expect(&mut service, &expected).await;
+}
+
 #[tokio::test]
 async fn two_hundred_clients_are_kept_apart() {
     let site = Site::new(|_| {}).await;

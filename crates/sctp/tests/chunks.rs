@@ -216,3 +216,16 @@ fn data_in_front_of_shutdown_arrive() {
     let closed = Event::Closed(CloseReason::Shutdown);
     assert_eq!(s.events().last(), Some(&closed));
 }
+
+/// Fourteen thousand of them fit into a packet: what follows the first thousand or so is dropped.
+#[test]
+fn chunks_of_unknown_types_are_passed_over_up_to_a_limit() {
+    for (count, is_answered) in [(1024, true), (1025, false)] {
+        let mut s = Script::established_server();
+        s.peer_writes(|p| {
+            (0..count).for_each(|_| assert!(p.plain(0xBF, 0, &[])));
+            p.heartbeat(b"behind them")
+        });
+        assert_eq!(s.poll_packet().is_some(), is_answered, "{count} chunks");
+    }
+}

@@ -99,6 +99,9 @@ struct Place {
     /// Firewall tool that creates the rules [default: nft, if it is installed].
     #[arg(long, value_name = "PROGRAM")]
     firewall: Option<FirewallName>,
+    /// Start although clients' packets bypass rules of the input filter: they are repeated for forwarded packets.
+    #[arg(long)]
+    ignore_input_filter: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -152,6 +155,7 @@ async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
         tokio::spawn(serve_metrics(metrics, proxy.monitor()));
     }
     let applied = if place.setup { Some(setup.apply()?) } else { None };
+    setup::keep_needed_capabilities(place.setup)?;
     eprintln!("listening on {listen}, for {upstream}, with {profile}");
     eprintln!(
         "connections from this machine go to the service directly and bypass the proxy: test from \
@@ -207,7 +211,8 @@ impl Arguments {
             .idle_timeout(self.idle_timeout)
             .connect_timeout(self.connect_timeout)
             .drain(self.drain)
-            .proxy_protocol(self.proxy_protocol))
+            .proxy_protocol(self.proxy_protocol)
+            .listened(Some(self.listen)))
     }
 }
 
@@ -222,6 +227,7 @@ impl Place {
         }
         config.mtu = self.mtu;
         config.interfaces.clone_from(&self.interface);
+        config.ignores_input_filter = self.ignore_input_filter;
         config.firewall = self.firewall.map(|name| match name {
             FirewallName::Nft => Firewall::Nft,
             FirewallName::Iptables => Firewall::Iptables,

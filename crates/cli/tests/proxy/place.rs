@@ -185,6 +185,10 @@ impl Running {
         self.lines = channel().1;
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let kill = Command::new("kill").args(["-s", name, &pid]).status().expect("kill");

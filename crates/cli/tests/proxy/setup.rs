@@ -1,7 +1,8 @@
 //! How clients' packets get to the proxy, and what is refused.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
+use std::time::Duration;
 
 use rexmit::tun::{Tun, TunConfig};
 
@@ -192,4 +193,65 @@ fn who_may_not_is_told_what_to_type() {
     assert!(said.contains("this needs root: `sudo ") && said.contains(expected), "{said}");
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+/// What protects the service in INPUT is not met by packets that are forwarded.
+#[test]
+fn a_filter_of_input_that_would_be_bypassed_is_named() {
+    let Some(place) = Place::over("delay 1ms") else { return };
+    let rule = "ip saddr 10.92.0.66 tcp dport 7000 drop";
+    let filter = format!(
+        "add table inet guard ; add chain inet guard in {{ type filter hook input priority filter ; }} ; \
+         add rule inet guard in {rule}"
+    );
+    netns::output(place.host.command("nft").arg(filter));
+    let before = place.look();
+    let upstream = place.echo();
+    let output = place.rexmit(&format!("--upstream {upstream} --setup")).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains(&format!("table guard, chain in: {rule}")), "{said}");
+    assert!(!output.status.success());
+    assert_eq!(place.look(), before);
+    place.proxy(upstream, "--ignore-input-filter").stop();
+}
+
+#[test]
+fn the_inner_address_answers_only_what_was_redirected() {
+    let Some(place) = Place::over("delay 1ms") else { return };
+    for firewall in ["nft", "iptables"] {
+        if Command::new(firewall).arg("-V").output().is_err() {
+            println!("not run: `{firewall}` is not installed");
+            continue;
+        }
+        let proxy = place.proxy(place.echo(), &format!("--firewall {firewall}"));
+        // The clients' default route leads to the host.
+        let inner: SocketAddr = ([10, 94, 0, 2], PORT).into();
+        let connect = || TcpStream::connect_timeout(&inner, Duration::from_secs(2));
+        let answer = place.clients.run(connect).unwrap();
+        assert!(answer.is_err(), "{firewall}: {inner} answers");
+        talks(&place, (HOST, PORT).into());
+        proxy.stop();
+    }
+}
+
+#[test]
+fn a_proxy_that_serves_may_only_undo_its_setup() {
+    const CAP_NET_ADMIN: u64 = 1 << 12;
+    let Some(place) = Place::over("delay 1ms") else { return };
+    let before = place.look();
+    let proxy = place.proxy(place.echo(), "");
+    talks(&place, (HOST, PORT).into());
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", proxy.id())).unwrap();
+    for task in tasks {
+        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        let set = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            u64::from_str_radix(line.trim(), 16).unwrap()
+        };
+        for name in ["CapEff:", "CapPrm:", "CapBnd:"] {
+            assert_eq!(set(name) & !CAP_NET_ADMIN, 0, "{name} {status}");
+        }
+    }
+    proxy.stop();
+    assert_eq!(place.look(), before);
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rexmit::clock::{now, sleep_until};
 use rexmit::{
-    Association, AssociationConfig, AssociationStatistics, CloseReason, Encryption, Endpoint,
-    EndpointConfig, Event, TimeLimits,
+    Association, AssociationConfig, AssociationStatistics, CloseReason, ConnectError, Encryption,
+    Endpoint, EndpointConfig, Event, TimeLimits,
 };
 use rexmit_core::Seed;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -77,29 +77,31 @@ impl Target {
         self.connect_from(draw_port()).await
     }
 
-    /// Sets up `count` associations, in ascending order of their numbers.
-    pub(super) async fn connect_all(&self, count: u32) -> Result<Vec<Connection>, LoadError> {
+    /// Sets up `count` associations. One that cannot be set up ends no other; if none can, the first error is returned.
+    pub(super) async fn connect_all(&self, count: u32) -> Result<SetUp, LoadError> {
         raise_descriptor_limit();
         let first = draw_port();
-        let mut connections = Vec::with_capacity(count as usize);
+        let mut set_up = SetUp::default();
         let mut setups = JoinSet::new();
         for number in 0..count {
             if setups.len() as u32 >= SETUPS_AT_A_TIME {
-                collect(&mut setups, &mut connections).await?;
+                set_up.collect(&mut setups).await?;
             }
             let offset = (u32::from(first - FIRST_PORT) + number) % u32::from(PORTS);
             let port = FIRST_PORT + offset as u16;
             let target = self.clone();
             setups.spawn(async move {
                 let (association, endpoint) = target.connect_from(port).await?;
-                Ok((number, Connection { association, endpoint }))
+                Ok(Connection { association, endpoint })
             });
         }
         while !setups.is_empty() {
-            collect(&mut setups, &mut connections).await?;
+            set_up.collect(&mut setups).await?;
         }
-        connections.sort_by_key(|(number, _)| *number);
-        Ok(connections.into_iter().map(|(_, connection)| connection).collect())
+        match set_up.failed.first.take() {
+            Some(error) if set_up.connections.is_empty() => Err(error.into()),
+            _ => Ok(set_up),
+        }
     }
 
     async fn connect_from(&self, port: u16) -> Result<(Association, Endpoint), LoadError> {
@@ -141,16 +143,38 @@ fn raise_descriptor_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-type Setup = Result<(u32, Connection), LoadError>;
+/// Associations that were set up.
+#[derive(Debug, Default)]
+pub(super) struct SetUp {
+    pub(super) connections: Vec<Connection>,
+    pub(super) failed: Failed,
+}
 
-async fn collect(
-    setups: &mut JoinSet<Setup>,
-    connections: &mut Vec<(u32, Connection)>,
-) -> Result<(), LoadError> {
-    if let Some(setup) = setups.join_next().await {
-        connections.push(setup.map_err(std::io::Error::other)??);
+/// Associations that could not be set up.
+#[derive(Debug, Default)]
+pub(super) struct Failed {
+    pub(super) count: u32,
+    first: Option<ConnectError>,
+}
+
+impl SetUp {
+    /// Waits for one more.
+    async fn collect(
+        &mut self,
+        setups: &mut JoinSet<Result<Connection, LoadError>>,
+    ) -> Result<(), LoadError> {
+        let Some(setup) = setups.join_next().await else { return Ok(()) };
+        match setup.map_err(std::io::Error::other)? {
+            Ok(connection) => self.connections.push(connection),
+            Err(LoadError::Connect(error)) => {
+                self.failed.count += 1;
+                self.failed.first.get_or_insert(error);
+            }
+            // This machine's limits concern all that follow.
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The unspecified address of the family of `remotes`; the IPv6 one also serves IPv4.

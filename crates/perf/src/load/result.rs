@@ -17,6 +17,8 @@ pub struct Sent {
     pub connections: u32,
     /// Connections that did not end gracefully.
     pub broken: u32,
+    /// Connections that could not be set up, beside those that were.
+    pub not_set_up: u32,
     /// Messages that were due.
     pub messages: u64,
     /// Messages that were due but not, or possibly not, delivered.
@@ -39,11 +41,12 @@ pub struct Sent {
 }
 
 impl Sent {
-    pub(super) fn new(target: &Target) -> Self {
+    pub(super) fn new(target: &Target, not_set_up: u32) -> Self {
         let ip = if target.remote.is_ipv4() { 20 } else { 40 };
         Self {
             connections: 0,
             broken: 0,
+            not_set_up,
             messages: 0,
             undelivered: 0,
             payload_bytes: 0,
@@ -125,6 +128,9 @@ impl Sent {
                 text,
                 "{undelivered} messages were not delivered: {broken} connections failed."
             );
+        }
+        if self.not_set_up > 0 {
+            let _ = writeln!(text, "{} connections could not be set up.", self.not_set_up);
         }
         text
     }

@@ -12,7 +12,7 @@ use rexmit::{OutboundMessage, TrySendError};
 use rexmit_core::Instant;
 use tokio::task::JoinSet;
 
-use super::connections::{Connection, Ended, Lingering};
+use super::connections::{Connection, Ended, Lingering, SetUp};
 use super::result::Sent;
 use super::schedule::{Schedule, ThinLoad};
 use super::stamp::Stamp;
@@ -39,8 +39,8 @@ pub struct BulkLoad {
 /// due.
 ///
 /// # Errors
-/// If a connection cannot be set up, or a system call fails. A connection that fails later is
-/// counted in the result and is no error.
+/// If no connection can be set up, or a system call fails. A connection that fails, or cannot be set up beside others,
+/// is counted in the result and is no error.
 ///
 /// # Panics
 /// Outside a tokio runtime with I/O and time enabled.
@@ -51,9 +51,10 @@ pub async fn thin(
     started: impl FnOnce(),
 ) -> Result<(Sent, Lingering), LoadError> {
     let mut stop = pin!(stop);
-    let connections = set_up(target, load.connections, stop.as_mut()).await?;
+    let SetUp { connections, failed } = set_up(target, load.connections, stop.as_mut()).await?;
     started();
     let start = now();
+    let load = &ThinLoad { connections: connections.len() as u32, ..load.clone() };
     let mut schedule = Schedule::new(load, start);
     let mut lines: Vec<Line> = (0..).zip(connections).map(|(i, c)| Line::new(i, c, load)).collect();
     let mut alarm = Alarm::new()?;
@@ -72,7 +73,7 @@ pub async fn thin(
     }
     let mut finishing = JoinSet::new();
     lines.into_iter().for_each(|line| drop(finishing.spawn(line.finish())));
-    Ok(gather(finishing, target, start).await)
+    Ok(gather(finishing, Sent::new(target, failed.count), start).await)
 }
 
 /// Sends bulk data to `target`; otherwise like [`thin`].
@@ -89,7 +90,7 @@ pub async fn bulk(
     started: impl FnOnce(),
 ) -> Result<(Sent, Lingering), LoadError> {
     let mut stop = pin!(stop);
-    let connections = set_up(target, load.connections, stop.as_mut()).await?;
+    let SetUp { connections, failed } = set_up(target, load.connections, stop.as_mut()).await?;
     started();
     let start = now();
     let (stopped, _) = tokio::sync::watch::channel(());
@@ -105,7 +106,7 @@ pub async fn bulk(
             (sent, connection.finish().await)
         });
     }
-    let mut gathering = pin!(gather(finishing, target, start));
+    let mut gathering = pin!(gather(finishing, Sent::new(target, failed.count), start));
     tokio::select! {
         result = gathering.as_mut() => return Ok(result),
         () = stop => stopped.send_replace(()),
@@ -117,7 +118,7 @@ async fn set_up(
     target: &Target,
     connections: u32,
     stop: Pin<&mut impl Future<Output = ()>>,
-) -> Result<Vec<Connection>, LoadError> {
+) -> Result<SetUp, LoadError> {
     tokio::select! {
         connections = target.connect_all(connections) => connections,
         () = stop => Err(LoadError::Stopped),
@@ -200,10 +201,9 @@ impl Line {
 
 async fn gather(
     mut finishing: JoinSet<(u64, Ended)>,
-    target: &Target,
+    mut sent: Sent,
     start: Instant,
 ) -> (Sent, Lingering) {
-    let mut sent = Sent::new(target);
     let mut all = Vec::new();
     while let Some(finished) = finishing.join_next().await {
         // A task ends early only by a panic, which is propagated here.

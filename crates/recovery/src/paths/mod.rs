@@ -477,6 +477,12 @@ impl<T> PerPath<T> {
     }
 
     /// Those that there are.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().filter_map(Option::as_deref)
+    }
+
+    /// Those that there are.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut().filter_map(Option::as_deref_mut)
     }

@@ -15,6 +15,7 @@
 
 mod config;
 mod rtt_samples;
+mod unanswered;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use rexmit_core::Instant;
 pub use config::ProbeConfig;
 pub(crate) use rtt_samples::Round;
 use rtt_samples::RttSamples;
+pub use unanswered::{Share, Unanswered};
 
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
@@ -38,6 +40,14 @@ const MAX_LOOK_AHEAD: usize = 64;
 /// Rounds of probes in a row without an ACK before each doubles the timeout: on a short path a silence that is
 /// tolerated would otherwise hold hundreds of them.
 const STEADY_ROUNDS: u32 = 8;
+/// After n rounds in a row the next takes at least 2ⁿ times this, up to [`MOST_PACE`]: a short path is silent for as long as a
+/// host has no time, which says nothing of losses.
+const LEAST_PACE: Duration = Duration::from_millis(5);
+const MOST_PACE: Duration = Duration::from_millis(40);
+/// Probes that are put off because most connections are unanswered wait for so long until that is looked at again, and for
+/// so long at most.
+const PUT_OFF: Duration = Duration::from_millis(10);
+const MOST_PUT_OFF: Duration = Duration::from_millis(100);
 /// The timeout doubles at most so often.
 const MOST_DOUBLINGS: u32 = 16;
 /// A unit that was sent so often is left to T3-rtx: it may never arrive, as one that is too large for the path.
@@ -80,10 +90,17 @@ struct PathProbe {
     round_began_at: Instant,
     /// The last ACK is too long ago: the path is probed as a whole, next at this time.
     silent: Option<Instant>,
+    /// Probes of the silent path so far.
+    silent_probes: u16,
+    /// ACKs that came in time and were not reported yet.
+    answers: u16,
     /// When the latest packet was sent.
     last_sent_at: Instant,
-    /// No packet is due before: the last expiry came late.
+    /// No packet is due before: the last expiry came late, or most connections are unanswered.
     not_before: Instant,
+    /// When the first of the packets was due whose probes are put off because most connections are unanswered;
+    /// far in the future if none are.
+    put_off_at: Instant,
     /// The stream of the last ACK was thin: one with much in flight is left to T3-rtx while it is silent.
     was_thin: bool,
     ack: Answered,
@@ -115,8 +132,11 @@ impl Default for PathProbe {
             unanswered: 0,
             round_began_at: Instant::ZERO,
             silent: None,
+            silent_probes: 0,
+            answers: 0,
             last_sent_at: Instant::ZERO,
             not_before: Instant::ZERO,
+            put_off_at: Instant::FAR_FUTURE,
             was_thin: true,
             ack: Answered::default(),
             setup_rtt: None,
@@ -144,6 +164,7 @@ impl ProbeTimer {
         for probe in self.paths.iter_mut() {
             probe.queues.iter_mut().for_each(VecDeque::clear);
             probe.deadline = Instant::FAR_FUTURE;
+            probe.begin(Instant::FAR_FUTURE);
         }
     }
 
@@ -198,7 +219,11 @@ impl ProbeTimer {
         }
         let steady = if state.yields(path, group) { 0 } else { STEADY_ROUNDS };
         let doublings = probe.unanswered.saturating_sub(steady).min(MOST_DOUBLINGS);
-        Some(probe.samples.timeout(timer, round)? * (1 << doublings))
+        let pace = match probe.unanswered {
+            0 => Duration::ZERO,
+            rounds => MOST_PACE.min(LEAST_PACE * (1 << rounds.min(STEADY_ROUNDS))),
+        };
+        Some((probe.samples.timeout(timer, round)? * (1 << doublings)).max(pace))
     }
 
     fn timeout_of<P>(
@@ -275,8 +300,12 @@ impl ProbeTimer {
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref();
         let timeout = timer.and_then(|timer| probe.samples.timeout(timer, Round::First));
         let timeout = timeout.unwrap_or_default().min(probe.samples.mean() + MOST_SILENT_MARGIN);
-        let is_long = now - probe.last_ack_at >= LONG_SILENCE;
-        timeout.max(if is_long { LONG_SILENT_PACE } else { SILENT_PACE })
+        if now - probe.last_ack_at >= LONG_SILENCE {
+            return timeout.max(LONG_SILENT_PACE);
+        }
+        let doublings = if probe.samples.is_cold() { probe.silent_probes.into() } else { 0 };
+        let pace = SILENT_PACE * (1 << doublings.min(STEADY_ROUNDS));
+        timeout.max(pace.min(LONG_SILENT_PACE))
     }
 
     /// `path` is silent from now on if the last ACK is too long ago, until the next. Returns whether it is to be
@@ -288,10 +317,12 @@ impl ProbeTimer {
         let Some(probe) = self.paths.get_mut(path) else { return false };
         if begins {
             probe.silent = Some(probe.last_sent_at + pace);
+            probe.silent_probes = 0;
         }
         let is_due = probe.silent.is_some_and(|at| at <= now);
         if is_due {
             probe.silent = Some(now + pace);
+            probe.silent_probes = probe.silent_probes.saturating_add(1);
         }
         is_due
     }
@@ -382,6 +413,27 @@ impl ProbeTimer {
         true
     }
 
+    /// Puts the probes of `path` off if some are due and may wait, as most connections of the endpoint are unanswered.
+    pub(crate) fn put_off(&mut self, now: Instant, path: u8) -> bool {
+        let Some(probe) = self.paths.get_mut(path) else { return false };
+        if probe.deadline > now || probe.silent.is_some() {
+            return false;
+        }
+        probe.put_off_at = probe.put_off_at.min(probe.deadline);
+        let end = probe.put_off_at + MOST_PUT_OFF;
+        probe.not_before = end.min(now + PUT_OFF).max(probe.not_before);
+        now < end
+    }
+
+    /// Enters in `unanswered` what is to be known of this connection.
+    #[inline]
+    pub(crate) fn report(&mut self, now: Instant, unanswered: &mut Unanswered, share: &mut Share) {
+        let is_unanswered = self.paths.iter().any(PathProbe::is_unanswered);
+        let answers = self.paths.iter_mut().map(|probe| std::mem::take(&mut probe.answers));
+        let answers = answers.map(u32::from).sum();
+        unanswered.update(now, share, (is_unanswered, answers));
+    }
+
     fn first_due<P>(&self, path: u8, round: Round, state: &State<P>) -> Instant {
         let mut deadline = Instant::FAR_FUTURE;
         let queue =
@@ -442,6 +494,7 @@ impl ProbeTimer {
         {
             probe.unanswered += 1;
             probe.round_began_at = now;
+            probe.put_off_at = Instant::FAR_FUTURE;
         }
     }
 }
@@ -525,6 +578,8 @@ impl ProbeTimer {
         echo: Option<(Instant, Duration)>,
     ) {
         if let Some(probe) = self.paths.get_mut(path) {
+            probe.answers =
+                probe.answers.saturating_add((has_acked && !probe.is_unanswered()).into());
             probe.learn(now, has_acked, echo);
         }
     }
@@ -551,6 +606,12 @@ impl PathProbe {
         self.last_ack_at = now;
         self.unanswered = 0;
         self.silent = None;
+        self.put_off_at = Instant::FAR_FUTURE;
+    }
+
+    /// Whether a probe was due since the last ACK. A silent path is not unanswered any more: it may have ended.
+    fn is_unanswered(&self) -> bool {
+        self.silent.is_none() && (self.unanswered > 0 || self.put_off_at < Instant::FAR_FUTURE)
     }
 
     /// The timer expired over `packet`, or over copies of what is in it.
@@ -571,6 +632,7 @@ impl PathProbe {
         if has_acked {
             self.last_ack_at = now;
             self.silent = None;
+            self.put_off_at = Instant::FAR_FUTURE;
         }
         // Others may be ACKs of what was retransmitted too early, and show nothing of how early.
         if self.ack.has_first || self.ack.certain.is_some() {

@@ -38,9 +38,11 @@ const WEIGHT: u32 = 16;
 const FALLING_WEIGHT: u32 = 32;
 /// A path with fewer samples is cold.
 const COLD_SAMPLES: u32 = 5;
-/// Added to half of the mean round trip, the least margin on a cold path: its first answers come from a cache, and the
-/// next ones behind those of others.
+/// Added to half of the mean round trip, the least margin on a cold path.
 const COLD_MARGIN: Duration = Duration::from_millis(10);
+/// The least margin there, however short the round trip is: the first answers of a server come before others ask,
+/// and the next ones behind those of all who ask at once.
+const LEAST_COLD_MARGIN: Duration = Duration::from_millis(60);
 /// A sample that exceeds all others by more than so many times what these exceed their median by is no jitter.
 const ISOLATED: u32 = 4;
 /// Samples from which on one may be found to be so, and of which it must be one.
@@ -134,6 +136,11 @@ impl RttSamples {
         self.missed > DELAYED_SHARE
     }
 
+    /// Whether there are too few samples to know the path.
+    pub(crate) const fn is_cold(&self) -> bool {
+        self.count < COLD_SAMPLES
+    }
+
     /// A first transmission was acknowledged in time, or the timer expired over it.
     pub(crate) fn on_first_awaited(&mut self, has_expired: bool) {
         self.awaited = (self.awaited + 1).min(REPEATED_WEIGHT);
@@ -156,8 +163,8 @@ impl RttSamples {
         let at_first = mean / self.count.saturating_mul(2);
         let within = late.min(most) + LEAST_MARGIN.max(at_first);
         let timeout = within.max(mean + timer.min_margin.max(at_first));
-        let is_cold = self.count < COLD_SAMPLES;
-        Some(if is_cold { timeout.max(mean + mean / 2 + COLD_MARGIN) } else { timeout })
+        let cold_margin = (mean / 2 + COLD_MARGIN).max(LEAST_COLD_MARGIN);
+        Some(if self.is_cold() { timeout.max(mean + cold_margin) } else { timeout })
     }
 
     /// The slowest and the median of few samples, if one is far beyond that.
@@ -354,11 +361,11 @@ mod tests {
 
     /// The first answers of a server are those that no other client's delay.
     #[test]
-    fn a_cold_path_has_a_margin_of_half_a_round_trip_and_ten_milliseconds() {
-        for (count, least) in [(1, 160), (4, 160), (5, 110)] {
-            assert_eq!(timeout(&after(vec![MS(100); count])), MS(least), "{count} samples");
+    fn a_cold_path_has_a_margin_of_half_a_round_trip_and_ten_milliseconds_and_sixty_at_least() {
+        for (rtt, count, least) in [(150, 1, 235), (150, 4, 235), (150, 5, 165), (20, 4, 80)] {
+            assert_eq!(timeout(&after(vec![MS(rtt); count])), MS(least), "{count} of {rtt} ms");
         }
-        assert_eq!(timeout(&after([Duration::from_micros(200)])), Duration::from_micros(10_300));
+        assert_eq!(timeout(&after([Duration::from_micros(200)])), Duration::from_micros(60_200));
     }
 
     #[test]

@@ -155,18 +155,19 @@ fn t3_waits_for_two_timeouts_at_least() {
     assert_eq!(Probing::new(TIMED).probe.least_t3(&p.state, 0), None, "nothing was measured");
 }
 
-/// Eight rounds without an answer; from the ninth on each waits twice as long.
+/// On a short path the fourth waits for 40 ms; from the tenth on each waits twice as long.
 #[test]
-fn rounds_without_an_answer_double_the_timeout_after_the_eighth() {
+fn rounds_without_an_answer_are_apart_and_double_the_timeout_after_the_eighth() {
     const TIMEOUT: Duration = Duration::from_micros(21_500);
     let patient = ProbeConfig { silence: Duration::from_secs(60), ..ProbeConfig::DEFAULT };
     let mut p = Probing::new(ThinConfig { probe_timer: Some(patient), ..TIMED });
     (0..40).for_each(|_| p.probe.on_rtt(0, MS(20)));
     let unit = p.send(AT(0), SMALL);
     let mut at = AT(0);
-    for factor in [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8] {
+    let paced = [TIMEOUT; 3].into_iter().chain([MS(40); 6]);
+    for wait in paced.chain([2 * TIMEOUT, 4 * TIMEOUT, 8 * TIMEOUT]) {
         let due = p.deadline().expect("it runs");
-        assert_eq!(due, at + factor * TIMEOUT);
+        assert_eq!(due, at + wait);
         at = due;
         p.repeat(at, unit);
     }
@@ -388,7 +389,7 @@ fn another_way_is_measured_anew() {
     assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (None, None));
     p.probe.on_rtt(0, MS(20));
     p.probe.renew(0, &p.state);
-    assert_eq!(p.deadline(), Some(AT(40)), "half of the round trip more, and 10 ms");
+    assert_eq!(p.deadline(), Some(AT(80)), "60 ms more than the round trip");
 }
 
 #[test]
@@ -405,6 +406,65 @@ fn what_moves_to_a_path_is_waited_for_from_when_it_is_sent() {
     p.probe.renew(1, &p.state);
     assert!(!p.probe.probes_silent(AT(5400), 1, &p.state), "it was sent at 5000 ms");
     assert_eq!(p.probe.deadline(1), AT(5000) + TIMEOUT);
+}
+
+/// A cold path: nothing shows that the silence is one of the path rather than of a peer without time.
+#[test]
+fn a_cold_path_doubles_the_time_between_probes_while_it_is_silent() {
+    let mut p = Probing::new(TIMED);
+    p.probe.on_rtt(0, MS(20));
+    let unit = p.send(AT(0), SMALL);
+    for due in [80, 160, 240] {
+        assert_eq!(p.deadline(), Some(AT(due)));
+        p.repeat(AT(due), unit);
+    }
+    let mut probes = Vec::new();
+    for now in 240..6000 {
+        if p.probes_at(AT(now)) {
+            probes.push(now);
+            p.state.outstanding.lose(unit, SendCause::Probe);
+            p.state.resend(AT(now), 0, unit, SendCause::Probe);
+            p.probe.on_sent(AT(now), 0, &p.state);
+        }
+    }
+    let gaps: Vec<u64> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(gaps[..6], [200, 400, 800, 1000, 1000, 1000], "{probes:?}");
+}
+
+/// Probes of a path wait for as long as most connections are unanswered, up to a tenth of a second.
+#[test]
+fn a_probe_is_put_off_for_some_time_only() {
+    let mut p = Probing::warm(TIMED);
+    let unit = p.send(AT(0), SMALL);
+    assert!(!p.probe.put_off(AT(101), 0), "it is not due");
+    let mut now = AT(0) + TIMEOUT;
+    while p.probe.put_off(now, 0) {
+        p.probe.renew(0, &p.state);
+        assert_eq!(p.expired(now, Round::First), []);
+        now = p.deadline().expect("it runs");
+        assert!(now <= AT(0) + TIMEOUT + MOST_PUT_OFF);
+    }
+    assert_eq!(now, AT(0) + TIMEOUT + MOST_PUT_OFF);
+    assert_eq!(p.expired(now, Round::First), [(AT(0), 0)]);
+    p.ack(AT(250), &[unit]);
+    assert!(!p.probe.paths.iter().any(PathProbe::is_unanswered));
+}
+
+/// An outage is probed by each connection, and so is what begins anew.
+#[test]
+fn a_silent_path_puts_nothing_off_and_is_not_unanswered() {
+    let mut p = Probing::warm(TIMED);
+    p.send(AT(0), SMALL);
+    assert!(p.probe.put_off(AT(102), 0));
+    assert!(p.probe.paths.iter().any(PathProbe::is_unanswered));
+    assert!(p.is_silent_at(AT(500)));
+    assert!(!p.probe.put_off(AT(10_000), 0));
+    assert!(!p.probe.paths.iter().any(PathProbe::is_unanswered));
+    let mut p = Probing::warm(TIMED);
+    p.send(AT(0), SMALL);
+    assert!(p.probe.put_off(AT(102), 0));
+    p.probe.clear();
+    assert!(!p.probe.paths.iter().any(PathProbe::is_unanswered), "the end");
 }
 
 #[test]

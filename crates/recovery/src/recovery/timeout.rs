@@ -12,7 +12,7 @@ use crate::RetransmissionDestination;
 use crate::congestion::TimedOut;
 use crate::loss::LossDetector;
 use crate::outstanding::{PacketNumber, Unit};
-use crate::probe::{MOST_TRANSMISSIONS, Round};
+use crate::probe::{MOST_TRANSMISSIONS, Round, Share, Unanswered};
 use crate::redundancy::Lack;
 
 /// The meaning of an expiry of T3-rtx.
@@ -98,6 +98,27 @@ impl<P> LossRecovery<P> {
             T3Event::Unanswered => p.timer.on_timeout(&config.rto),
             T3Event::BackoffOver => p.timer.forget_backoff(&config.rto),
         }
+    }
+}
+
+impl Unanswered {
+    /// Before [`LossRecovery::on_timeout`]: probes that are due and may wait are put off if most connections are
+    /// unanswered.
+    pub fn put_off<P>(&self, now: Instant, recovery: &mut LossRecovery<P>) {
+        if !self.is_common(now) {
+            return;
+        }
+        for path in recovery.state.paths.numbers() {
+            if recovery.probe.put_off(now, path) {
+                recovery.probe.renew(path, &recovery.state);
+            }
+        }
+    }
+
+    /// After any call: enters whether packets of the connection are unanswered, and answers that came in time.
+    #[inline]
+    pub fn enter<P>(&mut self, now: Instant, recovery: &mut LossRecovery<P>, share: &mut Share) {
+        recovery.probe.report(now, self, share);
     }
 }
 

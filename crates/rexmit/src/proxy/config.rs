@@ -37,6 +37,9 @@ config! {
         /// Whether the service is told the client's address first, by the PROXY protocol, version 2.
         /// Default false: a service that does not expect it takes it for the client's data.
         pub proxy_protocol: bool,
+        /// Where clients connect to, which the PROXY protocol names as the destination. Default `None`: the stack's own
+        /// address and port.
+        pub listened: Option<SocketAddr>,
     }
 }
 
@@ -53,6 +56,7 @@ impl ProxyConfig {
             drain: Duration::from_secs(30),
             buffer_bytes: 256 * 1024,
             proxy_protocol: false,
+            listened: None,
         }
     }
 

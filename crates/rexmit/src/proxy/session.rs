@@ -73,7 +73,8 @@ pub(super) async fn relay(
     let mut to_service = Pump::new(&client.to_service);
     let mut to_client = Pump::new(&client.to_client);
     if config.proxy_protocol {
-        to_service.put_first(&header(stream.peer_addr(), stream.local_addr()));
+        let listened = config.listened.unwrap_or(stream.local_addr());
+        to_service.put_first(&header(stream.peer_addr(), listened));
     }
     let carried = async {
         let inward = async { to_service.run(stream, &service).await.map_err(|it| (it, false)) };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
 use rexmit_core::{Instant, Rng, Route};
-use rexmit_recovery::{LossRecovery, RecoveryConfig};
+use rexmit_recovery::{LossRecovery, RecoveryConfig, Unanswered};
 
 use super::round_trips::RoundTrips;
 use crate::config::AssociationConfig;
@@ -26,6 +26,8 @@ pub(crate) struct Surroundings {
     /// The configuration of associations, with what loss recovery reads of it.
     pub(crate) association: (Arc<AssociationConfig>, Arc<RecoveryConfig>),
     pub(crate) round_trips: RoundTrips,
+    /// Whether answers are late to one association or to most.
+    pub(crate) unanswered: Unanswered,
     pub(crate) rng: Rng,
     pub(crate) events: VecDeque<(AssociationId, Event)>,
     pub(crate) statistics: EndpointStatistics,

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Instant, Route};
-use rexmit_recovery::{AckError, AckOutcome, PathEvent, PathState, RecoveryConfig, T3Event};
+use rexmit_recovery::{AckError, AckOutcome, PathEvent, PathState, RecoveryConfig, Share, T3Event};
 
 pub(crate) use addresses::ways_to;
 pub(crate) use asconf::{OwnAddress, begins_with};
@@ -232,6 +232,7 @@ impl Association {
         self.hear_of_peer_while_shutdown_sent(cx);
         self.out.begin_opportunity();
         self.inbound.begin_packet();
+        self.replies.begin_packet();
         let mut is_authentic = false;
         let mut chunks = packet.chunks();
         // A chunk that is cut short is dropped, and nothing behind it can be found.
@@ -390,9 +391,12 @@ impl Association {
 
     /// RFC 9260 §3.2: the two high bits of the type say what to do.
     fn on_unknown_chunk(&mut self, raw: &RawChunk<'_>) -> Next {
+        if self.replies.pass_unknown() {
+            return Next::Stop;
+        }
         let action = raw.unknown_action();
         if action.report {
-            self.replies.report(ReportedError::UnrecognizedChunk(raw.bytes.into()));
+            self.replies.report_unrecognized(raw.bytes);
         }
         if action.stop { Next::Stop } else { Next::Continue }
     }
@@ -465,6 +469,7 @@ impl Association {
 
     /// The timers of loss recovery that are due (RFC 9260 §6.3.3).
     fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
+        cx.around.unanswered.put_off(cx.now, &mut self.out.recovery);
         while !self.state.is_setting_up() && !self.state.is_closed() {
             let Some(expired) = self.out.on_timeout(cx) else { return };
             if expired.repeats_forward {
@@ -612,6 +617,12 @@ impl Association {
         }
         self.out.expire_messages(cx, self.standing());
         self.advance_shutdown(cx);
+    }
+
+    /// After a call: reports unanswered packets, and answers that came in time, to the endpoint.
+    #[inline]
+    pub(crate) fn report_unanswered(&mut self, cx: &mut Context<'_>, share: &mut Share) {
+        cx.around.unanswered.enter(cx.now, &mut self.out.recovery, share);
     }
 
     /// The timers of the procedures.

@@ -8,6 +8,8 @@ use crate::wire::{Cause, CausesWriter, PacketWriter};
 const MAX_HEARTBEAT_ACKS: usize = 4;
 /// Errors that wait to be reported; more are not reported.
 const MAX_ERRORS: usize = 4;
+/// Chunks of unknown types in one packet; what follows these is dropped, as no honest peer sends so many.
+const MAX_UNKNOWN_CHUNKS: usize = 1024;
 /// Bytes of a peer's chunk or heartbeat that are kept to be sent back.
 const MAX_ECHOED_BYTES: usize = 1024;
 
@@ -18,6 +20,8 @@ pub(super) struct Replies {
     /// Where each goes, and all that was in the HEARTBEAT.
     heartbeat_acks: Vec<(Route, Box<[u8]>)>,
     errors: Vec<ReportedError>,
+    /// Chunks of unknown types in the present packet.
+    unknown_chunks: usize,
 }
 
 /// A cause to be reported in an ERROR.
@@ -30,18 +34,32 @@ pub(super) enum ReportedError {
 }
 
 impl Replies {
+    /// A packet arrives.
+    pub(super) const fn begin_packet(&mut self) {
+        self.unknown_chunks = 0;
+    }
+
+    /// A chunk of an unknown type is passed over. Whether there are too many of them in this packet.
+    pub(super) const fn pass_unknown(&mut self) -> bool {
+        self.unknown_chunks += 1;
+        self.unknown_chunks > MAX_UNKNOWN_CHUNKS
+    }
+
     pub(super) const fn owe_cookie_ack(&mut self) {
         self.cookie_ack = true;
     }
 
-    /// Something is to be reported, if it is short and not one of too many.
+    /// Something is to be reported, if it is not one of too many.
     pub(super) fn report(&mut self, error: ReportedError) {
-        let is_short = match &error {
-            ReportedError::UnrecognizedChunk(bytes) => bytes.len() <= MAX_ECHOED_BYTES,
-            _ => true,
-        };
-        if is_short && self.errors.len() < MAX_ERRORS {
+        if self.errors.len() < MAX_ERRORS {
             self.errors.push(error);
+        }
+    }
+
+    /// A chunk of an unknown type is to be reported, if it is short and not one of too many: thousands fit into a packet.
+    pub(super) fn report_unrecognized(&mut self, chunk: &[u8]) {
+        if chunk.len() <= MAX_ECHOED_BYTES && self.errors.len() < MAX_ERRORS {
+            self.errors.push(ReportedError::UnrecognizedChunk(chunk.into()));
         }
     }
 

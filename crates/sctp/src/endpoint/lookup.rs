@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 use rexmit_core::table::Timed;
+use rexmit_recovery::Share;
 use rustc_hash::FxHashMap;
 
 use super::retired::RetiredTags;
@@ -25,6 +26,7 @@ pub(super) struct Slot {
     peer_tag: u32,
     /// Which of the peer's transport addresses are entered; none once it is closed.
     transports: Option<u32>,
+    pub(super) unanswered: Share,
 }
 
 impl Timed for Slot {
@@ -37,7 +39,13 @@ impl Timed for Slot {
 impl Slot {
     pub(super) fn new(association: Association) -> Self {
         let tag = association.identity().local_tag;
-        Self { association: Box::new(association), tag, peer_tag: 0, transports: None }
+        Self {
+            association: Box::new(association),
+            tag,
+            peer_tag: 0,
+            transports: None,
+            unanswered: Share::default(),
+        }
     }
 
     /// Which of the peer's transport addresses are to be entered.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use rexmit_core::table::Table;
 use rexmit_core::trace::TraceSink;
 use rexmit_core::{Instant, Rng, Route, Seed};
-use rexmit_recovery::ThinConfig;
+use rexmit_recovery::{ThinConfig, Unanswered};
 
 use crate::association::{Association, Context, Identity, RANDOM_LEN, RoundTrips, Surroundings};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
@@ -113,6 +113,7 @@ impl Endpoint {
                     Arc::new(config.association.recovery.clone()),
                 ),
                 round_trips: RoundTrips::default(),
+                unanswered: Unanswered::default(),
                 rng: seed.split("endpoint").rng(),
                 events: VecDeque::new(),
                 statistics: EndpointStatistics::default(),
@@ -327,6 +328,7 @@ impl Endpoint {
         let (key, slot) = self.table.get_mut(index)?;
         let mut cx = Context { now, id: AssociationId(key), around: &mut self.around };
         let result = act(&mut slot.association, &mut cx);
+        slot.association.report_unanswered(&mut cx, &mut slot.unanswered);
         self.update(now, index);
         Some(result)
     }

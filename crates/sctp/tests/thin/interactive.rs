@@ -98,8 +98,8 @@ fn new_data_take_a_copy_that_is_due_along() {
     assert_eq!(s.take_data(), [1], "and as a copy of what was repeated");
 }
 
-/// A silent peer is probed once per timeout, and after ten seconds once per second; T3-rtx doubles beside that, and
-/// ends the association in time.
+/// A silent peer over a cold path is probed after a time that doubles up to a second; T3-rtx doubles beside that, and ends the
+/// association in time.
 #[test]
 fn a_dead_peer_is_given_up() {
     let mut s = Script::with_profile("interactive");
@@ -112,7 +112,7 @@ fn a_dead_peer_is_given_up() {
         }
     }
     let in_ten_seconds = repeats.iter().filter(|at| **at < 10_300).count();
-    assert!((64..=74).contains(&in_ten_seconds), "{repeats:?}");
+    assert!((12..=24).contains(&in_ten_seconds), "{repeats:?}");
     let later = repeats.len() - in_ten_seconds;
     assert!(later as u64 <= s.now_ms() / 1000 - 10 + 10, "{later} in {} ms", s.now_ms());
     assert!((200_000..300_000).contains(&s.now_ms()), "{}", s.now_ms());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
 use rexmit_core::{Instant, Rng};
-use rexmit_recovery::RecoveryConfig;
+use rexmit_recovery::{RecoveryConfig, Unanswered};
 
 use super::challenge::ChallengeLimit;
 use crate::config::ConnectionConfig;
@@ -19,6 +19,8 @@ pub(crate) struct Surroundings {
     pub(crate) rng: Rng,
     /// The configuration of the last connection, with what loss recovery reads of it.
     pub(crate) recovery: Option<(Arc<ConnectionConfig>, Arc<RecoveryConfig>)>,
+    /// Whether answers are late to one connection or to most.
+    pub(crate) unanswered: Unanswered,
     /// RFC 5961 §7.
     pub(crate) challenges: ChallengeLimit,
     pub(crate) events: VecDeque<(ConnectionId, Event)>,

@@ -39,6 +39,7 @@ use std::sync::Arc;
 
 use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Instant, TimerTable};
+use rexmit_recovery::Share;
 
 pub(crate) use challenge::ChallengeLimit;
 pub(crate) use close::TimeWaitSeed;
@@ -223,4 +224,14 @@ impl Connection {
             send_window: self.out.window.end.saturating_sub(self.out.snd_una),
         }
     }
+}
+
+/// After a call of `connection`: reports unanswered packets, and answers that came in time, to the endpoint.
+#[inline]
+pub(crate) fn report_unanswered(
+    connection: &mut Connection,
+    cx: &mut Context<'_>,
+    share: &mut Share,
+) {
+    cx.around.unanswered.enter(cx.now, &mut connection.out.recovery, share);
 }

@@ -15,6 +15,7 @@ impl Connection {
     /// confirms does not count (§3.8.6.1, MUST-37) until the application is gone: nothing else could
     /// end it then.
     pub(super) fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
+        cx.around.unanswered.put_off(cx.now, &mut self.out.recovery);
         while let Some((timeout, is_confirmed)) = self.out.expire_recovery(cx.now, &mut cx.tracer())
         {
             if !timeout.has_backed_off || is_confirmed && !self.application.is_gone {

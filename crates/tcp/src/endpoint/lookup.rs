@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use rexmit_core::table::{Table, Timed};
 use rexmit_core::{Instant, Seed};
+use rexmit_recovery::Share;
 
 use super::four_tuple::{FourTuple, SecretKey};
 use crate::connection::{Connection, State};
@@ -20,6 +21,7 @@ pub(super) struct Slot {
     pub(super) half_open_at: Option<u16>,
     /// Whether the application has heard, or will hear, of it.
     pub(super) is_announced: bool,
+    pub(super) unanswered: Share,
 }
 
 impl Timed for Slot {
@@ -37,6 +39,7 @@ impl Slot {
             is_entered: true,
             half_open_at: None,
             is_announced: false,
+            unanswered: Share::default(),
         }
     }
 

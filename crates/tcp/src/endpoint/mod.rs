@@ -19,11 +19,13 @@ use std::sync::Arc;
 use rexmit_core::table::Table;
 use rexmit_core::trace::TraceSink;
 use rexmit_core::{Instant, Seed};
-use rexmit_recovery::ThinConfig;
+use rexmit_recovery::{ThinConfig, Unanswered};
 use rustc_hash::FxHashMap;
 
 use crate::config::{ConfigError, ConnectionConfig, EndpointConfig};
-use crate::connection::{ChallengeLimit, Connection, Context, Identity, State, Surroundings};
+use crate::connection::{
+    ChallengeLimit, Connection, Context, Identity, State, Surroundings, report_unanswered,
+};
 use crate::error::{ConnectError, ReceiveError, SendError, ThinError};
 use crate::statistics::{ConnectionStatistics, EndpointStatistics};
 use crate::wire::Header;
@@ -130,6 +132,7 @@ impl Endpoint {
             time_wait_answers: ChallengeLimit::new(config.stray_answers_per_second),
             around: Surroundings {
                 recovery: None,
+                unanswered: Unanswered::default(),
                 rng: seed.split("endpoint").rng(),
                 events: VecDeque::new(),
                 sink: None,
@@ -374,6 +377,7 @@ impl Endpoint {
         let told_before = self.around.events.len();
         let mut cx = Context { now, id: ConnectionId(key), around: &mut self.around };
         let result = act(&mut slot.connection, &mut cx);
+        report_unanswered(&mut slot.connection, &mut cx, &mut slot.unanswered);
         slot.is_announced |= self.around.events.len() > told_before;
         self.settle(now, index);
         Some(result)

@@ -37,6 +37,9 @@ config! {
         pub interfaces: Vec<String>,
         /// Default `None`: `nft` if it is installed, else `iptables`.
         pub firewall: Option<Firewall>,
+        /// Whether rules for input that clients' packets no longer meet are no reason to refuse: they are repeated
+        /// for forwarded packets. Default false.
+        pub ignores_input_filter: bool,
     }
 }
 
@@ -58,6 +61,7 @@ impl SetupConfig {
             prefix,
             mtu: 1500,
             interfaces: Vec::new(),
+            ignores_input_filter: false,
             firewall: None,
         }
     }

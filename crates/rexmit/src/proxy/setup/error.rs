@@ -51,6 +51,15 @@ pub enum SetupError {
          routes come from router advertisements), then start again"
     )]
     Ipv6Forwarding,
+    /// Packets that are forwarded do not meet the rules for input.
+    #[error(
+        "clients' packets would bypass a rule of the input filter ({rule}): repeat the filter for forwarded packets, \
+         whose destination is the proxy's own address, then add --ignore-input-filter"
+    )]
+    InputFilter {
+        /// The first such rule.
+        rule: String,
+    },
     /// Rules and devices are not for everybody.
     #[error("this needs root: `sudo {command}`")]
     Permission {

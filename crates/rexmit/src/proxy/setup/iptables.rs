@@ -41,6 +41,9 @@ fn rules_of(rules: &Rules<'_>) -> Vec<String> {
     if let Some(ours) = translated {
         let reset = format!("{comment} -j REJECT --reject-with tcp-reset");
         lines.push(format!("-t filter -I FORWARD -d {ours} ! -o {device} -p tcp {reset}"));
+        // Only clients of the listening address reach the stack.
+        let direct = "-m conntrack ! --ctstate DNAT";
+        lines.push(format!("-t filter -I FORWARD -d {ours} {direct} {comment} -j DROP"));
         let stray = "-m conntrack --ctstate NEW,INVALID";
         lines.push(format!("-t filter -I FORWARD -i {device} {stray} {comment} -j DROP"));
         let to = if ours.is_ipv4() { format!("{ours}:{port}") } else { format!("[{ours}]:{port}") };

@@ -19,11 +19,14 @@
 mod config;
 mod error;
 mod host;
+mod input;
 mod iptables;
 mod nft;
 mod plan;
+mod privileges;
 mod rules;
 
 pub use config::{DEVICE_PREFIX, Firewall, SetupConfig};
 pub use error::SetupError;
 pub use plan::{Applied, Setup, remove};
+pub use privileges::keep_needed_capabilities;

@@ -33,6 +33,9 @@ pub(super) fn add(rules: &Rules<'_>) -> Vec<Vec<String>> {
         // The device is gone: say so, and send nothing elsewhere.
         let gone = format!("{family} daddr {ours} oifname != \"{device}\" meta l4proto tcp");
         script.push(format!("add rule {table} forward {gone} reject with tcp reset"));
+        // Only clients of the listening address reach the stack.
+        let direct = format!("{family} daddr {ours} ct status & dnat == 0");
+        script.push(format!("add rule {table} forward {direct} drop"));
         // Packets other than replies would stay untranslated.
         script.push(format!("add rule {table} forward iifname {device} ct state new,invalid drop"));
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::config::{DEVICE_PREFIX, Firewall, SetupConfig};
 use super::error::SetupError;
 use super::rules::{Found, Rules};
-use super::{host, iptables, nft};
+use super::{host, input, iptables, nft};
 use crate::tun::TunConfig;
 
 /// The longest name of an interface.
@@ -193,6 +193,17 @@ impl Setup {
         self.firewall().map(drop)
     }
 
+    /// Refuses where a filter for input would be bypassed. Packets for an address that is routed here never met it.
+    fn check_input_filter(&self) -> Result<(), SetupError> {
+        if !self.is_translated || self.config.ignores_input_filter {
+            return Ok(());
+        }
+        match input::first_filter(self.config.listen) {
+            Some(rule) => Err(SetupError::InputFilter { rule }),
+            None => Ok(()),
+        }
+    }
+
     /// Applies the changes once the device exists, after removing those of an earlier proxy at
     /// the same address may be left over.
     ///
@@ -200,6 +211,7 @@ impl Setup {
     /// What failed; what was done before that is undone.
     pub fn apply(&self) -> Result<Applied, SetupError> {
         let firewall = self.firewall()?;
+        self.check_input_filter()?;
         remove(self.config.listen)?;
         // From here on, whatever fails is undone.
         let applied = Applied { listen: self.config.listen, firewall, is_removed: false };

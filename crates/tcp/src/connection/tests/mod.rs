@@ -43,6 +43,7 @@ fn config() -> ConnectionConfig {
 
 fn surroundings(seed: u64) -> Surroundings {
     Surroundings {
+        unanswered: rexmit_recovery::Unanswered::default(),
         recovery: None,
         rng: Seed::from_u64(seed).rng(),
         challenges: ChallengeLimit::new(1000),

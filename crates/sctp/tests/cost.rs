@@ -1,0 +1,247 @@
+//! The cost of a packet of a malicious peer, against a benign one of its size: the table of docs/security.md.
+//! `cargo test --release -p rexmit-sctp --test cost -- --ignored --nocapture`
+
+mod kit;
+
+use std::time::Duration;
+
+use kit::*;
+use rexmit_core::Machine as _;
+use rexmit_sctp::Event;
+use rexmit_sctp::wire::{Init, RawParam, ReConfigParam};
+
+/// Packets of each kind; the one in the middle counts.
+const PACKETS: u32 = 41;
+/// The largest ratio that is promised.
+const MOST: f64 = 20.0;
+/// What costs more, and by how much at most: messages of one byte, and streams to be looked up (docs/security.md).
+const EXCEPTIONS: [(&str, f64); 2] =
+    [("DATA, 3000 chunks of one byte", 40.0), (FORWARD_TSN, 130.0)];
+const FORWARD_TSN: &str = "FORWARD-TSN that names 15,000 streams";
+/// As large as UDP allows, nearly.
+const LARGE: usize = 60_000;
+const STREAMS: u16 = 15_000;
+
+/// An association with as many streams as there are.
+fn established() -> Script {
+    let mut s = Script::with(|_, association| {
+        association.max_inbound_streams = 65_535;
+        association.receive_buffer_bytes = 16 << 20;
+        association.max_message_bytes = 1 << 20;
+    });
+    let init = Init { outbound_streams: 65_535, ..peer_init(PEER_TAG) };
+    s.peer_writes_under(0, |p| p.init(&init, extensions));
+    let cookie = s.take_init_ack();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    expect_event!(s, Event::Connected { .. });
+    s
+}
+
+/// The time that the packet in the middle takes, with what it causes to be sent and told, and its bytes.
+#[expect(clippy::disallowed_methods, reason = "it measures")]
+fn cost(s: &mut Script, mut packet: impl FnMut(&mut Script, u32) -> Vec<u8>) -> (Duration, usize) {
+    let mut times = Vec::new();
+    let mut len = 0;
+    for n in 0..PACKETS {
+        let bytes = packet(s, n);
+        len = len.max(bytes.len());
+        let begun = std::time::Instant::now();
+        s.deliver(&bytes);
+        while s.poll_packet().is_some() {}
+        while s.endpoint.poll_event().is_some() {}
+        times.push(begun.elapsed());
+        while s.endpoint.association_count() > 0 && s.receive().is_some() {}
+    }
+    times.sort_unstable();
+    (times[times.len() / 2], len)
+}
+
+/// A packet of so many bytes that an honest peer sends: full-sized messages, in order.
+fn of_size(bytes: usize) -> Duration {
+    let mut s = established();
+    let mut next = 0_u16;
+    let payload = vec![7; bytes.min(1028) - 28];
+    let (time, _) = cost(&mut s, |s, _| {
+        s.peer_packet(s.peer.endpoint_tag, |p| {
+            for _ in 0..bytes.div_ceil(1028) {
+                p.chunk(&Data(data(next, &payload)));
+                next = next.wrapping_add(1);
+            }
+        })
+    });
+    time
+}
+
+/// 10,000 chunks outstanding, all but the first reported in a gap block.
+fn with_outstanding_chunks(profile: &str) -> (Script, u16) {
+    let recovery = rexmit_sctp::recovery::RecoveryConfig::profile(profile).expect("it exists");
+    let mut s = Script::client_with(|_, association| {
+        association.recovery = recovery.max_burst(None);
+        association.heartbeat_interval = None;
+        association.send_buffer_bytes = 8 << 20;
+    });
+    s.take_init();
+    let init_ack = Init { a_rwnd: u32::MAX, ..peer_init(PEER_TAG) };
+    s.peer_writes(|p| p.init_ack(&init_ack, answer_params));
+    expect_packet!(s, [CookieEcho(_)]);
+    s.peer_sends([CookieAck]);
+    let mut chunks = 0_u16;
+    while chunks < 10_000 {
+        (0..100).for_each(|_| _ = s.send(b"m"));
+        while let Some(sent) = s.poll_packet() {
+            for chunk in sent.chunks() {
+                let Data(data) = chunk else { continue };
+                chunks = chunks.max(data.tsn.wrapping_sub(FIRST_TSN) as u16 + 1);
+            }
+        }
+        s.peer_writes(|p| p.sack(tsn(0).wrapping_sub(1), u32::MAX, [(2, chunks)], []));
+    }
+    while s.poll_packet().is_some() {}
+    (s, chunks)
+}
+
+type Packet = Box<dyn FnMut(&mut Script, u32) -> Vec<u8>>;
+
+/// Packets without an association.
+fn of_strangers() -> Vec<(&'static str, Packet)> {
+    let unknown = |count: usize| {
+        move |s: &mut Script, _| {
+            s.peer_packet(0, |p| {
+                p.init(&peer_init(PEER_TAG), |params| {
+                    for _ in 0..count {
+                        let bytes = [0xBF, 0, 0, 4];
+                        params.push_raw(&RawParam { kind: 0xBF00, value: &[], bytes: &bytes });
+                    }
+                })
+            })
+        }
+    };
+    vec![
+        ("INIT", Box::new(unknown(0))),
+        ("INIT with 14,000 unknown parameters", Box::new(unknown(14_000))),
+        (
+            "COOKIE ECHO, forged",
+            Box::new(|s, _| s.peer_packet(PEER_TAG, |p| p.cookie_echo(&[7; LARGE]))),
+        ),
+    ]
+}
+
+/// Packets of the peer of an association.
+fn of_peers() -> Vec<(&'static str, Packet)> {
+    let tagged = |s: &Script| s.peer.endpoint_tag;
+    vec![
+        (
+            FORWARD_TSN,
+            Box::new(move |s, n| {
+                s.peer_packet(tagged(s), |p| {
+                    p.forward_tsn(tsn(n), (0..STREAMS).map(|stream| (stream, n as u16)))
+                })
+            }),
+        ),
+        (
+            "DATA, 3000 chunks of one byte",
+            Box::new(move |s, n| {
+                s.peer_packet(tagged(s), |p| {
+                    (0..3000).for_each(|k| _ = p.chunk(&Data(data((n * 3000 + k) as u16, b"x"))));
+                })
+            }),
+        ),
+        (
+            "DATA, 3000 chunks of one byte with a gap before each",
+            Box::new(move |s, n| {
+                let first = n % 10 * 6000;
+                s.peer_packet(tagged(s), |p| {
+                    (0..3000)
+                        .for_each(|k| _ = p.chunk(&Data(data((first + 2 * k) as u16 + 1, b"x"))));
+                })
+            }),
+        ),
+        ("HEARTBEAT", Box::new(move |s, _| s.peer_packet(tagged(s), |p| p.heartbeat(&[7; LARGE])))),
+        (
+            "14,000 chunks of an unknown type",
+            Box::new(move |s, _| {
+                s.peer_packet(tagged(s), |p| (0..14_000).for_each(|_| _ = p.plain(0xC9, 0, &[])))
+            }),
+        ),
+        (
+            "RE-CONFIG that resets 29,000 streams",
+            Box::new(move |s, n| {
+                let streams: Vec<u16> = (0..29_000).collect();
+                s.peer_packet(tagged(s), |p| {
+                    p.re_config([ReConfigParam::OutgoingSsnResetRequest {
+                        request_sequence: tsn(n),
+                        response_sequence: 0,
+                        last_assigned_tsn: tsn(0).wrapping_sub(1),
+                        streams: streams.as_slice().into(),
+                    }])
+                })
+            }),
+        ),
+    ]
+}
+
+/// SACKs to a sender with 10,000 chunks outstanding, against one that acknowledges the next chunk.
+fn of_receivers() -> Vec<(&'static str, Packet)> {
+    let sack = |s: &mut Script, cumulative: u32, blocks: &[(u16, u16)]| {
+        let cumulative = tsn(cumulative).wrapping_sub(1);
+        s.peer_packet(s.peer.endpoint_tag, |p| p.sack(cumulative, u32::MAX, blocks.to_vec(), []))
+    };
+    vec![
+        ("SACK, the same gap block again", Box::new(move |s, _| sack(s, 0, &[(2, 10_000)]))),
+        (
+            "SACK, gap reports back and forth",
+            Box::new(move |s, n| {
+                let blocks = [(2, 9_900)];
+                sack(s, n.div_ceil(2), if n % 2 == 0 { &blocks } else { &[] })
+            }),
+        ),
+        ("SACK, a block without a gap", Box::new(move |s, _| sack(s, 0, &[(1, 10_000)]))),
+        (
+            "SACK, 5000 gap blocks",
+            Box::new(move |s, _| {
+                let blocks: Vec<_> = (1..5001).map(|n| (2 * n, 2 * n)).collect();
+                sack(s, 0, &blocks)
+            }),
+        ),
+    ]
+}
+
+fn row(name: &str, (time, bytes): (Duration, usize), benign: Duration) -> Option<String> {
+    let ratio = time.as_secs_f64() / benign.as_secs_f64();
+    let micros = |time: Duration| time.as_secs_f64() * 1e6;
+    println!("| {name} | {bytes} | {:.1} | {:.1} | {ratio:.1} |", micros(time), micros(benign));
+    let exception = EXCEPTIONS.iter().find(|(excepted, _)| *excepted == name);
+    (ratio > exception.map_or(MOST, |&(_, most)| most)).then(|| name.to_owned())
+}
+
+#[test]
+#[ignore = "measures"]
+fn packets_cost_at_most_twenty_times_a_benign_one() {
+    println!("| packet | bytes | µs | a benign one | ratio |\n|---|---|---|---|---|");
+    let mut above = Vec::new();
+    for (name, packet) in of_strangers() {
+        let measured = cost(&mut Script::server(), packet);
+        above.extend(row(name, measured, of_size(measured.1)));
+    }
+    for (name, packet) in of_peers() {
+        let measured = cost(&mut established(), packet);
+        above.extend(row(name, measured, of_size(measured.1)));
+    }
+    for profile in ["rfc9260", "rr", "interactive"] {
+        let (mut s, _) = with_outstanding_chunks(profile);
+        let (benign, _) = cost(&mut s, |s, n| {
+            let cumulative = tsn(n).wrapping_sub(1);
+            let blocks = [(2, 9_900 - n as u16)];
+            s.peer_packet(s.peer.endpoint_tag, |p| p.sack(cumulative, u32::MAX, blocks, []))
+        });
+        for (name, packet) in of_receivers() {
+            let (mut s, _) = with_outstanding_chunks(profile);
+            let measured = cost(&mut s, packet);
+            // An honest SACK of 20 KB there is not.
+            let benign = if measured.1 > 1000 { of_size(measured.1) } else { benign };
+            above.extend(row(&format!("{name}, `{profile}`"), measured, benign));
+        }
+    }
+    assert!(above.is_empty(), "above {MOST}: {above:?}");
+}
