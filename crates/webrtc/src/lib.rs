@@ -29,7 +29,10 @@ mod error;
 mod event;
 mod ice;
 mod message;
+mod peers;
 mod sdp;
+#[cfg(feature = "tokio")]
+mod server;
 
 pub use agent::Agent;
 pub use channel::{ChannelConfig, ChannelId};
@@ -38,7 +41,10 @@ pub use error::{CloseReason, OfferError, OpenError, SendError, Stage};
 pub use event::Event;
 pub use ice::MAX_PEER_ADDRESSES;
 pub use message::Message;
+pub use peers::{PeerId, Peers, ServeConfig, ServeStatistics};
 pub use sdp::{
     Candidate, CandidateKind, Description, MAX_CANDIDATES, MAX_DESCRIPTION_BYTES, MAX_FINGERPRINTS,
     SdpError, SdpFault, Setup,
 };
+#[cfg(feature = "tokio")]
+pub use server::{BindError, Connection, Sender, Server};

@@ -12,7 +12,7 @@ const STUN: std::ops::RangeInclusive<u8> = 0..=3;
 const DTLS: std::ops::RangeInclusive<u8> = 20..=63;
 
 /// A route to `remote` from whatever address of this host.
-pub(crate) const fn route_to(remote: SocketAddr) -> Route {
+const fn route_to(remote: SocketAddr) -> Route {
     let ip = if remote.is_ipv4() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED)
     } else {

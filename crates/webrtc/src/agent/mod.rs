@@ -10,6 +10,8 @@ use rexmit_core::{Instant, Rng, Seed};
 use rexmit_dtls::{HandshakeError, Session, SessionOutput, Trust, Version};
 use rexmit_sctp::AssociationStatistics;
 
+pub(crate) use machine::is_stun;
+
 use crate::association::{Association, close_reason};
 use crate::channels::Channels;
 use crate::ice::{Credentials, Ice};
@@ -193,6 +195,12 @@ impl Agent {
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         matches!(self.state, State::Ending(_) | State::Closed)
+    }
+
+    /// Whether the last event was reported.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        matches!(self.state, State::Closed)
     }
 
     /// Whether it is still being set up.

@@ -77,7 +77,8 @@ impl Candidate {
         let is_foundation =
             (1..=32).contains(&foundation.len()) && foundation.bytes().all(is_ice_char);
         // What follows are pairs of a name and a value.
-        let is_whole = words.clone().all(|word| !word.is_empty()) && words.count() % 2 == 0;
+        let is_whole =
+            words.clone().all(|word| !word.is_empty()) && words.count().is_multiple_of(2);
         let is_name = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'-' | b'_');
         if !is_foundation || !is_whole {
             return None;
