@@ -21,7 +21,8 @@ const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Chromium with a profile of its own; dropping it ends all of its processes.
 pub(crate) struct Browser {
-    child: Child,
+    /// Until it is killed.
+    child: Option<Child>,
     _profile: tempfile::TempDir,
 }
 
@@ -51,14 +52,15 @@ impl Browser {
             .process_group(0)
             .spawn()
             .expect("a browser that has told its version");
-        Some(Self { child, _profile: profile })
+        Some(Self { child: Some(child), _profile: profile })
     }
 
     /// Kills all of its processes, as when a device is switched off.
     pub(crate) fn kill(&mut self) {
-        let group = format!("-{}", self.child.id());
+        let Some(mut child) = self.child.take() else { return };
+        let group = format!("-{}", child.id());
         let _ = Command::new("kill").args(["-9", "--", &group]).status();
-        let _ = self.child.wait();
+        let _ = child.wait();
     }
 }
 
