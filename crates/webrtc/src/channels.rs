@@ -364,7 +364,9 @@ impl Channels {
                 self.announce(stream);
                 self.events.push_back(Event::Message { channel, message });
             }
-            _ => self.dropped += 1,
+            (Some(_), None) => self.dropped += 1,
+            // RFC 8832 §6: a message on a stream that is not used is an error.
+            (None, _) => self.refuse(stream),
         }
     }
 
@@ -392,11 +394,11 @@ impl Channels {
         }
     }
 
-    /// The peer opens a channel, on a stream of its own (RFC 8832 §6).
+    /// The peer opens a channel. RFC 8832 §6 demands that one on a stream of the wrong parity is closed; as
+    /// werift (0.24) takes such streams when it answers, and browsers accept them, so is done here.
     fn on_open(&mut self, stream: u16, open: dcep::Open) {
-        let is_peers = self.is_client == Some(stream % 2 == 1);
         let has_room = self.len() < self.max_channels && self.control.len() < MAX_CONTROL;
-        if !is_peers || !has_room || stream >= self.streams || self.refused.contains(&stream) {
+        if !has_room || stream >= self.streams || self.refused.contains(&stream) {
             return self.refuse(stream);
         }
         let id = self.new_id();
