@@ -1,10 +1,11 @@
-//! A page in headless Chromium, with the HTTP server that it comes from: offers are POSTed to `/offer`, and what the
+//! A page in a browser without a screen, with the HTTP server that it comes from: offers are POSTed to `/offer`, and what the
 //! page has found to `/result`.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
@@ -17,9 +18,66 @@ use rexmit_webrtc::{Connection, OfferError, Server};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+/// The address of this machine by which it would reach others; that of the loopback interface if there is no network.
+pub(crate) fn own_address() -> IpAddr {
+    let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
+    // Nothing is sent; the system only chooses a route.
+    let _ = socket.connect("203.0.113.1:9");
+    let ip = socket.local_addr().map_or(Ipv4Addr::LOCALHOST.into(), |local| local.ip());
+    if ip.is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { ip }
+}
 
-/// Chromium with a profile of its own; dropping it ends all of its processes.
+/// Firefox has no candidates for a peer on the same machine otherwise.
+const FIREFOX_PREFERENCES: &str = "user_pref('media.peerconnection.ice.default_address_only', false);\n\
+     user_pref('media.peerconnection.ice.loopback', true);\n";
+
+/// A kind of browser.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Chromium,
+    Firefox,
+}
+
+impl Kind {
+    /// The names of its program.
+    const fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Chromium => &["chromium", "chromium-browser", "google-chrome"],
+            Self::Firefox => &["firefox-esr", "firefox"],
+        }
+    }
+
+    fn arguments(self, profile: &Path) -> Vec<String> {
+        let profile = profile.display();
+        match self {
+            Self::Chromium => [
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--disable-dev-shm-usage",
+                // A page that nobody looks at is not slowed down.
+                "--disable-background-timer-throttling",
+                "--disable-renderer-backgrounding",
+                // Runs until it is ended.
+                "--remote-debugging-port=0",
+            ]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([format!("--user-data-dir={profile}")])
+            .collect(),
+            Self::Firefox => {
+                let fixed = ["--headless", "--no-remote", "--new-instance", "--profile"];
+                fixed.map(str::to_owned).into_iter().chain([profile.to_string()]).collect()
+            }
+        }
+    }
+}
+
+/// A browser with a profile of its own; dropping it ends all of its processes.
 pub(crate) struct Browser {
     /// Until it is killed.
     child: Option<Child>,
@@ -27,26 +85,30 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Opens `url`; `None` where there is no browser.
-    pub(crate) fn open(url: &str) -> Option<Self> {
-        let program = BROWSERS.into_iter().find(|browser| {
+    /// Opens `url`; `None` where there is no such browser.
+    pub(crate) fn open(kind: Kind, url: &str) -> Option<Self> {
+        let program = kind.programs().iter().find(|browser| {
             let mut probe = Command::new(browser);
             probe.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
             probe.status().is_ok_and(|status| status.success())
         });
         let Some(program) = program else {
-            eprintln!("not run: chromium is not installed (apt-get install chromium)");
+            let package = kind.programs()[0];
+            eprintln!("not run: {package} is not installed (apt-get install {package})");
             return None;
         };
+        if kind == Kind::Firefox && own_address().is_loopback() {
+            eprintln!("not run: Firefox connects to other addresses than the loopback interface's");
+            return None;
+        }
         let profile = tempfile::tempdir().expect("a directory");
+        if kind == Kind::Firefox {
+            std::fs::write(profile.path().join("user.js"), FIREFOX_PREFERENCES).expect("a file");
+        }
         let child = Command::new(program)
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
-            .args(["--disable-background-networking", "--disable-component-update"])
-            // A page that nobody looks at is not slowed down.
-            .args(["--disable-background-timer-throttling", "--disable-renderer-backgrounding"])
-            .args(["--disable-sync", "--disable-dev-shm-usage"])
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .args(["--remote-debugging-port=0", url])
+            .args(kind.arguments(profile.path()))
+            .arg(url)
+            .env("HOME", profile.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0)
