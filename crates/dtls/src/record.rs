@@ -293,7 +293,9 @@ mod tests {
             (Vec::new(), [false; 3]),
         ];
         for (datagram, expected) in cases {
-            for (admission, is_admitted) in [Handshake, Flights, Protected].into_iter().zip(expected) {
+            for (admission, is_admitted) in
+                [Handshake, Flights, Protected].into_iter().zip(expected)
+            {
                 let context = format!("{datagram:?} {admission:?}");
                 assert_eq!(admissible_in_session(&datagram, admission), is_admitted, "{context}");
                 let with_data = [&datagram[..], &plain(APPLICATION_DATA, b"x")].concat();

@@ -220,12 +220,7 @@ impl Session {
     }
 
     /// Seals a packet for the peer. One that is too long for a record, or too early, is dropped.
-    pub fn seal(
-        &mut self,
-        now: Instant,
-        packet: &[u8],
-        mut sink: impl FnMut(SessionOutput<'_>),
-    ) {
+    pub fn seal(&mut self, now: Instant, packet: &[u8], mut sink: impl FnMut(SessionOutput<'_>)) {
         if self.is_secured() && packet.len() <= crate::MAX_PACKET_BYTES {
             self.advance(now, &mut sink, |dtls| dtls.send_application_data(packet).map(drop));
         }

@@ -17,9 +17,25 @@ const MAX_RESETS: usize = 64;
 /// Messages of DCEP that wait for room in the send buffer; beyond them channels that the peer opens are closed.
 const MAX_CONTROL: usize = 1024;
 
-pub(crate) struct Channels {
+/// What one peer can make be kept (see [`AgentConfig`]).
+struct Limits {
     max_channels: usize,
     max_label_bytes: usize,
+}
+
+/// Streams that are to be reset, by either side.
+#[derive(Default)]
+struct Resets {
+    /// Of ours, on which the peer has opened what cannot be.
+    refused: BTreeSet<u16>,
+    /// The peer was asked to take a reset of ours.
+    is_under_way: bool,
+    /// Of the peer's, which has reset them, until what arrived before is received.
+    of_peer: BTreeSet<u16>,
+}
+
+pub(crate) struct Channels {
+    limits: Limits,
     /// Outgoing streams.
     streams: u16,
     next_id: u64,
@@ -33,11 +49,7 @@ pub(crate) struct Channels {
     control: VecDeque<(u16, Vec<u8>)>,
     /// Messages that were accepted and not sent: whose they are, and their size.
     unsent: BTreeMap<MessageId, (u16, ChannelId, usize)>,
-    /// Streams on which the peer has opened what cannot be.
-    refused: BTreeSet<u16>,
-    is_reset_under_way: bool,
-    /// Streams that the peer has reset, until what arrived before is received.
-    peer_resets: BTreeSet<u16>,
+    resets: Resets,
     is_writable_wanted: bool,
     pub(crate) events: VecDeque<Event>,
     /// Messages of no channel, and messages of DCEP that make no sense.
@@ -47,8 +59,10 @@ pub(crate) struct Channels {
 impl Channels {
     pub(crate) fn new(config: &AgentConfig) -> Self {
         Self {
-            max_channels: config.max_channels,
-            max_label_bytes: config.max_label_bytes,
+            limits: Limits {
+                max_channels: config.max_channels,
+                max_label_bytes: config.max_label_bytes,
+            },
             streams: config.association.outbound_streams,
             next_id: 0,
             is_client: None,
@@ -57,9 +71,7 @@ impl Channels {
             unassigned: VecDeque::new(),
             control: VecDeque::new(),
             unsent: BTreeMap::new(),
-            refused: BTreeSet::new(),
-            is_reset_under_way: false,
-            peer_resets: BTreeSet::new(),
+            resets: Resets::default(),
             is_writable_wanted: false,
             events: VecDeque::new(),
             dropped: 0,
@@ -86,9 +98,9 @@ impl Channels {
 
     /// Opens a channel; the peer is told when there is a connection.
     pub(crate) fn open(&mut self, config: ChannelConfig) -> Result<ChannelId, OpenError> {
-        let limit = self.max_label_bytes.min(usize::from(u16::MAX));
-        if self.len() >= self.max_channels {
-            return Err(OpenError::TooMany { limit: self.max_channels });
+        let limit = self.limits.max_label_bytes.min(usize::from(u16::MAX));
+        if self.len() >= self.limits.max_channels {
+            return Err(OpenError::TooMany { limit: self.limits.max_channels });
         } else if config.label.len() + config.protocol.len() > limit {
             return Err(OpenError::LabelTooLong { limit });
         }
@@ -117,7 +129,7 @@ impl Channels {
         while let Some(channel) = self.unassigned.pop_front() {
             let mut ours = (u16::from(!is_client)..self.streams).step_by(2);
             let stream = ours.find(|stream| {
-                !self.by_stream.contains_key(stream) && !self.refused.contains(stream)
+                !self.by_stream.contains_key(stream) && !self.resets.refused.contains(stream)
             });
             let Some(stream) = stream else {
                 self.events.push_back(Event::ChannelClosed(channel.id));
@@ -261,13 +273,13 @@ impl Channels {
     }
 
     fn reset(&mut self, now: Instant, association: &mut Association) {
-        if self.is_reset_under_way {
+        if self.resets.is_under_way {
             return;
         }
         let is_ready = |channel: &Channel| channel.outgoing == Reset::Wanted && channel.unsent == 0;
         let ready = self.by_stream.iter().filter(|(_, it)| is_ready(it)).map(|(&stream, _)| stream);
         let mut streams: Vec<u16> =
-            ready.chain(self.refused.iter().copied()).take(MAX_RESETS).collect();
+            ready.chain(self.resets.refused.iter().copied()).take(MAX_RESETS).collect();
         if streams.is_empty() {
             return;
         }
@@ -275,9 +287,9 @@ impl Channels {
         streams.dedup();
         match association.reset_streams(now, &streams) {
             Ok(()) => {
-                self.is_reset_under_way = true;
+                self.resets.is_under_way = true;
                 for stream in &streams {
-                    self.refused.remove(stream);
+                    self.resets.refused.remove(stream);
                     if let Some(channel) = self.by_stream.get_mut(stream) {
                         channel.outgoing = Reset::UnderWay;
                     }
@@ -286,7 +298,7 @@ impl Channels {
             // Of a peer that cannot reset streams nothing more is to be expected.
             Err(ResetError::NotSupported | ResetError::InvalidStream) => {
                 for stream in streams {
-                    self.refused.remove(&stream);
+                    self.resets.refused.remove(&stream);
                     self.remove(stream);
                 }
             }
@@ -315,7 +327,7 @@ impl Channels {
 
     /// Our streams are reset; none stands for all. A refusal changes nothing: the channel is closed here.
     pub(crate) fn on_reset(&mut self, streams: &[u16]) {
-        self.is_reset_under_way = false;
+        self.resets.is_under_way = false;
         let is_meant = |stream: &u16| streams.is_empty() || streams.contains(stream);
         let mut over = Vec::new();
         for (&stream, channel) in &mut self.by_stream {
@@ -330,13 +342,13 @@ impl Channels {
     /// The peer's streams are reset; none stands for all.
     pub(crate) fn on_peer_reset(&mut self, streams: &[u16]) {
         let known = self.by_stream.keys().copied();
-        self.peer_resets.extend(known.filter(|it| streams.is_empty() || streams.contains(it)));
+        self.resets.of_peer.extend(known.filter(|it| streams.is_empty() || streams.contains(it)));
     }
 
     /// What arrived before the peer's resets is received: they count now. Returns whether there were any.
     pub(crate) fn on_drained(&mut self) -> bool {
-        let has_resets = !self.peer_resets.is_empty();
-        for stream in std::mem::take(&mut self.peer_resets) {
+        let has_resets = !self.resets.of_peer.is_empty();
+        for stream in std::mem::take(&mut self.resets.of_peer) {
             let Some(channel) = self.by_stream.get_mut(&stream) else { continue };
             channel.is_incoming_reset = true;
             if channel.outgoing == Reset::No {
@@ -372,7 +384,7 @@ impl Channels {
 
     fn on_control(&mut self, stream: u16, bytes: &[u8]) {
         let channel = self.by_stream.get_mut(&stream);
-        match (dcep::Message::parse(bytes, self.max_label_bytes), channel) {
+        match (dcep::Message::parse(bytes, self.limits.max_label_bytes), channel) {
             (Ok(dcep::Message::Ack), Some(channel)) if !channel.is_incoming => {
                 self.announce(stream);
             }
@@ -390,15 +402,15 @@ impl Channels {
     fn refuse(&mut self, stream: u16) {
         self.dropped += 1;
         if stream < self.streams {
-            self.refused.insert(stream);
+            self.resets.refused.insert(stream);
         }
     }
 
     /// The peer opens a channel. RFC 8832 §6 demands that one on a stream of the wrong parity is closed; as
     /// werift (0.24) takes such streams when it answers, and browsers accept them, so is done here.
     fn on_open(&mut self, stream: u16, open: dcep::Open) {
-        let has_room = self.len() < self.max_channels && self.control.len() < MAX_CONTROL;
-        if !has_room || stream >= self.streams || self.refused.contains(&stream) {
+        let has_room = self.len() < self.limits.max_channels && self.control.len() < MAX_CONTROL;
+        if !has_room || stream >= self.streams || self.resets.refused.contains(&stream) {
             return self.refuse(stream);
         }
         let id = self.new_id();

@@ -48,3 +48,8 @@ pub use sdp::{
 };
 #[cfg(feature = "tokio")]
 pub use server::{BindError, Connection, Sender, Server};
+
+/// The code of the README is compiled.
+#[cfg(all(doctest, feature = "tokio"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

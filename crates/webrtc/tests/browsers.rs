@@ -53,13 +53,13 @@ async fn serve(mut connection: Connection) -> CloseReason {
     let (mut expected, mut control) = (0, None);
     loop {
         match connection.event().await.expect("an event before the last one") {
-            Event::ChannelOpened { channel, config, is_incoming: true } => {
-                if config.label == "open some" {
-                    control = Some(channel);
-                    ours = open_some(&connection);
-                }
+            Event::ChannelOpened { channel, config, is_incoming: true }
+                if config.label == "open some" =>
+            {
+                control = Some(channel);
+                ours = open_some(&connection);
             }
-            Event::ChannelOpened { channel, .. } => {
+            Event::ChannelOpened { channel, is_incoming: false, .. } => {
                 for n in 0..FROM_SERVER {
                     connection.send(channel, Message::text(n.to_string())).await.unwrap();
                     expected += 1;

@@ -114,9 +114,19 @@ impl Server {
     ///
     /// # Panics
     /// Outside of a tokio runtime.
+    pub async fn bind(address: SocketAddr, config: ServeConfig) -> Result<Self, BindError> {
+        Self::with_socket(UdpSocket::bind(address).await?, config)
+    }
+
+    /// As [`bind`](Self::bind), with a socket that the application has bound.
+    ///
+    /// # Errors
+    /// See [`BindError`].
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
     #[expect(clippy::disallowed_methods, reason = "the origin of the driver's clock")]
-    pub async fn bind(address: SocketAddr, mut config: ServeConfig) -> Result<Self, BindError> {
-        let socket = UdpSocket::bind(address).await?;
+    pub fn with_socket(socket: UdpSocket, mut config: ServeConfig) -> Result<Self, BindError> {
         let local = socket.local_addr()?;
         if config.agent.addresses.is_empty() {
             if local.ip().is_unspecified() {
