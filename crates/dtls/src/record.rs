@@ -84,7 +84,7 @@ pub(crate) fn admissible(datagram: &[u8], is_handshaking: bool) -> Option<&[u8]>
     if is_handshaking { Some(datagram) } else { protected }
 }
 
-/// What a [session](crate::Session) takes.
+/// The records that a [session](crate::Session) admits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Admission {
     /// All but application data in the clear.

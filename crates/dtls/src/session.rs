@@ -74,7 +74,7 @@ pub enum Version {
     Dtls13,
 }
 
-/// What a session has for its caller.
+/// An output of a session.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SessionOutput<'a> {
@@ -82,7 +82,7 @@ pub enum SessionOutput<'a> {
     Transmit(&'a [u8]),
     /// The peer has proved that it has this certificate, which is trusted.
     Secured(Fingerprint),
-    /// What the peer sealed, a packet of SCTP.
+    /// A packet of SCTP that the peer has sealed.
     Packet(&'a [u8]),
     /// The last output: there is no connection (any more).
     Ended(HandshakeError),

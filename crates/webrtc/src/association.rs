@@ -116,7 +116,7 @@ impl Association {
     }
 }
 
-/// What the end of the association means for the connection.
+/// The reason for the end of a connection whose association has ended.
 pub(crate) fn close_reason(reason: CloseReason) -> crate::CloseReason {
     match reason {
         CloseReason::Shutdown | CloseReason::AbortedByPeer { .. } => crate::CloseReason::Peer,

@@ -10,7 +10,7 @@ use crate::dcep::Open;
 pub struct ChannelId(pub(crate) u64);
 
 config! {
-    /// What a channel is like, as `RTCDataChannelInit` in JavaScript.
+    /// The properties of a channel, as `RTCDataChannelInit` in JavaScript.
     ///
     /// ```
     /// use rexmit_sctp::Reliability;
@@ -80,7 +80,7 @@ impl From<Open> for ChannelConfig {
 /// How far the reset of our stream is, which closes our direction (RFC 8831 §6.7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reset {
-    /// Nobody closes the channel.
+    /// The channel is not being closed.
     No,
     /// It is asked for when everything was sent.
     Wanted,

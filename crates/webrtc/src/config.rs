@@ -20,7 +20,7 @@ pub enum IceMode {
     #[default]
     Full,
     /// Only answers checks, for servers that peers can reach at their [addresses](AgentConfig::addresses): a
-    /// round trip less to connect, and no timers. Somebody who copies a check of the peer on its way and sends it
+    /// round trip less to connect, and no timers. An attacker who copies a check of the peer on its way and sends it
     /// from elsewhere can have data sent there. Two lite agents cannot connect.
     Lite,
 }

@@ -22,7 +22,7 @@ pub(crate) enum Message {
     Ack,
 }
 
-/// What a channel is to be like.
+/// The properties of the channel to be opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Open {
     pub(crate) is_ordered: bool,

@@ -41,7 +41,7 @@ pub enum OpenError {
     #[error("the connection has ended")]
     Closed,
     /// There are [`max_channels`](crate::AgentConfig::max_channels).
-    #[error("there are {limit} channels already, as many as are permitted")]
+    #[error("the limit of {limit} channels is reached")]
     TooMany {
         /// The limit.
         limit: usize,

@@ -1,4 +1,4 @@
-//! Two agents with a network between them: setup, messages, closing, and who is refused.
+//! Two agents with a network between them: setup, messages, closing, and refusals.
 
 mod common;
 
@@ -278,6 +278,60 @@ fn a_message_that_is_given_up_is_skipped() {
 }
 
 #[test]
+fn a_message_on_a_stream_without_a_channel_closes_it() {
+    let mut pair = Pair::with(IceMode::Full, 1);
+    let config = ChannelConfig::new("known to one side").negotiated(Some(8));
+    let channel = pair.client.agent.open(pair.now, config).unwrap();
+    pair.connect();
+    pair.client.agent.send(pair.now, channel, &Message::text("for whom?")).unwrap();
+    pair.run_until(|pair| was_closed(&pair.client.events, channel));
+    assert_eq!(messages(&pair.server.events), []);
+    assert_eq!(pair.server.agent.dropped_messages(), 1);
+}
+
+/// RFC 8832 §6: an OPEN on a stream that is in use closes the channel that has it.
+#[test]
+fn a_channel_that_is_opened_on_a_used_stream_is_closed() {
+    let mut pair = Pair::with(IceMode::Full, 1);
+    // The first stream of the client's, which is the DTLS server.
+    let theirs = ChannelConfig::new("in the way").negotiated(Some(1));
+    let theirs = pair.server.agent.open(pair.now, theirs).unwrap();
+    let ours = pair.client.agent.open(pair.now, ChannelConfig::new("opened")).unwrap();
+    pair.run_until(|pair| {
+        was_closed(&pair.client.events, ours) && was_closed(&pair.server.events, theirs)
+    });
+    assert_eq!(pair.server.agent.dropped_messages(), 1);
+    let again = pair.client.agent.open(pair.now, ChannelConfig::new("again")).unwrap();
+    pair.run_until(|pair| {
+        pair.client
+            .has(|it| matches!(it, Event::ChannelOpened { channel, .. } if *channel == again))
+    });
+}
+
+#[test]
+fn records_from_where_the_peer_has_not_shown_itself_are_dropped() {
+    let mut pair = Pair::with(IceMode::Lite, 1);
+    pair.connect();
+    let mut packet = Vec::new();
+    let channel = pair.client.agent.open(pair.now, ChannelConfig::new("moved")).unwrap();
+    pair.client.agent.send(pair.now, channel, &Message::text("hello")).unwrap();
+    let stranger = "203.0.113.9:4000".parse().unwrap();
+    while pair.client.agent.poll_transmit(pair.now, &mut packet).is_some() {
+        let route = rexmit_core::Route { local: pair.server.address, remote: stranger };
+        pair.server.agent.handle_input(pair.now, route, &packet);
+    }
+    let sent_to = |pair: &mut Pair, at| {
+        let mut packet = Vec::new();
+        let agent = &mut pair.server.agent;
+        std::iter::from_fn(|| agent.poll_transmit(at, &mut packet)).any(|it| it.remote == stranger)
+    };
+    let now = pair.now;
+    assert!(!sent_to(&mut pair, now) && pair.server.agent.poll_event().is_none());
+    // What was dropped is sent again, to where the server is.
+    pair.run_until(|pair| messages(&pair.server.events).len() == 1);
+}
+
+#[test]
 fn the_peer_is_told_the_end() {
     let mut pair = Pair::with(IceMode::Lite, 1);
     pair.connect();
@@ -295,7 +349,7 @@ fn a_peer_that_falls_silent_is_sent_nothing_after_its_consent() {
     for mode in MODES {
         let mut pair = Pair::with(mode, 1);
         pair.connect();
-        // Whoever is there stays connected.
+        // A peer that answers stays connected.
         pair.run_for(Duration::from_secs(120));
         assert!(!pair.server.agent.is_closed() && !pair.client.agent.is_closed());
         pair.loss = 1.0;

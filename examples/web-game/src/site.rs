@@ -1,4 +1,4 @@
-//! What the page asks for: offers, the WebSocket, and where they are.
+//! Requests of the page: offers, the WebSocket, and where they are.
 
 use std::collections::BTreeMap;
 use std::error::Error;

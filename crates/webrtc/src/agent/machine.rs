@@ -74,7 +74,7 @@ impl Machine for Agent {
         }
         if self.outgoing.is_empty() && !self.is_closed() {
             self.seal_one(now);
-            // What was sent makes room.
+            // A transmission makes room in the send buffer.
             self.advance(now);
         }
         let (remote, mut datagram) = self.outgoing.pop_front()?;

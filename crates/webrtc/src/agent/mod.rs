@@ -19,7 +19,7 @@ use crate::{
     ChannelConfig, ChannelId, CloseReason, Message, OpenError, SendError, Settings, Stage,
 };
 
-/// What is known of the peer by its description.
+/// The peer's description, as far as it is needed later.
 struct Peer {
     trust: Trust,
     sctp_port: u16,

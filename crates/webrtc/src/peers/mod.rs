@@ -52,7 +52,7 @@ impl Timed for Peer {
 /// The agents of all peers behind one UDP port: a [`Machine`](rexmit_core::Machine) whose events name the peer.
 ///
 /// A check of ICE (STUN) belongs to the peer that its user name names, if it is authenticated; everything else to the
-/// peer that ICE has found at its address. What belongs to nobody is dropped and leaves no state.
+/// peer that ICE has found at its address. Other datagrams are dropped and leave no state.
 pub struct Peers {
     config: ServeConfig,
     settings: Settings,
@@ -192,7 +192,7 @@ impl Peers {
         self.table.len()
     }
 
-    /// Whether there are none.
+    /// Whether the number of peers is 0.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.table.is_empty()

@@ -9,11 +9,11 @@ use thiserror::Error;
 pub struct SdpError {
     /// Counted from 1; the last line if something is missing.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: SdpFault,
 }
 
-/// What is wrong with a line.
+/// A fault of a line.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum SdpFault {

@@ -117,7 +117,7 @@ impl Connection {
                 match event {
                     Some(Event::Writable) => continue,
                     Some(event) => {
-                        // What was received makes room for the peer.
+                        // A received message makes room for the peer.
                         shared.changed.notify_one();
                         return Some(event);
                     }

@@ -40,7 +40,7 @@ pub enum BindError {
     Entropy(String),
 }
 
-/// What the server, its connections and its driver share.
+/// State that the server, its connections and its driver share.
 struct Shared {
     inner: Mutex<Inner>,
     /// There may be something to transmit, or another deadline.
@@ -107,7 +107,7 @@ impl std::fmt::Debug for Server {
 
 impl Server {
     /// Binds a UDP socket, and runs it as a task of the current runtime. Peers are told
-    /// [`AgentConfig::addresses`](crate::AgentConfig::addresses), or the address of the socket if there are none.
+    /// [`AgentConfig::addresses`](crate::AgentConfig::addresses), or the address of the socket if the list is empty.
     ///
     /// # Errors
     /// See [`BindError`].

@@ -59,7 +59,7 @@ impl Kind {
                 "--disable-component-update",
                 "--disable-sync",
                 "--disable-dev-shm-usage",
-                // A page that nobody looks at is not slowed down.
+                // A page in the background is not slowed down.
                 "--disable-background-timer-throttling",
                 "--disable-renderer-backgrounding",
                 // Runs until it is ended.
@@ -132,11 +132,11 @@ impl Drop for Browser {
     }
 }
 
-/// What the page's server gives the test.
+/// A request of the page, for the test.
 pub(crate) enum Request {
     /// A connection that a page has offered.
     Connection(Connection),
-    /// What a page has found.
+    /// The findings of a page.
     Result(Value),
 }
 
