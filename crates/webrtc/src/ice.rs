@@ -231,3 +231,67 @@ impl Ice {
         self.agent.nominated_pair_rtt()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use is::{DefaultSha1HmacProvider, Sha1HmacProvider as _};
+    use rexmit_core::Seed;
+
+    use super::*;
+    use crate::Setup;
+
+    const PEER: &str = "198.51.100.1:4000";
+
+    /// A full agent, and its peer's password.
+    fn checking() -> (Ice, String) {
+        let mut rng = Seed::from_u64(1).rng();
+        let [own, peers] = [(); 2].map(|()| Credentials::new(&mut rng));
+        let mut ice = Ice::new(&own, IceMode::Full, true, &mut rng);
+        let remote = Description {
+            session: 1,
+            mid: "0".to_owned(),
+            ufrag: peers.ufrag,
+            password: peers.password.clone(),
+            is_lite: false,
+            fingerprints: Vec::new(),
+            setup: Setup::Active,
+            sctp_port: 5000,
+            max_message_bytes: 1,
+            candidates: vec![crate::Candidate::host(0, PEER.parse().unwrap())],
+        };
+        ice.set_remote(Instant::from_millis(1), &remote);
+        (ice, peers.password)
+    }
+
+    #[test]
+    fn a_peer_that_sees_us_at_ever_other_addresses_is_not_believed_without_limit() {
+        let (mut ice, password) = checking();
+        let (_, check) = ice.poll_transmit().expect("a check");
+        let number = parse(&check).expect("STUN").trans_id();
+        let hmac = |key: &[u8], parts: &[&[u8]]| DefaultSha1HmacProvider.sha1_hmac(key, parts);
+        let source = PEER.parse().unwrap();
+        let mut accepted = 0;
+        for n in 0..100 {
+            let mapped = SocketAddr::new([203, 0, 113, n].into(), 9);
+            let mut response = vec![0; 256];
+            let reply = StunMessage::binding_reply(number, mapped);
+            let len = reply.to_bytes(Some(password.as_bytes()), &mut response, hmac).unwrap();
+            let now = Instant::from_millis(2);
+            accepted += usize::from(ice.handle_input(now, source, &response[..len]));
+        }
+        assert_eq!((accepted, ice.mapped.len()), (MAX_MAPPED, MAX_MAPPED));
+    }
+
+    #[test]
+    fn credentials_are_of_ice_characters_and_differ() {
+        let mut rng = Seed::from_u64(1).rng();
+        let all = [(); 50].map(|()| Credentials::new(&mut rng));
+        for Credentials { ufrag, password } in &all {
+            assert_eq!((ufrag.len(), password.len()), (UFRAG_LEN, PASSWORD_LEN));
+            let is_ice_char = |b: u8| b.is_ascii_alphanumeric() || b == b'+' || b == b'/';
+            assert!(ufrag.bytes().chain(password.bytes()).all(is_ice_char));
+        }
+        let ufrags: std::collections::BTreeSet<_> = all.iter().map(|it| &it.ufrag).collect();
+        assert_eq!(ufrags.len(), all.len());
+    }
+}

@@ -289,6 +289,25 @@ fn a_message_on_a_stream_without_a_channel_closes_it() {
     assert_eq!(pair.server.agent.dropped_messages(), 1);
 }
 
+/// RFC 8832 §6: messages of an unordered channel are sent in order until the peer has acknowledged it.
+#[test]
+fn no_message_overtakes_the_opening_of_its_channel() {
+    for seed in 0..20 {
+        let mut pair = Pair::with(IceMode::Lite, seed);
+        pair.connect();
+        pair.run_for(Duration::from_secs(1));
+        pair.loss = 0.3;
+        let config = ChannelConfig::new("unordered").ordered(false);
+        let channel = pair.client.agent.open(pair.now, config).unwrap();
+        for n in 0..20 {
+            let message = Message::binary(vec![n; 1000]);
+            pair.client.agent.send(pair.now, channel, &message).unwrap();
+        }
+        pair.run_until(|pair| messages(&pair.server.events).len() == 20);
+        assert!(!was_closed(&pair.client.events, channel), "{seed}");
+    }
+}
+
 /// RFC 8832 §6: an OPEN on a stream that is in use closes the channel that has it.
 #[test]
 fn a_channel_that_is_opened_on_a_used_stream_is_closed() {

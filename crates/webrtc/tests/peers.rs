@@ -8,8 +8,8 @@ use std::time::Duration;
 use common::{DELAY, address, config, settings};
 use rexmit_core::{Instant, Machine as _, Rng, Route, Seed};
 use rexmit_webrtc::{
-    Agent, AgentConfig, ChannelConfig, CloseReason, Event, IceMode, Message, OfferError, PeerId,
-    Peers, ServeConfig,
+    Agent, AgentConfig, ChannelConfig, CloseReason, Event, IceMode, MAX_PEER_ADDRESSES, Message,
+    OfferError, PeerId, Peers, ServeConfig,
 };
 
 const SERVER: &str = "198.51.100.1:4000";
@@ -233,6 +233,22 @@ fn a_flood_of_strangers_leaves_no_state_and_gets_no_answer() {
     net.events.clear();
     net.run_for(Duration::from_secs(1));
     assert_eq!(net.events, []);
+}
+
+/// Its checks, copied on their way, come from many addresses.
+#[test]
+fn a_peer_has_a_limited_number_of_addresses() {
+    let mut net = Net::new(serve());
+    let id = net.join(1).unwrap();
+    net.run_for(Duration::from_secs(1));
+    let check = net.to_server.iter().find(|(_, datagram)| datagram[0] < 4).unwrap().1.clone();
+    for n in 0..200 {
+        let remote = SocketAddr::new(address("192.0.2.1:1").ip(), 20_000 + n);
+        let route = Route { local: address(SERVER), remote };
+        net.server.handle_input(net.now, route, &check);
+    }
+    let known = net.server.agent(id).unwrap().peer_addresses().len();
+    assert_eq!(known, MAX_PEER_ADDRESSES);
 }
 
 /// Datagrams of a real connection with bytes changed, before and after it is established, from its address.
