@@ -57,11 +57,14 @@ fn open_browser(url: &str, profile: &std::path::Path) -> std::io::Result<std::pr
 }
 
 fn print_table(found: &Value) {
-    println!("{:<36}{:>9}{:>8}{:>8}{:>8}{:>8}", "ms", "messages", "p50", "p99", "p99.9", "max");
+    println!(
+        "{:<36}{:>9}{:>8}{:>8}{:>8}{:>8}{:>8}",
+        "ms", "messages", "p50", "p99", "p99.9", "max", "setup"
+    );
     for row in found.as_array().into_iter().flatten() {
         let name = row["name"].as_str().unwrap_or("?");
         print!("{name:<36}{:>9}", row["count"]);
-        for column in ["p50", "p99", "p999", "max"] {
+        for column in ["p50", "p99", "p999", "max", "setup"] {
             print!("{:>8.0}", row[column].as_f64().unwrap_or(f64::NAN));
         }
         println!();
