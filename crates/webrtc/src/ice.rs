@@ -207,6 +207,13 @@ impl Ice {
         self.timeout
     }
 
+    /// Where the handshake may be sent already: a browser nominates a pair to a lite agent only with its second check, a
+    /// round trip after the one that shows where it is.
+    pub(crate) fn destination(&self) -> Option<SocketAddr> {
+        let shown = self.sources.last().copied().filter(|_| self.is_lite);
+        self.nominated.or(shown)
+    }
+
     /// Where data are sent.
     pub(crate) const fn nominated(&self) -> Option<SocketAddr> {
         self.nominated

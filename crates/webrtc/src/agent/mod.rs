@@ -252,7 +252,7 @@ impl Agent {
         self.state = State::Ending(reason);
         self.association.abort(now);
         self.seal_all(now);
-        if let (Some(session), Some(remote)) = (&mut self.session, self.ice.nominated()) {
+        if let (Some(session), Some(remote)) = (&mut self.session, self.ice.destination()) {
             session.close(now, |output| {
                 if let SessionOutput::Transmit(datagram) = output {
                     self.outgoing.push_back((remote, datagram.to_vec()));
@@ -267,7 +267,7 @@ impl Agent {
     }
 
     fn seal_one(&mut self, now: Instant) -> bool {
-        let (Some(session), Some(remote)) = (&mut self.session, self.ice.nominated()) else {
+        let (Some(session), Some(remote)) = (&mut self.session, self.ice.destination()) else {
             return false;
         };
         if !session.is_secured() || !self.association.poll_transmit(now, &mut self.packet) {
@@ -292,9 +292,9 @@ impl Agent {
         self.channels.flush(now, &mut self.association);
     }
 
-    /// ICE has found the peer.
+    /// ICE has found the peer, or a lite agent has been found by it.
     fn begin_handshake(&mut self, now: Instant) {
-        if let (None, Some(peer), Some(_)) = (&self.session, &self.peer, self.ice.nominated()) {
+        if let (None, Some(peer), Some(_)) = (&self.session, &self.peer, self.ice.destination()) {
             self.handshake_at = now;
             let (sessions, trust) = (&self.settings.sessions, peer.trust.clone());
             self.session = Some(Session::new(now, sessions, peer.is_client, trust));
@@ -305,7 +305,7 @@ impl Agent {
     /// Gives DTLS a datagram, or the time.
     fn call_session(&mut self, now: Instant, datagram: Option<(SocketAddr, &[u8])>) {
         let source = datagram.map(|(source, _)| source);
-        let (Some(session), Some(remote)) = (&mut self.session, self.ice.nominated().or(source))
+        let (Some(session), Some(remote)) = (&mut self.session, self.ice.destination().or(source))
         else {
             return;
         };
