@@ -8,13 +8,17 @@ use rexmit::emulator::{LinkConfig, TunEmulator};
 use rexmit::path::{Delay, Loss, PathConfig};
 use rexmit::tun::{NetNamespace, Tun, TunConfig};
 
-/// The addresses of the two ends.
-const NEAR: Ipv4Addr = Ipv4Addr::new(10, 93, 0, 1);
-pub(crate) const FAR: Ipv4Addr = Ipv4Addr::new(10, 93, 0, 2);
+/// The addresses of the two ends, in a network that another run of this program on the machine does not have.
+fn addresses() -> [Ipv4Addr; 2] {
+    let network = (std::process::id() % 250) as u8;
+    [1, 2].map(|end| Ipv4Addr::new(10, 93, network, end))
+}
 
 /// A running link. Dropping it ends it.
 pub(crate) struct Link {
     namespace: NetNamespace,
+    /// Its other end.
+    pub(crate) far: Ipv4Addr,
     _emulator: TunEmulator,
 }
 
@@ -27,11 +31,12 @@ impl Link {
         };
         let namespace = NetNamespace::new()?;
         let end = |address| TunConfig::default().ipv4(Some((address, 24)));
-        let near = Tun::open(&end(NEAR))?;
-        let far = Tun::open_in(&namespace, &end(FAR).is_default_route(true))?;
+        let addresses = addresses();
+        let near = Tun::open(&end(addresses[0]))?;
+        let far = Tun::open_in(&namespace, &end(addresses[1]).is_default_route(true))?;
         let config = LinkConfig::default().forward(path.clone()).backward(path);
         let _emulator = TunEmulator::start(&config, near, far)?;
-        Ok(Self { namespace, _emulator })
+        Ok(Self { namespace, far: addresses[1], _emulator })
     }
 
     /// Does something at the other end.

@@ -80,7 +80,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .ok();
     let clear = Servers::start(Ipv4Addr::LOCALHOST, |bind| Ok(bind()))?;
     let lossy = match &link {
-        Some(link) => Some(Servers::start(link::FAR, |bind| link.beyond(bind))?),
+        Some(link) => Some(Servers::start(link.far, |bind| link.beyond(bind))?),
         None => None,
     };
     let site = Arc::new(Site { clear, lossy, results });
