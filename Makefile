@@ -2,9 +2,9 @@
 CARGO ?= cargo
 SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
-PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-tcp rexmit
+PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
-.PHONY: help demo test test-long golden golden-renew studies studies-check bench doc book lint package setup install-c clean
+.PHONY: help demo web-demo test test-long golden golden-renew studies studies-check bench doc book lint package setup install-c clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -12,14 +12,20 @@ help: ## list these targets
 demo: ## replay a game stream over a lossy path, compare the recovery profiles, write a report
 	@$(CARGO) run --release -p rexmit-cli -- demo
 
+web-demo: ## a game in a page: its latency per profile and over a WebSocket (as root: with a bad link in between)
+	@$(CARGO) run --release -p rexmit-web-game
+
 test: setup ## all tests: units, scripts, random operations, fuzz, real peers (short forms), the Python package
 	$(CARGO) test --quiet --no-fail-fast
 	scripts/interop --messages 500
+	scripts/webrtc-interop --messages 500
 	scripts/python-test
 
 test-long: setup ## the same at full length, thousands of seeds; and CMT compared with ns-2
 	REXMIT_GOLDEN=all REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release --no-fail-fast
 	scripts/interop --messages 10000
+	$(CARGO) test --quiet --release -p rexmit-webrtc --test browsers -- --ignored
+	scripts/webrtc-interop --messages 10000
 	scripts/python-test
 	scripts/ns2
 

@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-sctp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-tcp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-dtls", &["rexmit-core", "rexmit-sctp"]),
+    ("rexmit-webrtc", &["rexmit-core", "rexmit-sctp", "rexmit-dtls"]),
     ("rexmit-netsim", &["rexmit-core"]),
     ("rexmit-testkit", &["rexmit-core"]),
     ("rexmit", &["rexmit-core", "rexmit-sctp", "rexmit-dtls", "rexmit-tcp", "rexmit-netsim"]),
@@ -38,8 +39,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Rooms for tests and measurements, which may import everything and are never imported.
-const TEST_ROOMS: &[&str] = &["rexmit-tests", "rexmit-fuzz", "rexmit-bench"];
+/// Rooms for tests, measurements and demonstrations, which may import everything and are never imported.
+const TEST_ROOMS: &[&str] = &["rexmit-tests", "rexmit-fuzz", "rexmit-bench", "rexmit-web-game"];
 
 /// The modules of netsim that the async crate may use: those without imports of others.
 const STANDING_ALONE: &[&str] = &["path", "netem", "units", "capture"];

@@ -12,16 +12,16 @@ use crate::trials::Trials;
 use crate::{Encryption, Fingerprint};
 
 /// A later deadline stands for no deadline: the library then gives one ten years away.
-const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+pub(crate) const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The shortest time between retransmissions, acknowledgements of an incomplete flight, and looks at a connection.
 pub(crate) const LEAST: Duration = Duration::from_millis(1);
 /// Retransmissions of a flight; the limit of the whole handshake comes first.
-const FLIGHT_RETRIES: usize = 6;
+pub(crate) const FLIGHT_RETRIES: usize = 6;
 /// Addresses of one peer: its present one, and those that a NAT on the way has given it before.
 pub(crate) const MAX_ADDRESSES: usize = 4;
 /// Bytes that a peer may send in one handshake, as the library keeps what cannot be used yet: a certificate of some
 /// kilobytes, each of its flights several times. More are dropped.
-const MAX_HANDSHAKE_BYTES: usize = 1 << 16;
+pub(crate) const MAX_HANDSHAKE_BYTES: usize = 1 << 16;
 /// Datagrams to which the last record of a connection is the answer, in case it was lost.
 const MAX_FAREWELLS: u8 = 8;
 
@@ -37,11 +37,11 @@ impl Clock {
         Self { origin: std::time::Instant::now() }
     }
 
-    fn for_library(self, now: Instant) -> std::time::Instant {
+    pub(crate) fn for_library(self, now: Instant) -> std::time::Instant {
         self.origin + Duration::from_nanos(now.as_nanos())
     }
 
-    fn for_us(self, at: std::time::Instant) -> Instant {
+    pub(crate) fn for_us(self, at: std::time::Instant) -> Instant {
         Instant::ZERO + at.saturating_duration_since(self.origin)
     }
 }

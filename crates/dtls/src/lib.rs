@@ -3,6 +3,9 @@
 //! [`Endpoint`] is an SCTP endpoint with a DTLS connection for each peer, and driven by the same five calls. Each
 //! SCTP packet is one record. DTLS itself is the crate `dimpl`.
 //!
+//! [`Session`] is one connection by itself, without cookies and with DTLS 1.2 too, where ICE has validated the peer's
+//! address (WebRTC).
+//!
 //! # The contract
 //! - **Both sides prove who they are.** Each shows a certificate and that it has its key; [`Trust`] says which
 //!   certificates are good, by their [`Fingerprint`]s. Nothing of SCTP is sent or taken before.
@@ -16,7 +19,7 @@
 //! - Nothing that arrives can make it panic or grow beyond these limits.
 //!
 //! # What there is not
-//! - DTLS 1.2, which browsers' and older libraries speak; raw public keys; resumption and early data.
+//! - DTLS 1.2 but in a [`Session`]; raw public keys; resumption and early data.
 //! - Certificates are compared by fingerprint only: no authorities, no names, no dates. There are no server name
 //!   (SNI) and no ALPN.
 //! - Connection IDs (RFC 9146), which the library does not have.
@@ -53,9 +56,11 @@ mod error;
 mod identity;
 mod record;
 mod self_signed;
+mod session;
 mod trials;
 
 pub use config::{Encryption, MAX_PACKET_BYTES, RECORD_OVERHEAD_BYTES};
 pub use endpoint::{Endpoint, Event, Statistics, within_records};
 pub use error::{HandshakeError, IdentityError};
 pub use identity::{Fingerprint, FingerprintError, Identity, Trust};
+pub use session::{SESSION_OVERHEAD_BYTES, Session, SessionOutput, SessionSettings, Version};

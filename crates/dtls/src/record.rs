@@ -1,5 +1,8 @@
 //! Records and the ClientHello, as far as they must be understood ahead of the library (RFC 9147 §4, §5).
 
+/// Content types of DTLS 1.2 (RFC 6347 §4.1).
+const CHANGE_CIPHER_SPEC: u8 = 20;
+const APPLICATION_DATA: u8 = 23;
 /// Content types (RFC 9147 §4) that a peer may send in the clear: alert, handshake, ACK.
 const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
@@ -79,6 +82,43 @@ pub(crate) fn admissible(datagram: &[u8], is_handshaking: bool) -> Option<&[u8]>
         }
     }
     if is_handshaking { Some(datagram) } else { protected }
+}
+
+/// The records that a [session](crate::Session) admits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Admission {
+    /// All but application data in the clear.
+    Handshake,
+    /// Protected records, and flights of a handshake that the peer retransmits.
+    Flights,
+    /// Protected records.
+    Protected,
+}
+
+/// Whether the library may see the datagram, which is of DTLS 1.2 or 1.3: none of its records is cut short or
+/// of a kind that does harm at this time.
+pub(crate) fn admissible_in_session(datagram: &[u8], admission: Admission) -> bool {
+    let mut rest = datagram;
+    let mut count = 0;
+    while !rest.is_empty() {
+        count += 1;
+        let Some(record) = split_record(&mut rest).filter(|_| count <= MAX_RECORDS) else {
+            return false;
+        };
+        // RFC 6347 §4.1: records of DTLS 1.2 that are protected have an epoch that is not 0.
+        let is_clear = !is_protected(record[0]) && record[3..5] == [0, 0];
+        let is_admitted = match (record[0], admission) {
+            (first, _) if is_protected(first) => true,
+            (CHANGE_CIPHER_SPEC | HANDSHAKE, Admission::Handshake | Admission::Flights) => true,
+            (ALERT | ACK, Admission::Handshake) => true,
+            (CHANGE_CIPHER_SPEC | ALERT | HANDSHAKE | APPLICATION_DATA, _) => !is_clear,
+            _ => false,
+        };
+        if !is_admitted {
+            return false;
+        }
+    }
+    count > 0
 }
 
 /// Whether the datagram may be the first of a peer.
@@ -229,6 +269,42 @@ mod tests {
             assert_eq!(admissible(&[plain(22, b"x"), data.clone()].concat(), handshaking), None);
             assert_eq!(admissible(&[protected(b"x"), data.clone()].concat(), handshaking), None);
         }
+    }
+
+    #[test]
+    fn a_session_admits_each_kind_of_record_only_at_its_time() {
+        use Admission::{Flights, Handshake, Protected};
+        let in_epoch_1 = |content: u8| {
+            let mut record = plain(content, b"x");
+            record[4] = 1;
+            record
+        };
+        let cases = [
+            (plain(HANDSHAKE, b"x"), [true, true, false]),
+            (plain(CHANGE_CIPHER_SPEC, b"x"), [true, true, false]),
+            (plain(ALERT, b"x"), [true, false, false]),
+            (plain(ACK, b"x"), [true, false, false]),
+            (plain(APPLICATION_DATA, b"x"), [false; 3]),
+            (plain(24, b"x"), [false; 3]),
+            (in_epoch_1(APPLICATION_DATA), [true; 3]),
+            (in_epoch_1(HANDSHAKE), [true; 3]),
+            (in_epoch_1(ALERT), [true; 3]),
+            (protected(b"x"), [true; 3]),
+            (Vec::new(), [false; 3]),
+        ];
+        for (datagram, expected) in cases {
+            for (admission, is_admitted) in
+                [Handshake, Flights, Protected].into_iter().zip(expected)
+            {
+                let context = format!("{datagram:?} {admission:?}");
+                assert_eq!(admissible_in_session(&datagram, admission), is_admitted, "{context}");
+                let with_data = [&datagram[..], &plain(APPLICATION_DATA, b"x")].concat();
+                assert!(!admissible_in_session(&with_data, admission), "{context}");
+            }
+        }
+        let many = protected(b"x").repeat(MAX_RECORDS);
+        assert!(admissible_in_session(&many, Protected));
+        assert!(!admissible_in_session(&[&many[..], &protected(b"x")].concat(), Protected));
     }
 
     #[test]

@@ -1,0 +1,119 @@
+//! The agent as its driver sees it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use rexmit_core::{Instant, Machine, Route};
+
+use super::{Agent, State};
+use crate::Event;
+
+/// First bytes of STUN and of DTLS (RFC 7983 §7, RFC 9443 §3).
+const STUN: std::ops::RangeInclusive<u8> = 0..=3;
+const DTLS: std::ops::RangeInclusive<u8> = 20..=63;
+
+/// A route to `remote` from whatever address of this host.
+const fn route_to(remote: SocketAddr) -> Route {
+    let ip = if remote.is_ipv4() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+    } else {
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+    };
+    Route { local: SocketAddr::new(ip, 0), remote }
+}
+
+/// Whether a datagram is of STUN.
+pub(crate) fn is_stun(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|first| STUN.contains(first))
+}
+
+impl Machine for Agent {
+    type Event = Event;
+
+    fn handle_input(&mut self, now: Instant, route: Route, datagram: &[u8]) {
+        self.now = now;
+        if self.is_closed() {
+            return;
+        }
+        if is_stun(datagram) {
+            if !self.ice.handle_input(now, route.remote, datagram) {
+                return;
+            }
+        } else if datagram.first().is_some_and(|first| DTLS.contains(first))
+            && self.ice.is_source(route.remote)
+        {
+            self.call_session(now, Some((route.remote, datagram)));
+        } else {
+            return;
+        }
+        self.advance(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+        if self.is_closed() {
+            return;
+        }
+        self.check_deadline(now);
+        if self.ice.poll_timeout().is_some_and(|at| at <= now) {
+            self.ice.handle_timeout(now);
+        }
+        let session = self.session.as_ref();
+        if session.and_then(rexmit_dtls::Session::poll_timeout).is_some_and(|at| at <= now) {
+            self.call_session(now, None);
+        }
+        self.association.handle_timeout(now);
+        self.advance(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        self.now = now;
+        packet.clear();
+        if let Some((remote, datagram)) = self.ice.poll_transmit().filter(|_| !self.is_closed()) {
+            *packet = datagram;
+            return Some(route_to(remote));
+        }
+        if self.outgoing.is_empty() && !self.is_closed() {
+            self.seal_one(now);
+            // A transmission makes room in the send buffer.
+            self.advance(now);
+        }
+        let (remote, mut datagram) = self.outgoing.pop_front()?;
+        std::mem::swap(packet, &mut datagram);
+        Some(route_to(remote))
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.channels.events.pop_front() {
+                return Some(event);
+            }
+            match self.association.receive(self.now) {
+                Some(message) => self.channels.on_message(message),
+                None if self.channels.on_drained() => {}
+                None => break,
+            }
+            self.advance(self.now);
+        }
+        if !matches!(self.state, State::Ending(_)) {
+            return None;
+        }
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Ending(reason) => Some(Event::Closed(reason)),
+            _ => None,
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        if self.is_closed() {
+            return None;
+        }
+        let session = self.session.as_ref().and_then(rexmit_dtls::Session::poll_timeout);
+        let all = [
+            self.next_deadline(),
+            self.ice.poll_timeout(),
+            session,
+            self.association.poll_timeout(),
+        ];
+        all.into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,391 @@
+//! One side of a connection, without I/O: ICE, DTLS, SCTP and channels of one peer.
+
+mod description;
+mod machine;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use rexmit_core::{Instant, Rng, Seed};
+use rexmit_dtls::{HandshakeError, Session, SessionOutput, Trust, Version};
+use rexmit_sctp::AssociationStatistics;
+
+pub(crate) use machine::is_stun;
+
+use crate::association::{Association, close_reason};
+use crate::channels::Channels;
+use crate::ice::{Credentials, Ice};
+use crate::{
+    ChannelConfig, ChannelId, CloseReason, Message, OpenError, SendError, Settings, Stage,
+};
+
+/// The peer's description, as far as it is needed later.
+struct Peer {
+    trust: Trust,
+    sctp_port: u16,
+    max_message_bytes: usize,
+    /// Whether this side is the DTLS client.
+    is_client: bool,
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    SettingUp {
+        until: Instant,
+    },
+    Connected,
+    /// The last event was not reported yet.
+    Ending(CloseReason),
+    Closed,
+}
+
+/// One side of a connection of data channels, without I/O: a [`Machine`](rexmit_core::Machine) with the calls of an
+/// application.
+///
+/// ```
+/// use rexmit_core::{Instant, Machine, Route, Seed};
+/// use rexmit_dtls::Identity;
+/// use rexmit_webrtc::{Agent, AgentConfig, ChannelConfig, Event, Message, Settings};
+///
+/// let [here, there]: [std::net::SocketAddr; 2] = ["192.0.2.1:4000".parse()?, "192.0.2.2:4000".parse()?];
+/// let settings = |address| -> Result<Settings, Box<dyn std::error::Error>> {
+///     Ok(Settings::new(AgentConfig::new(Identity::generate()?).addresses(vec![address]))?)
+/// };
+/// let mut now = Instant::from_millis(1);
+/// let (mut client, offer) = Agent::offer(now, settings(here)?, &Seed::from_u64(1));
+/// let (mut server, answer) = Agent::answer(now, settings(there)?, &offer, &Seed::from_u64(2))?;
+/// client.accept(now, &answer)?;
+/// let channel = client.open(now, ChannelConfig::new("greetings"))?;
+///
+/// let (mut packet, mut received) = (Vec::new(), None);
+/// while received.is_none() {
+///     while client.poll_transmit(now, &mut packet).is_some() {
+///         server.handle_input(now, Route { local: there, remote: here }, &packet);
+///     }
+///     while server.poll_transmit(now, &mut packet).is_some() {
+///         client.handle_input(now, Route { local: here, remote: there }, &packet);
+///     }
+///     while let Some(event) = client.poll_event() {
+///         if event == Event::Connected {
+///             client.send(now, channel, &Message::text("hello"))?;
+///         }
+///     }
+///     while let Some(event) = server.poll_event() {
+///         if let Event::Message { message, .. } = event {
+///             received = Some(message);
+///         }
+///     }
+///     now += std::time::Duration::from_millis(10);
+///     client.handle_timeout(now);
+///     server.handle_timeout(now);
+/// }
+/// assert_eq!(received, Some(Message::text("hello")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Agent {
+    settings: Settings,
+    credentials: Credentials,
+    ice: Ice,
+    peer: Option<Peer>,
+    session: Option<Session>,
+    association: Association,
+    channels: Channels,
+    state: State,
+    /// Datagrams of DTLS, and where they are sent.
+    outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// A packet of SCTP before it is encrypted.
+    packet: Vec<u8>,
+    /// When it was called last.
+    now: Instant,
+    /// When the DTLS handshake began.
+    handshake_at: Instant,
+    session_number: u64,
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent")
+            .field("ufrag", &self.credentials.ufrag)
+            .field("channels", &self.channels.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Agent {
+    fn new(now: Instant, settings: Settings, seed: &Seed, is_controlling: bool) -> Self {
+        let mut rng: Rng = seed.split("ICE").rng();
+        let credentials = Credentials::new(&mut rng);
+        Self {
+            ice: Ice::new(&credentials, settings.config.ice, is_controlling, &mut rng),
+            credentials,
+            peer: None,
+            session: None,
+            association: Association::new(&settings.endpoint, &seed.split("SCTP")),
+            channels: Channels::new(&settings.config),
+            state: State::SettingUp { until: now + settings.config.setup_limit },
+            outgoing: VecDeque::new(),
+            packet: Vec::new(),
+            now,
+            handshake_at: now,
+            // RFC 8829 §5.2.1: positive, of 63 bits.
+            session_number: rng.u64() >> 1,
+            settings,
+        }
+    }
+
+    /// Opens a channel, also before the connection is established: [`Event::ChannelOpened`](crate::Event::ChannelOpened) follows, or
+    /// [`Event::ChannelClosed`](crate::Event::ChannelClosed) if there is no stream for it.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(&mut self, now: Instant, config: ChannelConfig) -> Result<ChannelId, OpenError> {
+        if self.is_closed() {
+            return Err(OpenError::Closed);
+        }
+        let id = self.channels.open(config)?;
+        self.advance(now);
+        Ok(id)
+    }
+
+    /// Accepts a message for the peer.
+    ///
+    /// # Errors
+    /// See [`SendError`]; the message was not accepted.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        message: &Message,
+    ) -> Result<(), SendError> {
+        let limit = match &self.peer {
+            _ if self.is_closed() => return Err(SendError::NoSuchChannel),
+            Some(peer) => peer.max_message_bytes,
+            None => return Err(SendError::NotConnected),
+        };
+        let limit = limit.min(self.settings.endpoint.association.max_message_bytes);
+        self.channels.send(now, &mut self.association, channel, message, limit)?;
+        self.advance(now);
+        Ok(())
+    }
+
+    /// Closes a channel once everything it has accepted was sent: [`Event::ChannelClosed`](crate::Event::ChannelClosed) follows.
+    pub fn close_channel(&mut self, now: Instant, channel: ChannelId) {
+        self.channels.close(channel);
+        self.advance(now);
+    }
+
+    /// Bytes that a channel has accepted and not sent, as `bufferedAmount` in JavaScript.
+    #[must_use]
+    pub fn buffered_amount(&self, channel: ChannelId) -> usize {
+        self.channels.buffered(channel)
+    }
+
+    /// [`Event::BufferedAmountLow`](crate::Event::BufferedAmountLow) is reported when [`buffered_amount`](Self::buffered_amount) falls to this many
+    /// bytes. 0 to begin with.
+    pub fn set_buffered_amount_low_threshold(&mut self, channel: ChannelId, bytes: usize) {
+        self.channels.set_low_threshold(channel, bytes);
+    }
+
+    /// Ends the connection at once, and tells the peer. What was not sent is lost.
+    pub fn close(&mut self, now: Instant) {
+        self.end(now, CloseReason::Local);
+    }
+
+    /// Whether the connection has ended; there may be events left.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        matches!(self.state, State::Ending(_) | State::Closed)
+    }
+
+    /// Whether the last event was reported.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// Whether it is still being set up.
+    #[must_use]
+    pub const fn is_setting_up(&self) -> bool {
+        matches!(self.state, State::SettingUp { .. })
+    }
+
+    /// Where data are sent; `None` before ICE has found it.
+    #[must_use]
+    pub const fn remote(&self) -> Option<SocketAddr> {
+        self.ice.nominated()
+    }
+
+    /// Addresses at which the peer has shown itself.
+    #[must_use]
+    pub fn peer_addresses(&self) -> &[SocketAddr] {
+        self.ice.sources()
+    }
+
+    /// The version of DTLS; `None` before it is known.
+    #[must_use]
+    pub fn dtls_version(&self) -> Option<Version> {
+        self.session.as_ref()?.version()
+    }
+
+    /// Counters of the association; `None` before it begins and after it has ended.
+    #[must_use]
+    pub fn statistics(&self) -> Option<AssociationStatistics> {
+        self.association.statistics()
+    }
+
+    /// Messages of the peer that were dropped: of no channel, or malformed ones of DCEP.
+    #[must_use]
+    pub const fn dropped_messages(&self) -> u64 {
+        self.channels.dropped
+    }
+
+    /// The user name fragment by which the peer's checks name this agent.
+    pub(crate) fn ufrag(&self) -> &str {
+        &self.credentials.ufrag
+    }
+
+    /// Ends the connection, and tells the peer as far as it can be told.
+    fn end(&mut self, now: Instant, reason: CloseReason) {
+        if self.is_closed() {
+            return;
+        }
+        self.state = State::Ending(reason);
+        self.association.abort(now);
+        self.seal_all(now);
+        if let (Some(session), Some(remote)) = (&mut self.session, self.ice.destination()) {
+            session.close(now, |output| {
+                if let SessionOutput::Transmit(datagram) = output {
+                    self.outgoing.push_back((remote, datagram.to_vec()));
+                }
+            });
+        }
+    }
+
+    /// Has DTLS seal what SCTP sends.
+    fn seal_all(&mut self, now: Instant) {
+        while self.seal_one(now) {}
+    }
+
+    fn seal_one(&mut self, now: Instant) -> bool {
+        let (Some(session), Some(remote)) = (&mut self.session, self.ice.destination()) else {
+            return false;
+        };
+        if !session.is_secured() || !self.association.poll_transmit(now, &mut self.packet) {
+            return false;
+        }
+        session.seal(now, &self.packet, |output| {
+            if let SessionOutput::Transmit(datagram) = output {
+                self.outgoing.push_back((remote, datagram.to_vec()));
+            }
+        });
+        true
+    }
+
+    /// Does what has become possible with an input, a timeout or a call.
+    fn advance(&mut self, now: Instant) {
+        self.now = now;
+        if self.is_closed() {
+            return;
+        }
+        self.begin_handshake(now);
+        self.poll_association(now);
+        self.channels.flush(now, &mut self.association);
+    }
+
+    /// ICE has found the peer, or a lite agent has been found by it.
+    fn begin_handshake(&mut self, now: Instant) {
+        if let (None, Some(peer), Some(_)) = (&self.session, &self.peer, self.ice.destination()) {
+            self.handshake_at = now;
+            let (sessions, trust) = (&self.settings.sessions, peer.trust.clone());
+            self.session = Some(Session::new(now, sessions, peer.is_client, trust));
+            self.call_session(now, None);
+        }
+    }
+
+    /// Gives DTLS a datagram, or the time.
+    fn call_session(&mut self, now: Instant, datagram: Option<(SocketAddr, &[u8])>) {
+        let source = datagram.map(|(source, _)| source);
+        let (Some(session), Some(remote)) = (&mut self.session, self.ice.destination().or(source))
+        else {
+            return;
+        };
+        let (mut is_secured, mut ended) = (false, None);
+        let (outgoing, association) = (&mut self.outgoing, &mut self.association);
+        let sink = |output: SessionOutput<'_>| match output {
+            SessionOutput::Transmit(datagram) => outgoing.push_back((remote, datagram.to_vec())),
+            SessionOutput::Packet(packet) => association.handle_input(now, packet),
+            SessionOutput::Secured(_) => is_secured = true,
+            SessionOutput::Ended(error) => ended = Some(error),
+            _ => {}
+        };
+        match datagram {
+            Some((_, datagram)) => session.handle_input(now, datagram, sink),
+            None => session.handle_timeout(now, sink),
+        }
+        if is_secured && let Some(peer) = &self.peer {
+            let round_trip = self.ice.round_trip().unwrap_or(now - self.handshake_at);
+            let config = &self.settings.endpoint;
+            self.association.connect(now, config, peer.sctp_port, Some(round_trip));
+        }
+        if let Some(error) = ended {
+            self.end(
+                now,
+                match error {
+                    HandshakeError::EndedByPeer => CloseReason::Peer,
+                    error => CloseReason::Dtls(error),
+                },
+            );
+        }
+    }
+
+    fn poll_association(&mut self, now: Instant) {
+        use rexmit_sctp::Event;
+        while let Some(event) = self.association.poll_event() {
+            match event {
+                Event::Connected { outbound_streams, .. } => {
+                    self.state = State::Connected;
+                    self.channels.on_connected(outbound_streams);
+                }
+                Event::Writable => self.channels.on_writable(),
+                Event::MessageSent(id) | Event::MessageFailed { id, .. } => {
+                    self.channels.on_sent(id);
+                }
+                Event::StreamsReset { streams, .. } => self.channels.on_reset(&streams),
+                Event::PeerResetStreams(streams) => self.channels.on_peer_reset(&streams),
+                Event::PeerShutdown => self.end(now, CloseReason::Peer),
+                Event::Closed(reason) => self.end(now, close_reason(reason)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The connection's own deadlines.
+    fn next_deadline(&self) -> Option<Instant> {
+        let consent = self.ice.consent_at().map(|at| at + self.settings.config.consent_limit);
+        match self.state {
+            State::SettingUp { until } => Some(until),
+            State::Connected => consent,
+            _ => None,
+        }
+    }
+
+    fn check_deadline(&mut self, now: Instant) {
+        if self.next_deadline().is_none_or(|at| now < at) {
+            return;
+        }
+        let config = &self.settings.config;
+        let reason = match (&self.state, &self.session) {
+            (State::Connected, _) => CloseReason::ConsentExpired(config.consent_limit),
+            (_, None) => CloseReason::SetupTimedOut(Stage::Ice, config.setup_limit),
+            (_, Some(session)) if !session.is_secured() => {
+                CloseReason::SetupTimedOut(Stage::Dtls, config.setup_limit)
+            }
+            _ => CloseReason::SetupTimedOut(Stage::Sctp, config.setup_limit),
+        };
+        // A peer without consent is sent nothing, not even the end (RFC 7675 §5.1).
+        if matches!(reason, CloseReason::ConsentExpired(_)) {
+            self.session = None;
+        }
+        self.end(now, reason);
+    }
+}

@@ -1,0 +1,138 @@
+//! A data channel (RFC 8831 §6.4): what it is like, and how far it is.
+
+use rexmit_core::config;
+use rexmit_sctp::Reliability;
+
+use crate::dcep::Open;
+
+/// Names a channel of a connection. It is not used again for another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ChannelId(pub(crate) u64);
+
+config! {
+    /// The properties of a channel, as `RTCDataChannelInit` in JavaScript.
+    ///
+    /// ```
+    /// use rexmit_sctp::Reliability;
+    /// use rexmit_webrtc::ChannelConfig;
+    ///
+    /// let snapshots = ChannelConfig::new("snapshots")
+    ///     .ordered(false)
+    ///     .reliability(Reliability::MaxRetransmissions(0));
+    /// ```
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct ChannelConfig {
+        /// Its name; several channels may have the same.
+        pub label: String,
+        /// The protocol spoken in it, for the application.
+        pub protocol: String,
+        /// Whether messages are delivered in the order in which they were sent. Default true.
+        pub ordered: bool,
+        /// When a message is given up: `maxRetransmits`, `maxPacketLifeTime`. Default never.
+        pub reliability: Reliability,
+        /// Priority (RFC 8831 §6.4): 128 below normal, 256 normal, 512 high, 1024 extra high. It is carried to the
+        /// peer, and does not change how this side sends. Default 256.
+        pub priority: u16,
+        /// The number of a channel that both sides open without telling each other: the same here and at the peer,
+        /// and below the number of streams. Default none.
+        pub negotiated: Option<u16>,
+    }
+}
+
+impl ChannelConfig {
+    /// An ordered, fully reliable channel.
+    #[must_use]
+    pub fn new(label: impl Into<String>) -> Self {
+        Self {
+            label: label.into(),
+            protocol: String::new(),
+            ordered: true,
+            reliability: Reliability::Full,
+            priority: 256,
+            negotiated: None,
+        }
+    }
+
+    pub(crate) fn to_open(&self) -> Open {
+        Open {
+            is_ordered: self.ordered,
+            reliability: self.reliability,
+            priority: self.priority,
+            label: self.label.clone(),
+            protocol: self.protocol.clone(),
+        }
+    }
+}
+
+impl From<Open> for ChannelConfig {
+    fn from(open: Open) -> Self {
+        Self {
+            label: open.label,
+            protocol: open.protocol,
+            ordered: open.is_ordered,
+            reliability: open.reliability,
+            priority: open.priority,
+            negotiated: None,
+        }
+    }
+}
+
+/// How far the reset of our stream is, which closes our direction (RFC 8831 §6.7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reset {
+    /// The channel is not being closed.
+    No,
+    /// It is asked for when everything was sent.
+    Wanted,
+    /// The peer was asked.
+    UnderWay,
+    Done,
+}
+
+/// One channel.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub(crate) id: ChannelId,
+    pub(crate) config: ChannelConfig,
+    /// The application has been told that it is open: the peer knows it.
+    pub(crate) is_open: bool,
+    pub(crate) is_incoming: bool,
+    /// Messages that were accepted and not sent, OPEN and ACK included.
+    pub(crate) unsent: usize,
+    /// Bytes of these.
+    pub(crate) buffered: usize,
+    pub(crate) low_threshold: usize,
+    pub(crate) outgoing: Reset,
+    /// The peer has reset its stream.
+    pub(crate) is_incoming_reset: bool,
+}
+
+impl Channel {
+    pub(crate) const fn new(id: ChannelId, config: ChannelConfig, is_incoming: bool) -> Self {
+        Self {
+            id,
+            config,
+            is_open: false,
+            is_incoming,
+            unsent: 0,
+            buffered: 0,
+            low_threshold: 0,
+            outgoing: Reset::No,
+            is_incoming_reset: false,
+        }
+    }
+
+    /// Whether the application may use it.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.outgoing == Reset::No
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.outgoing == Reset::Done && self.is_incoming_reset
+    }
+
+    /// Whether messages may overtake each other: not before the peer knows the channel (RFC 8832 §6).
+    pub(crate) const fn may_be_unordered(&self) -> bool {
+        !self.config.ordered && self.is_open
+    }
+}

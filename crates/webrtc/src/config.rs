@@ -1,0 +1,121 @@
+//! Parameters of agents.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_core::config;
+use rexmit_dtls::{Identity, SESSION_OVERHEAD_BYTES, SessionSettings};
+use rexmit_sctp::{AssociationConfig, ConfigError, EndpointConfig};
+
+/// The largest datagram of DTLS, without UDP and IP headers: what RFC 8831 §5 says to use without path MTU discovery.
+pub const MAX_DATAGRAM_BYTES: usize = 1200;
+/// The SCTP port of either side; any will do, as each pair of peers has an association of its own.
+pub(crate) const SCTP_PORT: u16 = 5000;
+
+/// How this side takes part in ICE (RFC 8445 §2.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IceMode {
+    /// Sends checks of its own, and sends data only to an address that has answered one.
+    #[default]
+    Full,
+    /// Only answers checks, for servers that peers can reach at their [addresses](AgentConfig::addresses): a
+    /// round trip less to connect, and no timers. An attacker who copies a check of the peer on its way and sends it
+    /// from elsewhere can have data sent there. Two lite agents cannot connect.
+    Lite,
+}
+
+config! {
+    /// How an agent talks to its peer.
+    ///
+    /// ```
+    /// use rexmit_dtls::Identity;
+    /// use rexmit_sctp::AssociationConfig;
+    /// use rexmit_webrtc::AgentConfig;
+    ///
+    /// let config = AgentConfig::new(Identity::generate()?)
+    ///     .addresses(vec!["192.0.2.1:4000".parse()?])
+    ///     .association(AssociationConfig::interactive_redundant());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct AgentConfig {
+        /// The certificate whose fingerprint offers and answers name.
+        pub identity: Identity,
+        /// Addresses at which this host is reached, as peers see them: its candidates. Default none, which
+        /// is enough for a client.
+        pub addresses: Vec<SocketAddr>,
+        /// Part in ICE. Default full.
+        pub ice: IceMode,
+        /// The SCTP association: its recovery profile and limits. Addresses, packet sizes and reports are set by the
+        /// agent. Default `interactive`, with 1024 streams each way.
+        pub association: AssociationConfig,
+        /// Channels at one time, at most; further ones that the peer opens are closed. Default 1024.
+        pub max_channels: usize,
+        /// Bytes of a channel's label and protocol together, at most. Default 1024.
+        pub max_label_bytes: usize,
+        /// A connection that takes longer to set up has failed. Default 30 s.
+        pub setup_limit: Duration,
+        /// A peer whose consent is this old is sent nothing any more, and the connection ends: the time since its
+        /// last answer to a check of ours or, with ICE-lite, since its last check (RFC 7675 §5.1). Default 30 s.
+        pub consent_limit: Duration,
+        /// Time of the first retransmission of a DTLS flight; doubled with each further one. Default 250 ms.
+        pub handshake_retransmit_after: Duration,
+    }
+}
+
+impl AgentConfig {
+    /// The defaults, for this host.
+    #[must_use]
+    pub fn new(identity: Identity) -> Self {
+        let association =
+            AssociationConfig::interactive().outbound_streams(1024).max_inbound_streams(1024);
+        Self {
+            identity,
+            addresses: Vec::new(),
+            ice: IceMode::Full,
+            association,
+            max_channels: 1024,
+            max_label_bytes: 1024,
+            setup_limit: Duration::from_secs(30),
+            consent_limit: Duration::from_secs(30),
+            handshake_retransmit_after: Duration::from_millis(250),
+        }
+    }
+}
+
+/// A checked configuration, with what all agents that have it share.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub(crate) config: Arc<AgentConfig>,
+    pub(crate) sessions: SessionSettings,
+    pub(crate) endpoint: EndpointConfig,
+}
+
+impl Settings {
+    /// Checks a configuration.
+    ///
+    /// # Errors
+    /// The first field of the association that makes no sense.
+    pub fn new(config: AgentConfig) -> Result<Self, ConfigError> {
+        let room = (MAX_DATAGRAM_BYTES - SESSION_OVERHEAD_BYTES) & !3;
+        let packet = config.association.max_packet_bytes.min(room);
+        // The path is ICE's: it neither fails nor changes for SCTP.
+        let association = config.association.clone();
+        let association =
+            association.max_packet_bytes(packet).dynamic_addresses(false).report_sent(true);
+        association.validate()?;
+        let endpoint = EndpointConfig::default()
+            .port(SCTP_PORT)
+            .accept(true)
+            .max_associations(1)
+            .association(Arc::new(association));
+        let sessions = SessionSettings::new(
+            config.identity.clone(),
+            MAX_DATAGRAM_BYTES,
+            config.handshake_retransmit_after,
+            config.setup_limit,
+        );
+        Ok(Self { config: Arc::new(config), sessions, endpoint })
+    }
+}

@@ -1,0 +1,86 @@
+//! How many peers there may be, and how many offers a second.
+
+use std::time::Duration;
+
+use rexmit_core::{Instant, config};
+
+use crate::{AgentConfig, IceMode};
+
+config! {
+    /// How a server talks to its peers, and how many there may be.
+    #[derive(Clone, Debug)]
+    pub struct ServeConfig {
+        /// Each peer's agent.
+        pub agent: AgentConfig,
+        /// Peers at one time, at most; offers of further ones are refused. Default 10,000.
+        pub max_peers: usize,
+        /// Peers that are being set up, at most; offers of further ones are refused. Default 1000.
+        pub max_setups: usize,
+        /// Offers that are taken per second, and at once; further ones are refused. Default 200.
+        pub offers_per_second: u32,
+    }
+}
+
+impl ServeConfig {
+    /// The defaults; as a server is reached at its addresses, it is an ICE-lite agent.
+    #[must_use]
+    pub fn new(agent: AgentConfig) -> Self {
+        Self {
+            agent: agent.ice(IceMode::Lite),
+            max_peers: 10_000,
+            max_setups: 1000,
+            offers_per_second: 200,
+        }
+    }
+}
+
+/// A number of things per second, as many of which may happen at once.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    /// What one costs; `None` if there may be none.
+    cost: Option<Duration>,
+    /// At most a second's.
+    saved: Duration,
+    at: Instant,
+}
+
+impl Allowance {
+    pub(super) const fn new(per_second: u32) -> Self {
+        let cost = Duration::from_secs(1).checked_div(per_second);
+        Self { cost, saved: Duration::from_secs(1), at: Instant::ZERO }
+    }
+
+    pub(super) fn take(&mut self, now: Instant) -> bool {
+        let earned = now - self.at;
+        self.saved = self.saved.saturating_add(earned).min(Duration::from_secs(1));
+        self.at = now;
+        match self.cost.and_then(|cost| self.saved.checked_sub(cost)) {
+            Some(left) => {
+                self.saved = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_earns_what_a_second_permits() {
+        let mut now = Instant::from_millis(5000);
+        let mut allowance = Allowance::new(10);
+        let taken =
+            |allowance: &mut Allowance, now| (0..50).filter(|_| allowance.take(now)).count();
+        assert_eq!(taken(&mut allowance, now), 10);
+        now += Duration::from_millis(250);
+        assert_eq!(taken(&mut allowance, now), 2);
+        now += Duration::from_millis(50);
+        assert_eq!(taken(&mut allowance, now), 1);
+        now += Duration::from_secs(60);
+        assert_eq!(taken(&mut allowance, now), 10);
+        assert_eq!(taken(&mut Allowance::new(0), now), 0);
+    }
+}

@@ -1,0 +1,112 @@
+//! The peers as their driver sees them.
+
+use rexmit_core::{Instant, Machine, Route};
+
+use super::{PeerId, Peers};
+use crate::agent::is_stun;
+use crate::ice::local_ufrag;
+use crate::{Event, IceMode};
+
+/// Peers that have asked one address, with which a response from there is tried: behind one NAT several hosts have the
+/// same private addresses.
+const MAX_TRIED: usize = 8;
+
+impl Peers {
+    fn deliver(&mut self, now: Instant, index: u32, route: Route, datagram: &[u8]) {
+        if let Some((_, peer)) = self.table.get_mut(index) {
+            peer.agent.handle_input(now, route, datagram);
+            self.update(index);
+            self.activate(index);
+        }
+    }
+
+    /// A STUN message without a user name.
+    fn on_response(&mut self, now: Instant, route: Route, datagram: &[u8]) {
+        let remote = route.remote;
+        let asked = self.asked.range((remote, 0)..=(remote, u32::MAX));
+        let indices: Vec<u32> = asked.map(|&(_, index)| index).take(MAX_TRIED).collect();
+        self.statistics.discarded += u64::from(indices.is_empty());
+        for index in indices {
+            self.deliver(now, index, route, datagram);
+        }
+    }
+
+    /// A check was sent: its response will come from there.
+    fn on_check(&mut self, index: u32, route: Route) {
+        if let Some((_, peer)) = self.table.get_mut(index)
+            && self.asked.insert((route.remote, index))
+        {
+            peer.asked.push(route.remote);
+        }
+    }
+}
+
+impl Machine for Peers {
+    type Event = (PeerId, Event);
+
+    fn handle_input(&mut self, now: Instant, route: Route, datagram: &[u8]) {
+        if !is_stun(datagram) {
+            match self.by_address.get(&route.remote) {
+                Some(&index) => self.deliver(now, index, route, datagram),
+                None => self.statistics.discarded += 1,
+            }
+            return;
+        }
+        match local_ufrag(datagram) {
+            Some(ufrag) => match self.by_ufrag.get(&ufrag) {
+                Some(&index) => self.deliver(now, index, route, datagram),
+                None => self.statistics.discarded += 1,
+            },
+            None => self.on_response(now, route, datagram),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(index) = self.table.pop_due(now) {
+            if let Some((_, peer)) = self.table.get_mut(index) {
+                if peer.agent.poll_timeout().is_some_and(|at| at <= now) {
+                    peer.agent.handle_timeout(now);
+                }
+                self.update(index);
+                self.activate(index);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        while let Some(index) = self.table.first_ready() {
+            let (_, peer) = self.table.get_mut(index)?;
+            let route = peer.agent.poll_transmit(now, packet);
+            self.update(index);
+            if let Some(route) = route {
+                self.activate(index);
+                self.table.rotate_ready();
+                if self.config.agent.ice == IceMode::Full && is_stun(packet) {
+                    self.on_check(index, route);
+                }
+                return Some(route);
+            }
+            self.table.pop_ready();
+            if self.table.is_end_reported(index) {
+                self.remove(index);
+            }
+        }
+        packet.clear();
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<(PeerId, Event)> {
+        loop {
+            let &key = self.active.front()?;
+            let id = PeerId(key);
+            if let Some(event) = self.poll_event_of(id) {
+                return Some((id, event));
+            }
+            self.poll_active();
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.table.next_deadline()
+    }
+}

@@ -1,0 +1,281 @@
+//! Many peers behind one UDP port, without I/O: whose each datagram is, and how many there may be.
+
+mod limits;
+mod machine;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use rexmit_core::table::{Key, Table, Timed};
+use rexmit_core::{Instant, Machine as _, Seed};
+use rexmit_sctp::ConfigError;
+
+use crate::{Agent, Description, Event, OfferError, Settings};
+
+use limits::Allowance;
+pub use limits::ServeConfig;
+
+/// Names a peer of a server. It is not used again for another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PeerId(Key);
+
+/// Counters of a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct ServeStatistics {
+    /// Peers whose offer was answered, or that were offered a connection.
+    pub peers: u64,
+    /// Offers that were refused because of a limit.
+    pub refused: u64,
+    /// Datagrams that belong to no peer.
+    pub discarded: u64,
+}
+
+struct Peer {
+    agent: Agent,
+    /// It counts as one that is being set up.
+    is_setting_up: bool,
+    /// It is in `Peers::active`.
+    is_active: bool,
+    /// Addresses in `Peers::by_address`.
+    addresses: Vec<SocketAddr>,
+    /// Addresses in `Peers::asked`.
+    asked: Vec<SocketAddr>,
+}
+
+impl Timed for Peer {
+    fn next_timeout(&self) -> Option<Instant> {
+        self.agent.poll_timeout()
+    }
+}
+
+/// The agents of all peers behind one UDP port: a [`Machine`](rexmit_core::Machine) whose events name the peer.
+///
+/// A check of ICE (STUN) belongs to the peer that its user name names, if it is authenticated; everything else to the
+/// peer that ICE has found at its address. Other datagrams are dropped and leave no state.
+pub struct Peers {
+    config: ServeConfig,
+    settings: Settings,
+    seed: Seed,
+    table: Table<Peer>,
+    by_ufrag: BTreeMap<String, u32>,
+    /// Addresses at which peers have shown themselves.
+    by_address: BTreeMap<SocketAddr, u32>,
+    /// Addresses to which checks were sent, and whose: a response has no user name.
+    asked: BTreeSet<(SocketAddr, u32)>,
+    setups: usize,
+    offers: Allowance,
+    /// Peers that may have events.
+    active: VecDeque<Key>,
+    statistics: ServeStatistics,
+}
+
+impl std::fmt::Debug for Peers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Peers").field("peers", &self.table.len()).finish_non_exhaustive()
+    }
+}
+
+impl Peers {
+    /// No peers yet. `seed` is of full entropy on a network.
+    ///
+    /// # Errors
+    /// The first field of the association that makes no sense.
+    pub fn new(config: ServeConfig, seed: &Seed) -> Result<Self, ConfigError> {
+        Ok(Self {
+            settings: Settings::new(config.agent.clone())?,
+            offers: Allowance::new(config.offers_per_second),
+            config,
+            seed: seed.split("peers"),
+            table: Table::default(),
+            by_ufrag: BTreeMap::new(),
+            by_address: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            setups: 0,
+            active: VecDeque::new(),
+            statistics: ServeStatistics::default(),
+        })
+    }
+
+    /// Takes a peer's offer, and returns the answer to it.
+    ///
+    /// # Errors
+    /// When it cannot lead to a connection, or because of a limit.
+    pub fn answer(
+        &mut self,
+        now: Instant,
+        offer: &Description,
+    ) -> Result<(PeerId, Description), OfferError> {
+        self.admit(now)?;
+        let seed = self.next_seed();
+        let (agent, answer) = Agent::answer(now, self.settings.clone(), offer, &seed)?;
+        Ok((self.insert(agent), answer))
+    }
+
+    /// Offers a connection to a peer; [`accept`](Self::accept) takes its answer.
+    ///
+    /// # Errors
+    /// Because of a limit.
+    pub fn offer(&mut self, now: Instant) -> Result<(PeerId, Description), OfferError> {
+        self.admit(now)?;
+        let seed = self.next_seed();
+        let (agent, offer) = Agent::offer(now, self.settings.clone(), &seed);
+        Ok((self.insert(agent), offer))
+    }
+
+    /// Takes the answer to an offer.
+    ///
+    /// # Errors
+    /// When it does not fit the offer.
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        id: PeerId,
+        answer: &Description,
+    ) -> Result<(), OfferError> {
+        let accepted = self.call(id, |agent| agent.accept(now, answer));
+        accepted.unwrap_or(Err(OfferError::NotWaiting))
+    }
+
+    /// Calls a peer's agent; `None` if the peer is gone.
+    pub fn call<R>(&mut self, id: PeerId, act: impl FnOnce(&mut Agent) -> R) -> Option<R> {
+        self.table.find(id.0)?;
+        let (_, peer) = self.table.get_mut(id.0.index())?;
+        let result = act(&mut peer.agent);
+        self.update(id.0.index());
+        self.activate(id.0.index());
+        Some(result)
+    }
+
+    /// A peer's agent, to look at.
+    #[must_use]
+    pub fn agent(&self, id: PeerId) -> Option<&Agent> {
+        self.table.find(id.0).map(|peer| &peer.agent)
+    }
+
+    /// The next event of one peer. After [`Event::Closed`] its id is invalid.
+    pub fn poll_event_of(&mut self, id: PeerId) -> Option<Event> {
+        self.table.find(id.0)?;
+        let (_, peer) = self.table.get_mut(id.0.index())?;
+        let event = peer.agent.poll_event();
+        self.update(id.0.index());
+        let event = event?;
+        if matches!(event, Event::Closed(_)) {
+            self.table.report_end(id.0);
+        }
+        Some(event)
+    }
+
+    /// A peer that may have events: every one that was called since it was last returned.
+    pub fn poll_active(&mut self) -> Option<PeerId> {
+        loop {
+            let key = self.active.pop_front()?;
+            if self.table.find(key).is_some()
+                && let Some((_, peer)) = self.table.get_mut(key.index())
+            {
+                peer.is_active = false;
+                return Some(PeerId(key));
+            }
+        }
+    }
+
+    /// Closes the connection with a peer, and drops its events.
+    pub fn forget(&mut self, now: Instant, id: PeerId) {
+        if self.call(id, |agent| agent.close(now)).is_some() {
+            self.table.report_end(id.0);
+        }
+    }
+
+    /// How many peers there are, those being set up included.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether the number of peers is 0.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Counters so far.
+    #[must_use]
+    pub const fn statistics(&self) -> ServeStatistics {
+        self.statistics
+    }
+
+    /// Whether there is room for one more.
+    fn admit(&mut self, now: Instant) -> Result<(), OfferError> {
+        let limits = [
+            ("peers", self.config.max_peers, self.table.len() < self.config.max_peers),
+            ("peers in setup", self.config.max_setups, self.setups < self.config.max_setups),
+        ];
+        let full = limits.into_iter().find(|&(.., has_room)| !has_room);
+        let full = full.map(|(what, limit, _)| (what, limit));
+        let rate = ("offers per second", self.config.offers_per_second as usize);
+        let full = full.or_else(|| (!self.offers.take(now)).then_some(rate));
+        let Some((what, limit)) = full else { return Ok(()) };
+        self.statistics.refused += 1;
+        Err(OfferError::Busy { what, limit })
+    }
+
+    fn next_seed(&self) -> Seed {
+        self.seed.split(&self.statistics.peers.to_string())
+    }
+
+    fn insert(&mut self, agent: Agent) -> PeerId {
+        self.statistics.peers += 1;
+        self.setups += 1;
+        let index = self.table.next_key().index();
+        self.by_ufrag.insert(agent.ufrag().to_owned(), index);
+        let key = self.table.insert(Peer {
+            agent,
+            is_setting_up: true,
+            is_active: false,
+            addresses: Vec::new(),
+            asked: Vec::new(),
+        });
+        self.update(index);
+        self.activate(index);
+        PeerId(key)
+    }
+
+    /// Enters what changed in a call of the peer `index`.
+    fn update(&mut self, index: u32) {
+        let Some(peer) = self.table.update(index) else { return };
+        if peer.is_setting_up && !peer.agent.is_setting_up() {
+            peer.is_setting_up = false;
+            self.setups -= 1;
+        }
+        let shown = peer.agent.peer_addresses();
+        for &address in &shown[peer.addresses.len()..] {
+            // The one that was authenticated last has it.
+            self.by_address.insert(address, index);
+            peer.addresses.push(address);
+        }
+    }
+
+    /// The peer `index` may have events.
+    fn activate(&mut self, index: u32) {
+        if let Some((key, peer)) = self.table.get_mut(index)
+            && !peer.is_active
+        {
+            peer.is_active = true;
+            self.active.push_back(key);
+        }
+    }
+
+    fn remove(&mut self, index: u32) {
+        let Some(peer) = self.table.remove(index) else { return };
+        self.setups -= usize::from(peer.is_setting_up);
+        self.by_ufrag.remove(peer.agent.ufrag());
+        for address in peer.addresses {
+            if self.by_address.get(&address) == Some(&index) {
+                self.by_address.remove(&address);
+            }
+        }
+        for address in peer.asked {
+            self.asked.remove(&(address, index));
+        }
+    }
+}

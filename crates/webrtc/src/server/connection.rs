@@ -1,0 +1,202 @@
+//! A connection with one peer, as async calls.
+
+use std::sync::Arc;
+
+use rexmit_core::Instant;
+use rexmit_sctp::AssociationStatistics;
+use tokio::sync::Notify;
+
+use super::Shared;
+use crate::{
+    Agent, Candidate, ChannelConfig, ChannelId, Event, Message, OfferError, OpenError, PeerId,
+    SendError,
+};
+
+/// Calls that wait for something of one peer.
+#[derive(Default)]
+pub(super) struct Waiters {
+    /// For an event: one.
+    pub(super) event: Notify,
+    /// For room in the send buffer: any number.
+    pub(super) room: Notify,
+}
+
+/// A connection with one peer. Dropping it ends it.
+///
+/// Messages wait in the receive buffer of SCTP until [`event`](Self::event) is called: a connection whose events are
+/// not taken slows its peer down.
+pub struct Connection {
+    sender: Sender,
+}
+
+/// Sends on a connection, also from other tasks than the one that takes its events.
+#[derive(Clone)]
+pub struct Sender {
+    shared: Arc<Shared>,
+    id: PeerId,
+    waiters: Arc<Waiters>,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("id", &self.sender.id).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Sender {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sender").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Sender {
+    fn call<R>(&self, act: impl FnOnce(&mut Agent, Instant) -> R) -> Option<R> {
+        let now = self.shared.now();
+        let result = self.shared.lock().peers.call(self.id, |agent| act(agent, now));
+        self.shared.changed.notify_one();
+        result
+    }
+
+    /// Accepts a message, as soon as there is room for it.
+    ///
+    /// # Errors
+    /// See [`SendError`]; never that the buffer is full.
+    pub async fn send(&self, channel: ChannelId, message: Message) -> Result<(), SendError> {
+        loop {
+            // Before the attempt, so that nothing is missed in between.
+            let room = self.waiters.room.notified();
+            tokio::pin!(room);
+            room.as_mut().enable();
+            match self.try_send(channel, &message) {
+                Err(SendError::BufferFull) => room.await,
+                result => return result,
+            }
+        }
+    }
+
+    /// Accepts a message if there is room for it.
+    ///
+    /// # Errors
+    /// See [`SendError`].
+    pub fn try_send(&self, channel: ChannelId, message: &Message) -> Result<(), SendError> {
+        let sent = self.call(|agent, now| agent.send(now, channel, message));
+        sent.unwrap_or(Err(SendError::NoSuchChannel))
+    }
+}
+
+impl Connection {
+    pub(super) fn new(shared: Arc<Shared>, id: PeerId, waiters: Arc<Waiters>) -> Self {
+        Self { sender: Sender { shared, id, waiters } }
+    }
+
+    /// Takes the answer to an offer.
+    ///
+    /// # Errors
+    /// When it cannot be read or does not fit the offer.
+    pub fn accept(&self, answer: &str) -> Result<(), OfferError> {
+        let answer = answer.parse()?;
+        let accepted = self.sender.call(|agent, now| agent.accept(now, &answer));
+        accepted.unwrap_or(Err(OfferError::NotWaiting))
+    }
+
+    /// One more address at which the peer may be reached (trickle ICE).
+    pub fn add_candidate(&self, candidate: &Candidate) {
+        self.sender.call(|agent, now| agent.add_candidate(now, candidate));
+    }
+
+    /// The next event; `None` after [`Event::Closed`]. [`Event::Writable`] is left out, for which
+    /// [`send`](Self::send) waits.
+    pub async fn event(&mut self) -> Option<Event> {
+        let Sender { shared, id, waiters } = &self.sender;
+        loop {
+            {
+                let mut inner = shared.lock();
+                let event = inner.peers.poll_event_of(*id);
+                let is_gone = event.is_none() && inner.peers.agent(*id).is_none_or(Agent::is_over);
+                drop(inner);
+                match event {
+                    Some(Event::Writable) => continue,
+                    Some(event) => {
+                        // A received message makes room for the peer.
+                        shared.changed.notify_one();
+                        return Some(event);
+                    }
+                    None if is_gone => return None,
+                    None => {}
+                }
+            }
+            waiters.event.notified().await;
+        }
+    }
+
+    /// A handle to send from other tasks.
+    #[must_use]
+    pub fn sender(&self) -> Sender {
+        self.sender.clone()
+    }
+
+    /// Opens a channel: see [`Agent::open`].
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(&self, config: ChannelConfig) -> Result<ChannelId, OpenError> {
+        let opened = self.sender.call(|agent, now| agent.open(now, config));
+        opened.unwrap_or(Err(OpenError::Closed))
+    }
+
+    /// See [`Sender::send`].
+    ///
+    /// # Errors
+    /// See [`SendError`].
+    pub async fn send(&self, channel: ChannelId, message: Message) -> Result<(), SendError> {
+        self.sender.send(channel, message).await
+    }
+
+    /// See [`Sender::try_send`].
+    ///
+    /// # Errors
+    /// See [`SendError`].
+    pub fn try_send(&self, channel: ChannelId, message: &Message) -> Result<(), SendError> {
+        self.sender.try_send(channel, message)
+    }
+
+    /// Closes a channel: see [`Agent::close_channel`].
+    pub fn close_channel(&self, channel: ChannelId) {
+        self.sender.call(|agent, now| agent.close_channel(now, channel));
+    }
+
+    /// Bytes that a channel has accepted and not sent.
+    #[must_use]
+    pub fn buffered_amount(&self, channel: ChannelId) -> usize {
+        self.sender.call(|agent, _| agent.buffered_amount(channel)).unwrap_or(0)
+    }
+
+    /// See [`Agent::set_buffered_amount_low_threshold`].
+    pub fn set_buffered_amount_low_threshold(&self, channel: ChannelId, bytes: usize) {
+        self.sender.call(|agent, _| agent.set_buffered_amount_low_threshold(channel, bytes));
+    }
+
+    /// Ends the connection; [`Event::Closed`] follows.
+    pub fn close(&self) {
+        self.sender.call(Agent::close);
+    }
+
+    /// Counters of the association, while there is one.
+    #[must_use]
+    pub fn statistics(&self) -> Option<AssociationStatistics> {
+        self.sender.call(|agent, _| agent.statistics()).flatten()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let Sender { shared, id, waiters } = &self.sender;
+        let now = shared.now();
+        let mut inner = shared.lock();
+        inner.peers.forget(now, *id);
+        inner.waiters.remove(id);
+        drop(inner);
+        waiters.room.notify_waiters();
+        shared.changed.notify_one();
+    }
+}

@@ -1,0 +1,212 @@
+//! Peers on a UDP socket of tokio's.
+
+mod connection;
+mod driver;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rexmit_core::{Instant, Seed};
+use rexmit_sctp::ConfigError;
+use thiserror::Error;
+use tokio::net::UdpSocket;
+use tokio::sync::Notify;
+
+use crate::{Description, OfferError, PeerId, Peers, ServeConfig, ServeStatistics};
+
+use connection::Waiters;
+pub use connection::{Connection, Sender};
+
+/// Why a server is not bound.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// The socket.
+    #[error("the UDP socket cannot be bound: {0}")]
+    Socket(#[from] std::io::Error),
+    /// The configuration of associations.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Peers cannot be told where to go.
+    #[error(
+        "{0} is no address that peers can send to: bind to one, or name those of this host in \
+         AgentConfig::addresses"
+    )]
+    NoAddress(SocketAddr),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Entropy(String),
+}
+
+/// State that the server, its connections and its driver share.
+struct Shared {
+    inner: Mutex<Inner>,
+    /// There may be something to transmit, or another deadline.
+    changed: Notify,
+    origin: std::time::Instant,
+}
+
+struct Inner {
+    peers: Peers,
+    waiters: BTreeMap<PeerId, Arc<Waiters>>,
+    is_closed: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the driver's clock")]
+    fn now(&self) -> Instant {
+        let passed = std::time::Instant::now().saturating_duration_since(self.origin);
+        // Not 0, which is before everything.
+        Instant::ZERO + Duration::from_millis(1) + passed
+    }
+
+    fn at(&self, instant: Instant) -> std::time::Instant {
+        self.origin + (instant - (Instant::ZERO + Duration::from_millis(1)))
+    }
+}
+
+/// A UDP socket for many peers: the side of data channels that has no browser.
+///
+/// A browser's offer comes by a way of the application's, for example in a POST over HTTPS, whose response is the
+/// answer. Dropping the server ends all connections.
+///
+/// ```no_run
+/// use rexmit_dtls::Identity;
+/// use rexmit_webrtc::{AgentConfig, Event, Message, ServeConfig, Server};
+///
+/// # async fn on_post(offer: &str) -> Result<String, Box<dyn std::error::Error>> {
+/// let config = ServeConfig::new(AgentConfig::new(Identity::generate()?));
+/// let server = Server::bind("192.0.2.1:4000".parse()?, config).await?;
+/// // For each POST:
+/// let (answer, mut connection) = server.answer(offer)?;
+/// tokio::spawn(async move {
+///     while let Some(event) = connection.event().await {
+///         if let Event::Message { channel, message } = event {
+///             let _ = connection.send(channel, message).await; // An echo.
+///         }
+///     }
+/// });
+/// # Ok(answer) }
+/// ```
+pub struct Server {
+    shared: Arc<Shared>,
+    local: SocketAddr,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("local", &self.local).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Binds a UDP socket, and runs it as a task of the current runtime. Peers are told
+    /// [`AgentConfig::addresses`](crate::AgentConfig::addresses), or the address of the socket if the list is empty.
+    ///
+    /// # Errors
+    /// See [`BindError`].
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub async fn bind(address: SocketAddr, config: ServeConfig) -> Result<Self, BindError> {
+        Self::with_socket(UdpSocket::bind(address).await?, config)
+    }
+
+    /// As [`bind`](Self::bind), with a socket that the application has bound.
+    ///
+    /// # Errors
+    /// See [`BindError`].
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    #[expect(clippy::disallowed_methods, reason = "the origin of the driver's clock")]
+    pub fn with_socket(socket: UdpSocket, mut config: ServeConfig) -> Result<Self, BindError> {
+        let local = socket.local_addr()?;
+        if config.agent.addresses.is_empty() {
+            if local.ip().is_unspecified() {
+                return Err(BindError::NoAddress(local));
+            }
+            config.agent.addresses.push(local);
+        }
+        let mut entropy = [0; 32];
+        getrandom::fill(&mut entropy).map_err(|error| BindError::Entropy(error.to_string()))?;
+        let peers = Peers::new(config, &Seed::from_bytes(entropy))?;
+        let inner = Inner { peers, waiters: BTreeMap::new(), is_closed: false };
+        let shared = Arc::new(Shared {
+            inner: Mutex::new(inner),
+            changed: Notify::new(),
+            origin: std::time::Instant::now(),
+        });
+        tokio::spawn(driver::run(Arc::clone(&shared), socket));
+        Ok(Self { shared, local })
+    }
+
+    /// The address of the socket.
+    #[must_use]
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Takes an offer, and returns the answer and the connection that comes of it.
+    ///
+    /// # Errors
+    /// When the offer cannot be read or cannot lead to a connection, or because of a limit.
+    pub fn answer(&self, offer: &str) -> Result<(String, Connection), OfferError> {
+        let offer: Description = offer.parse()?;
+        self.begin(|peers, now| peers.answer(now, &offer))
+    }
+
+    /// Offers a connection; [`Connection::accept`] takes the answer.
+    ///
+    /// # Errors
+    /// Because of a limit.
+    pub fn offer(&self) -> Result<(String, Connection), OfferError> {
+        self.begin(Peers::offer)
+    }
+
+    fn begin(
+        &self,
+        act: impl FnOnce(&mut Peers, Instant) -> Result<(PeerId, Description), OfferError>,
+    ) -> Result<(String, Connection), OfferError> {
+        let now = self.shared.now();
+        let mut inner = self.shared.lock();
+        let (id, description) = act(&mut inner.peers, now)?;
+        let waiters = Arc::new(Waiters::default());
+        inner.waiters.insert(id, Arc::clone(&waiters));
+        drop(inner);
+        self.shared.changed.notify_one();
+        Ok((description.to_string(), Connection::new(Arc::clone(&self.shared), id, waiters)))
+    }
+
+    /// How many peers there are, those being set up included.
+    #[must_use]
+    pub fn peer_count(&self) -> usize {
+        self.shared.lock().peers.len()
+    }
+
+    /// Counters so far.
+    #[must_use]
+    pub fn statistics(&self) -> ServeStatistics {
+        self.shared.lock().peers.statistics()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let now = self.shared.now();
+        let mut inner = self.shared.lock();
+        inner.is_closed = true;
+        let ids: Vec<PeerId> = inner.waiters.keys().copied().collect();
+        for id in ids {
+            inner.peers.call(id, |agent| agent.close(now));
+        }
+        drop(inner);
+        self.shared.changed.notify_one();
+    }
+}

@@ -1,0 +1,166 @@
+//! Unmodified browsers as peers, over a link that loses 2 % of all packets each way.
+
+#![cfg(target_os = "linux")]
+
+mod browser;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use browser::{Browser, Kind, Request, Site, own_address};
+use rexmit::emulator::{Emulator, EmulatorConfig};
+use rexmit::path::{Delay, Loss, PathConfig};
+use rexmit_dtls::Identity;
+use rexmit_sctp::Reliability;
+use rexmit_webrtc::{
+    AgentConfig, ChannelConfig, ChannelId, CloseReason, Connection, Event, Message, ServeConfig,
+    Server,
+};
+use serde_json::{Value, json};
+
+/// The test fails after this time without a sign of the page.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// After this time a peer that is not heard from is gone: of Firefox's checks, one in 5 s, two may be lost.
+const CONSENT: Duration = Duration::from_secs(15);
+/// Messages on each channel that the server opens.
+const FROM_SERVER: usize = 100;
+
+/// A server behind an emulator, whose address it tells its peers.
+async fn server_behind(path: PathConfig) -> (Arc<Server>, Emulator) {
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let emulator = EmulatorConfig::new(SocketAddr::new(own_address(), 0), free);
+    let emulator = Emulator::start(&emulator.forward(path.clone()).backward(path)).unwrap();
+    let agent = AgentConfig::new(Identity::generate().unwrap())
+        .addresses(vec![emulator.local_addr()])
+        .consent_limit(CONSENT);
+    let server = Server::bind(free, ServeConfig::new(agent)).await.unwrap();
+    (Arc::new(server), emulator)
+}
+
+fn lossy() -> PathConfig {
+    PathConfig {
+        delay: Delay::constant(Duration::from_millis(5)),
+        loss: Loss { uniform: 0.02, ..Loss::default() },
+        ..PathConfig::default()
+    }
+}
+
+/// Serves a connection until it ends, as the labels of its channels say, and returns why it ended.
+async fn serve(mut connection: Connection) -> CloseReason {
+    let mut ours = BTreeSet::new();
+    let (mut expected, mut control) = (0, None);
+    loop {
+        match connection.event().await.expect("an event before the last one") {
+            Event::ChannelOpened { channel, config, is_incoming: true }
+                if config.label == "open some" =>
+            {
+                control = Some(channel);
+                ours = open_some(&connection);
+            }
+            Event::ChannelOpened { channel, is_incoming: false, .. } => {
+                for n in 0..FROM_SERVER {
+                    connection.send(channel, Message::text(n.to_string())).await.unwrap();
+                    expected += 1;
+                }
+            }
+            Event::Message { channel, .. } if ours.contains(&channel) => {
+                expected -= 1;
+                if expected == 0 {
+                    connection.send(control.unwrap(), Message::text("done")).await.unwrap();
+                }
+            }
+            Event::Message { channel, message } if message.as_text() == Some("close") => {
+                connection.close_channel(channel);
+            }
+            Event::Message { channel, message } => {
+                connection.send(channel, message).await.unwrap();
+            }
+            Event::Closed(reason) => return reason,
+            _ => {}
+        }
+    }
+}
+
+fn open_some(connection: &Connection) -> BTreeSet<ChannelId> {
+    let channels = [
+        ChannelConfig::new("reliable").protocol("chat".to_owned()),
+        ChannelConfig::new("retransmitted")
+            .ordered(false)
+            .reliability(Reliability::MaxRetransmissions(9)),
+        ChannelConfig::new("timed").reliability(Reliability::Timed(Duration::from_secs(60))),
+    ];
+    channels.map(|config| connection.open(config).unwrap()).into()
+}
+
+/// The next result that the page reports, and all connections that it makes until then are served.
+async fn next_result(
+    site: &mut Site,
+    ends: &mut Vec<tokio::task::JoinHandle<CloseReason>>,
+) -> Value {
+    loop {
+        let request = tokio::time::timeout(PATIENCE, site.requests.recv()).await;
+        match request.expect("a sign of the page").expect("a site that runs") {
+            Request::Connection(connection) => ends.push(tokio::spawn(serve(connection))),
+            Request::Result(result) => return result,
+        }
+    }
+}
+
+async fn run(kind: Kind, count: usize) {
+    let (server, _emulator) = server_behind(lossy()).await;
+    let mut site = Site::start(Arc::clone(&server), include_str!("browser/page.html")).await;
+    let Some(mut browser) = Browser::open(kind, &format!("{}?count={count}", site.url())) else {
+        return;
+    };
+    let mut ends = Vec::new();
+
+    let found = &next_result(&mut site, &mut ends).await["traffic"];
+    let is_right =
+        found["ordered"] == true && found["unordered"] == true && found["count"] == count;
+    assert!(is_right && found["kinds"] == json!(vec![true; 4]), "{found}");
+    assert_eq!(found["sctp"], 262_144);
+
+    let found = &next_result(&mut site, &mut ends).await["fromServer"];
+    let seen = json!([
+        ["reliable", "chat", true, null, null],
+        ["retransmitted", "", false, 9, null],
+        ["timed", "", true, null, 60_000]
+    ]);
+    assert_eq!(found["seen"], seen);
+
+    let found = &next_result(&mut site, &mut ends).await["channels"];
+    assert!(found["echoes"] == 100 && found["again"] == true, "{found}");
+    // The page is the DTLS server, whose streams are odd (RFC 8832 §6).
+    assert_eq!(found["ids"], json!(vec![1; 100]));
+
+    let found = &next_result(&mut site, &mut ends).await["stay"];
+    assert_eq!(found["stays"], true);
+    let mut staying = ends.pop().expect("the page has made connections");
+    for end in ends {
+        assert_eq!(end.await.unwrap(), CloseReason::Peer);
+    }
+    // It ends neither by itself nor unnoticed.
+    assert!(tokio::time::timeout(Duration::from_secs(1), &mut staying).await.is_err());
+    browser.kill();
+    let end = tokio::time::timeout(PATIENCE, staying).await.expect("a limit").unwrap();
+    assert_eq!(end, CloseReason::ConsentExpired(CONSENT));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chromium_exchanges_messages_over_a_lossy_link() {
+    run(Kind::Chromium, 1000).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn firefox_exchanges_messages_over_a_lossy_link() {
+    run(Kind::Firefox, 1000).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "long: make test-long"]
+async fn browsers_exchange_ten_thousand_messages() {
+    run(Kind::Chromium, 10_000).await;
+    run(Kind::Firefox, 10_000).await;
+}

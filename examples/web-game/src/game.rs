@@ -1,0 +1,78 @@
+//! The game: balls that bounce about, and what of it is sent.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rexmit_webrtc::{Connection, Event, Message};
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+
+/// Between two snapshots.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
+const BALLS: usize = 12;
+
+/// The server's clock in milliseconds.
+#[expect(clippy::disallowed_methods, reason = "a program, not a protocol")]
+fn now_ms() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() * 1000.0
+}
+
+/// Where a ball is after `seconds`, from 0 to 1, if it starts at 0.
+fn bounced(seconds: f64, speed: f64) -> f64 {
+    let way = (seconds * speed).rem_euclid(2.0);
+    if way > 1.0 { 2.0 - way } else { way }
+}
+
+/// The state of the game at this time: its number, the time, and the balls.
+pub(crate) fn snapshot(number: u64) -> String {
+    let now = now_ms();
+    let seconds = now / 1000.0 % 100_000.0;
+    let balls: Vec<String> = (0..BALLS)
+        .map(|n| {
+            let speed = 0.2 + n as f64 * 0.03;
+            let (x, y) = (bounced(seconds, speed), bounced(seconds, 1.7 * speed));
+            format!("[{x:.3},{y:.3}]")
+        })
+        .collect();
+    format!("{{\"n\":{number},\"t\":{now:.2},\"balls\":[{}]}}", balls.join(","))
+}
+
+/// The answer to a page that compares its clock with ours: its message, and the time.
+pub(crate) fn clock_answer(asked: &str) -> String {
+    format!("{{\"asked\":{asked},\"t\":{:.2}}}", now_ms())
+}
+
+/// A page's question about the clock: a number.
+pub(crate) fn is_clock_question(text: &str) -> bool {
+    text.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+/// Sends snapshots on the page's channel until the connection ends.
+pub(crate) async fn play(mut connection: Connection) {
+    let sender = connection.sender();
+    let (opened, mut channel) = watch::channel(None);
+    let sending = tokio::spawn(async move {
+        let Ok(Some(channel)) = channel.wait_for(Option::is_some).await.map(|it| *it) else {
+            return;
+        };
+        let mut ticks = tokio::time::interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        for number in 0.. {
+            ticks.tick().await;
+            if sender.send(channel, Message::text(snapshot(number))).await.is_err() {
+                return;
+            }
+        }
+    });
+    while let Some(event) = connection.event().await {
+        match event {
+            Event::ChannelOpened { channel, .. } => drop(opened.send(Some(channel))),
+            Event::Message { channel, message } => {
+                if let Some(asked) = message.as_text().filter(|text| is_clock_question(text)) {
+                    let _ = connection.send(channel, Message::text(clock_answer(asked))).await;
+                }
+            }
+            _ => {}
+        }
+    }
+    sending.abort();
+}

@@ -1,0 +1,109 @@
+//! A game in a page: a server sends where its balls are 20 times a second, over data channels with different recovery
+//! profiles and over a plain WebSocket, and the page shows how late each snapshot is.
+//!
+//! `make web-demo` starts it. A switch in the page puts an emulated link in between: a TUN device between this machine
+//! and a network namespace, in which a second set of the same servers is. That needs root; without it there is no
+//! switch. `--measure 60` opens Chromium by itself, and prints a table.
+
+mod game;
+mod link;
+mod site;
+
+use std::error::Error;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use link::Link;
+use site::{Servers, Site};
+
+#[derive(Parser)]
+#[command(about = "A game in a page, and how late its snapshots are per recovery profile")]
+struct Options {
+    /// Address of the page.
+    #[arg(long, default_value = "127.0.0.1:8000")]
+    listen: SocketAddr,
+    /// Loss of the emulated link, each way.
+    #[arg(long, default_value = "5%")]
+    loss: String,
+    /// Delay of the emulated link, one way.
+    #[arg(long, default_value = "50ms")]
+    delay: String,
+    /// Opens the page in Chromium without a screen, measures for this many seconds, and prints a table.
+    #[arg(long, value_name = "SECONDS")]
+    measure: Option<u64>,
+    /// Connections of each kind while measuring.
+    #[arg(long, default_value_t = 4)]
+    copies: u32,
+}
+
+/// Chromium, without a screen; it ends with the program.
+fn open_browser(url: &str, profile: &std::path::Path) -> std::io::Result<std::process::Child> {
+    Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--disable-background-timer-throttling", "--disable-renderer-backgrounding"])
+        .args(["--disable-dev-shm-usage", "--remote-debugging-port=0"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(url)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+}
+
+fn print_table(found: &Value) {
+    println!(
+        "{:<36}{:>9}{:>8}{:>8}{:>8}{:>8}{:>8}",
+        "ms", "messages", "p50", "p99", "p99.9", "max", "setup"
+    );
+    for row in found.as_array().into_iter().flatten() {
+        let name = row["name"].as_str().unwrap_or("?");
+        print!("{name:<36}{:>9}", row["count"]);
+        for column in ["p50", "p99", "p999", "max", "setup"] {
+            print!("{:>8.0}", row[column].as_f64().unwrap_or(f64::NAN));
+        }
+        println!();
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::parse();
+    let (results, mut found) = mpsc::channel(1);
+    let link = Link::start(&options.delay, &options.loss)
+        .inspect_err(|error| eprintln!("without an emulated link: {error}"))
+        .ok();
+    let clear = Servers::start(Ipv4Addr::LOCALHOST, |bind| Ok(bind()))?;
+    let lossy = match &link {
+        Some(link) => Some(Servers::start(link.far, |bind| link.beyond(bind))?),
+        None => None,
+    };
+    let site = Arc::new(Site { clear, lossy, results });
+    let listener = tokio::net::TcpListener::bind(options.listen).await?;
+    let url = format!("http://{}/", listener.local_addr()?);
+    let router = site::router(site);
+    let serving = tokio::spawn(async move { axum::serve(listener, router).await });
+    let Some(seconds) = options.measure else {
+        println!("open {url}");
+        return Ok(serving.await??);
+    };
+    let kind = if link.is_some() { "lossy" } else { "clear" };
+    let profile = tempfile::tempdir()?;
+    let url = format!("{url}?link={kind}&seconds={seconds}&copies={}", options.copies);
+    let mut browser = open_browser(&url, profile.path())?;
+    let result = tokio::time::timeout(Duration::from_secs(seconds + 120), found.recv()).await;
+    let _ = browser.kill();
+    let _ = browser.wait();
+    let result = result?.ok_or("the page has reported nothing")?;
+    if result.is_array() {
+        print_table(&result);
+        Ok(())
+    } else {
+        Err(format!("the page reports {result}").into())
+    }
+}

@@ -1,0 +1,96 @@
+// werift or node-datachannel (libdatachannel) as a peer of the example `echo`: offers or answers, and checks what comes
+// back. Prints one line of JSON.
+import { createRequire } from "node:module";
+
+const [library, site, role, number] = process.argv.slice(2);
+const count = Number(number);
+// They are installed where this is run, not beside this file.
+const require = createRequire(`${process.cwd()}/`);
+const { RTCPeerConnection } = require(library === "werift" ? "werift" : "node-datachannel/polyfill");
+
+const once = (target, name) =>
+  new Promise((resolve) => {
+    target[`on${name}`] = (event) => resolve(event);
+  });
+const bytes = (data) => (typeof data === "string" ? data : Buffer.from(data).toString("hex"));
+
+async function post(url, body) {
+  const response = await fetch(url, { method: "POST", body });
+  if (!response.ok) throw new Error(await response.text());
+  return response.text();
+}
+
+// The description with its candidates.
+async function gathered(connection) {
+  const end = Date.now() + 5000;
+  while (connection.iceGatheringState !== "complete" && Date.now() < end)
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  return connection.localDescription.sdp;
+}
+
+async function connect(connection) {
+  if (role === "offerer") {
+    await connection.setLocalDescription(await connection.createOffer());
+    const answer = await post(`${site}/offer`, await gathered(connection));
+    await connection.setRemoteDescription({ type: "answer", sdp: answer });
+    return;
+  }
+  const response = await fetch(`${site}/offer`);
+  await connection.setRemoteDescription({ type: "offer", sdp: await response.text() });
+  await connection.setLocalDescription(await connection.createAnswer());
+  await post(site + response.headers.get("location"), await gathered(connection));
+}
+
+async function exchange(channel) {
+  const received = [];
+  const all = new Promise((resolve) => {
+    channel.onmessage = ({ data }) => {
+      received.push(parseInt(data, 10));
+      if (received.length === count) resolve();
+    };
+  });
+  for (let n = 0; n < count; n += 1) {
+    channel.send(`${n} `.padEnd(100, "."));
+    if (n % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await all;
+  return received;
+}
+
+async function run() {
+  const connection = new RTCPeerConnection({ iceServers: [] });
+  const ordered = connection.createDataChannel("ordered");
+  const unordered = connection.createDataChannel("unordered", { ordered: false });
+  const opened = [ordered, unordered].map((channel) => once(channel, "open"));
+  await connect(connection);
+  await Promise.all(opened);
+  const [first, second] = await Promise.all([exchange(ordered), exchange(unordered)]);
+  const inOrder = (numbers) => numbers.length === count && numbers.every((number, n) => number === n);
+  const found = { ordered: inOrder(first), unordered: inOrder([...second].sort((a, b) => a - b)) };
+  // werift 0.24 sends no byte for an empty string, which SCTP cannot carry (RFC 8831 §6.6).
+  const messages = [...(library === "werift" ? [] : [""]), "é", Buffer.from(Uint8Array.from({ length: 65536 }, (_, n) => n * 7))];
+  const kinds = [];
+  for (const message of messages) {
+    const echo = once(ordered, "message");
+    ordered.send(message);
+    kinds.push(bytes((await echo).data) === bytes(message));
+  }
+  found.kinds = kinds.every((isRight) => isRight);
+  let closed = once(unordered, "close");
+  unordered.send("close");
+  await closed;
+  closed = once(ordered, "close");
+  ordered.close();
+  await closed;
+  found.closing = true;
+  await connection.close();
+  return found;
+}
+
+setTimeout(() => {
+  console.error("nothing happens");
+  process.exit(1);
+}, 60000).unref();
+const found = await run();
+console.log(JSON.stringify(found));
+process.exit(0);
