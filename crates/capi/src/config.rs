@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::time::Duration;
 
-use rexmit_sctp::{AssociationConfig, EndpointConfig, SharedKey};
+use rexmit_sctp::{AssociationConfig, ConfigError, EndpointConfig, SharedKey};
 
 use crate::address::rexmit_address;
 use crate::status::rexmit_status::{self, *};
@@ -418,5 +418,13 @@ pub unsafe extern "C" fn rexmit_config_add_shared_key(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_config_validate(config: *mut rexmit_config) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { set(config, |config| Ok(config.build().validate()?)) }
+    unsafe {
+        set(config, |config| {
+            let config = config.build();
+            if config.port == 0 {
+                return Err(ConfigError::PortZero.into());
+            }
+            Ok(config.validate()?)
+        })
+    }
 }

@@ -49,7 +49,7 @@ fn every_profile_delivers_every_message_to_the_kernel() {
 #[test]
 fn what_cannot_be_is_said_in_a_line() {
     for (arguments, advice) in [
-        (&["--profile", "rfc9260", "--json"][..], "there are tcp-sack"),
+        (&["--profile", "rfc9260", "--json"][..], "is a profile of SCTP: leave out --tcp"),
         (&["--unordered"], "cannot be used with"),
     ] {
         let output = demo(arguments);

@@ -77,7 +77,17 @@ impl FromStr for PathConfig {
     type Err = NetemError;
 
     fn from_str(text: &str) -> Result<Self, NetemError> {
-        let mut config = Self::default();
+        Self::default().with_options(text)
+    }
+}
+
+impl PathConfig {
+    /// Applies further options, as in the [module's table](crate::netem); each replaces what the path has.
+    ///
+    /// # Errors
+    /// As from parsing; an option may be given once in `text`.
+    pub fn with_options(mut self, text: &str) -> Result<Self, NetemError> {
+        let config = &mut self;
         let mut words = Words::new(text);
         while let Some(word) = words.rest.next() {
             if let Some(option) = ONCE.into_iter().find(|option| *option == word) {
@@ -106,8 +116,8 @@ impl FromStr for PathConfig {
                 _ => return Err(unknown(word, CLAUSES)),
             }
         }
-        config.validate()?;
-        Ok(config)
+        self.validate()?;
+        Ok(self)
     }
 }
 
@@ -353,6 +363,8 @@ mod tests {
         assert_eq!(parse("loss burst 5% 3 loss gemodel 1% 10%"), twice("loss burst"));
         assert_eq!(parse("loss 5% delay 1ms loss random 3%"), twice("loss random"));
         assert_eq!(parse("delay 50ms loss 5% delay 60ms"), twice("delay"));
+        let changed = parse("delay 50ms loss 5%").unwrap().with_options("loss 1%");
+        assert_eq!(changed, parse("delay 50ms loss 1%").map_err(|_| unreachable!()));
         let several = parse("loss 5% loss burst 1% 3 loss list 3 loss list 5 hold 1 1 hold 2 2");
         assert_eq!(several.unwrap().loss.packets, [3, 5]);
     }

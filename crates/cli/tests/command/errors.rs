@@ -10,7 +10,7 @@ fn arguments_that_make_no_sense() {
     run("connect somewhere:port").assert_failed(2, "expected ADDRESS:PORT, such as 192.0");
     run("listen 127.0.0.1:0 --raw").assert_failed(2, "--unencrypted");
     run("listen 127.0.0.1:0 --profile fast")
-        .assert_failed(2, "there is no profile `fast`: there are rfc9260, lksctp, freebsd");
+        .assert_failed(2, "there is no profile `fast`: there are rfc9260, lksctp, linux, freebsd");
     run("listen 127.0.0.1:0 --profile interactiv").assert_failed(2, "did you mean `interactive`?");
     run("demo --profile intercative").assert_failed(2, "did you mean `interactive`?");
     run("listen 127.0.0.1:0 --profile tcp-thin").assert_failed(2, "is a profile of TCP");

@@ -70,7 +70,8 @@ fn a_capture_decodes_and_agrees_with_the_report() {
     let good = "sctp.checksum.status == 1 && udp.checksum.status == 1 && ip.checksum.status == 1";
     assert_eq!(lines(good), lines("frame"));
     assert_eq!(tshark(&file, &server, &["-Y", "_ws.malformed"]), "");
-    assert!(lines("sctp.chunk_type == 0") > 0 && lines("sctp.chunk_type == 3") > 0);
+    // I-DATA (RFC 8260) and SACK.
+    assert!(lines("sctp.chunk_type == 64") > 0 && lines("sctp.chunk_type == 3") > 0);
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn a_start_that_fails_leaves_nothing() {
     let busy = place.service().0;
     let busy = format!("--metrics {}", busy.local_addr().unwrap());
     let cases = [
-        ("--upstream 127.0.0.1:7 --setup --profile lksctp", 2, "there is no TCP profile `lksctp`"),
+        ("--upstream 127.0.0.1:7 --setup --profile lksctp", 2, "`lksctp` is a profile of SCTP"),
         ("--upstream 127.0.0.1:7 --setup --device eth0", 2, "cannot be called eth0"),
         ("--upstream 127.0.0.1:7 --setup --interface none", 2, "no network interface none"),
         ("--upstream 10.94.0.2:7000 --setup", 2, "--upstream is the proxy's own address"),

@@ -75,7 +75,10 @@ fn everything_that_is_impossible_is_found_at_once() {
         ("duration", "the duration must be above zero"),
         ("bin", "the length of a bin must be above zero"),
         ("network.changes.0", "nothing changes: give `forward`, `backward` or both"),
-        ("thin.game.profile", "there is no profile `tcp-sack`: choose rfc9260, lksctp, freebsd"),
+        (
+            "thin.game.profile",
+            "there is no profile `tcp-sack`: choose rfc9260, lksctp, linux, freebsd",
+        ),
         ("thin.game", "zero missing reports"),
         ("thin.game.start", "it must be before the end, 0s"),
         ("thin.network", "this name is already used"),

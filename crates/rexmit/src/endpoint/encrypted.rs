@@ -60,7 +60,7 @@ impl Attempt {
 impl State {
     /// Begins a connection with `remote`. Whether there are connections at all.
     fn secure(&mut self, now: Instant, remote: SocketAddr) -> Result<bool, ConnectError> {
-        let Some(socket) = self.socket.as_ref().filter(|_| !self.is_closing) else {
+        let Some(socket) = self.socket.as_ref().filter(|_| !self.life.is_closing) else {
             return Err(ConnectError::EndpointClosed);
         };
         let local = socket.local_addr();

@@ -29,7 +29,7 @@ impl State {
         port: u16,
         config: Arc<AssociationConfig>,
     ) -> Result<Arc<Cell>, ConnectError> {
-        let Some(socket) = self.socket.as_ref().filter(|_| !self.is_closing) else {
+        let Some(socket) = self.socket.as_ref().filter(|_| !self.life.is_closing) else {
             return Err(ConnectError::EndpointClosed);
         };
         let ways = self.sctp.ways_to(remotes, socket.local_addr());
@@ -61,7 +61,7 @@ impl State {
 
     /// Whether a peer's association may still come.
     pub(super) fn accepts(&self) -> bool {
-        self.incoming.is_allowed && !self.is_closing
+        self.incoming.is_allowed && !self.life.is_closing
     }
 
     /// The next association that a peer began. The caller becomes its owner.
@@ -87,7 +87,7 @@ impl State {
 
     /// Takes no more associations and shuts down those there are.
     pub(super) fn shut_down(&mut self, now: Instant) {
-        self.is_closing = true;
+        self.life.is_closing = true;
         for cell in std::mem::take(&mut self.incoming.waiting) {
             self.release(now, cell.id);
         }
@@ -99,7 +99,7 @@ impl State {
 
     /// Takes no more associations and aborts those there are.
     pub(super) fn abort(&mut self, now: Instant, reason: &[u8]) {
-        self.is_closing = true;
+        self.life.is_closing = true;
         for cell in std::mem::take(&mut self.incoming.waiting) {
             self.release(now, cell.id);
         }
@@ -116,9 +116,9 @@ impl State {
 
     /// One handle of the endpoint less.
     pub(super) fn release_handle(&mut self, now: Instant) {
-        self.handles -= 1;
-        if self.handles == 0 {
-            self.is_closing = true;
+        self.life.handles -= 1;
+        if self.life.handles == 0 {
+            self.life.is_closing = true;
             for cell in std::mem::take(&mut self.incoming.waiting) {
                 self.release(now, cell.id);
             }
@@ -127,7 +127,7 @@ impl State {
 
     /// The socket is given back with the last association after the last handle.
     pub(super) fn release_socket_at_end(&mut self) {
-        if self.handles == 0
+        if self.life.handles == 0
             && self.has_ended()
             && self.socket.is_some()
             && !self.outbox.is_blocked()
@@ -182,9 +182,9 @@ impl State {
     }
 
     fn on_incoming(&mut self, now: Instant, id: AssociationId, established: Established) -> bool {
-        if self.is_closing || self.incoming.waiting.len() >= ACCEPT_BACKLOG {
-            self.counts.not_accepted += u64::from(!self.is_closing);
-            if !self.is_closing {
+        if self.life.is_closing || self.incoming.waiting.len() >= ACCEPT_BACKLOG {
+            self.counts.not_accepted += u64::from(!self.life.is_closing);
+            if !self.life.is_closing {
                 log::not_accepted(id, established.peer);
             }
             self.sctp.abort(now, id, b"not accepted");

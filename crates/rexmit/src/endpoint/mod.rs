@@ -34,11 +34,8 @@ mod statistics;
 mod wakes;
 
 use std::fmt;
-use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use rexmit_core::Seed;
 use rexmit_core::trace::TraceSink;
@@ -46,7 +43,7 @@ use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, ConfigError, End
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
-use crate::limits::{SHUTDOWN_TOO_LONG, TimeLimits, within};
+use crate::limits::{SHUTDOWN_TOO_LONG, TimeLimits, first_of, within};
 use crate::log;
 use crate::socket::{Inbox, Socket, is_foreign};
 use crate::turns::Driver;
@@ -396,19 +393,6 @@ impl Endpoint {
     }
 }
 
-/// The output of `future`, or `None` if `other` is ready before.
-async fn first_of<T>(
-    future: impl Future<Output = T>,
-    other: impl Future<Output = ()>,
-) -> Option<T> {
-    let (mut future, mut other) = (pin!(future), pin!(other));
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => other.as_mut().poll(cx).map(|()| None),
-    })
-    .await
-}
-
 fn unencrypted(config: EndpointConfig, seed: &Seed) -> Result<Protocol, ConfigError> {
     Ok(Protocol::Unencrypted(Box::new(sctp::Endpoint::new(config, seed)?)))
 }
@@ -432,7 +416,7 @@ fn prepare(config: &mut EndpointConfig, address: IpAddr) -> Result<(), BindError
 
 impl Clone for Endpoint {
     fn clone(&self) -> Self {
-        self.shared.lock().handles += 1;
+        self.shared.lock().life.handles += 1;
         let (shared, association) = (Arc::clone(&self.shared), Arc::clone(&self.association));
         Self { shared, association, ..*self }
     }

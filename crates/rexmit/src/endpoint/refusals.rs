@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::state::{Shared, State};
+use crate::limits::first_of;
 use crate::socket::Socket;
 
 /// Attempts in progress, by the peer's address.
@@ -89,7 +90,7 @@ impl Watch {
                 return;
             }
             let changed = self.shared.changed.notified();
-            match super::first_of(socket.refused(), changed).await {
+            match first_of(socket.refused(), changed).await {
                 Some(Ok(destination)) => self.shared.with(|state, _| state.on_refused(destination)),
                 Some(Err(_)) => return std::future::pending().await,
                 None => {}

@@ -50,16 +50,21 @@ pub(crate) struct State {
     pub(super) open: usize,
     pub(super) incoming: Incoming,
     pub(super) refusals: Refusals,
-    /// Handles of the endpoint that exist.
-    pub(super) handles: usize,
-    /// No new associations.
-    pub(super) is_closing: bool,
+    pub(super) life: Life,
     pub(crate) time_limits: TimeLimits,
     pub(super) next_turn: NextTurn,
     pub(super) wakes: Wakes,
     /// When the endpoint is to get entropy again.
     entropy_at: Instant,
     pub(super) counts: Counts,
+}
+
+/// How long the endpoint lives.
+pub(super) struct Life {
+    /// Handles of the endpoint that exist.
+    pub(super) handles: usize,
+    /// No new associations.
+    pub(super) is_closing: bool,
 }
 
 /// Associations that peers begin.
@@ -99,8 +104,7 @@ impl State {
             open: 0,
             incoming: Incoming { is_allowed: accepts, waiting: VecDeque::new() },
             refusals: Refusals::default(),
-            handles: 1,
-            is_closing: false,
+            life: Life { handles: 1, is_closing: false },
             time_limits: TimeLimits::default(),
             next_turn: NextTurn::new(alarm),
             wakes: Wakes::default(),

@@ -74,8 +74,8 @@ impl Link {
     }
 
     fn path(&self, more: &str) -> Result<PathConfig, Failure> {
-        let words = format!("{} {more}", self.words());
-        words.parse().map_err(|error| Failure::new(Kind::Usage, format!("{error} (see --help)")))
+        let path = self.words().parse().and_then(|path: PathConfig| path.with_options(more));
+        path.map_err(|error| Failure::new(Kind::Usage, format!("{error} (see --help)")))
     }
 
     /// The options in netem's notation.

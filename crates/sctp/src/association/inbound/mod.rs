@@ -30,9 +30,8 @@ pub(super) struct Inbound {
     reassembly: Reassembly,
     /// While a reset of streams waits for DATA before it.
     held_back: Option<Box<HeldBack>>,
-    /// Read before the messages of `reassembly`: they date from before the peer's restart.
-    leftover: VecDeque<InboundMessage>,
-    leftover_bytes: usize,
+    /// Read before the messages of `reassembly`; `None` once they are read.
+    leftover: Option<Box<Leftover>>,
     streams: u16,
     /// The application knows that there is something to read.
     is_readable_told: bool,
@@ -44,6 +43,13 @@ pub(super) struct Inbound {
     /// The delayed acknowledgement.
     sack_timer: Deadline,
     counters: Counters,
+}
+
+/// Messages that were received before the peer's restart.
+#[derive(Debug)]
+struct Leftover {
+    messages: VecDeque<InboundMessage>,
+    bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,8 +96,7 @@ impl Inbound {
             received: Received::new(unwrapped_initial_tsn(0)),
             reassembly: Reassembly::new(limits),
             held_back: None,
-            leftover: VecDeque::new(),
-            leftover_bytes: 0,
+            leftover: None,
             streams: config.max_inbound_streams,
             is_readable_told: false,
             advertised: config.a_rwnd(),
@@ -105,9 +110,9 @@ impl Inbound {
 
     /// Keeps what the application has not read of `before`, and goes on counting.
     pub(super) fn continuing(mut self, before: &mut Self) -> Self {
-        self.leftover = std::mem::take(&mut before.leftover);
-        self.leftover.extend(std::iter::from_fn(|| before.reassembly.pop()));
-        self.leftover_bytes = self.leftover.iter().map(|message| message.payload.len()).sum();
+        let messages: VecDeque<_> = std::iter::from_fn(|| before.pop()).collect();
+        let bytes = messages.iter().map(|message| message.payload.len()).sum();
+        self.leftover = (!messages.is_empty()).then(|| Box::new(Leftover { messages, bytes }));
         self.is_readable_told = before.is_readable_told;
         self.counters = before.counters;
         self
@@ -134,17 +139,19 @@ impl Inbound {
 
     pub(super) fn held_bytes(&self) -> usize {
         let held_back = self.held_back.as_ref().map_or(0, |held| held.bytes());
-        self.leftover_bytes + self.reassembly.held_bytes() + held_back
+        let leftover = self.leftover.as_ref().map_or(0, |leftover| leftover.bytes);
+        leftover + self.reassembly.held_bytes() + held_back
     }
 
     /// Whether as many chunks and messages are held as may be.
     fn is_full(&self) -> bool {
         let held_back = self.held_back.as_ref().map_or(0, |held| held.len());
-        self.reassembly.is_full() || self.leftover.len() + held_back >= self.config.max_held_chunks
+        let leftover = self.leftover.as_ref().map_or(0, |leftover| leftover.messages.len());
+        self.reassembly.is_full() || leftover + held_back >= self.config.max_held_chunks
     }
 
     pub(super) fn has_message(&self) -> bool {
-        !self.leftover.is_empty() || self.reassembly.has_ready()
+        self.leftover.is_some() || self.reassembly.has_ready()
     }
 
     /// Every TSN up to this one has arrived.
@@ -408,8 +415,12 @@ impl Inbound {
     }
 
     fn pop(&mut self) -> Option<InboundMessage> {
-        let Some(message) = self.leftover.pop_front() else { return self.reassembly.pop() };
-        self.leftover_bytes -= message.payload.len();
+        let Some(leftover) = &mut self.leftover else { return self.reassembly.pop() };
+        let message = leftover.messages.pop_front()?;
+        leftover.bytes -= message.payload.len();
+        if leftover.messages.is_empty() {
+            self.leftover = None;
+        }
         Some(message)
     }
 
