@@ -17,7 +17,7 @@
 //!
 //! # What there is not
 //! - Audio and video; candidates from STUN and TURN servers; ICE over TCP; ICE restarts.
-//! - Message interleaving (RFC 8260); priorities are carried, but do not change the order of sending.
+//! - Priorities of channels are carried, but do not change the order of sending.
 
 mod agent;
 mod association;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// The priority of a stream that was given none: "normal" of data channels (RFC 8832 §5.1).
+/// The priority of a stream that was given none: "normal" of data channels (RFC 8831 §6.4).
 pub const DEFAULT_PRIORITY: u16 = 256;
 
 /// How much the tag of a stream of priority 1 advances per byte: the resolution of weights.
