@@ -1,8 +1,5 @@
 //! How long calls wait for a peer.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 rexmit_core::config! {
@@ -44,17 +41,4 @@ pub(crate) async fn within<T>(limit: Option<Duration>, done: impl Future<Output 
         Some(limit) => tokio::time::timeout(limit, done).await.ok(),
         None => Some(done.await),
     }
-}
-
-/// The output of `future`, or `None` if `other` is ready before.
-pub(crate) async fn first_of<T>(
-    future: impl Future<Output = T>,
-    other: impl Future<Output = ()>,
-) -> Option<T> {
-    let (mut future, mut other) = (pin!(future), pin!(other));
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => other.as_mut().poll(cx).map(|()| None),
-    })
-    .await
 }

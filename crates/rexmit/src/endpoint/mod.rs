@@ -43,14 +43,14 @@ use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, ConfigError, End
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
-use crate::limits::{SHUTDOWN_TOO_LONG, TimeLimits, first_of, within};
+use crate::limits::{SHUTDOWN_TOO_LONG, TimeLimits, within};
 use crate::log;
 use crate::socket::{Inbox, Socket, is_foreign};
 use crate::turns::Driver;
 use crate::{BindError, ConnectError};
 pub(crate) use entry::Established;
 use protocol::Protocol;
-use refusals::Watch;
+use refusals::{Watch, first_of};
 use state::State;
 pub(crate) use state::{Received, Shared};
 pub use statistics::{ACCEPT_BACKLOG, EndpointStatistics};

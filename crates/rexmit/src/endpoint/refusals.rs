@@ -6,11 +6,13 @@
 //! nor makes a send fail.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use super::state::{Shared, State};
-use crate::limits::first_of;
 use crate::socket::Socket;
 
 /// Attempts in progress, by the peer's address.
@@ -116,6 +118,19 @@ impl State {
         self.refusals.note_refusal(destination);
         self.wakes.endpoint();
     }
+}
+
+/// The output of `future`, or `None` if `other` is ready before.
+pub(super) async fn first_of<T>(
+    future: impl Future<Output = T>,
+    other: impl Future<Output = ()>,
+) -> Option<T> {
+    let (mut future, mut other) = (pin!(future), pin!(other));
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => other.as_mut().poll(cx).map(|()| None),
+    })
+    .await
 }
 
 #[cfg(test)]
