@@ -4,7 +4,7 @@ SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
 PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
-.PHONY: help demo web-demo test test-long golden golden-renew studies studies-check bench doc book lint package setup install-c clean
+.PHONY: help demo web-demo test test-long golden golden-renew studies studies-check bench soak fuzz doc book lint package setup install-c clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -44,6 +44,13 @@ studies-check: studies ## the same, and fail if a verdict or a number is not the
 
 bench: setup ## ratios against rivals and limits, measured in one run
 	@bench/run
+
+soak: ## 10,000 associations for an hour with 5 % loss, one side killed in the middle (SOAK_SECONDS, SOAK_ASSOCIATIONS)
+	$(CARGO) build --quiet --release -p rexmit-cli
+	scripts/soak
+
+fuzz: ## all fuzz targets with coverage guidance, 10^8 inputs (FUZZ_INPUTS) or FUZZ_SECONDS; keeps fuzz/corpus
+	scripts/fuzz
 
 doc: ## the documentation of every crate, in target/doc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps

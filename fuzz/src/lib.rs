@@ -4,15 +4,15 @@
 //! As part of `cargo test` a target runs for a fixed number of random inputs, and over what lies
 //! in its `corpus` and `crashes` folders. A failure prints the input and a `BOLERO_RANDOM_SEED`
 //! that repeats it. `BOLERO_RANDOM_ITERATIONS` and `BOLERO_RANDOM_TEST_TIME_MS` make it run
-//! longer. Guided by coverage, on stable, after `cargo install cargo-bolero`:
+//! longer. `make fuzz` (`scripts/fuzz`) runs all targets guided by coverage, and those inside other crates, too.
 //!
-//! ```text
-//! cargo bolero test -p rexmit-fuzz nearly_valid_packets --sanitizer NONE --rustc-bootstrap -T 10m
-//! ```
+//! DTLS draws its keys itself: inputs of the target of changed records meet other bytes in each run, and a failure
+//! may need several runs to come back.
 //!
 //! A failure belongs into the tests of the crate it was found in, under a name that says what
 //! broke.
 
+pub mod dtls;
 mod endpoint;
 mod sctp_packet;
 pub mod tcp;

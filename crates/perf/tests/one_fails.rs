@@ -30,6 +30,7 @@ async fn send_to_server_of(most: Option<usize>, connections: u32) -> Result<Sent
         std::future::pending::<()>().await;
     });
     let load = ThinLoad {
+        first_connection: 0,
         connections,
         interval: Duration::from_millis(10),
         message_bytes: 100,

@@ -1,5 +1,8 @@
 //! The channels of a connection: their streams, opening and closing, and which messages are theirs (RFC 8831, RFC 8832).
 
+#[cfg(test)]
+mod fuzz;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;

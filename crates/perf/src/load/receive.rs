@@ -15,17 +15,17 @@ use rexmit_lab::measure::LatencyDistribution;
 use tokio::task::JoinSet;
 
 use super::LoadError;
-use super::result::{BulkReceived, Received, rate};
+use super::result::{BulkReceived, Progress, Received, rate};
 use super::stamp::Stamp;
 
 /// The receiver ends when no connection has been open for this long, after the first one.
 pub const QUIET: Duration = Duration::from_secs(1);
-/// How often the record is flushed.
+/// How often the record is flushed and progress is reported.
 const FLUSH: Duration = Duration::from_secs(1);
 
 /// Receives a thin load on `endpoint` until all connections have ended, or `stop` is ready;
 /// connections still open are then aborted. Writes a line `conn,seq,send_ns,recv_ns` per message to
-/// `out`, in the order of delivery, after a header line.
+/// `out`, in the order of delivery, after a header line. `progress` is called once a second and at the end.
 ///
 /// # Errors
 /// If the record cannot be written.
@@ -35,11 +35,12 @@ const FLUSH: Duration = Duration::from_secs(1);
 pub async fn thin<W: Write + Send + 'static>(
     endpoint: &Endpoint,
     mut out: W,
+    progress: impl FnMut(&Progress) + Send + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<Received, LoadError> {
     out.write_all(b"conn,seq,send_ns,recv_ns\n")?;
     out.flush()?;
-    let record = serve(endpoint, Record::new(out), stop).await?;
+    let record = serve(endpoint, Record::new(out, Box::new(progress)), stop).await?;
     Ok(record.received())
 }
 
@@ -70,7 +71,8 @@ pub async fn bulk(
 trait Log: Send + 'static {
     fn on_connection(&mut self);
     fn on_message(&mut self, at: Instant, message: &InboundMessage) -> std::io::Result<()>;
-    fn flush(&mut self) -> std::io::Result<()>;
+    /// Called once a second and at the end, with the number of open connections.
+    fn flush(&mut self, open: usize) -> std::io::Result<()>;
 }
 
 async fn serve<L: Log>(
@@ -91,7 +93,7 @@ async fn serve<L: Log>(
                 if now() >= quiet_end {
                     break;
                 }
-                lock(&log).flush()?;
+                lock(&log).flush(open.len())?;
                 next_flush = now() + FLUSH;
             }
             Some(association) = endpoint.accept() => {
@@ -108,7 +110,7 @@ async fn serve<L: Log>(
     while let Some(ended) = open.join_next().await {
         ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
     }
-    lock(&log).flush()?;
+    lock(&log).flush(0)?;
     // Every task that had a handle has ended.
     let log = Arc::into_inner(log).expect("one handle is left");
     Ok(log.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -135,10 +137,11 @@ struct Record<W: Write> {
     last: Instant,
     /// Per connection: number of messages, and one more than the highest sequence number.
     connections: BTreeMap<u32, (u64, u64)>,
+    progress: Box<dyn FnMut(&Progress) + Send>,
 }
 
 impl<W: Write> Record<W> {
-    fn new(out: W) -> Self {
+    fn new(out: W, progress: Box<dyn FnMut(&Progress) + Send>) -> Self {
         Self {
             out: std::io::BufWriter::with_capacity(1 << 16, out),
             received: Received::default(),
@@ -146,6 +149,7 @@ impl<W: Write> Record<W> {
             first: None,
             last: Instant::ZERO,
             connections: BTreeMap::new(),
+            progress,
         }
     }
 
@@ -185,7 +189,9 @@ impl<W: Write + Send + 'static> Log for Record<W> {
         writeln!(self.out, "{connection},{sequence},{},{}", sent.as_nanos(), at.as_nanos())
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self, open: usize) -> std::io::Result<()> {
+        let progress = Progress { open, received: self.received() };
+        (self.progress)(&progress);
         self.out.flush()
     }
 }
@@ -216,7 +222,7 @@ impl Log for Count {
         Ok(())
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self, _open: usize) -> std::io::Result<()> {
         Ok(())
     }
 }

@@ -181,6 +181,16 @@ impl Received {
     }
 }
 
+/// The state of a thin load while it runs.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Progress {
+    /// Connections that are open.
+    pub open: usize,
+    /// The measurements so far.
+    #[serde(flatten)]
+    pub received: Received,
+}
+
 /// The measurements of the receiver of a bulk load.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct BulkReceived {

@@ -11,6 +11,8 @@ use rexmit_core::{Instant, Rng, Seed};
 pub struct ThinLoad {
     /// Connections.
     pub connections: u32,
+    /// Number of the first connection in its stamps; the others follow.
+    pub first_connection: u32,
     /// Time between two messages of a connection, or the mean of that time; not zero.
     pub interval: Duration,
     /// Bytes of a message.
@@ -102,6 +104,7 @@ mod tests {
     fn load(poisson: bool) -> ThinLoad {
         ThinLoad {
             connections: 5,
+            first_connection: 0,
             interval: Duration::from_millis(250),
             message_bytes: 100,
             duration: Duration::from_secs(2),

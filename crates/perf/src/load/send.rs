@@ -56,7 +56,8 @@ pub async fn thin(
     let start = now();
     let load = &ThinLoad { connections: connections.len() as u32, ..load.clone() };
     let mut schedule = Schedule::new(load, start);
-    let mut lines: Vec<Line> = (0..).zip(connections).map(|(i, c)| Line::new(i, c, load)).collect();
+    let numbered = (load.first_connection..).zip(connections);
+    let mut lines: Vec<Line> = numbered.map(|(i, c)| Line::new(i, c, load)).collect();
     let mut alarm = Alarm::new()?;
     while let Some(due) = schedule.next_due() {
         alarm.arm(due);

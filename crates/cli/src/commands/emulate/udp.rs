@@ -12,6 +12,9 @@ use super::{Arguments, unwritable};
 use crate::failure::{Failure, Outcome};
 use crate::signals::{Signals, after, block_on};
 
+/// Clients at one time: what `perf send` can have.
+const MAX_CLIENTS: usize = 16_000;
+
 /// The addresses of both ends.
 #[derive(Serialize)]
 struct Ends {
@@ -26,6 +29,7 @@ pub(super) fn run(arguments: &Arguments, listen: SocketAddr, to: SocketAddr) -> 
     let config = EmulatorConfig::new(listen, to)
         .forward(paths.forward)
         .backward(paths.backward)
+        .max_clients(MAX_CLIENTS)
         .seed(paths.seed);
     let (listen, statistics, captured) = block_on(async {
         let signals = Signals::new()?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rexmit_perf::load::receive;
-use rexmit_perf::load::result::Received;
+use rexmit_perf::load::result::{Progress, Received};
 
 use super::ends;
 use crate::commands::examples::examples;
@@ -37,6 +37,9 @@ pub(super) struct Arguments {
     /// Stop after this time, even if connections are open.
     #[arg(long, value_name = "TIME", value_parser = values::interval)]
     duration: Option<Duration>,
+    /// Print the figures so far to standard error once a second, as a line of JSON.
+    #[arg(long)]
+    progress: bool,
     #[command(flatten)]
     transport: Transport,
     #[command(flatten)]
@@ -44,7 +47,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { listen, out, duration, transport, format } = arguments;
+    let Arguments { listen, out, duration, progress, transport, format } = arguments;
+    let is_shown = *progress;
     let out: Box<dyn Write + Send> = match out {
         Some(path) => Box::new(create(path)?),
         None => Box::new(io::sink()),
@@ -53,9 +57,15 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let signals = Signals::new()?;
         let endpoint = transport.listen(listen.local()?, transport.association(|_| {}))?;
         let stop = ends::stop_after(&signals, *duration);
-        Ok(receive::thin(&endpoint, out, stop).await?)
+        Ok(receive::thin(&endpoint, out, move |it| show(is_shown, it), stop).await?)
     })?;
     format.print(&received, Received::table)
+}
+
+fn show(is_shown: bool, progress: &Progress) {
+    if is_shown && let Ok(line) = serde_json::to_string(progress) {
+        eprintln!("{line}");
+    }
 }
 
 fn create(path: &Path) -> Result<File, Failure> {

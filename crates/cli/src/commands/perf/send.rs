@@ -32,6 +32,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=16_000))]
     connections: u32,
+    /// Number of the first connection in the receiver's record, if several senders share a receiver.
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(..1 << 31))]
+    first_number: u32,
     /// Time between two messages of a connection.
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = values::interval)]
     interval: Duration,
@@ -75,6 +79,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
     let load = ThinLoad {
         connections: arguments.connections,
+        first_connection: arguments.first_number,
         interval: arguments.interval,
         message_bytes: *size,
         duration: arguments.duration,

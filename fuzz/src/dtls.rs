@@ -1,0 +1,344 @@
+//! Two honest endpoints over DTLS, and an attacker without keys between them who drops, repeats, changes and invents
+//! datagrams.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bolero::{TypeGenerator, produce};
+use rexmit_core::{Instant, Machine as _, Route, Seed};
+use rexmit_dtls::{Encryption, Endpoint, Event, Identity, Trust};
+use rexmit_sctp::{
+    AssociationConfig, AssociationId, EndpointConfig, Event as Sctp, OutboundMessage,
+};
+
+/// Datagrams and events that one input may cause; more would be a hang.
+const MOST_OUTPUTS: usize = 10_000;
+/// Captured datagrams that are kept to be repeated.
+const MOST_CAPTURED: usize = 64;
+/// Timeouts until everything that can be delivered is delivered, or the endpoints are idle.
+const MOST_TIMEOUTS: usize = 1000;
+/// Bytes of a record's header, in which a change has most effect.
+const HEADER_BYTES: u16 = 16;
+
+/// The SCTP port of both sides.
+const SCTP_PORT: u16 = 5000;
+
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+
+/// What happens to the next datagram on its way to each side.
+#[derive(Clone, Copy, Debug, TypeGenerator)]
+pub enum Handling {
+    /// It arrives.
+    Deliver,
+    /// It is lost.
+    Drop,
+    /// It arrives twice.
+    Twice,
+    /// It arrives after the one behind it.
+    Late,
+    /// One bit is changed: at this byte, this bit.
+    Flip(u16, u8),
+    /// One byte near the beginning is replaced: at this byte, by this one.
+    Header(u16, u8),
+    /// It is cut: this many bytes remain.
+    Cut(u16),
+    /// Bytes are appended: this many, of this value.
+    Append(u8, u8),
+    /// The records of a captured datagram follow in the same datagram.
+    Join(u8),
+    /// A captured datagram of either direction arrives in its place.
+    Instead(u8),
+    /// It arrives from another UDP port of the peer's address.
+    Elsewhere(u16),
+}
+
+/// Traffic, and what happens to it.
+#[derive(Clone, Debug, TypeGenerator)]
+pub struct DtlsTraffic {
+    /// Whether the attacker waits until both sides have a connection and an association.
+    pub is_connected: bool,
+    /// Share of datagrams that are not simply delivered, of 256.
+    pub share: u8,
+    /// Each with a number that decides whether it is in the share.
+    #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..80))]
+    pub handlings: Vec<(u8, Handling)>,
+}
+
+struct Side {
+    endpoint: Endpoint,
+    address: Route,
+    is_client: bool,
+    association: Option<AssociationId>,
+    is_connected: bool,
+    has_ended: bool,
+    inbox: VecDeque<(Route, Vec<u8>)>,
+    /// Messages that this side has sent, and those that it has received, numbered from 0.
+    sent: u32,
+    received: u32,
+}
+
+/// The endpoints and everything on its way between them.
+pub struct DtlsExchange {
+    now: Instant,
+    sides: [Side; 2],
+    captured: VecDeque<Vec<u8>>,
+}
+
+/// A server that knows the client of [`client`].
+#[must_use]
+pub fn server() -> Endpoint {
+    endpoint(SERVER)
+}
+
+/// A client of [`server`].
+#[must_use]
+pub fn client() -> Endpoint {
+    endpoint(CLIENT)
+}
+
+fn endpoint(index: usize) -> Endpoint {
+    let identity = |index: usize| Identity::from_seed(&Seed::from_u64(index as u64));
+    let trust = Trust::only([identity(1 - index).fingerprint()]);
+    let association = AssociationConfig::default();
+    let config =
+        EndpointConfig::default().accept(index == SERVER).association(Arc::new(association));
+    let encryption = Encryption::new(identity(index), trust);
+    let seed = Seed::from_u64(100 + index as u64);
+    Endpoint::new(config, encryption, &seed).expect("the configuration is valid")
+}
+
+impl Side {
+    fn new(index: usize) -> Self {
+        let address = |index: usize| {
+            let host = if index == CLIENT { 1 } else { 2 };
+            ([192, 0, 2, host], 4000).into()
+        };
+        Self {
+            endpoint: endpoint(index),
+            address: Route { local: address(index), remote: address(1 - index) },
+            is_client: index == CLIENT,
+            association: None,
+            is_connected: false,
+            has_ended: false,
+            inbox: VecDeque::new(),
+            sent: 0,
+            received: 0,
+        }
+    }
+
+    fn on_event(&mut self, now: Instant, event: &Event) {
+        match *event {
+            Event::Secured { .. } if self.is_client && self.association.is_none() => {
+                let id = self.endpoint.sctp_mut().connect(now, self.address, SCTP_PORT);
+                self.association = id.ok();
+            }
+            Event::Ended { .. } => self.has_ended = true,
+            Event::Association(id, Sctp::Connected { .. }) => {
+                (self.association, self.is_connected) = (Some(id), true);
+            }
+            Event::Association(_, Sctp::Closed(_)) => self.has_ended = true,
+            Event::Association(id, Sctp::Readable) => {
+                while let Some(message) = self.endpoint.sctp_mut().receive(now, id) {
+                    // Exactly what the peer sent, in order: nothing forged, lost, doubled or overtaken.
+                    assert_eq!(message.payload, content(self.received), "not what was sent");
+                    self.received += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, now: Instant) {
+        let Some(id) = self.association.filter(|_| !self.has_ended) else { return };
+        let message = OutboundMessage::new(1, content(self.sent));
+        if self.endpoint.sctp_mut().send(now, id, message).is_ok() {
+            self.sent += 1;
+        }
+    }
+
+    fn check_limits(&self) {
+        // One connection, a second one that the peer has begun anew, and one from each other port that an attacker
+        // names only if a cookie for it came back: never here.
+        assert!(self.endpoint.connection_count() <= 2, "{}", self.endpoint.connection_count());
+        assert!(self.endpoint.sctp().association_count() <= 2);
+    }
+}
+
+/// Message `number` of a side: of a size that depends on it, and begun with it.
+fn content(number: u32) -> Vec<u8> {
+    let mut bytes = number.to_be_bytes().to_vec();
+    bytes.resize(4 + number as usize * 397 % 2500, number as u8);
+    bytes
+}
+
+impl DtlsExchange {
+    /// A client that begins to connect; both sides are connected if `is_connected`.
+    ///
+    /// # Panics
+    /// If they do not connect without an attacker.
+    #[must_use]
+    pub fn new(is_connected: bool) -> Self {
+        let mut exchange = Self {
+            now: Instant::from_millis(1_000_000),
+            sides: [Side::new(CLIENT), Side::new(SERVER)],
+            captured: VecDeque::new(),
+        };
+        let client = &mut exchange.sides[CLIENT];
+        client.endpoint.secure(exchange.now, client.address);
+        exchange.settle();
+        if is_connected {
+            for _ in 0..MOST_TIMEOUTS {
+                if exchange.is_connected() {
+                    break;
+                }
+                exchange.handle_next(Handling::Deliver);
+            }
+            assert!(exchange.is_connected(), "no connection without an attacker");
+        }
+        exchange
+    }
+
+    /// Whether both sides have an association.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.sides.iter().all(|side| side.is_connected)
+    }
+
+    /// Passes the next datagram on its way to each side on as `handling` says. Without any, both applications send,
+    /// and time passes.
+    pub fn handle_next(&mut self, handling: Handling) {
+        if self.sides.iter().all(|side| side.inbox.is_empty()) {
+            self.sides.iter_mut().for_each(|side| side.send(self.now));
+            self.settle();
+            if self.sides.iter().all(|side| side.inbox.is_empty()) {
+                self.wait();
+            }
+            return;
+        }
+        for to in 0..2 {
+            let Some((mut route, datagram)) = self.sides[to].inbox.pop_front() else { continue };
+            let len = datagram.len() as u16;
+            match handling {
+                Handling::Drop => {}
+                Handling::Twice => {
+                    self.input(to, route, &datagram);
+                    self.input(to, route, &datagram);
+                }
+                Handling::Late => {
+                    if let Some((way, other)) = self.sides[to].inbox.pop_front() {
+                        self.input(to, way, &other);
+                    }
+                    self.input(to, route, &datagram);
+                }
+                Handling::Elsewhere(port) => {
+                    route.remote.set_port(port.max(1));
+                    self.input(to, route, &datagram);
+                }
+                changed => {
+                    let datagram = self.changed(changed, datagram, len.max(1));
+                    self.input(to, route, &datagram);
+                }
+            }
+        }
+        self.settle();
+    }
+
+    fn changed(&self, how: Handling, mut datagram: Vec<u8>, len: u16) -> Vec<u8> {
+        let captured = |which: u8| {
+            let index = usize::from(which) % self.captured.len().max(1);
+            self.captured.get(index).cloned().unwrap_or_default()
+        };
+        match how {
+            Handling::Flip(at, bit) => datagram[usize::from(at % len)] ^= 1 << (bit % 8),
+            Handling::Header(at, byte) => {
+                datagram[usize::from(at % HEADER_BYTES.min(len))] = byte;
+            }
+            Handling::Cut(at) => datagram.truncate(usize::from(at % len)),
+            Handling::Append(count, byte) => {
+                datagram.resize(datagram.len() + usize::from(count), byte);
+            }
+            Handling::Join(which) => datagram.extend(captured(which)),
+            Handling::Instead(which) => datagram = captured(which),
+            _ => {}
+        }
+        datagram
+    }
+
+    /// Everything arrives from now on. Whether all messages arrive, or an end is reported.
+    ///
+    /// # Panics
+    /// If messages are neither delivered nor their connection reported as ended, within bounded time.
+    pub fn run_out(&mut self, was_connected: bool) {
+        for _ in 0..MOST_TIMEOUTS {
+            while self.sides.iter().any(|side| !side.inbox.is_empty()) {
+                for to in 0..2 {
+                    while let Some((route, datagram)) = self.sides[to].inbox.pop_front() {
+                        self.input(to, route, &datagram);
+                    }
+                }
+                self.settle();
+            }
+            let is_ended = self.sides.iter().any(|side| side.has_ended);
+            let is_delivered = (0..2).all(|to| self.sides[to].received == self.sides[1 - to].sent);
+            if is_ended || (is_delivered && (self.is_connected() || !was_connected)) {
+                return;
+            }
+            self.wait();
+        }
+        panic!("messages are neither delivered nor reported");
+    }
+
+    fn input(&mut self, to: usize, route: Route, datagram: &[u8]) {
+        self.sides[to].endpoint.handle_input(self.now, route, datagram);
+        self.sides[to].check_limits();
+    }
+
+    /// Time passes until a timer is due.
+    fn wait(&mut self) {
+        let Some(at) = self.sides.iter().filter_map(|side| side.endpoint.poll_timeout()).min()
+        else {
+            return;
+        };
+        self.now = self.now.max(at);
+        for side in &mut self.sides {
+            side.endpoint.handle_timeout(self.now);
+        }
+        self.settle();
+        for side in &self.sides {
+            let next = side.endpoint.poll_timeout();
+            assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");
+        }
+    }
+
+    /// Takes everything that both endpoints have to say.
+    fn settle(&mut self) {
+        let mut datagram = Vec::new();
+        for _ in 0..MOST_OUTPUTS {
+            let mut is_idle = true;
+            for from in 0..2 {
+                if let Some(route) =
+                    self.sides[from].endpoint.poll_transmit(self.now, &mut datagram)
+                {
+                    is_idle = false;
+                    if self.captured.len() == MOST_CAPTURED {
+                        self.captured.pop_front();
+                    }
+                    self.captured.push_back(datagram.clone());
+                    // A datagram to a port that the attacker named does not arrive.
+                    if route.remote == self.sides[from].address.remote {
+                        let way = self.sides[1 - from].address;
+                        self.sides[1 - from].inbox.push_back((way, datagram.clone()));
+                    }
+                } else if let Some(event) = self.sides[from].endpoint.poll_event() {
+                    is_idle = false;
+                    self.sides[from].on_event(self.now, &event);
+                }
+            }
+            if is_idle {
+                return;
+            }
+        }
+        panic!("an endpoint does not become idle");
+    }
+}
