@@ -1016,8 +1016,19 @@ rexmit_status rexmit_reset_streams(struct rexmit_endpoint *endpoint,
                                    size_t count);
 
 /**
+ * The certificate that the peer of an association has proved to be its own. REXMIT_NOT_FOUND without encryption, and
+ * before REXMIT_EVENT_CONNECTED.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; `fingerprint` points to memory for the result.
+ */
+rexmit_status rexmit_peer_fingerprint(struct rexmit_endpoint *endpoint,
+                                      uint64_t association,
+                                      struct rexmit_fingerprint *fingerprint);
+
+/**
  * Sets the priority of an outgoing stream, 256 at first: the higher goes first with REXMIT_PRIORITY, and it is the
- * weight with REXMIT_WEIGHTED_FAIR_QUEUEING (RFC 8260 §3). It holds for what is sent from now on.
+ * weight with REXMIT_WEIGHTED_FAIR_QUEUEING (RFC 8260 §3). It applies to chunks sent from now on.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`.
@@ -1437,17 +1448,6 @@ rexmit_status rexmit_config_trust(struct rexmit_config *config,
  * `config` came from `rexmit_config_new`.
  */
 rexmit_status rexmit_config_trust_anyone(struct rexmit_config *config);
-
-/**
- * The certificate that the peer of an association has proved to be its own. REXMIT_NOT_FOUND without encryption, and
- * before REXMIT_EVENT_CONNECTED.
- *
- * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; `fingerprint` points to memory for the result.
- */
-rexmit_status rexmit_peer_fingerprint(struct rexmit_endpoint *endpoint,
-                                      uint64_t association,
-                                      struct rexmit_fingerprint *fingerprint);
 
 /**
  * Reads a fingerprint: 64 hexadecimal digits, with or without colons, as `openssl x509 -fingerprint -sha256` prints it.

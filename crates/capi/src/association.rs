@@ -7,6 +7,7 @@ use rexmit_sctp::{AssociationId, SharedKey};
 
 use crate::address::{addresses, rexmit_address};
 use crate::config::{profile, scheduling};
+use crate::encryption::rexmit_fingerprint;
 use crate::endpoint::{call, rexmit_endpoint};
 use crate::message::{gather, rexmit_buffer, rexmit_delivery, rexmit_message};
 use crate::status::rexmit_status::{self, *};
@@ -173,8 +174,32 @@ pub unsafe extern "C" fn rexmit_reset_streams(
     }
 }
 
+/// The certificate that the peer of an association has proved to be its own. REXMIT_NOT_FOUND without encryption, and
+/// before REXMIT_EVENT_CONNECTED.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; `fingerprint` points to memory for the result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_peer_fingerprint(
+    endpoint: *mut rexmit_endpoint,
+    association: u64,
+    fingerprint: *mut rexmit_fingerprint,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        call(endpoint, 0, |endpoint, _| {
+            let id = endpoint.known(association)?;
+            let statistics = endpoint.sctp.statistics(id);
+            let paths = statistics.iter().flat_map(|all| &all.paths);
+            let peer = paths.filter_map(|path| endpoint.sctp.peer(path.remote)).next();
+            let missing = || Failure::new(REXMIT_NOT_FOUND, "the peer has shown no certificate");
+            store(fingerprint, peer.ok_or_else(missing)?.into(), "the fingerprint")
+        })
+    }
+}
+
 /// Sets the priority of an outgoing stream, 256 at first: the higher goes first with REXMIT_PRIORITY, and it is the
-/// weight with REXMIT_WEIGHTED_FAIR_QUEUEING (RFC 8260 §3). It holds for what is sent from now on.
+/// weight with REXMIT_WEIGHTED_FAIR_QUEUEING (RFC 8260 §3). It applies to chunks sent from now on.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`.

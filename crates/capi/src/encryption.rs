@@ -5,7 +5,6 @@ use std::ffi::c_char;
 use rexmit_dtls::{Encryption, Fingerprint, Identity, IdentityError, Trust};
 
 use crate::config::{rexmit_config, set};
-use crate::endpoint::{call, rexmit_endpoint};
 use crate::message::rexmit_buffer;
 use crate::status::rexmit_status::{self, *};
 use crate::status::{Failure, Outcome, deref, guard, slice, store, words};
@@ -228,30 +227,6 @@ pub unsafe extern "C" fn rexmit_config_trust_anyone(config: *mut rexmit_config) 
         set(config, |config| {
             config.parties.trusts_anyone = true;
             Ok(())
-        })
-    }
-}
-
-/// The certificate that the peer of an association has proved to be its own. REXMIT_NOT_FOUND without encryption, and
-/// before REXMIT_EVENT_CONNECTED.
-///
-/// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; `fingerprint` points to memory for the result.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rexmit_peer_fingerprint(
-    endpoint: *mut rexmit_endpoint,
-    association: u64,
-    fingerprint: *mut rexmit_fingerprint,
-) -> rexmit_status {
-    // SAFETY: As this function demands.
-    unsafe {
-        call(endpoint, 0, |endpoint, _| {
-            let id = endpoint.known(association)?;
-            let statistics = endpoint.sctp.statistics(id);
-            let paths = statistics.iter().flat_map(|all| &all.paths);
-            let peer = paths.filter_map(|path| endpoint.sctp.peer(path.remote)).next();
-            let missing = || Failure::new(REXMIT_NOT_FOUND, "the peer has shown no certificate");
-            store(fingerprint, peer.ok_or_else(missing)?.into(), "the fingerprint")
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Who a host is, and whom it trusts: the classes `Identity` and `Trust`.
+//! The identity of a host, and the peers it trusts: the classes `Identity` and `Trust`.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -395,7 +395,7 @@ impl Endpoint {
         let (remote, is_reported) =
             (connection.route.remote, connection.is_client() || connection.is_secured());
         self.statistics.handshakes_failed += u64::from(connection.is_handshaking());
-        // Associations of a handshake have not begun; a secured connection beside it keeps its own.
+        // During a handshake only associations that wait for it exist, unless another connection is secured.
         if connection.is_secured() || self.peer(remote).is_none() {
             let addresses = connection.addresses.clone();
             self.abort_associations(now, &addresses, &error);
