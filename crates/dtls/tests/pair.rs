@@ -169,8 +169,11 @@ fn connect_at_once(pair: &mut Pair) -> rexmit_sctp::AssociationId {
 #[test]
 fn an_association_waits_for_the_handshake_and_does_not_measure_it() {
     let mut pair = Pair::trusting();
+    let begun = pair.now;
     let id = connect_at_once(&mut pair);
     assert!(pair.run(LONG, |pair| pair.ends[0].received == [b"early"]));
+    // An INIT that was sent during the handshake would be repeated after 250 ms (T1-init).
+    assert!(pair.now - begun < Duration::from_millis(250), "{:?}", pair.now - begun);
     assert_eq!(pair.client().association, Some(id));
     let statistics = pair.client().endpoint.sctp().statistics(id).unwrap();
     // Two ways of 20 ms: the handshake is not in it.
