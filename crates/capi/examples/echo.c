@@ -1,7 +1,7 @@
-/* Echo over SCTP, in an event loop of poll(2).
+/* Echo over encrypted SCTP, in an event loop of poll(2). The server prints its fingerprint.
  *
  *   echo server 127.0.0.1:9899
- *   echo client 127.0.0.1:9899 'some text'
+ *   echo client 127.0.0.1:9899 FINGERPRINT 'some text'
  */
 #include <poll.h>
 #include <stdio.h>
@@ -20,10 +20,24 @@ static void check(rexmit_endpoint *endpoint, rexmit_status status, const char *w
         die(what, rexmit_endpoint_error(endpoint));
 }
 
-static rexmit_endpoint *open_endpoint(bool accept, const rexmit_address *bind_to) {
+/* A client trusts one server; a server, without a fingerprint to trust, anyone. */
+static rexmit_endpoint *open_endpoint(const rexmit_fingerprint *trusted, const rexmit_address *bind_to) {
     rexmit_config *config = rexmit_config_new();
-    rexmit_config_set_accept(config, accept);
     rexmit_endpoint *endpoint = NULL;
+    if (trusted) {
+        rexmit_config_trust(config, trusted);
+    } else {
+        rexmit_fingerprint own;
+        char text[REXMIT_FINGERPRINT_TEXT];
+        rexmit_config_set_accept(config, true);
+        rexmit_config_trust_anyone(config);
+        /* A server that is to be known after its next start has rexmit_config_set_identity_pem. */
+        if (rexmit_config_generate_identity(config) != REXMIT_OK)
+            die("identity", rexmit_config_error(config));
+        rexmit_config_fingerprint(config, &own);
+        rexmit_fingerprint_format(&own, text, sizeof text);
+        printf("fingerprint %s\n", text);
+    }
     if (rexmit_endpoint_new(config, NULL, &endpoint) != REXMIT_OK)
         die("endpoint", rexmit_config_error(config));
     rexmit_config_free(config);
@@ -50,7 +64,7 @@ static void send_bytes(rexmit_endpoint *endpoint, uint64_t association, uint16_t
 }
 
 static void serve(const rexmit_address *address) {
-    rexmit_endpoint *endpoint = open_endpoint(true, address);
+    rexmit_endpoint *endpoint = open_endpoint(NULL, address);
     rexmit_address bound;
     char text[REXMIT_ADDRESS_TEXT];
     check(endpoint, rexmit_endpoint_local_address(endpoint, &bound), "address");
@@ -70,11 +84,11 @@ static void serve(const rexmit_address *address) {
     }
 }
 
-static void ask(const rexmit_address *server, const char *words) {
+static void ask(const rexmit_address *server, const rexmit_fingerprint *trusted, const char *words) {
     rexmit_address any;
     uint64_t association;
     rexmit_address_parse(server->family == 4 ? "0.0.0.0:0" : "[::]:0", &any);
-    rexmit_endpoint *endpoint = open_endpoint(false, &any);
+    rexmit_endpoint *endpoint = open_endpoint(trusted, &any);
     check(endpoint, rexmit_connect(endpoint, rexmit_now(), server, 1, 5000, &association),
           "connect");
     /* Accepted at once: it leaves with the last packet of the setup. */
@@ -99,13 +113,16 @@ static void ask(const rexmit_address *server, const char *words) {
 
 int main(int count, char **words) {
     rexmit_address address;
+    rexmit_fingerprint trusted;
     if (count >= 3 && rexmit_address_parse(words[2], &address) != REXMIT_OK)
         die(words[2], "expected an address as 127.0.0.1:9899");
+    if (count == 5 && rexmit_fingerprint_parse(words[3], &trusted) != REXMIT_OK)
+        die(words[3], "expected a fingerprint, as the server prints it");
     if (count == 3 && strcmp(words[1], "server") == 0)
         serve(&address);
-    else if (count == 4 && strcmp(words[1], "client") == 0)
-        ask(&address, words[3]);
+    else if (count == 5 && strcmp(words[1], "client") == 0)
+        ask(&address, &trusted, words[4]);
     else
-        die("usage", "echo server ADDRESS | echo client ADDRESS TEXT");
+        die("usage", "echo server ADDRESS | echo client ADDRESS FINGERPRINT TEXT");
     return 0;
 }

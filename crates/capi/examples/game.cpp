@@ -30,14 +30,15 @@ int main(int count, char **words) try {
     const double seconds = count > 2 ? std::atof(words[2]) : 2;
 
     rexmit::Config accepting;
-    accepting.accept(true);
+    accepting.accept(true).generate_identity().trust_anyone();
     rexmit::Endpoint server(accepting, rexmit::Address("127.0.0.1:0"));
     const rexmit::Address address = server.local_address();
 
     std::vector<Player> players(clients);
     std::vector<pollfd> ready{{server.fd(), POLLIN, 0}};
     for (Player &player : players) {
-        player.endpoint = std::make_unique<rexmit::Endpoint>(rexmit::Config(), rexmit::Address("127.0.0.1:0"));
+        player.endpoint = std::make_unique<rexmit::Endpoint>(
+            rexmit::Config().trust(accepting.fingerprint()), rexmit::Address("127.0.0.1:0"));
         player.association = player.endpoint->connect({address});
         ready.push_back({player.endpoint->fd(), POLLIN, 0});
     }

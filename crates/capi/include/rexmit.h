@@ -18,6 +18,11 @@
 #define REXMIT_ADDRESS_TEXT 64
 
 /**
+ * Bytes of a fingerprint as a text, the zero byte at its end included.
+ */
+#define REXMIT_FINGERPRINT_TEXT 96
+
+/**
  * The message may be delivered as soon as it is complete, out of the order of its stream.
  */
 #define REXMIT_UNORDERED 1
@@ -189,6 +194,11 @@ enum rexmit_event_kind
      * The last event: `closed`. What had arrived can still be received; then the number is invalid.
      */
     REXMIT_EVENT_CLOSED = 17,
+    /**
+     * A message from the peer is not delivered, though the peer takes it for delivered: it is larger than
+     * `max_message_bytes`, or filled the receive buffer together with other incomplete messages: `dropped`.
+     */
+    REXMIT_EVENT_MESSAGE_DROPPED = 18,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -349,6 +359,10 @@ enum rexmit_profile
      * The four mechanisms for thin streams of Petlund 2009, with RTT samples of delayed ACKs.
      */
     REXMIT_THIN = 5,
+    /**
+     * The SCTP of Linux 6, for comparison.
+     */
+    REXMIT_LINUX = 6,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -359,12 +373,54 @@ typedef uint32_t rexmit_profile;
 #endif // __cplusplus
 
 /**
+ * The order in which streams send (the stream schedulers of RFC 8260 §3). Within a stream it is always the order in which
+ * messages were accepted.
+ */
+enum rexmit_scheduling
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Each stream that has any, in turn. The default.
+     */
+    REXMIT_ROUND_ROBIN = 0,
+    /**
+     * The same, with new data of one stream only in each packet.
+     */
+    REXMIT_ROUND_ROBIN_PER_PACKET = 1,
+    /**
+     * The order in which messages were accepted.
+     */
+    REXMIT_FIRST_COME_FIRST_SERVED = 2,
+    /**
+     * The stream with the highest priority; equal ones in turn.
+     */
+    REXMIT_PRIORITY = 3,
+    /**
+     * The same number of bytes for each stream that has any.
+     */
+    REXMIT_FAIR_BANDWIDTH = 4,
+    /**
+     * Bytes in proportion to the priorities of the streams.
+     */
+    REXMIT_WEIGHTED_FAIR_QUEUEING = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rexmit_scheduling rexmit_scheduling;
+#else
+typedef uint32_t rexmit_scheduling;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * The configuration of endpoints and of their associations. Not thread-safe.
  */
 typedef struct rexmit_config rexmit_config;
 
 /**
- * An SCTP endpoint with its associations. Not thread-safe: it may move between threads, but only one may use it at a
+ * An SCTP endpoint with its associations, encrypted by DTLS 1.3 if the configuration says so. Not thread-safe: it may move between threads, but only one may use it at a
  * time.
  */
 typedef struct rexmit_endpoint rexmit_endpoint;
@@ -470,6 +526,16 @@ typedef struct rexmit_message {
      */
     struct rexmit_payload *owner;
 } rexmit_message;
+
+/**
+ * The SHA-256 of a certificate: what a peer is known by.
+ */
+typedef struct rexmit_fingerprint {
+    /**
+     * The digest.
+     */
+    uint8_t bytes[32];
+} rexmit_fingerprint;
 
 /**
  * Of REXMIT_EVENT_CONNECTED.
@@ -596,6 +662,24 @@ typedef struct rexmit_closed_event {
 } rexmit_closed_event;
 
 /**
+ * Of REXMIT_EVENT_MESSAGE_DROPPED.
+ */
+typedef struct rexmit_dropped_event {
+    /**
+     * Its payload protocol identifier.
+     */
+    uint32_t ppid;
+    /**
+     * Its stream.
+     */
+    uint16_t stream;
+    /**
+     * Whether it was sent outside the order of its stream.
+     */
+    bool unordered;
+} rexmit_dropped_event;
+
+/**
  * The data of an event, by its kind.
  */
 typedef union rexmit_event_data {
@@ -627,6 +711,10 @@ typedef union rexmit_event_data {
      * Of REXMIT_EVENT_CLOSED.
      */
     struct rexmit_closed_event closed;
+    /**
+     * Of REXMIT_EVENT_MESSAGE_DROPPED.
+     */
+    struct rexmit_dropped_event dropped;
     /**
      * Room for events to come.
      */
@@ -854,8 +942,8 @@ rexmit_status rexmit_address_format(const struct rexmit_address *address, char *
 
 /**
  * Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of the same
- * host. Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED tells the outcome. There is no time
- * limit but Max.Init.Retransmits: call `rexmit_abort` when you have waited long enough.
+ * host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED reports
+ * the outcome; when one side does not trust the other, the text of the latter says which. There is no time limit but Max.Init.Retransmits: call `rexmit_abort` when you have waited long enough.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
@@ -926,6 +1014,41 @@ rexmit_status rexmit_reset_streams(struct rexmit_endpoint *endpoint,
                                    uint64_t association,
                                    const uint16_t *streams,
                                    size_t count);
+
+/**
+ * The certificate that the peer of an association has proved to be its own. REXMIT_NOT_FOUND without encryption, and
+ * before REXMIT_EVENT_CONNECTED.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; `fingerprint` points to memory for the result.
+ */
+rexmit_status rexmit_peer_fingerprint(struct rexmit_endpoint *endpoint,
+                                      uint64_t association,
+                                      struct rexmit_fingerprint *fingerprint);
+
+/**
+ * Sets the priority of an outgoing stream, 256 at first: the higher goes first with REXMIT_PRIORITY, and it is the
+ * weight with REXMIT_WEIGHTED_FAIR_QUEUEING (RFC 8260 §3). It applies to chunks sent from now on.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`.
+ */
+rexmit_status rexmit_set_priority(struct rexmit_endpoint *endpoint,
+                                  uint64_t now,
+                                  uint64_t association,
+                                  uint16_t stream,
+                                  uint16_t priority);
+
+/**
+ * Schedules the outgoing streams by another rule from now on, one of `enum rexmit_scheduling`.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`.
+ */
+rexmit_status rexmit_set_scheduling(struct rexmit_endpoint *endpoint,
+                                    uint64_t now,
+                                    uint64_t association,
+                                    uint32_t number);
 
 /**
  * From now on the association treats losses, while it is thin, as this profile does (`enum rexmit_profile`).
@@ -1063,12 +1186,13 @@ void rexmit_config_free(struct rexmit_config *config);
 const char *rexmit_config_error(const struct rexmit_config *config);
 
 /**
- * The profile, one of `enum rexmit_profile`; with it `dead_after`. Default REXMIT_INTERACTIVE.
+ * The profile, one of `enum rexmit_profile`; with it `dead_after` and `interleaving`. Default REXMIT_INTERACTIVE.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
  */
-rexmit_status rexmit_config_set_profile(struct rexmit_config *config, uint32_t number);
+rexmit_status rexmit_config_set_profile(struct rexmit_config *config,
+                                        uint32_t number);
 
 /**
  * The local SCTP port. Default 5000.
@@ -1085,6 +1209,24 @@ rexmit_status rexmit_config_set_port(struct rexmit_config *config, uint16_t port
  * `config` came from `rexmit_config_new`.
  */
 rexmit_status rexmit_config_set_accept(struct rexmit_config *config, bool accept);
+
+/**
+ * The order in which streams send, one of `enum rexmit_scheduling`. Default REXMIT_ROUND_ROBIN.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_scheduling(struct rexmit_config *config, uint32_t number);
+
+/**
+ * Whether to interleave messages of different streams with peers that can (I-DATA, RFC 8260), so that a large one delays
+ * those of other streams by one chunk. Default true with the interactive profiles, otherwise false.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_interleaving(struct rexmit_config *config,
+                                             bool interleaving);
 
 /**
  * Associations at one time. Default 200,000.
@@ -1235,14 +1377,107 @@ rexmit_status rexmit_config_add_shared_key(struct rexmit_config *config,
 rexmit_status rexmit_config_validate(struct rexmit_config *config);
 
 /**
+ * Encryption: endpoints have a new identity, a key on P-256 with a self-signed certificate. A server that is to be
+ * known after its next start stores it (`rexmit_config_certificate`, `rexmit_config_private_key`).
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_generate_identity(struct rexmit_config *config);
+
+/**
+ * Encryption: endpoints have the identity of a certificate (X.509) and its private key (ECDSA on P-256 or P-384, PKCS #8
+ * or SEC 1), both as texts in PEM.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`; the others are texts that end with a zero byte.
+ */
+rexmit_status rexmit_config_set_identity_pem(struct rexmit_config *config,
+                                             const char *certificate,
+                                             const char *private_key);
+
+/**
+ * The same in DER.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`; the others point to buffers, which point to their bytes.
+ */
+rexmit_status rexmit_config_set_identity_der(struct rexmit_config *config,
+                                             const struct rexmit_buffer *certificate,
+                                             const struct rexmit_buffer *private_key);
+
+/**
+ * The certificate of the identity in DER. Valid until the identity is changed or the configuration is freed.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`; `certificate` points to memory for the result.
+ */
+rexmit_status rexmit_config_certificate(struct rexmit_config *config, struct rexmit_buffer *certificate);
+
+/**
+ * The private key of the identity in DER. Keep it secret. Valid as the certificate is.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`; `private_key` points to memory for the result.
+ */
+rexmit_status rexmit_config_private_key(struct rexmit_config *config, struct rexmit_buffer *private_key);
+
+/**
+ * What peers know endpoints of this configuration by; REXMIT_NOT_FOUND without an identity.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`; `fingerprint` points to memory for the result.
+ */
+rexmit_status rexmit_config_fingerprint(struct rexmit_config *config, struct rexmit_fingerprint *fingerprint);
+
+/**
+ * Encryption: endpoints trust peers with this certificate, besides those of calls before. One without an identity
+ * generates its own.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`; `fingerprint` points to a fingerprint.
+ */
+rexmit_status rexmit_config_trust(struct rexmit_config *config,
+                                  const struct rexmit_fingerprint *fingerprint);
+
+/**
+ * Encryption: endpoints trust every peer, as a server whose clients are not known beforehand. A client that trusts anyone
+ * is protected against eavesdroppers only: a host in between can pass for the server.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_trust_anyone(struct rexmit_config *config);
+
+/**
+ * Reads a fingerprint: 64 hexadecimal digits, with or without colons, as `openssl x509 -fingerprint -sha256` prints it.
+ *
+ * # Safety
+ * `text` is a text that ends with a zero byte; `fingerprint` points to memory for the result.
+ */
+rexmit_status rexmit_fingerprint_parse(const char *text,
+                                       struct rexmit_fingerprint *fingerprint);
+
+/**
+ * Writes a fingerprint as a text of REXMIT_FINGERPRINT_TEXT bytes, the zero byte at its end included. REXMIT_TOO_LARGE if
+ * it does not fit `capacity`.
+ *
+ * # Safety
+ * `fingerprint` points to a fingerprint, `text` to `capacity` bytes.
+ */
+rexmit_status rexmit_fingerprint_format(const struct rexmit_fingerprint *fingerprint,
+                                        char *text,
+                                        size_t capacity);
+
+/**
  * The monotonic clock, in nanoseconds: the `now` of all calls of an endpoint with a socket. A program that drives the
  * endpoint by itself may take any clock that does not go back.
  */
 uint64_t rexmit_now(void);
 
 /**
- * Makes an endpoint. `seed` has 32 bytes of full entropy, or is NULL: then the system gives them. (A fixed seed is for
- * simulations: tags and cookies come from it.) On failure `rexmit_config_error` says why.
+ * Makes an endpoint, which encrypts if the configuration says who it is or whom it trusts. `seed` has 32 bytes of full entropy, or is NULL: then the system gives them. (A fixed seed is for
+ * simulations: tags and cookies come from it, keys of encryption do not.) On failure `rexmit_config_error` says why.
  *
  * # Safety
  * `config` came from `rexmit_config_new`; `seed` is NULL or points to 32 bytes; `endpoint` to memory for a pointer.

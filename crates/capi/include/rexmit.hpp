@@ -49,6 +49,30 @@ private:
     rexmit_address raw_{};
 };
 
+/// The SHA-256 of a certificate: what a peer is known by.
+class Fingerprint {
+public:
+    Fingerprint(const rexmit_fingerprint &raw) : raw_(raw) {}
+    /// 64 hexadecimal digits, with or without colons.
+    explicit Fingerprint(const std::string &text) {
+        if (rexmit_fingerprint_parse(text.c_str(), &raw_) != REXMIT_OK)
+            throw Error(REXMIT_INVALID_ARGUMENT, text + " is no fingerprint: 64 hexadecimal digits");
+    }
+    std::string text() const {
+        char buffer[REXMIT_FINGERPRINT_TEXT];
+        rexmit_fingerprint_format(&raw_, buffer, sizeof buffer);
+        return buffer;
+    }
+    const rexmit_fingerprint &raw() const noexcept { return raw_; }
+    bool operator==(const Fingerprint &other) const noexcept {
+        return std::memcmp(raw_.bytes, other.raw_.bytes, sizeof raw_.bytes) == 0;
+    }
+    bool operator!=(const Fingerprint &other) const noexcept { return !(*this == other); }
+
+private:
+    rexmit_fingerprint raw_{};
+};
+
 /// The configuration of an endpoint; the calls can be chained.
 class Config {
 public:
@@ -76,6 +100,22 @@ public:
     }
     Config &add_address(const Address &it) {
         return check(rexmit_config_add_address(raw_.get(), &it.raw()));
+    }
+    Config &scheduling(rexmit_scheduling it) {
+        return check(rexmit_config_set_scheduling(raw_.get(), it));
+    }
+    /// Encryption: who endpoints are, and whom they trust. Without any of these calls they do not encrypt.
+    Config &generate_identity() { return check(rexmit_config_generate_identity(raw_.get())); }
+    Config &identity(const std::string &certificate_pem, const std::string &private_key_pem) {
+        return check(rexmit_config_set_identity_pem(raw_.get(), certificate_pem.c_str(),
+                                                    private_key_pem.c_str()));
+    }
+    Config &trust(const Fingerprint &it) { return check(rexmit_config_trust(raw_.get(), &it.raw())); }
+    Config &trust_anyone() { return check(rexmit_config_trust_anyone(raw_.get())); }
+    Fingerprint fingerprint() {
+        rexmit_fingerprint own;
+        check(rexmit_config_fingerprint(raw_.get(), &own));
+        return own;
     }
     /// For the setters of rexmit.h that have no name here.
     rexmit_config *get() const noexcept { return raw_.get(); }
@@ -191,6 +231,19 @@ public:
     void set_stream_thin(std::uint64_t association, std::uint16_t stream, rexmit_profile profile,
                          std::uint64_t now = rexmit_now()) {
         check(rexmit_set_stream_thin(get(), now, association, stream, profile));
+    }
+    void set_priority(std::uint64_t association, std::uint16_t stream, std::uint16_t priority,
+                      std::uint64_t now = rexmit_now()) {
+        check(rexmit_set_priority(get(), now, association, stream, priority));
+    }
+    void set_scheduling(std::uint64_t association, rexmit_scheduling scheduling,
+                        std::uint64_t now = rexmit_now()) {
+        check(rexmit_set_scheduling(get(), now, association, scheduling));
+    }
+    Fingerprint peer_fingerprint(std::uint64_t association) const {
+        rexmit_fingerprint peer;
+        check(rexmit_peer_fingerprint(get(), association, &peer));
+        return peer;
     }
     rexmit_statistics statistics(std::uint64_t association) const {
         rexmit_statistics all;

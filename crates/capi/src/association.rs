@@ -6,15 +6,16 @@ use rexmit_core::Instant;
 use rexmit_sctp::{AssociationId, SharedKey};
 
 use crate::address::{addresses, rexmit_address};
-use crate::config::profile;
+use crate::config::{profile, scheduling};
+use crate::encryption::rexmit_fingerprint;
 use crate::endpoint::{call, rexmit_endpoint};
 use crate::message::{gather, rexmit_buffer, rexmit_delivery, rexmit_message};
 use crate::status::rexmit_status::{self, *};
 use crate::status::{Failure, Outcome, deref, slice, store};
 
 /// Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of the same
-/// host. Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED tells the outcome. There is no time
-/// limit but Max.Init.Retransmits: call `rexmit_abort` when you have waited long enough.
+/// host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED reports
+/// the outcome; when one side does not trust the other, the text of the latter says which. There is no time limit but Max.Init.Retransmits: call `rexmit_abort` when you have waited long enough.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
@@ -36,7 +37,7 @@ pub unsafe extern "C" fn rexmit_connect(
             let local = endpoint.local_for(&remotes)?;
             let routes = endpoint.sctp.ways_to(&remotes, local);
             let config = Arc::clone(&endpoint.association);
-            let id = endpoint.sctp.connect_over(now, &routes, port, config)?;
+            let id = endpoint.sctp.connect(now, &routes, port, &config)?;
             store(association, id.to_bits(), "where the association goes")
         })
     }
@@ -169,6 +170,70 @@ pub unsafe extern "C" fn rexmit_reset_streams(
     unsafe {
         of(endpoint, now, association, |endpoint, now, id| {
             Ok(endpoint.sctp.reset_streams(now, id, slice(streams, count, "the streams")?)?)
+        })
+    }
+}
+
+/// The certificate that the peer of an association has proved to be its own. REXMIT_NOT_FOUND without encryption, and
+/// before REXMIT_EVENT_CONNECTED.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; `fingerprint` points to memory for the result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_peer_fingerprint(
+    endpoint: *mut rexmit_endpoint,
+    association: u64,
+    fingerprint: *mut rexmit_fingerprint,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        call(endpoint, 0, |endpoint, _| {
+            let id = endpoint.known(association)?;
+            let statistics = endpoint.sctp.statistics(id);
+            let paths = statistics.iter().flat_map(|all| &all.paths);
+            let peer = paths.filter_map(|path| endpoint.sctp.peer(path.remote)).next();
+            let missing = || Failure::new(REXMIT_NOT_FOUND, "the peer has shown no certificate");
+            store(fingerprint, peer.ok_or_else(missing)?.into(), "the fingerprint")
+        })
+    }
+}
+
+/// Sets the priority of an outgoing stream, 256 at first: the higher goes first with REXMIT_PRIORITY, and it is the
+/// weight with REXMIT_WEIGHTED_FAIR_QUEUEING (RFC 8260 §3). It applies to chunks sent from now on.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_set_priority(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    stream: u16,
+    priority: u16,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            Ok(endpoint.sctp.set_priority(now, id, stream, priority)?)
+        })
+    }
+}
+
+/// Schedules the outgoing streams by another rule from now on, one of `enum rexmit_scheduling`.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_set_scheduling(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    number: u32,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            Ok(endpoint.sctp.set_scheduling(now, id, scheduling(number)?)?)
         })
     }
 }

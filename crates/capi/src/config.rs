@@ -3,9 +3,11 @@
 use std::ffi::c_char;
 use std::time::Duration;
 
-use rexmit_sctp::{AssociationConfig, ConfigError, EndpointConfig, SharedKey};
+use rexmit_dtls::Encryption;
+use rexmit_sctp::{AssociationConfig, ConfigError, EndpointConfig, Scheduling, SharedKey};
 
 use crate::address::rexmit_address;
+use crate::encryption::Parties;
 use crate::status::rexmit_status::{self, *};
 use crate::status::{Failure, LastError, Outcome, deref, deref_mut, guard, slice};
 
@@ -25,16 +27,19 @@ pub enum rexmit_profile {
     REXMIT_RR = 4,
     /// The four mechanisms for thin streams of Petlund 2009, with RTT samples of delayed ACKs.
     REXMIT_THIN = 5,
+    /// The SCTP of Linux 6, for comparison.
+    REXMIT_LINUX = 6,
 }
 
 /// Each profile, with the configuration of an association that has it.
-const PROFILES: [(rexmit_profile, fn() -> AssociationConfig); 6] = [
+const PROFILES: [(rexmit_profile, fn() -> AssociationConfig); 7] = [
     (rexmit_profile::REXMIT_INTERACTIVE, AssociationConfig::interactive),
     (rexmit_profile::REXMIT_INTERACTIVE_REDUNDANT, AssociationConfig::interactive_redundant),
     (rexmit_profile::REXMIT_RFC9260, AssociationConfig::rfc9260),
     (rexmit_profile::REXMIT_RACK, AssociationConfig::rack),
     (rexmit_profile::REXMIT_RR, AssociationConfig::rr),
     (rexmit_profile::REXMIT_THIN, AssociationConfig::thin),
+    (rexmit_profile::REXMIT_LINUX, AssociationConfig::linux),
 ];
 
 /// The profile of this number, if there is one.
@@ -45,15 +50,57 @@ pub(crate) fn profile(number: u32) -> Result<AssociationConfig, Failure> {
     Ok(constructor())
 }
 
+/// The order in which streams send (the stream schedulers of RFC 8260 §3). Within a stream it is always the order in which
+/// messages were accepted.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum rexmit_scheduling {
+    /// Each stream that has any, in turn. The default.
+    REXMIT_ROUND_ROBIN = 0,
+    /// The same, with new data of one stream only in each packet.
+    REXMIT_ROUND_ROBIN_PER_PACKET = 1,
+    /// The order in which messages were accepted.
+    REXMIT_FIRST_COME_FIRST_SERVED = 2,
+    /// The stream with the highest priority; equal ones in turn.
+    REXMIT_PRIORITY = 3,
+    /// The same number of bytes for each stream that has any.
+    REXMIT_FAIR_BANDWIDTH = 4,
+    /// Bytes in proportion to the priorities of the streams.
+    REXMIT_WEIGHTED_FAIR_QUEUEING = 5,
+}
+
+/// Each stream scheduler, with what it is in Rust.
+const SCHEDULERS: [(rexmit_scheduling, Scheduling); 6] = [
+    (rexmit_scheduling::REXMIT_ROUND_ROBIN, Scheduling::RoundRobin),
+    (rexmit_scheduling::REXMIT_ROUND_ROBIN_PER_PACKET, Scheduling::RoundRobinPerPacket),
+    (rexmit_scheduling::REXMIT_FIRST_COME_FIRST_SERVED, Scheduling::FirstComeFirstServed),
+    (rexmit_scheduling::REXMIT_PRIORITY, Scheduling::Priority),
+    (rexmit_scheduling::REXMIT_FAIR_BANDWIDTH, Scheduling::FairBandwidth),
+    (rexmit_scheduling::REXMIT_WEIGHTED_FAIR_QUEUEING, Scheduling::WeightedFairQueueing),
+];
+
+/// The stream scheduler of this number, if there is one.
+pub(crate) fn scheduling(number: u32) -> Result<Scheduling, Failure> {
+    let found = SCHEDULERS.iter().find(|(scheduling, _)| *scheduling as u32 == number);
+    let text = || format!("there is no scheduling {number}: see enum rexmit_scheduling");
+    found.map(|found| found.1).ok_or_else(|| Failure::new(REXMIT_INVALID_ARGUMENT, text()))
+}
+
 /// The configuration of endpoints and of their associations. Not thread-safe.
 #[derive(Debug, Default)]
 pub struct rexmit_config {
     endpoint: EndpointConfig,
     association: AssociationConfig,
+    pub(crate) parties: Parties,
     pub(crate) error: LastError,
 }
 
 impl rexmit_config {
+    /// How the endpoint encrypts, if it does.
+    pub(crate) fn encryption(&self) -> Result<Option<Encryption>, Failure> {
+        self.parties.encryption(self.endpoint.max_associations)
+    }
+
     pub(crate) fn build(&self) -> EndpointConfig {
         self.endpoint.clone().association(self.association.clone().into())
     }
@@ -90,7 +137,7 @@ pub unsafe extern "C" fn rexmit_config_error(config: *const rexmit_config) -> *c
 
 /// # Safety
 /// `config` is NULL or came from `rexmit_config_new`.
-unsafe fn set(
+pub(crate) unsafe fn set(
     config: *mut rexmit_config,
     change: impl FnOnce(&mut rexmit_config) -> Outcome,
 ) -> rexmit_status {
@@ -104,7 +151,7 @@ unsafe fn set(
     })
 }
 
-/// The profile, one of `enum rexmit_profile`; with it `dead_after`. Default REXMIT_INTERACTIVE.
+/// The profile, one of `enum rexmit_profile`; with it `dead_after` and `interleaving`. Default REXMIT_INTERACTIVE.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -118,6 +165,7 @@ pub unsafe extern "C" fn rexmit_config_set_profile(
         set(config, |config| {
             let chosen = profile(number)?;
             config.association.dead_after = chosen.dead_after;
+            config.association.interleaving = chosen.interleaving;
             config.association.recovery = chosen.recovery;
             Ok(())
         })
@@ -163,6 +211,38 @@ pub unsafe extern "C" fn rexmit_config_set_accept(
 ) -> rexmit_status {
     // SAFETY: As this function demands.
     unsafe { assign(config, |config| config.endpoint.accept = accept) }
+}
+
+/// The order in which streams send, one of `enum rexmit_scheduling`. Default REXMIT_ROUND_ROBIN.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_scheduling(
+    config: *mut rexmit_config,
+    number: u32,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        set(config, |config| {
+            config.association.scheduling = scheduling(number)?;
+            Ok(())
+        })
+    }
+}
+
+/// Whether to interleave messages of different streams with peers that can (I-DATA, RFC 8260), so that a large one delays
+/// those of other streams by one chunk. Default true with the interactive profiles, otherwise false.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_interleaving(
+    config: *mut rexmit_config,
+    interleaving: bool,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.interleaving = interleaving) }
 }
 
 /// Associations at one time. Default 200,000.
@@ -420,11 +500,12 @@ pub unsafe extern "C" fn rexmit_config_validate(config: *mut rexmit_config) -> r
     // SAFETY: As this function demands.
     unsafe {
         set(config, |config| {
-            let config = config.build();
-            if config.port == 0 {
+            config.encryption()?;
+            // Drivers of other languages draw one.
+            if config.endpoint.port == 0 {
                 return Err(ConfigError::PortZero.into());
             }
-            Ok(config.validate()?)
+            Ok(config.build().validate()?)
         })
     }
 }

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use rexmit_core::{Instant, Machine, Route, Seed};
-use rexmit_sctp::{AssociationConfig, AssociationId, Endpoint};
+use rexmit_dtls::MaybeEncrypted;
+use rexmit_sctp::{AssociationConfig, AssociationId};
 
 use crate::address::rexmit_address;
 use crate::config::rexmit_config;
@@ -15,11 +16,11 @@ use crate::socket::Socket;
 use crate::status::rexmit_status::{self, *};
 use crate::status::{Failure, LastError, Outcome, deref, deref_mut, guard, slice, store};
 
-/// An SCTP endpoint with its associations. Not thread-safe: it may move between threads, but only one may use it at a
+/// An SCTP endpoint with its associations, encrypted by DTLS 1.3 if the configuration says so. Not thread-safe: it may move between threads, but only one may use it at a
 /// time.
 #[derive(Debug)]
 pub struct rexmit_endpoint {
-    pub(crate) sctp: Endpoint,
+    pub(crate) sctp: MaybeEncrypted,
     /// The configuration of its associations.
     pub(crate) association: Arc<AssociationConfig>,
     /// The latest time that a call has told: time does not go back.
@@ -103,8 +104,8 @@ pub extern "C" fn rexmit_now() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Makes an endpoint. `seed` has 32 bytes of full entropy, or is NULL: then the system gives them. (A fixed seed is for
-/// simulations: tags and cookies come from it.) On failure `rexmit_config_error` says why.
+/// Makes an endpoint, which encrypts if the configuration says who it is or whom it trusts. `seed` has 32 bytes of full entropy, or is NULL: then the system gives them. (A fixed seed is for
+/// simulations: tags and cookies come from it, keys of encryption do not.) On failure `rexmit_config_error` says why.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`; `seed` is NULL or points to 32 bytes; `endpoint` to memory for a pointer.
@@ -140,9 +141,10 @@ unsafe fn new(
         // SAFETY: As the caller promised.
         bytes.copy_from_slice(unsafe { slice(seed, 32, "the seed") }?);
     }
+    let encryption = config.encryption()?;
     let config = config.build();
     let association = Arc::clone(&config.association);
-    let sctp = Endpoint::new(config, &Seed::from_bytes(bytes))?;
+    let sctp = MaybeEncrypted::new(config, encryption, &Seed::from_bytes(bytes))?;
     let made = Box::new(rexmit_endpoint {
         sctp,
         association,

@@ -51,6 +51,9 @@ pub enum rexmit_event_kind {
     REXMIT_EVENT_PEER_ERROR = 16,
     /// The last event: `closed`. What had arrived can still be received; then the number is invalid.
     REXMIT_EVENT_CLOSED = 17,
+    /// A message from the peer is not delivered, though the peer takes it for delivered: it is larger than
+    /// `max_message_bytes`, or filled the receive buffer together with other incomplete messages: `dropped`.
+    REXMIT_EVENT_MESSAGE_DROPPED = 18,
 }
 
 /// Why an association ended.
@@ -142,6 +145,18 @@ pub struct rexmit_message_event {
     pub was_begun: bool,
 }
 
+/// Of REXMIT_EVENT_MESSAGE_DROPPED.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rexmit_dropped_event {
+    /// Its payload protocol identifier.
+    pub ppid: u32,
+    /// Its stream.
+    pub stream: u16,
+    /// Whether it was sent outside the order of its stream.
+    pub unordered: bool,
+}
+
 /// Of the resets of streams.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -208,6 +223,8 @@ pub union rexmit_event_data {
     pub code: u16,
     /// Of REXMIT_EVENT_CLOSED.
     pub closed: rexmit_closed_event,
+    /// Of REXMIT_EVENT_MESSAGE_DROPPED.
+    pub dropped: rexmit_dropped_event,
     /// Room for events to come.
     pub reserved: [u64; 16],
 }
@@ -286,6 +303,10 @@ impl Held {
                 data.address_change =
                     rexmit_address_change_event { address: address.into(), refused, what };
                 REXMIT_EVENT_ADDRESS_CHANGED
+            }
+            Event::MessageDropped { stream, ppid, unordered } => {
+                data.dropped = rexmit_dropped_event { ppid, stream, unordered };
+                REXMIT_EVENT_MESSAGE_DROPPED
             }
             Event::PeerError(code) => {
                 data.code = code;

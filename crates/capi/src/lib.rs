@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `status` | results of calls, and the border that no panic crosses |
 //! | `config` | `rexmit_config` |
+//! | `encryption` | who an endpoint is, and whom it trusts |
 //! | `address` | `rexmit_address` |
 //! | `endpoint` | `rexmit_endpoint`, and the sans-IO calls |
 //! | `association` | what an application does with an association |
@@ -25,6 +26,7 @@
 mod address;
 mod association;
 mod config;
+mod encryption;
 mod endpoint;
 mod event;
 mod message;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rexmit_core::{Instant, Machine, Route};
-use rexmit_sctp::Endpoint;
+use rexmit_dtls::MaybeEncrypted;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -93,7 +93,7 @@ impl Socket {
     }
 
     /// Receives and lets timers expire.
-    pub(crate) fn process(&mut self, sctp: &mut Endpoint, now: Instant) -> Outcome {
+    pub(crate) fn process(&mut self, sctp: &mut MaybeEncrypted, now: Instant) -> Outcome {
         if now >= self.entropy_due {
             let mut entropy = [0; 32];
             if getrandom::fill(&mut entropy).is_ok() {
@@ -120,7 +120,7 @@ impl Socket {
     }
 
     /// Whether there was something.
-    fn receive(&mut self, sctp: &mut Endpoint, now: Instant) -> io::Result<bool> {
+    fn receive(&mut self, sctp: &mut MaybeEncrypted, now: Instant) -> io::Result<bool> {
         let mut meta = [RecvMeta::default()];
         let mut buffers = [IoSliceMut::new(&mut self.buffer)];
         match self.state.recv((&self.io).into(), &mut buffers, &mut meta) {
@@ -145,7 +145,7 @@ impl Socket {
     }
 
     /// Sends what the endpoint has to send, as far as the socket takes it, and sets the timer.
-    pub(crate) fn transmit(&mut self, sctp: &mut Endpoint, now: Instant) -> Outcome {
+    pub(crate) fn transmit(&mut self, sctp: &mut MaybeEncrypted, now: Instant) -> Outcome {
         self.flush()?;
         while !self.is_blocked {
             let Some(route) = sctp.poll_transmit(now, &mut self.packet) else {

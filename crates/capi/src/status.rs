@@ -4,8 +4,8 @@ use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rexmit_sctp::{
-    AddressError, ConfigError, ConnectError, KeyError, PrimaryError, ResetError, SendError,
-    ThinError,
+    AddressError, ConfigError, ConnectError, KeyError, PrimaryError, PriorityError, ResetError,
+    SendError, ThinError,
 };
 
 /// The result of a call: 0, or why nothing was done.
@@ -128,6 +128,10 @@ failures! {
         NoSuchKey => REXMIT_NOT_FOUND,
         InUse => REXMIT_ALREADY,
         TooMany { .. } => REXMIT_LIMIT,
+    }
+    PriorityError {
+        UnknownAssociation => REXMIT_NO_ASSOCIATION,
+        InvalidStream { .. } => REXMIT_NOT_FOUND,
     }
     ThinError {
         UnknownAssociation => REXMIT_NO_ASSOCIATION,

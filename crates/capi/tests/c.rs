@@ -155,12 +155,29 @@ fn a_server_echoes_in_an_event_loop() {
     let mut command = installed.command(&program);
     command.args(["server", "127.0.0.1:0"]).stdout(Stdio::piped());
     let mut server = Killed(command.spawn().expect("a server"));
-    let mut line = String::new();
-    let mut output = BufReader::new(server.0.stdout.take().expect("a pipe"));
-    output.read_line(&mut line).expect("an address");
-    let address = line.trim().strip_prefix("listening on ").expect("an address").to_owned();
-    let text = run(installed.checked(&program).args(["client", &address, "hello from C"]));
+    let output = BufReader::new(server.0.stdout.take().expect("a pipe"));
+    let mut lines = output.lines().map(|line| line.expect("a line"));
+    let mut after = |prefix| {
+        let line = lines.next().expect("a line");
+        line.strip_prefix(prefix).expect(prefix).to_owned()
+    };
+    let (fingerprint, address) = (after("fingerprint "), after("listening on "));
+    let mut client = installed.checked(&program);
+    let text = run(client.args(["client", &address, &fingerprint, "hello from C"]));
     assert_eq!(text, "hello from C\n");
+    let wrong = fingerprint.replace(|c: char| c.is_ascii_digit(), "A");
+    let mut client = installed.command(&program);
+    let refused = client.args(["client", &address, &wrong, "hello"]).output().expect("a client");
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(text.contains("refused here: the peer's certificate"), "{text}");
+    assert!(text.contains(&fingerprint) && !refused.status.success(), "{text}");
+}
+
+#[test]
+fn encryption_priorities_and_dropped_messages_reach_c() {
+    let Some(installed) = Installed::get() else { return };
+    let program = installed.compile(&root().join("tests/encrypted.c"), "encrypted", &[]);
+    run(&mut installed.checked(&program));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{CLIENT, Pair, SERVER, endpoint, endpoint_with_mtu, identity, route};
 use rexmit_core::{Instant, Machine as _};
 use rexmit_dtls::{Encryption, Endpoint, HandshakeError, Trust};
-use rexmit_sctp::{CloseReason, EndpointConfig};
+use rexmit_sctp::{AssociationConfig, CloseReason, EndpointConfig, OutboundMessage};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -154,6 +154,68 @@ fn a_client_with_another_certificate_learns_that_it_is_refused() {
         assert!(pair.run(LONG, |pair| pair.ends[0].closed.is_some()), "its association ends");
         assert!(pair.server().association.is_none());
     }
+}
+
+/// Begins an association of the client at once, and sends a message.
+fn connect_at_once(pair: &mut Pair) -> rexmit_sctp::AssociationId {
+    let (now, config) = (pair.now, AssociationConfig::default());
+    let dtls = &mut pair.client().endpoint;
+    let id = dtls.connect(now, route(CLIENT, SERVER), 5000, &config).unwrap();
+    let message = OutboundMessage::new(0, b"early".to_vec());
+    dtls.sctp_mut().send(now, id, message).unwrap();
+    id
+}
+
+#[test]
+fn an_association_waits_for_the_handshake_and_does_not_measure_it() {
+    let mut pair = Pair::trusting();
+    let begun = pair.now;
+    let id = connect_at_once(&mut pair);
+    assert!(pair.run(LONG, |pair| pair.ends[0].received == [b"early"]));
+    // An INIT that was sent during the handshake would be repeated after 250 ms (T1-init).
+    assert!(pair.now - begun < Duration::from_millis(250), "{:?}", pair.now - begun);
+    assert_eq!(pair.client().association, Some(id));
+    let statistics = pair.client().endpoint.sctp().statistics(id).unwrap();
+    // Two ways of 20 ms: the handshake is not in it.
+    assert_eq!(statistics.paths[0].srtt, Some(Duration::from_millis(40)));
+    // Another one with the same peer needs no handshake.
+    let (now, config) = (pair.now, AssociationConfig::default());
+    let dtls = &mut pair.client().endpoint;
+    dtls.sctp_mut().abort(now, id, b"");
+    assert!(pair.run(LONG, |pair| pair.ends[1].closed.is_some()));
+    let now = pair.now;
+    let dtls = &mut pair.client().endpoint;
+    dtls.connect(now, route(CLIENT, SERVER), 5000, &config).unwrap();
+    pair.client().association = None;
+    assert!(pair.run(LONG, |pair| pair.ends[0].association.is_some()));
+    assert_eq!(pair.client().secured.len(), 1);
+}
+
+#[test]
+fn an_association_that_waits_ends_with_the_handshake_and_says_why() {
+    let untrusted = HandshakeError::Untrusted(identity(2).fingerprint());
+    let refused = HandshakeError::RefusedByPeer(identity(1).fingerprint());
+    let no_answer = HandshakeError::NoAnswer(Duration::from_secs(10));
+    for (client, server, is_there, expected) in [
+        (trusting(1, 3), trusting(2, 1), true, untrusted),
+        (trusting(1, 2), trusting(2, 3), true, refused),
+        (trusting(1, 2), trusting(2, 1), false, no_answer),
+    ] {
+        let mut pair = Pair::new(client, server);
+        pair.fate = Box::new(move |_, _, _| is_there);
+        connect_at_once(&mut pair);
+        assert!(pair.run(LONG, |pair| pair.ends[0].closed.is_some()), "{expected}");
+        assert_eq!(pair.client().ended, std::slice::from_ref(&expected));
+        let reason = expected.to_string().into();
+        assert_eq!(pair.client().closed, Some(CloseReason::Aborted { reason }));
+        assert_eq!(pair.client().endpoint.sctp().association_count(), 0);
+    }
+    // Without a handshake, since there is no room for one.
+    let mut pair = Pair::new(trusting(1, 2).max_connections(0), trusting(2, 1));
+    let (now, config) = (pair.now, AssociationConfig::default());
+    let dtls = &mut pair.client().endpoint;
+    dtls.connect(now, route(CLIENT, SERVER), 5000, &config).unwrap();
+    assert!(pair.run(LONG, |pair| pair.ends[0].closed.is_some()));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use rexmit_recovery::PROFILES;
-use rexmit_sctp::AssociationConfig;
+use rexmit_sctp::{AssociationConfig, Scheduling};
 
 use crate::convert::duration;
 use crate::errors::UnknownProfileError;
@@ -31,6 +31,29 @@ fn profile(name: &Bound<'_, PyAny>) -> PyResult<AssociationConfig> {
             "there is no profile {name:?}; did you mean {nearest:?}? rexmit.PROFILES has all"
         );
         UnknownProfileError::new_err(text)
+    })
+}
+
+/// The stream schedulers by name.
+const SCHEDULERS: [(&str, Scheduling); 6] = [
+    ("round-robin", Scheduling::RoundRobin),
+    ("round-robin-per-packet", Scheduling::RoundRobinPerPacket),
+    ("first-come-first-served", Scheduling::FirstComeFirstServed),
+    ("priority", Scheduling::Priority),
+    ("fair-bandwidth", Scheduling::FairBandwidth),
+    ("weighted-fair-queueing", Scheduling::WeightedFairQueueing),
+];
+
+/// The stream scheduler called `name`.
+pub(crate) fn scheduling(name: &Bound<'_, PyAny>) -> PyResult<Scheduling> {
+    let name = name.cast::<PyString>().map_err(|_| {
+        PyTypeError::new_err("scheduling must be a name such as 'priority', or a rexmit.Scheduling")
+    })?;
+    let name = name.to_string_lossy();
+    let found = SCHEDULERS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, scheduling)| *scheduling).ok_or_else(|| {
+        let names = SCHEDULERS.map(|(name, _)| name).join(", ");
+        PyValueError::new_err(format!("there is no scheduling {name:?}; there are {names}"))
     })
 }
 
@@ -83,7 +106,11 @@ pub(crate) fn association(
     }
     settings! { setting, config, association:
         outbound_streams max_inbound_streams max_message_bytes max_packet_bytes send_buffer_bytes
-        receive_buffer_bytes max_init_retransmits report_sent report_acknowledged
+        receive_buffer_bytes max_init_retransmits report_sent report_acknowledged interleaving
+    }
+    let name = config.getattr("scheduling")?;
+    if !name.is_none() {
+        association.scheduling = scheduling(&name)?;
     }
     settings! { time, config, association: dead_after heartbeat_interval }
     Ok(association)

@@ -7,16 +7,20 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyList, PyString};
 use rexmit_core::{Instant, Machine, Route, Seed};
-use rexmit_sctp::{AssociationConfig, AssociationId, EndpointConfig, OutboundMessage, Reliability};
+use rexmit_dtls::{Encryption, MaybeEncrypted};
+use rexmit_sctp::{
+    AssociationConfig, AssociationId, EndpointConfig, Event, OutboundMessage, Reliability,
+};
 
 use crate::convert::{address, address_to_python, duration, instant, number, payload, seconds};
+use crate::identity::{Identity, Trust, random};
 use crate::{config, errors, events, statistics};
 
 /// State that one thread at a time changes.
 struct State {
-    sctp: rexmit_sctp::Endpoint,
+    sctp: MaybeEncrypted,
     /// The latest time of a call: time does not go back.
     now: Instant,
     packet: Vec<u8>,
@@ -24,7 +28,7 @@ struct State {
     is_broken: bool,
 }
 
-/// SCTP over UDP without I/O: datagrams, events and time go in and out by calls.
+/// SCTP over UDP without I/O, encrypted by DTLS 1.3: datagrams, events and time go in and out by calls.
 #[pyclass(frozen, module = "rexmit")]
 pub(crate) struct Endpoint {
     state: Mutex<State>,
@@ -99,17 +103,42 @@ impl Endpoint {
 }
 
 fn seed(bytes: Option<&[u8]>) -> PyResult<Seed> {
-    let mut seed = [0; 32];
-    match bytes {
-        None => getrandom::fill(&mut seed)
-            .map_err(|error| errors::RexmitError::new_err(error.to_string()))?,
-        Some(bytes) if bytes.len() == seed.len() => seed.copy_from_slice(bytes),
-        Some(bytes) => {
-            let text = format!("seed has {} bytes; it must have 32, or be None", bytes.len());
-            return Err(PyValueError::new_err(text));
-        }
+    let Some(bytes) = bytes else { return random() };
+    let text = format!("seed has {} bytes; it must have 32, or be None", bytes.len());
+    bytes.try_into().map(Seed::from_bytes).map_err(|_| PyValueError::new_err(text))
+}
+
+/// Settings of an endpoint, encrypted or not.
+struct Settings<'a, 'py> {
+    profile: Option<Bound<'py, PyAny>>,
+    port: i64,
+    accept: bool,
+    max_associations: i64,
+    config: Option<&'a Bound<'py, PyAny>>,
+    seed: Option<&'a [u8]>,
+}
+
+impl Settings<'_, '_> {
+    fn endpoint(self, py: Python<'_>, encryption: Option<Encryption>) -> PyResult<Endpoint> {
+        let profile = self.profile;
+        let profile = profile.unwrap_or_else(|| PyString::new(py, "interactive").into_any());
+        let association = Arc::new(config::association(&profile, self.config)?);
+        let max_associations = number("max_associations", self.max_associations, usize::MAX)?;
+        let config = EndpointConfig::default()
+            .port(number("port", self.port, u16::MAX)?)
+            .accept(self.accept)
+            .max_associations(max_associations)
+            .association(Arc::clone(&association));
+        // A connection outlives its associations by a few seconds, and must not keep others out.
+        let encryption = encryption.map(|it| {
+            let max_connections = it.max_connections.max(max_associations);
+            it.max_connections(max_connections)
+        });
+        let sctp = MaybeEncrypted::new(config, encryption, &seed(self.seed)?);
+        let sctp = sctp.map_err(|error| errors::config(&error))?;
+        let state = State { sctp, now: Instant::ZERO, packet: Vec::new(), is_broken: false };
+        Ok(Endpoint { state: Mutex::new(state), association })
     }
-    Ok(Seed::from_bytes(seed))
 }
 
 fn reliability(lifetime: Option<f64>, retransmissions: Option<i64>) -> PyResult<Reliability> {
@@ -137,8 +166,29 @@ fn route(local: &Bound<'_, PyAny>, remote: &Bound<'_, PyAny>) -> PyResult<Route>
 #[pymethods]
 impl Endpoint {
     #[new]
-    #[pyo3(signature = (profile = None, *, port = 5000, accept = false, max_associations = 200_000, config = None, seed = None))]
+    #[pyo3(signature = (profile = None, *, trust, identity = None, port = 5000, accept = false, max_associations = 200_000, config = None, seed = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
+        py: Python<'_>,
+        profile: Option<Bound<'_, PyAny>>,
+        trust: &Bound<'_, PyAny>,
+        identity: Option<&Bound<'_, PyAny>>,
+        port: i64,
+        accept: bool,
+        max_associations: i64,
+        config: Option<&Bound<'_, PyAny>>,
+        seed: Option<&[u8]>,
+    ) -> PyResult<Self> {
+        let trust = Trust::of(trust)?;
+        let encryption = Encryption::new(Identity::of(identity)?, trust);
+        let settings = Settings { profile, port, accept, max_associations, config, seed };
+        settings.endpoint(py, Some(encryption))
+    }
+
+    /// An endpoint that does not encrypt: anybody on the way can read and change what it sends.
+    #[staticmethod]
+    #[pyo3(signature = (profile = None, *, port = 5000, accept = false, max_associations = 200_000, config = None, seed = None))]
+    fn unencrypted(
         py: Python<'_>,
         profile: Option<Bound<'_, PyAny>>,
         port: i64,
@@ -147,21 +197,17 @@ impl Endpoint {
         config: Option<&Bound<'_, PyAny>>,
         seed: Option<&[u8]>,
     ) -> PyResult<Self> {
-        let profile =
-            profile.unwrap_or_else(|| pyo3::types::PyString::new(py, "interactive").into_any());
-        let association = Arc::new(config::association(&profile, config)?);
-        let config = EndpointConfig::default()
-            .port(number("port", port, u16::MAX)?)
-            .accept(accept)
-            .max_associations(number("max_associations", max_associations, usize::MAX)?)
-            .association(Arc::clone(&association));
-        let sctp = rexmit_sctp::Endpoint::new(config, &self::seed(seed)?);
-        let sctp = sctp.map_err(|error| errors::config(&error))?;
-        let state = State { sctp, now: Instant::ZERO, packet: Vec::new(), is_broken: false };
-        Ok(Self { state: Mutex::new(state), association })
+        Settings { profile, port, accept, max_associations, config, seed }.endpoint(py, None)
     }
 
-    /// Begins an association with the peer at `remote`; returns its number.
+    /// What peers know this endpoint by; `None` if it does not encrypt.
+    #[getter]
+    fn fingerprint(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        Ok(self.with(py, |state| state.sctp.fingerprint())?.map(|it| it.to_string()))
+    }
+
+    /// Begins an association with the peer at `remote`, with a handshake before if the endpoint encrypts; returns its
+    /// number.
     #[pyo3(signature = (local, remote, now, *, port = 5000))]
     fn connect(
         &self,
@@ -176,9 +222,8 @@ impl Endpoint {
             return Err(PyValueError::new_err("the UDP port of remote is 0"));
         }
         let port = number("port", port, u16::MAX)?;
-        let config = Arc::clone(&self.association);
-        let id =
-            self.at(py, now, |state, now| state.sctp.connect_with(now, route, port, config))?;
+        let config = &self.association;
+        let id = self.at(py, now, |state, now| state.sctp.connect(now, &[route], port, config))?;
         id.map(AssociationId::to_bits).map_err(|error| errors::connect(&error))
     }
 
@@ -257,8 +302,14 @@ impl Endpoint {
 
     /// The next event as `(association, event)`, or `None`.
     fn next_event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        while let Some((id, event)) = self.with(py, |state| state.sctp.poll_event())? {
-            if let Some(event) = events::event(py, id, &event)? {
+        let poll = |state: &mut State| {
+            let (id, event) = state.sctp.poll_event()?;
+            let Event::Connected { peer, .. } = event else { return Some((id, event, None)) };
+            let fingerprint = state.sctp.peer(peer);
+            Some((id, event, fingerprint))
+        };
+        while let Some((id, event, fingerprint)) = self.with(py, poll)? {
+            if let Some(event) = events::event(py, id, &event, fingerprint)? {
                 return Ok(Some(event.into_any()));
             }
         }
@@ -345,6 +396,36 @@ impl Endpoint {
         let streams = checked.collect::<PyResult<Vec<u16>>>()?;
         let act = |state: &mut State, now, id| state.sctp.reset_streams(now, id, &streams);
         self.of(py, association, now, act)?.map_err(|error| errors::reset(&error))
+    }
+
+    /// Sets the priority of an outgoing stream (RFC 8260 §3): the higher goes first.
+    fn set_priority(
+        &self,
+        py: Python<'_>,
+        association: u64,
+        now: f64,
+        stream: i64,
+        priority: i64,
+    ) -> PyResult<()> {
+        let stream = number("stream", stream, u16::MAX)?;
+        let priority = number("priority", priority, u16::MAX)?;
+        let id = AssociationId::from_bits(association);
+        let set = self.at(py, now, |state, now| state.sctp.set_priority(now, id, stream, priority));
+        set?.map_err(|error| errors::priority(&error))
+    }
+
+    /// Schedules the streams by another rule from now on (RFC 8260 §3).
+    fn set_scheduling(
+        &self,
+        py: Python<'_>,
+        association: u64,
+        now: f64,
+        scheduling: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let scheduling = config::scheduling(scheduling)?;
+        let id = AssociationId::from_bits(association);
+        let set = self.at(py, now, |state, now| state.sctp.set_scheduling(now, id, scheduling));
+        set?.map_err(|error| errors::priority(&error))
     }
 
     /// Counters of an association.

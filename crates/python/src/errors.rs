@@ -2,7 +2,7 @@
 
 use pyo3::PyErr;
 use pyo3::exceptions::PyValueError;
-use rexmit_sctp::{ConfigError, ConnectError, ResetError, SendError};
+use rexmit_sctp::{ConfigError, ConnectError, PriorityError, ResetError, SendError};
 
 mod python {
     #![allow(missing_docs, reason = "they are documented where they are defined")]
@@ -55,5 +55,12 @@ pub(crate) fn reset(error: &ResetError) -> PyErr {
             PyValueError::new_err(error.to_string())
         }
         _ => RexmitError::new_err(error.to_string()),
+    }
+}
+
+pub(crate) fn priority(error: &PriorityError) -> PyErr {
+    match error {
+        PriorityError::UnknownAssociation => no_association(),
+        _ => PyValueError::new_err(error.to_string()),
     }
 }

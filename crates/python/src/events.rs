@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyTuple};
+use rexmit_dtls::Fingerprint;
 use rexmit_sctp::{AssociationId, CloseReason, Event, FailReason, InboundMessage, PathState};
 
 use crate::convert::address_to_python;
@@ -56,18 +57,20 @@ fn close_reason(reason: &CloseReason) -> (&'static str, &[u8], u16) {
     }
 }
 
-/// An event with the number of its association; `None` for an event that this version of the package does not know.
+/// An event with the number of its association, and of `Connected` the certificate of the peer; `None` for an event that this version of the package does not know.
 pub(crate) fn event<'py>(
     py: Python<'py>,
     id: AssociationId,
     event: &Event,
+    peer_fingerprint: Option<Fingerprint>,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let make = |name: &str, fields: Bound<'py, PyTuple>| classes(py)?.getattr(name)?.call1(fields);
     let none = || PyTuple::empty(py);
     let at = |address| address_to_python(py, address);
     let event = match event {
         Event::Connected { incoming, peer, outbound_streams, inbound_streams } => {
-            let fields = (*incoming, at(*peer)?, *outbound_streams, *inbound_streams);
+            let fingerprint = peer_fingerprint.map(|it| it.to_string());
+            let fields = (*incoming, at(*peer)?, *outbound_streams, *inbound_streams, fingerprint);
             make("Connected", fields.into_pyobject(py)?)?
         }
         Event::Readable => make("Readable", none())?,
@@ -78,6 +81,9 @@ pub(crate) fn event<'py>(
             let payload = PyBytes::new(py, &message.payload);
             let fields = (id.0, fail_reason(*reason), *was_begun, message.stream, payload);
             make("MessageFailed", fields.into_pyobject(py)?)?
+        }
+        Event::MessageDropped { stream, ppid, unordered } => {
+            make("MessageDropped", (*stream, *ppid, *unordered).into_pyobject(py)?)?
         }
         Event::PeerShutdown => make("PeerShutdown", none())?,
         Event::PeerRestarted => make("PeerRestarted", none())?,

@@ -10,6 +10,7 @@
 //! | `convert` | times, addresses, payloads and numbers |
 //! | `errors` | exceptions |
 //! | `events` | events, as the classes of `rexmit._events` |
+//! | `identity` | certificates, and which of them are trusted |
 //! | `statistics` | counters, as the classes of `rexmit._statistics` |
 
 mod config;
@@ -17,17 +18,20 @@ mod convert;
 mod endpoint;
 mod errors;
 mod events;
+mod identity;
 mod statistics;
 
 use pyo3::prelude::*;
 
-/// The endpoint without I/O, and the names of the profiles.
+/// The endpoint without I/O, whom it trusts, and the names of the profiles.
 #[pymodule(gil_used = false)]
 mod _rexmit {
     use pyo3::prelude::*;
 
     #[pymodule_export]
     use crate::endpoint::Endpoint;
+    #[pymodule_export]
+    use crate::identity::{Identity, Trust};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

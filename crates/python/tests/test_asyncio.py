@@ -44,6 +44,17 @@ def on_each_loop(test):
     return run
 
 
+IDENTITY = rexmit.Identity.generate()
+
+
+def serve(handler, host, port, **settings):
+    return rexmit.serve(handler, host, port, IDENTITY, **settings)
+
+
+def connect(host, port, **settings):
+    return rexmit.connect(host, port, IDENTITY.fingerprint, **settings)
+
+
 async def echo(association):
     async for message in association:
         await association.stream(message.stream).send(message.payload, ordered=not message.unordered)
@@ -56,6 +67,7 @@ class Relay(asyncio.DatagramProtocol):
         self.server, self.loss, self.random = server, loss, random.Random(seed)
         self.client = None
         self.dropped = 0
+        self.seen = []
 
     def connection_made(self, transport):
         self.transport = transport
@@ -63,6 +75,7 @@ class Relay(asyncio.DatagramProtocol):
     def datagram_received(self, data, address):
         if address != self.server:
             self.client = address
+        self.seen.append(data)
         if self.random.random() < self.loss:
             self.dropped += 1
         else:
@@ -78,8 +91,8 @@ async def relayed(server, loss, seed=1):
 
 @on_each_loop
 async def test_messages_are_echoed():
-    async with rexmit.serve(echo, "127.0.0.1", 0) as server:
-        async with rexmit.connect("127.0.0.1", server.address[1], profile="interactive") as association:
+    async with serve(echo, "127.0.0.1", 0) as server:
+        async with connect("127.0.0.1", server.address[1], profile="interactive") as association:
             assert association.peer == server.address
             assert association.outbound_streams == association.inbound_streams == 16
             await association.stream(3).send(b"hello", ordered=False, lifetime=5)
@@ -97,19 +110,121 @@ async def test_messages_are_echoed():
         assert await association.receive() is None
 
 
+async def echoed(association, payload):
+    await association.stream(0).send(payload)
+    return (await association.receive()).payload == payload
+
+
+@on_each_loop
+async def test_bytes_on_the_wire_do_not_contain_the_payload():
+    secret = b"a secret that is easy to find"
+    for serving, is_found in ((serve, False), (rexmit.serve_unencrypted, True)):
+        async with serving(echo, "127.0.0.1", 0) as server:
+            relay, port = await relayed(server, 0.0)
+            connecting = rexmit.connect_unencrypted("127.0.0.1", port) if is_found else connect("127.0.0.1", port)
+            async with connecting as association:
+                assert await echoed(association, secret)
+            assert any(secret in datagram for datagram in relay.seen) == is_found
+            relay.transport.close()
+
+
+@on_each_loop
+async def test_each_side_knows_the_other_by_its_fingerprint():
+    client = rexmit.Identity.generate()
+    async with serve(echo, "127.0.0.1", 0, trust=client.fingerprint) as server:
+        address = server.address
+        assert server.fingerprint == IDENTITY.fingerprint
+        either = rexmit.Trust.only("00" * 32, IDENTITY.fingerprint.replace(":", "").lower())
+        async with rexmit.connect(*address, either, identity=client) as association:
+            assert await echoed(association, b"hello")
+            assert association.peer_fingerprint == IDENTITY.fingerprint
+            [accepted] = server.associations
+            assert accepted.peer_fingerprint == client.fingerprint
+        assert association.peer_fingerprint == IDENTITY.fingerprint, "also after the end"
+        async with rexmit.connect(*address, rexmit.Trust.anyone(), identity=client) as association:
+            assert association.peer_fingerprint == IDENTITY.fingerprint
+        # The server knows only the client above.
+        with pytest.raises(rexmit.HandshakeError, match="refused by the peer after the handshake") as refused:
+            stranger = rexmit.Identity.generate()
+            await rexmit.connect(*address, IDENTITY.fingerprint, identity=stranger)
+        assert stranger.fingerprint in str(refused.value)
+        # The client knows another server.
+        with pytest.raises(rexmit.HandshakeError, match="refused here: the peer's certificate") as refused:
+            await rexmit.connect(*address, stranger.fingerprint, identity=client)
+        assert IDENTITY.fingerprint in str(refused.value)
+        assert server.associations == ()
+
+
+@on_each_loop
+async def test_a_side_that_does_not_encrypt_gets_no_answer_of_one_that_does():
+    async with serve(echo, "127.0.0.1", 0) as server:
+        with pytest.raises(rexmit.ConnectTimeoutError, match="which encrypts as this side does"):
+            await rexmit.connect_unencrypted(*server.address, timeout=0.3)
+    async with rexmit.serve_unencrypted(echo, "127.0.0.1", 0) as server:
+        assert server.fingerprint is None
+        with pytest.raises(rexmit.ConnectTimeoutError, match="which encrypts as this side does"):
+            await connect(*server.address, timeout=0.3)
+        async with rexmit.connect_unencrypted(*server.address) as association:
+            assert association.peer_fingerprint is None
+            assert await echoed(association, b"hello")
+
+
+@on_each_loop
+async def test_a_stream_with_a_higher_priority_goes_first():
+    config = rexmit.Config(scheduling="priority", send_buffer_bytes=1 << 20)
+    received = []
+
+    async def collect(association):
+        received.extend([message.stream async for message in association])
+
+    async with serve(collect, "127.0.0.1", 0) as server:
+        async with connect(*server.address, config=config) as association:
+            association.stream(1).set_priority(1000)
+            for _ in range(3):
+                association.stream(0).try_send(bytes(100_000))
+            association.stream(1).try_send(b"overtakes")
+            with pytest.raises(ValueError, match="priority is 65536"):
+                association.stream(1).set_priority(65_536)
+            with pytest.raises(ValueError, match="there is no scheduling"):
+                association.set_scheduling("prio")
+            association.set_scheduling(rexmit.Scheduling.first_come_first_served)
+            association.set_scheduling("priority")
+    assert sorted(received) == [0, 0, 0, 1]
+    assert received[0] == 1
+    with pytest.raises(rexmit.ClosedError):
+        association.stream(1).set_priority(1)
+
+
+@on_each_loop
+async def test_a_message_that_is_too_large_is_dropped_and_reported():
+    dropped = []
+
+    async def handler(association):
+        assert (await association.receive()).payload == b"behind it"
+        dropped.append(await association.next_event())
+
+    small = rexmit.Config(max_message_bytes=1000)
+    async with serve(handler, "127.0.0.1", 0, config=small) as server:
+        async with connect(*server.address) as association:
+            await association.stream(3).send(bytes(1001), ppid=7)
+            await association.stream(3).send(b"behind it")
+            await association.closed()
+    assert dropped == [rexmit.MessageDropped(3, 7, False)]
+
+
 @on_each_loop
 async def test_names_of_several_addresses_are_tried():
-    async with rexmit.serve(echo, "127.0.0.1", 0) as server:
-        association = await rexmit.connect("localhost", server.address[1], timeout=5)
+    async with serve(echo, "127.0.0.1", 0) as server:
+        association = await connect("localhost", server.address[1], timeout=5)
         assert association.peer == server.address
         assert (await association.shutdown()).reason == "shutdown"
 
 
 @on_each_loop
 async def test_all_is_delivered_in_order_under_loss():
-    async with rexmit.serve(echo, "127.0.0.1", 0) as server:
+    async with serve(echo, "127.0.0.1", 0) as server:
         relay, port = await relayed(server, 0.05)
-        async with rexmit.connect("127.0.0.1", port) as association:
+        async with connect("127.0.0.1", port) as association:
             sent = [b"message %d" % number for number in range(400)]
 
             async def send():
@@ -138,8 +253,8 @@ async def test_send_waits_for_room_and_keeps_the_order_of_tasks():
             received.append(message.payload)
 
     small = rexmit.Config(send_buffer_bytes=4096, receive_buffer_bytes=4096, max_message_bytes=4096)
-    async with rexmit.serve(slow, "127.0.0.1", 0, config=small) as server:
-        async with rexmit.connect("127.0.0.1", server.address[1], config=small) as association:
+    async with serve(slow, "127.0.0.1", 0, config=small) as server:
+        async with connect("127.0.0.1", server.address[1], config=small) as association:
             stream = association.stream(0)
             messages = [bytes([number]) * (1000 if number % 2 else 10) for number in range(60)]
             tasks = [asyncio.ensure_future(stream.send(message)) for message in messages]
@@ -173,8 +288,8 @@ async def test_cancellation_loses_and_adds_nothing():
             received.append(message.payload)
 
     small = rexmit.Config(send_buffer_bytes=4096, receive_buffer_bytes=4096, max_message_bytes=4096)
-    async with rexmit.serve(slow, "127.0.0.1", 0, config=small) as server:
-        async with rexmit.connect("127.0.0.1", server.address[1], config=small) as association:
+    async with serve(slow, "127.0.0.1", 0, config=small) as server:
+        async with connect("127.0.0.1", server.address[1], config=small) as association:
             stream = association.stream(0)
             tasks = [asyncio.ensure_future(stream.send(bytes([n]) * 500)) for n in range(40)]
             await asyncio.sleep(0.2)
@@ -199,10 +314,10 @@ async def test_a_handler_that_raises_ends_its_association_only():
                 raise LookupError("no such thing")
             await association.stream(0).send(message.payload)
 
-    async with rexmit.serve(handler, "127.0.0.1", 0) as server:
+    async with serve(handler, "127.0.0.1", 0) as server:
         port = server.address[1]
-        good = await rexmit.connect("127.0.0.1", port)
-        bad = await rexmit.connect("127.0.0.1", port)
+        good = await connect("127.0.0.1", port)
+        bad = await connect("127.0.0.1", port)
         await bad.stream(0).send(b"fail")
         with pytest.raises(rexmit.ClosedError, match="the server failed"):
             await bad.receive()
@@ -220,17 +335,17 @@ async def test_a_handler_that_raises_ends_its_association_only():
 async def test_a_handler_that_is_no_coroutine_function_is_reported():
     problems = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
-    async with rexmit.serve(lambda association: None, "127.0.0.1", 0) as server:
-        association = await rexmit.connect("127.0.0.1", server.address[1])
+    async with serve(lambda association: None, "127.0.0.1", 0) as server:
+        association = await connect("127.0.0.1", server.address[1])
         assert (await association.closed()).reason == "aborted-by-peer"
     assert "async def" in str(problems[0]["exception"])
 
 
 @on_each_loop
 async def test_a_peer_that_vanishes_is_reported():
-    async with rexmit.serve(echo, "127.0.0.1", 0) as server:
+    async with serve(echo, "127.0.0.1", 0) as server:
         relay, port = await relayed(server, 0.0)
-        association = await rexmit.connect("127.0.0.1", port, config=rexmit.Config(dead_after=0.3))
+        association = await connect("127.0.0.1", port, config=rexmit.Config(dead_after=0.3))
         relay.loss = 1.0
         await association.stream(0).send(b"anybody?")
         with pytest.raises(rexmit.ClosedError, match="does not answer any more"):
@@ -247,9 +362,9 @@ async def test_a_peer_that_vanishes_is_reported():
 
 @on_each_loop
 async def test_a_shutdown_that_takes_too_long_is_an_abort():
-    async with rexmit.serve(echo, "127.0.0.1", 0) as server:
+    async with serve(echo, "127.0.0.1", 0) as server:
         relay, port = await relayed(server, 0.0)
-        association = await rexmit.connect("127.0.0.1", port)
+        association = await connect("127.0.0.1", port)
         relay.loss = 1.0
         assert (await association.shutdown(timeout=0.1)).reason == "aborted"
         relay.transport.close()
@@ -263,19 +378,19 @@ async def test_connecting_fails_soon_and_says_why():
     port = unused.getsockname()[1]
     started = time.monotonic()
     with pytest.raises(rexmit.ConnectTimeoutError, match="did not answer within 0.3 s: check"):
-        await rexmit.connect("127.0.0.1", port, timeout=0.3)
+        await connect("127.0.0.1", port, timeout=0.3)
     assert 0.2 < time.monotonic() - started < 3
     # Cancelled while it waits.
-    connecting = asyncio.ensure_future(rexmit.connect("127.0.0.1", port)._connect())
+    connecting = asyncio.ensure_future(connect("127.0.0.1", port)._connect())
     await asyncio.sleep(0.05)
     connecting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await connecting
     unused.close()
     with pytest.raises(rexmit.ConnectError, match="refused.*check that a server runs there"):
-        await rexmit.connect("127.0.0.1", port)
+        await connect("127.0.0.1", port)
     with pytest.raises(rexmit.ConnectError, match="is no host"):
-        async with rexmit.connect("name.invalid", 9899):
+        async with connect("name.invalid", 9899):
             pass
 
 
@@ -286,9 +401,9 @@ async def test_an_exception_in_the_block_aborts():
     async def handler(association):
         reasons.append(await association.closed())
 
-    async with rexmit.serve(handler, "127.0.0.1", 0) as server:
+    async with serve(handler, "127.0.0.1", 0) as server:
         with pytest.raises(ZeroDivisionError):
-            async with rexmit.connect("127.0.0.1", server.address[1]):
+            async with connect("127.0.0.1", server.address[1]):
                 1 / 0
         while not reasons:
             await asyncio.sleep(0.001)
@@ -305,8 +420,8 @@ async def test_closing_a_server_ends_its_associations():
     async def never(association):
         await asyncio.Event().wait()
 
-    server = await rexmit.serve(greet, "127.0.0.1", 0)
-    association = await rexmit.connect("127.0.0.1", server.address[1])
+    server = await serve(greet, "127.0.0.1", 0)
+    association = await connect("127.0.0.1", server.address[1])
     forever = asyncio.ensure_future(server.serve_forever())
     await asyncio.sleep(0)
     await server.close()
@@ -314,8 +429,8 @@ async def test_closing_a_server_ends_its_associations():
     await server.close()
     assert [message.payload async for message in association] == [b"welcome"]
 
-    server = await rexmit.serve(never, "127.0.0.1", 0)
-    association = await rexmit.connect("127.0.0.1", server.address[1])
+    server = await serve(never, "127.0.0.1", 0)
+    association = await connect("127.0.0.1", server.address[1])
     while not server.associations:
         await asyncio.sleep(0.001)
     await server.close(timeout=0.1)
@@ -326,9 +441,9 @@ async def test_closing_a_server_ends_its_associations():
 @on_each_loop
 async def test_events_report_the_fate_of_messages():
     config = rexmit.Config(report_acknowledged=True)
-    async with rexmit.serve(echo, "127.0.0.1", 0) as server:
+    async with serve(echo, "127.0.0.1", 0) as server:
         relay, port = await relayed(server, 0.0)
-        async with rexmit.connect("127.0.0.1", port, config=config) as association:
+        async with connect("127.0.0.1", port, config=config) as association:
             number = await association.stream(0).send(b"arrives")
             while (event := await association.next_event()) != rexmit.MessageAcknowledged(number):
                 assert isinstance(event, rexmit.PathStatus)
@@ -344,8 +459,8 @@ async def test_events_report_the_fate_of_messages():
 @on_each_loop
 async def test_events_that_are_not_read_are_counted():
     config = rexmit.Config(report_acknowledged=True)
-    async with rexmit.serve(echo, "127.0.0.1", 0) as server:
-        async with rexmit.connect("127.0.0.1", server.address[1], config=config) as association:
+    async with serve(echo, "127.0.0.1", 0) as server:
+        async with connect("127.0.0.1", server.address[1], config=config) as association:
             for _ in range(400):
                 await association.stream(0).send(b"x")
                 await association.receive()
@@ -367,8 +482,8 @@ async def test_a_defect_ends_the_association_and_is_reported():
 
     problems = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
-    async with rexmit.serve(echo, "127.0.0.1", 0) as server:
-        association = await rexmit.connect("127.0.0.1", server.address[1])
+    async with serve(echo, "127.0.0.1", 0) as server:
+        association = await connect("127.0.0.1", server.address[1])
         association._transport.endpoint = Broken()
         [accepted] = server.associations
         accepted.stream(0).try_send(b"wakes it")
@@ -382,13 +497,13 @@ async def test_a_defect_ends_the_association_and_is_reported():
 @on_each_loop
 async def test_many_associations_at_once():
     async def one(port, number):
-        async with rexmit.connect("127.0.0.1", port) as association:
+        async with connect("127.0.0.1", port) as association:
             for turn in range(5):
                 message = b"%d %d" % (number, turn)
                 await association.stream(number % 16).send(message)
                 assert (await association.receive()).payload == message
 
-    async with rexmit.serve(echo, "127.0.0.1", 0) as server:
+    async with serve(echo, "127.0.0.1", 0) as server:
         await asyncio.gather(*(one(server.address[1], number) for number in range(50)))
 
 
@@ -397,8 +512,8 @@ def test_an_event_loop_that_was_closed_is_named(kind):
     loop = LOOPS[kind]()
 
     async def connected():
-        server = await rexmit.serve(echo, "127.0.0.1", 0)
-        return server, await rexmit.connect("127.0.0.1", server.address[1])
+        server = await serve(echo, "127.0.0.1", 0)
+        return server, await connect("127.0.0.1", server.address[1])
 
     server, association = loop.run_until_complete(connected())
     stream = association.stream(0)
@@ -417,23 +532,33 @@ def test_bad_arguments_are_refused_where_they_are_given():
         pass
 
     with pytest.raises(rexmit.UnknownProfileError, match='did you mean "interactive"'):
-        rexmit.connect("localhost", 9899, profile="interactve")
+        connect("localhost", 9899, profile="interactve")
     with pytest.raises(TypeError, match="host must be a str"):
-        rexmit.connect(b"localhost", 9899)
+        connect(b"localhost", 9899)
     with pytest.raises(TypeError, match="port must be an int, not str"):
-        rexmit.connect("localhost", "9899")
+        connect("localhost", "9899")
     with pytest.raises(ValueError, match="from 0 to 65535"):
-        rexmit.serve(handler, "localhost", 65_536)
+        serve(handler, "localhost", 65_536)
     with pytest.raises(TypeError, match="coroutine function"):
-        rexmit.serve(None, "localhost", 9899)
+        serve(None, "localhost", 9899)
     with pytest.raises(ValueError, match="max_message_bytes is 0"):
-        rexmit.serve(handler, "localhost", 9899, config=rexmit.Config(max_message_bytes=0))
+        serve(handler, "localhost", 9899, config=rexmit.Config(max_message_bytes=0))
+    with pytest.raises(TypeError, match="trust must be the fingerprint .* not NoneType"):
+        rexmit.connect("localhost", 9899, None)
+    with pytest.raises(ValueError, match='"12:34": a fingerprint is the SHA-256'):
+        rexmit.connect("localhost", 9899, "12:34")
+    with pytest.raises(TypeError, match="a server needs an identity"):
+        rexmit.serve(handler, "localhost", 9899, None)
+    with pytest.raises(TypeError, match="identity must be a rexmit.Identity"):
+        rexmit.serve(handler, "localhost", 9899, "key.pem")
+    with pytest.raises(ValueError, match="there is no scheduling .*weighted-fair-queueing"):
+        connect("localhost", 9899, config=rexmit.Config(scheduling="prio"))
 
 
 @on_each_loop
 async def test_bad_messages_are_refused():
-    async with rexmit.serve(echo, "127.0.0.1", 0) as server:
-        async with rexmit.connect("127.0.0.1", server.address[1]) as association:
+    async with serve(echo, "127.0.0.1", 0) as server:
+        async with connect("127.0.0.1", server.address[1]) as association:
             with pytest.raises(ValueError, match="streams 0 to 15"):
                 association.stream(16)
             with pytest.raises(TypeError, match="is an int"):
@@ -450,4 +575,4 @@ async def test_bad_messages_are_refused():
             with pytest.raises(ValueError, match="not both"):
                 await stream.send(b"x", lifetime=1, max_retransmissions=1)
             with pytest.raises(OSError, match="choose another"):
-                await rexmit.serve(echo, "127.0.0.1", server.address[1])
+                await serve(echo, "127.0.0.1", server.address[1])

@@ -13,10 +13,10 @@ def programs(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def start(program):
+def start(program, *arguments):
     # In another directory, so that the installed package is imported.
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", program], cwd="/", stdout=subprocess.PIPE, text=True
+        [sys.executable, "-W", "error", "-c", program, *arguments], cwd="/", stdout=subprocess.PIPE, text=True
     )
 
 
@@ -28,9 +28,11 @@ def test_the_programs_of_the_readme():
         port = str(free.getsockname()[1])
     serving = start(server.replace("9899", port) + "\n")
     try:
+        fingerprint = serving.stdout.readline().strip()
         # The server may still be starting: then nothing listens yet.
         for _ in range(50):
-            connecting = start(client.replace("9899", port).replace("lifetime=0.1", "lifetime=9"))
+            program = client.replace("9899", port).replace("lifetime=0.1", "lifetime=9")
+            connecting = start(program, fingerprint)
             output, _ = connecting.communicate(timeout=20)
             if connecting.returncode == 0:
                 break

@@ -1,11 +1,14 @@
 """The endpoint without I/O, in a clock of its own."""
 
+import base64
 import dataclasses
+import hashlib
 import math
 import pathlib
 import pickle
 import random
 import re
+import ssl
 import sys
 import threading
 import typing
@@ -36,14 +39,76 @@ def events(endpoint):
 
 
 def pair(**settings):
-    client = rexmit.Endpoint(seed=bytes(32), **settings)
-    server = rexmit.Endpoint(accept=True, seed=bytes([1] * 32), **settings)
+    client = rexmit.Endpoint.unencrypted(seed=bytes(32), **settings)
+    server = rexmit.Endpoint.unencrypted(accept=True, seed=bytes([1] * 32), **settings)
     ours = client.connect(CLIENT, SERVER, 1.0)
     exchange(client, server, 1.0)
     (theirs, connected), *_ = events(server)
     assert connected == rexmit.Connected(True, CLIENT, 16, 16)
     assert events(client)[0] == (ours, rexmit.Connected(False, SERVER, 16, 16))
     return client, server, ours, theirs
+
+
+def encrypted_pair(trust, server_trust):
+    """A client and a server that have exchanged all they can, and the client's association."""
+    identity = rexmit.Identity.generate()
+    server = rexmit.Endpoint(accept=True, identity=identity, trust=server_trust)
+    client = rexmit.Endpoint(trust=identity.fingerprint if trust is None else trust)
+    ours = client.connect(CLIENT, SERVER, 1.0)
+    client.send(ours, b"early", 1.0)
+    exchange(client, server, 1.0)
+    return client, server, ours
+
+
+def test_an_encrypted_endpoint_needs_no_further_call():
+    client, server, ours = encrypted_pair(None, rexmit.Trust.anyone())
+    assert (ours, rexmit.Connected(False, SERVER, 16, 16, server.fingerprint)) in events(client)
+    (theirs, connected), *_ = events(server)
+    assert connected == rexmit.Connected(True, CLIENT, 16, 16, client.fingerprint)
+    assert server.receive(theirs, 1.0).payload == b"early"
+    client.send(ours, b"a secret that is easy to find", 2.0)
+    assert b"secret" not in b"".join(data for data, _, _ in client.datagrams_to_send(2.0))
+    client.shutdown(ours, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("trust", "server_trust", "text", "whose"),
+    [
+        ("00" * 32, rexmit.Trust.anyone(), b"refused here", 1),
+        (None, rexmit.Trust.only("00" * 32), b"refused by the peer", 0),
+        (rexmit.Trust.only(), rexmit.Trust.only(), b"refused here", 1),
+    ],
+)
+def test_a_refusal_is_the_end_and_says_who_refused_whom(trust, server_trust, text, whose):
+    client, server, ours = encrypted_pair(trust, server_trust)
+    closed = dict(events(client))[ours]
+    assert closed.reason == "aborted"
+    assert text in closed.detail
+    assert (client, server)[whose].fingerprint.encode() in closed.detail
+    assert events(server) == []
+
+
+def test_an_identity_is_kept_as_der_or_pem():
+    identity = rexmit.Identity.generate()
+    certificate, key = identity.certificate, identity.private_key
+    assert identity.fingerprint.replace(":", "").lower() == hashlib.sha256(certificate).hexdigest()
+    assert rexmit.Identity.from_der(certificate, key).fingerprint == identity.fingerprint
+    pem = ssl.DER_cert_to_PEM_cert(certificate)
+    key_pem = b"-----BEGIN PRIVATE KEY-----\n%s\n-----END PRIVATE KEY-----\n" % base64.b64encode(key)
+    assert rexmit.Identity.from_pem(pem, key_pem).fingerprint == identity.fingerprint
+    assert rexmit.Identity.from_pem(pem.encode(), key_pem.decode()).fingerprint == identity.fingerprint
+    assert repr(identity) == f"<rexmit.Identity {identity.fingerprint}>"
+    for call, kind, text in (
+        (lambda: rexmit.Identity.from_pem(pem, pem), ValueError, "the private key cannot be read"),
+        (lambda: rexmit.Identity.from_pem(key_pem, key_pem), ValueError, "the certificate cannot be read"),
+        (lambda: rexmit.Identity.from_der(certificate, rexmit.Identity.generate().private_key), ValueError, "not that of"),
+        (lambda: rexmit.Identity.from_pem(7, key_pem), TypeError, "certificate must be PEM, as str or bytes, not int"),
+        (lambda: rexmit.Trust.only(b"00"), TypeError, "a fingerprint is a str, not bytes"),
+        (lambda: rexmit.Endpoint("interactive"), TypeError, "trust"),
+        (lambda: pickle.dumps(identity), TypeError, "pickle"),
+    ):
+        with pytest.raises(kind, match=text):
+            call()
 
 
 def test_a_message_is_echoed():
@@ -62,7 +127,19 @@ def test_profiles_have_names_and_constructors():
     assert {profile.value for profile in rexmit.Profile} == set(rexmit.PROFILES)
     assert set(typing.get_args(rexmit.ProfileName)) == set(rexmit.PROFILES)
     for profile in (*rexmit.PROFILES, *rexmit.Profile):
-        rexmit.Endpoint(profile)
+        rexmit.Endpoint.unencrypted(profile)
+
+
+def test_schedulers_have_names_and_constructors():
+    names = [scheduling.value for scheduling in rexmit.Scheduling]
+    assert names == list(typing.get_args(rexmit.SchedulingName))
+    client, _, ours, _ = pair()
+    for scheduling in (*names, *rexmit.Scheduling):
+        rexmit.Endpoint.unencrypted(config=rexmit.Config(scheduling=scheduling))
+        client.set_scheduling(ours, 1.0, scheduling)
+    client.set_priority(ours, 1.0, 15, 65_535)
+    with pytest.raises(ValueError, match="streams 0 to 15"):
+        client.set_priority(ours, 1.0, 16, 1)
 
 
 def test_the_settings_are_those_of_the_stubs():
@@ -164,7 +241,7 @@ BAD_CALLS = [
 
 @pytest.mark.parametrize(("kind", "text", "call"), BAD_CALLS)
 def test_bad_arguments_raise(kind, text, call):
-    endpoint = rexmit.Endpoint()
+    endpoint = rexmit.Endpoint.unencrypted()
     with pytest.raises(kind, match=text):
         call(endpoint)
     # It can still be used.
@@ -192,7 +269,7 @@ def test_bad_arguments_raise(kind, text, call):
 )
 def test_bad_settings_raise(kind, text, settings):
     with pytest.raises(kind, match=text):
-        rexmit.Endpoint(**settings)
+        rexmit.Endpoint.unencrypted(**settings)
 
 
 def test_time_does_not_go_back_and_may_jump():
@@ -259,7 +336,7 @@ def test_threads_may_share_an_endpoint():
 
 
 def test_ipv6_addresses_have_four_parts():
-    client, server = rexmit.Endpoint(), rexmit.Endpoint(accept=True)
+    client, server = rexmit.Endpoint.unencrypted(), rexmit.Endpoint.unencrypted(accept=True)
     here, there = ("fe80::1%eth0", 1, 0, 3), ("fe80::2", 2, 0, 3)
     client.connect(here, there, 1.0)
     [(data, local, remote)] = client.datagrams_to_send(1.0)

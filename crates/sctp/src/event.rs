@@ -187,7 +187,13 @@ impl fmt::Display for CloseReason {
         match self {
             Self::Shutdown => f.write_str("the association has ended"),
             Self::Aborted { reason } => {
-                write!(f, "the association was aborted: {}", reason.escape_ascii())
+                // Our own words, unlike those of a peer.
+                match std::str::from_utf8(reason) {
+                    Ok(text) if !text.contains(char::is_control) => {
+                        write!(f, "the association was aborted: {text}")
+                    }
+                    _ => write!(f, "the association was aborted: {}", reason.escape_ascii()),
+                }
             }
             Self::AbortedByPeer { cause, reason } if reason.is_empty() => {
                 write!(f, "the peer aborted the association (cause {cause})")

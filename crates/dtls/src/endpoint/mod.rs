@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use dimpl::Output;
 use rexmit_core::{Instant, Machine as _, Route, Seed};
-use rexmit_sctp::{AssociationConfig, AssociationId, ConfigError, EndpointConfig};
+use rexmit_sctp::{AssociationConfig, AssociationId, ConfigError, ConnectError, EndpointConfig};
 use serde::Serialize;
 use slab::Slab;
 
@@ -70,8 +70,9 @@ pub struct Statistics {
 /// An SCTP endpoint whose packets are encrypted (RFC 8261): a [`Machine`](rexmit_core::Machine) like the one
 /// it is made of, which [`sctp`](Self::sctp) gives access to.
 ///
-/// An association with a peer can begin when the connection with it is [secured](Event::Secured): a client
-/// calls [`secure`](Self::secure) and waits for that. Packets for others are dropped.
+/// A client calls [`connect`](Self::connect), and the association begins when the handshake is done. Or, to do these
+/// one by one, it calls [`secure`](Self::secure), waits until the connection is [secured](Event::Secured), and connects
+/// the [SCTP endpoint](Self::sctp_mut). Packets for peers without a secured connection are dropped.
 pub struct Endpoint {
     sctp: rexmit_sctp::Endpoint,
     accepts: bool,
@@ -180,6 +181,29 @@ impl Endpoint {
         &mut self.sctp
     }
 
+    /// Begins an association with the peer at the far end of `route`, after a handshake unless there is a connection.
+    /// Its INIT waits for the handshake; messages can be sent at once, and wait too. If the handshake fails, or the
+    /// peer refuses this side after it, the association is aborted, and the reason in
+    /// [`CloseReason::Aborted`](rexmit_sctp::CloseReason::Aborted) is the text of the [`HandshakeError`].
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        route: Route,
+        remote_port: u16,
+        config: &AssociationConfig,
+    ) -> Result<AssociationId, ConnectError> {
+        let config = Arc::new(within_records(config));
+        let id = self.sctp.connect_with(now, route, remote_port, config)?;
+        if self.peer(route.remote).is_none() {
+            self.sctp.hold_setup(now, id, true);
+            self.secure(now, route);
+        }
+        Ok(id)
+    }
+
     /// Begins a handshake with the peer at the far end of `route`, unless there is a connection:
     /// [`Event::Secured`] or [`Event::Ended`] reports the outcome, at once if there is one.
     pub fn secure(&mut self, now: Instant, route: Route) {
@@ -188,6 +212,7 @@ impl Endpoint {
             return self.queues.events.push_back(Event::Secured { remote, peer });
         } else if self.connections.len() >= self.encryption.max_connections {
             let error = HandshakeError::Failed("there are max_connections already".to_owned());
+            self.abort_associations(now, &[remote], &error);
             return self.queues.events.push_back(Event::Ended { remote, error });
         }
         if self.handshake_with(remote).is_some_and(Connection::is_client) {
@@ -306,6 +331,7 @@ impl Endpoint {
         self.in_progress -= usize::from(connection.counts_as_in_progress());
         let Some(peer) = connection.peer.filter(|&peer| self.encryption.trust.includes(peer))
         else {
+            // Only a server gets here: a client has ended the handshake before.
             let farewell = connection.close(&mut self.buffers.output);
             self.queues.outgoing.push_back((connection.route, farewell.clone()));
             connection.refuse(now + self.encryption.handshake_limit, farewell);
@@ -321,6 +347,10 @@ impl Endpoint {
         }
         self.secured.insert(remote, index);
         self.queues.events.push_back(Event::Secured { remote, peer });
+        let waiting: Vec<_> = self.sctp.associations_with(remote).collect();
+        for id in waiting {
+            self.sctp.hold_setup(now, id, false);
+        }
     }
 
     /// The peer has closed the connection.
@@ -365,15 +395,22 @@ impl Endpoint {
         let (remote, is_reported) =
             (connection.route.remote, connection.is_client() || connection.is_secured());
         self.statistics.handshakes_failed += u64::from(connection.is_handshaking());
-        if connection.is_secured() {
-            let associations: Vec<_> = self.sctp_associations(connection).collect();
-            for id in associations {
-                self.sctp.abort(now, id, error.to_string().as_bytes());
-            }
+        // During a handshake only associations that wait for it exist, unless another connection is secured.
+        if connection.is_secured() || self.peer(remote).is_none() {
+            let addresses = connection.addresses.clone();
+            self.abort_associations(now, &addresses, &error);
         }
         self.forget(index);
         if is_reported {
             self.queues.events.push_back(Event::Ended { remote, error });
+        }
+    }
+
+    fn abort_associations(&mut self, now: Instant, peer: &[SocketAddr], error: &HandshakeError) {
+        let with = peer.iter().flat_map(|&remote| self.sctp.associations_with(remote));
+        let associations: Vec<_> = with.collect();
+        for id in associations {
+            self.sctp.abort(now, id, error.to_string().as_bytes());
         }
     }
 

@@ -1,16 +1,26 @@
 """SCTP over UDP for asyncio, and without I/O: lost packets of thin streams are recovered within about a round trip.
 
-Data is not encrypted: run it inside a tunnel, or encrypt payloads.
+Associations are encrypted by DTLS 1.3, and peers know each other by the fingerprints of their certificates. What does
+not encrypt has ``unencrypted`` in its name.
 """
 
 from ._association import Association, Stream
-from ._client import connect
-from ._config import AnyProfile, Config, Profile, ProfileName
+from ._client import connect, connect_unencrypted
+from ._config import (
+    AnyProfile,
+    AnyScheduling,
+    Config,
+    Profile,
+    ProfileName,
+    Scheduling,
+    SchedulingName,
+)
 from ._errors import (
     BufferFullError,
     ClosedError,
     ConnectError,
     ConnectTimeoutError,
+    HandshakeError,
     InternalError,
     RexmitError,
     UnknownProfileError,
@@ -23,6 +33,7 @@ from ._events import (
     Event,
     Message,
     MessageAcknowledged,
+    MessageDropped,
     MessageFailed,
     MessageSent,
     Missed,
@@ -35,13 +46,14 @@ from ._events import (
     StreamsReset,
     Writable,
 )
-from ._rexmit import PROFILES, Endpoint, __version__
-from ._server import Server, serve
+from ._rexmit import PROFILES, Endpoint, Identity, Trust, __version__
+from ._server import Server, serve, serve_unencrypted
 from ._statistics import ByCause, PathStatistics, Statistics
 
 __all__ = [
     "Address",
     "AnyProfile",
+    "AnyScheduling",
     "Association",
     "BufferFullError",
     "ByCause",
@@ -54,9 +66,12 @@ __all__ = [
     "DataPathChanged",
     "Endpoint",
     "Event",
+    "HandshakeError",
+    "Identity",
     "InternalError",
     "Message",
     "MessageAcknowledged",
+    "MessageDropped",
     "MessageFailed",
     "MessageSent",
     "Missed",
@@ -71,13 +86,18 @@ __all__ = [
     "ProfileName",
     "Readable",
     "RexmitError",
+    "Scheduling",
+    "SchedulingName",
     "Server",
     "Statistics",
     "Stream",
     "StreamsReset",
+    "Trust",
     "UnknownProfileError",
     "Writable",
     "__version__",
     "connect",
+    "connect_unencrypted",
     "serve",
+    "serve_unencrypted",
 ]

@@ -9,7 +9,8 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, AsyncIterator, Deque, Optional, Set, Type, Union
 
-from ._errors import BufferFullError, ClosedError, InternalError
+from ._config import AnyScheduling
+from ._errors import BufferFullError, ClosedError, ConnectError, HandshakeError, InternalError
 from ._events import Address, Closed, Connected, Event, Message, Missed, Readable, Writable
 from ._statistics import Statistics
 
@@ -164,6 +165,27 @@ class Stream:
         return number
 
 
+    def set_priority(self, priority: int) -> None:
+        """Sets the priority of the stream, 256 at first: the higher goes first with the scheduling ``"priority"``, and
+        it is the weight with ``"weighted-fair-queueing"`` (RFC 8260 §3).
+
+        Parameters
+        ----------
+        priority : int
+            From 0 to 65,535. It holds for what is sent from now on.
+
+        Raises
+        ------
+        ClosedError
+            The association has ended.
+        """
+        association = self._association
+        association._check()
+        association._transport.endpoint.set_priority(
+            association._number, monotonic(), self._number, priority
+        )
+
+
 class Association:
     """An association with one peer. Made by `connect` and `serve`.
 
@@ -199,6 +221,12 @@ class Association:
     def peer(self) -> Address:
         """The UDP address at which the peer was when the association was set up."""
         return self._established.peer
+
+    @property
+    def peer_fingerprint(self) -> Optional[str]:
+        """The fingerprint of the certificate that the peer has proved to be its own: ``"AB:CD:…"``, as
+        ``openssl x509 -fingerprint -sha256`` prints it. ``None`` without encryption."""
+        return self._established.peer_fingerprint
 
     @property
     def outbound_streams(self) -> int:
@@ -299,6 +327,18 @@ class Association:
         self._transport.endpoint.reset_streams(self._number, monotonic(), numbers)
         self._transport.schedule()
 
+    def set_scheduling(self, scheduling: AnyScheduling) -> None:
+        """Schedules the outgoing streams by another rule from now on (RFC 8260 §3). A message that has begun without
+        interleaving is finished first.
+
+        Parameters
+        ----------
+        scheduling : str or Scheduling
+            ``"priority"``, for example.
+        """
+        self._check()
+        self._transport.endpoint.set_scheduling(self._number, monotonic(), scheduling)
+
     def statistics(self) -> Statistics:
         """Counters and the present state; the last ones when the association has ended."""
         if self._last is not None:
@@ -352,15 +392,20 @@ class Association:
         while self._connected is None and self._closed is None and self._refused is None:
             await self._changed.wait()
 
-    def setup_error(self) -> Optional[str]:
-        """Why the association was not set up, if so."""
+    def setup_error(self, where: str) -> Optional[ConnectError]:
+        """Why the association with the peer at `where` was not set up, if so."""
         if self._connected is not None:
             return None
-        if self._closed is not None:
-            return self._closed.text
-        if self._refused is None:
+        closed = self._closed
+        if closed is not None:
+            if closed.reason == "aborted" and self._transport.endpoint.fingerprint is not None:
+                return HandshakeError(f"{where}: {closed.detail.decode(errors='replace')}")
+            reason = closed.text
+        elif self._refused is not None:
+            reason = self._refused.strerror or str(self._refused)
+        else:
             return None
-        return self._refused.strerror or str(self._refused)
+        return ConnectError(f"{where} refused: {reason}; check that a server runs there")
 
     def on_refused(self, error: OSError) -> None:
         """The system could not send, or nothing listens at the peer."""

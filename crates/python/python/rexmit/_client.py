@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 from types import TracebackType
-from typing import Generator, Optional, Type, cast
+from typing import Callable, Generator, Optional, Type, Union, cast
 
 from ._association import Association
 from ._config import AnyProfile, Config
 from ._errors import ConnectError, ConnectTimeoutError
 from ._events import Address
-from ._rexmit import Endpoint
+from ._rexmit import Endpoint, Identity, Trust
 from ._transport import Transport, open_socket
 
 CONNECT_TIMEOUT = 10.0
@@ -25,17 +25,16 @@ class Connecting:
         self,
         host: str,
         port: int,
-        profile: AnyProfile,
-        config: Optional[Config],
+        make: Callable[[], Endpoint],
         timeout: float,
         sctp_port: int,
     ) -> None:
         check_address(host, port)
         self._host, self._port, self._sctp_port = host, port, sctp_port
-        self._profile, self._config, self._timeout = profile, config, timeout
+        self._make, self._timeout = make, timeout
         self._association: Optional[Association] = None
-        # Bad settings are reported where they were given.
-        Endpoint(profile, config=config)
+        # Bad settings are reported where they were given. Each address of the peer gets an endpoint of its own.
+        self._made: Optional[Endpoint] = make()
 
     def __await__(self) -> Generator[object, None, Association]:
         return self._connect().__await__()
@@ -84,15 +83,16 @@ class Connecting:
         except OSError as error:
             opened.close()
             raise ConnectError(f"{where} cannot be reached: {error.strerror}") from None
-        transport = Transport(loop, opened, Endpoint(self._profile, config=self._config))
+        made, self._made = self._made, None
+        transport = Transport(loop, opened, made or self._make())
         association: Optional[Association] = None
         try:
             association = transport.connect(remote, self._sctp_port)
             await asyncio.wait_for(association.established(), limit)
-            reason = association.setup_error()
-            if reason is None:
+            refused = association.setup_error(where)
+            if refused is None:
                 return association
-            raise ConnectError(f"{where} refused: {reason}; check that a server runs there")
+            raise refused
         except BaseException as error:
             if association is not None:
                 association.abort()
@@ -104,6 +104,7 @@ class Connecting:
     def _timed_out(self, what: str) -> ConnectTimeoutError:
         return ConnectTimeoutError(
             f"{what} within {self._timeout:g} s: check the address, firewalls, and that a server runs there"
+            " which encrypts as this side does"
         )
 
 
@@ -120,14 +121,16 @@ def check_address(host: object, port: object) -> None:
 def connect(
     host: str,
     port: int,
+    trust: Union[Trust, str],
     *,
+    identity: Optional[Identity] = None,
     profile: AnyProfile = "interactive",
     config: Optional[Config] = None,
     timeout: float = CONNECT_TIMEOUT,
     sctp_port: int = SCTP_PORT,
 ) -> Connecting:
-    """Sets up an association over UDP, unencrypted: ``async with rexmit.connect(…) as association``, which ends it, or
-    ``association = await rexmit.connect(…)``.
+    """Sets up an association over UDP, encrypted by DTLS 1.3: ``async with rexmit.connect(…) as association``, which ends
+    it, or ``association = await rexmit.connect(…)``.
 
     Parameters
     ----------
@@ -135,6 +138,11 @@ def connect(
         A name or an address of the peer.
     port : int
         Its UDP port.
+    trust : str or Trust
+        The fingerprint of the peer's certificate, or which of several it may be. With `Trust.anyone` a host in between
+        can pass for the peer.
+    identity : Identity, optional
+        Who this side is, for peers that trust some only. Default: one that is generated for this association.
     profile : str or Profile
         How loss is recovered of what this side sends.
     config : Config, optional
@@ -148,7 +156,31 @@ def connect(
     ------
     ConnectError
         The peer refused, or cannot be reached.
+    HandshakeError
+        One side refused the other's certificate; the text says which, and has the fingerprint.
     ConnectTimeoutError
-        It did not answer in time.
+        The peer did not answer in time.
     """
-    return Connecting(host, port, profile, config, timeout, sctp_port)
+
+    def make() -> Endpoint:
+        return Endpoint(profile, trust=trust, identity=identity, config=config)
+
+    return Connecting(host, port, make, timeout, sctp_port)
+
+
+def connect_unencrypted(
+    host: str,
+    port: int,
+    *,
+    profile: AnyProfile = "interactive",
+    config: Optional[Config] = None,
+    timeout: float = CONNECT_TIMEOUT,
+    sctp_port: int = SCTP_PORT,
+) -> Connecting:
+    """As `connect`, for peers that speak plain SCTP over UDP (RFC 6951), or inside a tunnel: anybody on the way can read
+    and change what is sent."""
+
+    def make() -> Endpoint:
+        return Endpoint.unencrypted(profile, config=config)
+
+    return Connecting(host, port, make, timeout, sctp_port)

@@ -49,6 +49,34 @@ class Profile(str, enum.Enum):
 
 AnyProfile = Union[Profile, ProfileName]
 
+SchedulingName = Literal[
+    "round-robin",
+    "round-robin-per-packet",
+    "first-come-first-served",
+    "priority",
+    "fair-bandwidth",
+    "weighted-fair-queueing",
+]
+
+
+class Scheduling(str, enum.Enum):
+    """The order in which streams send (the stream schedulers of RFC 8260 §3). Within a stream it is always the order
+    in which messages were accepted.
+
+    ``priority``: the stream with the highest priority that has anything to send; ``weighted_fair_queueing``: bytes in
+    proportion to the priorities. The others do not look at priorities.
+    """
+
+    round_robin = "round-robin"
+    round_robin_per_packet = "round-robin-per-packet"
+    first_come_first_served = "first-come-first-served"
+    priority = "priority"
+    fair_bandwidth = "fair-bandwidth"
+    weighted_fair_queueing = "weighted-fair-queueing"
+
+
+AnyScheduling = Union[Scheduling, SchedulingName]
+
 
 @dataclass(frozen=True)
 class Config:
@@ -79,6 +107,11 @@ class Config:
         Report each message whose last chunk was sent, as `MessageSent` (False).
     report_acknowledged : bool, optional
         Report each message that the peer has acknowledged, as `MessageAcknowledged` (False).
+    scheduling : str or Scheduling, optional
+        The order in which streams send ("round-robin").
+    interleaving : bool, optional
+        Offer to interleave messages of different streams (I-DATA, RFC 8260), so that a large one delays those of other
+        streams by one chunk (True with the interactive profiles, else False).
     """
 
     outbound_streams: Optional[int] = None
@@ -92,3 +125,5 @@ class Config:
     max_init_retransmits: Optional[int] = None
     report_sent: Optional[bool] = None
     report_acknowledged: Optional[bool] = None
+    scheduling: Optional[AnyScheduling] = None
+    interleaving: Optional[bool] = None

@@ -9,6 +9,11 @@ class ConnectError(RexmitError, ConnectionError):
     """No association was set up."""
 
 
+class HandshakeError(ConnectError):
+    """This side or the peer refused the other's certificate, or the DTLS handshake failed; the text says which, and has
+    the fingerprint."""
+
+
 class ConnectTimeoutError(ConnectError, TimeoutError):
     """The peer did not answer within the time limit."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Tuple, Union
+from typing import Literal, NamedTuple, Optional, Tuple, Union
 
 Address = Union[Tuple[str, int], Tuple[str, int, int, int]]
 
@@ -36,12 +36,14 @@ class Event:
 
 @dataclass(frozen=True)
 class Connected(Event):
-    """The association is established. `incoming`: the peer asked for it."""
+    """The association is established. `incoming`: the peer asked for it. `peer_fingerprint`: that of the certificate
+    which the peer has proved to be its own; ``None`` without encryption."""
 
     incoming: bool
     peer: Address
     outbound_streams: int
     inbound_streams: int
+    peer_fingerprint: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,16 @@ class MessageFailed(Event):
     was_begun: bool
     stream: int
     payload: bytes
+
+
+@dataclass(frozen=True)
+class MessageDropped(Event):
+    """A message of the peer is not delivered, though the peer takes it for delivered: it is larger than
+    ``Config(max_message_bytes=…)``, or filled the receive buffer together with other incomplete messages."""
+
+    stream: int
+    ppid: int
+    unordered: bool
 
 
 @dataclass(frozen=True)
@@ -152,7 +164,7 @@ class Closed(Event):
     text : str
         The same in English.
     detail : bytes
-        What the side that aborted gave as its reason.
+        What the side that aborted gave as its reason; when a handshake failed, who refused whom, in English.
     cause : int
         The first cause code of the peer's ABORT (RFC 9260 §3.3.10), or 0.
     """

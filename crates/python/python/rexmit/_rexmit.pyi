@@ -1,19 +1,53 @@
 from collections.abc import Sequence
 from typing import Optional, Union, final
 
-from ._config import AnyProfile, Config
+from ._config import AnyProfile, AnyScheduling, Config
 from ._events import Address, Event, Message
 from ._statistics import Statistics
 
-__all__ = ["PROFILES", "Endpoint", "__version__"]
+__all__ = ["PROFILES", "Endpoint", "Identity", "Trust", "__version__"]
 
 __version__: str
 PROFILES: tuple[str, ...]
 
 @final
+class Identity:
+    @staticmethod
+    def generate() -> Identity: ...
+    @staticmethod
+    def from_pem(certificate: Union[str, bytes], private_key: Union[str, bytes]) -> Identity: ...
+    @staticmethod
+    def from_der(certificate: bytes, private_key: bytes) -> Identity: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def certificate(self) -> bytes: ...
+    @property
+    def private_key(self) -> bytes: ...
+
+@final
+class Trust:
+    @staticmethod
+    def only(*fingerprints: str) -> Trust: ...
+    @staticmethod
+    def anyone() -> Trust: ...
+
+@final
 class Endpoint:
     def __new__(
         cls,
+        profile: Optional[AnyProfile] = None,
+        *,
+        trust: Union[Trust, str],
+        identity: Optional[Identity] = None,
+        port: int = 5000,
+        accept: bool = False,
+        max_associations: int = 200_000,
+        config: Optional[Config] = None,
+        seed: Optional[bytes] = None,
+    ) -> Endpoint: ...
+    @staticmethod
+    def unencrypted(
         profile: Optional[AnyProfile] = None,
         *,
         port: int = 5000,
@@ -22,6 +56,8 @@ class Endpoint:
         config: Optional[Config] = None,
         seed: Optional[bytes] = None,
     ) -> Endpoint: ...
+    @property
+    def fingerprint(self) -> Optional[str]: ...
     @property
     def association_count(self) -> int: ...
     def connect(self, local: Address, remote: Address, now: float, *, port: int = 5000) -> int: ...
@@ -52,4 +88,6 @@ class Endpoint:
     def reset_streams(
         self, association: int, now: float, streams: Optional[Sequence[int]] = None
     ) -> None: ...
+    def set_priority(self, association: int, now: float, stream: int, priority: int) -> None: ...
+    def set_scheduling(self, association: int, now: float, scheduling: AnyScheduling) -> None: ...
     def statistics(self, association: int) -> Statistics: ...

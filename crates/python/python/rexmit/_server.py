@@ -6,17 +6,19 @@ import asyncio
 import inspect
 import socket
 from types import TracebackType
-from typing import Awaitable, Callable, Dict, Generator, Optional, Tuple, Type
+from typing import Awaitable, Callable, Dict, Generator, Optional, Tuple, Type, Union
 
 from ._association import SHUTDOWN_TIMEOUT, Association
 from ._client import SCTP_PORT, check_address
 from ._config import AnyProfile, Config
 from ._errors import ClosedError
 from ._events import Address
-from ._rexmit import Endpoint
+from ._rexmit import Endpoint, Identity, Trust
 from ._transport import Transport, open_socket
 
 Handler = Callable[[Association], Awaitable[object]]
+
+_ANYONE = Trust.anyone()
 
 
 class Server:
@@ -34,6 +36,11 @@ class Server:
     def address(self) -> Address:
         """The UDP address to which the server is bound; the port is its second item."""
         return self._transport.local
+
+    @property
+    def fingerprint(self) -> Optional[str]:
+        """What clients know the server by; ``None`` without encryption."""
+        return self._transport.endpoint.fingerprint
 
     @property
     def associations(self) -> Tuple[Association, ...]:
@@ -160,13 +167,15 @@ def serve(
     handler: Handler,
     host: str,
     port: int,
+    identity: Identity,
     *,
+    trust: Union[Trust, str] = _ANYONE,
     profile: AnyProfile = "interactive",
     config: Optional[Config] = None,
     max_associations: int = 200_000,
     sctp_port: int = SCTP_PORT,
 ) -> Serving:
-    """Accepts associations over UDP, unencrypted: ``async with rexmit.serve(…) as server``, which closes it, or
+    """Accepts associations over UDP, encrypted by DTLS 1.3: ``async with rexmit.serve(…) as server``, which closes it, or
     ``server = await rexmit.serve(…)``.
 
     Parameters
@@ -178,6 +187,10 @@ def serve(
         A local address: ``"0.0.0.0"`` for all of IPv4, ``"::"`` for all of IPv6.
     port : int
         The UDP port; 0 takes a free one (`Server.address`).
+    identity : Identity
+        Who the server is: clients know it by the fingerprint, as long as the identity is kept.
+    trust : str or Trust
+        Which clients may connect. Default: anyone; `Association.peer_fingerprint` says who it is.
     profile : str or Profile
         How loss is recovered of what this side sends.
     config : Config, optional
@@ -188,6 +201,37 @@ def serve(
         The SCTP port, inside UDP.
     """
     endpoint = Endpoint(
+        profile,
+        trust=trust,
+        identity=_checked(identity),
+        port=sctp_port,
+        accept=True,
+        max_associations=max_associations,
+        config=config,
+    )
+    return Serving(handler, host, port, endpoint)
+
+
+def _checked(identity: Identity) -> Identity:
+    """One that is generated unseen would be of no use: no client could know its fingerprint."""
+    if identity is None:
+        raise TypeError("a server needs an identity: Identity.from_pem, or Identity.generate()")
+    return identity
+
+
+def serve_unencrypted(
+    handler: Handler,
+    host: str,
+    port: int,
+    *,
+    profile: AnyProfile = "interactive",
+    config: Optional[Config] = None,
+    max_associations: int = 200_000,
+    sctp_port: int = SCTP_PORT,
+) -> Serving:
+    """As `serve`, for peers that speak plain SCTP over UDP (RFC 6951), or inside a tunnel: anybody on the way can read
+    and change what is sent."""
+    endpoint = Endpoint.unencrypted(
         profile,
         port=sctp_port,
         accept=True,

@@ -42,6 +42,12 @@ impl Association {
         association
     }
 
+    /// Holds INIT back until it is released, or releases it. No effect once it was sent.
+    pub(crate) fn hold_setup(&mut self, is_held: bool) {
+        let State::CookieWait(setup) = &mut self.state else { return };
+        if is_held { setup.hold() } else { setup.release() }
+    }
+
     /// An association out of a valid state cookie: COOKIE ACK is due
     /// (RFC 9260 §5.1.5).
     pub(crate) fn accept(

@@ -75,6 +75,16 @@ impl Setup {
             .then_some(Self { stale_cookies, ..Self::new(self.rtt, self.is_eager) })
     }
 
+    /// The chunk waits for [`Self::release`], unless it was sent before.
+    pub(super) const fn hold(&mut self) {
+        self.is_owed = self.is_owed && self.sent_at.is_some();
+    }
+
+    /// The chunk is pending, if it waited.
+    pub(super) const fn release(&mut self) {
+        self.is_owed = self.is_owed || self.sent_at.is_none();
+    }
+
     pub(super) const fn is_owed(&self) -> bool {
         self.is_owed
     }
@@ -142,6 +152,22 @@ mod tests {
 
     fn at(ms: u64) -> Instant {
         Instant::from_millis(ms)
+    }
+
+    #[test]
+    fn a_chunk_that_is_held_is_pending_when_it_is_released_unless_it_was_sent() {
+        let mut setup = Setup::new(None, false);
+        setup.hold();
+        assert!(!setup.is_owed());
+        assert_eq!(setup.t1(), Deadline::OFF);
+        setup.release();
+        assert!(setup.is_owed());
+        setup.on_sent(at(0), RTO);
+        setup.release();
+        assert!(!setup.is_owed());
+        setup.on_t1(RTO, 8);
+        setup.hold();
+        assert!(setup.is_owed());
     }
 
     #[test]

@@ -158,7 +158,7 @@ impl Endpoint {
     }
 
     fn new_identity(&mut self, remote_port: u16) -> Identity {
-        let local_tag = self.new_tag();
+        let local_tag = new_tag(&mut self.around.rng, &self.lookup);
         let mut random = [0; RANDOM_LEN];
         self.randoms.fill(&mut random);
         // Drawn in any case, so that fixing the TSN changes nothing else.
@@ -170,17 +170,6 @@ impl Endpoint {
             local_initial_tsn: self.config.initial_tsn.unwrap_or(random_tsn),
             tie_tags: (self.around.rng.u32() | 1, self.around.rng.u32() | 1),
             random,
-        }
-    }
-
-    /// A random tag that no association here has (RFC 9260 §5.3.1).
-    fn new_tag(&mut self) -> u32 {
-        loop {
-            let tag = self.around.rng.u32();
-            let is_free = self.lookup.by_tag(tag).is_none() && !self.lookup.is_retired(tag);
-            if tag != 0 && is_free {
-                return tag;
-            }
         }
     }
 
@@ -364,6 +353,16 @@ impl Endpoint {
     fn reply(&mut self, route: Route, packet: Vec<u8>) {
         if self.replies.len() < MAX_REPLIES {
             self.replies.push_back((route, packet));
+        }
+    }
+}
+
+/// A random tag that no association here has (RFC 9260 §5.3.1).
+fn new_tag(rng: &mut Rng, lookup: &Lookup) -> u32 {
+    loop {
+        let tag = rng.u32();
+        if tag != 0 && lookup.by_tag(tag).is_none() && !lookup.is_retired(tag) {
+            return tag;
         }
     }
 }

@@ -42,6 +42,15 @@ impl Endpoint {
         Ok(self.insert(now, association))
     }
 
+    /// Holds back the INIT of an association that was just begun, until this is called with `false`: for the layer
+    /// below, which may have a handshake of its own to complete first. Messages can be sent meanwhile, and wait. No
+    /// timer of the association runs. Without effect once INIT was sent.
+    pub fn hold_setup(&mut self, now: Instant, id: AssociationId, is_held: bool) {
+        if let Some(index) = self.index_of(id) {
+            self.call(now, index, |association, _| association.hold_setup(is_held));
+        }
+    }
+
     /// The ways to these addresses of a peer, for [`Self::connect_over`]: each from the one of our
     /// [addresses](crate::EndpointConfig::addresses) that has most in common with it, or from `local`.
     #[must_use]
