@@ -120,7 +120,7 @@ impl Transport {
     ) -> Result<Target, Failure> {
         let encryption = self.tls.encryption()?;
         if let Some(encryption) = &encryption {
-            eprintln!("fingerprint {}", encryption.identity.fingerprint());
+            eprintln!("our fingerprint {}", encryption.identity.fingerprint());
         }
         Ok(Target {
             remote,

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use rexmit::clock::now;
 use rexmit::emulator::{Emulator, EmulatorConfig};
+use rexmit::path::BitRate;
 use rexmit::path::{Delay, PathConfig, QueueLimit};
 use rexmit::{AssociationConfig, Endpoint, EndpointConfig, Scheduling};
-use rexmit_core::BitRate;
 
 const INPUTS: u16 = 0;
 const BULK: u16 = 1;

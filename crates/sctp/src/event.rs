@@ -157,6 +157,17 @@ pub enum FailReason {
     AssociationEnded,
 }
 
+impl fmt::Display for FailReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expired => "its lifetime was over",
+            Self::RetransmissionLimit => "it reached its limit of retransmissions",
+            Self::NoSuchStream => "the peer takes fewer streams",
+            Self::AssociationEnded => "the association ended before it was acknowledged",
+        })
+    }
+}
+
 /// Why an association ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -27,6 +27,8 @@ mod pipe;
 mod queue;
 mod stats;
 
+pub use rexmit_core::BitRate;
+
 pub use config::{BurstLoss, ConfigError, Hold, Loss, PathConfig, QueueLimit, Reorder};
 pub use delay::{Delay, Jitter};
 pub use fate::{Corruption, Deliveries, Delivery, Fate, LossCause, Outcome};

@@ -116,7 +116,8 @@ impl Association {
     /// Sends a message, as soon as the send buffer has room for it.
     ///
     /// When it returns, the message is accepted: it will be delivered, or an
-    /// [`Event::MessageFailed`] says that it was not. Dropping the future before that sends
+    /// [`Event::MessageFailed`] says that it was not. A peer drops a message that is larger than its own
+    /// `max_message_bytes`, and does not report it: raise the limit on both sides. Dropping the future before that sends
     /// nothing.
     ///
     /// # Errors
@@ -303,7 +304,7 @@ impl Association {
 
     /// Ends the association gracefully: all messages sent before, by this side and by the peer, are delivered first.
     /// Returns the close reason when it has ended; only [`CloseReason::Shutdown`]
-    /// means that nothing was lost.
+    /// means that the peer received everything.
     ///
     /// After [`TimeLimits::shutdown`](crate::TimeLimits) (5 s by default) the association is aborted.
     ///

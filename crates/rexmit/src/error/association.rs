@@ -65,9 +65,7 @@ pub enum ConnectError {
     #[error("the endpoint is shut down: bind another one")]
     EndpointClosed,
     /// The name has no address.
-    #[error(
-        "{name} is no address: {source}; expected an address or a name with a UDP port, such as localhost:9899"
-    )]
+    #[error("{name} cannot be resolved: {source}; an address is HOST:PORT, such as localhost:9899")]
     Unresolved {
         /// The address that was asked for.
         name: String,

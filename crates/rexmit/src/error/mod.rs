@@ -66,9 +66,7 @@ pub enum BindError {
     )]
     SeveralAddresses,
     /// The name has no address.
-    #[error(
-        "{name} is no address: {source}; expected an address or a name with a UDP port, such as 0.0.0.0:9899"
-    )]
+    #[error("{name} cannot be resolved: {source}; an address is HOST:PORT, such as 0.0.0.0:9899")]
     Unresolved {
         /// The address that was asked for.
         name: String,

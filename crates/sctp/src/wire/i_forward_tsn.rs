@@ -28,7 +28,7 @@ pub struct SkippedMid {
 }
 
 /// The sender gave up on all TSNs up to a new cumulative TSN (RFC 8260 §2.3.1).
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct IForwardTsn<'a> {
     /// The receiver treats everything up to this TSN as received.
     pub new_cumulative_tsn: u32,
@@ -53,6 +53,15 @@ impl<'a> IForwardTsn<'a> {
         (rest.len() < 4).then_some(Self { new_cumulative_tsn, skipped })
     }
 }
+
+/// Reserved bits do not count.
+impl PartialEq for IForwardTsn<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.new_cumulative_tsn == other.new_cumulative_tsn && self.skipped().eq(other.skipped())
+    }
+}
+
+impl Eq for IForwardTsn<'_> {}
 
 impl fmt::Debug for IForwardTsn<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

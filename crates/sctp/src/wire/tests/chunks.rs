@@ -287,4 +287,6 @@ fn i_forward_tsn_has_the_layout_of_rfc_8260_2_3_1() {
     let reserved = packet_around(&hex("C2 FF 0010  00000102  0003 FFFE 00000001"));
     let Chunk::IForwardTsn(forward) = decode_one(&reserved) else { panic!("no I-FORWARD-TSN") };
     assert!(forward.skipped().all(|skipped| !skipped.unordered));
+    let zeros = packet_around(&hex("C2 FF 0010  00000102  0003 0000 00000001"));
+    assert_eq!(decode_one(&zeros), Chunk::IForwardTsn(forward), "reserved bits do not count");
 }
