@@ -102,8 +102,11 @@ impl Settings {
         let packet = config.association.max_packet_bytes.min(room);
         // The path is ICE's: it neither fails nor changes for SCTP.
         let association = config.association.clone();
-        let association =
-            association.max_packet_bytes(packet).dynamic_addresses(false).report_sent(true);
+        let association = association
+            .max_packet_bytes(packet)
+            .dynamic_addresses(false)
+            .report_sent(true)
+            .zero_checksum(true);
         association.validate()?;
         let endpoint = EndpointConfig::default()
             .port(SCTP_PORT)
