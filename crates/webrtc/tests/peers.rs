@@ -293,3 +293,39 @@ fn changed_datagrams_neither_panic_nor_end_a_connection() {
     });
     assert_eq!(last, Some("still there"));
 }
+
+/// A peer sends one check of its own with another's address as its source, as on a network without ingress filters:
+/// the other's datagrams still reach it, also when the peer has gone.
+#[test]
+fn a_forged_source_takes_nothing_from_its_owner() {
+    let mut net = Net::new(serve());
+    net.join(1).unwrap();
+    net.run_for(Duration::from_secs(1));
+    assert_eq!(net.connected(), 1);
+    let owner = net.clients[0].address;
+    let forger = net.join(2).unwrap();
+    let mut check = Vec::new();
+    assert!(net.clients[1].agent.poll_transmit(net.now, &mut check).is_some());
+    net.server.handle_input(net.now, Route { local: address(SERVER), remote: owner }, &check);
+    let addresses = net.server.agent(forger).unwrap().peer_addresses().to_vec();
+    assert_eq!(addresses, [owner], "it was taken for the forger's");
+    let opened = |event: &Event| match event {
+        Event::ChannelOpened { channel, .. } => Some(*channel),
+        _ => None,
+    };
+    let channel = net.clients[0].events.iter().find_map(opened).unwrap();
+    net.clients.truncate(1);
+    for is_gone in [false, true] {
+        if is_gone {
+            net.server.forget(net.now, forger);
+        }
+        net.events.clear();
+        for _ in 0..20 {
+            let sent = net.clients[0].agent.send(net.now, channel, &Message::text("mine"));
+            sent.unwrap();
+            net.run_for(Duration::from_millis(200));
+        }
+        let is_message = |(_, event): &&(PeerId, Event)| matches!(event, Event::Message { .. });
+        assert_eq!(net.events.iter().filter(is_message).count(), 20, "gone: {is_gone}");
+    }
+}

@@ -46,9 +46,13 @@ impl Machine for Peers {
 
     fn handle_input(&mut self, now: Instant, route: Route, datagram: &[u8]) {
         if !is_stun(datagram) {
-            match self.by_address.get(&route.remote) {
-                Some(&index) => self.deliver(now, index, route, datagram),
-                None => self.statistics.discarded += 1,
+            let owners = self.by_address.get(&route.remote).map_or(0, Vec::len);
+            self.statistics.discarded += u64::from(owners == 0);
+            for place in 0..owners {
+                let owners = self.by_address.get(&route.remote);
+                if let Some(&index) = owners.and_then(|owners| owners.get(place)) {
+                    self.deliver(now, index, route, datagram);
+                }
             }
             return;
         }

@@ -3,6 +3,7 @@
 mod limits;
 mod machine;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
@@ -30,6 +31,10 @@ pub struct ServeStatistics {
     /// Datagrams that belong to no peer.
     pub discarded: u64,
 }
+
+/// Peers that may share an address: one after the other behind a NAT, or where somebody forges another's address. DTLS
+/// tells whose a record is, so that each gets all that come from there.
+const MAX_OWNERS: usize = 4;
 
 struct Peer {
     agent: Agent,
@@ -59,8 +64,8 @@ pub struct Peers {
     seed: Seed,
     table: Table<Peer>,
     by_ufrag: BTreeMap<String, u32>,
-    /// Addresses at which peers have shown themselves.
-    by_address: BTreeMap<SocketAddr, u32>,
+    /// Addresses at which peers have shown themselves, [`MAX_OWNERS`] peers at most at each.
+    by_address: BTreeMap<SocketAddr, Vec<u32>>,
     /// Addresses to which checks were sent, and whose: a response has no user name.
     asked: BTreeSet<(SocketAddr, u32)>,
     setups: usize,
@@ -249,8 +254,10 @@ impl Peers {
         }
         let shown = peer.agent.peer_addresses();
         for &address in &shown[peer.addresses.len()..] {
-            // The one that was authenticated last has it.
-            self.by_address.insert(address, index);
+            let owners = self.by_address.entry(address).or_default();
+            // A peer that was here before keeps its place: the source of a check can be forged.
+            owners.truncate(MAX_OWNERS - 1);
+            owners.push(index);
             peer.addresses.push(address);
         }
     }
@@ -270,8 +277,11 @@ impl Peers {
         self.setups -= usize::from(peer.is_setting_up);
         self.by_ufrag.remove(peer.agent.ufrag());
         for address in peer.addresses {
-            if self.by_address.get(&address) == Some(&index) {
-                self.by_address.remove(&address);
+            if let Entry::Occupied(mut owners) = self.by_address.entry(address) {
+                owners.get_mut().retain(|&owner| owner != index);
+                if owners.get().is_empty() {
+                    owners.remove();
+                }
             }
         }
         for address in peer.asked {

@@ -14,6 +14,9 @@ use super::{
 const OTHER_TYPES: &[u8] = b"iuepcbtrzk";
 /// Bytes of a `mid` at most.
 const MAX_MID_BYTES: usize = 64;
+/// Of the peer's user name fragment, of which RFC 8839 §5.4 allows 256: a check names both fragments in a USERNAME, of
+/// which the ICE library writes 128 bytes at most. Those in use have 4 to 32.
+const MAX_UFRAG_BYTES: usize = 96;
 
 /// What both a session and a section may say; the section's counts (RFC 8839 §5.4, RFC 8842 §5).
 #[derive(Default)]
@@ -66,7 +69,8 @@ fn read<T: FromStr>(attribute: &'static str, value: &str) -> Result<T, SdpFault>
 
 /// A user name fragment or a password (RFC 8839 §5.4).
 fn credential(attribute: &'static str, value: &str, least: usize) -> Result<String, SdpFault> {
-    if (least..=256).contains(&value.len()) && value.bytes().all(is_ice_char) {
+    let most = if attribute == "ice-ufrag" { MAX_UFRAG_BYTES } else { 256 };
+    if (least..=most).contains(&value.len()) && value.bytes().all(is_ice_char) {
         Ok(value.to_owned())
     } else {
         Err(SdpFault::Malformed { attribute })
@@ -393,6 +397,10 @@ mod tests {
 
     #[test]
     fn limits_hold() {
+        for (length, is_taken) in [(MAX_UFRAG_BYTES, true), (MAX_UFRAG_BYTES + 1, false)] {
+            let (_, result) = with("a=ice-ufrag", &format!("a=ice-ufrag:{}", "u".repeat(length)));
+            assert_eq!(result.is_ok(), is_taken, "{length}");
+        }
         let mut lines = offer();
         let candidate = |n| format!("a=candidate:{n} 1 udp 1 192.0.2.1 {n} typ host");
         lines.extend((1..100).map(candidate));
