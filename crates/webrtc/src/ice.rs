@@ -172,10 +172,12 @@ impl Ice {
         if is_new_mapped {
             self.mapped.extend(mapped);
         }
-        if is_response || self.is_lite {
+        self.handle_timeout(now);
+        // Consent is of one address (RFC 7675 §5.1): checks from elsewhere must not keep data flowing there.
+        let is_there = self.nominated.is_none_or(|nominated| nominated == source);
+        if is_response || self.is_lite && is_there {
             self.consent_at = Some(now);
         }
-        self.handle_timeout(now);
         true
     }
 
