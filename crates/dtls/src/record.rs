@@ -121,6 +121,36 @@ pub(crate) fn admissible_in_session(datagram: &[u8], admission: Admission) -> bo
     count > 0
 }
 
+/// Numbers of a client's records in the clear.
+///
+/// The library retransmits its first ClientHello in a record of number 0 again. A pair of epoch and number must be unique
+/// (RFC 6347 §4.1): a server that looks for replays would drop the retransmission, and a lost HelloVerifyRequest
+/// would end the handshake. Nothing authenticates these numbers, so the records get others.
+#[derive(Default)]
+pub(crate) struct ClearNumbers {
+    /// First ClientHellos transmitted.
+    hellos: u64,
+}
+
+impl ClearNumbers {
+    /// Numbers the clear records of a datagram of the library: above those of all retransmitted ClientHellos.
+    pub(crate) fn renumber(&mut self, datagram: &mut [u8]) {
+        let mut at = 0;
+        while let Some(record) = split_record(&mut &datagram[at..]) {
+            let len = record.len();
+            // Epoch 0: not protected by DTLS 1.2 either.
+            if !is_protected(record[0]) && record[3..5] == [0, 0] {
+                let field = at + 5..at + PLAINTEXT_HEADER_BYTES - 2;
+                let number = datagram[field.clone()].iter().fold(0, |n, &b| n << 8 | u64::from(b));
+                self.hellos += u64::from(number == 0);
+                let number = number + self.hellos.saturating_sub(1);
+                datagram[field].copy_from_slice(&number.to_be_bytes()[2..]);
+            }
+            at += len;
+        }
+    }
+}
+
 /// Whether the datagram may be the first of a peer.
 pub(crate) fn is_client_hello(datagram: &[u8]) -> bool {
     datagram.first() == Some(&HANDSHAKE)

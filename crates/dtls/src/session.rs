@@ -12,7 +12,7 @@ use rexmit_core::Instant;
 
 use crate::config::BUFFER_BYTES;
 use crate::connection::{Clock, FAR, FLIGHT_RETRIES, LEAST, MAX_HANDSHAKE_BYTES};
-use crate::record::{Admission, admissible_in_session, records};
+use crate::record::{Admission, ClearNumbers, admissible_in_session, records};
 use crate::{Fingerprint, HandshakeError, Identity, Trust};
 
 /// Overhead of a record per SCTP packet at most: that of DTLS 1.2 with AES-GCM (RFC 6347 §4.1, RFC 5288 §3).
@@ -107,6 +107,7 @@ pub struct Session {
     trust: Trust,
     ours: Fingerprint,
     is_client: bool,
+    numbers: ClearNumbers,
     handshake_limit: Duration,
     begun: Instant,
     /// Bytes of the peer's in the handshake.
@@ -140,6 +141,7 @@ impl Session {
             trust,
             ours: settings.fingerprint(),
             is_client,
+            numbers: ClearNumbers::default(),
             handshake_limit: settings.handshake_limit,
             begun: now,
             received: 0,
@@ -264,6 +266,11 @@ impl Session {
                     break;
                 }
                 Output::BufferTooSmall { .. } => break,
+                Output::Packet(datagram) if self.is_client && self.state == State::Handshaking => {
+                    let mut datagram = datagram.to_vec();
+                    self.numbers.renumber(&mut datagram);
+                    sink(SessionOutput::Transmit(&datagram));
+                }
                 Output::Packet(datagram) => sink(SessionOutput::Transmit(datagram)),
                 Output::PeerCert(certificate) => {
                     let peer = Fingerprint::of(certificate);

@@ -184,3 +184,34 @@ fn changed_and_repeated_records_do_not_end_a_session_or_arrive() {
     let expected: Vec<_> = (11..300_u32).map(|round| round.to_be_bytes().to_vec()).collect();
     assert_eq!(pair.server.packets, expected);
 }
+
+/// A HelloVerifyRequest (RFC 6347 §4.2.1) with this cookie.
+fn hello_verify_request(cookie: [u8; 20]) -> Vec<u8> {
+    let body = [&[0xfe, 0xff, 20][..], &cookie].concat();
+    let len = [0, 0, body.len() as u8];
+    let message = [&[3][..], &len, &[0; 2], &[0; 3], &len, &body].concat();
+    [&[22, 0xfe, 0xff], &[0; 9][..], &[message.len() as u8], &message].concat()
+}
+
+#[test]
+fn a_retransmitted_client_hello_is_no_replay() {
+    const COOKIE: [u8; 20] = [7; 20];
+    let (pair, _) = trusting();
+    let Pair { mut client, mut now, .. } = pair;
+    let mut hellos = Vec::new();
+    for round in 0..6 {
+        now += Duration::from_secs(1);
+        client.call(|session, sink| session.handle_timeout(now, sink));
+        if round == 2 {
+            let request = hello_verify_request(COOKIE);
+            client.call(|session, sink| session.handle_input(now, &request, sink));
+        }
+        hellos.append(&mut client.outgoing);
+    }
+    let number = |hello: &Vec<u8>| hello[3..11].iter().fold(0, |n, &b| n << 8 | u64::from(b));
+    let numbers: Vec<u64> = hellos.iter().map(number).collect();
+    assert!(numbers.len() > 4 && numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+    let has_cookie = |hello: &Vec<u8>| hello.windows(20).any(|bytes| bytes == COOKIE);
+    let with_cookie = hellos.iter().filter(|hello| has_cookie(hello)).count();
+    assert!(with_cookie >= 2 && hellos.len() - with_cookie >= 2, "{with_cookie}");
+}
