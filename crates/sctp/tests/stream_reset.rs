@@ -277,7 +277,7 @@ fn request_out_of_order_is_an_error() {
     expect_re_config(&mut s, &[answer(0, Performed)]);
     peer_asks(&mut s, [reset_by_peer(1, BEFORE_FIRST, &[1])]);
     expect_re_config(&mut s, &[answer(1, Performed)]);
-    for n in [0, 3, 0x8000_0000] {
+    for n in [0, 2 + 257, 0x8000_0000] {
         peer_asks(&mut s, [reset_by_peer(n, BEFORE_FIRST, &[0])]);
         expect_re_config(&mut s, &[answer(n, BadSequenceNumber)]);
         peer_asks(&mut s, [asked_by_peer(n, &[0])]);
@@ -286,6 +286,39 @@ fn request_out_of_order_is_an_error() {
     peer_asks(&mut s, [reset_by_peer(1, BEFORE_FIRST, &[1])]);
     expect_re_config(&mut s, &[answer(1, Performed)]);
     assert_eq!(s.events().len(), 2);
+}
+
+/// RFC 6525 §5.1.1 allows one request under way; a peer that sends several gets each performed, in order, when one
+/// of them is lost.
+#[test]
+fn requests_behind_a_lost_one_are_in_progress() {
+    let mut s = without_heartbeats();
+    for n in [1, 256, 1] {
+        peer_asks(&mut s, [reset_by_peer(n, BEFORE_FIRST, &[1])]);
+        expect_re_config(&mut s, &[answer(n, InProgress)]);
+    }
+    assert_eq!(s.events(), []);
+    for n in [0, 1] {
+        peer_asks(&mut s, [reset_by_peer(n, BEFORE_FIRST, &[n as u16])]);
+        expect_re_config(&mut s, &[answer(n, Performed)]);
+        expect_event!(s, Event::PeerResetStreams(streams) if streams == [n as u16]);
+    }
+}
+
+/// RFC 6525 §5.2.2 E2: a request behind one that waits for DATA does not take its place.
+#[test]
+fn request_behind_a_deferred_one_is_in_progress() {
+    let mut s = without_heartbeats();
+    peer_asks(&mut s, [reset_by_peer(0, tsn(0), &[0])]);
+    expect_re_config(&mut s, &[answer(0, InProgress)]);
+    peer_asks(&mut s, [reset_by_peer(1, tsn(0), &[1])]);
+    expect_re_config(&mut s, &[answer(1, InProgress)]);
+    s.peer_sends([Data(data(0, b"first"))]);
+    expect_re_config(&mut s, &[answer(0, Performed)]);
+    peer_asks(&mut s, [reset_by_peer(1, tsn(0), &[1])]);
+    expect_re_config(&mut s, &[answer(1, Performed)]);
+    let resets = |event: &Event| matches!(event, Event::PeerResetStreams(_));
+    assert_eq!(s.events().iter().filter(|event| resets(event)).count(), 2);
 }
 
 /// RFC 6525 §4.4: streams that do not exist are not reset.

@@ -50,6 +50,8 @@ const MAX_OWED_ANSWERS: usize = 4;
 /// Bytes of a response without TSNs, and of a request without streams (RFC 6525 §4.4, §4.1).
 const RESPONSE_LEN: usize = 12;
 const OUTGOING_REQUEST_LEN: usize = 16;
+/// Requests that a peer may send without waiting for the answer to the first.
+const MAX_AHEAD: u32 = 256;
 /// Parameters of a RE-CONFIG at most (RFC 6525 §3.1).
 const MAX_PARAMS: usize = 2;
 
@@ -286,16 +288,27 @@ impl StreamReset {
         for &answer in &answers {
             self.owe(answer);
         }
-        answers.retain(|&(_, result)| result != ReConfigResult::BadSequenceNumber);
+        answers.retain(|&(sequence, result)| {
+            let is_taken = Serial(sequence) != self.next_of_peer && !self.is_ahead(sequence);
+            result != ReConfigResult::BadSequenceNumber && is_taken
+        });
         if !answers.is_empty() {
             self.answers = answers;
         }
         Ok(())
     }
 
+    /// Whether requests that come before this one have not been received.
+    fn is_ahead(&self, sequence: u32) -> bool {
+        (1..=MAX_AHEAD).contains(&sequence.wrapping_sub(self.next_of_peer.0))
+    }
+
     /// The answer to a request by its sequence number alone: the same as before for one
     /// that was answered, an error of one that is out of order (RFC 6525 §5.2.1). `None` if it is
     /// to be performed.
+    ///
+    /// Peers may have one request under way, but pion sends one for each channel that it closes, and gives up those that
+    /// are answered by an error: while one is lost, those behind it are in progress.
     fn judge(&mut self, sequence: u32) -> Option<ReConfigResult> {
         let before = self.answers.iter().find(|&&(answered, _)| answered == sequence);
         match before {
@@ -305,6 +318,7 @@ impl StreamReset {
                 self.next_of_peer = Serial(sequence).next();
                 None
             }
+            None if self.is_ahead(sequence) => Some(ReConfigResult::InProgress),
             None => Some(ReConfigResult::BadSequenceNumber),
         }
     }
@@ -318,6 +332,11 @@ impl StreamReset {
         inbound: &mut Inbound,
     ) -> Result<Answer, DataError> {
         inbound.owe_sack();
+        let waits = self.deferred.as_ref().is_some_and(|deferred| deferred.sequence != sequence);
+        if waits && Serial(sequence) == self.next_of_peer {
+            // The next one of a peer that does not wait for the answer.
+            return Ok((sequence, ReConfigResult::InProgress));
+        }
         if let Some(result) = self.judge(sequence) {
             return Ok((sequence, result));
         }
