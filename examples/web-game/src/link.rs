@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::net::Ipv4Addr;
+use std::process::Command;
 
 use rexmit::emulator::netem::{parse_duration, parse_probability};
 use rexmit::emulator::{LinkConfig, TunEmulator};
@@ -37,6 +38,11 @@ impl Link {
         let config = LinkConfig::default().forward(path.clone()).backward(path);
         let _emulator = TunEmulator::start(&config, near, far)?;
         Ok(Self { namespace, far: addresses[1], _emulator })
+    }
+
+    /// A program to be started at the other end.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        self.namespace.command(program)
     }
 
     /// Does something at the other end.

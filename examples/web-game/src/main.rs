@@ -7,6 +7,7 @@
 
 mod game;
 mod link;
+mod rival;
 mod site;
 
 use std::error::Error;
@@ -20,9 +21,11 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use link::Link;
+use rival::Rival;
 use site::{Servers, Site};
 
 #[derive(Parser)]
+#[command(args_override_self = true)]
 #[command(about = "A game in a page, and how late its snapshots are per recovery profile")]
 struct Options {
     /// Address of the page.
@@ -40,6 +43,10 @@ struct Options {
     /// Connections of each kind while measuring.
     #[arg(long, default_value_t = 4)]
     copies: u32,
+    /// Another server of snapshots beside these, behind the emulated link (repeatable): a program that reads offers and
+    /// prints answers, as those in `rivals/`.
+    #[arg(long, value_name = "NAME=COMMAND")]
+    rival: Vec<String>,
 }
 
 /// Chromium, without a screen; it ends with the program.
@@ -83,7 +90,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some(link) => Some(Servers::start(link.far, |bind| link.beyond(bind))?),
         None => None,
     };
-    let site = Arc::new(Site { clear, lossy, results });
+    let rivals = options.rival.iter().map(|text| {
+        let Some(link) = &link else { return Err("rivals are behind the emulated link".into()) };
+        Rival::start(text, |program| link.command(program))
+    });
+    let rivals = rivals.collect::<Result<Vec<_>, Box<dyn Error>>>()?;
+    let site = Arc::new(Site { clear, lossy, rivals, results });
     let listener = tokio::net::TcpListener::bind(options.listen).await?;
     let url = format!("http://{}/", listener.local_addr()?);
     let router = site::router(site);

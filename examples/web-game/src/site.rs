@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::game;
+use crate::rival::Rival;
 
 /// The profiles that are compared.
 const PROFILES: [&str; 3] = ["rfc9260", "interactive", "interactive-redundant"];
@@ -63,6 +64,8 @@ pub(crate) struct Site {
     pub(crate) clear: Servers,
     /// Behind the emulated link.
     pub(crate) lossy: Option<Servers>,
+    /// Behind it, too.
+    pub(crate) rivals: Vec<Rival>,
     /// Takes what the page has measured.
     pub(crate) results: mpsc::Sender<Value>,
 }
@@ -81,6 +84,7 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/", get(|| async { Html(include_str!("page.html")) }))
         .route("/config", get(on_config))
         .route("/offer/{link}/{profile}", post(on_offer))
+        .route("/rival/{name}", post(on_rival))
         .route("/result", post(on_result))
         .with_state(site)
 }
@@ -89,7 +93,9 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
 async fn on_config(State(site): State<Arc<Site>>) -> String {
     let url = |servers: &Servers| format!("ws://{}/", servers.websocket);
     let lossy = site.lossy.as_ref().map(url);
-    json!({ "clear": url(&site.clear), "lossy": lossy, "profiles": PROFILES }).to_string()
+    let rivals: Vec<_> = site.rivals.iter().map(|rival| &rival.name).collect();
+    json!({ "clear": url(&site.clear), "lossy": lossy, "profiles": PROFILES, "rivals": rivals })
+        .to_string()
 }
 
 async fn on_offer(
@@ -105,6 +111,22 @@ async fn on_offer(
             (StatusCode::CREATED, answer).into_response()
         }
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
+    }
+}
+
+async fn on_rival(
+    State(site): State<Arc<Site>>,
+    Path(name): Path<String>,
+    offer: String,
+) -> Response {
+    let answer = tokio::task::spawn_blocking(move || {
+        let rival = site.rivals.iter().find(|rival| rival.name == name)?;
+        Some(rival.answer(&offer))
+    });
+    match answer.await {
+        Ok(Some(Ok(answer))) => (StatusCode::CREATED, answer).into_response(),
+        Ok(None) => StatusCode::NOT_FOUND.into_response(),
+        _ => StatusCode::BAD_GATEWAY.into_response(),
     }
 }
 
