@@ -43,6 +43,9 @@ struct Options {
     /// Connections of each kind while measuring.
     #[arg(long, default_value_t = 4)]
     copies: u32,
+    /// Measures instead of that, this many times, how long it takes from `new RTCPeerConnection()` to the first snapshot.
+    #[arg(long, value_name = "TIMES")]
+    setups: Option<u32>,
     /// Another server of snapshots beside these, behind the emulated link (repeatable): a program that reads offers and
     /// prints answers, as those in `rivals/`.
     #[arg(long, value_name = "NAME=COMMAND")]
@@ -63,15 +66,20 @@ fn open_browser(url: &str, profile: &std::path::Path) -> std::io::Result<std::pr
         .spawn()
 }
 
-fn print_table(found: &Value) {
-    println!(
-        "{:<36}{:>9}{:>8}{:>8}{:>8}{:>8}{:>8}",
-        "ms", "messages", "p50", "p99", "p99.9", "max", "setup"
-    );
+/// Columns of the tables, as the page names them.
+const LATENCY_COLUMNS: [&str; 5] = ["p50", "p99", "p999", "max", "setup"];
+const SETUP_COLUMNS: [&str; 4] = ["p50", "p95", "p99", "max"];
+
+fn print_table(found: &Value, columns: &[&str]) {
+    print!("{:<36}{:>9}", "ms", "count");
+    for column in columns {
+        print!("{:>8}", column.replace("p999", "p99.9"));
+    }
+    println!();
     for row in found.as_array().into_iter().flatten() {
         let name = row["name"].as_str().unwrap_or("?");
         print!("{name:<36}{:>9}", row["count"]);
-        for column in ["p50", "p99", "p999", "max", "setup"] {
+        for &column in columns {
             print!("{:>8.0}", row[column].as_f64().unwrap_or(f64::NAN));
         }
         println!();
@@ -100,20 +108,26 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = format!("http://{}/", listener.local_addr()?);
     let router = site::router(site);
     let serving = tokio::spawn(async move { axum::serve(listener, router).await });
-    let Some(seconds) = options.measure else {
-        println!("open {url}");
-        return Ok(serving.await??);
+    let copies = options.copies;
+    let (query, columns, limit_s) = match (options.setups, options.measure) {
+        (Some(times), _) => (format!("setups={times}"), &SETUP_COLUMNS[..], u64::from(times) * 20),
+        (None, Some(seconds)) => {
+            (format!("seconds={seconds}&copies={copies}"), &LATENCY_COLUMNS[..], seconds)
+        }
+        (None, None) => {
+            println!("open {url}");
+            return Ok(serving.await??);
+        }
     };
     let kind = if link.is_some() { "lossy" } else { "clear" };
     let profile = tempfile::tempdir()?;
-    let url = format!("{url}?link={kind}&seconds={seconds}&copies={}", options.copies);
-    let mut browser = open_browser(&url, profile.path())?;
-    let result = tokio::time::timeout(Duration::from_secs(seconds + 120), found.recv()).await;
+    let mut browser = open_browser(&format!("{url}?link={kind}&{query}"), profile.path())?;
+    let result = tokio::time::timeout(Duration::from_secs(limit_s + 120), found.recv()).await;
     let _ = browser.kill();
     let _ = browser.wait();
     let result = result?.ok_or("the page has reported nothing")?;
     if result.is_array() {
-        print_table(&result);
+        print_table(&result, columns);
         Ok(())
     } else {
         Err(format!("the page reports {result}").into())
