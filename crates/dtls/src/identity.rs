@@ -101,7 +101,7 @@ impl Identity {
     /// A new key on P-256 with a self-signed certificate.
     ///
     /// Peers know the fingerprint only as long as the identity is kept: a server that is to be known after its
-    /// next start stores [`certificate`](Self::certificate) and [`private_key`](Self::private_key).
+    /// next start stores [`certificate_pem`](Self::certificate_pem) and [`private_key_pem`](Self::private_key_pem).
     ///
     /// # Errors
     /// When the system gives no random numbers.
@@ -162,6 +162,19 @@ impl Identity {
         &self.certificate.private_key
     }
 
+    /// The certificate in PEM (RFC 7468 §5), as [`from_pem`](Self::from_pem) reads it.
+    #[must_use]
+    pub fn certificate_pem(&self) -> String {
+        to_pem("CERTIFICATE", self.certificate())
+    }
+
+    /// The private key in PEM (RFC 7468 §10, or RFC 5915 §4 if it was given so). Keep it secret.
+    #[must_use]
+    pub fn private_key_pem(&self) -> String {
+        let key = self.private_key();
+        to_pem(if is_sec1(key) { "EC PRIVATE KEY" } else { "PRIVATE KEY" }, key)
+    }
+
     pub(crate) fn for_library(&self) -> DtlsCertificate {
         (*self.certificate).clone()
     }
@@ -186,6 +199,16 @@ fn check(provider: &CryptoProvider, certificate: &[u8], key: &[u8]) -> Result<()
         dimpl::CryptoError::CertificateParseFailed => IdentityError::Certificate,
         _ => IdentityError::Mismatch,
     })
+}
+
+fn to_pem(label: &str, der: &[u8]) -> String {
+    pem_rfc7468::encode_string(label, pem_rfc7468::LineEnding::LF, der).unwrap_or_default()
+}
+
+/// Whether a private key is of RFC 5915 (SEC 1): behind its version, 1, there is an OCTET STRING.
+fn is_sec1(der: &[u8]) -> bool {
+    let header = if der.get(1).is_some_and(|len| len & 0x80 != 0) { 3 } else { 2 };
+    der.get(header..header + 4) == Some(&[2, 1, 1, 4])
 }
 
 /// The content of the first block of a PEM text (RFC 7468) whose label is `wanted`.
@@ -279,19 +302,7 @@ mod tests {
     }
 
     fn pem(label: &str, der: &[u8]) -> String {
-        const DIGITS: &[u8; 64] =
-            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let mut text = String::new();
-        for three in der.chunks(3) {
-            let bits = three.iter().fold(0, |bits, &byte| bits << 8 | u32::from(byte))
-                << (8 * (3 - three.len()));
-            for n in 0..4 {
-                let digit = DIGITS[(bits >> (18 - 6 * n)) as usize & 63];
-                text.push(if n <= three.len() { digit.into() } else { '=' });
-            }
-            text.push_str(if text.len() % 65 == 64 { "\n" } else { "" });
-        }
-        format!("Bag Attributes\n-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
+        format!("Bag Attributes\n{}", to_pem(label, der))
     }
 
     #[test]
@@ -303,6 +314,13 @@ mod tests {
         let key = pem("PRIVATE KEY", key);
         let same = Identity::from_pem(&pem("CERTIFICATE", certificate), &key).unwrap();
         assert_eq!(same.fingerprint(), identity.fingerprint());
+        let same =
+            Identity::from_pem(&identity.certificate_pem(), &identity.private_key_pem()).unwrap();
+        assert_eq!(same.private_key(), identity.private_key());
+        assert!(identity.private_key_pem().starts_with("-----BEGIN PRIVATE KEY-----\n"));
+        // RFC 5915 §3, without the optional parts.
+        let sec1 = [&[0x30, 37, 2, 1, 1, 4, 32][..], &[7; 32]].concat();
+        assert!(is_sec1(&sec1) && !is_sec1(identity.private_key()));
         assert!(!format!("{identity:?}").contains("private"));
     }
 

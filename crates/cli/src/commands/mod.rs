@@ -5,6 +5,7 @@ mod connect;
 mod demo;
 mod emulate;
 mod examples;
+mod identity;
 mod listen;
 mod man;
 mod networks;
@@ -24,6 +25,7 @@ pub(crate) enum Command {
     Demo(demo::Arguments),
     Listen(listen::Arguments),
     Connect(connect::Arguments),
+    Identity(identity::Arguments),
     Perf(perf::Arguments),
     Emulate(Box<emulate::Arguments>),
     Proxy(Box<proxy::Arguments>),
@@ -40,6 +42,7 @@ pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
         Command::Demo(arguments) => demo::run(arguments),
         Command::Listen(arguments) => listen::run(&arguments),
         Command::Connect(arguments) => connect::run(&arguments),
+        Command::Identity(arguments) => identity::run(&arguments),
         Command::Perf(arguments) => perf::run(arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Proxy(arguments) => proxy::run(&arguments),

@@ -2,10 +2,11 @@
 
 use crate::process::run;
 
-const SUBCOMMANDS: [&str; 23] = [
+const SUBCOMMANDS: [&str; 24] = [
     "demo",
     "listen",
     "connect",
+    "identity",
     "perf",
     "perf recv",
     "perf send",

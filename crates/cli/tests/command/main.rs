@@ -3,6 +3,7 @@
 mod carry;
 mod errors;
 mod help;
+mod identity;
 mod load;
 mod pcap;
 mod process;
