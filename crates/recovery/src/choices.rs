@@ -114,6 +114,11 @@ pub enum CongestionControl {
     NewReno,
     /// TCP: a cubic function of the time since the last reduction (RFC 9438 §4).
     Cubic,
+    /// The same, with the packets of a window spread over its round trip (RFC 9002 §7.7).
+    PacedCubic,
+    /// A window that keeps the queue of the path short, by the delay of round trips, and paced (Copa: Arun and
+    /// Balakrishnan, NSDI 2018).
+    Copa,
 }
 
 /// Windows of several paths at once that together are as aggressive as one: resource pooling

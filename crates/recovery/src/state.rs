@@ -377,6 +377,7 @@ impl<P> State<P> {
             self.note_first_lost(lost.path);
         }
         self.paths[lost.path].counters.packets_lost += 1;
+        self.paths[lost.path].window.on_packet_lost();
     }
 
     /// The path that retransmissions take now, where that is a choice. `draw` gives a number below its

@@ -22,6 +22,8 @@ pub const MIN_RECEIVE_BUFFER_BYTES: usize = 4096;
 pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
 /// After this time without an answer a peer is unreachable, in the profiles for thin streams.
 const DEAD_AFTER: Duration = Duration::from_secs(15);
+/// The buffers of the profiles for large transfers: more than 300 Mbit/s over a round trip of 100 ms.
+const BULK_BUFFER_BYTES: usize = 4 << 20;
 /// Most addresses told to a peer, and taken from one.
 pub const MAX_ADDRESSES: usize = 8;
 
@@ -97,7 +99,7 @@ config! {
         /// A peer that is silent for this long while data is sent to it is unreachable: the association
         /// ends with [`CloseReason::Unreachable`](crate::CloseReason::Unreachable). The time counts from
         /// the first DATA chunk after the peer's last packet, and at least two timeouts in a row must have
-        /// expired. 15 s for `interactive` and `interactive_redundant`; `None` leaves it to
+        /// expired. 15 s for `interactive`, `interactive_redundant` and `mixed`; `None` leaves it to
         /// `association_max_retrans`, as RFC 9260 §8.1 does (minutes), and is the default of the others.
         pub dead_after: Option<Duration>,
         /// Path.Max.Retrans (5).
@@ -117,7 +119,7 @@ config! {
         pub scheduling: Scheduling,
         /// Offer to interleave messages of different streams (I-DATA, RFC 8260): a large message then delays
         /// those of other streams by one chunk instead of the whole of it. It takes 4 bytes more of each
-        /// chunk. Default true for `interactive` and `interactive_redundant`, otherwise false.
+        /// chunk. Default true for `interactive`, `interactive_redundant` and `mixed`, otherwise false.
         pub interleaving: bool,
         /// Take packets without a checksum, and send them to a peer that takes them, too (RFC 9653). Only for
         /// packets that DTLS protects: the encrypted endpoints set it. Default false.
@@ -268,6 +270,11 @@ profiles! {
     interactive_redundant
     /// RFC 9260 with the reordering window of RACK (RFC 8985).
     rack
+    /// For large transfers alone: CUBIC, paced, with RACK, and buffers of 4 MiB. It fills the queue of the path.
+    bulk
+    /// `interactive` for small messages beside large transfers in one association: it keeps the queue of the path
+    /// short, judges each stream by itself, schedules by priority, and has buffers of 4 MiB.
+    mixed
 }
 
 /// Why a configuration is refused.
@@ -337,11 +344,19 @@ impl AssociationConfig {
         RecoveryConfig::profile(name).map(|recovery| Self::of_profile(name, recovery))
     }
 
-    /// The profile called `name`; the interactive ones report a dead peer soon, and interleave messages.
+    /// The profile called `name`; the interactive ones report a dead peer soon, and interleave messages. Those for
+    /// large transfers have buffers of [`BULK_BUFFER_BYTES`].
     fn of_profile(name: &str, recovery: RecoveryConfig) -> Self {
-        let interleaving = name.starts_with("interactive");
+        let is_mixed = name == "mixed";
+        let interleaving = is_mixed || name.starts_with("interactive");
         let dead_after = interleaving.then_some(DEAD_AFTER);
-        Self { dead_after, interleaving, ..Self::new(recovery) }
+        let config = Self { dead_after, interleaving, ..Self::new(recovery) };
+        let scheduling = if is_mixed { Scheduling::Priority } else { config.scheduling };
+        if !is_mixed && name != "bulk" {
+            return config;
+        }
+        let (receive_buffer_bytes, send_buffer_bytes) = (BULK_BUFFER_BYTES, BULK_BUFFER_BYTES);
+        Self { scheduling, receive_buffer_bytes, send_buffer_bytes, ..config }
     }
 
     /// RFC 9260's suggested values (§16) with a recovery of one's own.
@@ -486,6 +501,8 @@ mod tests {
             AssociationConfig::interactive,
             AssociationConfig::interactive_redundant,
             AssociationConfig::rack,
+            AssociationConfig::bulk,
+            AssociationConfig::mixed,
         ];
         let names: Vec<_> = rexmit_recovery::PROFILES.iter().map(|(name, _)| *name).collect();
         assert_eq!(names.len(), constructors.len());

@@ -143,6 +143,7 @@ fn fields_of_thin_sctp(sctp: &ThinSctpConfig) -> Vec<Field> {
     fields!(sctp => ThinSctpConfig, "thin.sctp." {
         sack_immediately, "the I bit asks the peer to acknowledge at once";
         heartbeat_samples, "a HEARTBEAT measures the RTT where an ACK is ambiguous";
+        by_stream, "each stream is thin or not by its own packets in flight, beside others that fill the window";
     })
 }
 
@@ -234,7 +235,7 @@ choices! {
     }
     RttSample { Newest "newest" Marked "marked" WithoutKarn "without Karn" }
     TimerRestart { OnResend "on resend" OnAdvance "on advance" }
-    CongestionControl { Rfc9260 "rfc9260" NewReno "newreno" Cubic "cubic" }
+    CongestionControl { Rfc9260 "rfc9260" NewReno "newreno" Cubic "cubic" PacedCubic "cubic, paced" Copa "copa" }
     Coupling { None "none" ResourcePoolingV2 "resource pooling v2" }
 }
 

@@ -163,12 +163,17 @@ config! {
         /// When an acknowledgement cannot tell the round-trip time because of a retransmission, measure
         /// it by a HEARTBEAT, one per timeout at most.
         pub heartbeat_samples: bool,
+        /// Each stream that is used is thin or not by its own packets in flight, whatever others fill the window with: it
+        /// is singled out, with these mechanisms, up to 31 of them; further ones are judged together. New data of a
+        /// thin stream may exceed the window, and the pacing rate, by a packet.
+        pub by_stream: bool,
     }
 }
 
 impl ThinSctpConfig {
     /// Neither.
-    pub const OFF: Self = Self { sack_immediately: false, heartbeat_samples: false };
+    pub const OFF: Self =
+        Self { sack_immediately: false, heartbeat_samples: false, by_stream: false };
 }
 
 config! {
@@ -283,7 +288,7 @@ impl ThinConfig {
         ack_delay_samples: true,
         probe_timer: Some(ProbeConfig::DEFAULT),
         queue_delay_limit: Some(Duration::from_millis(25)),
-        sctp: ThinSctpConfig { sack_immediately: true, heartbeat_samples: true },
+        sctp: ThinSctpConfig { sack_immediately: true, heartbeat_samples: true, by_stream: false },
         tcp: ThinTcpConfig { no_delay: true },
         ..Self::OFF
     };

@@ -44,6 +44,8 @@ profiles! {
     "interactive" => interactive, "thin streams retransmit data not acknowledged within the measured RTT and its jitter (PTO)";
     "interactive-redundant" => interactive_redundant, "interactive; redundant copies with new data and of retransmissions, within a budget";
     "rack" => rack, "rfc9260 with the reordering window of RACK: loss is detected by time (RFC 8985)";
+    "bulk" => bulk, "large transfers alone: CUBIC, paced; loss is detected by RACK";
+    "mixed" => mixed, "interactive beside large transfers: a short queue (Copa), paced; each stream is thin or not by itself";
 }
 
 profiles! {
@@ -207,6 +209,40 @@ impl RecoveryConfig {
     #[must_use]
     pub fn rack() -> Self {
         Self { loss_detection: LossDetection::Rack, ..Self::rfc9260() }
+    }
+}
+
+/// The profiles for SCTP that large transfers need.
+impl RecoveryConfig {
+    /// `bulk`: for large transfers alone. CUBIC, whose packets are paced; RACK detects losses. It fills the queue of
+    /// the path, as TCP does.
+    #[must_use]
+    pub fn bulk() -> Self {
+        Self {
+            congestion: CongestionControl::PacedCubic,
+            max_burst: None,
+            initial_window_packets: 10,
+            initial_window_bytes: 14_600,
+            single_packet_after_timeout: false,
+            sctp: SctpConfig::default().setup_by_rtt(true),
+            ..Self::rfc9260().by_time()
+        }
+    }
+
+    /// `mixed`: [`interactive`](Self::interactive) where large transfers share the association. Copa keeps the queue
+    /// of the path short, and each stream is thin or not by its own packets in flight.
+    #[must_use]
+    pub fn mixed() -> Self {
+        let interactive = Self::interactive();
+        Self {
+            congestion: CongestionControl::Copa,
+            max_burst: None,
+            thin: ThinConfig {
+                sctp: ThinSctpConfig { by_stream: true, ..interactive.thin.sctp },
+                ..interactive.thin
+            },
+            ..interactive
+        }
     }
 }
 

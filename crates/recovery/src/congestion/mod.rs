@@ -5,20 +5,46 @@
 mod tests;
 
 use crate::{CongestionControl, RecoveryConfig};
+use copa::Copa;
 use cubic::Cubic;
+use pacer::Pacer;
 use rexmit_core::Instant;
 use std::time::Duration;
 
+mod copa;
 mod cubic;
+mod pacer;
+mod recent;
+
+/// The pacing rate of CUBIC exceeds the window per round trip by this, so that pacing alone does not limit it
+/// (RFC 9002 §7.7).
+const CUBIC_GAIN: f64 = 1.25;
+/// That of Copa (NSDI 2018 §2.1).
+const COPA_GAIN: f64 = 2.0;
 
 #[derive(Clone, Debug)]
 enum Control {
     Rfc9260(Rfc9260),
     NewReno(NewReno),
     Cubic(Cubic),
+    PacedCubic(Box<Paced<Cubic>>),
+    Copa(Box<Paced<Copa>>),
 }
 
-/// cwnd and ssthresh of one path, with the algorithm that moves them.
+/// An algorithm whose packets are paced.
+#[derive(Clone, Debug)]
+struct Paced<A> {
+    algorithm: A,
+    pacer: Pacer,
+}
+
+impl<A: Default> Paced<A> {
+    fn new(gain: f64) -> Box<Self> {
+        Box::new(Self { algorithm: A::default(), pacer: Pacer::new(gain) })
+    }
+}
+
+/// cwnd and ssthresh of one path, with the algorithm that moves them, and its pacer.
 #[derive(Clone, Debug)]
 pub struct CongestionWindow {
     window: Window,
@@ -45,6 +71,8 @@ impl CongestionWindow {
                 CongestionControl::Rfc9260 => Control::Rfc9260(Rfc9260::default()),
                 CongestionControl::NewReno => Control::NewReno(NewReno::default()),
                 CongestionControl::Cubic => Control::Cubic(Cubic::default()),
+                CongestionControl::PacedCubic => Control::PacedCubic(Paced::new(CUBIC_GAIN)),
+                CongestionControl::Copa => Control::Copa(Paced::new(COPA_GAIN)),
             },
         }
     }
@@ -70,7 +98,7 @@ impl CongestionWindow {
     pub(crate) const fn has_room(&self, flight: u64) -> bool {
         match self.control {
             Control::Rfc9260(_) => flight < self.window.cwnd,
-            Control::NewReno(_) | Control::Cubic(_) => {
+            Control::NewReno(_) | Control::Cubic(_) | Control::PacedCubic(_) | Control::Copa(_) => {
                 flight == 0 || self.window.has_room_for_packet(flight)
             }
         }
@@ -83,10 +111,52 @@ impl CongestionWindow {
         window.last_sent = Some(now);
     }
 
+    /// A packet of `bytes` was sent.
+    pub(crate) fn on_sent(&mut self, now: Instant, bytes: u32) {
+        let of = (self.window.cwnd, self.window.packet);
+        if let Some(pacer) = self.pacer_mut() {
+            pacer.on_sent(now, bytes, of);
+        }
+    }
+
+    /// Time has passed: packets that waited for the pacer long enough may be sent.
+    #[inline]
+    pub(crate) fn release(&mut self, now: Instant) {
+        if let Some(pacer) = self.pacer_mut() {
+            pacer.release(now);
+        }
+    }
+
+    /// Whether packets wait for the pacer. Those that may overdraw its credit wait only after a packet more.
+    #[inline]
+    pub(crate) fn is_paced(&self, may_overdraw: bool) -> bool {
+        let beyond = if may_overdraw { self.window.packet } else { 0 };
+        self.pacer().is_some_and(|pacer| pacer.is_held(beyond))
+    }
+
+    /// When packets that wait for the pacer may be sent; `None` if they do not.
+    #[inline]
+    pub(crate) fn paced_until(&self) -> Option<Instant> {
+        self.pacer().and_then(Pacer::held_until)
+    }
+
     /// Something sent on this path was acknowledged.
     pub(crate) fn on_acked(&mut self, acked: Acked) {
         let (window, algorithm) = self.parts();
         algorithm.on_acked(window, &acked);
+        let rtt = match &self.control {
+            Control::Copa(copa) => copa.algorithm.rtt_standing(),
+            _ => acked.srtt,
+        };
+        if let Some(pacer) = self.pacer_mut() {
+            pacer.set_rtt(rtt);
+            pacer.release(acked.now);
+        }
+    }
+
+    /// A packet was declared lost.
+    pub(crate) fn on_packet_lost(&mut self) {
+        self.parts().1.on_packet_lost();
     }
 
     /// A loss was detected by acknowledgements, with `flight_size` bytes outstanding: sent and not
@@ -122,9 +192,12 @@ impl CongestionWindow {
     pub(crate) fn undo(&mut self, before: &Self, least: u64) {
         self.window.cwnd = self.window.cwnd.max(least);
         self.window.ssthresh = before.window.cwnd;
-        if let (Control::Cubic(now), Control::Cubic(before)) = (&mut self.control, &before.control)
-        {
-            now.on_undone(before);
+        match (&mut self.control, &before.control) {
+            (Control::Cubic(now), Control::Cubic(before)) => now.on_undone(before),
+            (Control::PacedCubic(now), Control::PacedCubic(before)) => {
+                now.algorithm.on_undone(&before.algorithm);
+            }
+            _ => {}
         }
     }
 
@@ -149,8 +222,28 @@ impl CongestionWindow {
             Control::Rfc9260(algorithm) => algorithm,
             Control::NewReno(algorithm) => algorithm,
             Control::Cubic(algorithm) => algorithm,
+            Control::PacedCubic(paced) => &mut paced.algorithm,
+            Control::Copa(paced) => &mut paced.algorithm,
         };
         (&mut self.window, algorithm)
+    }
+
+    #[inline]
+    const fn pacer(&self) -> Option<&Pacer> {
+        match &self.control {
+            Control::Rfc9260(_) | Control::NewReno(_) | Control::Cubic(_) => None,
+            Control::PacedCubic(paced) => Some(&paced.pacer),
+            Control::Copa(paced) => Some(&paced.pacer),
+        }
+    }
+
+    #[inline]
+    const fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+        match &mut self.control {
+            Control::Rfc9260(_) | Control::NewReno(_) | Control::Cubic(_) => None,
+            Control::PacedCubic(paced) => Some(&mut paced.pacer),
+            Control::Copa(paced) => Some(&mut paced.pacer),
+        }
     }
 }
 
@@ -171,6 +264,8 @@ pub(crate) struct Acked {
     pub(crate) in_fast_recovery: bool,
     /// SRTT of the path, if it was measured.
     pub(crate) srtt: Option<Duration>,
+    /// The round trip of the newest packet that it acknowledges, if that was sent once.
+    pub(crate) rtt: Option<Duration>,
 }
 
 /// A packet that is about to leave.
@@ -213,6 +308,8 @@ trait Algorithm {
     fn on_acked(&mut self, window: &mut Window, acked: &Acked);
     /// A loss was detected by acknowledgements, with `flight_size` bytes outstanding.
     fn on_loss(&mut self, window: &mut Window, flight_size: u64);
+    /// A packet was declared lost, one of several in a recovery perhaps.
+    fn on_packet_lost(&mut self) {}
     /// The retransmission timer expired.
     fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut);
 }

@@ -4,7 +4,8 @@
 //! A packet is watched from when it was sent; one of which enough redundant copies were sent with newer
 //! packets, from when the latest of these was sent. The timer runs for the earliest of them, whatever is sent
 //! later, and only for streams that are thin while the window has room: a sender that fills its window fills
-//! queues, too, and has ACKs of later packets. Only T3-rtx declares a packet lost that the timer watches,
+//! queues, too, and has ACKs of later packets. A stream that is thin by itself (`by_stream`) has it beside others that
+//! fill the window. Only T3-rtx declares a packet lost that the timer watches,
 //! unless the receiver delays ACKs: then later packets may show a loss sooner.
 //!
 //! # Silent paths
@@ -214,7 +215,8 @@ impl ProbeTimer {
     fn timeout<P>(&self, state: &State<P>, path: u8, group: u8, round: Round) -> Option<Duration> {
         let probe = self.paths.get(path).filter(|probe| probe.silent.is_none())?;
         let timer = state.groups.config(group).probe_timer.as_ref()?;
-        if !state.is_thin(group) || !state.has_window_for(path) {
+        let has_room = state.groups.is_beside_others(group) || state.has_window_for(path);
+        if !state.is_thin(group) || !has_room {
             return None;
         }
         let steady = if state.yields(path, group) { 0 } else { STEADY_ROUNDS };

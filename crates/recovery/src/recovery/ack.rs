@@ -458,6 +458,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
                 bytes: ack.bytes,
                 cumulative_bytes: ack.cumulative_bytes,
                 srtt: p.timer.rtt().srtt(),
+                rtt: ack.sample_sent_at.map(|sent_at| self.now - sent_at),
                 flight_before: ack.flight_before,
                 flight_after,
                 in_fast_recovery,

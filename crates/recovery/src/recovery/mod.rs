@@ -219,11 +219,11 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// Whether a packet that begins with new data may be sent over `path` now.
+    /// Whether a packet that begins with new data of `group` may be sent over `path` now.
     #[must_use]
     #[inline]
-    pub fn takes_new(&self, path: u8) -> bool {
-        Permission::of(self).takes_new(path)
+    pub fn takes_new(&self, path: u8, group: u8) -> bool {
+        Permission::of(self).takes_new(path, group)
     }
 
     /// `unit`, of which a delayed copy over `path` is due ([`next_due`](Self::next_due)), is to have none.
@@ -294,6 +294,7 @@ impl<P> LossRecovery<P> {
         for path in self.state.paths.iter_mut() {
             path.t3.stop();
             path.gate.may_retransmit_now = false;
+            path.window.release(Instant::FAR_FUTURE);
         }
     }
 

@@ -48,6 +48,8 @@ pub struct OpenPacket {
     path: u8,
     /// Its units have to follow each other.
     is_run: bool,
+    /// The group of the first new data for it.
+    new_group: u8,
     stage: Filling,
     /// The unit named last.
     named: Option<Next>,
@@ -92,10 +94,11 @@ struct Content {
 }
 
 impl OpenPacket {
-    fn new(path: u8, is_run: bool, stage: Filling) -> Self {
+    fn new(path: u8, is_run: bool, new_group: u8, stage: Filling) -> Self {
         Self {
             path,
             is_run,
+            new_group,
             stage,
             named: None,
             last_named: None,
@@ -206,7 +209,7 @@ impl OpenPacket {
             Some(last) if self.is_run => {
                 !self.content.has_delayed && last + 1 == recovery.state.outstanding.next_unit()
             }
-            _ => Permission::of(recovery).takes_new(self.path),
+            _ => Permission::of(recovery).takes_new(self.path, self.new_group),
         }
     }
 
@@ -491,11 +494,12 @@ const fn is_redundant(cause: SendCause, bundles_outstanding: bool) -> bool {
 }
 
 impl<P> LossRecovery<P> {
-    /// A packet over `path` is built. `is_run`: its units have to follow each other, as in a segment of TCP.
+    /// A packet over `path` is built. `is_run`: its units have to follow each other, as in a segment of TCP;
+    /// `new_group`: that of the new data that is next.
     #[inline]
-    pub fn packet(&self, path: u8, is_run: bool) -> OpenPacket {
+    pub fn packet(&self, path: u8, is_run: bool, new_group: u8) -> OpenPacket {
         let stage = if self.next_due(path).is_some() { Filling::Lost } else { Filling::New };
-        OpenPacket::new(path, is_run, stage)
+        OpenPacket::new(path, is_run, new_group, stage)
     }
 }
 
@@ -543,6 +547,9 @@ impl OpenPacket {
             recovery.arm_t3(now, self.path);
         }
         let number = recovery.state.outstanding.newest_packet();
+        let sent = recovery.state.outstanding.packets().packet(number);
+        let bytes = sent.map_or(0, |packet| packet.bytes);
+        recovery.state.paths[self.path].window.on_sent(now, bytes);
         tracer.emit(|| sent_event(recovery, number));
         self.end_copies(recovery, now, tracer);
         self.count_new(recovery, now);

@@ -21,7 +21,18 @@ impl<'a, P> Permission<'a, P> {
 
     #[inline]
     pub(super) fn may_pass_window(&self, path: u8) -> bool {
-        self.0.state.paths[path].gate.burst_left > 0 && self.has_room(path, 0)
+        let path_state = &self.0.state.paths[path];
+        path_state.gate.burst_left > 0
+            && !path_state.window.is_paced(false)
+            && self.has_room(path, 0)
+    }
+
+    /// Whether units of `group` may exceed the window and the credit of the pacer by a packet: those of a stream
+    /// that is thin beside others.
+    #[inline]
+    fn may_exceed(&self, group: u8) -> bool {
+        let state = &self.0.state;
+        state.groups.is_beside_others(group) && state.is_thin(group)
     }
 
     /// The next unit to be retransmitted over `path`, if one may be sent now (RFC 9260 §6.1 C, §7.2.4).
@@ -64,12 +75,12 @@ impl<'a, P> Permission<'a, P> {
         if may_be_any { self.0.redundancy.next_copy(path, is_begun, &self.0.state) } else { None }
     }
 
-    /// Whether a packet with new units may be sent over `path` now: retransmissions come first
+    /// Whether a packet with new units of `group` may be sent over `path` now: retransmissions come first
     /// (RFC 9260 §6.1 C), of those on the same path if all are used at once.
     #[inline]
-    pub(super) fn takes_new(&self, path: u8) -> bool {
+    pub(super) fn takes_new(&self, path: u8, group: u8) -> bool {
         let paths = &self.0.state.paths;
-        if !self.may_send_new(path) {
+        if !self.may_send_new(path, group) {
             false
         } else if paths.is_one() {
             !self.must_retransmit_first()
@@ -81,14 +92,22 @@ impl<'a, P> Permission<'a, P> {
         }
     }
 
-    /// Whether the window of `path` has room for new units (RFC 9260 §6.1 B, D; RFC 3042 §2).
+    /// Whether the window of `path` has room for new units of `group` (RFC 9260 §6.1 B, D; RFC 3042 §2).
     #[inline]
-    pub(super) fn may_send_new(&self, path: u8) -> bool {
-        let gate = &self.0.state.paths[path].gate;
-        gate.burst_left > 0
-            && !gate.may_retransmit_now
-            && !self.0.spurious.holds_new(path)
-            && self.has_room(path, self.limited_transmit(path))
+    pub(super) fn may_send_new(&self, path: u8, group: u8) -> bool {
+        let path_state = &self.0.state.paths[path];
+        let (gate, window) = (&path_state.gate, &path_state.window);
+        let is_held =
+            gate.burst_left == 0 || gate.may_retransmit_now || self.0.spurious.holds_new(path);
+        if is_held {
+            return false;
+        }
+        let allowance = self.limited_transmit(path);
+        let has_room = !window.is_paced(false) && self.has_room(path, allowance);
+        has_room
+            || (self.may_exceed(group)
+                && !window.is_paced(true)
+                && self.has_room(path, allowance + window.packet()))
     }
 
     /// Bytes that may be sent beyond the window of `path` because of the first duplicate acknowledgements.

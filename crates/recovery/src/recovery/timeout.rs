@@ -64,6 +64,8 @@ impl<P> LossRecovery<P> {
     fn next_timeout_of(&self, path: u8) -> Instant {
         let probe = self.probe.deadline(path).min(self.redundancy.deadline(path));
         let next = self.loss.deadline(path).min(probe);
+        let paced = self.state.paths[path].window.paced_until();
+        let next = paced.map_or(next, |paced| next.min(paced));
         let Some(t3) = self.state.paths[path].t3.running() else { return next };
         let is_standard = t3.only().is_some() || self.state.is_surely_thick();
         let t3 = if is_standard { Some(t3.standard) } else { self.state.t3_deadline(path) };
@@ -146,6 +148,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     fn expire_probes(&mut self) {
         for path in self.recovery.state.paths.numbers() {
             let LossRecovery { state, probe, .. } = &mut *self.recovery;
+            state.paths[path].window.release(self.now);
             if probe.put_off_late(self.now, path, state) {
                 probe.renew(path, state);
             }

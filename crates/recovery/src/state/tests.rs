@@ -91,6 +91,7 @@ pub(crate) fn wide(packets: u64) -> CongestionWindow {
             bytes: FULL.into(),
             cumulative_bytes: FULL.into(),
             srtt: None,
+            rtt: None,
             flight_before: u64::MAX,
             flight_after: 1,
             in_fast_recovery: false,

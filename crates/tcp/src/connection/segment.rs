@@ -50,7 +50,7 @@ impl Outbound {
         room: SegmentRoom,
         tracer: &mut Tracer<'_>,
     ) -> Option<Piece> {
-        let mut packet = self.recovery.packet(PATH, true);
+        let mut packet = self.recovery.packet(PATH, true, 0);
         let mut whole: Option<Piece> = None;
         while let Some(next) = packet.next(&self.recovery) {
             let added = match next {

@@ -41,6 +41,7 @@ fn full(w: &CongestionWindow, ms: u64, bytes: u64, rtt_ms: u64) -> Acked {
         flight_after: w.cwnd() - bytes,
         in_fast_recovery: false,
         srtt: Some(Duration::from_millis(rtt_ms)),
+        rtt: None,
     }
 }
 

@@ -24,6 +24,7 @@ fn full(w: &CongestionWindow, bytes: u64) -> Acked {
         flight_after: w.cwnd() - bytes,
         in_fast_recovery: false,
         srtt: None,
+        rtt: None,
     }
 }
 

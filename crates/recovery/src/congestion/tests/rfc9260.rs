@@ -27,6 +27,7 @@ fn acked(window: &CongestionWindow, bytes: u64) -> Acked {
         flight_after: 1,
         in_fast_recovery: false,
         srtt: None,
+        rtt: None,
     }
 }
 

@@ -30,7 +30,7 @@ impl Sender {
 }
 
 fn takes_new(s: &Sender) -> [bool; 2] {
-    [0, 1].map(|path| s.recovery.takes_new(path))
+    [0, 1].map(|path| s.recovery.takes_new(path, 0))
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn every_active_path_takes_new_data_as_its_window_allows() {
     (0..=limit).for_each(|_| _ = s.path_error(0, limit));
     assert_eq!(takes_new(&s), [false, true]);
     s.recovery.open_path(None, FULL);
-    assert!(!s.recovery.takes_new(2), "it is not confirmed");
+    assert!(!s.recovery.takes_new(2, 0), "it is not confirmed");
     let s = sender(CmtConfig::default());
     assert_eq!(takes_new(&s), [true, false]);
 }

@@ -95,7 +95,7 @@ impl Run {
 
     fn packet(&mut self, path: u8) {
         let groups = self.s.recovery.state.groups.count();
-        let mut packet = self.s.recovery.packet(path, self.is_tcp);
+        let mut packet = self.s.recovery.packet(path, self.is_tcp, 0);
         assert_eq!(packet.path(), path);
         let (mut units, mut room) = (Vec::new(), FULL);
         while let Some(next) = packet.next(&self.s.recovery) {

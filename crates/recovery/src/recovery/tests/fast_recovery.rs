@@ -34,6 +34,7 @@ pub(super) fn wide(packets: u64) -> crate::CongestionWindow {
             bytes: FULL.into(),
             cumulative_bytes: FULL.into(),
             srtt: None,
+            rtt: None,
             flight_before: u64::MAX,
             flight_after: 1,
             in_fast_recovery: false,

@@ -135,7 +135,7 @@ fn the_trace_tells_what_became_of_a_packet() {
     let mut sink = events.clone();
     let mut tracer = Tracer::new(s.now, 0, Some(&mut sink));
     assert!(s.recovery.on_timeout(s.now, TimeoutKind::Loss, &mut tracer).is_some());
-    let mut packet = s.recovery.packet(0, false);
+    let mut packet = s.recovery.packet(0, false, 0);
     assert_eq!(packet.next(&s.recovery), Some(Next::Lost(BASE + 1)));
     assert!(packet.put(&mut s.recovery, s.now).is_some());
     packet.end(&mut s.recovery, s.now, &mut tracer);
@@ -195,7 +195,7 @@ fn the_trace_tells_exactly_which_units_a_packet_carries_and_why() {
     });
     let mut tracer = Tracer::new(s.now, 0, Some(&mut sink));
     let mut send = |s: &mut Sender, new: usize| {
-        let mut packet = s.recovery.packet(0, false);
+        let mut packet = s.recovery.packet(0, false, 0);
         while let Some(Next::Lost(_) | Next::Bundled(_)) = packet.next(&s.recovery) {
             assert!(packet.put(&mut s.recovery, s.now).is_some());
         }

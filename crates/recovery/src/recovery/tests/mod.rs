@@ -99,7 +99,7 @@ impl Sender {
 
     /// The same of `group`.
     fn push_of(&mut self, group: u8, path: u8, sizes: &[u32]) {
-        let mut packet = self.recovery.packet(path, false);
+        let mut packet = self.recovery.packet(path, false, 0);
         for &bytes in sizes {
             packet.put_new(&mut self.recovery, self.now, new_unit(bytes, group), ());
         }
@@ -108,7 +108,7 @@ impl Sender {
 
     /// A new unit that probes a closed window.
     fn push_probe(&mut self, group: u8, bytes: u32) {
-        let mut packet = self.recovery.packet(0, false);
+        let mut packet = self.recovery.packet(0, false, 0);
         let new = NewUnit { is_probe: true, ..new_unit(bytes, group) };
         packet.put_new(&mut self.recovery, self.now, new, ());
         assert!(packet.end(&mut self.recovery, self.now, &mut Tracer::off()));
@@ -143,7 +143,7 @@ impl Sender {
 
     fn resend_over(&mut self, path: u8) -> Vec<u64> {
         let (mut resent, mut room) = (Vec::new(), FULL);
-        let mut packet = self.recovery.packet(path, false);
+        let mut packet = self.recovery.packet(path, false, 0);
         while let Some(Next::Lost(unit)) = packet.next(&self.recovery) {
             let known = self.recovery.outstanding().unit(unit).expect("it is outstanding");
             if known.bytes > room {
@@ -173,7 +173,7 @@ impl Sender {
     /// A packet of what is declared lost, and what is bundled with it; which units, each kind by itself.
     fn resend_bundled(&mut self) -> [Vec<u64>; 2] {
         let mut sent = [Vec::new(), Vec::new()];
-        let mut packet = self.recovery.packet(0, false);
+        let mut packet = self.recovery.packet(0, false, 0);
         while let Some(next) = packet.next(&self.recovery) {
             match next {
                 Next::Lost(unit) => sent[0].push(unit - BASE),
@@ -188,7 +188,7 @@ impl Sender {
 
     /// Sends a rescue (RFC 6675 §4), if one may be sent; which unit.
     fn rescue(&mut self) -> Option<u64> {
-        let mut packet = self.recovery.packet(0, false);
+        let mut packet = self.recovery.packet(0, false, 0);
         let unit = loop {
             match packet.next(&self.recovery)? {
                 Next::Rescue(unit) => break unit,
@@ -204,7 +204,7 @@ impl Sender {
     /// A packet with a new unit of `bytes`, and the copies that are bundled with it; which units.
     fn push_with_copies_beside(&mut self, bytes: u32, is_contiguous: bool) -> Vec<u64> {
         let room = BundleRoom { new_bytes: bytes, room: FULL - bytes, is_contiguous };
-        let mut packet = self.recovery.packet(0, is_contiguous);
+        let mut packet = self.recovery.packet(0, is_contiguous, 0);
         let mut copies = Vec::new();
         packet.bundle(&mut self.recovery, self.now, 0, room);
         while packet.is_bundling() {
@@ -221,7 +221,7 @@ impl Sender {
     /// A packet of up to `most` delayed copies that are due over the first path; which units.
     fn copies_ready(&mut self, most: usize) -> Vec<u64> {
         let mut copied = Vec::new();
-        let mut packet = self.recovery.packet(0, false);
+        let mut packet = self.recovery.packet(0, false, 0);
         while copied.len() < most
             && let Some(Next::DelayedCopy(unit)) = packet.next(&self.recovery)
         {
@@ -381,7 +381,7 @@ impl Sender {
 
     /// Whether the window of `path` has room for new units, whatever comes before them.
     fn may_send_new(&self, path: u8) -> bool {
-        Permission::of(&self.recovery).may_send_new(path)
+        Permission::of(&self.recovery).may_send_new(path, 0)
     }
 
     fn is_in_fast_recovery(&self) -> bool {

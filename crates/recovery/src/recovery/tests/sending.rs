@@ -84,7 +84,7 @@ fn what_is_lost_leaves_before_what_is_new() {
 #[test]
 fn an_empty_packet_does_not_leave() {
     let mut s = Sender::new();
-    let packet = s.recovery.packet(0, false);
+    let packet = s.recovery.packet(0, false, 0);
     assert!(!packet.end(&mut s.recovery, s.now, &mut rexmit_core::trace::Tracer::off()));
     assert_eq!((s.t3(), s.flight()), (None, (0, 0)));
     assert_eq!(s.recovery.statistics().packets, 0);

@@ -76,7 +76,7 @@ fn is_not_restarted_when_a_later_unit_is_sent_again() {
         s.at(ms).ack(0, &[(2, 2), (4, end)]);
     }
     // 1 and 3 are lost; only 3 is sent here.
-    let mut packet = s.recovery.packet(0, false);
+    let mut packet = s.recovery.packet(0, false, 0);
     assert_eq!(packet.next(&s.recovery), Some(Next::Lost(BASE + 1)));
     packet.pass(&mut s.recovery);
     assert_eq!(packet.next(&s.recovery), Some(Next::Lost(BASE + 3)));

@@ -102,7 +102,7 @@ fn an_idle_window_decays_by_the_rtos_that_passed() {
 #[test]
 fn an_empty_packet_does_not_end_the_rest() {
     let mut s = rested();
-    let packet = s.at(900).recovery.packet(0, false);
+    let packet = s.at(900).recovery.packet(0, false, 0);
     packet.end(&mut s.recovery, s.now, &mut rexmit_core::trace::Tracer::off());
     s.at(1000).push(&[100]);
     assert_eq!(s.cwnd(), 16_500);

@@ -326,6 +326,7 @@ impl Outbound {
             self.is_writer_waiting = true;
             return Err(SendError::BufferFull);
         }
+        self.thin_streams.on_used(message.stream, &mut self.recovery);
         let id = MessageId(self.next_message);
         self.next_message += 1;
         self.counters.messages_accepted += 1;
@@ -355,6 +356,7 @@ impl Outbound {
             return Err(ThinError::Invalid);
         }
         self.recovery.set_thin(Some(0), thin).expect("group 0 exists");
+        self.thin_streams.on_mechanisms_set(thin, &mut self.recovery);
         Ok(())
     }
 
@@ -693,7 +695,8 @@ impl Outbound {
     /// Whether a packet with DATA has something to carry over `path` now.
     pub(super) fn has_data_for(&self, path: u8) -> bool {
         self.recovery.next_due(path).is_some()
-            || (self.recovery.takes_new(path) && self.next_new_len_over(path).is_some())
+            || (self.recovery.takes_new(path, self.next_group())
+                && self.next_new_len_over(path).is_some())
     }
 
     /// The payload length of the next DATA chunk on `path`; 0 without one.

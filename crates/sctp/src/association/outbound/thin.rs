@@ -16,8 +16,23 @@ pub(super) struct ThinStreams(Vec<ThinStream>);
 struct ThinStream {
     stream: u16,
     group: u8,
-    /// New chunks of it are of the group.
-    is_singled_out: bool,
+    /// Whether new chunks of it are of the group.
+    singled_out: SingledOut,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SingledOut {
+    No,
+    /// As each stream that is used (`by_stream`), with the mechanisms of the association.
+    ByUse,
+    /// By the application, with mechanisms of its own.
+    ByApplication,
+}
+
+impl ThinStream {
+    fn is_singled_out(self) -> bool {
+        self.singled_out != SingledOut::No
+    }
 }
 
 impl ThinStreams {
@@ -31,17 +46,36 @@ impl ThinStreams {
             return 0;
         }
         let found = self.position(stream).ok().map(|index| self.0[index]);
-        found.filter(|thin| thin.is_singled_out).map_or(0, |thin| thin.group)
+        found.filter(|thin| thin.is_singled_out()).map_or(0, |thin| thin.group)
     }
 
     /// Which of them are thin now.
     pub(super) fn thinness(&self, recovery: &Recovery) -> Vec<(u16, Thinness)> {
-        let singled_out = self.0.iter().filter(|thin| thin.is_singled_out);
+        let singled_out = self.0.iter().filter(|thin| thin.is_singled_out());
         singled_out.map(|thin| (thin.stream, recovery.thinness(thin.group))).collect()
     }
 
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// A message of `stream` is accepted: the stream is singled out if the profile says so and there is a group left.
+    pub(super) fn on_used(&mut self, stream: u16, recovery: &mut Recovery) {
+        let thin = *recovery.thin_config(0);
+        if !thin.sctp.by_stream {
+            return;
+        }
+        let Err(index) = self.position(stream) else { return };
+        if let Ok(group) = recovery.set_thin(None, thin) {
+            self.0.insert(index, ThinStream { stream, group, singled_out: SingledOut::ByUse });
+        }
+    }
+
+    /// The association has other mechanisms from now on, and so have streams without their own.
+    pub(super) fn on_mechanisms_set(&mut self, thin: ThinConfig, recovery: &mut Recovery) {
+        for known in self.0.iter_mut().filter(|known| known.singled_out == SingledOut::ByUse) {
+            recovery.set_thin(Some(known.group), thin).expect("the group exists");
+        }
     }
 
     /// Singles `stream` out, or ends that.
@@ -54,8 +88,13 @@ impl ThinStreams {
         match (self.position(stream), thin) {
             (Ok(index), thin) => {
                 let known = &mut self.0[index];
-                known.is_singled_out = thin.is_some();
-                let thin = thin.unwrap_or(ThinConfig::OFF);
+                let of_all = *recovery.thin_config(0);
+                let (singled_out, thin) = match thin {
+                    Some(thin) => (SingledOut::ByApplication, thin),
+                    None if of_all.sctp.by_stream => (SingledOut::ByUse, of_all),
+                    None => (SingledOut::No, ThinConfig::OFF),
+                };
+                known.singled_out = singled_out;
                 recovery.set_thin(Some(known.group), thin).expect("the group exists");
             }
             (Err(index), Some(thin)) => {
@@ -63,7 +102,10 @@ impl ThinStreams {
                 let group = recovery
                     .set_thin(None, thin)
                     .map_err(|_| ThinError::TooManyStreams { limit })?;
-                self.0.insert(index, ThinStream { stream, group, is_singled_out: true });
+                self.0.insert(
+                    index,
+                    ThinStream { stream, group, singled_out: SingledOut::ByApplication },
+                );
             }
             (Err(_), None) => {}
         }

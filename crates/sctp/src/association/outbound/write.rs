@@ -18,7 +18,7 @@ impl Outbound {
         writer: &mut PacketWriter<'_>,
     ) -> bool {
         self.queue.begin_packet();
-        let mut packet = self.recovery.packet(path, false);
+        let mut packet = self.recovery.packet(path, false, self.next_group());
         let mut may_bundle = true;
         while let Some(next) = packet.next(&self.recovery) {
             match next {
@@ -113,7 +113,7 @@ impl Outbound {
 
     /// The group of the next new chunk.
     #[inline]
-    fn next_group(&self) -> u8 {
+    pub(super) fn next_group(&self) -> u8 {
         if self.thin_streams.is_empty() {
             return 0;
         }

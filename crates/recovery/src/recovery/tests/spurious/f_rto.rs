@@ -24,7 +24,7 @@ fn timed_out() -> [(Sender, u64); 2] {
 /// Sends new data while it may be sent; how many packets.
 fn send_new(s: &mut Sender) -> usize {
     let mut packets = 0;
-    while s.recovery.takes_new(0) {
+    while s.recovery.takes_new(0, 0) {
         s.push(&[FULL]);
         packets += 1;
     }

@@ -26,7 +26,7 @@ fn each_crossing_is_told_once_with_its_reason() {
     let mut s = Sender::thin(ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF });
     let mut push = |s: &mut Sender| {
         let mut tracer = Tracer::new(s.now, 0, Some(&mut sink));
-        let mut packet = s.recovery.packet(0, false);
+        let mut packet = s.recovery.packet(0, false, 0);
         packet.put_new(&mut s.recovery, s.now, new_unit(SMALL, 0), ());
         packet.end(&mut s.recovery, s.now, &mut tracer);
     };

@@ -121,7 +121,7 @@ fn what_leaves_with_a_repetition_is_waited_for_as_at_first() {
     s.push(&[SMALL]);
     let us = s.next_us().expect("the first is due");
     s.after_us(us).timers();
-    let mut packet = s.recovery.packet(0, false);
+    let mut packet = s.recovery.packet(0, false, 0);
     assert!(matches!(packet.next(&s.recovery), Some(Next::Lost(_))));
     assert!(packet.put(&mut s.recovery, s.now).is_some());
     packet.put_new(&mut s.recovery, s.now, new_unit(SMALL, 0), ());
@@ -216,7 +216,7 @@ fn what_becomes_due_because_a_timer_expired_is_left_to_the_next_call() {
         config.max_burst = None;
     });
     let thick = s.recovery.set_thin(None, TIMED).expect("there is room");
-    let mut packet = s.recovery.packet(0, false);
+    let mut packet = s.recovery.packet(0, false, 0);
     for group in [0, thick] {
         packet.put_new(&mut s.recovery, s.now, new_unit(SMALL, group), ());
     }

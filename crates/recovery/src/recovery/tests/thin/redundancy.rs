@@ -153,7 +153,7 @@ fn a_copied_unit_measures_the_round_trip_if_no_copy_can_have_arrived() {
 fn copied_into_nothing() -> Sender {
     let mut s = Sender::thin(COPIES);
     s.push(&[SMALL]);
-    let mut packet = s.recovery.packet(0, false);
+    let mut packet = s.recovery.packet(0, false, 0);
     let room = BundleRoom { new_bytes: SMALL, room: FULL - SMALL, is_contiguous: false };
     assert!(packet.bundle(&mut s.recovery, s.now, 0, room));
     assert_eq!(packet.next(&s.recovery), Some(Next::BundledCopy(BASE + 1)));

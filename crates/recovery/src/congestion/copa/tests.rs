@@ -1,0 +1,292 @@
+//! Senders over one bottleneck: a link with a rate, a drop-tail queue, and an acknowledgement for each packet.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use rexmit_core::{Instant, Rng, Seed};
+
+use super::super::{Acked, CongestionWindow, TimedOut};
+use crate::{CongestionControl, RecoveryConfig};
+
+const PACKET: u64 = 1000;
+const MS: Duration = Duration::from_millis(1);
+const RTO: Duration = Duration::from_secs(1);
+
+fn window(congestion: CongestionControl) -> CongestionWindow {
+    let config = RecoveryConfig { congestion, ..RecoveryConfig::rfc9260() };
+    CongestionWindow::new(&config, PACKET as u32)
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Happening {
+    /// A packet of a sender, sent at a time, has left the link: its acknowledgement arrives.
+    Acked(usize, Instant),
+    /// It was lost, which shows a round trip later.
+    Lost(usize, Instant),
+    /// The pacer of a sender may allow a packet.
+    Paced(usize),
+}
+
+/// A greedy sender.
+struct Sender {
+    window: CongestionWindow,
+    starts: Instant,
+    flight: u64,
+    acked: u64,
+    srtt: Option<Duration>,
+    /// Packets sent before belong to a recovery that has begun.
+    recovers_until: Instant,
+}
+
+impl Sender {
+    fn new(congestion: CongestionControl, starts_ms: u64) -> Self {
+        Self {
+            window: window(congestion),
+            starts: at(starts_ms),
+            flight: 0,
+            acked: 0,
+            srtt: None,
+            recovers_until: Instant::ZERO,
+        }
+    }
+}
+
+/// The bottleneck with its senders.
+struct Bottleneck {
+    now: Instant,
+    packets_per_second: f64,
+    delay: Duration,
+    limit: usize,
+    loss: f64,
+    rng: Rng,
+    /// When the packets in the queue have left the link.
+    queue: VecDeque<Instant>,
+    agenda: BinaryHeap<Reverse<(Instant, u64, Happening)>>,
+    count: u64,
+    lost: u64,
+    senders: Vec<Sender>,
+    /// Queueing delays since they were looked at.
+    delays: Vec<Duration>,
+}
+
+impl Bottleneck {
+    fn new(packets_per_second: f64, rtt_ms: u64, limit: usize, senders: Vec<Sender>) -> Self {
+        let mut new = Self {
+            now: Instant::ZERO,
+            packets_per_second,
+            delay: MS * rtt_ms as u32,
+            limit,
+            loss: 0.0,
+            rng: Seed::from_u64(1).rng(),
+            queue: VecDeque::new(),
+            agenda: BinaryHeap::new(),
+            count: 0,
+            lost: 0,
+            senders,
+            delays: Vec::new(),
+        };
+        for n in 0..new.senders.len() {
+            new.plan(new.senders[n].starts, Happening::Paced(n));
+        }
+        new
+    }
+
+    fn plan(&mut self, at: Instant, happening: Happening) {
+        self.count += 1;
+        self.agenda.push(Reverse((at, self.count, happening)));
+    }
+
+    fn run_until(&mut self, end: Instant) {
+        while self.agenda.peek().is_some_and(|Reverse((at, ..))| *at < end) {
+            let Some(Reverse((now, _, happening))) = self.agenda.pop() else { return };
+            self.now = now;
+            match happening {
+                Happening::Acked(n, sent_at) => self.on_acked(n, sent_at),
+                Happening::Lost(n, sent_at) => {
+                    let sender = &mut self.senders[n];
+                    sender.flight -= PACKET;
+                    sender.window.on_packet_lost();
+                    if sent_at >= sender.recovers_until {
+                        sender.window.on_fast_retransmit(sender.flight);
+                        sender.recovers_until = now;
+                    }
+                    self.fill(n);
+                }
+                Happening::Paced(n) => {
+                    self.senders[n].window.release(now);
+                    self.fill(n);
+                }
+            }
+        }
+        self.now = end;
+    }
+
+    fn on_acked(&mut self, n: usize, sent_at: Instant) {
+        let (now, sender) = (self.now, &mut self.senders[n]);
+        let rtt = now - sent_at;
+        sender.srtt = Some(sender.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
+        let before = sender.flight;
+        sender.flight -= PACKET;
+        sender.acked += 1;
+        sender.window.on_acked(Acked {
+            now,
+            bytes: PACKET,
+            cumulative_bytes: PACKET,
+            flight_before: before,
+            flight_after: sender.flight,
+            in_fast_recovery: sent_at < sender.recovers_until,
+            srtt: sender.srtt,
+            rtt: Some(rtt),
+        });
+        self.fill(n);
+    }
+
+    /// Sends what the window and the pacer allow.
+    fn fill(&mut self, n: usize) {
+        loop {
+            let now = self.now;
+            let sender = &mut self.senders[n];
+            if !sender.window.has_room(sender.flight) {
+                return;
+            }
+            if sender.window.is_paced(false) {
+                let until = sender.window.paced_until().expect("it is held");
+                return self.plan(until, Happening::Paced(n));
+            }
+            sender.window.on_send(now, RTO, sender.flight);
+            sender.window.on_sent(now, PACKET as u32);
+            sender.flight += PACKET;
+            self.send(n);
+        }
+    }
+
+    fn send(&mut self, n: usize) {
+        let now = self.now;
+        while self.queue.front().is_some_and(|leaves| *leaves <= now) {
+            self.queue.pop_front();
+        }
+        if self.queue.len() >= self.limit || self.rng.unit() < self.loss {
+            self.lost += 1;
+            return self.plan(now + self.delay, Happening::Lost(n, now));
+        }
+        let begins = self.queue.back().copied().unwrap_or(now);
+        let leaves = begins + Duration::from_secs_f64(1.0 / self.packets_per_second);
+        self.delays.push(begins - now);
+        self.queue.push_back(leaves);
+        self.plan(leaves + self.delay, Happening::Acked(n, now));
+    }
+
+    /// Packets acknowledged of each sender, and the queueing delays, from now on until `end`.
+    fn observe(&mut self, end: Instant) -> (Vec<u64>, Vec<Duration>) {
+        let before: Vec<u64> = self.senders.iter().map(|sender| sender.acked).collect();
+        self.delays.clear();
+        self.run_until(end);
+        let acked = self.senders.iter().zip(before).map(|(sender, before)| sender.acked - before);
+        self.delays.sort_unstable();
+        (acked.collect(), std::mem::take(&mut self.delays))
+    }
+}
+
+fn copa(starts_ms: u64) -> Sender {
+    Sender::new(CongestionControl::Copa, starts_ms)
+}
+
+/// 10 Mbit/s and 50 ms are 62 packets; a queue of a thousand would be 800 ms.
+#[test]
+fn one_sender_fills_the_link_and_not_the_queue() {
+    let mut link = Bottleneck::new(1250.0, 50, 1000, vec![copa(0)]);
+    link.run_until(at(2000));
+    let (acked, delays) = link.observe(at(12_000));
+    assert!(acked[0] > 12_500 * 95 / 100, "{acked:?}");
+    let (p50, p99) = (delays[delays.len() / 2], delays[delays.len() * 99 / 100]);
+    assert!(p50 < 6 * MS && p99 < 15 * MS, "{p50:?} {p99:?}");
+}
+
+/// For comparison, and to see that the test can tell: a loss-based window fills it.
+#[test]
+fn a_loss_based_sender_fills_the_queue() {
+    let sender = Sender::new(CongestionControl::PacedCubic, 0);
+    let mut link = Bottleneck::new(1250.0, 50, 1000, vec![sender]);
+    link.run_until(at(2000));
+    let (_, delays) = link.observe(at(12_000));
+    assert!(delays[delays.len() / 2] > 300 * MS);
+}
+
+/// The second begins while the first has the link, and its least round trip has the queue of the first.
+#[test]
+fn two_senders_share_equally() {
+    let mut link = Bottleneck::new(1250.0, 50, 1000, vec![copa(0), copa(5000)]);
+    link.run_until(at(20_000));
+    let (acked, delays) = link.observe(at(60_000));
+    let (least, most) = (acked[0].min(acked[1]), acked[0].max(acked[1]));
+    assert!(least * 10 >= most * 7, "{acked:?}");
+    assert!(least + most > 50_000 * 95 / 100, "{acked:?}");
+    assert!(delays[delays.len() * 9 / 10] < 20 * MS, "{:?}", delays[delays.len() * 9 / 10]);
+}
+
+#[test]
+fn the_rate_is_found_again_after_a_change() {
+    let mut link = Bottleneck::new(1250.0, 50, 1000, vec![copa(0)]);
+    link.run_until(at(5000));
+    link.packets_per_second = 312.5;
+    link.run_until(at(8000));
+    let (acked, delays) = link.observe(at(13_000));
+    assert!(acked[0] > 1562 * 9 / 10, "{acked:?}");
+    assert!(delays[delays.len() / 2] < 25 * MS, "{:?}", delays[delays.len() / 2]);
+    link.packets_per_second = 2500.0;
+    link.run_until(at(16_000));
+    let (acked, delays) = link.observe(at(21_000));
+    assert!(acked[0] > 12_500 * 9 / 10, "{acked:?}");
+    assert!(delays[delays.len() / 2] < 10 * MS, "{:?}", delays[delays.len() / 2]);
+}
+
+/// One packet in a hundred is lost by chance: no sign of a queue.
+#[test]
+fn random_loss_takes_no_share_of_the_rate() {
+    let mut link = Bottleneck::new(1250.0, 50, 1000, vec![copa(0)]);
+    link.loss = 0.01;
+    link.run_until(at(2000));
+    let (acked, _) = link.observe(at(12_000));
+    assert!(acked[0] > 12_500 * 90 / 100, "{acked:?}");
+}
+
+/// A queue of five packets shows hardly any delay: what shows it is loss, of which there may not be much.
+#[test]
+fn a_queue_too_short_for_a_delay_is_not_overrun() {
+    let mut link = Bottleneck::new(1250.0, 50, 5, vec![copa(0)]);
+    link.run_until(at(5000));
+    link.lost = 0;
+    let (acked, _) = link.observe(at(15_000));
+    assert!(acked[0] > 12_500 / 2, "{acked:?}");
+    assert!(link.lost < acked[0] / 5, "{acked:?}, lost {}", link.lost);
+}
+
+/// Beside a loss-based sender, which fills the queue, δ falls, and the share stays.
+#[test]
+fn beside_a_greedy_sender_it_keeps_half_of_its_share() {
+    for bdp in [1, 4] {
+        let greedy = Sender::new(CongestionControl::Cubic, 0);
+        let mut link = Bottleneck::new(1250.0, 50, 62 * bdp, vec![greedy, copa(2000)]);
+        link.run_until(at(20_000));
+        let (acked, _) = link.observe(at(80_000));
+        let share = acked[1] as f64 / (acked[0] + acked[1]) as f64;
+        assert!(share >= 0.25, "{bdp}: {share} {acked:?}");
+    }
+}
+
+#[test]
+fn a_timeout_begins_slow_start_anew() {
+    let mut link = Bottleneck::new(1250.0, 50, 1000, vec![copa(0)]);
+    link.run_until(at(3000));
+    let w = &mut link.senders[0].window;
+    w.on_timeout(TimedOut { flight_size: w.cwnd(), is_repeated: false });
+    assert_eq!(w.cwnd(), PACKET);
+    link.run_until(at(4000));
+    let (acked, _) = link.observe(at(6000));
+    assert!(acked[0] > 2500 * 9 / 10, "{acked:?}");
+}
