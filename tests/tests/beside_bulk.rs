@@ -38,7 +38,15 @@ impl Seen {
 }
 
 fn association() -> AssociationConfig {
-    let mut association = AssociationConfig::interactive();
+    of(AssociationConfig::interactive())
+}
+
+/// The profile `mixed`, which keeps the queue of the link short.
+fn mixed() -> AssociationConfig {
+    of(AssociationConfig::mixed())
+}
+
+fn of(mut association: AssociationConfig) -> AssociationConfig {
     association.interleaving = true;
     association.scheduling = Scheduling::Priority;
     association.max_message_bytes = BULK_BYTES;
@@ -158,12 +166,25 @@ fn a_long_queue_of_the_link_delays_inputs_by_its_length() {
     assert!(seen.p90() < 10 * MS + 126 * MS + 4 * MS, "{seen:?}");
 }
 
+/// `mixed` does not: whatever queue the link has, an input waits for little of it.
+#[test]
+fn mixed_keeps_inputs_on_time_beside_any_queue() {
+    for queue in [20, 40, 100, 1000] {
+        let seen = run([mixed(), mixed()], queue);
+        assert!(seen.p90() < 40 * MS, "{queue}: {seen:?}");
+        let alone = Duration::from_secs_f64(2.0 * BULK_BYTES as f64 * 8.0 / 10e6);
+        let took = seen.transferred_at - BULK_AT;
+        assert!(took < alone * 115 / 100, "{queue}: {took:?} instead of {alone:?}");
+    }
+}
+
 /// The figures of docs/priorities.md.
 #[test]
 #[ignore = "prints a table"]
 fn prints_the_table_of_the_documentation() {
     type Change = fn(AssociationConfig) -> AssociationConfig;
-    let cases: [(&str, Change); 4] = [
+    let cases: [(&str, Change); 5] = [
+        ("mixed", |_| mixed()),
         ("I-DATA, priority", |ours| ours),
         ("I-DATA, round robin", |ours| ours.scheduling(Scheduling::RoundRobin)),
         ("DATA, priority", |ours| ours.interleaving(false)),
