@@ -42,6 +42,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod beside;
 mod bulk;
 mod content;
 mod datagrams;
@@ -63,6 +64,7 @@ use rexmit_core::{Instant, Machine, Route};
 use rexmit_netsim::network::{HostId, Network};
 use rexmit_netsim::source::{Source, UdpSender, UdpSink};
 
+pub use beside::Beside;
 pub use bulk::{Bulk, BulkSender};
 pub use datagrams::Datagrams;
 pub use goodput::Goodput;

@@ -132,7 +132,7 @@ impl Transport for Unordered {
 }
 
 /// Sends `message`, whose payload is `bytes`.
-fn send(
+pub(super) fn send(
     endpoint: &mut Endpoint,
     now: Instant,
     id: AssociationId,

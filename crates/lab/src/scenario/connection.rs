@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use rexmit_core::Seed;
 use rexmit_sctp::recovery::{LossDetection, PROFILES, RecoveryConfig, TCP_PROFILES};
 use rexmit_sctp::wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN};
-use rexmit_sctp::{AssociationConfig, Endpoint as Sctp};
+use rexmit_sctp::{AssociationConfig, Endpoint as Sctp, Scheduling};
 use rexmit_tcp::{ConnectionConfig, Endpoint as Tcp};
 
 use super::overrides::Overrides;
@@ -17,6 +17,8 @@ use super::spec::{
 use super::traffic::list;
 use super::words::{Size, Words};
 
+/// Bytes of a transfer beside messages that are sent and not acknowledged, at most.
+pub(super) const TRANSFER_BUFFER_BYTES: usize = 2 << 20;
 /// The port of every receiver.
 pub(super) const PORT: u16 = 7000;
 /// Bytes of the IP header of each packet.
@@ -36,6 +38,8 @@ pub(super) struct Connection<'a> {
     pub(super) mtu: Option<&'a Words<Size>>,
     pub(super) send_buffer: Option<&'a Words<Size>>,
     pub(super) nagle: bool,
+    /// There is a transfer on another stream of the association.
+    pub(super) has_transfer: bool,
     pub(super) receiver: &'a ReceiverSpec,
 }
 
@@ -54,6 +58,7 @@ impl ThinFlow {
             mtu: self.mtu.as_ref(),
             send_buffer: self.send_buffer.as_ref(),
             nagle: self.nagle,
+            has_transfer: self.transfer,
             receiver: &self.receiver,
         }
     }
@@ -74,6 +79,7 @@ impl BulkFlow {
             mtu: self.mtu.as_ref(),
             send_buffer: self.send_buffer.as_ref(),
             nagle: false,
+            has_transfer: false,
             receiver: &self.receiver,
         }
     }
@@ -90,6 +96,7 @@ impl WebFlow {
             mtu: None,
             send_buffer: None,
             nagle: false,
+            has_transfer: false,
             receiver: &RECEIVER,
         }
     }
@@ -124,7 +131,8 @@ impl Connection<'_> {
     }
 
     pub(super) fn sctp(&self, problems: &mut Problems) -> Ends<AssociationConfig> {
-        let mut both = AssociationConfig::rfc9260();
+        let mut both =
+            if self.has_transfer { self.with_transfer() } else { AssociationConfig::rfc9260() };
         if let Some(Size(mtu)) = self.mtu.map(|mtu| **mtu) {
             let is_in_udp = self.encapsulation == Encapsulation::Udp;
             let headers = if is_in_udp { IP_BYTES + UDP_BYTES } else { IP_BYTES };
@@ -141,6 +149,18 @@ impl Connection<'_> {
         }
         problems.check_ends(sender.validate(), receiver.validate());
         Ends { sender, receiver }
+    }
+
+    /// The settings of an association with a transfer on a stream of its own: those of the profile, which
+    /// interleaves or does not, streams by priority, and room for both.
+    fn with_transfer(&self) -> AssociationConfig {
+        let profile = self.profile.and_then(AssociationConfig::profile);
+        profile
+            .unwrap_or_else(AssociationConfig::rfc9260)
+            .scheduling(Scheduling::Priority)
+            .receive_buffer_bytes(2 * TRANSFER_BUFFER_BYTES)
+            .send_buffer_bytes(2 * TRANSFER_BUFFER_BYTES)
+            .report_acknowledged(true)
     }
 
     pub(super) fn tcp(&self, problems: &mut Problems) -> Ends<ConnectionConfig> {

@@ -10,7 +10,7 @@ use rexmit_netsim::source::{UdpSender, UdpSink, WebClient};
 use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
-use super::connection::{Connection, PORT, sctp, tcp};
+use super::connection::{Connection, PORT, TRANSFER_BUFFER_BYTES, sctp, tcp};
 use super::meter::{MessageMeter, Probe, RateMeter, SharedMeter};
 use super::problem::{Problem, Problems};
 use super::rival;
@@ -21,8 +21,8 @@ use super::topology::{Pair, Place, Station};
 use super::traffic::TimedSource;
 use super::words::{Time, Words};
 use crate::hosts::{
-    Bulk, BulkSender, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport, Unordered,
-    WebClients, WebLoad, WebServer,
+    Beside, Bulk, BulkSender, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport,
+    Unordered, WebClients, WebLoad, WebServer,
 };
 use crate::measure::CopyLedger;
 use crate::rivals::{ARE_BUILT, Rival, RivalEndpoint, Role};
@@ -49,9 +49,14 @@ pub(super) enum Kind {
 pub(super) enum Carrier {
     Sctp,
     UnorderedSctp,
+    /// SCTP, with a transfer on another stream.
+    SctpBeside,
     Tcp,
     Rival,
 }
+
+/// SCTP with a transfer on another stream.
+pub(super) type SctpBeside = Beside<RateMeter>;
 
 impl Carrier {
     const fn of(transport: TransportKind, is_unordered: bool) -> Self {
@@ -206,8 +211,14 @@ impl Part<'_> {
             waits_for_connection: true,
             ..Thin::new(at(self.place.sender, 0), at(self.place.receiver, PORT))
         };
-        let carrier = Carrier::of(flow.transport, flow.unordered);
+        let carrier = self.carrier(flow);
         let (sender, receiver, probe) = match carrier {
+            Carrier::SctpBeside => {
+                let (sender, receiver) = self.sctp_beside(flow)?;
+                let hosts = thin_hosts([sender, receiver], thin, plan, meter);
+                // The trace does not distinguish the streams.
+                (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
+            }
             Carrier::Sctp => {
                 let (sender, receiver, probe) = self.sctp(&flow.connection())?;
                 let hosts = thin_hosts([sender, receiver], thin, plan, meter);
@@ -236,6 +247,28 @@ impl Part<'_> {
         Ok((sender, receiver, kind))
     }
 
+    fn carrier(&mut self, flow: &ThinFlow) -> Carrier {
+        if !flow.transfer {
+            return Carrier::of(flow.transport, flow.unordered);
+        }
+        if flow.transport != TransportKind::Sctp || flow.connections() > 1 {
+            self.problems.add("transfer", "it is for one association of SCTP: leave it out");
+        }
+        Carrier::SctpBeside
+    }
+
+    /// Creates both ends of an SCTP flow with a transfer beside it.
+    fn sctp_beside(&mut self, flow: &ThinFlow) -> Result<(SctpBeside, SctpBeside), Problem> {
+        self.has_one_network();
+        let ends = flow.connection().sctp(self.problems);
+        let end = |config, name| {
+            let endpoint = sctp(config, Vec::new(), &self.seed.split(name))?;
+            let meter = self.scenario.rate_meter(flow.start.as_ref());
+            Ok(Beside::new(endpoint, flow.unordered, TRANSFER_BUFFER_BYTES, meter))
+        };
+        Ok((end(ends.sender, "sender")?, end(ends.receiver, "receiver")?))
+    }
+
     /// Whether the packets of `flow` are encapsulated in UDP.
     fn is_in_udp(&mut self, flow: &ThinFlow) -> bool {
         let is_wanted = flow.encapsulation == Encapsulation::Udp;
@@ -255,7 +288,7 @@ impl Part<'_> {
         let meter = self.scenario.rate_meter(flow.start.as_ref());
         let carrier = Carrier::of(flow.transport, flow.unordered);
         let (sender, receiver, probe) = match carrier {
-            Carrier::Sctp | Carrier::UnorderedSctp => {
+            Carrier::Sctp | Carrier::UnorderedSctp | Carrier::SctpBeside => {
                 let (sender, receiver, probe) = self.sctp(&flow.connection())?;
                 let bulk = Bulk { write_bytes: flow.connection().payload_bytes(), ..bulk };
                 let (sender, receiver) = if flow.unordered {
@@ -406,6 +439,7 @@ impl Flow {
         match &self.kind {
             Kind::Thin(Carrier::Sctp, ..) => is_through::<Sctp>(network, pair),
             Kind::Thin(Carrier::UnorderedSctp, ..) => is_through::<Unordered>(network, pair),
+            Kind::Thin(Carrier::SctpBeside, ..) => is_through::<SctpBeside>(network, pair),
             Kind::Thin(Carrier::Tcp, ..) => is_through::<Tcp>(network, pair),
             Kind::Thin(Carrier::Rival, ..) => is_through::<RivalEndpoint>(network, pair),
             Kind::Bulk(..) | Kind::Web | Kind::Udp => true,

@@ -24,6 +24,7 @@
 //! | | `bound.KIND` (D without mean and maximum), `bound.KIND.extra_packets` | theoretical bound, for each of `bounds`: `reactive`, `doubled`, `bundled` |
 //! | | `over_bound.KIND` (the same) | excess of the quantiles of `latency` over the bound |
 //! | | `bound.packets_per_message.PART`, `over_bound.packets_per_message.PART` | with `bounds`: the [least](crate::bound::least_packets) that let the quantile `PART` (`p50` to `p9999`) take a round trip more than the delay; of messages further apart than a round trip; `packets_per_message` over it |
+//! | thin, `transfer` | `transfer.goodput` | of the transfer on another stream of the association |
 //! | thin, bulk | `goodput`; `goodput_bins`; `goodput` over time | mean; distribution over bins; series |
 //! | | `timeouts`, `reductions`, `collapses` | expiries of the retransmission timer; reductions of the congestion window; those to one packet |
 //! | | `rtt` (D), `rto` (D) | RTT samples of the sender; the timeouts after them |
@@ -62,7 +63,7 @@
 //! | thin | `send_lateness` (D) | how late messages were passed to the transport |
 //! | `network` | `lateness.p50`, `.p99`, `.p999`, `.max` | how late packets left the emulator |
 //!
-//! [Rivals](crate::rivals) have no trace: their thin flows have only the quantities up to
+//! [Rivals](crate::rivals), and flows with a `transfer`, have no trace: these thin flows have only the quantities up to
 //! `goodput`, `packets_per_message`, `wire_bytes_per_payload_byte` and the `wire_rate`s.
 //!
 //! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `probe`, `redundant`, `early` or

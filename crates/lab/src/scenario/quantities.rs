@@ -395,6 +395,12 @@ pub(super) fn thin(
     }));
 }
 
+/// Reports the transfer beside a thin flow.
+pub(super) fn transfer(sheet: &mut Sheet, meter: &RateMeter) {
+    let about = "payload of the transfer on another stream of the association";
+    sheet.quantity("transfer.goodput", Unit::BitsPerSecond, about, meter.mean());
+}
+
 /// Reports a bulk flow; for background flows, only the goodput.
 pub(super) fn bulk(sheet: &mut Sheet, meter: &RateMeter, sender: Option<&Sender>) {
     let received_bytes = meter.total_bytes();

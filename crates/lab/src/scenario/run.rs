@@ -80,6 +80,9 @@ pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
         let meter = MessageMeter::new(scenario, flow);
         let sender = nothing_sent(flow.over(scenario));
         quantities::thin(&mut sheet, &meter, &Default::default(), &sender);
+        if flow.transfer {
+            quantities::transfer(&mut sheet, &scenario.rate_meter(None));
+        }
         bounds::tell(&mut sheet, scenario, flow, &meter.latency);
     }
     for (name, flow) in &scenario.bulk {

@@ -232,6 +232,11 @@ pub struct ThinFlow {
     /// Whether messages are delivered unordered (SCTP). Default `false`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unordered: bool,
+    /// Whether a greedy transfer uses another stream of the same association, which goes behind the messages (SCTP). Its
+    /// goodput is `transfer.goodput`; both ends then have the settings of the profile, and buffers of 4 MiB. Default
+    /// `false`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub transfer: bool,
     /// Whether Nagle's algorithm is enabled (TCP). Default `false`, as in interactive applications.
     #[serde(default, skip_serializing_if = "is_default")]
     pub nagle: bool,
