@@ -187,7 +187,12 @@ fn thin(switches: u8) -> ThinConfig {
         .max_bundle_packets(if is_on(5) { 2 } else { 0 })
         .max_bundle_bytes(NonZeroU32::new(if is_on(0) { 200 } else { 0 }))
         .loss_hiding(is_on(3))
-        .with_sctp(ThinSctpConfig::OFF.sack_immediately(is_on(6)).heartbeat_samples(is_on(7)))
+        .with_sctp(
+            ThinSctpConfig::OFF
+                .sack_immediately(is_on(6))
+                .heartbeat_samples(is_on(7))
+                .by_stream(is_on(5)),
+        )
         .ack_delay_samples(is_on(6))
         .probe_timer(is_on(2).then_some(ProbeConfig::DEFAULT))
         .delayed_copies(

@@ -29,10 +29,15 @@ pub enum rexmit_profile {
     REXMIT_THIN = 5,
     /// The SCTP of Linux 6, for comparison.
     REXMIT_LINUX = 6,
+    /// Large transfers alone: CUBIC, paced, with RACK.
+    REXMIT_BULK = 7,
+    /// `REXMIT_INTERACTIVE` for small messages beside large transfers in one association: it keeps the queue of the path
+    /// short.
+    REXMIT_MIXED = 8,
 }
 
 /// Each profile, with the configuration of an association that has it.
-const PROFILES: [(rexmit_profile, fn() -> AssociationConfig); 7] = [
+const PROFILES: [(rexmit_profile, fn() -> AssociationConfig); 9] = [
     (rexmit_profile::REXMIT_INTERACTIVE, AssociationConfig::interactive),
     (rexmit_profile::REXMIT_INTERACTIVE_REDUNDANT, AssociationConfig::interactive_redundant),
     (rexmit_profile::REXMIT_RFC9260, AssociationConfig::rfc9260),
@@ -40,6 +45,8 @@ const PROFILES: [(rexmit_profile, fn() -> AssociationConfig); 7] = [
     (rexmit_profile::REXMIT_RR, AssociationConfig::rr),
     (rexmit_profile::REXMIT_THIN, AssociationConfig::thin),
     (rexmit_profile::REXMIT_LINUX, AssociationConfig::linux),
+    (rexmit_profile::REXMIT_BULK, AssociationConfig::bulk),
+    (rexmit_profile::REXMIT_MIXED, AssociationConfig::mixed),
 ];
 
 /// The profile of this number, if there is one.
@@ -151,7 +158,8 @@ pub(crate) unsafe fn set(
     })
 }
 
-/// The profile, one of `enum rexmit_profile`; with it `dead_after` and `interleaving`. Default REXMIT_INTERACTIVE.
+/// The profile, one of `enum rexmit_profile`; with it `dead_after` and `interleaving`, for REXMIT_MIXED scheduling by priority,
+/// and for this and REXMIT_BULK buffers of 4 MiB at least. Default REXMIT_INTERACTIVE.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -167,6 +175,14 @@ pub unsafe extern "C" fn rexmit_config_set_profile(
             config.association.dead_after = chosen.dead_after;
             config.association.interleaving = chosen.interleaving;
             config.association.recovery = chosen.recovery;
+            if chosen.scheduling != Scheduling::default() {
+                config.association.scheduling = chosen.scheduling;
+            }
+            let association = &mut config.association;
+            association.receive_buffer_bytes =
+                association.receive_buffer_bytes.max(chosen.receive_buffer_bytes);
+            association.send_buffer_bytes =
+                association.send_buffer_bytes.max(chosen.send_buffer_bytes);
             Ok(())
         })
     }

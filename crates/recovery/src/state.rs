@@ -77,6 +77,17 @@ impl<P> State<P> {
         self.groups.config(group).test.explain(&self.thin_inputs(group))
     }
 
+    /// Whether `group` is judged by itself (`by_stream`) beside others that have at least as many packets in flight on
+    /// `path`: a stream that fills the window by itself is not.
+    #[inline]
+    pub(crate) fn is_beside_others(&self, path: u8, group: u8) -> bool {
+        if self.groups.is_one() || !self.groups.config(group).sctp.by_stream {
+            return false;
+        }
+        let own = self.outstanding.packets().packets_of(group);
+        2 * u64::from(own) <= u64::from(self.outstanding.flight(path).packets)
+    }
+
     /// Whether there is one group, and it is not thin for certain: what bulk is asked with every packet.
     #[inline]
     pub(crate) fn is_surely_thick(&self) -> bool {

@@ -222,12 +222,6 @@ impl Groups {
         self.others.is_empty()
     }
 
-    /// Whether `group` is judged by itself while others fill the window.
-    #[inline]
-    pub(crate) fn is_beside_others(&self, group: u8) -> bool {
-        !self.is_one() && self.config(group).sctp.by_stream
-    }
-
     /// The groups that have a probe timer, one bit each.
     #[inline]
     pub(crate) const fn probed(&self) -> u32 {

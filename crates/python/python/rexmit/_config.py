@@ -11,6 +11,8 @@ ProfileName = Literal[
     "interactive-redundant",
     "rfc9260",
     "rack",
+    "bulk",
+    "mixed",
     "rr",
     "thin",
     "thin-2009",
@@ -35,6 +37,8 @@ class Profile(str, enum.Enum):
     interactive_redundant = "interactive-redundant"
     rfc9260 = "rfc9260"
     rack = "rack"
+    bulk = "bulk"
+    mixed = "mixed"
     rr = "rr"
     thin = "thin"
     thin_2009 = "thin-2009"

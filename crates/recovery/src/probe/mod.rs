@@ -215,7 +215,7 @@ impl ProbeTimer {
     fn timeout<P>(&self, state: &State<P>, path: u8, group: u8, round: Round) -> Option<Duration> {
         let probe = self.paths.get(path).filter(|probe| probe.silent.is_none())?;
         let timer = state.groups.config(group).probe_timer.as_ref()?;
-        let has_room = state.groups.is_beside_others(group) || state.has_window_for(path);
+        let has_room = state.is_beside_others(path, group) || state.has_window_for(path);
         if !state.is_thin(group) || !has_room {
             return None;
         }

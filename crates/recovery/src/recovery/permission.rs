@@ -30,9 +30,9 @@ impl<'a, P> Permission<'a, P> {
     /// Whether units of `group` may exceed the window and the credit of the pacer by a packet: those of a stream
     /// that is thin beside others.
     #[inline]
-    fn may_exceed(&self, group: u8) -> bool {
+    fn may_exceed(&self, path: u8, group: u8) -> bool {
         let state = &self.0.state;
-        state.groups.is_beside_others(group) && state.is_thin(group)
+        state.is_beside_others(path, group) && state.is_thin(group)
     }
 
     /// The next unit to be retransmitted over `path`, if one may be sent now (RFC 9260 §6.1 C, §7.2.4).
@@ -105,7 +105,7 @@ impl<'a, P> Permission<'a, P> {
         let allowance = self.limited_transmit(path);
         let has_room = !window.is_paced(false) && self.has_room(path, allowance);
         has_room
-            || (self.may_exceed(group)
+            || (self.may_exceed(path, group)
                 && !window.is_paced(true)
                 && self.has_room(path, allowance + window.packet()))
     }

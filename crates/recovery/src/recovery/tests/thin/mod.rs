@@ -1,6 +1,7 @@
 //! The mechanisms for thin streams, each alone: at which instant it acts, and that it does not when
 //! its switch is off or the stream is thick (Petlund 2009 §5).
 
+mod beside;
 mod changing_path;
 mod crossing;
 mod early;
