@@ -6,14 +6,22 @@
 //! queue, share it equally, and empty it once in five round trips (§2.1, §3). The velocity v doubles
 //! with each round trip in the same direction (§2.1).
 //!
-//! Where the queue is not nearly empty once in five round trips, others fill it. Then δ does what loss-based windows
-//! do: 1/δ grows by one per round trip and halves with a loss (§2.2, competitive mode).
+//! Where the queue is not nearly empty once in five round trips, others may fill it: competitive mode (§2.2).
 //!
 //! # Where this differs from the paper
-//! - Competitive mode also takes a loss within the last twenty seconds while the queue was long. Several senders that
-//!   all use Copa do not always empty the queue within five round trips, nor does one whose path became slower; 1/δ,
-//!   which grows until a loss, would then fill a queue that nobody else fills. One that others fill overflows.
+//! - Competitive mode is verified before it begins: the window falls to half of what fills the path for as long as the queue
+//!   takes to drain, and the queue is not nearly empty then. What gives reason to verify: five round trips without a
+//!   nearly empty queue, and a packet lost while it was long, or [`LONG_QUEUE`] of delay all the time. The paper's rule
+//!   alone takes several senders that use Copa, or one whose path became slower, for others. The mode is verified again after
+//!   thirty seconds; before, it ends only with five round trips of a nearly empty queue, since others leave it so after
+//!   each loss.
+//! - In competitive mode the window is that of CUBIC (RFC 9438), as that of the others, and not Copa's with a varying δ: 1/δ that
+//!   grows by one per round trip keeps up with Reno, not with CUBIC.
+//! - The same drain, if the least round trip was not seen again for five seconds: the window of ten seconds would forget
+//!   it, and take the queue that is left for a part of the path.
 //! - Slow start ends with half of the window: the queue that ends it was made a round trip before by as much.
+//! - A window that grew or shrank by more than v = 1 turns where it was a round trip before: the delay that turns it is
+//!   that of this window.
 //! - A queue shorter than 1/δ packets shows no delay, only losses: a round trip that loses more than
 //!   [`MOST_LOST_PERCENT`] of its packets reduces the window.
 //! - A retransmission timeout begins slow start anew.
@@ -22,11 +30,12 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
+use super::cubic::Cubic;
 use super::recent::Recent;
 use super::{Acked, Algorithm, Sending, TimedOut, Usage, Window};
 
-/// 1/δ in the default mode: packets that a sender keeps in the queue (§2: δ = 0.5).
-const DEFAULT_INVERSE_DELTA: f64 = 2.0;
+/// 1/δ: packets that a sender keeps in the queue (§2: δ = 0.5).
+const INVERSE_DELTA: f64 = 2.0;
 /// The least round trip is that of the last so long.
 const LEAST_WINDOW: Duration = Duration::from_secs(10);
 /// A queue is nearly empty if it delays by less than this part of the recent round trips' range (§2.2).
@@ -35,8 +44,16 @@ const NEARLY_EMPTY: f64 = 0.1;
 const RANGE_ROUNDS: u32 = 4;
 /// After so many round trips without a nearly empty queue others fill it.
 const COMPETITIVE_ROUNDS: u32 = 5;
-/// And only if it overflowed within this time.
+/// And a queue that delays by so much all that time is not one of senders that use Copa.
+const LONG_QUEUE: Duration = Duration::from_millis(50);
+/// A loss while the queue was long is remembered for so long.
 const OVERFLOW_MEMORY: Duration = Duration::from_secs(20);
+/// Competitive mode is verified after so long.
+const COMPETITIVE_TIME: Duration = Duration::from_secs(30);
+/// The least round trip is to be seen again within this time.
+const LEAST_AGE: Duration = Duration::from_secs(5);
+/// A round trip is the least one again if it exceeds it by one part in so many at most.
+const LEAST_TOLERANCE: u32 = 64;
 /// v doubles only after so many round trips in the same direction.
 const STEADY_ROUNDS: u32 = 3;
 /// Packets of a window at least.
@@ -55,6 +72,8 @@ pub(super) struct Copa {
     largest: Recent,
     /// The least round trip of the last half one.
     rtt_standing: Option<Duration>,
+    /// The least of ten seconds.
+    rtt_least: Duration,
     /// The window doubles every round trip, until the rate is the target.
     is_slow_start: bool,
     velocity: f64,
@@ -63,9 +82,18 @@ pub(super) struct Copa {
     /// Round trips in that direction.
     steady_rounds: u32,
     round: Round,
-    inverse_delta: f64,
+    mode: Mode,
+    drain: Option<Drain>,
+    /// When the last drain ended.
+    drained_at: Instant,
     /// When the queue was nearly empty last.
     nearly_empty_at: Instant,
+    /// When it was not.
+    filled_at: Instant,
+    /// When it was shorter than [`LONG_QUEUE`] last.
+    short_at: Instant,
+    /// When the least round trip was seen last.
+    least_at: Instant,
     /// The queue has not been nearly empty for [`COMPETITIVE_ROUNDS`].
     is_standing: bool,
     /// And is in the upper half of its range.
@@ -79,6 +107,27 @@ pub(super) struct Copa {
     usage: Usage,
 }
 
+/// What the window follows.
+#[derive(Clone, Debug)]
+enum Mode {
+    /// The delay.
+    Default,
+    /// Losses, as the senders that fill the queue.
+    Competitive { cubic: Box<Cubic>, until: Instant },
+}
+
+/// The window is small, so that the queue drains.
+#[derive(Clone, Copy, Debug)]
+struct Drain {
+    began: Instant,
+    ends: Instant,
+    /// The window before, and what would fill the path without a queue.
+    cwnd: u64,
+    of_path: u64,
+    /// It shows whether others fill the queue.
+    verifies: bool,
+}
+
 /// The present round trip.
 #[derive(Clone, Copy, Debug)]
 struct Round {
@@ -86,12 +135,11 @@ struct Round {
     cwnd: u64,
     packets_sent: u64,
     packets_lost: u64,
-    has_loss: bool,
 }
 
 impl Round {
     const fn new(began: Instant, cwnd: u64) -> Self {
-        Self { began, cwnd, packets_sent: 0, packets_lost: 0, has_loss: false }
+        Self { began, cwnd, packets_sent: 0, packets_lost: 0 }
     }
 
     const fn is_overloaded(&self) -> bool {
@@ -106,13 +154,19 @@ impl Default for Copa {
             least: Recent::least(),
             largest: Recent::largest(),
             rtt_standing: None,
+            rtt_least: Duration::ZERO,
             is_slow_start: true,
             velocity: 1.0,
             is_up: true,
             steady_rounds: 0,
             round: Round::new(Instant::ZERO, 0),
-            inverse_delta: DEFAULT_INVERSE_DELTA,
+            mode: Mode::Default,
+            drain: None,
+            drained_at: Instant::ZERO,
             nearly_empty_at: Instant::ZERO,
+            filled_at: Instant::ZERO,
+            short_at: Instant::ZERO,
+            least_at: Instant::ZERO,
             is_standing: false,
             is_at_peak: false,
             overflowed_at: None,
@@ -135,10 +189,19 @@ impl Copa {
         let least = self.least.on_sample(now, LEAST_WINDOW, rtt);
         let largest = self.largest.on_sample(now, RANGE_ROUNDS * srtt, rtt);
         self.rtt_standing = Some(standing);
+        self.rtt_least = least;
+        if rtt <= least + least / LEAST_TOLERANCE {
+            self.least_at = now;
+        }
         let queueing = standing.saturating_sub(least);
         let range = largest.saturating_sub(least);
         if queueing <= range.mul_f64(NEARLY_EMPTY) {
             self.nearly_empty_at = now;
+        } else {
+            self.filled_at = now;
+        }
+        if queueing < LONG_QUEUE {
+            self.short_at = now;
         }
         self.now = now;
         self.is_standing = now - self.nearly_empty_at > COMPETITIVE_ROUNDS * srtt;
@@ -146,10 +209,78 @@ impl Copa {
         queueing
     }
 
-    /// Whether others fill the queue.
-    fn is_competitive(&self) -> bool {
-        let is_recent = |at: Instant| self.now - at <= OVERFLOW_MEMORY;
-        self.is_standing && self.overflowed_at.is_some_and(is_recent)
+    /// Begins a drain if one is needed, and ends one that is over. Returns whether the window is to stay small.
+    fn drain(&mut self, window: &mut Window, now: Instant, srtt: Duration) -> bool {
+        if let Some(drain) = self.drain {
+            if now < drain.ends {
+                return true;
+            }
+            self.end_drain(window, now, drain);
+        }
+        let rounds = COMPETITIVE_ROUNDS * srtt;
+        let is_recent = |at: Instant| now - at <= OVERFLOW_MEMORY;
+        let has_overflowed = self.overflowed_at.is_some_and(is_recent);
+        let (is_due, verifies) = match &self.mode {
+            Mode::Competitive { until, .. } => (now >= *until, true),
+            Mode::Default
+                if self.is_standing && (has_overflowed || now - self.short_at > rounds) =>
+            {
+                (true, true)
+            }
+            Mode::Default => {
+                let since = self.least_at.max(self.drained_at);
+                (!self.is_slow_start && now - since > LEAST_AGE, false)
+            }
+        };
+        if is_due {
+            self.begin_drain(window, now, verifies);
+        }
+        is_due
+    }
+
+    fn begin_drain(&mut self, window: &mut Window, now: Instant, verifies: bool) {
+        let standing = self.rtt_standing.unwrap_or_default();
+        let least = self.rtt_least;
+        let share = least.as_secs_f64() / standing.as_secs_f64().max(1e-9);
+        let of_path = (window.cwnd as f64 * share.min(1.0)) as u64;
+        let floor = LEAST_PACKETS as u64 * window.packet;
+        self.drain = Some(Drain {
+            began: now,
+            // What is queued leaves, then a round trip shows that.
+            ends: now + standing + least,
+            cwnd: window.cwnd,
+            of_path: of_path.max(floor),
+            verifies,
+        });
+        window.cwnd = (of_path / 2).max(floor);
+    }
+
+    /// Others fill the queue: congestion avoidance as they do it, from the present window.
+    fn compete(&mut self, window: &mut Window, now: Instant, cubic: Box<Cubic>) {
+        window.ssthresh = window.cwnd;
+        self.is_slow_start = false;
+        self.mode = Mode::Competitive { cubic, until: now + COMPETITIVE_TIME };
+    }
+
+    fn end_drain(&mut self, window: &mut Window, now: Instant, drain: Drain) {
+        let was_empty = self.nearly_empty_at > drain.began;
+        self.drain = None;
+        self.drained_at = now;
+        self.short_at = now;
+        if drain.verifies && !was_empty {
+            window.cwnd = drain.cwnd;
+            let cubic = match std::mem::replace(&mut self.mode, Mode::Default) {
+                Mode::Competitive { cubic, .. } => cubic,
+                Mode::Default => Box::default(),
+            };
+            self.compete(window, now, cubic);
+        } else {
+            window.cwnd = drain.of_path;
+            self.mode = Mode::Default;
+        }
+        self.overflowed_at = None;
+        self.turn(true);
+        self.round = Round::new(now, window.cwnd);
     }
 
     /// A round trip is over: the velocity, and δ, of the next.
@@ -173,13 +304,6 @@ impl Copa {
         } else {
             self.turn(is_up);
         }
-        self.inverse_delta = if !self.is_competitive() {
-            DEFAULT_INVERSE_DELTA
-        } else if round.has_loss {
-            self.inverse_delta
-        } else {
-            self.inverse_delta + 1.0
-        };
     }
 
     const fn turn(&mut self, is_up: bool) {
@@ -203,13 +327,21 @@ impl Copa {
     }
 
     /// The change of the window, in packets, for `acked` packets with this queueing delay.
-    fn step(&mut self, cwnd: f64, acked: f64, queueing: Duration, standing: Duration) -> f64 {
+    fn step(
+        &mut self,
+        window: &mut Window,
+        acked: f64,
+        queueing: Duration,
+        standing: Duration,
+    ) -> f64 {
+        let cwnd = window.cwnd as f64 / window.packet as f64;
         let rate = cwnd * queueing.as_secs_f64();
-        let is_up = rate <= self.inverse_delta * standing.as_secs_f64();
+        let is_up = rate <= INVERSE_DELTA * standing.as_secs_f64();
         if is_up != self.is_up && self.velocity > 1.0 {
+            window.cwnd = self.round.cwnd;
             self.turn(is_up);
         }
-        let step = self.velocity * self.inverse_delta * acked / cwnd;
+        let step = self.velocity * INVERSE_DELTA * acked / cwnd;
         // At most doubled in a round trip, or halved.
         if is_up { step.min(acked) } else { -step.min(acked / 2.0) }
     }
@@ -229,6 +361,15 @@ impl Algorithm for Copa {
         let Some(rtt) = acked.rtt else { return };
         let srtt = acked.srtt.unwrap_or(rtt);
         let queueing = self.measure(acked.now, rtt, srtt);
+        if self.drain(window, acked.now, srtt) {
+            return;
+        }
+        if let Mode::Competitive { cubic, .. } = &mut self.mode {
+            if acked.now - self.filled_at <= COMPETITIVE_ROUNDS * srtt {
+                return cubic.on_acked(window, acked);
+            }
+            self.mode = Mode::Default;
+        }
         self.end_round(window, acked.now, srtt);
         if !is_limited {
             return;
@@ -236,25 +377,29 @@ impl Algorithm for Copa {
         let packet = window.packet as f64;
         let cwnd = window.cwnd as f64 / packet;
         let standing = self.rtt_standing.unwrap_or(rtt);
-        let is_below = cwnd * queueing.as_secs_f64() <= self.inverse_delta * standing.as_secs_f64();
+        let is_below = cwnd * queueing.as_secs_f64() <= INVERSE_DELTA * standing.as_secs_f64();
         if self.is_slow_start && is_below {
             window.cwnd += acked.bytes;
             return;
         }
         self.leave_slow_start(window);
-        let step = self.step(cwnd, acked.bytes as f64 / packet, queueing, standing);
+        let step = self.step(window, acked.bytes as f64 / packet, queueing, standing);
         let next = (window.cwnd as f64 + self.fraction + step * packet).max(LEAST_PACKETS * packet);
         window.cwnd = next as u64;
         self.fraction = next - window.cwnd as f64;
     }
 
-    /// Only δ of the competitive mode follows losses (§2.2).
-    fn on_loss(&mut self, _window: &mut Window, _flight_size: u64) {
-        self.round.has_loss = true;
+    /// Only the competitive mode follows losses (§2.2).
+    fn on_loss(&mut self, window: &mut Window, flight_size: u64) {
         if self.is_at_peak {
             self.overflowed_at = Some(self.now);
         }
-        self.inverse_delta = (self.inverse_delta / 2.0).max(DEFAULT_INVERSE_DELTA);
+        match &mut self.mode {
+            Mode::Competitive { cubic, .. } if self.drain.is_none() => {
+                cubic.on_loss(window, flight_size);
+            }
+            _ => {}
+        }
     }
 
     fn on_packet_lost(&mut self) {
@@ -263,6 +408,8 @@ impl Algorithm for Copa {
 
     fn on_timeout(&mut self, window: &mut Window, _timed_out: TimedOut) {
         window.cwnd = window.packet;
+        self.mode = Mode::Default;
+        self.drain = None;
         self.begin_slow_start();
     }
 }

