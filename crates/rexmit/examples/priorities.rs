@@ -3,8 +3,9 @@
 //!
 //! A client sends 60 bytes every 50 ms on stream 0 and meanwhile two messages of 1 MB on stream 1, over an
 //! emulated link of 10 Mbit/s with 10 ms each way and a queue of 20 packets (or PACKETS). The latency of the small
-//! ones is printed three times: with messages interleaved and stream 0 first; with a peer that cannot interleave;
-//! and in the order of the calls. A longer queue of the link shows its own delay.
+//! ones is printed four times: with the profile `mixed`, which keeps the queue of the link short; with
+//! `interactive`, messages interleaved and stream 0 first; with a peer that cannot interleave; and in the order of the calls.
+//! A longer queue of the link shows its own delay with all but the first.
 
 use std::time::Duration;
 
@@ -25,12 +26,20 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 async fn main() -> Result<(), Error> {
     let queue = std::env::args().nth(1).map_or(Ok(20), |packets| packets.parse())?;
     println!("latency in ms                      p50    p90    max");
-    for (name, interleaving, scheduling) in [
-        ("interleaved, inputs first", true, Scheduling::Priority),
-        ("whole messages, inputs first", false, Scheduling::Priority),
-        ("in the order of the calls", false, Scheduling::FirstComeFirstServed),
+    let interactive = AssociationConfig::interactive; // It interleaves if the peer does, too.
+    for (name, association) in [
+        ("mixed", AssociationConfig::mixed()),
+        ("interleaved, inputs first", interactive().scheduling(Scheduling::Priority)),
+        (
+            "whole messages, inputs first",
+            interactive().interleaving(false).scheduling(Scheduling::Priority),
+        ),
+        (
+            "in the order of the calls",
+            interactive().interleaving(false).scheduling(Scheduling::FirstComeFirstServed),
+        ),
     ] {
-        let latencies = measure(interleaving, scheduling, queue).await?;
+        let latencies = measure(association, queue).await?;
         let ms = |share: usize| latencies[(latencies.len() - 1) * share / 100].as_secs_f64() * 1e3;
         println!("{name:30}{:8.0}{:7.0}{:7.0}", ms(50), ms(90), ms(100));
     }
@@ -39,13 +48,10 @@ async fn main() -> Result<(), Error> {
 
 /// The latencies of the inputs sent while the transfer was under way, ascending.
 pub(crate) async fn measure(
-    interleaving: bool,
-    scheduling: Scheduling,
+    association: AssociationConfig,
     queue_packets: usize,
 ) -> Result<Vec<Duration>, Error> {
-    let association = AssociationConfig::interactive()
-        .interleaving(interleaving) // Used if the peer offers it, too.
-        .scheduling(scheduling)
+    let association = association
         .max_message_bytes(BULK_BYTES)
         .receive_buffer_bytes(4 << 20)
         .send_buffer_bytes(4 << 20);

@@ -61,9 +61,10 @@ async fn messages_take_the_other_path_and_the_application_is_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn interleaved_inputs_do_not_wait_for_a_large_message() {
     let median = |latencies: Vec<Duration>| latencies[latencies.len() / 2];
-    let order = rexmit::Scheduling::Priority;
-    let interleaved = median(patiently(priorities::measure(true, order, 20)).await.unwrap());
-    let whole = median(patiently(priorities::measure(false, order, 20)).await.unwrap());
+    let first = rexmit::AssociationConfig::interactive().scheduling(rexmit::Scheduling::Priority);
+    let interleaved = patiently(priorities::measure(first.clone(), 20)).await.unwrap();
+    let whole = patiently(priorities::measure(first.interleaving(false), 20)).await.unwrap();
+    let (interleaved, whole) = (median(interleaved), median(whole));
     assert!(interleaved * 3 < whole, "{interleaved:?} and {whole:?}");
 }
 

@@ -10,7 +10,7 @@
 //!
 //! # Where this differs from the paper
 //! - Competitive mode is verified before it begins: the window falls to half of what fills the path for as long as the queue
-//!   takes to drain, and the queue is not nearly empty then. What gives reason to verify: five round trips without a
+//!   takes to drain, and the queue is still more than half of what it was. What gives reason to verify: five round trips without a
 //!   nearly empty queue, and a packet lost while it was long, or [`LONG_QUEUE`] of delay all the time. The paper's rule
 //!   alone takes several senders that use Copa, or one whose path became slower, for others. The mode is verified again after
 //!   thirty seconds; before, it ends only with five round trips of a nearly empty queue, since others leave it so after
@@ -121,6 +121,8 @@ enum Mode {
 struct Drain {
     began: Instant,
     ends: Instant,
+    /// The queueing delay before.
+    queueing: Duration,
     /// The window before, and what would fill the path without a queue.
     cwnd: u64,
     of_path: u64,
@@ -210,12 +212,19 @@ impl Copa {
     }
 
     /// Begins a drain if one is needed, and ends one that is over. Returns whether the window is to stay small.
-    fn drain(&mut self, window: &mut Window, now: Instant, srtt: Duration) -> bool {
+    fn drain(
+        &mut self,
+        window: &mut Window,
+        now: Instant,
+        srtt: Duration,
+        queueing: Duration,
+    ) -> bool {
         if let Some(drain) = self.drain {
             if now < drain.ends {
                 return true;
             }
-            self.end_drain(window, now, drain);
+            let was_empty = self.nearly_empty_at > drain.began || queueing <= drain.queueing / 2;
+            self.end_drain(window, now, drain, was_empty);
         }
         let rounds = COMPETITIVE_ROUNDS * srtt;
         let is_recent = |at: Instant| now - at <= OVERFLOW_MEMORY;
@@ -233,12 +242,18 @@ impl Copa {
             }
         };
         if is_due {
-            self.begin_drain(window, now, verifies);
+            self.begin_drain(window, now, queueing, verifies);
         }
         is_due
     }
 
-    fn begin_drain(&mut self, window: &mut Window, now: Instant, verifies: bool) {
+    fn begin_drain(
+        &mut self,
+        window: &mut Window,
+        now: Instant,
+        queueing: Duration,
+        verifies: bool,
+    ) {
         let standing = self.rtt_standing.unwrap_or_default();
         let least = self.rtt_least;
         let share = least.as_secs_f64() / standing.as_secs_f64().max(1e-9);
@@ -248,6 +263,7 @@ impl Copa {
             began: now,
             // What is queued leaves, then a round trip shows that.
             ends: now + standing + least,
+            queueing,
             cwnd: window.cwnd,
             of_path: of_path.max(floor),
             verifies,
@@ -262,8 +278,7 @@ impl Copa {
         self.mode = Mode::Competitive { cubic, until: now + COMPETITIVE_TIME };
     }
 
-    fn end_drain(&mut self, window: &mut Window, now: Instant, drain: Drain) {
-        let was_empty = self.nearly_empty_at > drain.began;
+    fn end_drain(&mut self, window: &mut Window, now: Instant, drain: Drain, was_empty: bool) {
         self.drain = None;
         self.drained_at = now;
         self.short_at = now;
@@ -358,10 +373,11 @@ impl Algorithm for Copa {
     fn on_acked(&mut self, window: &mut Window, acked: &Acked) {
         let is_full = !window.has_room_for_packet(acked.flight_before);
         let is_limited = self.usage.on_acked(acked.bytes, acked.flight_before, is_full);
-        let Some(rtt) = acked.rtt else { return };
+        // Small packets alone take less time at the bottleneck: they say nothing of a full window.
+        let Some(rtt) = acked.rtt.filter(|_| is_limited) else { return };
         let srtt = acked.srtt.unwrap_or(rtt);
         let queueing = self.measure(acked.now, rtt, srtt);
-        if self.drain(window, acked.now, srtt) {
+        if self.drain(window, acked.now, srtt, queueing) {
             return;
         }
         if let Mode::Competitive { cubic, .. } = &mut self.mode {
@@ -371,9 +387,6 @@ impl Algorithm for Copa {
             self.mode = Mode::Default;
         }
         self.end_round(window, acked.now, srtt);
-        if !is_limited {
-            return;
-        }
         let packet = window.packet as f64;
         let cwnd = window.cwnd as f64 / packet;
         let standing = self.rtt_standing.unwrap_or(rtt);

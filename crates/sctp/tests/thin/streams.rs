@@ -79,3 +79,41 @@ fn streams_that_do_not_exist_or_are_too_many_are_refused() {
     assert_eq!(one_more, Err(ThinError::TooManyStreams { limit }));
     assert_eq!(s.single_out(0, Some(ThinConfig::M1_TO_M4)), Ok(()), "it is known");
 }
+
+/// With `by_stream` each stream that is used is judged by itself.
+#[test]
+fn streams_are_singled_out_by_use_where_the_profile_says_so() {
+    let by_stream = ThinConfig::OFF.with_sctp(ThinSctpConfig::OFF.by_stream(true));
+    let mut s = Script::measured(|association| {
+        association.recovery.thin = by_stream;
+        association.recovery.max_burst = None;
+        association.recovery.initial_window_packets = 100;
+        association.recovery.initial_window_bytes = 100_000;
+    });
+    s.at(300);
+    let streams = 10;
+    for n in 1..=20_u16 {
+        let message = OutboundMessage::new((n - 1) % 10, &b"payload"[..]);
+        s.try_send(message).expect("accepted");
+        let singled_out = s.statistics().thin_streams;
+        assert_eq!(singled_out.len(), usize::from(n).min(streams));
+        assert_eq!(singled_out[0].0, 0);
+    }
+    assert_eq!(s.take_data().len(), 20);
+    assert_eq!(s.single_out(7, None), Ok(()));
+    assert_eq!(s.statistics().thin_streams.len(), streams, "it is used all the same");
+}
+
+/// What the application sets for all streams is for those that are singled out by use, too.
+#[test]
+fn mechanisms_of_all_streams_are_those_of_streams_singled_out_by_use() {
+    let by_stream = ThinConfig::OFF.with_sctp(ThinSctpConfig::OFF.by_stream(true));
+    let mut s = Script::thin(by_stream);
+    s.at(200).send_on(THIN, 1);
+    let (now, id) = (Instant::from_millis(s.now_ms()), s.id());
+    let m1_to_m4 = ThinConfig::M1_TO_M4.with_sctp(ThinSctpConfig::OFF.by_stream(true));
+    s.endpoint.set_thin(now, id, m1_to_m4).expect("valid");
+    s.expect_silence_until(449);
+    s.at(450);
+    assert_eq!(s.take_data(), [1], "after SRTT + 4 RTTVAR, and not after a second");
+}
