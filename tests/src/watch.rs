@@ -24,6 +24,8 @@ pub struct Limits {
     pub peer_window: usize,
     /// Whether outstanding data can be distinguished from the wire: not if messages are given up.
     pub is_flight_visible: bool,
+    /// Thin streams may exceed the window by a packet (`by_stream`).
+    pub may_exceed_window: bool,
 }
 
 /// An [`Endpoint`] whose packets are checked as they pass.
@@ -163,7 +165,11 @@ impl Watched {
         let packet = data.iter().map(|&(_, len, header)| padded(header + len) as u64);
         let flight = path.bytes_in_flight.saturating_sub(packet.sum());
         let cwnd = path.cwnd;
-        assert!(flight < cwnd, "new data with {flight} bytes in flight and a cwnd of {cwnd}");
+        let beyond = if self.limits.may_exceed_window { self.limits.max_packet_bytes } else { 0 };
+        assert!(
+            flight < cwnd + beyond as u64,
+            "new data with {flight} bytes in flight and a cwnd of {cwnd}"
+        );
     }
 
     fn on_received(&mut self, before: &[(AssociationId, AssociationStatistics)], packet: &[u8]) {

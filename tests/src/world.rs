@@ -166,6 +166,7 @@ fn endpoint(plan: &Plan, host: usize, life: u32) -> Watched {
         receive_buffer_bytes: config.association.receive_buffer_bytes,
         peer_window: plan.configs[1 - host].association.receive_buffer_bytes,
         is_flight_visible: !plan.has_partial_reliability(),
+        may_exceed_window: config.association.recovery.thin.sctp.by_stream,
     };
     let seed = match plan.endpoint_seeds[host] {
         Some(seed) if life == 0 => Seed::from_u64(seed),

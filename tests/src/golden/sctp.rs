@@ -7,7 +7,7 @@ use std::time::Duration;
 use rexmit_core::{Instant, Rng, Route, Seed};
 use rexmit_netsim::network::{Context, Direction, HostId, Network, Occurrence};
 use rexmit_sctp::recovery::{
-    CmtConfig, Coupling, RecoveryConfig, RetransmissionDestination, ThinConfig,
+    CmtConfig, CongestionControl, Coupling, RecoveryConfig, RetransmissionDestination, ThinConfig,
 };
 use rexmit_sctp::{
     AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, OutboundMessage, Reliability,
@@ -129,6 +129,9 @@ fn config(profile: &str, kind: Kind, rng: &mut Rng) -> EndpointConfig {
                 .split_buffer(rng.chance(0.3))
                 .avoid_blocking(rng.chance(0.3))
                 .coupling(pick(rng, &[Coupling::None, Coupling::ResourcePoolingV2]));
+            if recovery.congestion != CongestionControl::Rfc9260 {
+                recovery.sctp.cmt.coupling = Coupling::None; // Only windows of RFC 9260 can be coupled.
+            }
         }
     }
     let association = AssociationConfig::rfc9260()
