@@ -11,8 +11,8 @@ use rexmit_sctp::recovery::RetransmissionDestination::{
     Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh,
 };
 use rexmit_sctp::recovery::{
-    CmtConfig, CopyBudget, Coupling, DelayedCopyConfig, LossDetection, PROFILES, ProbeConfig,
-    RecoveryConfig, ThinConfig, ThinSctpConfig, ThinTest,
+    CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, LossDetection, PROFILES,
+    ProbeConfig, RecoveryConfig, ThinConfig, ThinSctpConfig, ThinTest,
 };
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
 
@@ -397,6 +397,9 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
             .split_buffer(rng.chance(0.3))
             .avoid_blocking(rng.chance(0.3))
             .coupling(pick(rng, &[Coupling::None, Coupling::ResourcePoolingV2]));
+        if config.recovery.congestion != CongestionControl::Rfc9260 {
+            config.recovery.sctp.cmt.coupling = Coupling::None; // Only windows of RFC 9260 can be coupled.
+        }
     }
     config.recovery.sctp.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
     config.recovery.sctp.retransmission_destination =
