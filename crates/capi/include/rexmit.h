@@ -363,6 +363,15 @@ enum rexmit_profile
      * The SCTP of Linux 6, for comparison.
      */
     REXMIT_LINUX = 6,
+    /**
+     * Large transfers alone: CUBIC, paced, with RACK.
+     */
+    REXMIT_BULK = 7,
+    /**
+     * `REXMIT_INTERACTIVE` for small messages beside large transfers in one association: it keeps the queue of the path
+     * short.
+     */
+    REXMIT_MIXED = 8,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1186,7 +1195,8 @@ void rexmit_config_free(struct rexmit_config *config);
 const char *rexmit_config_error(const struct rexmit_config *config);
 
 /**
- * The profile, one of `enum rexmit_profile`; with it `dead_after` and `interleaving`. Default REXMIT_INTERACTIVE.
+ * The profile, one of `enum rexmit_profile`; with it `dead_after` and `interleaving`, for REXMIT_MIXED scheduling by priority,
+ * and for this and REXMIT_BULK buffers of 4 MiB at least. Default REXMIT_INTERACTIVE.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
