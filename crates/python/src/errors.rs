@@ -13,6 +13,10 @@ mod python {
     import_exception!(rexmit._errors, BufferFullError);
     import_exception!(rexmit._errors, InternalError);
     import_exception!(rexmit._errors, UnknownProfileError);
+    import_exception!(rexmit.lab._errors, StudyError);
+    import_exception!(rexmit.lab._errors, UnknownStudyError);
+    import_exception!(rexmit.lab._errors, RunError);
+    import_exception!(rexmit.lab._errors, StoreError);
 }
 
 pub(crate) use python::*;

@@ -175,7 +175,7 @@ impl Sender {
         for chunk in packet.chunks().map_while(Result::ok) {
             match chunk.decode() {
                 Ok(Chunk::Data(data)) => {
-                    self.on_data(&mut content, data.tsn, 1, data.payload.len())
+                    self.on_data(&mut content, data.tsn, 1, data.payload.len());
                 }
                 Ok(Chunk::IData(data)) => {
                     self.on_data(&mut content, data.tsn, 1, data.payload.len());
