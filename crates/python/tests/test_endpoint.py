@@ -14,6 +14,7 @@ import threading
 import typing
 
 import pytest
+
 import rexmit
 
 CLIENT = ("192.0.2.1", 1000)

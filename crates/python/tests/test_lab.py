@@ -12,9 +12,10 @@ import textwrap
 import threading
 
 import altair
-import lab_kit
 import polars
 import pytest
+
+import lab_kit
 import rexmit
 from rexmit import lab
 

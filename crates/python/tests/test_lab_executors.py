@@ -6,8 +6,9 @@ import os
 import signal
 import threading
 
-import lab_kit
 import pytest
+
+import lab_kit
 import rexmit
 from rexmit import lab
 
