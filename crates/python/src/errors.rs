@@ -21,6 +21,12 @@ mod python {
 
 pub(crate) use python::*;
 
+/// The text of an error of the system, without its number, which Python adds.
+pub(crate) fn system_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
 /// The id of an association that has ended, or never was.
 pub(crate) fn no_association() -> PyErr {
     ClosedError::new_err("there is no such association, or it has ended: connect again")

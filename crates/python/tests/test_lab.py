@@ -281,6 +281,34 @@ def test_the_traffic_of_a_file_is_replayed(tmp_path):
         lab.read_capture(file)
 
 
+def test_a_profile_is_recommended_for_a_capture(tmp_path):
+    path = ROOT / "traces/ssh.csv.gz"
+    advice = lab.advise(path, rtt=0.1, loss=0.05, seeds=1, store=tmp_path)
+    chosen = {row.profile: row for row in advice.rows}[advice.recommended]
+    standard = advice.rows[0]
+    assert standard.profile == "rfc9260"
+    assert chosen.p999_ms < standard.p999_ms and chosen.bytes_per_byte <= 2 * standard.bytes_per_byte
+    assert f"Choose {advice.recommended}: 99.9 %" in str(advice)
+    assert lab.advise(path, link="delay 50ms loss 5%", seeds=1, store=tmp_path).rows == advice.rows
+    cheap = lab.advise(path, rtt=0.1, loss=0.05, seeds=1, store=tmp_path, max_cost=1)
+    assert cheap.results.executed == 0
+    assert {row.profile: row for row in cheap.rows}[cheap.recommended].bytes_per_byte <= standard.bytes_per_byte
+    for settings, error in (
+        ({"rtt": "100ms"}, TypeError),
+        ({"rtt": -1}, ValueError),
+        ({"loss": 2}, ValueError),
+        ({"link": "fast"}, ValueError),
+        ({"flow": 77}, ValueError),
+        ({"direction": "up"}, ValueError),
+        ({"seeds": 0}, ValueError),
+        ({"max_cost": float("nan")}, ValueError),
+    ):
+        with pytest.raises(error):
+            lab.advise(path, store=tmp_path, **settings)
+    with pytest.raises(FileNotFoundError):
+        lab.advise("/none")
+
+
 def test_threads_run_python_during_runs(tmp_path):
     """A thread that counts gets on while runs take place."""
     study = lab_kit.study("30min", seeds=4)

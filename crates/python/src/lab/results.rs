@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use rexmit_study::advice::Advice;
 use rexmit_study::page::{StudyPage, study};
 use rexmit_study::results::rows::{
     distribution_columns, each_message, each_run, each_value, message_columns, run_columns,
@@ -91,6 +92,13 @@ impl LabResults {
         detached(py, || {
             serde_json::to_string(&self.page).map_err(|error| RunError::new_err(error.to_string()))
         })
+    }
+
+    /// The advice that the results give, as text and as JSON, if the study is one of `advice_study`.
+    fn advice(&self, max_cost: f64) -> PyResult<(String, String)> {
+        let advice = Advice::new(&self.page, max_cost);
+        let json = serde_json::to_string(&advice);
+        Ok((advice.to_string(), json.map_err(|error| RunError::new_err(error.to_string()))?))
     }
 
     /// The report as one HTML file.

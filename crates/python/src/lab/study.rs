@@ -14,7 +14,7 @@ use crate::errors;
 /// A valid study.
 #[pyclass(frozen, module = "rexmit._rexmit")]
 pub(crate) struct LabStudy {
-    study: Study,
+    pub(super) study: Study,
 }
 
 fn mistaken(py: Python<'_>, mistakes: &Mistakes) -> PyErr {
@@ -61,7 +61,11 @@ impl LabStudy {
             StudyError::Unreadable { error, .. } if error.raw_os_error().is_some() => {
                 let number = error.raw_os_error();
                 // With the number it becomes a FileNotFoundError or its like.
-                pyo3::exceptions::PyOSError::new_err((number, error.to_string(), path.to_owned()))
+                pyo3::exceptions::PyOSError::new_err((
+                    number,
+                    errors::system_text(&error),
+                    path.to_owned(),
+                ))
             }
             error => errors::StudyError::new_err(error.to_string()),
         })

@@ -5,6 +5,7 @@ and charts need the extra ``lab``: ``pip install 'rexmit[lab]'``.
 """
 
 from .._rexmit import Table
+from ._advice import Advice, ProfileCost, advise
 from ._capture import Capture, messages, read_capture
 from ._errors import RunError, StoreError, StudyError, UnknownStudyError, WorkerVersionError
 from ._results import Comparison, Estimate, FailedRun, Results, Verdict
@@ -27,6 +28,7 @@ from ._study import STUDIES, Study
 from ._sweep import Executor, Progress
 
 __all__ = [
+    "Advice",
     "Axis",
     "BulkFlow",
     "Capture",
@@ -39,6 +41,7 @@ __all__ = [
     "Figure",
     "Network",
     "Point",
+    "ProfileCost",
     "Progress",
     "Receiver",
     "Results",
@@ -56,6 +59,7 @@ __all__ = [
     "Verdict",
     "WebFlow",
     "WorkerVersionError",
+    "advise",
     "messages",
     "read_capture",
     "run_scenario",
