@@ -110,9 +110,7 @@ def advise(
         if _seconds("loss", loss) > 1:
             raise ValueError(f"loss is {loss}: it is a share, from 0 to 1")
         link = f"delay {round(_seconds('rtt', rtt) * 5e5)}us loss {round(loss * 100, 6):f}%"
-    study = _rexmit.advice_study(
-        os.fspath(path), link, flow=flow, from_client=direction == "c2s", ordered=ordered, seeds=seeds
-    )
+    study = _rexmit.advice_study(os.fspath(path), link, flow=flow, from_client=direction == "c2s", ordered=ordered, seeds=seeds)
     results = Study._of(study).run(executor, progress, store=store)
     text, found = results._results.advice(_seconds("max_cost", max_cost))
     advice = json.loads(found)
