@@ -69,7 +69,7 @@ pub fn link(rtt: Duration, loss: f64) -> String {
 
 impl Question {
     /// The traffic of `sender` in `trace`: of `flow`, or of the flow with most messages; at most [`MAX_DURATION`] of it, and
-    /// as much as fits into a study.
+    /// no more than a study can contain.
     ///
     /// # Errors
     /// If there is no such traffic.

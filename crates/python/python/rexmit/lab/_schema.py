@@ -141,7 +141,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Axis:
-    """What a sweep varies: points, or `values` that replace ``"{}"`` in `set`."""
+    """A dimension of a sweep: points, or `values` that replace ``"{}"`` in `set`."""
 
     name: str
     point: Sequence[Point] = ()

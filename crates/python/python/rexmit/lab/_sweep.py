@@ -52,10 +52,11 @@ Report = Callable[[Progress], object]
 
 
 def _on_terminal(progress: Progress) -> None:
-    left = "" if progress.seconds_left is None else f", about {progress.seconds_left:.0f} s left"
+    seconds = progress.seconds_left
+    remaining = "" if seconds is None else f", about {seconds:.0f} s remain"
     failed = f", {progress.failed} failed" if progress.failed else ""
     ended = progress.done + progress.failed >= progress.runs
-    text = f"{progress.done} of {progress.runs} runs{failed}{'' if ended else left}"
+    text = f"{progress.done} of {progress.runs} runs{failed}{'' if ended else remaining}"
     print(f"\r{text:<60}", end="\n" if ended else "", file=sys.stderr, flush=True)
 
 
