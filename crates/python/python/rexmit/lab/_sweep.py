@@ -53,7 +53,7 @@ Report = Callable[[Progress], object]
 
 def _on_terminal(progress: Progress) -> None:
     seconds = progress.seconds_left
-    remaining = "" if seconds is None else f", about {seconds:.0f} s remain"
+    remaining = f", about {seconds:.0f} s remain" if seconds is not None else ""
     failed = f", {progress.failed} failed" if progress.failed else ""
     ended = progress.done + progress.failed >= progress.runs
     text = f"{progress.done} of {progress.runs} runs{failed}{'' if ended else remaining}"
