@@ -169,6 +169,8 @@ def test_results_are_tables_verdicts_figures_and_a_report(results, tmp_path):
     frame = results.to_pandas()
     assert frame["game.latency.p99"].to_list() == runs["game.latency.p99"].to_list()
     assert frame["profile"].to_list() == runs["profile"].to_list()
+    frame.loc[0, "seed"] = 77
+    assert 77 not in results.to_polars()["seed"]
     (verdict,) = results.verdicts()
     assert (verdict.says, verdict.verdict) == ("interactive waits less", "holds")
     assert [comparison.point for comparison in verdict.comparisons] == [{"loss": "1 %"}, {"loss": "5 %"}]

@@ -201,7 +201,7 @@ impl Sweep {
             Ok(LabResults {
                 text: self.study.text.clone(),
                 documents: self.documents.clone(),
-                executed: runs - found - failed.len(),
+                executed: runs.saturating_sub(found + failed.len()),
                 failed,
                 page,
                 store: self.store.clone(),

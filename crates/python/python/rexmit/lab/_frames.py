@@ -27,8 +27,8 @@ def to_polars(table: _rexmit.Table) -> polars.DataFrame:
 
 
 def to_pandas(table: _rexmit.Table) -> pandas.DataFrame:
-    """`table` as a frame of pandas. Text and columns with missing values are copied."""
+    """`table` as a frame of pandas. It is a copy, which may be changed."""
     columns = to_polars(table).get_columns()
     arrays = {column.name: column.to_numpy() for column in columns}
-    frame: pandas.DataFrame = optional("pandas").DataFrame(arrays, copy=False)
+    frame: pandas.DataFrame = optional("pandas").DataFrame(arrays, copy=True)
     return frame

@@ -127,7 +127,7 @@ class Results:
         return to_polars(self.table(what))
 
     def to_pandas(self, what: str = "runs") -> pandas.DataFrame:
-        """`table` as a frame of pandas. Text and columns with missing values are copied."""
+        """`table` as a frame of pandas. It is a copy, which may be changed."""
         return to_pandas(self.table(what))
 
     def verdicts(self) -> list[Verdict]:

@@ -58,7 +58,7 @@ class Run:
         return to_polars(self.table(what))
 
     def to_pandas(self, what: str = "packets") -> pandas.DataFrame:
-        """A table as a frame of pandas. Text and columns with missing values are copied."""
+        """A table as a frame of pandas. It is a copy, which may be changed."""
         return to_pandas(self.table(what))
 
     def __repr__(self) -> str:
