@@ -19,7 +19,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-testkit", &["rexmit-core"]),
     ("rexmit", &["rexmit-core", "rexmit-sctp", "rexmit-dtls", "rexmit-tcp", "rexmit-netsim"]),
     ("rexmit-capi", &["rexmit-core", "rexmit-sctp", "rexmit-dtls"]),
-    ("rexmit-python", &["rexmit-core", "rexmit-recovery", "rexmit-sctp", "rexmit-dtls"]),
+    (
+        "rexmit-python",
+        &[
+            "rexmit-core",
+            "rexmit-recovery",
+            "rexmit-sctp",
+            "rexmit-dtls",
+            "rexmit-lab",
+            "rexmit-study",
+        ],
+    ),
     ("rexmit-lab", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit-tcp"]),
     ("rexmit-study", &["rexmit-core", "rexmit-lab"]),
     ("rexmit-perf", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit-lab", "rexmit"]),

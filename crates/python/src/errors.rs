@@ -13,9 +13,19 @@ mod python {
     import_exception!(rexmit._errors, BufferFullError);
     import_exception!(rexmit._errors, InternalError);
     import_exception!(rexmit._errors, UnknownProfileError);
+    import_exception!(rexmit.lab._errors, StudyError);
+    import_exception!(rexmit.lab._errors, UnknownStudyError);
+    import_exception!(rexmit.lab._errors, RunError);
+    import_exception!(rexmit.lab._errors, StoreError);
 }
 
 pub(crate) use python::*;
+
+/// The text of an error of the system, without its number, which Python adds.
+pub(crate) fn system_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
 
 /// The id of an association that has ended, or never was.
 pub(crate) fn no_association() -> PyErr {

@@ -1,4 +1,4 @@
-//! The extension module `rexmit._rexmit`: SCTP without I/O for Python.
+//! The extension module `rexmit._rexmit`: SCTP without I/O for Python, and the laboratory.
 //!
 //! The package around it, in `python/rexmit`, has the asyncio transport, the classes of events and errors, and the
 //! type stubs; `docs/python.md` shows how to use it.
@@ -10,6 +10,7 @@
 //! | `convert` | times, addresses, payloads and numbers |
 //! | `errors` | exceptions |
 //! | `events` | events, as the classes of `rexmit._events` |
+//! | `lab` | studies and simulations |
 //! | `identity` | certificates, and which of them are trusted |
 //! | `statistics` | counters, as the classes of `rexmit._statistics` |
 
@@ -19,11 +20,12 @@ mod endpoint;
 mod errors;
 mod events;
 mod identity;
+mod lab;
 mod statistics;
 
 use pyo3::prelude::*;
 
-/// The endpoint without I/O, whom it trusts, and the names of the profiles.
+/// The endpoint without I/O, whom it trusts, the names of the profiles, and what `rexmit.lab` wraps.
 #[pymodule(gil_used = false)]
 mod _rexmit {
     use pyo3::prelude::*;
@@ -32,6 +34,11 @@ mod _rexmit {
     use crate::endpoint::Endpoint;
     #[pymodule_export]
     use crate::identity::{Identity, Trust};
+    #[pymodule_export]
+    use crate::lab::{
+        LabResults, LabStudy, Sweep, Table, advice_study, execute_run, program, read_trace,
+        simulate, study_names,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

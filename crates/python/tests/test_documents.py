@@ -1,5 +1,6 @@
 """The programs of the README and of the book run as they are."""
 
+import os
 import pathlib
 import re
 import socket
@@ -13,15 +14,14 @@ def programs(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def start(program, *arguments):
+def start(program, *arguments, **settings):
     # In another directory, so that the installed package is imported.
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", program, *arguments], cwd="/", stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-W", "error", "-c", program, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **{"cwd": "/", **settings})
 
 
 def test_the_programs_of_the_readme():
-    server, client = programs(CRATE / "README.md")
+    server, client, _ = programs(CRATE / "README.md")
     assert len(client.splitlines()) == 6
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
@@ -49,3 +49,20 @@ def test_the_programs_of_the_book():
         output, _ = running.communicate(timeout=20)
         assert running.returncode == 0
         assert expected in output
+
+
+def test_the_programs_of_the_page_on_the_lab(tmp_path):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    study, own = programs(CRATE.parent.parent / "docs/python-lab.md")
+    (readme,) = (program for program in programs(CRATE / "README.md") if "lab" in program)
+    for program, expected in (
+        (study.replace("with_seeds(3)", "with_seeds(1)"), "All modifications retransmit more"),
+        (own, "10 runs"),
+        (readme, "interactive"),
+    ):
+        running = start(program, cwd=tmp_path, env=environment)
+        output, _ = running.communicate(timeout=100)
+        assert running.returncode == 0
+        assert expected in output
+    assert "<svg" in (tmp_path / "first.svg").read_text()
+    assert (tmp_path / "report.html").exists()

@@ -1,5 +1,6 @@
 //! One run of a study as a self-contained document.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,13 @@ impl RunKey {
     /// The key in hexadecimal digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Keys are found by their digits; their order is the same.
+impl Borrow<str> for RunKey {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

@@ -9,6 +9,7 @@
 //! This crate executes no run itself: the caller of the runner passes the function that executes
 //! one.
 
+pub mod advice;
 pub mod agreement;
 mod axis;
 mod cells;

@@ -1,5 +1,6 @@
 //! The subcommands.
 
+mod advise;
 mod completions;
 mod connect;
 mod demo;
@@ -30,6 +31,7 @@ pub(crate) enum Command {
     Emulate(Box<emulate::Arguments>),
     Proxy(Box<proxy::Arguments>),
     Study(study::Arguments),
+    Advise(Box<advise::Arguments>),
     Trace(trace::Arguments),
     Profiles(profiles::Arguments),
     Completions(completions::Arguments),
@@ -47,6 +49,7 @@ pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Proxy(arguments) => proxy::run(&arguments),
         Command::Study(arguments) => study::run(&arguments),
+        Command::Advise(arguments) => advise::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, whole()),

@@ -2,7 +2,8 @@
 
 use crate::process::run;
 
-const SUBCOMMANDS: [&str; 24] = [
+const SUBCOMMANDS: [&str; 25] = [
+    "advise",
     "demo",
     "listen",
     "connect",

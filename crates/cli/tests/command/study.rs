@@ -291,7 +291,7 @@ fn what_this_program_was_built_without_is_told_and_no_failure() {
     assert!(text.contains("4 runs, 2 not possible here; all reports: "), "{text}");
     let said = "rexmit: small: 2 runs were not made, and what needs them is undecided: \
                 this program was built without the rivals: `cargo build --release -p rexmit-cli \
-                --features rivals`\n";
+                --features rivals` (Python: `--config-settings build-args=\"--features rivals\"` of pip)\n";
     assert!(ended.stderr.ends_with(said), "{ended:?}");
     let reported = place.run("run", "--seeds 2 --json").json();
     assert_eq!(

@@ -1,6 +1,6 @@
 //! `trace stats` prints the rows that other software made of the bundled traces.
 
-use crate::process::run;
+use crate::process::{run, scratch};
 
 /// Direction, packets, mean payload, largest payload, median and 99th percentile of interarrival
 /// times in ms, packets/s: from traces/README.md.
@@ -45,4 +45,28 @@ fn json_has_each_flow_and_the_total() {
     let flows = json["flows"].as_array().unwrap().iter();
     let packets = flows.filter(|flow| flow["direction"] == "s2c");
     assert_eq!(packets.map(|flow| flow["packets"].as_u64().unwrap()).sum::<u64>(), 26_102);
+}
+
+#[test]
+fn a_profile_is_recommended_for_a_capture() {
+    let folder = scratch("advise");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let (cache, report) = (folder.join("cache"), folder.join("advice.html"));
+    let command = |rest: &str| {
+        format!(
+            "advise {} --rtt 100ms --loss 5% --seeds 1 --cache {} {rest}",
+            bundled("ssh.csv.gz"),
+            cache.display()
+        )
+    };
+    let text = run(&command(&format!("--report {}", report.display()))).text();
+    let json = run(&command("--json")).json();
+    let recommended = json["recommended"].as_str().unwrap();
+    assert!(text.contains(&format!("Choose {recommended}: 99.9 % of the messages")), "{text}");
+    assert_eq!(json["rows"][0]["profile"], "rfc9260");
+    assert!(std::fs::read_to_string(report).unwrap().contains("Share of messages"));
+    run(&command("--flow 77"))
+        .assert_failed(2, "choose the other direction, or another flow of 0, 1");
+    run(&command("--link fast").replace(" --rtt 100ms --loss 5%", "")).assert_failed(2, "fast");
 }

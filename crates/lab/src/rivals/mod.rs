@@ -57,7 +57,8 @@ pub use endpoint::RivalEndpoint;
 pub const ARE_BUILT: bool = cfg!(feature = "rivals");
 
 /// Build instructions, for error messages.
-pub const HOW_TO_BUILD: &str = "this program was built without the rivals: `cargo build --release -p rexmit-cli --features rivals`";
+pub const HOW_TO_BUILD: &str = "this program was built without the rivals: `cargo build --release -p rexmit-cli \
+    --features rivals` (Python: `--config-settings build-args=\"--features rivals\"` of pip)";
 
 /// Another implementation and its settings.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

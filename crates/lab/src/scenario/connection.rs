@@ -219,8 +219,12 @@ fn profile(
     };
     let Some(name) = name else { return standard() };
     find(name).unwrap_or_else(|| {
-        let known = list(known.iter().map(|(name, _)| *name));
-        problems.add(field, format!("there is no profile `{name}`: choose {known}"));
+        let known = || known.iter().map(|(name, _)| *name);
+        let likeness = |other: &&str| strsim::jaro(name, other);
+        let nearest =
+            known().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
+        let (what, all) = (format!("there is no profile `{name}`"), list(known()));
+        problems.add(field, format!("{what}; did you mean `{nearest}`? Choose {all}"));
         standard()
     })
 }

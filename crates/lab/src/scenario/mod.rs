@@ -87,9 +87,11 @@ mod flows;
 mod meter;
 mod outcome;
 mod overrides;
+mod packets;
 mod problem;
 mod quantities;
 mod real;
+mod repeated;
 mod rival;
 mod run;
 mod sheet;
@@ -104,12 +106,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rexmit_core::trace::TraceSink;
 
+use packets::PacketLog;
+
 use crate::connections::{Connections, Measured, Sockets, SocketsError};
 
 pub use error::ExecuteError;
 pub use outcome::{Catalogue, Described, Distribution, MessageRow, RunOutcome, Series, Unit};
 pub use overrides::Overrides;
+pub use packets::{Content, MAX_PACKET_ROWS, PacketRow};
 pub use problem::Problem;
+pub use repeated::Repeated;
 pub use sheet::QUANTILES;
 pub use spec::{
     BoundKind, BulkFlow, Change, Clock, Encapsulation, NetworkSpec, Over, ReceiverSpec, Scenario,
@@ -156,17 +162,40 @@ pub fn execute_on(
     scenario: &Scenario,
     seed: u64,
 ) -> Result<RunOutcome, ExecuteError> {
+    checked(scenario, || match scenario.clock {
+        Clock::Virtual => run::run(scenario, seed, None),
+        Clock::Real => real::run(scenario, seed, sockets).map(|sheet| sheet.outcome),
+    })
+}
+
+/// Calls `run` if `scenario` is valid. A panic is an error.
+fn checked(
+    scenario: &Scenario,
+    run: impl FnOnce() -> Result<RunOutcome, ExecuteError>,
+) -> Result<RunOutcome, ExecuteError> {
     if let Some(problem) = check::find(scenario).err().and_then(|all| all.into_iter().next()) {
         return Err(problem.into());
     }
     rival::find_built(scenario)?;
-    let run = || match scenario.clock {
-        Clock::Virtual => run::run(scenario, seed),
-        Clock::Real => real::run(scenario, seed, sockets).map(|sheet| sheet.outcome),
-    };
     // A failure inside of a run is a result of the run, not the end of all others.
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|panic| Err(ExecuteError::Failed(words_of(&*panic))))
+}
+
+/// Runs `scenario` as [`execute`] does, and also returns its packets, in the order in which they were sent.
+///
+/// # Errors
+/// As [`execute`], and for a run with more than [`MAX_PACKET_ROWS`] packets.
+pub fn execute_with_packets(
+    scenario: &Scenario,
+    seed: u64,
+) -> Result<(RunOutcome, Vec<PacketRow>), ExecuteError> {
+    if scenario.clock == Clock::Real {
+        return execute(scenario, seed).map(|outcome| (outcome, Vec::new()));
+    }
+    let log = PacketLog::default();
+    let outcome = checked(scenario, || run::run(scenario, seed, Some(&log)))?;
+    Ok((outcome, log.into_rows()?))
 }
 
 /// A driver without sockets: every run on real sockets fails.

@@ -6,10 +6,11 @@ use rexmit_netsim::network::{Direction, Network};
 
 use super::bounds;
 use super::error::ExecuteError;
-use super::flows::flows;
+use super::flows::{Kind, flows};
 use super::meter::MessageMeter;
 use super::outcome::Catalogue;
 use super::outcome::RunOutcome;
+use super::packets::PacketLog;
 use super::problem::{Problem, Problems};
 use super::quantities;
 use super::sheet::Sheet;
@@ -23,8 +24,12 @@ pub(super) const DRAIN: Duration = Duration::from_secs(300);
 /// Interval of the checks whether everything has arrived.
 const DRAIN_STEP: Duration = Duration::from_secs(1);
 
-/// Runs `scenario`, which must be valid.
-pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteError> {
+/// Runs `scenario`, which must be valid. Its packets are recorded in `log`, if there is one.
+pub(super) fn run(
+    scenario: &Scenario,
+    seed: u64,
+    log: Option<&PacketLog>,
+) -> Result<RunOutcome, ExecuteError> {
     let seed = scenario.seed(seed);
     let mut problems = Problems::default();
     let mut flows = flows(scenario, &seed, &mut problems);
@@ -37,6 +42,12 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, ExecuteE
     let network = &mut topology.network;
     for (flow, pair) in flows.iter().zip(&topology.pairs) {
         flow.watch(network, *pair);
+    }
+    if let Some(log) = log {
+        let hosts = flows.iter().zip(&topology.pairs);
+        let hosts =
+            hosts.map(|(flow, &pair)| (flow.name.as_str(), pair, !matches!(flow.kind, Kind::Web)));
+        network.add_observer(log.observer(hosts));
     }
     let failed = |error: &dyn std::fmt::Display| ExecuteError::Failed(error.to_string());
     let end = scenario.end();

@@ -8,13 +8,14 @@
 //! | `video 1mbit frame 40ms variation 0.5 [on 1s off 1s]` | frames of a video; see [`VariableRate`] |
 //! | `application anarchy-online` | of a model of Petlund 2009, Table 1; see [`Application`] |
 //! | `trace bzflag-tcp [flow 3] [c2s \| s2c]` | of one side of a captured trace |
+//! | `messages 0:100 250000:80` | these: microseconds and bytes, in ascending order of time |
 //!
 //! Without `flow`, all flows of the trace are concatenated into one stream. At its end, the trace
-//! is repeated. The pause before the next flow or repetition is the mean time between two messages.
+//! or the list is repeated. The pause before the next flow or repetition is the mean time between two messages.
 //! The default side is the server (`s2c`).
 
 use std::str::{FromStr, SplitWhitespace};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rexmit_core::words::{UnitError, parse_duration, parse_rate};
@@ -26,6 +27,7 @@ use rexmit_netsim::source::{
 use rexmit_netsim::traffic::trace::{Message, Sender, Trace};
 use thiserror::Error;
 
+use super::repeated::Repeated;
 use crate::load::BUNDLED;
 
 /// The traffic of a flow.
@@ -41,6 +43,8 @@ pub enum Traffic {
     Application(Application),
     /// The messages of a trace.
     Trace(Replayed),
+    /// Messages of the text itself: at least one, in ascending order of time.
+    Listed(Arc<[Message]>),
 }
 
 /// The messages of one side of an embedded trace.
@@ -102,6 +106,9 @@ impl Traffic {
                 TrafficSource::Application(application.source(Instant::ZERO, seed))
             }
             Self::Trace(replayed) => TrafficSource::Trace(replayed.source()),
+            Self::Listed(messages) => {
+                TrafficSource::Listed(Repeated::new(std::iter::once(Arc::clone(messages))))
+            }
         })
     }
 }
@@ -118,7 +125,9 @@ pub enum TrafficSource {
     /// The source of [`Traffic::Application`].
     Application(ApplicationSource),
     /// The source of [`Traffic::Trace`].
-    Trace(Repeated),
+    Trace(Repeated<&'static [Message]>),
+    /// The source of [`Traffic::Listed`].
+    Listed(Repeated<Arc<[Message]>>),
 }
 
 impl Iterator for TrafficSource {
@@ -131,6 +140,7 @@ impl Iterator for TrafficSource {
             Self::Video(source) => source.next(),
             Self::Application(source) => source.next(),
             Self::Trace(source) => source.next(),
+            Self::Listed(source) => source.next(),
         }
     }
 }
@@ -160,51 +170,15 @@ impl Iterator for TimedSource {
     }
 }
 
-/// Flows of a trace, one after the other, repeated forever.
-#[derive(Clone, Debug)]
-pub struct Repeated {
-    pieces: Vec<&'static [Message]>,
-    piece: usize,
-    message: usize,
-    /// The time of the first message of the current flow.
-    begin: Instant,
-}
-
-impl Iterator for Repeated {
-    type Item = (Instant, usize);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let piece = *self.pieces.get(self.piece)?;
-        let (first, last) = (piece.first()?.at, piece.last()?.at);
-        let Message { at, bytes } = piece[self.message];
-        let item = (self.begin + (at - first), bytes as usize);
-        self.message += 1;
-        if self.message == piece.len() {
-            self.begin += (last - first) + pause(piece.len(), last - first);
-            self.message = 0;
-            self.piece = (self.piece + 1) % self.pieces.len();
-        }
-        (item.0 < Instant::FAR_FUTURE).then_some(item)
-    }
-}
-
-/// The pause between two repetitions: the mean time between messages, or one second.
-fn pause(messages: usize, length: Duration) -> Duration {
-    let gaps = u32::try_from(messages - 1).unwrap_or(u32::MAX);
-    let mean = length.checked_div(gaps).unwrap_or_default();
-    if mean.is_zero() { Duration::from_secs(1) } else { mean }
-}
-
 impl Replayed {
-    fn source(&self) -> Repeated {
+    fn source(&self) -> Repeated<&'static [Message]> {
         let flows = bundled(self.trace).map_or(&[][..], |trace| &trace.flows);
         let flows = flows.iter().filter(|flow| self.flow.is_none_or(|id| flow.id == id));
-        let pieces = flows.map(|flow| flow.messages(self.sender)).filter(|piece| !piece.is_empty());
-        Repeated { pieces: pieces.collect(), piece: 0, message: 0, begin: Instant::ZERO }
+        Repeated::new(flows.map(|flow| flow.messages(self.sender)))
     }
 
     fn check(self) -> Result<Self, TrafficError> {
-        let Some(flow) = self.flow.filter(|_| self.source().pieces.is_empty()) else {
+        let Some(flow) = self.flow.filter(|_| self.source().is_empty()) else {
             return Ok(self);
         };
         let flows = bundled(self.trace).map_or(&[][..], |trace| &trace.flows);
@@ -231,7 +205,7 @@ impl FromStr for Traffic {
 
     fn from_str(text: &str) -> Result<Self, TrafficError> {
         let mut words = Clauses(text.split_whitespace());
-        let kind = words.value("every, poisson, rate, video, application or trace")?;
+        let kind = words.value(KINDS)?;
         let traffic = match kind {
             "every" | "poisson" => Self::Intervals(Intervals {
                 interval: words.time()?,
@@ -246,13 +220,17 @@ impl FromStr for Traffic {
             "video" => Self::Video(words.video()?),
             "application" => Self::Application(words.application()?),
             "trace" => return words.trace()?.check().map(Self::Trace),
-            _ => return Err(unknown(kind, "every, poisson, rate, video, application or trace")),
+            "messages" => return words.messages().map(Self::Listed),
+            _ => return Err(unknown(kind, KINDS)),
         };
         words.end()?;
         traffic.source(&Seed::from_u64(0))?;
         Ok(traffic)
     }
 }
+
+/// The first words of a text.
+const KINDS: &str = "every, poisson, rate, video, application, trace or messages";
 
 /// The remaining words.
 struct Clauses<'a>(SplitWhitespace<'a>);
@@ -313,6 +291,21 @@ impl<'a> Clauses<'a> {
             .ok_or_else(|| unknown(name, &list(Application::ALL.map(Application::name))))
     }
 
+    fn messages(mut self) -> Result<Arc<[Message]>, TrafficError> {
+        const EXPECTED: &str = "microseconds and bytes, as 250000:80";
+        let mut messages: Vec<Message> = Vec::new();
+        let mut next = Some(self.value(EXPECTED)?);
+        while let Some(word) = next {
+            let message = message(word).ok_or_else(|| unknown(word, EXPECTED))?;
+            if messages.last().is_some_and(|last| message.at < last.at) {
+                return Err(unknown(word, "a time that is not before that of the message before"));
+            }
+            messages.push(message);
+            next = self.0.next();
+        }
+        Ok(messages.into())
+    }
+
     fn trace(mut self) -> Result<Replayed, TrafficError> {
         let name = self.value("the name of a trace")?;
         let trace = BUNDLED.iter().find(|bundled| bundled.name == name);
@@ -332,6 +325,17 @@ impl<'a> Clauses<'a> {
         }
         Ok(replayed)
     }
+}
+
+/// The latest time of a listed message, in microseconds: 100 years.
+const MAX_LISTED_US: u64 = 100 * 366 * 24 * 3600 * 1_000_000;
+
+/// Reads `250000:80`.
+fn message(word: &str) -> Option<Message> {
+    let (at, bytes) = word.split_once(':')?;
+    let at = at.parse().ok().filter(|at| *at <= MAX_LISTED_US)?;
+    let bytes = bytes.parse().ok().filter(|bytes| *bytes > 0)?;
+    Some(Message { at: Duration::from_micros(at), bytes })
 }
 
 /// A list such as `a, b or c`.
@@ -385,11 +389,24 @@ mod tests {
     }
 
     #[test]
+    fn listed_messages_are_sent_at_their_times_and_repeated() {
+        let first: Vec<_> = messages("messages 1000:7 3000:8 5000:9").take(5).collect();
+        let at = |ms, bytes| (Instant::from_millis(ms), bytes);
+        assert_eq!(first, [at(0, 7), at(2, 8), at(4, 9), at(6, 7), at(8, 8)]);
+        assert_eq!(messages("messages 5:1").nth(2).unwrap(), at(2000, 1));
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused_with_what_is() {
         let error = |words: &str| words.parse::<Traffic>().unwrap_err().to_string();
         let cases = [
             ("", "something is missing at the end: every, poisson, rate"),
             ("always", "unknown word `always`: expected every, poisson, rate, video"),
+            ("messages", "something is missing at the end: microseconds and bytes"),
+            ("messages 5", "unknown word `5`: expected microseconds and bytes, as 250000:80"),
+            ("messages 5:0", "unknown word `5:0`: expected microseconds and bytes"),
+            ("messages 9999999999999999:1", "expected microseconds and bytes"),
+            ("messages 5:1 4:1", "unknown word `4:1`: expected a time that is not before"),
             ("every 250ms", "something is missing at the end: size"),
             ("every 250ms of 100", "unknown word `of`: expected size"),
             ("every 250 size 100", "`250` needs one of the units ns, us, ms, s"),

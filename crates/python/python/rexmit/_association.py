@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, AsyncIterator, Deque, Optional, Set, Type, Union
+from typing import TYPE_CHECKING, Optional, Union
 
 from ._config import AnyScheduling
 from ._errors import BufferFullError, ClosedError, ConnectError, HandshakeError, InternalError
@@ -32,7 +33,7 @@ class _Waiters:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._futures: Set[asyncio.Future[None]] = set()
+        self._futures: set[asyncio.Future[None]] = set()
 
     async def wait(self) -> None:
         future = self._loop.create_future()
@@ -164,7 +165,6 @@ class Stream:
         transport.schedule()
         return number
 
-
     def set_priority(self, priority: int) -> None:
         """Sets the priority of the stream, 256 at first: the higher goes first with the scheduling ``"priority"``, and
         it is the weight with ``"weighted-fair-queueing"`` (RFC 8260 §3).
@@ -181,9 +181,7 @@ class Stream:
         """
         association = self._association
         association._check()
-        association._transport.endpoint.set_priority(
-            association._number, monotonic(), self._number, priority
-        )
+        association._transport.endpoint.set_priority(association._number, monotonic(), self._number, priority)
 
 
 class Association:
@@ -204,7 +202,7 @@ class Association:
         self._writable = _Waiters(transport.loop)
         self._changed = _Waiters(transport.loop)
         self._sending = asyncio.Lock()
-        self._events: Deque[Event] = deque()
+        self._events: deque[Event] = deque()
         self._missed = 0
         self._taken = 0
 
@@ -254,9 +252,7 @@ class Association:
         if not isinstance(number, int):
             raise TypeError(f"the number of a stream is an int, not {type(number).__name__}")
         if not 0 <= number < streams:
-            raise ValueError(
-                f"there is no stream {number}: the association has streams 0 to {streams - 1}"
-            )
+            raise ValueError(f"there is no stream {number}: the association has streams 0 to {streams - 1}")
         return Stream(self, number)
 
     async def receive(self) -> Optional[Message]:
@@ -378,7 +374,7 @@ class Association:
 
     async def __aexit__(
         self,
-        kind: Optional[Type[BaseException]],
+        kind: Optional[type[BaseException]],
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Generator
 from types import TracebackType
-from typing import Callable, Generator, Optional, Type, Union, cast
+from typing import Callable, Optional, Union, cast
 
 from ._association import Association
 from ._config import AnyProfile, Config
@@ -45,7 +46,7 @@ class Connecting:
 
     async def __aexit__(
         self,
-        kind: Optional[Type[BaseException]],
+        kind: Optional[type[BaseException]],
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
@@ -56,9 +57,7 @@ class Connecting:
         loop = asyncio.get_running_loop()
         until = loop.time() + self._timeout
         try:
-            found = await asyncio.wait_for(
-                loop.getaddrinfo(self._host, self._port, type=socket.SOCK_DGRAM), self._timeout
-            )
+            found = await asyncio.wait_for(loop.getaddrinfo(self._host, self._port, type=socket.SOCK_DGRAM), self._timeout)
         except asyncio.TimeoutError:
             raise self._timed_out(f"the name {self._host!r} was not resolved") from None
         except OSError as error:
@@ -73,9 +72,7 @@ class Connecting:
                 failed = error
         raise failed or ConnectError(f"{self._host!r} has no address")
 
-    async def _try(
-        self, loop: asyncio.AbstractEventLoop, family: int, remote: Address, limit: float
-    ) -> Association:
+    async def _try(self, loop: asyncio.AbstractEventLoop, family: int, remote: Address, limit: float) -> Association:
         where = f"{self._host} ({remote[0]}), UDP port {self._port}"
         opened = open_socket(family)
         try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Optional, Tuple, Union
+from typing import Literal, NamedTuple, Optional, Union
 
-Address = Union[Tuple[str, int], Tuple[str, int, int, int]]
+Address = Union[tuple[str, int], tuple[str, int, int, int]]
 
 
 class Message(NamedTuple):
@@ -105,7 +105,7 @@ class PeerRestarted(Event):
 class StreamsReset(Event):
     """Our outgoing streams were reset (empty: all), or the peer refused."""
 
-    streams: Tuple[int, ...]
+    streams: tuple[int, ...]
     performed: bool
 
 
@@ -113,7 +113,7 @@ class StreamsReset(Event):
 class PeerResetStreams(Event):
     """The peer has reset its outgoing streams (empty: all)."""
 
-    streams: Tuple[int, ...]
+    streams: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,7 @@ class Missed(Event):
     events: int
 
 
-CloseReason = Literal[
-    "shutdown", "aborted", "aborted-by-peer", "unreachable", "connect-timed-out", "other"
-]
+CloseReason = Literal["shutdown", "aborted", "aborted-by-peer", "unreachable", "connect-timed-out", "other"]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import socket
+from collections.abc import Awaitable, Generator
 from types import TracebackType
-from typing import Awaitable, Callable, Dict, Generator, Optional, Tuple, Type, Union
+from typing import Callable, Optional, Union
 
 from ._association import SHUTDOWN_TIMEOUT, Association
 from ._client import SCTP_PORT, check_address
@@ -27,7 +28,7 @@ class Server:
     def __init__(self, opened: socket.socket, endpoint: Endpoint, handler: Handler) -> None:
         self._loop = asyncio.get_running_loop()
         self._handler = handler
-        self._tasks: Dict[Association, asyncio.Task[None]] = {}
+        self._tasks: dict[Association, asyncio.Task[None]] = {}
         self._is_closing = False
         self._closed: asyncio.Future[None] = self._loop.create_future()
         self._transport = Transport(self._loop, opened, endpoint, self._on_accepted)
@@ -43,7 +44,7 @@ class Server:
         return self._transport.endpoint.fingerprint
 
     @property
-    def associations(self) -> Tuple[Association, ...]:
+    def associations(self) -> tuple[Association, ...]:
         """The associations whose handler runs."""
         return tuple(self._tasks)
 
@@ -77,7 +78,7 @@ class Server:
 
     async def __aexit__(
         self,
-        kind: Optional[Type[BaseException]],
+        kind: Optional[type[BaseException]],
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
@@ -121,9 +122,7 @@ class Serving:
     def __init__(self, handler: Handler, host: str, port: int, endpoint: Endpoint) -> None:
         check_address(host, port)
         if not callable(handler):
-            raise TypeError(
-                f"handler must be a coroutine function with one argument, not {type(handler).__name__}"
-            )
+            raise TypeError(f"handler must be a coroutine function with one argument, not {type(handler).__name__}")
         self._handler, self._host, self._port = handler, host, port
         self._endpoint: Optional[Endpoint] = endpoint
         self._server: Optional[Server] = None
@@ -137,7 +136,7 @@ class Serving:
 
     async def __aexit__(
         self,
-        kind: Optional[Type[BaseException]],
+        kind: Optional[type[BaseException]],
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
@@ -149,9 +148,7 @@ class Serving:
         if endpoint is None:
             raise RuntimeError("this server was started before: call rexmit.serve again")
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(
-            self._host, self._port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE
-        )
+        found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = found[0]
         opened = open_socket(family)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Optional, Tuple
+from typing import Literal, Optional
 
 from ._events import Address
 
@@ -23,14 +23,7 @@ class ByCause:
     @property
     def total(self) -> int:
         """Retransmissions of every cause, without redundant copies."""
-        return (
-            self.timeout
-            + self.fast_retransmit
-            + self.bundled
-            + self.window_probe
-            + self.early
-            + self.probe
-        )
+        return self.timeout + self.fast_retransmit + self.bundled + self.window_probe + self.early + self.probe
 
 
 @dataclass(frozen=True)
@@ -80,4 +73,4 @@ class Statistics:
     retransmitted: ByCause
     spurious: ByCause
     is_thin: bool
-    paths: Tuple[PathStatistics, ...]
+    paths: tuple[PathStatistics, ...]

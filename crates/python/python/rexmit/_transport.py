@@ -6,7 +6,7 @@ import asyncio
 import socket
 from contextlib import suppress
 from time import monotonic
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Optional
 
 from ._association import Association
 from ._errors import InternalError
@@ -44,10 +44,10 @@ class Transport:
         self.loop = loop
         self.endpoint = endpoint
         self.local: Address = opened.getsockname()
-        self.associations: Dict[int, Association] = {}
+        self.associations: dict[int, Association] = {}
         self._socket = opened
         self._on_accepted = on_accepted
-        self._unsent: List[Tuple[bytes, Address, Address]] = []
+        self._unsent: list[tuple[bytes, Address, Address]] = []
         self._timer: Optional[asyncio.TimerHandle] = None
         self._timer_at = 0.0
         self._is_scheduled = False
@@ -56,9 +56,7 @@ class Transport:
             loop.add_reader(opened, self._on_readable)
         except NotImplementedError:
             opened.close()
-            raise NotImplementedError(
-                "this event loop cannot watch sockets: on Windows use asyncio.SelectorEventLoop"
-            ) from None
+            raise NotImplementedError("this event loop cannot watch sockets: on Windows use asyncio.SelectorEventLoop") from None
 
     def connect(self, remote: Address, port: int) -> Association:
         """Begins the association of a client, whose end closes the socket."""
@@ -128,7 +126,7 @@ class Transport:
         self.loop.call_exception_handler({"message": "an endpoint of rexmit failed", "exception": error})
 
     def _on_readable(self) -> None:
-        batch: List[Tuple[bytes, Address]] = []
+        batch: list[tuple[bytes, Address]] = []
         receive = self._socket.recvfrom
         try:
             for _ in range(_BATCH):
@@ -148,7 +146,7 @@ class Transport:
         for association in self.associations.values():
             association.on_refused(error)
 
-    def _transmit(self, datagrams: List[Tuple[bytes, Address, Address]]) -> None:
+    def _transmit(self, datagrams: list[tuple[bytes, Address, Address]]) -> None:
         # A client's socket is connected, and some systems refuse an address there.
         send, send_to = self._socket.send, self._socket.sendto
         for index, (data, _, remote) in enumerate(datagrams):

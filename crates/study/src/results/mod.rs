@@ -13,7 +13,7 @@
 //!
 //! Every file is written atomically, `version.json` last. Results are read from the store one at a time.
 
-mod rows;
+pub mod rows;
 mod sheet;
 
 use std::collections::BTreeMap;
@@ -30,6 +30,8 @@ use crate::runner::FailedRun;
 use crate::store::{EntryError, Program, Store};
 use crate::studies::BUILT_IN;
 use crate::{RunDocument, RunKey};
+
+pub use self::sheet::{Field, Kind};
 
 /// A study that was run.
 #[derive(Clone, Copy, Debug)]

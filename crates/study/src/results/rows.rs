@@ -1,9 +1,9 @@
-//! The tables of a study: a row per run, and a row per message.
+//! The tables of a study: a row per run, per message, or per value of a distribution.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use rexmit_lab::scenario::{MessageRow, RunOutcome};
+use rexmit_lab::scenario::{Distribution, MessageRow, RunOutcome};
 
 use super::sheet::{Field, Kind, Sheet};
 use super::{Lost, StudyRun};
@@ -45,19 +45,25 @@ impl Place {
     }
 }
 
-/// Writes one row per run: its position, its key, the reason if it failed, and every quantity of
-/// the study; missing quantities are empty.
-pub(super) fn write_runs(
-    file: impl Write + Send,
+/// The columns of the table of runs.
+#[must_use]
+pub fn run_columns(run: &StudyRun<'_>) -> Vec<(String, Kind)> {
+    let text = ["run", "error"].map(|name| (name.into(), Kind::Text));
+    let numbers = quantities(run).into_iter().map(|name| (name.into(), Kind::Number));
+    Place::of(run).columns(text.into_iter().chain(numbers))
+}
+
+/// Calls `push` with one row per run: its position, its key, the reason if it failed, and every
+/// quantity of the study; missing quantities are empty.
+///
+/// # Errors
+/// Those of `push`, and of a result that is no longer in `store`.
+pub fn each_run(
     run: &StudyRun<'_>,
     store: &Store,
+    mut push: impl FnMut(&[Field<'_>]) -> io::Result<()>,
 ) -> io::Result<()> {
-    let place = Place::of(run);
-    let quantities: BTreeSet<&str> =
-        run.page.quantities.iter().map(|quantity| quantity.name.as_str()).collect();
-    let text = ["run", "error"].map(|name| (name.into(), Kind::Text));
-    let numbers = quantities.iter().map(|name| ((*name).into(), Kind::Number));
-    let mut sheet = Sheet::new(file, &place.columns(text.into_iter().chain(numbers)))?;
+    let (place, quantities) = (Place::of(run), quantities(run));
     for document in run.documents {
         let key = document.key();
         let why = run.failed.get(&key).map(|failed| failed.why.to_string());
@@ -71,8 +77,23 @@ pub(super) fn write_runs(
         row.extend(
             quantities.iter().map(|&name| Field::from(outcome.quantities.get(name).copied())),
         );
-        sheet.push(&row)?;
+        push(&row)?;
     }
+    Ok(())
+}
+
+fn quantities<'a>(run: &StudyRun<'a>) -> BTreeSet<&'a str> {
+    run.page.quantities.iter().map(|quantity| quantity.name.as_str()).collect()
+}
+
+/// Writes the table of runs.
+pub(super) fn write_runs(
+    file: impl Write + Send,
+    run: &StudyRun<'_>,
+    store: &Store,
+) -> io::Result<()> {
+    let mut sheet = Sheet::new(file, &run_columns(run))?;
+    each_run(run, store, |row| sheet.push(row))?;
     sheet.finish()
 }
 
@@ -81,13 +102,9 @@ fn lost(key: &RunKey) -> impl Fn(EntryError) -> io::Error {
     |why| io::Error::other(Lost { key: key.clone(), why })
 }
 
-/// Writes one row per message of the runs that kept their messages. Returns the number of rows.
-pub(super) fn write_messages(
-    file: impl Write + Send,
-    run: &StudyRun<'_>,
-    store: &Store,
-) -> io::Result<u64> {
-    let place = Place::of(run);
+/// The columns of the table of messages.
+#[must_use]
+pub fn message_columns(run: &StudyRun<'_>) -> Vec<(String, Kind)> {
     let own = [
         ("flow", Kind::Text),
         ("message", Kind::Integer),
@@ -97,9 +114,19 @@ pub(super) fn write_messages(
         ("application_ms", Kind::Number),
         ("transmissions", Kind::Integer),
     ];
-    let own = own.map(|(name, kind)| (name.to_owned(), kind));
-    let mut sheet = Sheet::new(file, &place.columns(own))?;
-    let mut rows = 0;
+    Place::of(run).columns(own.map(|(name, kind)| (name.to_owned(), kind)))
+}
+
+/// Calls `push` with one row per message of the runs that kept their messages.
+///
+/// # Errors
+/// As [`each_run`].
+pub fn each_message(
+    run: &StudyRun<'_>,
+    store: &Store,
+    mut push: impl FnMut(&[Field<'_>]) -> io::Result<()>,
+) -> io::Result<()> {
+    let place = Place::of(run);
     for document in run.documents {
         let key = document.key();
         if run.failed.contains_key(&key) {
@@ -109,12 +136,62 @@ pub(super) fn write_messages(
             let message = message.map_err(lost(&key))?;
             let mut row = place.fields(document);
             row.extend(message_fields(&message));
-            sheet.push(&row)?;
-            rows += 1;
+            push(&row)?;
         }
     }
+    Ok(())
+}
+
+/// Writes the table of messages. Returns the number of rows.
+pub(super) fn write_messages(
+    file: impl Write + Send,
+    run: &StudyRun<'_>,
+    store: &Store,
+) -> io::Result<u64> {
+    let mut sheet = Sheet::new(file, &message_columns(run))?;
+    let mut rows = 0;
+    each_message(run, store, |row| {
+        rows += 1;
+        sheet.push(row)
+    })?;
     sheet.finish()?;
     Ok(rows)
+}
+
+/// The columns of the table of distributions.
+#[must_use]
+pub fn distribution_columns(run: &StudyRun<'_>) -> Vec<(String, Kind)> {
+    let own = [("name", Kind::Text), ("value", Kind::Number), ("count", Kind::Integer)];
+    Place::of(run).columns(own.map(|(name, kind)| (name.to_owned(), kind)))
+}
+
+/// Calls `push` with one row per value of the distribution `name` of each run that has it.
+///
+/// # Errors
+/// As [`each_run`].
+pub fn each_value(
+    run: &StudyRun<'_>,
+    store: &Store,
+    name: &str,
+    mut push: impl FnMut(&[Field<'_>]) -> io::Result<()>,
+) -> io::Result<()> {
+    let place = Place::of(run);
+    for document in run.documents {
+        let key = document.key();
+        if run.failed.contains_key(&key) {
+            continue;
+        }
+        let outcome = store.outcome(&key).map_err(lost(&key))?;
+        let Some(Distribution { values, counts }) = outcome.distributions.get(name) else {
+            continue;
+        };
+        for (&value, &count) in values.iter().zip(counts) {
+            let mut row = place.fields(document);
+            row.extend([Field::Text(name), Field::Number(value), Field::Integer(count)]);
+            push(&row)?;
+        }
+    }
+    Ok(())
 }
 
 fn message_fields(message: &MessageRow) -> [Field<'_>; 7] {

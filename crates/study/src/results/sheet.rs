@@ -15,18 +15,25 @@ const GROUP_ROWS: usize = 1 << 16;
 
 /// The type of a column. Any cell may be empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// Text in UTF-8.
     Text,
+    /// An unsigned integer of 64 bits.
     Integer,
+    /// A floating-point number of 64 bits.
     Number,
 }
 
 /// The value of one cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Field<'a> {
+pub enum Field<'a> {
+    /// Of [`Kind::Text`].
     Text(&'a str),
+    /// Of [`Kind::Integer`].
     Integer(u64),
+    /// Of [`Kind::Number`].
     Number(f64),
+    /// An empty cell of any kind.
     Nothing,
 }
 

@@ -62,7 +62,7 @@ impl From<serde_json::Error> for EntryError {
 
 /// Writes the outcome that `program` computed for `key`.
 pub(super) fn write(
-    file: &File,
+    file: impl Write,
     key: &RunKey,
     program: &Program,
     mut outcome: RunOutcome,
@@ -76,7 +76,7 @@ pub(super) fn write(
         write_line(&mut lines, message)?;
     }
     let encoder = lines.into_inner().map_err(io::IntoInnerError::into_error)?;
-    encoder.finish().map(drop)
+    encoder.finish()?.flush()
 }
 
 fn write_line(lines: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
@@ -85,14 +85,20 @@ fn write_line(lines: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
 }
 
 /// A file whose first line has been read and is valid.
-pub(super) struct Entry {
-    lines: BufReader<GzDecoder<BufReader<File>>>,
+pub(super) struct Entry<R> {
+    lines: BufReader<GzDecoder<R>>,
     line: Vec<u8>,
 }
 
-impl Entry {
+impl Entry<BufReader<File>> {
     pub(super) fn open(path: &Path, key: &RunKey, program: &Program) -> Result<Self, EntryError> {
-        let mut lines = BufReader::new(GzDecoder::new(BufReader::new(File::open(path)?)));
+        Self::of(BufReader::new(File::open(path)?), key, program)
+    }
+}
+
+impl<R: BufRead> Entry<R> {
+    pub(super) fn of(file: R, key: &RunKey, program: &Program) -> Result<Self, EntryError> {
+        let mut lines = BufReader::new(GzDecoder::new(file));
         let mut line = Vec::new();
         lines.by_ref().take(MAX_HEAD_BYTES).read_until(b'\n', &mut line)?;
         let head: Head = serde_json::from_slice(&line)?;
@@ -115,12 +121,6 @@ impl Entry {
         Ok(outcome)
     }
 
-    /// The messages.
-    pub(super) fn messages(mut self) -> Result<MessageRows, EntryError> {
-        self.next_line()?;
-        Ok(MessageRows(self))
-    }
-
     /// Reads the next line; returns whether there was one.
     fn next_line(&mut self) -> io::Result<bool> {
         self.line.clear();
@@ -128,8 +128,16 @@ impl Entry {
     }
 }
 
+impl Entry<BufReader<File>> {
+    /// The messages.
+    pub(super) fn messages(mut self) -> Result<MessageRows, EntryError> {
+        self.next_line()?;
+        Ok(MessageRows(self))
+    }
+}
+
 /// The messages of a run, read one after the other.
-pub struct MessageRows(Entry);
+pub struct MessageRows(Entry<BufReader<File>>);
 
 impl Iterator for MessageRows {
     type Item = Result<MessageRow, EntryError>;

@@ -11,7 +11,7 @@ mod entry;
 mod program;
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
@@ -37,6 +37,27 @@ const USED: &str = "used";
 pub struct Store {
     folder: PathBuf,
     program: Program,
+}
+
+/// The file of a result, made by a program on another machine that has no access to the store.
+///
+/// # Errors
+/// Never for an outcome of finite numbers.
+pub fn packed(program: &Program, key: &RunKey, outcome: RunOutcome) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    entry::write(&mut bytes, key, program, outcome)?;
+    Ok(bytes)
+}
+
+/// A result was not added to the store.
+#[derive(Debug, Error)]
+pub enum AddError {
+    /// It is damaged, or the result of another run or program.
+    #[error("the result of run {0} was refused: {1}")]
+    Refused(RunKey, #[source] EntryError),
+    /// The store cannot be written to.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// The state of a key in the store.
@@ -129,6 +150,23 @@ impl Store {
         self.open_entry(key)?.messages()
     }
 
+    /// Adds the result for `key` from a file that [`packed`] has made. A result that is already there is replaced; both
+    /// are the same.
+    ///
+    /// # Errors
+    /// If it is damaged, of another run or of another program, or the store cannot be written to.
+    pub fn add(&self, key: &RunKey, file: &[u8]) -> Result<(), AddError> {
+        let entry = Entry::of(file, key, &self.program).and_then(Entry::check);
+        entry.map_err(|why| AddError::Refused(key.clone(), why))?;
+        let path = self.path(key);
+        let folder = path.parent().unwrap_or(&path);
+        fs::create_dir_all(folder).map_err(StoreError::at(folder))?;
+        // Of a name that no other process has.
+        let draft = path.with_extension(format!("{}.part", std::process::id()));
+        fs::write(&draft, file).map_err(StoreError::at(&draft))?;
+        Ok(fs::rename(&draft, &path).map_err(StoreError::at(&path))?)
+    }
+
     /// Claims the result for `key`; `None` if another process or thread holds the claim.
     ///
     /// # Errors
@@ -146,7 +184,7 @@ impl Store {
         Claim::wait(self, key)
     }
 
-    fn open_entry(&self, key: &RunKey) -> Result<Entry, EntryError> {
+    fn open_entry(&self, key: &RunKey) -> Result<Entry<BufReader<File>>, EntryError> {
         Entry::open(&self.path(key), key, &self.program)
     }
 

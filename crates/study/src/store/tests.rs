@@ -215,3 +215,29 @@ fn the_digest_of_a_program_is_sha_256() {
     assert_eq!(program("abc").as_str(), digest);
     assert_eq!(Program::running().unwrap(), Program::running().unwrap());
 }
+
+#[test]
+fn a_result_of_another_machine_is_added_unless_it_is_of_another_run_or_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), program("one")).unwrap();
+    let mut file = packed(&program("one"), &key(1), outcome()).unwrap();
+    let refused = |store: &Store, number, file: &[u8]| {
+        matches!(store.add(&key(number), file), Err(AddError::Refused(..)))
+    };
+    assert!(refused(&store, 2, &file));
+    assert!(refused(&store, 1, &file[..file.len() - 1]));
+    assert!(refused(&store, 1, b""));
+    let other = Store::open(folder.path(), program("other")).unwrap();
+    assert!(refused(&other, 1, &file));
+    assert!(matches!(store.look_up(&key(1)), Found::Nothing));
+    for _ in 0..2 {
+        store.add(&key(1), &file).unwrap();
+        assert_eq!(store.messages(&key(1)).unwrap().count(), 3);
+        assert_eq!(store.outcome(&key(1)).unwrap().quantities, outcome().quantities);
+    }
+    assert_eq!(files(folder.path()).len(), 1, "no draft is left");
+    let half = file.len() / 2;
+    file[half] ^= 1;
+    assert!(refused(&store, 1, &file));
+    assert!(matches!(store.look_up(&key(1)), Found::Result), "the valid result stays");
+}

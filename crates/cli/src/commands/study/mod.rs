@@ -15,6 +15,8 @@ mod work;
 
 use clap::{Args, Subcommand};
 
+pub(super) use self::work::{Cache, run_missing};
+
 use crate::commands::examples::examples;
 use crate::failure::Outcome;
 

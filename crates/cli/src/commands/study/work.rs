@@ -44,7 +44,7 @@ pub(super) struct Options {
 
 /// The location of the cache of single runs.
 #[derive(Debug, Args)]
-pub(super) struct Cache {
+pub(crate) struct Cache {
     /// Directory in which results of single runs are cached, so that no run is repeated [default:
     /// ~/.cache/rexmit/runs]. It may be removed at any time.
     #[arg(long, value_name = "DIR")]
@@ -75,7 +75,7 @@ pub(super) struct FailedDone {
 }
 
 impl Cache {
-    pub(super) fn open(&self) -> Result<Store, Failure> {
+    pub(crate) fn open(&self) -> Result<Store, Failure> {
         let place = self.cache.clone().or_else(Store::usual_place).ok_or_else(|| {
             let message =
                 "there is no home directory for the cache: choose a directory with --cache";
@@ -102,7 +102,8 @@ pub(super) fn run(chosen: &[Chosen], options: &Options, is_quiet: bool) -> Resul
     let extent = Extent::of(&documents, options, &store);
     eprintln!("{}{extent}", sizes(chosen, &plans));
     extent.confirm(options)?;
-    let finished = run_missing(&documents, options, &store, is_quiet)?;
+    let finished =
+        run_missing(&documents, options.jobs.unwrap_or_else(all_cores), &store, is_quiet)?;
     let mut studies = Vec::new();
     for ((chosen, documents), results) in chosen.iter().zip(&plans).zip(&places) {
         studies.push(write(chosen, documents, &finished, (results, &store))?);
@@ -178,13 +179,13 @@ fn sizes(chosen: &[Chosen], plans: &[Vec<RunDocument>]) -> String {
     format!("{} studies: {sizes}\n", chosen.len())
 }
 
-fn run_missing(
+/// Executes the runs without a result on `jobs` threads, with a progress bar unless `is_quiet`.
+pub(crate) fn run_missing(
     documents: &[RunDocument],
-    options: &Options,
+    jobs: NonZeroUsize,
     store: &Store,
     is_quiet: bool,
 ) -> Result<Finished, Failure> {
-    let jobs = options.jobs.unwrap_or_else(all_cores);
     let bar = Bar::new(is_quiet);
     interrupt::watch(&bar)?;
     let weigh = |document: &RunDocument| weight(&document.scenario);

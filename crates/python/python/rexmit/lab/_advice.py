@@ -1,0 +1,118 @@
+"""Which profile to choose for captured traffic."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass, field
+from typing import Literal, Optional, Union
+
+from .. import _rexmit
+from ._results import Results
+from ._study import Study
+from ._sweep import Executor, Report
+
+
+@dataclass(frozen=True)
+class ProfileCost:
+    """What a profile gains and costs: latencies from the intended sending to the delivery in milliseconds, packets of both
+    hosts per message, and their bytes per byte of payload, headers and acknowledgements included."""
+
+    profile: str
+    p50_ms: float
+    p99_ms: float
+    p999_ms: float
+    max_ms: float
+    packets_per_message: float
+    bytes_per_byte: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Which profile to choose; ``print(advice)`` shows it as a table and a sentence.
+
+    Attributes
+    ----------
+    recommended : str or None
+        The profile with the lowest 99.9th percentile of latency among those that are not too expensive.
+    rows : tuple of ProfileCost
+        All profiles that were compared, the standard first.
+    results : Results
+        The runs, with the distributions: ``advice.results.plot("Latency")``, ``advice.results.report("advice.html")``.
+    """
+
+    title: str
+    about: str
+    recommended: Optional[str]
+    rows: tuple[ProfileCost, ...]
+    results: Results = field(repr=False)
+    _text: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def _seconds(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} is {value}: it must be finite, and at least 0")
+    return float(value)
+
+
+def advise(
+    path: Union[str, os.PathLike[str]],
+    *,
+    rtt: float = 0.1,
+    loss: float = 0.02,
+    link: Optional[str] = None,
+    direction: Literal["c2s", "s2c"] = "s2c",
+    flow: Optional[int] = None,
+    ordered: bool = False,
+    seeds: int = 5,
+    max_cost: float = 2.0,
+    executor: Optional[Executor] = None,
+    progress: Union[bool, Report] = True,
+    store: Union[str, os.PathLike[str], None] = None,
+) -> Advice:
+    """Replays captured traffic under several profiles, and says which to choose.
+
+    Parameters
+    ----------
+    path : path
+        A capture (pcap, pcapng) or a trace (CSV), as for `read_capture`; at most ten minutes of it are replayed.
+    rtt, loss : float
+        Of the path: the round-trip time in seconds, and the share of packets lost in each direction, from 0 to 1.
+    link : str, optional
+        Both directions of the path as netem writes them, instead of `rtt` and `loss`.
+    direction, flow : optional
+        Whose messages, and of which connection (the one with most messages).
+    ordered : bool
+        Whether messages are delivered in order.
+    seeds : int
+        Runs per profile.
+    max_cost : float
+        Bytes that a recommended profile may send, as a multiple of those of ``rfc9260``.
+    executor, progress, store
+        As for `Study.run`.
+
+    Raises
+    ------
+    ValueError
+        If the file is no valid trace, has no such messages, or the path is not valid.
+    OSError
+        If the file cannot be read.
+    """
+    if direction not in ("c2s", "s2c"):
+        raise ValueError(f"direction is {direction!r}: choose 'c2s' or 's2c'")
+    if link is None:
+        if _seconds("loss", loss) > 1:
+            raise ValueError(f"loss is {loss}: it is a share, from 0 to 1")
+        link = f"delay {round(_seconds('rtt', rtt) * 5e5)}us loss {round(loss * 100, 6):f}%"
+    study = _rexmit.advice_study(os.fspath(path), link, flow=flow, from_client=direction == "c2s", ordered=ordered, seeds=seeds)
+    results = Study._of(study).run(executor, progress, store=store)
+    text, found = results._results.advice(_seconds("max_cost", max_cost))
+    advice = json.loads(found)
+    rows = tuple(ProfileCost(**row) for row in advice["rows"])
+    return Advice(advice["title"], advice["about"], advice["recommended"], rows, results, text)

@@ -1,0 +1,138 @@
+"""Single runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from .. import _rexmit
+from ._frames import to_pandas, to_polars
+from ._schema import Network, Receiver, Scenario, ThinFlow, Transport
+from ._toml import plain
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class Run:
+    """What one run has measured.
+
+    Attributes
+    ----------
+    quantities : dict of str to float
+        Such as ``"flow.latency.p99"``; times in milliseconds.
+    distributions : dict of str to (list of float, list of int)
+        Ascending values, and how often each occurred.
+    packets : Table
+        A row per packet: ``flow``, ``direction`` ("forward" from the sender), ``sent_s``, ``arrived_s`` (missing if lost),
+        ``lost`` (why), ``bytes`` as an IP packet, ``payload_bytes``, ``repeated_bytes`` (those sent before:
+        retransmissions and copies), ``sequence`` (TSN or TCP sequence number of the first data) and ``acknowledged``.
+    messages : Table
+        A row per message: ``message``, ``bytes``, ``intended_s``, ``transport_ms`` until it arrived, ``application_ms``
+        until it was delivered, `X
+    """
+
+    def __init__(
+        self,
+        quantities: dict[str, float],
+        distributions: dict[str, tuple[list[float], list[int]]],
+        packets: _rexmit.Table,
+        messages: _rexmit.Table,
+    ) -> None:
+        self.quantities = quantities
+        self.distributions = distributions
+        self.packets = packets
+        self.messages = messages
+
+    def table(self, what: str = "packets") -> _rexmit.Table:
+        """The table ``"packets"`` or ``"messages"``."""
+        tables = {"packets": self.packets, "messages": self.messages}
+        if what not in tables:
+            raise ValueError(f"there is no table {what!r}: choose 'packets' or 'messages'")
+        return tables[what]
+
+    def to_polars(self, what: str = "packets") -> polars.DataFrame:
+        """A table as a frame of polars, which shares its memory."""
+        return to_polars(self.table(what))
+
+    def to_pandas(self, what: str = "packets") -> pandas.DataFrame:
+        """A table as a frame of pandas. It is a copy, which may be changed."""
+        return to_pandas(self.table(what))
+
+    def __repr__(self) -> str:
+        return f"<rexmit.lab.Run: {len(self.packets)} packets, {len(self.messages)} messages>"
+
+
+def run_scenario(scenario: Scenario, seed: int = 1) -> Run:
+    """Runs `scenario` in virtual time. The same scenario and seed give the same packets.
+
+    Raises
+    ------
+    ValueError
+        If the scenario cannot be run; the text has all problems.
+    RunError
+        If the run fails.
+    """
+    if not isinstance(scenario, Scenario):
+        raise TypeError(f"scenario must be a rexmit.lab.Scenario, not {type(scenario).__name__}")
+    text = json.dumps(plain(scenario, "scenario"))
+    return Run(*_rexmit.simulate(text, seed))
+
+
+def simulate(
+    *,
+    link: Union[str, Network] = "delay 50ms loss 5%",
+    traffic: str = "every 100ms size 100",
+    profile: Optional[str] = None,
+    duration: str = "60s",
+    seed: int = 1,
+    transport: Transport = "sctp",
+    unordered: bool = False,
+    recovery: Optional[Mapping[str, Any]] = None,
+    receiver: Optional[Receiver] = None,
+) -> Run:
+    """Runs one stream, called ``flow``, over a link in virtual time.
+
+    Parameters
+    ----------
+    link : str or Network
+        Both directions, as netem writes them: ``"delay 50ms loss 5%"``.
+    traffic : str
+        ``"every 250ms size 100"``, ``"trace ssh"``, ``"application skype"`` or `Capture.traffic`.
+    profile : str, optional
+        Of the sender (``interactive``, over TCP ``tcp-interactive``).
+    duration : str
+        For which it sends.
+    seed : int
+        Of all randomness; the same seed loses the same packets.
+    recovery : mapping, optional
+        Fields that replace those of the profile.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    ValueError
+        If an argument is not valid; an unknown profile is reported with the nearest.
+    """
+    if isinstance(link, str):
+        link = Network(forward=link)
+    if not isinstance(link, Network):
+        raise TypeError(f"link must be text such as 'delay 50ms loss 5%' or a rexmit.lab.Network, not {type(link).__name__}")
+    if not isinstance(traffic, str):
+        raise TypeError(f"traffic must be text such as 'every 100ms size 100', not {type(traffic).__name__}")
+    if profile is None and transport in ("sctp", "tcp"):
+        profile = "tcp-interactive" if transport == "tcp" else "interactive"
+    flow = ThinFlow(
+        traffic=traffic,
+        transport=transport,
+        profile=profile,
+        unordered=unordered or None,
+        recovery=recovery,
+        receiver=receiver,
+    )
+    return run_scenario(Scenario(duration=duration, network=link, thin={"flow": flow}, rows=True), seed)

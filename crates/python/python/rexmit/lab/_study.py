@@ -1,0 +1,219 @@
+"""Studies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Optional, Union
+
+from .. import _rexmit
+from . import _worker
+from ._errors import StudyError
+from ._results import Results
+from ._schema import Axis, Claim, Figure, Scenario
+from ._sweep import Executor, Report, reporter, run_elsewhere, run_here
+from ._toml import dumps, plain
+
+Path = Union[str, "os.PathLike[str]"]
+
+#: The names of the studies in the package.
+STUDIES: tuple[str, ...] = _rexmit.study_names()
+
+
+def _is_path(name: Path) -> bool:
+    return not isinstance(name, str) or name.endswith(".toml") or os.sep in name or "/" in name
+
+
+class Study:
+    """The definition of runs, of figures and of claims.
+
+    Parameters
+    ----------
+    title : str
+        Its title.
+    scenario : Scenario
+        The base of all runs.
+    seeds : int or sequence of int
+        How often each point is run, or the seeds; at most 1000.
+    axes, claims, figures : sequence
+        What is varied, claimed and drawn. Every combination of the points of all axes is a cell of the sweep.
+    costs : sequence of str
+        Quantities that the report shows as costs.
+    source, about : str
+        What it reproduces, and the method.
+    name : str
+        The name of its directory of results.
+
+    Raises
+    ------
+    StudyError
+        If it has mistakes; the text has all of them.
+    TypeError
+        If a value is none that a study file can have.
+    """
+
+    def __init__(
+        self,
+        *,
+        title: str,
+        scenario: Scenario,
+        seeds: Union[int, Sequence[int]] = 10,
+        axes: Sequence[Axis] = (),
+        claims: Sequence[Claim] = (),
+        figures: Sequence[Figure] = (),
+        costs: Sequence[str] = (),
+        source: Optional[str] = None,
+        about: Optional[str] = None,
+        name: str = "study",
+    ) -> None:
+        if not isinstance(scenario, Scenario):
+            raise TypeError(f"scenario must be a rexmit.lab.Scenario, not {type(scenario).__name__}")
+        parts: dict[str, Any] = {"title": title, "source": source, "about": about, "seeds": seeds}
+        lists = {"costs": costs, "axis": axes, "claim": claims, "figure": figures}
+        for key, items in lists.items():
+            if isinstance(items, str) or not isinstance(items, Sequence):
+                raise TypeError(f"{key} must be a list, not {type(items).__name__}")
+        parts.update((key, items) for key, items in lists.items() if items)
+        table = plain({**parts, "scenario": scenario}, "the study")
+        assert isinstance(table, dict)
+        text = dumps(table)
+        try:
+            self._study = _rexmit.LabStudy.parse(name, text)
+        except StudyError as error:
+            error.study_text = text
+            raise
+
+    @classmethod
+    def _of(cls, study: _rexmit.LabStudy) -> Study:
+        self = cls.__new__(cls)
+        self._study = study
+        return self
+
+    @classmethod
+    def load(cls, name: Path) -> Study:
+        """The study of the package with this name (`STUDIES` has all), or that of a file: a path, or a name with a ``/`` or
+        ending in ``.toml``.
+
+        Raises
+        ------
+        UnknownStudyError
+            If there is none of this name.
+        StudyError
+            If the file has mistakes.
+        OSError
+            If the file cannot be read.
+        """
+        if _is_path(name):
+            return cls._of(_rexmit.LabStudy.load(os.fspath(name)))
+        assert isinstance(name, str)
+        return cls._of(_rexmit.LabStudy.built_in(name))
+
+    @classmethod
+    def from_text(cls, text: str, name: str = "study") -> Study:
+        """The study that is written in `text`, the contents of a study file."""
+        return cls._of(_rexmit.LabStudy.parse(name, text))
+
+    @property
+    def name(self) -> str:
+        """Its name, which is that of its file."""
+        return self._study.name
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+        return self._study.title
+
+    @property
+    def source(self) -> str:
+        """The figure or table that it reproduces."""
+        return self._study.source
+
+    @property
+    def about(self) -> str:
+        """The method, and the differences from the source."""
+        return self._study.about
+
+    @property
+    def text(self) -> str:
+        """The text of its file."""
+        return self._study.text
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of every cell."""
+        return self._study.seeds
+
+    @property
+    def axes(self) -> dict[str, tuple[str, ...]]:
+        """The labels of the points of each axis."""
+        return self._study.axes
+
+    @property
+    def estimated_seconds(self) -> float:
+        """The approximate processor time of all runs: divide it by the number of cores."""
+        return self._study.estimated_seconds()
+
+    def __len__(self) -> int:
+        """The number of runs: cells times seeds."""
+        return len(self._study)
+
+    def __repr__(self) -> str:
+        return f"<rexmit.lab.Study {self.name!r}: {self.title}; {len(self)} runs>"
+
+    def with_seeds(self, seeds: Union[int, Sequence[int]]) -> Study:
+        """The same study with the seeds 1 to `seeds`, or with these."""
+        chosen = list(range(1, min(seeds, 1001) + 1)) if isinstance(seeds, int) else list(seeds)
+        return self._of(self._study.with_seeds(chosen))
+
+    def run(
+        self,
+        executor: Optional[Executor] = None,
+        progress: Union[bool, Report] = True,
+        *,
+        jobs: Optional[int] = None,
+        store: Optional[Path] = None,
+    ) -> Results:
+        """Executes the runs that have no result yet.
+
+        Each result is kept at once, by a hash of its scenario, its seed and the build of rexmit: an interrupted sweep goes
+        on where it was when it is run again.
+
+        Parameters
+        ----------
+        executor : optional
+            Where to run: anything with the ``submit`` of `concurrent.futures.Executor`, such as Dask's
+            ``client.get_executor()``. Runs of lost workers are tried again. By default they run on threads of this process,
+            outside of the GIL.
+        progress : bool or callable
+            Whether to show the progress on a terminal or in a notebook; or a function that is called with a `Progress`.
+        jobs : int, optional
+            Threads without `executor` (one per core).
+        store : path, optional
+            The directory of single results (``~/.cache/rexmit/runs``, the one of the command).
+
+        Returns
+        -------
+        Results
+
+        Raises
+        ------
+        WorkerVersionError
+            If a worker has another version or build of rexmit.
+        RunError
+            If the executor has lost all its workers.
+        StoreError
+            If results cannot be written.
+        """
+        if executor is not None and not callable(getattr(executor, "submit", None)):
+            kind = type(executor).__name__
+            raise TypeError(f"executor must have a method submit, as concurrent.futures.Executor has; {kind} has none")
+        if executor is not None and jobs is not None:
+            raise ValueError("jobs is for threads of this process: leave it out, or the executor")
+        place = None if store is None else os.fspath(store)
+        sweep = self._study.sweep(_worker.module_file(), place)
+        report = reporter(progress)
+        if executor is None:
+            run_here(sweep, jobs, report)
+        else:
+            run_elsewhere(sweep, executor, report)
+        return Results(sweep.results())

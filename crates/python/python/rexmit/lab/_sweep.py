@@ -1,0 +1,217 @@
+"""Executes the missing runs of a study: on threads of this process, or on the workers of an executor."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import BrokenExecutor, CancelledError
+from dataclasses import dataclass
+from typing import Any, Optional, Protocol, Union
+
+from .. import _rexmit
+from . import _worker
+from ._errors import RunError, WorkerVersionError
+
+#: How often a run is tried again after its worker was lost.
+MAX_RETRIES = 3
+#: Tasks that an executor has at a time, at most; the others wait here.
+MAX_OUTSTANDING = 256
+#: Runs in one task, at most, and the processor time of a task in seconds from which on no run is added.
+TASK_RUNS = 32
+TASK_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a sweep is.
+
+    Attributes
+    ----------
+    runs, done, failed : int
+        Distinct runs; those with a result, found or computed; those that failed.
+    seconds_left : float or None
+        The estimated remaining time; ``None`` before the first run has ended.
+    """
+
+    runs: int
+    done: int
+    failed: int
+    seconds_left: Optional[float] = None
+
+
+class Executor(Protocol):
+    """The part of `concurrent.futures.Executor` that is needed; so Dask's ``client.get_executor()`` will do."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Any: ...
+
+
+Report = Callable[[Progress], object]
+
+
+def _on_terminal(progress: Progress) -> None:
+    seconds = progress.seconds_left
+    remaining = f", about {seconds:.0f} s remain" if seconds is not None else ""
+    failed = f", {progress.failed} failed" if progress.failed else ""
+    ended = progress.done + progress.failed >= progress.runs
+    text = f"{progress.done} of {progress.runs} runs{failed}{'' if ended else remaining}"
+    print(f"\r{text:<60}", end="\n" if ended else "", file=sys.stderr, flush=True)
+
+
+def reporter(progress: Union[bool, Report]) -> Report:
+    """The function that is called with the progress."""
+    if callable(progress):
+        return progress
+    is_seen = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    return _on_terminal if progress and is_seen else lambda _: None
+
+
+def run_here(sweep: _rexmit.Sweep, jobs: Optional[int], report: Report) -> None:
+    """Executes the missing runs on `jobs` threads."""
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            sweep.run_here(jobs)
+        except BaseException as error:
+            errors.append(error)
+
+    # Not in this thread, so that Ctrl-C is noticed at once.
+    thread = threading.Thread(target=work, name="rexmit sweep", daemon=True)
+    thread.start()
+    last: Optional[tuple[object, ...]] = None
+    try:
+        while thread.is_alive():
+            thread.join(0.1)
+            now = sweep.progress()
+            if now != last:
+                report(Progress(*now))
+                last = now
+    except BaseException:
+        sweep.stop()
+        raise
+    if errors:
+        raise errors[0]
+
+
+@dataclass
+class _Task:
+    runs: list[_worker.Task]
+    retries: int = 0
+
+
+def _tasks(missing: Iterable[tuple[str, str, float]]) -> list[_Task]:
+    tasks: list[_Task] = []
+    seconds = 0.0
+    for key, document, own in missing:
+        if not tasks or seconds >= TASK_SECONDS or len(tasks[-1].runs) == TASK_RUNS:
+            tasks.append(_Task([]))
+            seconds = 0.0
+        tasks[-1].runs.append((key, document))
+        seconds += own
+    return tasks
+
+
+class _Elsewhere:
+    """A sweep whose runs are executed by the workers of an executor."""
+
+    def __init__(self, sweep: _rexmit.Sweep, executor: Executor, report: Report) -> None:
+        self._sweep = sweep
+        self._executor = executor
+        self._report = report
+        self._program = _rexmit.program(_worker.module_file())
+        # Reversed, so that the next task is at the end.
+        self._waiting = _tasks(sweep.missing())[::-1]
+        self._outstanding: dict[int, tuple[Any, _Task]] = {}
+        self._ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._number = 0
+        self._began = time.monotonic()
+        self._done_before = sweep.progress()[1]
+
+    def run(self) -> None:
+        self._show()
+        try:
+            while self._waiting or self._outstanding:
+                while self._waiting and len(self._outstanding) < MAX_OUTSTANDING:
+                    self._submit(self._waiting.pop())
+                self._wait()
+        except BaseException:
+            for future, _ in self._outstanding.values():
+                future.cancel()
+            raise
+
+    def _submit(self, task: _Task) -> None:
+        try:
+            future = self._executor.submit(_worker.execute, _worker.VERSION, self._program, task.runs)
+        except BrokenExecutor as error:
+            raise self._broken(error) from error
+        self._number += 1
+        number = self._number
+        self._outstanding[number] = (future, task)
+        if hasattr(future, "add_done_callback"):
+            future.add_done_callback(lambda _: self._ended.put(number))
+
+    def _wait(self) -> None:
+        try:
+            number = self._ended.get(timeout=0.2)
+        except queue.Empty:
+            # Futures without callbacks, as submitit's.
+            ended = [number for number, (future, _) in self._outstanding.items() if future.done()]
+            for number in ended:
+                self._settle(number)
+            return
+        self._settle(number)
+
+    def _settle(self, number: int) -> None:
+        future, task = self._outstanding.pop(number, (None, None))
+        if future is None or task is None:
+            return
+        try:
+            done: list[_worker.Done] = future.result()
+        except WorkerVersionError:
+            raise
+        except BrokenExecutor as error:
+            raise self._broken(error) from error
+        except (ImportError, AttributeError) as error:
+            text = (
+                f"a worker has no rexmit.lab ({error}), and the runs were planned by rexmit {_worker.VERSION}: install it there"
+            )
+            raise WorkerVersionError(text) from error
+        except (Exception, CancelledError) as error:
+            self._retry(task, error)
+            return
+        for key, file, failure in done:
+            if file is not None:
+                self._sweep.add(key, file)
+            elif failure is not None:
+                self._sweep.fail(key, *failure)
+        self._show()
+
+    def _retry(self, task: _Task, error: BaseException) -> None:
+        """Runs of a lost worker are tried again, one by one: one of them may be the reason."""
+        retries = task.retries + 1
+        if retries <= MAX_RETRIES:
+            self._waiting.extend(_Task([run], retries) for run in task.runs)
+            return
+        for key, _ in task.runs:
+            what = f"its worker was lost, or failed, {retries} times: {type(error).__name__}: {error}"
+            self._sweep.fail(key, "failed", what)
+        self._show()
+
+    def _broken(self, error: BaseException) -> RunError:
+        return RunError(f"the executor lost its workers ({error}); finished runs are kept: run again with a new executor")
+
+    def _show(self) -> None:
+        runs, done, failed, _ = self._sweep.progress()
+        computed = done - self._done_before
+        left = None
+        if computed > 0:
+            left = (time.monotonic() - self._began) / computed * (runs - done - failed)
+        self._report(Progress(runs, done, failed, left))
+
+
+def run_elsewhere(sweep: _rexmit.Sweep, executor: Executor, report: Report) -> None:
+    """Executes the missing runs by `executor`."""
+    _Elsewhere(sweep, executor, report).run()

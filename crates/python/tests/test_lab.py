@@ -1,0 +1,348 @@
+"""Studies, their results, and single runs."""
+
+import ctypes
+import dataclasses
+import datetime
+import math
+import pathlib
+import random
+import subprocess
+import sys
+import textwrap
+import threading
+
+import altair
+import polars
+import pytest
+
+import lab_kit
+import rexmit
+from rexmit import lab
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def results(store):
+    return lab_kit.study(rows=True).run(store=store)
+
+
+def test_every_study_of_the_package_is_there_and_one_of_a_file_is_the_same():
+    assert {path.stem for path in (ROOT / "studies").glob("*.toml")} == set(lab.STUDIES)
+    bundled = lab.Study.load("limit")
+    read = lab.Study.load(ROOT / "studies/limit.toml")
+    assert (read.name, read.text, len(read)) == ("limit", bundled.text, len(bundled))
+    assert lab.Study.from_text(bundled.text, "limit").axes == bundled.axes
+    assert bundled.estimated_seconds > 0
+    fig8a = lab.Study.load("petlund2009-fig8a")
+    assert "lksctp" in fig8a.axes["system"] and len(fig8a) == 7 * 100
+    assert len(fig8a.with_seeds(2)) == 14 and fig8a.with_seeds([5, 7]).seeds == (5, 7)
+
+
+def test_unknown_names_are_reported_with_the_nearest():
+    with pytest.raises(lab.UnknownStudyError, match='did you mean "petlund2009-fig8a"'):
+        lab.Study.load("petlund2009-fig8aa")
+    with pytest.raises(FileNotFoundError):
+        lab.Study.load("./none.toml")
+    with pytest.raises(ValueError, match="no profile `interactve`; did you mean `interactive`"):
+        lab.simulate(profile="interactve")
+    flow = dataclasses.replace(lab_kit.scenario().thin["game"], profile="thim")
+    with pytest.raises(lab.StudyError, match="did you mean `thin`"):
+        lab.Study(title="x", scenario=dataclasses.replace(lab_kit.scenario(), thin={"game": flow}))
+
+
+def test_a_study_of_dataclasses_has_the_mistakes_of_a_file():
+    claim = lab.Claim(says="x", quantity="game.latncy.p99", is_="below", than=3)
+    axis = lab.Axis("loss", values=[1, 2], set={"network": {"forward": "delay 50ms loss {}%"}})
+    with pytest.raises(lab.StudyError) as refused:
+        lab.Study(title="x", scenario=lab_kit.scenario(), axes=[axis], claims=[claim], costs=["nothing"])
+    error = refused.value
+    assert len(error.mistakes) == 2 and len(str(error).splitlines()) == 2
+    for line, column, what in error.mistakes:
+        # The place is in the text that was made of the dataclasses.
+        assert error.study_text.splitlines()[line - 1][column - 1] in "\"'["
+        assert "game.latncy.p99" in what or "nothing" in what
+    with pytest.raises(lab.StudyError) as of_file:
+        lab.Study.from_text(error.study_text)
+    assert str(of_file.value) == str(error)
+
+
+def test_all_that_a_study_may_have_can_be_written_as_dataclasses():
+    text = 'quote " backslash \\ line\nbell \x07 ü'
+    network = lab.Network("delay 50ms", "delay 60ms", changes=[lab.Change("5s", forward="loss 100%")])
+    thin = lab.ThinFlow(
+        traffic=lab.messages([(0.0, 100), (0.25, 80)]),
+        recovery={"thin": {"linear_timeouts": 6}},
+        receiver=lab.Receiver(ack_delay="0ms"),
+        bounds=["reactive"],
+        late=["200ms"],
+    )
+    scenario = lab.Scenario(
+        duration="10s",
+        network=network,
+        thin={"game": thin},
+        bulk={"bulk": lab.BulkFlow(profile="rfc9260")},
+        web={"web": lab.WebFlow(count=2)},
+        udp={"udp": lab.UdpFlow("rate 20kbit size 100")},
+    )
+    made = lab.Study(title=text, about=text, scenario=scenario, seeds=[3], name="all")
+    assert (made.title, made.about, made.name) == (text, text.strip(), "all")
+    assert lab.Study.from_text(made.text).title == text
+    run = lab.run_scenario(scenario)
+    assert run.quantities["game.messages"] == 40
+    assert {"game", "bulk", "web", "udp"} == set(run.to_polars()["flow"])
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: lab.Study(title="x", scenario={"duration": "60s"}), TypeError),
+        (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), axes="loss"), TypeError),
+        (lambda: lab.Study(title=datetime.date.today(), scenario=lab_kit.scenario()), TypeError),
+        (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), seeds=0), lab.StudyError),
+        (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), seeds=10**30), lab.StudyError),
+        (lambda: lab.Study(title="x", scenario=lab_kit.scenario(duration=60)), lab.StudyError),
+        (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), costs=[math.nan]), ValueError),
+        (lambda: lab.Study.load(7), TypeError),
+        (lambda: lab.Study.from_text("\x00"), lab.StudyError),
+        (lambda: lab_kit.study().with_seeds([1, 1]), ValueError),
+        (lambda: lab_kit.study().with_seeds([-1]), OverflowError),
+        (lambda: lab_kit.study().with_seeds(1001), ValueError),
+        (lambda: lab_kit.study().run(executor=3), TypeError),
+        (lambda: lab_kit.study().run(executor=lab.Study, jobs=2), (TypeError, ValueError)),
+        (lambda: lab_kit.study().run(jobs=0), ValueError),
+        (lambda: lab_kit.study().run(store="/proc/none"), lab.StoreError),
+        (lambda: lab.simulate(link=3), TypeError),
+        (lambda: lab.simulate(link="delay"), ValueError),
+        (lambda: lab.simulate(traffic=3), TypeError),
+        (lambda: lab.simulate(traffic="every"), ValueError),
+        (lambda: lab.simulate(duration=3), ValueError),
+        (lambda: lab.simulate(seed=-1), OverflowError),
+        (lambda: lab.simulate(recovery={"thin": {"linear": 6}}), ValueError),
+        (lambda: lab.simulate(transport="upd"), ValueError),
+        (lambda: lab.read_capture(ROOT / "README.md"), ValueError),
+        (lambda: lab.read_capture("/none"), FileNotFoundError),
+        (lambda: rexmit._rexmit.execute_run("{}", lab._worker.module_file()), ValueError),
+        (lambda: rexmit._rexmit.program("/none"), OSError),
+    ],
+)
+def test_bad_input_is_refused_with_what_to_do(make, error):
+    with pytest.raises(error) as refused:
+        make()
+    assert len(str(refused.value)) > 10
+
+
+def test_no_text_makes_it_panic():
+    chance = random.Random(1)
+    text = lab_kit.study().text
+    for _ in range(300):
+        at = chance.randrange(len(text))
+        changed = text[:at] + chance.choice(["", "9", "-", '"', "[", "e9", "\n", "{}", "ü"]) + text[at + chance.randrange(3) :]
+        try:
+            lab.Study.from_text(changed)
+        except lab.StudyError as error:
+            assert error.mistakes
+
+
+def test_results_are_tables_verdicts_figures_and_a_report(results, tmp_path):
+    assert (results.found, results.executed, results.failed) == (0, 36, [])
+    runs = results.to_polars()
+    assert runs.height == 36 and runs["error"].null_count() == 36
+    assert runs["run"].n_unique() == 36
+    assert set(runs["profile"]) == {"rfc9260", "thin", "interactive"} and set(runs["loss"]) == {"1 %", "5 %"}
+    assert runs["seed"].unique().sort().to_list() == [1, 2, 3, 4, 5, 6]
+    messages = results.to_polars("messages")
+    assert messages.height == 36 * 240
+    # The table of messages, that of runs and the distribution say the same.
+    one = {"profile": "thin", "loss": "5 %", "seed": 2}
+    latencies = messages.filter(**one)["application_ms"]
+    assert latencies.max() == pytest.approx(runs.filter(**one)["game.latency.max"].item(), rel=2e-3)
+    steps = results.to_polars("game.latency").filter(**one)
+    assert steps["count"].sum() == latencies.len()
+    with pytest.raises(ValueError, match="'game.latency'"):
+        results.to_polars("latency")
+    frame = results.to_pandas()
+    assert frame["game.latency.p99"].to_list() == runs["game.latency.p99"].to_list()
+    assert frame["profile"].to_list() == runs["profile"].to_list()
+    frame.loc[0, "seed"] = 77
+    assert 77 not in results.to_polars()["seed"]
+    (verdict,) = results.verdicts()
+    assert (verdict.says, verdict.verdict) == ("interactive waits less", "holds")
+    assert [comparison.point for comparison in verdict.comparisons] == [{"loss": "1 %"}, {"loss": "5 %"}]
+    assert verdict.comparisons[1].left.mean < verdict.comparisons[1].right.mean
+    report = results.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text() == report and "interactive waits less" in report
+    folder = results.save(tmp_path)
+    assert polars.read_parquet(folder / "runs.parquet").equals(runs)
+    assert polars.read_parquet(folder / "messages.parquet").equals(messages)
+    assert "interactive waits less" in results._repr_html_()
+
+
+def test_figures_are_charts(results, tmp_path):
+    assert results.figures() == ["99th percentile", "By profile", "Distribution", "Cost"]
+    for number, title in enumerate(results.figures()):
+        chart = results.plot(number)
+        assert chart.to_dict() == results.plot(title).to_dict()
+    assert isinstance(results.plot(), altair.VConcatChart)
+    results.plot("99th percentile").save(tmp_path / "figure.svg")
+    assert "<svg" in (tmp_path / "figure.svg").read_text()
+    results.plot("By profile").save(tmp_path / "figure.png")
+    values = results.plot("99th percentile").to_dict()["data"]["values"]
+    expected = results.to_polars().filter(profile="thin", loss="5 %")["game.latency.p99"].mean()
+    (point,) = (row for row in values if row["group"] == "thin" and row["x"] == 5)
+    assert point["y"] == pytest.approx(expected)
+    with pytest.raises(ValueError, match="'By profile'"):
+        results.plot("By profil")
+    with pytest.raises(ValueError, match="from 0 to 3"):
+        results.plot(4)
+
+
+class ArrowArray(ctypes.Structure):
+    """The C data interface, as far as it is needed."""
+
+
+ArrowArray._fields_ = [
+    ("length", ctypes.c_int64),
+    ("null_count", ctypes.c_int64),
+    ("offset", ctypes.c_int64),
+    ("n_buffers", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.POINTER(ctypes.POINTER(ArrowArray))),
+    ("dictionary", ctypes.c_void_p),
+    ("release", ctypes.c_void_p),
+    ("private_data", ctypes.c_void_p),
+]
+
+
+class ArrowStream(ctypes.Structure):
+    _fields_ = [
+        ("get_schema", ctypes.c_void_p),
+        ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ArrowArray))),
+    ]
+
+
+def buffers(table, columns):
+    """The addresses of the values of some columns, in what `table` hands over."""
+    capsule = table.__arrow_c_stream__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    stream = pointer(capsule, b"arrow_array_stream")
+    batch = ArrowArray()
+    assert ArrowStream.from_address(stream).get_next(stream, ctypes.byref(batch)) == 0
+    assert batch.length == len(table)
+    return [batch.children[column].contents.buffers[1] for column in columns]
+
+
+def test_frames_share_the_memory_of_the_results(results):
+    table = results.table("messages")
+    columns = [table.column_names.index(name) for name in ("intended_s", "bytes", "application_ms", "profile")]
+    frame = polars.DataFrame(table)
+    assert frame.columns == list(table.column_names)
+    assert buffers(frame, columns) == buffers(table, columns)
+    assert buffers(results.table("messages"), columns) != buffers(table, columns), "another table has its own memory"
+
+
+def test_one_run_is_the_same_every_time_and_has_its_packets():
+    settings = {"link": "delay 50ms loss 5%", "traffic": "every 100ms size 100", "duration": "30s"}
+    first, again, other = (lab.simulate(**settings, seed=seed) for seed in (1, 1, 2))
+    packets = first.to_polars()
+    assert packets.equals(again.to_polars()) and not packets.equals(other.to_polars())
+    assert first.quantities == again.quantities
+    forward = packets.filter(direction="forward")
+    assert forward["arrived_s"].null_count() == forward["lost"].count() > 0
+    assert forward["payload_bytes"].sum() - forward["repeated_bytes"].sum() == 300 * 100
+    assert first.to_polars("messages").height == first.quantities["flow.messages"] == 300
+    # Without losses, half a round trip.
+    assert lab.simulate(link="delay 50ms", duration="5s").quantities["flow.latency.max"] == pytest.approx(50, rel=1e-3)
+    tcp = lab.simulate(transport="tcp", duration="30s")
+    assert tcp.to_pandas()["acknowledged"].notna().any()
+    with pytest.raises(ValueError, match="'packets' or 'messages'"):
+        first.to_polars("packet")
+
+
+def test_the_traffic_of_a_file_is_replayed(tmp_path):
+    rows = [("mine", 1, "s2c", at * 250_000, 100 + at) for at in range(20)] + [("mine", 1, "c2s", 5, 7)]
+    file = tmp_path / "mine.csv"
+    file.write_text("trace,flow_id,direction,time_us,payload_bytes\n" + "".join(f"{','.join(map(str, row))}\n" for row in rows))
+    client, server = lab.read_capture(file)
+    assert (client.messages, server.seconds, len(server.messages)) == (((5, 7),), 4.75, 20)
+    run = lab.simulate(traffic=server.traffic, link="delay 10ms", duration="4900ms")
+    messages = run.to_polars("messages")
+    assert messages["bytes"].to_list() == list(range(100, 120))
+    assert messages["intended_s"].diff().drop_nulls().round(6).unique().to_list() == [0.25]
+    assert len(server.until(1).messages) == 4
+    assert len(lab.read_capture(ROOT / "traces/ssh.csv.gz")) > 1
+    file.write_text("trace,flow_id,direction,time_us,payload_bytes\nmine,1,up,0,1\n")
+    with pytest.raises(ValueError, match="line 2"):
+        lab.read_capture(file)
+
+
+def test_a_profile_is_recommended_for_a_capture(tmp_path):
+    path = ROOT / "traces/ssh.csv.gz"
+    advice = lab.advise(path, rtt=0.1, loss=0.05, seeds=1, store=tmp_path)
+    chosen = {row.profile: row for row in advice.rows}[advice.recommended]
+    standard = advice.rows[0]
+    assert standard.profile == "rfc9260"
+    assert chosen.p999_ms < standard.p999_ms and chosen.bytes_per_byte <= 2 * standard.bytes_per_byte
+    assert f"Choose {advice.recommended}: 99.9 %" in str(advice)
+    assert lab.advise(path, link="delay 50ms loss 5%", seeds=1, store=tmp_path).rows == advice.rows
+    cheap = lab.advise(path, rtt=0.1, loss=0.05, seeds=1, store=tmp_path, max_cost=1)
+    assert cheap.results.executed == 0
+    assert {row.profile: row for row in cheap.rows}[cheap.recommended].bytes_per_byte <= standard.bytes_per_byte
+    for settings, error in (
+        ({"rtt": "100ms"}, TypeError),
+        ({"rtt": -1}, ValueError),
+        ({"loss": 2}, ValueError),
+        ({"link": "fast"}, ValueError),
+        ({"flow": 77}, ValueError),
+        ({"direction": "up"}, ValueError),
+        ({"seeds": 0}, ValueError),
+        ({"max_cost": float("nan")}, ValueError),
+    ):
+        with pytest.raises(error):
+            lab.advise(path, store=tmp_path, **settings)
+    with pytest.raises(FileNotFoundError):
+        lab.advise("/none")
+
+
+def test_threads_run_python_during_runs(tmp_path):
+    """A thread that counts gets on while runs take place."""
+    study = lab_kit.study("30min", seeds=4)
+    counts = []
+    is_done = threading.Event()
+
+    def count():
+        while not is_done.wait(0.001):
+            counts.append(None)
+
+    counting = threading.Thread(target=count)
+    counting.start()
+    sweep = study._study.sweep(lab._worker.module_file(), str(tmp_path))
+    sweep.run_here(1)
+    is_done.set()
+    counting.join()
+    assert len(counts) > 10
+
+
+def test_the_import_is_light():
+    program = """
+        import sys
+        import rexmit
+        assert "rexmit.lab" not in sys.modules
+        rexmit.lab.Study
+        heavy = {"polars", "pandas", "altair", "numpy", "dask", "concurrent.futures.process"} & set(sys.modules)
+        assert not heavy, heavy
+        try:
+            rexmit.labs
+        except AttributeError:
+            pass
+        else:
+            raise AssertionError
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], cwd="/", check=True)

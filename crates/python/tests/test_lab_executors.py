@@ -1,0 +1,193 @@
+"""Sweeps by executors: workers that are lost, of another version, interrupted."""
+
+import concurrent.futures
+import multiprocessing
+import os
+import signal
+import threading
+
+import pytest
+
+import lab_kit
+import rexmit
+from rexmit import lab
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The results on threads of this process."""
+    results = lab_kit.study().run(store=tmp_path_factory.mktemp("here"))
+    assert (results.found, results.executed) == (0, 36)
+    return results.to_polars()
+
+
+@pytest.fixture
+def single_runs(monkeypatch):
+    """Tasks of one run each, so that there are many."""
+    monkeypatch.setattr(lab._sweep, "TASK_RUNS", 1)
+
+
+class Inline:
+    """Runs a task when it is submitted; `before` may raise."""
+
+    def __init__(self, before=lambda number: None):
+        self.tasks = 0
+        self.before = before
+
+    def submit(self, function, /, *arguments):
+        self.tasks += 1
+        future = concurrent.futures.Future()
+        try:
+            self.before(self.tasks)
+            future.set_result(function(*arguments))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class Job:
+    """A future as submitit's: without callbacks."""
+
+    def __init__(self, future):
+        self.done = future.done
+        self.result = future.result
+        self.cancel = future.cancel
+
+
+def test_threads_processes_and_futures_without_callbacks_give_the_same(expected, tmp_path):
+    spawn = multiprocessing.get_context("spawn")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        assert lab_kit.study().run(pool, store=tmp_path / "threads").to_polars().equals(expected)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=spawn) as pool:
+        assert lab_kit.study().run(pool, store=tmp_path / "processes").to_polars().equals(expected)
+    inline = Inline()
+    inline_submit = inline.submit
+    inline.submit = lambda *arguments: Job(inline_submit(*arguments))
+    assert lab_kit.study().run(inline, store=tmp_path / "jobs").to_polars().equals(expected)
+
+
+def test_progress_is_reported_and_results_are_found_again(expected, tmp_path, single_runs):
+    seen = []
+    lab_kit.study().run(Inline(), seen.append, store=tmp_path)
+    assert [progress.done for progress in seen] == list(range(37))
+    assert {progress.runs for progress in seen} == {36} and seen[1].seconds_left > 0
+    executor = Inline()
+    again = lab_kit.study(seeds=7).run(executor, store=tmp_path)
+    assert (again.found, again.executed, executor.tasks) == (36, 6, 6)
+    here = lab_kit.study(seeds=7).run(store=tmp_path)
+    assert (here.found, here.executed) == (42, 0)
+
+
+@pytest.mark.parametrize("interrupted_by", ["executor", "threads"])
+def test_an_interrupted_sweep_goes_on(expected, tmp_path, single_runs, interrupted_by):
+    def stop(progress):
+        if progress.done >= 7:
+            raise KeyboardInterrupt
+
+    study = lab_kit.study() if interrupted_by == "executor" else lab_kit.study("20min")
+    executor = Inline() if interrupted_by == "executor" else None
+    with pytest.raises(KeyboardInterrupt):
+        study.run(executor, stop, store=tmp_path, **({} if executor else {"jobs": 1}))
+    # The runs in progress on threads end first.
+    for thread in threading.enumerate():
+        if thread.name == "rexmit sweep":
+            thread.join()
+    again = study.run(store=tmp_path)
+    assert 7 <= again.found < 36 and again.found + again.executed == 36
+    if executor:
+        assert again.to_polars().equals(expected)
+
+
+def test_tasks_of_lost_workers_are_tried_again(expected, tmp_path):
+    def lose(number):
+        if number in (1, 3, 4):
+            raise OSError("the worker is gone")
+
+    results = lab_kit.study().run(Inline(lose), store=tmp_path)
+    assert (results.executed, results.failed) == (36, [])
+    assert results.to_polars().equals(expected)
+
+
+def test_a_run_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
+    lost = lab_kit.study()._study.sweep(lab._worker.module_file(), str(tmp_path)).missing()[20][0]
+
+    class Losing(Inline):
+        def submit(self, function, version, program, tasks):
+            self.before = lambda _: (_ for _ in ()).throw(OSError("gone")) if lost in dict(tasks) else None
+            return super().submit(function, version, program, tasks)
+
+    results = lab_kit.study().run(Losing(), store=tmp_path)
+    (failed,) = results.failed
+    assert results.executed == 35 and "lost, or failed, 4 times: OSError: gone" in failed.error
+    assert set(failed.point) == {"profile", "loss"}
+    row = results.to_polars().filter(run=lost)
+    assert row["error"].item() == failed.error and row["game.latency.p99"].item() is None
+    again = lab_kit.study().run(store=tmp_path)
+    assert (again.found, again.executed, again.failed) == (35, 1, [])
+
+
+def test_an_executor_without_workers_is_reported(tmp_path):
+    spawn = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn, initializer=lab_kit.end_process) as pool:
+        with pytest.raises(lab.RunError, match="run again with a new executor"):
+            lab_kit.study().run(pool, store=tmp_path)
+
+
+def test_a_worker_with_another_version_is_refused_with_both_versions(tmp_path):
+    spawn = multiprocessing.get_context("spawn")
+    initializer = lab_kit.pretend_another_version
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn, initializer=initializer) as pool:
+        with pytest.raises(lab.WorkerVersionError, match=f"has rexmit 0.0.1, .* by rexmit {rexmit.__version__}"):
+            lab_kit.study().run(pool, store=tmp_path)
+    program = rexmit._rexmit.program(lab._worker.module_file())
+    with pytest.raises(lab.WorkerVersionError, match=f"another build of .*{program[:12]}.*000000000000"):
+        lab._worker.execute(rexmit.__version__, "0" * 64, [])
+
+    def without_module(_):
+        raise ModuleNotFoundError("No module named 'rexmit.lab'")
+
+    with pytest.raises(lab.WorkerVersionError, match=f"no rexmit.lab .* rexmit {rexmit.__version__}"):
+        lab_kit.study().run(Inline(without_module), store=tmp_path)
+
+
+def test_a_result_of_another_run_or_build_is_refused(tmp_path):
+    sweep = lab_kit.study()._study.sweep(lab._worker.module_file(), str(tmp_path))
+    (key, document, _), (other, *_), *_ = sweep.missing()
+    file, failure = rexmit._rexmit.execute_run(document, lab._worker.module_file())
+    assert failure is None
+    for wrong_key, wrong_file in ((other, file), (key, file[:-1]), (key, b"")):
+        with pytest.raises(lab.RunError, match="was refused"):
+            sweep.add(wrong_key, wrong_file)
+    built_otherwise = tmp_path / "module"
+    built_otherwise.write_bytes(b"another")
+    file_of_other, _ = rexmit._rexmit.execute_run(document, str(built_otherwise))
+    with pytest.raises(lab.RunError, match="was refused"):
+        sweep.add(key, file_of_other)
+    with pytest.raises(ValueError, match="no run"):
+        sweep.add("0", file)
+    assert sweep.progress()[1] == 0
+    sweep.add(key, file)
+    assert len(sweep.missing()) == 35
+
+
+def test_dask_loses_a_worker_in_mid_sweep_and_no_run_is_lost_or_twice(expected, tmp_path, single_runs):
+    distributed = pytest.importorskip("distributed")
+    study = lab_kit.study("10min", seeds=12)
+    expected = study.run(store=tmp_path / "here").to_polars()
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        workers = client.run(os.getpid)
+        assert len(set(workers.values())) == 2
+        killed = []
+
+        def kill(progress):
+            if progress.done >= 10 and not killed:
+                killed.append(next(iter(workers.values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        results = study.run(client.get_executor(), kill, store=tmp_path / "dask")
+        # The nanny has started another; until then the other one went on alone.
+        assert killed and killed[0] not in client.run(os.getpid).values()
+    assert (results.found, results.executed, results.failed) == (0, 72, [])
+    assert results.to_polars().equals(expected)
+    assert results.to_polars()["run"].n_unique() == 72
