@@ -1,0 +1,9 @@
+//! SCTP sockets (RFC 6458) for unmodified programs on a kernel without SCTP.
+//!
+//! [`protocol`] is what the preloaded library and the engine say to each other; [`engine`] owns the UDP socket and all
+//! SCTP state. The library itself is the crate `rexmit-preload`. ARCHITECTURE.md has the design, `docs/preload.md`
+//! what is served.
+#![cfg(target_os = "linux")]
+
+pub mod engine;
+pub mod protocol;
