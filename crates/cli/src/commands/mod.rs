@@ -12,6 +12,7 @@ mod networks;
 mod perf;
 mod profiles;
 mod proxy;
+mod run;
 mod study;
 mod trace;
 
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Perf(perf::Arguments),
     Emulate(Box<emulate::Arguments>),
     Proxy(Box<proxy::Arguments>),
+    Run(run::Arguments),
     Study(study::Arguments),
     Trace(trace::Arguments),
     Profiles(profiles::Arguments),
@@ -46,6 +48,7 @@ pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
         Command::Perf(arguments) => perf::run(arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Proxy(arguments) => proxy::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Study(arguments) => study::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use libc::{
-    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, EBADF, EINVAL, EISCONN,
+    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, EINVAL, EISCONN,
     ENETUNREACH, ENFILE, ENOBUFS, ENOTCONN, EOPNOTSUPP, ESOCKTNOSUPPORT,
 };
 use rexmit_core::Route;
@@ -62,12 +62,12 @@ impl Engine {
                 None => return,
             },
             Call::SetOption => {
-                let this = self.sockets.get_mut(&socket).ok_or(Failure(EBADF));
+                let this = self.sockets.get_mut(&socket).ok_or(Failure(ENOTCONN));
                 this.and_then(|this| super::options::set(&mut this.settings, first, second, body))
             }
             Call::Option => self.option(socket, (first, second), body),
             Call::Name => self.name(socket, first != 0),
-            Call::State => self.state(socket),
+            Call::State => self.state_of(socket),
         };
         self.requests.answer(token, &outcome, None);
     }
@@ -125,7 +125,7 @@ impl Engine {
 
     fn bind_call(&mut self, number: u64, mode: i32, body: &[u8]) -> Outcome {
         const ADD: i32 = 1;
-        let this = self.sockets.get(&number).ok_or(Failure(EBADF))?;
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         let addresses = address::parse_all(body).ok_or(Failure(EINVAL))?;
         if !addresses.iter().all(|address| this.takes(address)) {
             return Err(Failure(EAFNOSUPPORT));
@@ -164,7 +164,7 @@ impl Engine {
             return Err(Failure(ENOBUFS));
         }
         let Self { sockets, ports, .. } = self;
-        let this = sockets.get_mut(&number).ok_or(Failure(EBADF))?;
+        let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
         let port = ports.bind(port, &addresses, number, &this.settings)?;
         this.bound = Some(Bound { port, addresses });
         Ok(Vec::new())
@@ -172,7 +172,7 @@ impl Engine {
 
     /// The port of the socket; it is bound to any if it was not.
     fn port_of(&mut self, number: u64) -> Result<u16, Failure> {
-        let this = self.sockets.get(&number).ok_or(Failure(EBADF))?;
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         if this.bound.is_none() {
             self.bind(number, 0, Vec::new())?;
         }
@@ -181,13 +181,13 @@ impl Engine {
     }
 
     fn listen(&mut self, number: u64, backlog: i32) -> Outcome {
-        let this = self.sockets.get(&number).ok_or(Failure(EBADF))?;
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         if this.is_one_to_one() && !matches!(this.state, State::Idle | State::Listening) {
             return Err(Failure(EINVAL));
         }
         let port = self.port_of(number)?;
         let Self { sockets, ports, .. } = self;
-        let this = sockets.get_mut(&number).ok_or(Failure(EBADF))?;
+        let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
         let taken = ports.get(&port).and_then(|port| port.listener);
         if taken.is_some_and(|listener| listener != number) {
             return Err(Failure(EADDRINUSE));
@@ -231,7 +231,7 @@ impl Engine {
 
     /// Begins an association with a peer at these addresses.
     pub(super) fn connect(&mut self, number: u64, peers: &[SocketAddr]) -> Result<u32, Failure> {
-        let this = self.sockets.get(&number).ok_or(Failure(EBADF))?;
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         match this.state {
             State::Idle => {}
             _ if !this.is_one_to_one() => {}
@@ -257,7 +257,7 @@ impl Engine {
         let (routes, mtu) = self.routes(port, &remotes)?;
         let now = self.now;
         let Self { sockets, ports, .. } = self;
-        let this = sockets.get_mut(&number).ok_or(Failure(EBADF))?;
+        let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
         let config = this.settings.association(mtu);
         let endpoint = &mut ports.touch(port).ok_or(Failure(EINVAL))?.endpoint;
         let id = endpoint.connect_over(now, &routes, remote_port, config).map_err(|error| {
@@ -317,7 +317,7 @@ impl Engine {
     }
 
     fn name(&self, number: u64, is_peer: bool) -> Outcome {
-        let this = self.sockets.get(&number).ok_or(Failure(EBADF))?;
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         let is_connected = matches!(this.state, State::Connected);
         let shown = match (this.names, &this.bound) {
             (Some((_, peer)), _) if is_peer && is_connected => peer,
@@ -334,8 +334,11 @@ impl Engine {
         Ok(bytes)
     }
 
-    fn state(&mut self, number: u64) -> Outcome {
-        let this = self.sockets.get_mut(&number).ok_or(Failure(EBADF))?;
+    fn state_of(&mut self, number: u64) -> Outcome {
+        // The engine lets go of a socket when its association has ended.
+        let Some(this) = self.sockets.get_mut(&number) else {
+            return Ok((State::Connected as u32).to_ne_bytes().to_vec());
+        };
         let state = this.state;
         if let Some(listener) = this.accepted_from.take()
             && let Some(listener) = self.sockets.get_mut(&listener)
@@ -347,7 +350,7 @@ impl Engine {
 
     /// `sctp_peeloff` (RFC 6458 §9.2).
     fn peel_off(&mut self, number: u64, association: u32) -> Result<OwnedFd, Failure> {
-        let this = self.sockets.get(&number).ok_or(Failure(EBADF))?;
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         let known = self.associations.get(&association);
         let known = known.filter(|_| this.associations.contains(&association));
         let known = known.ok_or(Failure(EINVAL))?;

@@ -258,7 +258,10 @@ fn set_path(settings: &mut Settings, value: &[u8]) -> Outcome {
 impl Engine {
     /// The value of an option; `value` is what the program's memory had.
     pub(super) fn option(&mut self, socket: u64, (level, option): (i32, i32), value: &[u8]) -> Outcome {
-        let this = self.sockets.get_mut(&socket).ok_or(Failure(libc::EBADF))?;
+        if level == SOL_SOCKET && option == libc::SO_ERROR && !self.sockets.contains_key(&socket) {
+            return Ok(vec![0; 4]);
+        }
+        let this = self.sockets.get_mut(&socket).ok_or(Failure(libc::ENOTCONN))?;
         if level == SOL_SOCKET {
             return match option {
                 libc::SO_ERROR => Ok(std::mem::take(&mut this.error).to_ne_bytes().to_vec()),

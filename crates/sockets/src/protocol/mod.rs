@@ -8,15 +8,17 @@ pub mod frame;
 pub mod name;
 pub mod request;
 
+use std::ffi::CStr;
+
 /// `IPPROTO_SCTP`, also the level of its socket options.
 pub const IPPROTO_SCTP: i32 = 132;
 
 /// The environment variable that has the engine's number, in hexadecimal digits.
-pub const ENGINE_VARIABLE: &str = "REXMIT_RUN_ENGINE";
+pub const ENGINE_VARIABLE: &CStr = c"REXMIT_RUN_ENGINE";
 /// The environment variable that has the recovery profile of the program's sockets.
-pub const PROFILE_VARIABLE: &str = "REXMIT_RUN_PROFILE";
+pub const PROFILE_VARIABLE: &CStr = c"REXMIT_RUN_PROFILE";
 /// The environment variable that has the UDP port of the program's peers.
-pub const PEER_PORT_VARIABLE: &str = "REXMIT_RUN_PEER_UDP_PORT";
+pub const PEER_PORT_VARIABLE: &CStr = c"REXMIT_RUN_PEER_UDP_PORT";
 
 /// How sockets of one style differ from the other (RFC 6458 §3, §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
