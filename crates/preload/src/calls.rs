@@ -95,14 +95,14 @@ pub(crate) fn connect(fd: c_int, name: SocketName, at: Address, length: usize) -
 /// Connects to these addresses; the number of the association.
 fn connect_over(fd: c_int, name: SocketName, body: iovec) -> Outcome<u32> {
     let is_non_blocking = raw::is_non_blocking(fd);
-    if is_non_blocking && name.style == Style::OneToOne && descriptor::state(name)? == State::Idle {
-        fill(fd);
-    }
     let request = request(Call::Connect, name, i32::from(is_non_blocking), 0);
     let mut number = [0; 4];
     let value = raw::own_part_mut(&mut number);
     engine::ask(name.engine, &request, body, value, Some(fd))?;
     if is_non_blocking {
+        if name.style == Style::OneToOne {
+            fill(fd);
+        }
         return Err(Errno(libc::EINPROGRESS));
     }
     Ok(u32::from_ne_bytes(number))
@@ -244,7 +244,7 @@ fn peel_off(name: SocketName, has_flags: bool, to: (Address, Address)) -> Outcom
     let flags = c_int::from_ne_bytes(bytes[8..].try_into().unwrap_or_default());
     let request = request(Call::PeelOff, name, number, 0);
     let answer = engine::ask(name.engine, &request, NOTHING, NOTHING, None)?;
-    let made = answer.descriptor.ok_or(Errno(libc::EMFILE))?;
+    let made = answer.descriptor.map(raw::lowest).ok_or(Errno(libc::EMFILE))?;
     raw::set_flags(made, flags);
     raw::copy_out(&made.to_ne_bytes(), to.0.add(4)).inspect_err(|_| raw::close(made))
 }

@@ -95,5 +95,5 @@ pub(crate) fn socket(engine: EngineNumber, domain: c_int, kind: c_int) -> Outcom
     let request = Request { call: Call::Socket, socket: 0, first: domain, second: kind };
     let body = raw::own_part(&body[..2 + length]);
     let answer = ask(engine, &request, body, raw::own_part(&[]), None)?;
-    answer.descriptor.ok_or(Errno(libc::EMFILE))
+    answer.descriptor.map(raw::lowest).ok_or(Errno(libc::EMFILE))
 }

@@ -267,8 +267,11 @@ pub(crate) fn consume(fd: c_int) {
 
 /// How much of the first message was read.
 pub(crate) fn peek_offset(fd: c_int) -> Outcome<usize> {
-    let offset = int_option(fd, libc::SOL_SOCKET, SO_PEEK_OFF)?;
-    Ok(usize::try_from(offset).unwrap_or(0))
+    match usize::try_from(int_option(fd, libc::SOL_SOCKET, SO_PEEK_OFF)?) {
+        Ok(offset) => Ok(offset),
+        // Nothing was read yet: the kernel does not count.
+        Err(_) => set_peek_offset(fd, 0).map(|()| 0),
+    }
 }
 
 pub(crate) fn set_peek_offset(fd: c_int, offset: usize) -> Outcome<()> {
@@ -340,6 +343,18 @@ pub(crate) fn close(fd: c_int) {
     // SAFETY: it is ours, and nobody else knows its number.
     unsafe { libc::close(fd) };
     set_errno(before);
+}
+
+/// The same descriptor under the lowest number that is free, as calls that make one are to return (some programs
+/// count on it).
+pub(crate) fn lowest(fd: c_int) -> c_int {
+    // SAFETY: it takes numbers alone.
+    let lowest = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
+    if lowest == -1 {
+        return fd;
+    }
+    close(fd);
+    lowest
 }
 
 pub(crate) fn is_non_blocking(fd: c_int) -> bool {

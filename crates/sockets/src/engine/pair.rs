@@ -2,7 +2,7 @@
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{
@@ -70,6 +70,14 @@ impl Pair {
         sendmsg(&self.0, &parts, &mut ancillary, flags).map(drop)
     }
 
+    /// Whether the program has read everything that was sent to it.
+    pub(super) fn is_read(&self) -> bool {
+        let mut unread: libc::c_int = 0;
+        // SAFETY: the kernel writes one number.
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TIOCOUTQ, &raw mut unread) };
+        result == 0 && unread == 0
+    }
+
     /// The next message of the program, in `buffer`.
     pub(super) fn receive<'a>(&self, buffer: &'a mut [u8]) -> Received<'a> {
         match recv(&self.0, &mut *buffer, RecvFlags::DONTWAIT) {
@@ -84,14 +92,9 @@ impl Pair {
         }
     }
 
-    /// The program reads the end from now on, after what was sent to it.
-    pub(super) fn end_receiving(&self) {
-        let _ = shutdown(&self.0, Shutdown::Write);
-    }
-
-    /// The program's sends fail with `EPIPE` from now on.
-    pub(super) fn end_sending(&self) {
-        let _ = shutdown(&self.0, Shutdown::Read);
+    /// The program reads the end from now on, after what was sent to it, and its sends fail with `EPIPE`.
+    pub(super) fn end(&self) {
+        let _ = shutdown(&self.0, Shutdown::Both);
     }
 }
 

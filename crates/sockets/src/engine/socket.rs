@@ -67,6 +67,8 @@ pub(super) struct Socket {
     pub(super) is_full: bool,
     /// The program sends no more.
     pub(super) has_ended: bool,
+    /// Data, and not only notifications, may be in the pair.
+    pub(super) may_have_unread_data: bool,
     /// The program reads the end once everything is in the pair.
     pub(super) ends_when_flushed: bool,
     /// What epoll watches for: reading, writing.
@@ -94,6 +96,7 @@ impl Socket {
             readable: VecDeque::new(),
             is_full: false,
             has_ended: false,
+            may_have_unread_data: false,
             ends_when_flushed: false,
             watched: (false, false),
         }
@@ -132,6 +135,10 @@ impl Socket {
     /// Moves messages into the pair while it has room; whether all are in.
     pub(super) fn flush(&mut self) -> bool {
         while let Some(first) = self.inbox.front() {
+            let is_data = first.header.kind == Kind::Data;
+            if is_data || self.pair.is_read() {
+                self.may_have_unread_data = is_data;
+            }
             match self.pair.send(&first.header, &first.payload, first.descriptor.as_ref()) {
                 Err(Errno::AGAIN) => {
                     self.is_full = true;
@@ -143,15 +150,14 @@ impl Socket {
         }
         self.is_full = false;
         if std::mem::take(&mut self.ends_when_flushed) {
-            self.pair.end_receiving();
-            self.pair.end_sending();
+            self.pair.end();
         }
         true
     }
 
-    /// Whether messages wait that the program did not read.
-    pub(super) fn has_unread(&self) -> bool {
-        !self.inbox.is_empty() || !self.readable.is_empty()
+    /// Whether messages of a peer found no room in the pair.
+    pub(super) fn has_waiting_data(&self) -> bool {
+        self.inbox.iter().any(|waiting| waiting.header.kind == Kind::Data)
     }
 
 }

@@ -325,7 +325,8 @@ impl Engine {
     /// (RFC 6458 §4.1.8).
     pub(super) fn close(&mut self, number: u64, has_unread: bool) {
         let Some(this) = self.sockets.remove(&number) else { return };
-        let aborts = this.settings.aborts_on_close || has_unread || this.has_unread();
+        let has_unread_data = has_unread && this.may_have_unread_data || this.has_waiting_data();
+        let aborts = this.settings.aborts_on_close || has_unread_data;
         for (_, token) in &this.connecting {
             self.requests.answer(*token, &Err(Failure(libc::ECONNABORTED)), None);
         }
