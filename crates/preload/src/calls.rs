@@ -64,7 +64,11 @@ pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> Option<Outc
 
 /// `bind`.
 pub(crate) fn bind(name: SocketName, at: Address, length: usize) -> Outcome<()> {
-    ask(name, &request(Call::Bind, name, 0, 0), body_of(at, length.min(address_bytes(at, length)?))?)
+    ask(
+        name,
+        &request(Call::Bind, name, 0, 0),
+        body_of(at, length.min(address_bytes(at, length)?))?,
+    )
 }
 
 /// Bytes of the address at `at`, which may be followed by others, or by nothing that matters.
@@ -204,15 +208,18 @@ fn room_of(length_at: Address) -> Outcome<usize> {
     usize::try_from(i32::from_ne_bytes(room)).map_err(|_| Errno(libc::EINVAL))
 }
 
-fn read_option(name: SocketName, (level, option): (i32, i32), to: (Address, Address)) -> Outcome<()> {
+fn read_option(
+    name: SocketName,
+    (level, option): (i32, i32),
+    to: (Address, Address),
+) -> Outcome<()> {
     let room = room_of(to.1)?.min(MAX_OPTION_BYTES);
     let mut before = [0; MAX_OPTION_BYTES];
     raw::copy_in(to.0, &mut before[..room])?;
     let mut value = [0; MAX_BODY_BYTES];
     let request = request(Call::Option, name, level, option);
     let part = raw::own_part_mut(&mut value);
-    let answer =
-        engine::ask(name.engine, &request, raw::own_part(&before[..room]), part, None)?;
+    let answer = engine::ask(name.engine, &request, raw::own_part(&before[..room]), part, None)?;
     let value = &value[..answer.length.min(MAX_BODY_BYTES)];
     let is_list = [option::PEER_ADDRS, option::LOCAL_ADDRS].contains(&option);
     if is_list && room_of(to.1)? < value.len() {

@@ -149,7 +149,9 @@ pub(crate) fn copy_in(from: Address, to: &mut [u8]) -> Outcome<()> {
     }
     let (local, remote) = (part_of(to), part_at(from, to.len()));
     // SAFETY: the kernel writes to `to` alone, and checks the memory it reads.
-    let copied = unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
+    let copied = unsafe {
+        libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
+    };
     complete(copied, to.len())
 }
 
@@ -160,7 +162,9 @@ pub(crate) fn copy_out(from: &[u8], to: Address) -> Outcome<()> {
     }
     let (local, remote) = (part_of(from), part_at(to, from.len()));
     // SAFETY: the program has given this memory to be written, and the kernel checks it.
-    let copied = unsafe { libc::process_vm_writev(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
+    let copied = unsafe {
+        libc::process_vm_writev(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
+    };
     complete(copied, from.len())
 }
 
@@ -299,8 +303,16 @@ pub(crate) fn copy_send_timeout(from: c_int, to: c_int) {
     // SAFETY: both live, and the value has this length.
     unsafe {
         let at = value.as_mut_ptr().cast();
-        if libc_next::getsockopt(from, libc::SOL_SOCKET, libc::SO_SNDTIMEO, at, &raw mut length) == 0 {
-            libc_next::setsockopt(to, libc::SOL_SOCKET, libc::SO_RCVTIMEO, value.as_ptr().cast(), length);
+        if libc_next::getsockopt(from, libc::SOL_SOCKET, libc::SO_SNDTIMEO, at, &raw mut length)
+            == 0
+        {
+            libc_next::setsockopt(
+                to,
+                libc::SOL_SOCKET,
+                libc::SO_RCVTIMEO,
+                value.as_ptr().cast(),
+                length,
+            );
         }
     }
 }

@@ -102,9 +102,8 @@ fn serve(number: u64, udp_port: u16) -> Outcome {
     // Each socket of a program is a descriptor of the engine.
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
-    let mut engine = Engine::new(number, udp_port).map_err(|error| {
-        Failure::new(Kind::Address, format!("UDP port {udp_port}: {error}"))
-    })?;
+    let mut engine = Engine::new(number, udp_port)
+        .map_err(|error| Failure::new(Kind::Address, format!("UDP port {udp_port}: {error}")))?;
     println!("{READY}");
     io::stdout().flush()?;
     Ok(engine.run()?)

@@ -172,7 +172,18 @@ fn lksctp_tools_send_and_receive() {
     let mut lines = BufReader::new(server.0.stdout.take().expect("piped")).lines();
     lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("listen("))).expect("ready");
     let client = [
-        "sctp_test", "-H", "127.0.0.1", "-P", "7201", "-h", "127.0.0.1", "-p", "7200", "-s", "-x", "3",
+        "sctp_test",
+        "-H",
+        "127.0.0.1",
+        "-P",
+        "7201",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        "7200",
+        "-s",
+        "-x",
+        "3",
     ];
     let output = engine.output(&client);
     assert!(output.status.success(), "{output:?}");

@@ -140,7 +140,7 @@ def waiting():
     assert select.select([], [failing], [], 10)[1] == [failing]
     assert failing.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
     assert failing.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
-    timed = pair()[0]
+    timed, _other = pair()
     timed.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 10_000))
     fails(errno.EAGAIN, timed.recv, 10)
 

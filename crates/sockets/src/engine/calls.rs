@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use libc::{
-    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, EINVAL, EISCONN,
-    ENETUNREACH, ENFILE, ENOBUFS, ENOTCONN, EOPNOTSUPP, ESOCKTNOSUPPORT,
+    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, EINVAL, EISCONN, ENETUNREACH, ENFILE,
+    ENOBUFS, ENOTCONN, EOPNOTSUPP, ESOCKTNOSUPPORT,
 };
 use rexmit_core::Route;
 use rexmit_sctp::{AssociationConfig, ConnectError};
@@ -378,7 +378,13 @@ impl Engine {
     }
 
     /// Makes `socket` the owner of an association that is established.
-    pub(super) fn give(&mut self, association: u32, socket: u64, local: SocketAddr, peer: SocketAddr) {
+    pub(super) fn give(
+        &mut self,
+        association: u32,
+        socket: u64,
+        local: SocketAddr,
+        peer: SocketAddr,
+    ) {
         let Some(known) = self.associations.get_mut(&association) else { return };
         known.socket = Some(socket);
         let port = known.port;

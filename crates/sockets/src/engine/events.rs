@@ -35,7 +35,8 @@ impl Engine {
     }
 
     fn on_event(&mut self, port: u16, id: AssociationId, event: Event) {
-        if let Event::Connected { incoming: true, peer, outbound_streams, inbound_streams } = event {
+        if let Event::Connected { incoming: true, peer, outbound_streams, inbound_streams } = event
+        {
             return self.on_incoming(port, id, peer, (outbound_streams, inbound_streams));
         }
         let Some(&association) = self.numbers.get(&(port, id.to_bits())) else { return };
@@ -76,6 +77,25 @@ impl Engine {
                     notifications::association_change(Change::Restart, 0, streams, association);
                 self.notify(association, Type::AssociationChange, told);
             }
+            Event::Closed(reason) => {
+                if let Some(known) = self.associations.get_mut(&association) {
+                    known.closed = Some(reason);
+                    match known.socket {
+                        Some(number) => {
+                            self.retry(number);
+                            self.on_closed(association, number);
+                        }
+                        None => self.forget(association),
+                    }
+                }
+            }
+            other => self.on_notification(association, other),
+        }
+    }
+
+    /// Events that are nothing but notifications.
+    fn on_notification(&mut self, association: u32, event: Event) {
+        match event {
             Event::PathStatus { address, state, .. } => {
                 let state = match state {
                     PathState::Active => 0,
@@ -103,18 +123,6 @@ impl Engine {
                 for kind in [Type::SendFailed, Type::SendFailedEvent] {
                     let told = notifications::send_failed(kind, failed, association);
                     self.notify(association, kind, told);
-                }
-            }
-            Event::Closed(reason) => {
-                if let Some(known) = self.associations.get_mut(&association) {
-                    known.closed = Some(reason);
-                    match known.socket {
-                        Some(number) => {
-                            self.retry(number);
-                            self.on_closed(association, number);
-                        }
-                        None => self.forget(association),
-                    }
                 }
             }
             _ => {}

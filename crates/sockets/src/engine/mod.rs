@@ -92,7 +92,12 @@ impl Engine {
         let udp = Udp::bind(udp_port)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &udp, EventData::new_u64(UDP_TOKEN), EventFlags::IN)?;
-        epoll::add(&epoll, requests.listener(), EventData::new_u64(REQUESTS_TOKEN), EventFlags::IN)?;
+        epoll::add(
+            &epoll,
+            requests.listener(),
+            EventData::new_u64(REQUESTS_TOKEN),
+            EventFlags::IN,
+        )?;
         Ok(Self {
             number,
             epoll,
@@ -235,7 +240,8 @@ impl Engine {
 
     /// Whether nobody needs the engine any more.
     fn is_over(&mut self) -> bool {
-        let is_idle = self.sockets.is_empty() && self.ports.is_empty() && !self.requests.has_programs();
+        let is_idle =
+            self.sockets.is_empty() && self.ports.is_empty() && !self.requests.has_programs();
         if !is_idle {
             self.idle_since = None;
             return false;

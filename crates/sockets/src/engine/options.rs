@@ -123,18 +123,7 @@ fn set_of_sctp(settings: &mut Settings, option: i32, value: &[u8]) -> Outcome {
     }
     match option {
         name::RTO_INFO => return set_rto(settings, sized(value, 16)?),
-        name::INIT_MSG => {
-            let value = sized(value, 8)?;
-            let or = |at: usize, default: u16| match u16_at(value, at) {
-                0 => default,
-                number => number,
-            };
-            let config = &mut settings.config;
-            config.outbound_streams = or(0, config.outbound_streams);
-            config.max_inbound_streams = or(2, config.max_inbound_streams);
-            config.max_init_retransmits = or(4, config.max_init_retransmits as u16).into();
-            settings.max_init_timeout_ms = or(6, settings.max_init_timeout_ms);
-        }
+        name::INIT_MSG => return set_init(settings, sized(value, 8)?),
         name::ASSOC_INFO => {
             let most = u16_at(sized(value, 20)?, 4);
             if most != 0 {
@@ -169,30 +158,11 @@ fn set_of_sctp(settings: &mut Settings, option: i32, value: &[u8]) -> Outcome {
                 return Err(Failure(EINVAL));
             }
             let bit = 1 << (number & 0xF);
-            settings.events = if value[6] == 0 { settings.events & !bit } else { settings.events | bit };
+            settings.events =
+                if value[6] == 0 { settings.events & !bit } else { settings.events | bit };
         }
         name::MAX_SEG => settings.max_segment = assoc_value(value)?.min(65_535),
-        name::DELAYED_SACK => {
-            let (delay, every) = match value.len() {
-                12.. => (u32_at(value, 4), u32_at(value, 8)),
-                8.. => (u32_at(value, 4), 0),
-                _ => return Err(Failure(EINVAL)),
-            };
-            if delay > 500 {
-                return Err(Failure(EINVAL));
-            }
-            match (delay, every) {
-                (_, 1) => settings.config.sack_every = 1,
-                (0, 0) => {}
-                (0, every) => settings.config.sack_every = every.min(255) as u8,
-                (delay, every) => {
-                    settings.set_sack_delay(delay);
-                    if every != 0 {
-                        settings.config.sack_every = every.min(255) as u8;
-                    }
-                }
-            }
-        }
+        name::DELAYED_SACK => return set_delayed_sack(settings, value),
         name::CONTEXT | name::MAX_BURST => {
             let value = assoc_value(value)?;
             settings.kept.insert(option, value);
@@ -206,6 +176,40 @@ fn set_of_sctp(settings: &mut Settings, option: i32, value: &[u8]) -> Outcome {
             settings.peer_port = port;
         }
         _ => return Err(Failure(ENOPROTOOPT)),
+    }
+    Ok(Vec::new())
+}
+
+/// `sctp_initmsg`.
+fn set_init(settings: &mut Settings, value: &[u8]) -> Outcome {
+    let or = |at: usize, default: u16| match u16_at(value, at) {
+        0 => default,
+        number => number,
+    };
+    let config = &mut settings.config;
+    config.outbound_streams = or(0, config.outbound_streams);
+    config.max_inbound_streams = or(2, config.max_inbound_streams);
+    config.max_init_retransmits = or(4, config.max_init_retransmits as u16).into();
+    settings.max_init_timeout_ms = or(6, settings.max_init_timeout_ms);
+    Ok(Vec::new())
+}
+
+/// `sctp_sack_info`, or the `sctp_assoc_value` that it was before.
+fn set_delayed_sack(settings: &mut Settings, value: &[u8]) -> Outcome {
+    let (delay, every) = match value.len() {
+        12.. => (u32_at(value, 4), u32_at(value, 8)),
+        8.. => (u32_at(value, 4), 0),
+        _ => return Err(Failure(EINVAL)),
+    };
+    if delay > 500 {
+        return Err(Failure(EINVAL));
+    }
+    if every != 0 {
+        settings.config.sack_every = every.min(255) as u8;
+    }
+    // A SACK for every packet needs no delay, and 0 changes none.
+    if delay != 0 && every != 1 {
+        settings.set_sack_delay(delay);
     }
     Ok(Vec::new())
 }
@@ -257,7 +261,12 @@ fn set_path(settings: &mut Settings, value: &[u8]) -> Outcome {
 
 impl Engine {
     /// The value of an option; `value` is what the program's memory had.
-    pub(super) fn option(&mut self, socket: u64, (level, option): (i32, i32), value: &[u8]) -> Outcome {
+    pub(super) fn option(
+        &mut self,
+        socket: u64,
+        (level, option): (i32, i32),
+        value: &[u8],
+    ) -> Outcome {
         if level == SOL_SOCKET && option == libc::SO_ERROR && !self.sockets.contains_key(&socket) {
             return Ok(vec![0; 4]);
         }
@@ -294,7 +303,9 @@ impl Engine {
             name::ASSOC_NUMBER => Ok(words(&[this.associations.len() as u32])),
             name::ASSOC_IDS => {
                 let ids = this.associations.iter().copied();
-                Ok(words(&std::iter::once(this.associations.len() as u32).chain(ids).collect::<Vec<_>>()))
+                Ok(words(
+                    &std::iter::once(this.associations.len() as u32).chain(ids).collect::<Vec<_>>(),
+                ))
             }
             name::PEER_ADDRS | name::LOCAL_ADDRS => {
                 self.addresses_of(this, u32_at(sized(value, 8)?, 0), option == name::PEER_ADDRS)
@@ -448,26 +459,12 @@ fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
             bytes.extend(words(&[config.heartbeat_interval.map_or(0, millis)]));
             bytes.extend((config.path_max_retrans as u16).to_ne_bytes());
             bytes.extend(words(&[config.max_packet_bytes as u32, millis(config.sack_delay)]));
-            bytes.extend(words(&[if config.heartbeat_interval.is_some() { 1 } else { 2 } | 1 << 5]));
+            bytes
+                .extend(words(&[if config.heartbeat_interval.is_some() { 1 } else { 2 } | 1 << 5]));
             bytes.resize(156, 0);
             bytes
         }
-        name::DEFAULT_SEND_PARAM => {
-            let send = &settings.send;
-            let mut bytes = send.stream.to_ne_bytes().to_vec();
-            bytes.extend([0; 2]);
-            bytes.extend(send.flags.to_ne_bytes());
-            bytes.extend([0; 2]);
-            bytes.extend(words(&[send.ppid, send.context, send.time_to_live, 0, 0, association]));
-            bytes
-        }
-        name::DEFAULT_SNDINFO => {
-            let send = &settings.send;
-            let mut bytes = send.stream.to_ne_bytes().to_vec();
-            bytes.extend(send.flags.to_ne_bytes());
-            bytes.extend(words(&[send.ppid, send.context, association]));
-            bytes
-        }
+        name::DEFAULT_SEND_PARAM | name::DEFAULT_SNDINFO => of_send(settings, option, association),
         name::EVENTS => (0..14).map(|bit| u8::from(settings.events & 1 << bit != 0)).collect(),
         name::EVENT => {
             let mut bytes = sized(value, 8)?.to_vec();
@@ -492,4 +489,20 @@ fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
         }
         _ => return Err(Failure(ENOPROTOOPT)),
     })
+}
+
+/// `sctp_sndrcvinfo`, or `sctp_sndinfo`.
+fn of_send(settings: &Settings, option: i32, association: u32) -> Vec<u8> {
+    let send = &settings.send;
+    let mut bytes = send.stream.to_ne_bytes().to_vec();
+    if option == name::DEFAULT_SNDINFO {
+        bytes.extend(send.flags.to_ne_bytes());
+        bytes.extend(words(&[send.ppid, send.context, association]));
+    } else {
+        bytes.extend([0; 2]);
+        bytes.extend(send.flags.to_ne_bytes());
+        bytes.extend([0; 2]);
+        bytes.extend(words(&[send.ppid, send.context, send.time_to_live, 0, 0, association]));
+    }
+    bytes
 }

@@ -30,7 +30,7 @@ pub(super) enum Received<'a> {
     Nothing,
     /// The program has shut its end down, or closed it.
     End,
-    /// The program has closed its end before it read everything.
+    /// The program has closed its end before it read everything. Said once; what it had sent comes after it.
     Reset,
 }
 
@@ -38,8 +38,7 @@ impl Pair {
     /// A pair whose other end, for the program, has this name.
     pub(super) fn new(name: SocketName) -> rustix::io::Result<(Self, OwnedFd)> {
         let flags = SocketFlags::CLOEXEC;
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         bind(&theirs, &SocketAddrUnix::new_abstract_name(&name.to_bytes())?)?;
         ioctl_fionbio(&ours, true)?;
         // As root it may be more than the system's limit.
@@ -85,7 +84,7 @@ impl Pair {
             Ok((length, _)) => match Header::parse(&buffer[..length]) {
                 Some(header) => Received::Message(header, &buffer[HEADER_BYTES..length]),
                 // Not of our library: the program has found the pair by itself.
-                None => Received::Reset,
+                None => Received::Message(Header::of_error(0), &[]),
             },
             Err(Errno::AGAIN | Errno::INTR) => Received::Nothing,
             Err(_) => Received::Reset,

@@ -10,10 +10,10 @@ use rustix::io::Errno;
 
 use super::pair::Pair;
 use super::settings::Settings;
+use crate::protocol::Style;
 use crate::protocol::frame::{Header, Kind};
 use crate::protocol::name::SocketName;
 use crate::protocol::request::State;
-use crate::protocol::Style;
 
 /// Notifications that wait for room in a pair, at most; later ones are dropped, as the kernel drops them when the
 /// receive buffer is full.
@@ -122,12 +122,8 @@ impl Socket {
     /// As [`deliver`](Self::deliver); dropped if too much waits.
     pub(super) fn notify(&mut self, association: u32, notification: Vec<u8>) {
         if self.inbox.len() < MAX_NOTIFICATIONS {
-            let header = Header {
-                kind: Kind::Notification,
-                is_end: true,
-                association,
-                ..Header::default()
-            };
+            let header =
+                Header { kind: Kind::Notification, is_end: true, association, ..Header::default() };
             self.deliver(header, notification.into(), None);
         }
     }
@@ -159,7 +155,6 @@ impl Socket {
     pub(super) fn has_waiting_data(&self) -> bool {
         self.inbox.iter().any(|waiting| waiting.header.kind == Kind::Data)
     }
-
 }
 
 /// See the module.

@@ -74,10 +74,12 @@ impl Engine {
             }
             match this.pair.receive(&mut buffer) {
                 Received::Nothing => break,
-                Received::Reset => {
+                Received::Reset if this.may_have_unread_data => {
                     self.close(number, true);
                     break;
                 }
+                // Only notifications were unread.
+                Received::Reset => {}
                 Received::End => {
                     this.has_ended = true;
                     if is_closed {
@@ -300,7 +302,8 @@ impl Engine {
             this.notify(association, told);
         }
         this.associations.remove(&association);
-        let waiting: Vec<_> = this.connecting.extract_if(.., |(of, _)| *of == association).collect();
+        let waiting: Vec<_> =
+            this.connecting.extract_if(.., |(of, _)| *of == association).collect();
         for (_, token) in &waiting {
             self.requests.answer(*token, &Err(Failure(error)), None);
         }
