@@ -287,6 +287,7 @@ impl Engine {
             streams: None,
             peer_has_ended: false,
             is_closing: false,
+            has_sent: false,
             closed: None,
         };
         self.associations.insert(association, made);

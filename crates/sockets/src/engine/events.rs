@@ -178,7 +178,11 @@ impl Engine {
     fn on_connected(&mut self, association: u32, streams: (u16, u16)) {
         let Some(known) = self.associations.get_mut(&association) else { return };
         known.streams = Some(streams);
-        let Some(number) = known.socket else { return };
+        if known.is_closing {
+            self.shut_down(association);
+        }
+        let known = self.associations.get(&association);
+        let Some(number) = known.and_then(|known| known.socket) else { return };
         let Some(socket) = self.sockets.get_mut(&number) else { return };
         if socket.is_one_to_one() {
             socket.state = State::Connected;
@@ -231,6 +235,7 @@ impl Engine {
             streams: Some(streams),
             peer_has_ended: false,
             is_closing: false,
+            has_sent: false,
             closed: None,
         };
         self.associations.insert(association, known);

@@ -171,7 +171,9 @@ pub(super) struct Association {
     pub(super) streams: Option<(u16, u16)>,
     /// The peer sends no more.
     pub(super) peer_has_ended: bool,
-    /// We have asked for the end.
+    /// The program has asked for the end; if it is not established yet, it ends once it is.
     pub(super) is_closing: bool,
+    /// The program has sent something.
+    pub(super) has_sent: bool,
     pub(super) closed: Option<CloseReason>,
 }

@@ -208,6 +208,7 @@ impl Engine {
             .unordered(header.flags & flag::UNORDERED != 0)
             .reliability(reliability);
         message.immediate = header.flags & flag::SACK_IMMEDIATELY != 0;
+        known.has_sent = true;
         let (port, id, now) = (known.port, known.id, self.now);
         let Some(port) = self.ports.touch(port) else { return Err(Failure(ENOTCONN)) };
         match port.endpoint.send(now, id, message) {
@@ -224,6 +225,9 @@ impl Engine {
     pub(super) fn shut_down(&mut self, association: u32) {
         let Some(known) = self.associations.get_mut(&association) else { return };
         known.is_closing = true;
+        if known.streams.is_none() {
+            return;
+        }
         let (port, id, now) = (known.port, known.id, self.now);
         if let Some(port) = self.ports.touch(port) {
             port.endpoint.shutdown(now, id);
@@ -342,8 +346,10 @@ impl Engine {
             }
             let (port, id, now) = (known.port, known.id, self.now);
             let Some(port) = self.ports.touch(port) else { continue };
-            if aborts || known.streams.is_none() {
+            if aborts || known.streams.is_none() && !known.has_sent {
                 port.endpoint.abort(now, id, b"");
+            } else if known.streams.is_none() {
+                known.is_closing = true;
             } else {
                 port.endpoint.shutdown(now, id);
             }
