@@ -8,6 +8,7 @@ use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_rexmit");
 
@@ -51,6 +52,22 @@ impl Engine {
 
     fn output(&self, program: &[&str]) -> Output {
         self.command(program).output().expect("the binary runs")
+    }
+}
+
+impl Drop for Engine {
+    /// It ends with its last program, and frees everything.
+    #[expect(clippy::disallowed_methods, reason = "waits for another process")]
+    fn drop(&mut self) {
+        let port = self.0.parse().unwrap_or(0);
+        let is_free = || UdpSocket::bind(("0.0.0.0", port)).is_ok();
+        let ended = (0..1500).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            is_free()
+        });
+        if !std::thread::panicking() {
+            assert!(ended, "the engine at UDP port {port} does not end");
+        }
     }
 }
 

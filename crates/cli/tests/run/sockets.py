@@ -279,6 +279,19 @@ def one_to_many():
     kinds = [struct.unpack_from("H", first.recv(1000))[0] for _ in range(2)]
     assert kinds == [0x8005, 0x8001], kinds
     fails(errno.EOPNOTSUPP, first.accept)
+    # What was sent before a close arrives, also before the association was established, and then its end.
+    third = socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP)
+    third.setsockopt(SCTP, 11, bytes([1, 1, 0, 0, 0, 1, 0, 0]))
+    for number in range(300):
+        third.sendto(b"%d" % number, second.getsockname())
+    third.close()
+    while second.recv(1000) != b"0":
+        pass
+    for number in range(1, 300):
+        assert second.recv(1000) == b"%d" % number
+    changes = [second.recv(1000) for _ in range(2)]
+    assert [struct.unpack_from("H", change)[0] for change in changes] == [0x8005, 0x8001], changes
+    assert struct.unpack_from("H", changes[1], 8)[0] == 3, changes
 
 
 def serve():

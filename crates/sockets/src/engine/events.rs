@@ -39,7 +39,10 @@ impl Engine {
         {
             return self.on_incoming(port, id, peer, (outbound_streams, inbound_streams));
         }
-        let Some(&association) = self.numbers.get(&(port, id.to_bits())) else { return };
+        let Some(&association) = self.numbers.get(&(port, id.to_bits())) else {
+            // One that was refused, perhaps with data that came along.
+            return self.drop_messages(port, id);
+        };
         match event {
             Event::Connected { outbound_streams, inbound_streams, .. } => {
                 self.on_connected(association, (outbound_streams, inbound_streams));
@@ -139,9 +142,19 @@ impl Engine {
         self.receive_messages(number);
     }
 
+    /// Forgets an association that has ended and that no program has.
     fn forget(&mut self, association: u32) {
         if let Some(known) = self.associations.remove(&association) {
             self.numbers.remove(&(known.port, known.id.to_bits()));
+            self.drop_messages(known.port, known.id);
+        }
+    }
+
+    /// Takes what nobody will read: until then SCTP keeps an association that has ended.
+    pub(super) fn drop_messages(&mut self, port: u16, id: AssociationId) {
+        let now = self.now;
+        if let Some(port) = self.ports.touch(port) {
+            while port.endpoint.receive(now, id).is_some() {}
         }
     }
 

@@ -290,6 +290,7 @@ impl Engine {
     fn finish(&mut self, association: u32) {
         let Some(known) = self.associations.remove(&association) else { return };
         self.numbers.remove(&(known.port, known.id.to_bits()));
+        self.drop_messages(known.port, known.id);
         let Association { socket: Some(number), closed: Some(reason), streams, .. } = known else {
             return;
         };
