@@ -58,7 +58,7 @@ fn check(result: isize) -> Outcome<usize> {
     usize::try_from(result).map_err(|_| Errno(errno()))
 }
 
-/// libc's function of this name, or that of the library preloaded next; `None` if there is none.
+/// libc's function of this name, or that of the library preloaded next; `None` without one.
 pub(crate) fn next(cache: &AtomicPtr<c_void>, name: &CStr) -> Option<*mut c_void> {
     let mut found = cache.load(Ordering::Relaxed);
     if found.is_null() {
@@ -184,7 +184,7 @@ pub(crate) const fn part_at(at: Address, length: usize) -> iovec {
 pub(crate) fn read_header(from: Address) -> Outcome<msghdr> {
     let mut bytes = [0; size_of::<msghdr>()];
     copy_in(from, &mut bytes)?;
-    // SAFETY: it consists of numbers and pointers, which may have any value as long as nobody follows them.
+    // SAFETY: it consists of numbers and pointers, which may have any value as long as they are not followed.
     Ok(unsafe { std::mem::transmute::<[u8; size_of::<msghdr>()], msghdr>(bytes) })
 }
 
@@ -317,7 +317,7 @@ pub(crate) fn copy_send_timeout(from: c_int, to: c_int) {
     }
 }
 
-/// What the descriptor is, if it is one of ours.
+/// The name of the socket, if it is one of ours.
 pub(crate) fn socket_name(fd: c_int) -> Option<SocketName> {
     let mut name = [0_u8; NAME_BYTES];
     let mut length = name.len() as socklen_t;
@@ -352,7 +352,7 @@ pub(crate) fn connect_to(name: &[u8]) -> Outcome<c_int> {
 /// Closes a descriptor of our own.
 pub(crate) fn close(fd: c_int) {
     let before = errno();
-    // SAFETY: it is ours, and nobody else knows its number.
+    // SAFETY: it is ours; the program does not know its number.
     unsafe { libc::close(fd) };
     set_errno(before);
 }
@@ -396,7 +396,7 @@ pub(crate) fn is_writable(fd: c_int) -> bool {
     unsafe { libc::poll(&raw mut waiting, 1, 0) == 1 }
 }
 
-/// Raises SIGPIPE in this thread, as a call that sends to nobody does.
+/// Raises SIGPIPE in this thread, as a call that sends on a closed connection does.
 pub(crate) fn raise_pipe() {
     // SAFETY: it takes a number alone.
     unsafe { libc::raise(libc::SIGPIPE) };

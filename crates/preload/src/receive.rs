@@ -65,7 +65,7 @@ pub(crate) fn message(
     }
 }
 
-/// Looks at the first message; `EAGAIN` if there is none.
+/// Looks at the first message; `EAGAIN` without one.
 fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
     const PEEK: c_int = libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_DONTWAIT;
     let mut bytes = [0; HEADER_BYTES];

@@ -22,7 +22,7 @@ const LIBRARY: &str = "librexmit_preload.so";
 const FOLDERS: [&str; 3] = [".", "../lib", "../lib/rexmit"];
 /// The environment variable that says where it is.
 const LIBRARY_VARIABLE: &str = "REXMIT_PRELOAD";
-/// What a started engine writes when it takes requests.
+/// The line that a started engine writes when it takes requests.
 const READY: &str = "ready";
 /// Attempts to reach an engine: the one that was there may end in between.
 const ATTEMPTS: usize = 5;
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Err(Failure::with_code(code, format!("cannot run {}: {error}", program.to_string_lossy())))
 }
 
-/// Is the engine, until nobody needs it.
+/// Serves as the engine until it is not needed any more.
 fn serve(number: u64, udp_port: u16) -> Outcome {
     // Each socket of a program is a descriptor of the engine.
     let limit = getrlimit(Resource::Nofile);
@@ -134,7 +134,7 @@ fn library() -> Result<PathBuf, Failure> {
     })
 }
 
-/// What is preloaded: the library, then what was before.
+/// The value of LD_PRELOAD: the library, then the libraries named before.
 fn preloads(library: &Path) -> OsString {
     let mut all = library.as_os_str().to_owned();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
@@ -144,7 +144,7 @@ fn preloads(library: &Path) -> OsString {
     all
 }
 
-/// Has the engine for this UDP port stay as long as this process, and starts it if there is none.
+/// Has the engine for this UDP port stay as long as this process, and starts it if it does not run.
 fn reach_engine(udp_port: u16) -> Result<u64, Failure> {
     // Users do not share engines; without a port of its own, neither do programs.
     let number = match udp_port {

@@ -96,7 +96,7 @@ def ends():
     select.select([server], [], [])
     server.close()
     fails(errno.ECONNRESET, client.recv, 10)
-    # Nobody listens.
+    # A port without a listener.
     closed = listener()
     address = closed.getsockname()
     closed.close()
@@ -229,7 +229,7 @@ def bad_input():
     faults(libc.recv, fd, nowhere, ctypes.c_size_t(100), 0)
     faults(libc.recvmsg, fd, nowhere, 0)
     assert client.recv(100) == b"still there"
-    # A family that does not fit: `sockaddr_in6` for a socket of IPv4, and one that is none.
+    # A family that does not fit: `sockaddr_in6` for a socket of IPv4, and an unknown family.
     ipv6 = struct.pack("=H", socket.AF_INET6) + bytes(26)
     for address in [ipv6, struct.pack("=H", 77) + bytes(14)]:
         made = one_to_one().detach()
@@ -279,7 +279,7 @@ def one_to_many():
     kinds = [struct.unpack_from("H", first.recv(1000))[0] for _ in range(2)]
     assert kinds == [0x8005, 0x8001], kinds
     fails(errno.EOPNOTSUPP, first.accept)
-    # What was sent before a close arrives, also before the association was established, and then its end.
+    # Messages sent before a close arrive, also those sent before the association was established; then its end.
     third = socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP)
     third.setsockopt(SCTP, 11, bytes([1, 1, 0, 0, 0, 1, 0, 0]))
     for number in range(300):

@@ -246,7 +246,7 @@ impl Engine {
             return Err(Failure(EAFNOSUPPORT));
         }
         let peer_port = this.settings.peer_port;
-        // To nobody in particular means to this host, as for TCP.
+        // The unspecified address means this host, as for TCP.
         let remote = |peer: &SocketAddr| match peer.ip().to_canonical() {
             IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, peer_port).into(),
             IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, peer_port).into(),

@@ -13,7 +13,7 @@ use super::socket::Association;
 use crate::protocol::frame::{Header, Kind};
 use crate::protocol::request::State;
 
-/// What the calls of a socket fail with after its association ended; 0 for a graceful end.
+/// The `errno` of a socket's calls after its association ended; 0 after a graceful end.
 pub(super) fn errno(reason: &CloseReason, was_connected: bool) -> i32 {
     match reason {
         CloseReason::AbortedByPeer { .. } if !was_connected => ECONNREFUSED,
@@ -56,7 +56,7 @@ impl Engine {
                         }
                         self.receive_messages(number.unwrap_or_default());
                     }
-                    // The program has closed it: nobody will read this (RFC 6458 §4.1.8).
+                    // The program has closed it and cannot read this (RFC 6458 §4.1.8).
                     None => self.abort(port, id),
                 }
             }
@@ -150,7 +150,7 @@ impl Engine {
         }
     }
 
-    /// Takes what nobody will read: until then SCTP keeps an association that has ended.
+    /// Drops the unread messages of an association that has ended: SCTP keeps it until they were received.
     pub(super) fn drop_messages(&mut self, port: u16, id: AssociationId) {
         let now = self.now;
         if let Some(port) = self.ports.touch(port) {

@@ -2,7 +2,7 @@
 //!
 //! [`Engine::run`] waits for descriptors and deadlines. `requests` has the connections of calls, `calls` what each
 //! does; `transfer` moves messages between pairs and SCTP; `events` acts upon SCTP's events; `options` has the table
-//! of socket options. `ports` owns the endpoints and their deadlines, `socket` what is known of a socket.
+//! of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket.
 
 mod calls;
 mod events;
@@ -40,7 +40,7 @@ const MAX_EVENTS: usize = 256;
 const RECEIVED_PER_ROUND: usize = 16;
 /// Packets of an endpoint sent in one round.
 const SENT_PER_ROUND: usize = 256;
-/// How long the engine stays without a program or an association.
+/// The engine ends after this time without a program or an association.
 const IDLE_TIME: Duration = Duration::from_millis(500);
 /// The token of the UDP socket.
 const UDP_TOKEN: u64 = 0;
@@ -180,7 +180,7 @@ impl Engine {
         }
     }
 
-    /// Answers a packet for a port that nobody uses, as RFC 9260 §8.4 asks for: one per batch, which bounds the work.
+    /// Answers a packet for an unused port, as RFC 9260 §8.4 asks for: one per batch, which bounds the work.
     fn refuse(&mut self, route: rexmit_core::Route, packet: &[u8]) {
         let Some(port) = destination_port(packet).filter(|port| *port != 0) else { return };
         let config = rexmit_sctp::EndpointConfig::default().port(port);
@@ -238,7 +238,7 @@ impl Engine {
         Timespec { tv_sec: wait.as_secs().min(60) as i64, tv_nsec: wait.subsec_nanos().into() }
     }
 
-    /// Whether nobody needs the engine any more.
+    /// Whether the engine is not needed any more.
     fn is_over(&mut self) -> bool {
         let is_idle =
             self.sockets.is_empty() && self.ports.is_empty() && !self.requests.has_programs();

@@ -84,7 +84,7 @@ pub(super) fn shutdown(association: u32) -> Vec<u8> {
     bytes
 }
 
-/// What a message that failed was sent with.
+/// The parameters and the payload of a message that failed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failed<'a> {
     pub(super) stream: u16,

@@ -1,4 +1,4 @@
-//! Socket options: the table of `docs/preload.md`. What is not in it fails with `ENOPROTOOPT`, as in a kernel that
+//! Socket options: the table of `docs/preload.md`. Other options fail with `ENOPROTOOPT`, as in a kernel that
 //! does not know it.
 
 use std::time::Duration;

@@ -47,7 +47,7 @@ impl Pair {
         Ok((Self(ours), theirs))
     }
 
-    /// Sends a message, with a descriptor. An error that is not `AGAIN` means that nobody reads any more.
+    /// Sends a message, with a descriptor. Any error but `AGAIN` means that the program has closed its end.
     pub(super) fn send(
         &self,
         header: &Header,

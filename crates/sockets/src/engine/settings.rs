@@ -1,4 +1,4 @@
-//! What a program has set on a socket, and the configuration that follows from it.
+//! The options that a program has set on a socket, and the configuration that follows from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

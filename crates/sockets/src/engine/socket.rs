@@ -19,7 +19,7 @@ use crate::protocol::request::State;
 /// receive buffer is full.
 const MAX_NOTIFICATIONS: usize = 256;
 
-/// What a socket is bound to.
+/// The port and addresses of a bound socket.
 #[derive(Debug)]
 pub(super) struct Bound {
     pub(super) port: u16,
@@ -58,7 +58,7 @@ pub(super) struct Socket {
     pub(super) connecting: Vec<(u32, u64)>,
     /// `SO_ERROR`.
     pub(super) error: i32,
-    /// What the program sent and SCTP has no room for.
+    /// A message of the program for which SCTP has no room.
     pub(super) held: Option<(Header, Bytes)>,
     inbox: VecDeque<Outgoing>,
     /// Associations with something to receive.
@@ -140,7 +140,7 @@ impl Socket {
                     self.is_full = true;
                     return false;
                 }
-                // Nobody reads, which the end of the pair will tell; or descriptors are exhausted.
+                // The program has closed its end, which is noticed there; or descriptors are exhausted.
                 Ok(()) | Err(_) => drop(self.inbox.pop_front()),
             }
         }

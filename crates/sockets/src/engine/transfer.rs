@@ -50,7 +50,7 @@ impl Engine {
         // Both directions are shut down: every descriptor of the program is closed.
         let is_closed = flags.intersects(EventFlags::HUP | EventFlags::ERR);
         if is_closed && this.held.is_some() {
-            // What the program has sent is still to be delivered; HUP does not go away meanwhile.
+            // Sent messages are still to be delivered; HUP does not go away meanwhile.
             let _ = epoll::delete(&self.epoll, &this.pair);
             this.watched = (false, false);
             return;
@@ -152,7 +152,7 @@ impl Engine {
         }
     }
 
-    /// The association that a message is for; one is begun if there is none (RFC 6458 §3.1.4).
+    /// The association that a message is for; a missing one is begun (RFC 6458 §3.1.4).
     fn target(&mut self, number: u64, header: &Header) -> Result<u32, Failure> {
         let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         if this.is_one_to_one() {
@@ -216,7 +216,7 @@ impl Engine {
             Err(SendError::BufferFull) => Ok(false),
             Err(SendError::TooLarge { .. }) => Err(Failure(EMSGSIZE)),
             Err(SendError::InvalidStream { .. } | SendError::Empty) => Err(Failure(EINVAL)),
-            // The program is told by the end of its socket, or by a notification.
+            // The end of its socket, or a notification, informs the program.
             Err(_) if self.sockets.get(&number).is_some_and(Socket::is_one_to_one) => Ok(true),
             Err(_) => Err(Failure(ENOTCONN)),
         }
@@ -329,7 +329,7 @@ impl Engine {
         self.watch(number);
     }
 
-    /// The program has closed a socket: its associations end, with an ABORT if it left something unread
+    /// The program has closed a socket: its associations end, with an ABORT if data was unread
     /// (RFC 6458 §4.1.8).
     pub(super) fn close(&mut self, number: u64, has_unread: bool) {
         let Some(this) = self.sockets.remove(&number) else { return };

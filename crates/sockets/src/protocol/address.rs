@@ -64,7 +64,7 @@ pub fn write(address: SocketAddr, to: &mut Vec<u8>) {
     }
 }
 
-/// Appends `address` as `sockaddr_storage`; zeros if there is none.
+/// Appends `address` as `sockaddr_storage`; zeros without one.
 pub fn write_storage(address: Option<SocketAddr>, to: &mut Vec<u8>) {
     let end = to.len() + STORAGE_BYTES;
     if let Some(address) = address {

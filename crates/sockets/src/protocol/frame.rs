@@ -10,7 +10,7 @@ pub const HEADER_BYTES: usize = 64;
 /// (RFC 6458 §3.2.3).
 pub const MAX_PART_BYTES: usize = 128 * 1024;
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// A message, or a part of one, of or for a peer.
@@ -29,7 +29,7 @@ pub enum Kind {
 /// The header; `sctp_sndrcvinfo` (RFC 6458 §5.3.2) with what else the two sides need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// What the message is.
+    /// The kind of the message.
     pub kind: Kind,
     /// Whether the message ends with it.
     pub is_end: bool,

@@ -1,4 +1,4 @@
-//! What the preloaded library and the engine say to each other. Everything is native-endian: both run on one machine.
+//! The protocol between the preloaded library and the engine. Everything is native-endian: both run on one machine.
 //!
 //! [`frame`]: the header of a message in a socket pair. [`request`]: calls that a socket pair cannot carry.
 //! [`name`]: the abstract names by which descriptors and engines are recognised. [`address`]: `sockaddr`s.

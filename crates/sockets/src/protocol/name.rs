@@ -14,7 +14,7 @@ pub fn of_engine(engine: EngineNumber) -> Vec<u8> {
     [ENGINE, &engine.to_ne_bytes()].concat()
 }
 
-/// What a program's descriptor is.
+/// The socket behind a program's descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketName {
     /// Its engine.

@@ -12,7 +12,7 @@ pub const MAX_BODY_BYTES: usize = 8192;
 /// Bytes before the value of an answer.
 pub const ANSWER_BYTES: usize = 8;
 
-/// What is wanted. The numbers in [`Request::first`] and [`Request::second`] are named in parentheses.
+/// A call. The numbers in [`Request::first`] and [`Request::second`] are named in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// A program uses the engine: it stays until that one has ended (process).
@@ -53,9 +53,9 @@ const CALLS: [Call; 10] = [
 /// The header of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is wanted.
+    /// The call.
     pub call: Call,
-    /// Of which socket, 0 of none.
+    /// The number of the socket; 0 for calls without one.
     pub socket: u64,
     /// See [`Call`].
     pub first: i32,
@@ -89,7 +89,7 @@ impl Request {
     }
 }
 
-/// What a socket is doing.
+/// The state of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Neither listening nor connected.
