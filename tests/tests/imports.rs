@@ -19,6 +19,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-testkit", &["rexmit-core"]),
     ("rexmit", &["rexmit-core", "rexmit-sctp", "rexmit-dtls", "rexmit-tcp", "rexmit-netsim"]),
     ("rexmit-capi", &["rexmit-core", "rexmit-sctp", "rexmit-dtls"]),
+    ("rexmit-sockets", &["rexmit-core", "rexmit-recovery", "rexmit-sctp"]),
+    ("rexmit-preload", &["rexmit-sockets"]),
     (
         "rexmit-python",
         &[
@@ -44,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "rexmit-lab",
             "rexmit-study",
             "rexmit-perf",
+            "rexmit-sockets",
             "rexmit",
         ],
     ),

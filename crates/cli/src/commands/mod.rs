@@ -13,6 +13,7 @@ mod networks;
 mod perf;
 mod profiles;
 mod proxy;
+mod run;
 mod study;
 mod trace;
 
@@ -30,6 +31,7 @@ pub(crate) enum Command {
     Perf(perf::Arguments),
     Emulate(Box<emulate::Arguments>),
     Proxy(Box<proxy::Arguments>),
+    Run(run::Arguments),
     Study(study::Arguments),
     Advise(Box<advise::Arguments>),
     Trace(trace::Arguments),
@@ -48,6 +50,7 @@ pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
         Command::Perf(arguments) => perf::run(arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Proxy(arguments) => proxy::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Study(arguments) => study::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),

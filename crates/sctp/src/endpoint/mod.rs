@@ -265,6 +265,12 @@ impl Endpoint {
             .unwrap_or(Err(ThinError::UnknownAssociation))
     }
 
+    /// Accepts associations that peers ask for from now on, or does not any more, in place of
+    /// [`EndpointConfig::accept`]; those that exist stay.
+    pub const fn set_accept(&mut self, is_accepting: bool) {
+        self.config.accept = is_accepting;
+    }
+
     /// Counters of the association, while its id is good; the final ones right after
     /// [`Event::Closed`](crate::Event::Closed) was taken.
     #[must_use]

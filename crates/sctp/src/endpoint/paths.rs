@@ -74,6 +74,12 @@ impl Endpoint {
             .unwrap_or(Err(PrimaryError::UnknownAssociation))
     }
 
+    /// The peer's SCTP port, while the id of the association is good.
+    #[must_use]
+    pub fn remote_port(&self, id: AssociationId) -> Option<u16> {
+        self.table.find(id.0).map(|slot| slot.association.identity().remote_port)
+    }
+
     /// The paths of the association, by number, while its id is good.
     #[must_use]
     pub fn paths(&self, id: AssociationId) -> Option<Vec<PathStatistics>> {

@@ -1,0 +1,191 @@
+//! `rexmit run`.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use rexmit_sockets::client;
+use rexmit_sockets::engine::Engine;
+use rexmit_sockets::protocol::{ENGINE_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE};
+use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+
+use crate::commands::examples::examples;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::values;
+
+/// The name of the library that is preloaded.
+const LIBRARY: &str = "librexmit_preload.so";
+/// Where it is looked for, from the folder of this program.
+const FOLDERS: [&str; 3] = [".", "../lib", "../lib/rexmit"];
+/// The environment variable that says where it is.
+const LIBRARY_VARIABLE: &str = "REXMIT_PRELOAD";
+/// The line that a started engine writes when it takes requests.
+const READY: &str = "ready";
+/// Attempts to reach an engine: the one that was there may end in between.
+const ATTEMPTS: usize = 5;
+/// Exit codes that shells use for commands that are not found, and for those that cannot be executed.
+const NOT_FOUND: u8 = 127;
+const NOT_RUNNABLE: u8 = 126;
+
+/// Run a program whose SCTP sockets are served by rexmit, on a kernel without SCTP.
+///
+/// The program stays as it is: its calls of the socket API (RFC 6458) are served by a library that is preloaded, and
+/// by an engine, a process of its own that all programs of a user share. SCTP is sent over UDP (RFC 6951), unencrypted,
+/// as the programs' peers expect. docs/preload.md lists what is served, and which programs were tried. Programs that
+/// are linked statically, or make system calls of their own (Go), cannot be served.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit run -- iperf3 -s
+  rexmit run -- iperf3 --sctp -c 192.0.2.1
+  rexmit run --profile interactive-redundant --udp-port 0 -- sctp_darn -H 0 -P 7000 -h 192.0.2.1 -p 7001 -s"))]
+pub(crate) struct Arguments {
+    /// Recovery profile of the program's associations: a name of `rexmit profiles`.
+    #[arg(long, value_name = "NAME", default_value = "interactive", value_parser = name_of_profile)]
+    profile: String,
+    /// Local UDP port. Programs with the same one share an engine, and its SCTP ports. 0: any free port, and an engine
+    /// for this program alone; peers cannot reach it before it has sent something.
+    #[arg(long, value_name = "PORT", default_value_t = 9899)]
+    udp_port: u16,
+    /// UDP port of the program's peers, as far as it does not set SCTP_REMOTE_UDP_ENCAPS_PORT.
+    #[arg(long, value_name = "PORT", default_value_t = 9899,
+          value_parser = clap::value_parser!(u16).range(1..))]
+    peer_udp_port: u16,
+    /// Serve the program also where the kernel has SCTP; otherwise it then runs as if started by itself.
+    #[arg(long)]
+    always: bool,
+    /// Be the engine of this number.
+    #[arg(long, hide = true, value_name = "NUMBER")]
+    engine: Option<u64>,
+    /// The program and its arguments.
+    #[arg(last = true, required_unless_present = "engine", value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+fn name_of_profile(text: &str) -> Result<String, String> {
+    values::profile(text).map(|_| text.to_owned())
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if let Some(number) = arguments.engine {
+        return serve(number, arguments.udp_port);
+    }
+    let Some((program, rest)) = arguments.program.split_first() else {
+        return Err(Failure::new(Kind::Usage, "there is no program to run"));
+    };
+    let mut command = Command::new(program);
+    command.args(rest);
+    if arguments.always || !kernel_has_sctp() {
+        let library = library()?;
+        let number = reach_engine(arguments.udp_port)?;
+        command.env("LD_PRELOAD", preloads(&library));
+        let variables = [
+            (ENGINE_VARIABLE, format!("{number:x}")),
+            (PROFILE_VARIABLE, arguments.profile.clone()),
+            (PEER_PORT_VARIABLE, arguments.peer_udp_port.to_string()),
+        ];
+        for (name, value) in variables {
+            command.env(name.to_string_lossy().as_ref(), value);
+        }
+    }
+    // It takes the place of this process, so that signals and the exit code are its own.
+    let error = command.exec();
+    let not_found = error.kind() == io::ErrorKind::NotFound;
+    let code = if not_found { NOT_FOUND } else { NOT_RUNNABLE };
+    Err(Failure::with_code(code, format!("cannot run {}: {error}", program.to_string_lossy())))
+}
+
+/// Serves as the engine until it is not needed any more.
+fn serve(number: u64, udp_port: u16) -> Outcome {
+    // Each socket of a program is a descriptor of the engine.
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    let mut engine = Engine::new(number, udp_port)
+        .map_err(|error| Failure::new(Kind::Address, format!("UDP port {udp_port}: {error}")))?;
+    println!("{READY}");
+    io::stdout().flush()?;
+    Ok(engine.run()?)
+}
+
+/// Whether the kernel makes SCTP sockets by itself.
+fn kernel_has_sctp() -> bool {
+    use rustix::net::{AddressFamily, SocketType, ipproto, socket};
+    socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::SCTP)).is_ok()
+}
+
+/// The library that is preloaded.
+fn library() -> Result<PathBuf, Failure> {
+    if let Some(path) = std::env::var_os(LIBRARY_VARIABLE) {
+        return Ok(path.into());
+    }
+    let program = std::env::current_exe()?;
+    let folder = program.parent().unwrap_or(Path::new("/"));
+    let found = FOLDERS.iter().map(|to| folder.join(to).join(LIBRARY)).find(|path| path.exists());
+    let found = found.and_then(|path| path.canonicalize().ok());
+    found.ok_or_else(|| {
+        let folder = folder.display();
+        let message = format!(
+            "{LIBRARY} is not beside {folder}: build it (cargo build --release -p rexmit-preload), or name it by \
+             {LIBRARY_VARIABLE}"
+        );
+        Failure::new(Kind::File, message)
+    })
+}
+
+/// The value of LD_PRELOAD: the library, then the libraries named before.
+fn preloads(library: &Path) -> OsString {
+    let mut all = library.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    all
+}
+
+/// Has the engine for this UDP port stay as long as this process, and starts it if it does not run.
+fn reach_engine(udp_port: u16) -> Result<u64, Failure> {
+    // Users do not share engines; without a port of its own, neither do programs.
+    let number = match udp_port {
+        0 => 1 << 63 | u64::from(std::process::id()),
+        port => u64::from(geteuid().as_raw()) << 16 | u64::from(port),
+    };
+    let mut started = Ok(());
+    for _ in 0..ATTEMPTS {
+        match client::register(number, std::process::id()) {
+            Ok(()) => return Ok(number),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(error) => return Err(error.into()),
+        }
+        // Another program may start it at the same time.
+        started = start_engine(number, udp_port);
+    }
+    started?;
+    Err(Failure::new(Kind::Failed, "the engine ends as soon as it is started"))
+}
+
+fn start_engine(number: u64, udp_port: u16) -> Outcome {
+    let mut engine = Command::new(std::env::current_exe()?)
+        .args(["run", "--engine", &number.to_string(), "--udp-port", &udp_port.to_string()])
+        .current_dir("/")
+        // Signals of the terminal are for the program.
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut line = String::new();
+    if let Some(output) = engine.stdout.take() {
+        BufReader::new(output).read_line(&mut line)?;
+    }
+    if line.trim_end() == READY {
+        return Ok(());
+    }
+    engine.wait()?;
+    let message = format!(
+        "cannot start the engine on UDP port {udp_port}: is the port taken by another program or user? choose \
+         another by --udp-port"
+    );
+    Err(Failure::new(Kind::Address, message))
+}

@@ -1,0 +1,220 @@
+//! `rexmit run`: programs whose SCTP sockets are served, two processes over loopback.
+//!
+//! `sockets.py` has what a program does; iperf3 and lksctp-tools are unmodified programs of Debian.
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_rexmit");
+
+/// The library, built as these tests were: cargo builds none that nothing links.
+fn library() -> &'static PathBuf {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let profile = PathBuf::from(BINARY);
+        let folder = profile.parent().expect("a folder of binaries");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--offline", "-p", "rexmit-preload"]);
+        if folder.ends_with("release") {
+            cargo.arg("--release");
+        }
+        cargo.arg("--target-dir").arg(folder.parent().expect("a target folder"));
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+        assert!(cargo.status().expect("cargo runs this test").success());
+        folder.join("librexmit_preload.so")
+    })
+}
+
+/// An engine for one test: its UDP port.
+struct Engine(String);
+
+impl Engine {
+    fn new() -> Self {
+        // Free again at once; another program may take it in between, but hardly does.
+        let free = UdpSocket::bind("[::]:0").or_else(|_| UdpSocket::bind("0.0.0.0:0"));
+        let address = free.and_then(|socket| socket.local_addr());
+        Self(address.expect("a free port").port().to_string())
+    }
+
+    /// A program, whose sockets this engine serves.
+    fn command(&self, program: &[&str]) -> Command {
+        let mut command = Command::new(BINARY);
+        command.env("REXMIT_PRELOAD", library());
+        command.args(["run", "--always", "--udp-port", &self.0, "--peer-udp-port", &self.0, "--"]);
+        command.args(program);
+        command
+    }
+
+    fn output(&self, program: &[&str]) -> Output {
+        self.command(program).output().expect("the binary runs")
+    }
+}
+
+impl Drop for Engine {
+    /// It ends with its last program, and frees everything.
+    #[expect(clippy::disallowed_methods, reason = "waits for another process")]
+    fn drop(&mut self) {
+        let port = self.0.parse().unwrap_or(0);
+        let is_free = || UdpSocket::bind(("0.0.0.0", port)).is_ok();
+        let ended = (0..1500).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            is_free()
+        });
+        if !std::thread::panicking() {
+            assert!(ended, "the engine at UDP port {port} does not end");
+        }
+    }
+}
+
+/// A program that is killed at the end of the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn script() -> String {
+    format!("{}/tests/run/sockets.py", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Whether the program is installed; otherwise the test says what to install.
+fn is_there(program: &str, package: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("not run: {program} is missing; install the package {package}");
+    }
+    found
+}
+
+fn passes(test: &str) {
+    let output = Engine::new().output(&["python3", &script(), test]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {text}", output.status);
+}
+
+#[test]
+fn messages_keep_their_boundaries() {
+    passes("messages");
+}
+
+#[test]
+fn an_association_ends_as_the_kernels() {
+    passes("ends");
+}
+
+#[test]
+fn calls_wait_or_do_not() {
+    passes("waiting");
+}
+
+#[test]
+fn descriptors_survive_fork_dup_exec_and_passing() {
+    passes("descriptors");
+}
+
+#[test]
+fn options_are_read_as_they_were_set() {
+    passes("options");
+}
+
+#[test]
+fn bad_input_has_the_errno_of_the_kernel() {
+    passes("bad_input");
+}
+
+#[test]
+fn sockets_are_bounded() {
+    passes("many");
+}
+
+#[test]
+fn a_one_to_many_socket_serves_several_associations() {
+    passes("one_to_many");
+}
+
+#[test]
+fn a_peer_is_told_when_a_program_is_killed() {
+    let engine = Engine::new();
+    let mut server = engine.command(&["python3", &script(), "serve"]);
+    let mut server = Running(server.stdout(Stdio::piped()).spawn().expect("the binary runs"));
+    let mut lines = BufReader::new(server.0.stdout.take().expect("piped")).lines();
+    let mut next = || lines.next().expect("a line").expect("text");
+    let port = next();
+    let mut client = engine.command(&["python3", &script(), "vanish", &port]);
+    let client = Running(client.spawn().expect("the binary runs"));
+    assert_eq!(next(), "connected");
+    drop(client);
+    let status = server.0.wait().expect("it ends");
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn iperf3_measures_over_sctp() {
+    if !is_there("iperf3", "iperf3") {
+        return;
+    }
+    let engine = Engine::new();
+    let port = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let port = port.expect("a free port").port().to_string();
+    let mut server = engine.command(&["iperf3", "-s", "-1", "-p", &port, "--forceflush"]);
+    let mut server = Running(server.stdout(Stdio::piped()).spawn().expect("the binary runs"));
+    let mut lines = BufReader::new(server.0.stdout.take().expect("piped")).lines();
+    lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("listening"))).expect("ready");
+    let client = ["iperf3", "--sctp", "-c", "127.0.0.1", "-p", &port, "-n", "20M"];
+    let output = engine.output(&client);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("receiver"), "{output:?}");
+    assert!(server.0.wait().expect("it ends").success());
+}
+
+#[test]
+fn lksctp_tools_send_and_receive() {
+    if !is_there("sctp_test", "lksctp-tools") {
+        return;
+    }
+    let engine = Engine::new();
+    assert!(engine.output(&["checksctp"]).status.success());
+    let server = ["stdbuf", "-oL", "sctp_test", "-H", "127.0.0.1", "-P", "7200", "-l"];
+    let mut server = engine.command(&server);
+    let mut server = Running(server.stdout(Stdio::piped()).spawn().expect("the binary runs"));
+    let mut lines = BufReader::new(server.0.stdout.take().expect("piped")).lines();
+    lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("listen("))).expect("ready");
+    let client = [
+        "sctp_test",
+        "-H",
+        "127.0.0.1",
+        "-P",
+        "7201",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        "7200",
+        "-s",
+        "-x",
+        "3",
+    ];
+    let output = engine.output(&client);
+    assert!(output.status.success(), "{output:?}");
+    // Its peer sees the data, and a graceful end.
+    let seen = ["COMMUNICATION_UP", "Data", "SHUTDOWN_COMPLETE"];
+    for wanted in seen {
+        let found = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(wanted)));
+        assert!(found.is_some(), "{wanted}");
+    }
+}
+
+#[test]
+fn a_program_that_does_not_exist_is_reported() {
+    let output = Engine::new().output(&["/nowhere/at-all"]);
+    assert_eq!(output.status.code(), Some(127));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot run /nowhere/at-all"));
+}

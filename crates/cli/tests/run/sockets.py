@@ -1,0 +1,317 @@
+"""Calls of the socket API on SCTP sockets, as the program that `rexmit run` is tested with. Each function is a test; the
+argument names it. It fails by an exception."""
+
+import array
+import ctypes
+import errno
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+
+SCTP = 132
+LOCALHOST = "127.0.0.1"
+# A call that hangs ends the program.
+signal.alarm(30)
+
+
+def one_to_one(family=socket.AF_INET):
+    return socket.socket(family, socket.SOCK_STREAM, SCTP)
+
+
+def listener(address=LOCALHOST, family=socket.AF_INET):
+    made = one_to_one(family)
+    made.bind((address, 0))
+    made.listen(5)
+    return made
+
+
+def pair():
+    with listener() as listening:
+        client = one_to_one()
+        client.connect(listening.getsockname())
+        accepted, peer = listening.accept()
+        assert peer == client.getsockname(), (peer, client.getsockname())
+        assert client.getpeername() == accepted.getsockname()
+        return client, accepted
+
+
+def receive_all(receiver, count):
+    parts = []
+    while count:
+        part = receiver.recv(count)
+        assert part
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def fails(number, call, *arguments):
+    try:
+        call(*arguments)
+    except OSError as error:
+        assert error.errno == number, (call, error)
+    else:
+        raise AssertionError(f"{call}{arguments} did not fail")
+
+
+def messages():
+    client, server = pair()
+    client.send(b"hello")
+    client.send(b"again")
+    # A message is read in parts, and never with the next one.
+    assert server.recv(2, socket.MSG_PEEK) == b"he"
+    assert server.recv(2) == b"he"
+    assert server.recv(100, socket.MSG_PEEK) == b"llo"
+    assert server.recv(100) == b"llo"
+    assert server.recv(100) == b"again"
+    large = os.urandom(200_000)
+    server.sendall(large)
+    assert receive_all(client, len(large)) == large
+    fails(errno.EMSGSIZE, client.send, bytes(300_000))
+    fails(errno.EINVAL, client.send, b"")
+    os.writev(client.fileno(), [b"one ", b"two"])
+    first, second = bytearray(3), bytearray(10)
+    assert os.readv(server.fileno(), [first, second]) == 7
+    assert bytes(first) + bytes(second)[:4] == b"one two"
+
+
+def ends():
+    client, server = pair()
+    client.send(b"last")
+    client.shutdown(socket.SHUT_WR)
+    assert server.recv(10) == b"last"
+    assert server.recv(10) == b""
+    fails(errno.EPIPE, server.send, b"too late")
+    client, server = pair()
+    # SO_LINGER with a time of zero aborts.
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    fails(errno.ECONNRESET, server.recv, 10)
+    client, server = pair()
+    client.send(b"unread")
+    select.select([server], [], [])
+    server.close()
+    fails(errno.ECONNRESET, client.recv, 10)
+    # A port without a listener.
+    closed = listener()
+    address = closed.getsockname()
+    closed.close()
+    fails(errno.ECONNREFUSED, one_to_one().connect, address)
+
+
+def waiting():
+    listening = listener()
+    listening.setblocking(False)
+    fails(errno.EAGAIN, listening.accept)
+    client = one_to_one()
+    client.setblocking(False)
+    assert client.connect_ex(listening.getsockname()) == errno.EINPROGRESS
+    assert select.select([], [client], [], 10)[1] == [client]
+    assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    assert select.select([listening], [], [], 10)[0] == [listening]
+    server = listening.accept()[0]
+    fails(errno.EAGAIN, client.recv, 10)
+    poll = select.epoll()
+    poll.register(client, select.EPOLLIN)
+    assert poll.poll(0) == []
+    server.send(b"ready")
+    assert poll.poll(10) == [(client.fileno(), select.EPOLLIN)]
+    assert client.recv(10) == b"ready"
+    # A full pair makes the sender wait, and a reader ends that.
+    sent = 0
+    while True:
+        try:
+            sent += client.send(bytes(50_000))
+        except BlockingIOError:
+            if not select.select([], [client], [], 0.5)[1]:
+                break
+    receive_all(server, sent)
+    assert select.select([], [client], [], 10)[1] == [client]
+    # A connection that fails makes the socket writable, with an error.
+    address = listening.getsockname()
+    listening.close()
+    failing = one_to_one()
+    failing.setblocking(False)
+    assert failing.connect_ex(address) == errno.EINPROGRESS
+    assert select.select([], [failing], [], 10)[1] == [failing]
+    assert failing.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
+    assert failing.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    timed, _other = pair()
+    timed.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 10_000))
+    fails(errno.EAGAIN, timed.recv, 10)
+
+
+def descriptors():
+    client, server = pair()
+    # The child has the socket, and the parent gets what it sends after closing its own.
+    child = os.fork()
+    if child == 0:
+        client.send(b"from the child")
+        os._exit(0)
+    client.close()
+    assert server.recv(100) == b"from the child"
+    os.waitpid(child, 0)
+    assert server.recv(100) == b""
+    client, server = pair()
+    copy = os.dup(client.fileno())
+    client.close()
+    os.write(copy, b"from a copy")
+    assert server.recv(100) == b"from a copy"
+    # Another program is given the descriptor.
+    os.set_inheritable(copy, True)
+    code = f"import os; os.write({copy}, b'from another program')"
+    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
+    assert server.recv(100) == b"from another program"
+    ours, theirs = socket.socketpair()
+    socket.send_fds(ours, [b"x"], [copy])
+    os.close(copy)
+    passed = socket.recv_fds(theirs, 1, 1)[1][0]
+    os.write(passed, b"from a passed one")
+    assert server.recv(100) == b"from a passed one"
+
+
+def options():
+    made = one_to_one()
+    assert made.getsockopt(socket.SOL_SOCKET, socket.SO_PROTOCOL) == SCTP
+    assert made.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == socket.SOCK_STREAM
+    assert made.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) == socket.AF_INET
+    made.setsockopt(SCTP, 3, 1)
+    assert made.getsockopt(SCTP, 3) == 1
+    made.setsockopt(SCTP, 2, struct.pack("HHHH", 7, 9, 3, 0))
+    assert struct.unpack("HHHH", made.getsockopt(SCTP, 2, 8)) == (7, 9, 3, 0)
+    made.setsockopt(SCTP, 0, struct.pack("iIII", 0, 300, 5000, 200))
+    assert struct.unpack("iIII", made.getsockopt(SCTP, 0, 16)) == (0, 300, 5000, 200)
+    client, server = pair()
+    status = client.getsockopt(SCTP, 14, 176)
+    assert struct.unpack_from("ii", status)[1] == 4
+    del client, server
+
+
+def bad_input():
+    client, server = pair()
+    fails(errno.ENOPROTOOPT, client.setsockopt, SCTP, 999, 1)
+    fails(errno.ENOPROTOOPT, client.getsockopt, SCTP, 999)
+    fails(errno.ENOPROTOOPT, client.setsockopt, socket.IPPROTO_TCP, 1, 1)
+    fails(errno.EINVAL, client.setsockopt, SCTP, 2, b"x")
+    fails(errno.EINVAL, client.getsockopt, SCTP, 14, 3)
+    fails(errno.EINVAL, client.setsockopt, SCTP, 0, struct.pack("iIII", 0, 1, 1, 5000))
+    fails(errno.EISCONN, client.connect, server.getsockname())
+    fails(errno.EINVAL, client.accept)
+    fails(errno.ENOTCONN, one_to_one().recv, 1)
+    fails(errno.ENOTCONN, one_to_one().getpeername)
+    fails(errno.ENOTCONN, one_to_one().shutdown, socket.SHUT_WR)
+    fails(errno.EPIPE, one_to_one().send, b"x")
+    fails(errno.EADDRNOTAVAIL, one_to_one().bind, ("192.0.2.1", 0))
+    taken = listener()
+    fails(errno.EADDRINUSE, one_to_one().bind, taken.getsockname())
+    fails(errno.EINVAL, taken.bind, (LOCALHOST, 0))
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.recv.restype = libc.send.restype = libc.recvmsg.restype = libc.sendmsg.restype = ctypes.c_ssize_t
+    nowhere, fd = ctypes.c_void_p(8), client.fileno()
+
+    def faults(function, *arguments):
+        assert function(*arguments) == -1, function
+        assert ctypes.get_errno() == errno.EFAULT, (function, os.strerror(ctypes.get_errno()))
+
+    faults(libc.send, fd, nowhere, ctypes.c_size_t(100), 0)
+    faults(libc.sendmsg, fd, nowhere, 0)
+    faults(libc.getsockname, fd, nowhere, nowhere)
+    faults(libc.getsockopt, fd, SCTP, 3, nowhere, nowhere)
+    faults(libc.setsockopt, fd, SCTP, 3, nowhere, 4)
+    faults(libc.bind, one_to_one().detach(), nowhere, 16)
+    faults(libc.connect, one_to_one().detach(), nowhere, 16)
+    server.send(b"still there")
+    select.select([client], [], [])
+    faults(libc.recv, fd, nowhere, ctypes.c_size_t(100), 0)
+    faults(libc.recvmsg, fd, nowhere, 0)
+    assert client.recv(100) == b"still there"
+    # A family that does not fit: `sockaddr_in6` for a socket of IPv4, and an unknown family.
+    ipv6 = struct.pack("=H", socket.AF_INET6) + bytes(26)
+    for address in [ipv6, struct.pack("=H", 77) + bytes(14)]:
+        made = one_to_one().detach()
+        assert libc.bind(made, address, len(address)) == -1
+        assert ctypes.get_errno() == errno.EAFNOSUPPORT
+
+
+def many():
+    made = []
+    try:
+        while len(made) < 5000:
+            made.append(one_to_one())
+    except OSError as error:
+        assert error.errno in (errno.EMFILE, errno.ENFILE), error
+    assert len(made) > 100
+    for each in made:
+        each.close()
+    client, server = pair()
+    client.send(b"still served")
+    assert server.recv(100) == b"still served"
+
+
+def one_to_many():
+    first, second = [socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP) for _ in range(2)]
+    for each in first, second:
+        each.bind((LOCALHOST, 0))
+        each.listen(5)
+        # Data, and changes of associations.
+        each.setsockopt(SCTP, 11, bytes([1, 1, 0, 0, 0, 1, 0, 0]))
+    # Stream 3, PPID 7, unordered: sctp_sndrcvinfo.
+    info = struct.pack("=HHHHIIIIIi", 3, 0, 1, 0, 7, 0, 0, 0, 0, 0)
+    first.sendmsg([b"hello"], [(SCTP, 1, info)], 0, second.getsockname())
+    data, _, flags, _ = second.recvmsg(1000, 1000)
+    assert flags & 0x8000 and struct.unpack_from("HHIH", data) == (0x8001, 0, 20, 0), (flags, data)
+    data, control, flags, peer = second.recvmsg(1000, 1000)
+    assert (data, peer) == (b"hello", first.getsockname())
+    assert flags == socket.MSG_EOR
+    sndrcv = struct.unpack("=HHHHIIIIIi", control[0][2])
+    assert (sndrcv[0], sndrcv[2] & 1, sndrcv[4]) == (3, 1, 7), sndrcv
+    # The other way, by the number of the association; then its end.
+    back = struct.pack("=HHHHIIIIIi", 0, 0, 0, 0, 0, 0, 0, 0, 0, sndrcv[9])
+    second.sendmsg([b"back"], [(SCTP, 1, back)])
+    assert first.recvmsg(1000, 1000)[2] & 0x8000
+    assert first.recv(1000) == b"back"
+    end = struct.pack("=HHHHIIIIIi", 0, 0, 0x200, 0, 0, 0, 0, 0, 0, sndrcv[9])
+    second.sendmsg([], [(SCTP, 1, end)])
+    kinds = [struct.unpack_from("H", first.recv(1000))[0] for _ in range(2)]
+    assert kinds == [0x8005, 0x8001], kinds
+    fails(errno.EOPNOTSUPP, first.accept)
+    # Messages sent before a close arrive, also those sent before the association was established; then its end.
+    third = socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP)
+    third.setsockopt(SCTP, 11, bytes([1, 1, 0, 0, 0, 1, 0, 0]))
+    for number in range(300):
+        third.sendto(b"%d" % number, second.getsockname())
+    third.close()
+    while second.recv(1000) != b"0":
+        pass
+    for number in range(1, 300):
+        assert second.recv(1000) == b"%d" % number
+    changes = [second.recv(1000) for _ in range(2)]
+    assert [struct.unpack_from("H", change)[0] for change in changes] == [0x8005, 0x8001], changes
+    assert struct.unpack_from("H", changes[1], 8)[0] == 3, changes
+
+
+def serve():
+    """For a program that is killed: waits for the end of its peer."""
+    listening = listener()
+    print(listening.getsockname()[1], flush=True)
+    server = listening.accept()[0]
+    assert server.recv(100) == b"here"
+    print("connected", flush=True)
+    try:
+        assert server.recv(100) == b""
+    except ConnectionResetError:
+        pass
+
+
+def vanish():
+    client = one_to_one()
+    client.connect((LOCALHOST, int(sys.argv[2])))
+    client.send(b"here")
+    time.sleep(60)
+
+
+globals()[sys.argv[1]]()

@@ -1,0 +1,123 @@
+//! Ancillary data of messages (RFC 6458 §5.3).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use rexmit_sockets::protocol::IPPROTO_SCTP;
+use rexmit_sockets::protocol::frame::Header;
+
+use crate::{Errno, Outcome};
+
+/// Types of `sctp_cmsg_type`.
+mod kind {
+    pub(super) const SNDRCV: i32 = 1;
+    pub(super) const SNDINFO: i32 = 2;
+    pub(super) const RCVINFO: i32 = 3;
+    pub(super) const PRINFO: i32 = 5;
+    pub(super) const DSTADDRV4: i32 = 7;
+    pub(super) const DSTADDRV6: i32 = 8;
+}
+
+/// Bytes of a `cmsghdr`; what follows is aligned to 8.
+const HEADER: usize = 16;
+/// The bits of `sinfo_flags` that name a policy (RFC 7496 §4).
+const POLICY: u16 = 0x30;
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).and_then(|part| part.try_into().ok()).map_or(0, u16::from_ne_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|part| part.try_into().ok()).map_or(0, u32::from_ne_bytes)
+}
+
+/// How to send, as the control messages say; added to `header`.
+pub(crate) fn read(mut control: &[u8], header: &mut Header) -> Outcome<()> {
+    while control.len() >= HEADER {
+        let length = usize::from_ne_bytes(control[..8].try_into().unwrap_or_default());
+        let (level, kind) = (u32_at(control, 8) as i32, u32_at(control, 12) as i32);
+        let body = control.get(HEADER..length).ok_or(Errno(libc::EINVAL))?;
+        if level == IPPROTO_SCTP {
+            read_one(kind, body, header)?;
+        }
+        control = control.get(length.next_multiple_of(8)..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+fn read_one(kind: i32, body: &[u8], header: &mut Header) -> Outcome<()> {
+    let needed = match kind {
+        kind::SNDRCV => 32,
+        kind::SNDINFO | kind::DSTADDRV6 => 16,
+        kind::PRINFO => 8,
+        kind::DSTADDRV4 => 4,
+        // SCTP_INIT has no effect on an association that exists; the others are of no use here.
+        _ => 0,
+    };
+    if body.len() < needed {
+        return Err(Errno(libc::EINVAL));
+    }
+    let port = header.address.map_or(0, |address| address.port());
+    let policy = header.flags & POLICY;
+    match kind {
+        kind::SNDRCV => {
+            (header.stream, header.flags) = (u16_at(body, 0), u16_at(body, 4));
+            (header.ppid, header.context) = (u32_at(body, 8), u32_at(body, 12));
+            (header.time_to_live, header.association) = (u32_at(body, 16), u32_at(body, 28));
+            header.has_info = true;
+        }
+        kind::SNDINFO => {
+            (header.stream, header.flags) = (u16_at(body, 0), u16_at(body, 2) | policy);
+            (header.ppid, header.context) = (u32_at(body, 4), u32_at(body, 8));
+            header.association = u32_at(body, 12);
+            header.has_info = true;
+        }
+        kind::PRINFO => {
+            header.flags = header.flags & !POLICY | u16_at(body, 0) & POLICY;
+            header.time_to_live = u32_at(body, 4);
+        }
+        kind::DSTADDRV4 => {
+            let ip: [u8; 4] = body[..4].try_into().unwrap_or_default();
+            header.address = Some(SocketAddr::new(IpAddr::from(Ipv4Addr::from(ip)), port));
+        }
+        kind::DSTADDRV6 => {
+            let ip: [u8; 16] = body[..16].try_into().unwrap_or_default();
+            header.address = Some(SocketAddr::new(IpAddr::from(Ipv6Addr::from(ip)), port));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The most bytes of [`write`].
+pub(crate) const MOST: usize = 2 * 48;
+
+/// The control messages of a received message that fit into `room` bytes: `SCTP_SNDRCV`, then `SCTP_RCVINFO`.
+/// Returns their length.
+pub(crate) fn write(header: &Header, room: usize, to: &mut [u8; MOST]) -> usize {
+    let mut sndrcv = [0; 32];
+    sndrcv[..2].copy_from_slice(&header.stream.to_ne_bytes());
+    sndrcv[4..6].copy_from_slice(&header.flags.to_ne_bytes());
+    sndrcv[8..12].copy_from_slice(&header.ppid.to_ne_bytes());
+    sndrcv[12..16].copy_from_slice(&header.context.to_ne_bytes());
+    sndrcv[28..].copy_from_slice(&header.association.to_ne_bytes());
+    let mut rcvinfo = [0; 28];
+    rcvinfo[..2].copy_from_slice(&header.stream.to_ne_bytes());
+    rcvinfo[4..6].copy_from_slice(&header.flags.to_ne_bytes());
+    rcvinfo[8..12].copy_from_slice(&header.ppid.to_ne_bytes());
+    rcvinfo[20..24].copy_from_slice(&header.context.to_ne_bytes());
+    rcvinfo[24..].copy_from_slice(&header.association.to_ne_bytes());
+    let mut written = 0;
+    for (kind, body) in [(kind::SNDRCV, &sndrcv[..]), (kind::RCVINFO, &rcvinfo[..])] {
+        let length = HEADER + body.len();
+        if written + length > room.min(MOST) {
+            break;
+        }
+        let at = &mut to[written..written + length];
+        at[..8].copy_from_slice(&length.to_ne_bytes());
+        at[8..12].copy_from_slice(&IPPROTO_SCTP.to_ne_bytes());
+        at[12..16].copy_from_slice(&kind.to_ne_bytes());
+        at[HEADER..].copy_from_slice(body);
+        written = (written + length.next_multiple_of(8)).min(room);
+    }
+    written
+}

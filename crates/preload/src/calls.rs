@@ -1,0 +1,279 @@
+//! Calls that the engine answers.
+
+use libc::{SOL_SOCKET, c_int, iovec};
+use rexmit_sockets::protocol::frame::{HEADER_BYTES, Header, Kind};
+use rexmit_sockets::protocol::name::SocketName;
+use rexmit_sockets::protocol::request::{Call, MAX_BODY_BYTES, Request, State};
+use rexmit_sockets::protocol::{IPPROTO_SCTP, Style, address};
+
+use crate::raw::{self, Address};
+use crate::{Errno, Outcome, descriptor, engine, receive};
+
+/// Options of Linux's `linux/sctp.h` that are calls of their own.
+mod option {
+    pub(super) const EVENTS: i32 = 11;
+    pub(super) const BINDX_ADD: i32 = 100;
+    pub(super) const BINDX_REMOVE: i32 = 101;
+    pub(super) const PEEL_OFF: i32 = 102;
+    pub(super) const CONNECTX_OLD: i32 = 107;
+    pub(super) const PEER_ADDRS: i32 = 108;
+    pub(super) const LOCAL_ADDRS: i32 = 109;
+    pub(super) const CONNECTX: i32 = 110;
+    pub(super) const CONNECTX3: i32 = 111;
+    pub(super) const PEEL_OFF_FLAGS: i32 = 122;
+}
+
+/// The most bytes of an option's value that the engine looks at.
+const MAX_OPTION_BYTES: usize = 1024;
+/// Bytes of a filler.
+const FILLER_BYTES: usize = 32 * 1024;
+/// Fillers of a pair at most: its send buffer has 4 MiB at most on most systems.
+const MAX_FILLERS: usize = 1024;
+
+const fn request(call: Call, name: SocketName, first: i32, second: i32) -> Request {
+    Request { call, socket: name.socket, first, second }
+}
+
+const NOTHING: iovec = raw::part_at(Address(0), 0);
+
+/// Asks for something without a value.
+fn ask(name: SocketName, request: &Request, body: iovec) -> Outcome<()> {
+    engine::ask(name.engine, request, body, NOTHING, None).map(drop)
+}
+
+/// The part of a request that is an address of the program.
+fn body_of(at: Address, length: usize) -> Outcome<iovec> {
+    if length > MAX_BODY_BYTES {
+        return Err(Errno(libc::EINVAL));
+    }
+    Ok(raw::part_at(at, length))
+}
+
+/// `socket`; `None` if it is not for SCTP.
+pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> Option<Outcome<c_int>> {
+    let flags = kind & (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK);
+    let kind = kind & !flags;
+    // Nothing but SCTP has sequenced packets over IP.
+    let is_default = protocol == 0 && kind == libc::SOCK_SEQPACKET;
+    let is_ip = domain == libc::AF_INET || domain == libc::AF_INET6;
+    let is_ours = is_ip && (protocol == IPPROTO_SCTP || is_default);
+    let engine = engine::of_process().filter(|_| is_ours)?;
+    let made = engine::socket(engine, domain, kind);
+    Some(made.inspect(|fd| raw::set_flags(*fd, flags)))
+}
+
+/// `bind`.
+pub(crate) fn bind(name: SocketName, at: Address, length: usize) -> Outcome<()> {
+    ask(
+        name,
+        &request(Call::Bind, name, 0, 0),
+        body_of(at, length.min(address_bytes(at, length)?))?,
+    )
+}
+
+/// Bytes of the address at `at`, which may be followed by others, or by nothing that matters.
+fn address_bytes(at: Address, length: usize) -> Outcome<usize> {
+    let mut family = [0; 2];
+    if length < family.len() {
+        return Err(Errno(libc::EINVAL));
+    }
+    raw::copy_in(at, &mut family)?;
+    match u16::from_ne_bytes(family) {
+        address::AF_INET => Ok(address::IPV4_BYTES),
+        address::AF_INET6 => Ok(address::IPV6_BYTES),
+        _ => Err(Errno(libc::EAFNOSUPPORT)),
+    }
+}
+
+/// `listen`.
+pub(crate) fn listen(name: SocketName, backlog: c_int) -> Outcome<()> {
+    ask(name, &request(Call::Listen, name, backlog, 0), NOTHING)
+}
+
+/// `connect`.
+pub(crate) fn connect(fd: c_int, name: SocketName, at: Address, length: usize) -> Outcome<()> {
+    let body = body_of(at, length.min(address_bytes(at, length)?))?;
+    connect_over(fd, name, body).map(drop)
+}
+
+/// Connects to these addresses; the number of the association.
+fn connect_over(fd: c_int, name: SocketName, body: iovec) -> Outcome<u32> {
+    let is_non_blocking = raw::is_non_blocking(fd);
+    let request = request(Call::Connect, name, i32::from(is_non_blocking), 0);
+    let mut number = [0; 4];
+    let value = raw::own_part_mut(&mut number);
+    engine::ask(name.engine, &request, body, value, Some(fd))?;
+    if is_non_blocking {
+        if name.style == Style::OneToOne {
+            fill(fd);
+        }
+        return Err(Errno(libc::EINPROGRESS));
+    }
+    Ok(u32::from_ne_bytes(number))
+}
+
+/// Makes a socket unwritable until the engine reads what it sent: when the connection is there, or has failed.
+fn fill(fd: c_int) {
+    let header = Header { kind: Kind::Filler, ..Header::default() }.to_bytes();
+    let payload = [0; FILLER_BYTES - HEADER_BYTES];
+    let parts = [raw::own_part(&header), raw::own_part(&payload)];
+    for _ in 0..MAX_FILLERS {
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        if !raw::is_writable(fd) || raw::send_parts(fd, &parts, flags).is_err() {
+            return;
+        }
+    }
+}
+
+/// `getsockname`, and `getpeername` with `is_peer`.
+pub(crate) fn name(name: SocketName, is_peer: bool, to: (Address, Address)) -> Outcome<()> {
+    if to.0.is_null() || to.1.is_null() {
+        return Err(Errno(libc::EFAULT));
+    }
+    let mut bytes = [0; address::IPV6_BYTES];
+    let value = raw::own_part_mut(&mut bytes);
+    let request = request(Call::Name, name, i32::from(is_peer), 0);
+    let answer = engine::ask(name.engine, &request, NOTHING, value, None)?;
+    let shown = address::parse(&bytes[..answer.length.min(bytes.len())]);
+    receive::write_address(shown.map(|(shown, _)| shown), to)
+}
+
+/// `setsockopt`; `None` if libc's serves it.
+pub(crate) fn set_option(
+    fd: c_int,
+    name: SocketName,
+    (level, option): (c_int, c_int),
+    (at, length): (Address, usize),
+) -> Option<Outcome<()>> {
+    match level {
+        SOL_SOCKET => {
+            if [libc::SO_LINGER, libc::SO_RCVBUF, libc::SO_SNDBUF].contains(&option) {
+                let body = raw::part_at(at, length.min(MAX_OPTION_BYTES));
+                let _ = ask(name, &request(Call::SetOption, name, level, option), body);
+            }
+            return None;
+        }
+        // How packets are marked is the engine's.
+        libc::IPPROTO_IP | libc::IPPROTO_IPV6 => return Some(Ok(())),
+        IPPROTO_SCTP => {}
+        _ => return Some(Err(Errno(libc::ENOPROTOOPT))),
+    }
+    let set = |call, first, second| {
+        let body = body_of(at, length)?;
+        ask(name, &request(call, name, first, second), body)
+    };
+    Some(match option {
+        option::BINDX_ADD => set(Call::Bind, 1, 0),
+        option::BINDX_REMOVE => set(Call::Bind, 2, 0),
+        option::CONNECTX | option::CONNECTX_OLD => {
+            body_of(at, length).and_then(|body| connect_over(fd, name, body)).map(drop)
+        }
+        _ => set(Call::SetOption, level, option),
+    })
+}
+
+/// `getsockopt`; `None` if libc's serves it.
+pub(crate) fn option(
+    fd: c_int,
+    name: SocketName,
+    (level, option): (c_int, c_int),
+    to: (Address, Address),
+) -> Option<Outcome<()>> {
+    let number = |number: c_int| Some(write_value(&number.to_ne_bytes(), false, to));
+    match (level, option) {
+        (SOL_SOCKET, libc::SO_PROTOCOL) => return number(IPPROTO_SCTP),
+        (SOL_SOCKET, libc::SO_DOMAIN) => {
+            return number(if name.is_ipv6 { libc::AF_INET6 } else { libc::AF_INET });
+        }
+        (SOL_SOCKET, libc::SO_TYPE) => {
+            let is_one_to_one = name.style == Style::OneToOne;
+            return number(if is_one_to_one { libc::SOCK_STREAM } else { libc::SOCK_SEQPACKET });
+        }
+        (SOL_SOCKET, libc::SO_ERROR | libc::SO_ACCEPTCONN) => {}
+        (SOL_SOCKET, _) => return None,
+        (libc::IPPROTO_IP | libc::IPPROTO_IPV6, _) => return number(0),
+        (IPPROTO_SCTP, option::PEEL_OFF | option::PEEL_OFF_FLAGS) => {
+            return Some(peel_off(name, option == option::PEEL_OFF_FLAGS, to));
+        }
+        (IPPROTO_SCTP, option::CONNECTX3) => return Some(connectx(fd, name, to.0)),
+        (IPPROTO_SCTP, _) => {}
+        _ => return Some(Err(Errno(libc::ENOPROTOOPT))),
+    }
+    Some(read_option(name, (level, option), to))
+}
+
+fn room_of(length_at: Address) -> Outcome<usize> {
+    let mut room = [0; 4];
+    raw::copy_in(length_at, &mut room)?;
+    usize::try_from(i32::from_ne_bytes(room)).map_err(|_| Errno(libc::EINVAL))
+}
+
+fn read_option(
+    name: SocketName,
+    (level, option): (i32, i32),
+    to: (Address, Address),
+) -> Outcome<()> {
+    let room = room_of(to.1)?.min(MAX_OPTION_BYTES);
+    let mut before = [0; MAX_OPTION_BYTES];
+    raw::copy_in(to.0, &mut before[..room])?;
+    let mut value = [0; MAX_BODY_BYTES];
+    let request = request(Call::Option, name, level, option);
+    let part = raw::own_part_mut(&mut value);
+    let answer = engine::ask(name.engine, &request, raw::own_part(&before[..room]), part, None)?;
+    let value = &value[..answer.length.min(MAX_BODY_BYTES)];
+    let is_list = [option::PEER_ADDRS, option::LOCAL_ADDRS].contains(&option);
+    if is_list && room_of(to.1)? < value.len() {
+        return Err(Errno(libc::ENOMEM));
+    }
+    write_value(value, level == IPPROTO_SCTP && option == option::EVENTS, to)
+}
+
+/// Writes the value of an option: the whole of it, unless it `may_be_cut`.
+fn write_value(value: &[u8], may_be_cut: bool, (to, length_at): (Address, Address)) -> Outcome<()> {
+    let room = room_of(length_at)?;
+    if room < value.len() && !may_be_cut {
+        return Err(Errno(libc::EINVAL));
+    }
+    let written = &value[..value.len().min(room)];
+    raw::copy_out(written, to)?;
+    raw::copy_out(&(written.len() as u32).to_ne_bytes(), length_at)
+}
+
+/// `sctp_peeloff`: a `sctp_peeloff_arg_t` with the association, and room for a descriptor.
+fn peel_off(name: SocketName, has_flags: bool, to: (Address, Address)) -> Outcome<()> {
+    let mut bytes = [0; 12];
+    let length = if has_flags { 12 } else { 8 };
+    if room_of(to.1)? < length {
+        return Err(Errno(libc::EINVAL));
+    }
+    raw::copy_in(to.0, &mut bytes[..length])?;
+    let number = i32::from_ne_bytes(bytes[..4].try_into().unwrap_or_default());
+    let flags = c_int::from_ne_bytes(bytes[8..].try_into().unwrap_or_default());
+    let request = request(Call::PeelOff, name, number, 0);
+    let answer = engine::ask(name.engine, &request, NOTHING, NOTHING, None)?;
+    let made = answer.descriptor.map(raw::lowest).ok_or(Errno(libc::EMFILE))?;
+    raw::set_flags(made, flags);
+    raw::copy_out(&made.to_ne_bytes(), to.0.add(4)).inspect_err(|_| raw::close(made))
+}
+
+/// `sctp_connectx`: a `sctp_getaddrs_old` with the length of the addresses and where they are.
+fn connectx(fd: c_int, name: SocketName, at: Address) -> Outcome<()> {
+    let mut bytes = [0; 16];
+    raw::copy_in(at, &mut bytes)?;
+    let length = i32::from_ne_bytes(bytes[4..8].try_into().unwrap_or_default());
+    let length = usize::try_from(length).map_err(|_| Errno(libc::EINVAL))?;
+    let addresses = Address(usize::from_ne_bytes(bytes[8..].try_into().unwrap_or_default()));
+    let number = connect_over(fd, name, body_of(addresses, length)?)?;
+    raw::copy_out(&number.to_ne_bytes(), at)
+}
+
+/// What `shutdown` needs: it is then the kernel's, which the engine sees in order after what was sent.
+pub(crate) fn check_connected(name: SocketName) -> Outcome<()> {
+    if name.style == Style::OneToMany {
+        return Err(Errno(libc::EOPNOTSUPP));
+    }
+    match descriptor::state(name)? {
+        State::Connected | State::Connecting => Ok(()),
+        State::Idle | State::Listening => Err(Errno(libc::ENOTCONN)),
+    }
+}

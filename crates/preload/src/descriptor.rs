@@ -1,0 +1,70 @@
+//! What this process remembers of sockets: nothing that another process would have to know.
+
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+use libc::c_int;
+use rexmit_sockets::protocol::Style;
+use rexmit_sockets::protocol::name::SocketName;
+use rexmit_sockets::protocol::request::{Call, Request, State};
+
+use crate::{Outcome, engine, raw};
+
+/// Entries of both tables; several sockets may share one.
+const ENTRIES: usize = 1024;
+
+/// Numbers of sockets that were connected when they were last asked for. A socket that was connected once never
+/// becomes unconnected, so that an entry is right as long as it is there.
+static CONNECTED: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
+/// The threads that receive on sockets.
+static RECEIVING: [AtomicI32; ENTRIES] = [const { AtomicI32::new(0) }; ENTRIES];
+
+const fn entry(socket: u64) -> usize {
+    (socket % ENTRIES as u64) as usize
+}
+
+/// The state of the socket, which says which calls it can serve.
+pub(crate) fn state(name: SocketName) -> Outcome<State> {
+    if CONNECTED[entry(name.socket)].load(Ordering::Relaxed) == name.socket {
+        return Ok(State::Connected);
+    }
+    let request = Request { call: Call::State, socket: name.socket, first: 0, second: 0 };
+    let mut value = [0; 4];
+    let to = raw::own_part_mut(&mut value);
+    engine::ask(name.engine, &request, raw::own_part(&[]), to, None)?;
+    let state = State::of(u32::from_ne_bytes(value)).unwrap_or(State::Idle);
+    if state == State::Connected && name.style == Style::OneToOne {
+        CONNECTED[entry(name.socket)].store(name.socket, Ordering::Relaxed);
+    }
+    Ok(state)
+}
+
+/// Runs `act`, which does not wait, while no other thread of this process receives on the socket: to read a message
+/// takes two calls of the kernel.
+pub(crate) fn receiving<T>(name: SocketName, act: impl FnOnce() -> T) -> T {
+    let owner = &RECEIVING[entry(name.socket)];
+    let thread = raw::thread();
+    // A signal handler may receive in the middle of a call of the same thread.
+    let is_nested = owner.load(Ordering::Relaxed) == thread;
+    while !is_nested
+        && owner.compare_exchange_weak(0, thread, Ordering::Acquire, Ordering::Relaxed).is_err()
+    {
+        raw::give_way();
+    }
+    let result = act();
+    if !is_nested {
+        owner.store(0, Ordering::Release);
+    }
+    result
+}
+
+/// In the child of a fork no thread but the calling one receives.
+pub(crate) extern "C" fn forget_threads() {
+    for owner in &RECEIVING {
+        owner.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Whether a call on this descriptor may wait.
+pub(crate) fn may_wait(fd: c_int, flags: c_int) -> bool {
+    flags & libc::MSG_DONTWAIT == 0 && !raw::is_non_blocking(fd)
+}

@@ -1,0 +1,436 @@
+//! Calls of libc and the kernel, behind safe functions.
+//!
+//! Memory of the program is named by [`Address`]; only the kernel touches it, which answers `EFAULT` for a bad one.
+//! What libc's own functions are is looked up behind this library ([`next`]).
+
+use std::ffi::CStr;
+use std::mem::{size_of, zeroed};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use libc::{c_int, c_void, iovec, msghdr, sockaddr, socklen_t};
+use rexmit_sockets::protocol::name::SocketName;
+
+use crate::{Errno, Outcome};
+
+/// `SO_PEEK_OFF`, which the crate `libc` lacks for some targets.
+const SO_PEEK_OFF: c_int = 42;
+/// The largest `sockaddr_un`.
+const NAME_BYTES: usize = 110;
+
+/// Memory of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address(pub(crate) usize);
+
+impl Address {
+    pub(crate) const fn is_null(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The memory `bytes` further.
+    pub(crate) const fn add(self, bytes: usize) -> Self {
+        Self(self.0.wrapping_add(bytes))
+    }
+}
+
+impl<T> From<*const T> for Address {
+    fn from(pointer: *const T) -> Self {
+        Self(pointer as usize)
+    }
+}
+
+impl<T> From<*mut T> for Address {
+    fn from(pointer: *mut T) -> Self {
+        Self(pointer as usize)
+    }
+}
+
+pub(crate) fn errno() -> i32 {
+    // SAFETY: libc has one for every thread.
+    unsafe { *libc::__errno_location() }
+}
+
+pub(crate) fn set_errno(number: i32) {
+    // SAFETY: libc has one for every thread.
+    unsafe { *libc::__errno_location() = number };
+}
+
+fn check(result: isize) -> Outcome<usize> {
+    usize::try_from(result).map_err(|_| Errno(errno()))
+}
+
+/// libc's function of this name, or that of the library preloaded next; `None` without one.
+pub(crate) fn next(cache: &AtomicPtr<c_void>, name: &CStr) -> Option<*mut c_void> {
+    let mut found = cache.load(Ordering::Relaxed);
+    if found.is_null() {
+        // SAFETY: the name ends with a zero byte.
+        found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+        cache.store(found, Ordering::Relaxed);
+    }
+    (!found.is_null()).then_some(found)
+}
+
+/// Declares functions with the signature of libc's that call the next one of that name.
+macro_rules! next_functions {
+    ($($name:ident($($parameter:ident: $kind:ty),*) -> $result:ty;)*) => {$(
+        /// libc's.
+        ///
+        /// # Safety
+        /// As libc says.
+        pub(crate) unsafe fn $name($($parameter: $kind),*) -> $result {
+            static FOUND: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+            let name = const {
+                match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => panic!("an identifier has no zero byte"),
+                }
+            };
+            match next(&FOUND, name) {
+                Some(found) => {
+                    // SAFETY: libc's function of this name has this signature.
+                    let function = unsafe {
+                        std::mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn($($kind),*) -> $result>(found)
+                    };
+                    // SAFETY: as the caller promises.
+                    unsafe { function($($parameter),*) }
+                }
+                None => {
+                    set_errno(libc::ENOSYS);
+                    -1
+                }
+            }
+        }
+    )*};
+}
+
+/// libc's functions. A program may be cancelled in them, and libraries preloaded after this one see the calls.
+pub(crate) mod libc_next {
+    use super::*;
+
+    next_functions! {
+        socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
+        bind(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int;
+        connect(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int;
+        listen(fd: c_int, backlog: c_int) -> c_int;
+        accept(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int;
+        accept4(fd: c_int, address: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int;
+        getsockname(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int;
+        getpeername(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int;
+        getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, length: *mut socklen_t) -> c_int;
+        setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, length: socklen_t) -> c_int;
+        shutdown(fd: c_int, how: c_int) -> c_int;
+        read(fd: c_int, buffer: *mut c_void, count: usize) -> isize;
+        readv(fd: c_int, parts: *const iovec, count: c_int) -> isize;
+        recv(fd: c_int, buffer: *mut c_void, count: usize, flags: c_int) -> isize;
+        recvfrom(fd: c_int, buffer: *mut c_void, count: usize, flags: c_int, address: *mut sockaddr, length: *mut socklen_t) -> isize;
+        recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> isize;
+        recvmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: u32, flags: c_int, timeout: *mut libc::timespec) -> c_int;
+        write(fd: c_int, buffer: *const c_void, count: usize) -> isize;
+        writev(fd: c_int, parts: *const iovec, count: c_int) -> isize;
+        send(fd: c_int, buffer: *const c_void, count: usize, flags: c_int) -> isize;
+        sendto(fd: c_int, buffer: *const c_void, count: usize, flags: c_int, address: *const sockaddr, length: socklen_t) -> isize;
+        sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> isize;
+        sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: u32, flags: c_int) -> c_int;
+        sendfile(to: c_int, from: c_int, offset: *mut libc::off_t, count: usize) -> isize;
+        sendfile64(to: c_int, from: c_int, offset: *mut libc::off64_t, count: usize) -> isize;
+        __read_chk(fd: c_int, buffer: *mut c_void, count: usize, room: usize) -> isize;
+        __recv_chk(fd: c_int, buffer: *mut c_void, count: usize, room: usize, flags: c_int) -> isize;
+        __recvfrom_chk(fd: c_int, buffer: *mut c_void, count: usize, room: usize, flags: c_int, address: *mut sockaddr, length: *mut socklen_t) -> isize;
+    }
+}
+
+fn part_of(bytes: &[u8]) -> iovec {
+    iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
+}
+
+/// Copies memory of the program.
+pub(crate) fn copy_in(from: Address, to: &mut [u8]) -> Outcome<()> {
+    if to.is_empty() {
+        return Ok(());
+    }
+    let (local, remote) = (part_of(to), part_at(from, to.len()));
+    // SAFETY: the kernel writes to `to` alone, and checks the memory it reads.
+    let copied = unsafe {
+        libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
+    };
+    complete(copied, to.len())
+}
+
+/// Copies to memory of the program.
+pub(crate) fn copy_out(from: &[u8], to: Address) -> Outcome<()> {
+    if from.is_empty() {
+        return Ok(());
+    }
+    let (local, remote) = (part_of(from), part_at(to, from.len()));
+    // SAFETY: the program has given this memory to be written, and the kernel checks it.
+    let copied = unsafe {
+        libc::process_vm_writev(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
+    };
+    complete(copied, from.len())
+}
+
+fn complete(copied: isize, wanted: usize) -> Outcome<()> {
+    match check(copied) {
+        Ok(copied) if copied == wanted => Ok(()),
+        Ok(_) | Err(_) => Err(Errno(libc::EFAULT)),
+    }
+}
+
+/// Memory of the program as a part of a message: only the kernel follows it.
+pub(crate) const fn part_at(at: Address, length: usize) -> iovec {
+    iovec { iov_base: at.0 as *mut c_void, iov_len: length }
+}
+
+/// A structure of the program.
+pub(crate) fn read_header(from: Address) -> Outcome<msghdr> {
+    let mut bytes = [0; size_of::<msghdr>()];
+    copy_in(from, &mut bytes)?;
+    // SAFETY: it consists of numbers and pointers, which may have any value as long as they are not followed.
+    Ok(unsafe { std::mem::transmute::<[u8; size_of::<msghdr>()], msghdr>(bytes) })
+}
+
+/// Parts of a message, as the program has them.
+pub(crate) fn read_parts(from: Address, count: usize) -> Outcome<Vec<iovec>> {
+    const LIMIT: usize = 1024;
+    if count > LIMIT {
+        return Err(Errno(libc::EMSGSIZE));
+    }
+    let mut bytes = vec![0; count * size_of::<iovec>()];
+    copy_in(from, &mut bytes)?;
+    let number = |part: &[u8]| usize::from_ne_bytes(part.try_into().unwrap_or_default());
+    let parts = bytes.chunks_exact(size_of::<iovec>()).map(|entry| {
+        let (base, length) = entry.split_at(size_of::<usize>());
+        part_at(Address(number(base)), number(length))
+    });
+    Ok(parts.collect())
+}
+
+fn message(parts: &[iovec], control: &mut [u8]) -> msghdr {
+    // SAFETY: a message without anything is one.
+    let mut message: msghdr = unsafe { zeroed() };
+    message.msg_iov = parts.as_ptr().cast_mut();
+    message.msg_iovlen = parts.len() as _;
+    if !control.is_empty() {
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = control.len() as _;
+    }
+    message
+}
+
+/// A part of a message in our own memory.
+pub(crate) fn own_part(bytes: &[u8]) -> iovec {
+    part_of(bytes)
+}
+
+/// A part of a message to be received, in our own memory.
+pub(crate) fn own_part_mut(bytes: &mut [u8]) -> iovec {
+    iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() }
+}
+
+/// Sends a message of these parts, which are our own or the program's.
+pub(crate) fn send_parts(fd: c_int, parts: &[iovec], flags: c_int) -> Outcome<usize> {
+    let message = message(parts, &mut []);
+    // SAFETY: the parts are our own memory, which lives, or the program's, which the kernel checks.
+    check(unsafe { libc_next::sendmsg(fd, &raw const message, flags) })
+}
+
+/// Receives into these parts, which are our own or the program's; also the descriptor that came along.
+pub(crate) fn receive_parts(
+    fd: c_int,
+    parts: &[iovec],
+    flags: c_int,
+) -> Outcome<(usize, Option<c_int>)> {
+    let mut control = [0_u64; 8];
+    // SAFETY: the same memory as bytes.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(control.as_mut_ptr().cast::<u8>(), 64) };
+    let mut message = message(parts, bytes);
+    // SAFETY: the parts are our own memory, which lives, or the program's, which the kernel checks.
+    let received = check(unsafe { libc_next::recvmsg(fd, &raw mut message, flags) })?;
+    // SAFETY: the kernel has written whole control messages, if any.
+    let descriptor = unsafe {
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        let is_descriptor = !header.is_null()
+            && (*header).cmsg_level == libc::SOL_SOCKET
+            && (*header).cmsg_type == libc::SCM_RIGHTS;
+        is_descriptor.then(|| libc::CMSG_DATA(header).cast::<c_int>().read_unaligned())
+    };
+    Ok((received, descriptor))
+}
+
+/// Waits until something can be received, as a blocking `recv` does: signals and `SO_RCVTIMEO` end it.
+pub(crate) fn wait_readable(fd: c_int) -> Outcome<()> {
+    // SAFETY: nothing is written.
+    let waited = unsafe { libc_next::recv(fd, std::ptr::null_mut(), 0, libc::MSG_PEEK) };
+    check(waited).map(drop)
+}
+
+/// Drops the first message that waits.
+pub(crate) fn consume(fd: c_int) {
+    // SAFETY: nothing is written.
+    unsafe { libc_next::recv(fd, std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
+}
+
+/// How much of the first message was read.
+pub(crate) fn peek_offset(fd: c_int) -> Outcome<usize> {
+    match usize::try_from(int_option(fd, libc::SOL_SOCKET, SO_PEEK_OFF)?) {
+        Ok(offset) => Ok(offset),
+        // Nothing was read yet: the kernel does not count.
+        Err(_) => set_peek_offset(fd, 0).map(|()| 0),
+    }
+}
+
+pub(crate) fn set_peek_offset(fd: c_int, offset: usize) -> Outcome<()> {
+    let value = offset as c_int;
+    let length = size_of::<c_int>() as socklen_t;
+    let at = (&raw const value).cast();
+    // SAFETY: the value lives and has this length.
+    check(unsafe { libc_next::setsockopt(fd, libc::SOL_SOCKET, SO_PEEK_OFF, at, length) } as isize)
+        .map(drop)
+}
+
+fn int_option(fd: c_int, level: c_int, name: c_int) -> Outcome<c_int> {
+    let mut value: c_int = 0;
+    let mut length = size_of::<c_int>() as socklen_t;
+    let at = (&raw mut value).cast();
+    // SAFETY: both live, and the value has this length.
+    check(unsafe { libc_next::getsockopt(fd, level, name, at, &raw mut length) } as isize)?;
+    Ok(value)
+}
+
+/// Has calls that receive on `to` wait no longer than those that send on `from` do.
+pub(crate) fn copy_send_timeout(from: c_int, to: c_int) {
+    let mut value = [0_u8; size_of::<libc::timeval>()];
+    let mut length = value.len() as socklen_t;
+    // SAFETY: both live, and the value has this length.
+    unsafe {
+        let at = value.as_mut_ptr().cast();
+        if libc_next::getsockopt(from, libc::SOL_SOCKET, libc::SO_SNDTIMEO, at, &raw mut length)
+            == 0
+        {
+            libc_next::setsockopt(
+                to,
+                libc::SOL_SOCKET,
+                libc::SO_RCVTIMEO,
+                value.as_ptr().cast(),
+                length,
+            );
+        }
+    }
+}
+
+/// The name of the socket, if it is one of ours.
+pub(crate) fn socket_name(fd: c_int) -> Option<SocketName> {
+    let mut name = [0_u8; NAME_BYTES];
+    let mut length = name.len() as socklen_t;
+    let before = errno();
+    // SAFETY: both live, and the name has this length.
+    let result = unsafe { libc_next::getsockname(fd, name.as_mut_ptr().cast(), &raw mut length) };
+    set_errno(before);
+    let name = name.get(..length as usize).filter(|_| result == 0)?;
+    let is_unix = name.get(..2)? == (libc::AF_UNIX as u16).to_ne_bytes();
+    SocketName::parse(name.get(3..).filter(|_| is_unix && name[2] == 0)?)
+}
+
+/// A connection to the abstract name.
+pub(crate) fn connect_to(name: &[u8]) -> Outcome<c_int> {
+    let mut address = [0_u8; NAME_BYTES];
+    address[..2].copy_from_slice(&(libc::AF_UNIX as u16).to_ne_bytes());
+    let length = 3 + name.len();
+    address.get_mut(3..length).ok_or(Errno(libc::EINVAL))?.copy_from_slice(name);
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    // SAFETY: it takes numbers alone.
+    let fd = unsafe { libc_next::socket(libc::AF_UNIX, kind, 0) };
+    check(fd as isize)?;
+    // SAFETY: the address lives and has this length.
+    let result = unsafe { libc_next::connect(fd, address.as_ptr().cast(), length as socklen_t) };
+    if let Err(error) = check(result as isize) {
+        close(fd);
+        return Err(error);
+    }
+    Ok(fd)
+}
+
+/// Closes a descriptor of our own.
+pub(crate) fn close(fd: c_int) {
+    let before = errno();
+    // SAFETY: it is ours; the program does not know its number.
+    unsafe { libc::close(fd) };
+    set_errno(before);
+}
+
+/// The same descriptor under the lowest number that is free, as calls that make one are to return (some programs
+/// count on it).
+pub(crate) fn lowest(fd: c_int) -> c_int {
+    // SAFETY: it takes numbers alone.
+    let lowest = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
+    if lowest == -1 {
+        return fd;
+    }
+    close(fd);
+    lowest
+}
+
+pub(crate) fn is_non_blocking(fd: c_int) -> bool {
+    // SAFETY: it takes numbers alone.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    flags != -1 && flags & libc::O_NONBLOCK != 0
+}
+
+/// Sets `O_NONBLOCK` and `FD_CLOEXEC`, as the bits of `flags` say.
+pub(crate) fn set_flags(fd: c_int, flags: c_int) {
+    // SAFETY: they take numbers alone.
+    unsafe {
+        if flags & libc::SOCK_NONBLOCK != 0 {
+            let before = libc::fcntl(fd, libc::F_GETFL);
+            libc::fcntl(fd, libc::F_SETFL, before | libc::O_NONBLOCK);
+        }
+        if flags & libc::SOCK_CLOEXEC == 0 {
+            libc::fcntl(fd, libc::F_SETFD, 0);
+        }
+    }
+}
+
+/// Whether a message can be sent without waiting.
+pub(crate) fn is_writable(fd: c_int) -> bool {
+    let mut waiting = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one entry, which lives.
+    unsafe { libc::poll(&raw mut waiting, 1, 0) == 1 }
+}
+
+/// Raises SIGPIPE in this thread, as a call that sends on a closed connection does.
+pub(crate) fn raise_pipe() {
+    // SAFETY: it takes a number alone.
+    unsafe { libc::raise(libc::SIGPIPE) };
+}
+
+pub(crate) fn thread() -> i32 {
+    // SAFETY: it takes nothing.
+    unsafe { libc::gettid() }
+}
+
+pub(crate) fn give_way() {
+    // SAFETY: it takes nothing.
+    unsafe { libc::sched_yield() };
+}
+
+/// A variable of the environment, if it is not longer than `N` bytes.
+pub(crate) fn variable<const N: usize>(name: &CStr, to: &mut [u8; N]) -> Option<usize> {
+    // SAFETY: the name ends with a zero byte, and so does the value.
+    let value = unsafe {
+        let value = libc::getenv(name.as_ptr());
+        if value.is_null() {
+            return None;
+        }
+        CStr::from_ptr(value).to_bytes()
+    };
+    to.get_mut(..value.len())?.copy_from_slice(value);
+    Some(value.len())
+}
+
+/// Writes a structure back.
+pub(crate) fn write_header(header: &msghdr, to: Address) -> Outcome<()> {
+    // SAFETY: it lives, has this size, and was read as bytes, padding included.
+    let bytes = unsafe {
+        std::slice::from_raw_parts(std::ptr::from_ref(header).cast::<u8>(), size_of::<msghdr>())
+    };
+    copy_out(bytes, to)
+}

@@ -1,0 +1,225 @@
+//! Calls that receive, and `accept`.
+//!
+//! A message is looked at first (`MSG_PEEK`), right into the memory of the program, and dropped from the pair once it
+//! was read to its end. How much of it was read before is the pair's `SO_PEEK_OFF`, which the kernel keeps for all
+//! processes that share the socket.
+
+use std::net::SocketAddr;
+
+use libc::{c_int, iovec};
+use rexmit_sockets::protocol::Style;
+use rexmit_sockets::protocol::address;
+use rexmit_sockets::protocol::frame::{HEADER_BYTES, Header, Kind};
+use rexmit_sockets::protocol::name::SocketName;
+use rexmit_sockets::protocol::request::State;
+
+use crate::raw::{self, Address};
+use crate::{Errno, Outcome, ancillary, descriptor};
+
+/// `MSG_NOTIFICATION` (RFC 6458 §5.3.1, Linux's number).
+const MSG_NOTIFICATION: c_int = 0x8000;
+
+/// A message, or a part of one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Received {
+    /// `None` at the end of the association.
+    header: Option<Header>,
+    pub(crate) length: usize,
+    is_end: bool,
+}
+
+impl Received {
+    const END: Self = Self { header: None, length: 0, is_end: false };
+
+    fn flags(&self) -> c_int {
+        let is_notification = self.header.is_some_and(|header| header.kind == Kind::Notification);
+        let end = if self.is_end { libc::MSG_EOR } else { 0 };
+        end | if is_notification { MSG_NOTIFICATION } else { 0 }
+    }
+}
+
+/// Receives into the program's memory.
+pub(crate) fn message(
+    fd: c_int,
+    name: SocketName,
+    parts: &[iovec],
+    flags: c_int,
+) -> Outcome<Received> {
+    if flags & libc::MSG_OOB != 0 {
+        return Err(Errno(libc::EOPNOTSUPP));
+    }
+    if name.style == Style::OneToOne
+        && matches!(descriptor::state(name)?, State::Idle | State::Listening)
+    {
+        return Err(Errno(libc::ENOTCONN));
+    }
+    loop {
+        let is_peek = flags & libc::MSG_PEEK != 0;
+        let attempt = descriptor::receiving(name, || attempt(fd, parts, is_peek));
+        match attempt {
+            Err(Errno(libc::EAGAIN)) if descriptor::may_wait(fd, flags) => {
+                raw::wait_readable(fd)?;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Looks at the first message; `EAGAIN` without one.
+fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
+    const PEEK: c_int = libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+    let mut bytes = [0; HEADER_BYTES];
+    let read_before = raw::peek_offset(fd)?;
+    let mut all = [raw::own_part_mut(&mut bytes), raw::part_at(Address(0), 0)];
+    let room: usize = parts.iter().fold(0, |sum, part| sum.saturating_add(part.iov_len));
+    let (total, skipped) = if read_before >= HEADER_BYTES {
+        // The rest of a message, whose header is read again.
+        raw::set_peek_offset(fd, 0)?;
+        let total = raw::receive_parts(fd, &all[..1], PEEK)?.0;
+        raw::set_peek_offset(fd, read_before)?;
+        raw::receive_parts(fd, parts, PEEK)?;
+        (total, read_before)
+    } else {
+        // Also after a call that could not write to the program's memory.
+        if read_before != 0 {
+            raw::set_peek_offset(fd, 0)?;
+        }
+        let looked = if let [part] = parts {
+            all[1] = *part;
+            raw::receive_parts(fd, &all, PEEK)
+        } else {
+            let all: Vec<iovec> = all[..1].iter().chain(parts).copied().collect();
+            raw::receive_parts(fd, &all, PEEK)
+        };
+        (looked?.0, HEADER_BYTES)
+    };
+    if total == 0 {
+        return Ok(Received::END);
+    }
+    let header = Header::parse(&bytes).ok_or(Errno(libc::EIO))?;
+    if header.kind == Kind::Error {
+        raw::consume(fd);
+        return Err(Errno(header.error));
+    }
+    let rest = total.saturating_sub(skipped);
+    let length = rest.min(room);
+    let is_whole = length == rest;
+    if is_peek {
+        raw::set_peek_offset(fd, if skipped == HEADER_BYTES { 0 } else { skipped })?;
+    } else if is_whole {
+        raw::consume(fd);
+    }
+    Ok(Received { header: Some(header), length, is_end: header.is_end && is_whole })
+}
+
+/// Writes an address to memory of the program, and its length.
+pub(crate) fn write_address(
+    shown: Option<SocketAddr>,
+    (to, length_at): (Address, Address),
+) -> Outcome<()> {
+    if to.is_null() || length_at.is_null() {
+        return Ok(());
+    }
+    let mut room = [0; 4];
+    raw::copy_in(length_at, &mut room)?;
+    let room = i32::from_ne_bytes(room);
+    let room = usize::try_from(room).map_err(|_| Errno(libc::EINVAL))?;
+    let mut bytes = Vec::with_capacity(address::IPV6_BYTES);
+    if let Some(shown) = shown {
+        address::write(shown, &mut bytes);
+    }
+    raw::copy_out(&bytes[..room.min(bytes.len())], to)?;
+    raw::copy_out(&(bytes.len() as u32).to_ne_bytes(), length_at)
+}
+
+/// `recvfrom`, `recv` and `read`: `from` may be NULL.
+pub(crate) fn from(
+    fd: c_int,
+    name: SocketName,
+    part: iovec,
+    flags: c_int,
+    from: (Address, Address),
+) -> Outcome<usize> {
+    let received = message(fd, name, &[part], flags)?;
+    let peer = received.header.and_then(|header| header.address);
+    write_address(peer.map(|peer| address::in_family(peer, name.is_ipv6)), from)?;
+    Ok(received.length)
+}
+
+/// `recvmsg`.
+pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> Outcome<usize> {
+    let mut message = raw::read_header(at)?;
+    let parts = raw::read_parts(Address::from(message.msg_iov), message.msg_iovlen as usize)?;
+    let received = self::message(fd, name, &parts, flags)?;
+    message.msg_flags = received.flags();
+    let peer = received.header.and_then(|header| header.address);
+    if message.msg_name.is_null() {
+        message.msg_namelen = 0;
+    } else {
+        let mut bytes = Vec::with_capacity(address::IPV6_BYTES);
+        if let Some(peer) = peer {
+            address::write(address::in_family(peer, name.is_ipv6), &mut bytes);
+        }
+        let room = bytes.len().min(message.msg_namelen as usize);
+        raw::copy_out(&bytes[..room], Address::from(message.msg_name))?;
+        message.msg_namelen = bytes.len() as _;
+    }
+    let mut control = [0; ancillary::MOST];
+    let room = message.msg_controllen as usize;
+    message.msg_controllen = 0;
+    if let Some(header) = received.header
+        && header.kind == Kind::Data
+        && !message.msg_control.is_null()
+    {
+        let length = ancillary::write(&header, room, &mut control);
+        raw::copy_out(&control[..length], Address::from(message.msg_control))?;
+        message.msg_controllen = length as _;
+    }
+    raw::write_header(&message, at)?;
+    Ok(received.length)
+}
+
+/// `accept4`.
+pub(crate) fn accept(
+    fd: c_int,
+    name: SocketName,
+    from: (Address, Address),
+    flags: c_int,
+) -> Outcome<c_int> {
+    if flags & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) != 0 {
+        return Err(Errno(libc::EINVAL));
+    }
+    if name.style == Style::OneToMany {
+        return Err(Errno(libc::EOPNOTSUPP));
+    }
+    if descriptor::state(name)? != State::Listening {
+        return Err(Errno(libc::EINVAL));
+    }
+    loop {
+        let mut bytes = [0; HEADER_BYTES];
+        let part = raw::own_part_mut(&mut bytes);
+        let (length, descriptor) = raw::receive_parts(fd, &[part], libc::MSG_CMSG_CLOEXEC)?;
+        if length == 0 {
+            return Err(Errno(libc::EINVAL));
+        }
+        let Some(header) = Header::parse(&bytes) else { return Err(Errno(libc::EIO)) };
+        match (header.kind, descriptor) {
+            (Kind::Accepted, Some(accepted)) => {
+                if let Some(name) = raw::socket_name(accepted) {
+                    // The engine counts those that wait to be accepted.
+                    let _ = descriptor::state(name);
+                }
+                raw::set_flags(accepted, flags);
+                let peer = header.address.map(|peer| address::in_family(peer, name.is_ipv6));
+                if let Err(error) = write_address(peer, from) {
+                    raw::close(accepted);
+                    return Err(error);
+                }
+                return Ok(accepted);
+            }
+            (Kind::Accepted, None) => return Err(Errno(libc::EMFILE)),
+            (Kind::Error, _) => return Err(Errno(header.error)),
+            _ => {}
+        }
+    }
+}

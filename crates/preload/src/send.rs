@@ -1,0 +1,113 @@
+//! Calls that send.
+
+use libc::{c_int, iovec};
+use rexmit_sockets::protocol::Style;
+use rexmit_sockets::protocol::address;
+use rexmit_sockets::protocol::frame::{HEADER_BYTES, Header};
+use rexmit_sockets::protocol::name::SocketName;
+use rexmit_sockets::protocol::request::State;
+
+use crate::raw::{self, Address};
+use crate::{Errno, Outcome, ancillary, descriptor};
+
+/// The largest message: Linux's default of `SO_SNDBUF`, which bounds a message of its SCTP, too.
+const MAX_MESSAGE_BYTES: usize = 212_992;
+/// The most bytes of ancillary data.
+const MAX_CONTROL_BYTES: usize = 1024;
+/// `sinfo_flags` that end an association, and go with a message without payload.
+const ENDING: u16 = 0x200 | 4;
+
+/// Sends one message.
+pub(crate) fn message(
+    fd: c_int,
+    name: SocketName,
+    header: &Header,
+    parts: &[iovec],
+    flags: c_int,
+) -> Outcome<usize> {
+    let length: usize = parts.iter().fold(0, |sum, part| sum.saturating_add(part.iov_len));
+    if length > MAX_MESSAGE_BYTES {
+        return Err(Errno(libc::EMSGSIZE));
+    }
+    let is_ending = header.flags & ENDING != 0;
+    if length == 0 && !is_ending || length != 0 && header.flags & 0x200 != 0 {
+        return Err(Errno(libc::EINVAL));
+    }
+    if name.style == Style::OneToOne {
+        let is_unconnected = match descriptor::state(name)? {
+            State::Connected | State::Connecting => false,
+            State::Idle => header.address.is_none(),
+            State::Listening => true,
+        };
+        if is_unconnected {
+            if flags & libc::MSG_NOSIGNAL == 0 {
+                raw::raise_pipe();
+            }
+            return Err(Errno(libc::EPIPE));
+        }
+    } else if header.address.is_none() && header.association == 0 {
+        return Err(Errno(libc::EPIPE));
+    }
+    let header = header.to_bytes();
+    let flags = flags & (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
+    let header = raw::own_part(&header);
+    let sent = if let [part] = parts {
+        raw::send_parts(fd, &[header, *part], flags)
+    } else {
+        let all: Vec<iovec> = std::iter::once(header).chain(parts.iter().copied()).collect();
+        raw::send_parts(fd, &all, flags)
+    };
+    Ok(sent?.saturating_sub(HEADER_BYTES))
+}
+
+/// `sendto`, `send` and `write`: `to` may be NULL.
+pub(crate) fn to(
+    fd: c_int,
+    name: SocketName,
+    part: iovec,
+    flags: c_int,
+    (to, length): (Address, usize),
+) -> Outcome<usize> {
+    let mut header = Header { is_end: true, ..Header::default() };
+    if !to.is_null() && length != 0 {
+        header.address = Some(read_address(to, length)?);
+    }
+    message(fd, name, &header, &[part], flags)
+}
+
+/// `writev`.
+pub(crate) fn parts(fd: c_int, name: SocketName, parts: &[iovec]) -> Outcome<usize> {
+    message(fd, name, &Header { is_end: true, ..Header::default() }, parts, 0)
+}
+
+/// `sendmsg`.
+pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> Outcome<usize> {
+    let message = raw::read_header(at)?;
+    let parts = raw::read_parts(Address::from(message.msg_iov), message.msg_iovlen as usize)?;
+    let mut header = Header { is_end: true, ..Header::default() };
+    let (to, length) = (Address::from(message.msg_name), message.msg_namelen as usize);
+    if !to.is_null() && length != 0 {
+        header.address = Some(read_address(to, length)?);
+    }
+    let mut control = [0; MAX_CONTROL_BYTES];
+    let length = message.msg_controllen as usize;
+    if length != 0 && !message.msg_control.is_null() {
+        let control = control.get_mut(..length).ok_or(Errno(libc::ENOBUFS))?;
+        raw::copy_in(Address::from(message.msg_control), control)?;
+        ancillary::read(control, &mut header)?;
+    }
+    self::message(fd, name, &header, &parts, flags)
+}
+
+/// An address of the program.
+pub(crate) fn read_address(at: Address, length: usize) -> Outcome<std::net::SocketAddr> {
+    let mut bytes = [0; address::STORAGE_BYTES];
+    let bytes = bytes.get_mut(..length).ok_or(Errno(libc::EINVAL))?;
+    raw::copy_in(at, bytes)?;
+    let known = address::parse(bytes);
+    known.map(|(address, _)| address).ok_or_else(|| {
+        let family = bytes.first_chunk().map_or(0, |family| u16::from_ne_bytes(*family));
+        let is_known = [address::AF_INET, address::AF_INET6].contains(&family);
+        Errno(if is_known { libc::EINVAL } else { libc::EAFNOSUPPORT })
+    })
+}

@@ -1,0 +1,35 @@
+//! What `rexmit run` asks an engine for.
+
+use std::io::{self, IoSlice};
+
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType, connect, recv, sendmsg, socket_with,
+};
+
+use crate::protocol::name::{EngineNumber, of_engine};
+use crate::protocol::request::{ANSWER_BYTES, Call, Request};
+
+/// Has the engine stay until the process `process` has ended.
+///
+/// # Errors
+/// [`io::ErrorKind::ConnectionRefused`] if there is no engine of this number, others if it has no descriptor left.
+pub fn register(engine: EngineNumber, process: u32) -> io::Result<()> {
+    let flags = SocketFlags::CLOEXEC;
+    let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    connect(&connection, &SocketAddrUnix::new_abstract_name(&of_engine(engine))?)?;
+    let first = i32::try_from(process).map_err(io::Error::other)?;
+    let request = Request { call: Call::Register, socket: 0, first, second: 0 }.to_bytes();
+    let mut ancillary = SendAncillaryBuffer::default();
+    sendmsg(&connection, &[IoSlice::new(&request)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    let mut answer = [0; ANSWER_BYTES];
+    let (length, _) = recv(&connection, &mut answer[..], RecvFlags::empty())?;
+    if length < ANSWER_BYTES {
+        // It was about to end.
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    match i32::from_ne_bytes([answer[0], answer[1], answer[2], answer[3]]) {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}

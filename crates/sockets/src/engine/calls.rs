@@ -1,0 +1,408 @@
+//! What each call does.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use libc::{
+    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, EINVAL, EISCONN, ENETUNREACH, ENFILE,
+    ENOBUFS, ENOTCONN, EOPNOTSUPP, ESOCKTNOSUPPORT,
+};
+use rexmit_core::Route;
+use rexmit_sctp::{AssociationConfig, ConnectError};
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use super::pair::Pair;
+use super::settings::Settings;
+use super::socket::{Association, Bound, Socket};
+use super::{Engine, FIRST_REQUEST_TOKEN, Failure, MAX_SOCKETS, Outcome, udp};
+use crate::protocol::name::SocketName;
+use crate::protocol::request::{Call, Request, State};
+use crate::protocol::{Style, address, bytes_at};
+
+/// The most sockets that wait to be accepted, whatever `listen` was given.
+const MAX_BACKLOG: usize = 128;
+
+impl Socket {
+    /// The unspecified address of its family.
+    pub(super) fn any(&self) -> IpAddr {
+        match self.name.is_ipv6 {
+            true => Ipv6Addr::UNSPECIFIED.into(),
+            false => Ipv4Addr::UNSPECIFIED.into(),
+        }
+    }
+
+    /// Whether addresses of this family may be used with it.
+    fn takes(&self, address: &SocketAddr) -> bool {
+        self.name.is_ipv6 || address.is_ipv4()
+    }
+}
+
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+impl Engine {
+    /// Does what a request asks for, and answers, now or later.
+    pub(super) fn call(&mut self, token: u64, request: &Request, body: &[u8]) {
+        let Request { call, socket, first, second } = *request;
+        let outcome = match call {
+            Call::Register => self.register(first),
+            Call::Socket => {
+                let made = self.make_socket(first, second, body);
+                return self.answer_with_descriptor(token, made);
+            }
+            Call::PeelOff => {
+                let made = self.peel_off(socket, first as u32);
+                return self.answer_with_descriptor(token, made);
+            }
+            Call::Bind => self.bind_call(socket, first, body),
+            Call::Listen => self.listen(socket, first),
+            Call::Connect => match self.connect_call(socket, first != 0, body, token) {
+                Some(outcome) => outcome,
+                None => return,
+            },
+            Call::SetOption => {
+                let this = self.sockets.get_mut(&socket).ok_or(Failure(ENOTCONN));
+                this.and_then(|this| super::options::set(&mut this.settings, first, second, body))
+            }
+            Call::Option => self.option(socket, (first, second), body),
+            Call::Name => self.name(socket, first != 0),
+            Call::State => self.state_of(socket),
+        };
+        self.requests.answer(token, &outcome, None);
+    }
+
+    fn answer_with_descriptor(&mut self, token: u64, made: Result<OwnedFd, Failure>) {
+        match made {
+            Ok(theirs) => self.requests.answer(token, &Ok(Vec::new()), Some(&theirs)),
+            Err(failure) => self.requests.answer(token, &Err(failure), None),
+        }
+    }
+
+    fn make_socket(&mut self, domain: i32, kind: i32, body: &[u8]) -> Result<OwnedFd, Failure> {
+        let is_ipv6 = match domain {
+            libc::AF_INET => false,
+            libc::AF_INET6 => true,
+            _ => return Err(Failure(EAFNOSUPPORT)),
+        };
+        let style = match kind {
+            libc::SOCK_STREAM => Style::OneToOne,
+            libc::SOCK_SEQPACKET => Style::OneToMany,
+            _ => return Err(Failure(ESOCKTNOSUPPORT)),
+        };
+        let peer_port = u16::from_ne_bytes(bytes_at(body, 0));
+        let profile = std::str::from_utf8(body.get(2..).unwrap_or_default()).ok();
+        let profile = profile.filter(|name| !name.is_empty()).unwrap_or("interactive");
+        let profile = AssociationConfig::profile(profile).ok_or(Failure(EINVAL))?;
+        let (_, theirs) = self.new_socket(style, is_ipv6, Settings::new(profile, peer_port))?;
+        Ok(theirs)
+    }
+
+    /// A socket, and the program's end of its pair.
+    pub(super) fn new_socket(
+        &mut self,
+        style: Style,
+        is_ipv6: bool,
+        settings: Settings,
+    ) -> Result<(u64, OwnedFd), Failure> {
+        if self.sockets.len() >= MAX_SOCKETS {
+            return Err(Failure(ENFILE));
+        }
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(|_| Failure(ENOBUFS))?;
+        // Above the tokens of other descriptors, and below those of requests.
+        let number = u64::from_ne_bytes(bytes) % (FIRST_REQUEST_TOKEN - 16) + 16;
+        if self.sockets.contains_key(&number) {
+            return Err(Failure(ENOBUFS));
+        }
+        let name = SocketName { engine: self.number, socket: number, style, is_ipv6 };
+        let (pair, theirs) = Pair::new(name)?;
+        epoll::add(&self.epoll, &pair, EventData::new_u64(number), EventFlags::empty())?;
+        self.sockets.insert(number, Socket::new(name, pair, settings));
+        self.watch(number);
+        Ok((number, theirs))
+    }
+
+    fn bind_call(&mut self, number: u64, mode: i32, body: &[u8]) -> Outcome {
+        const ADD: i32 = 1;
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
+        let addresses = address::parse_all(body).ok_or(Failure(EINVAL))?;
+        if !addresses.iter().all(|address| this.takes(address)) {
+            return Err(Failure(EAFNOSUPPORT));
+        }
+        let addresses: Vec<_> = addresses.into_iter().map(canonical).collect();
+        let port = addresses[0].port();
+        let named = addresses.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified());
+        let named: Vec<_> = named.collect();
+        if !named.iter().all(|ip| is_local(*ip)) {
+            return Err(Failure(EADDRNOTAVAIL));
+        }
+        match (&this.bound, mode) {
+            (None, 0 | ADD) => self.bind(number, port, named),
+            // More addresses, before anything depends on them.
+            (Some(bound), ADD) if this.state == State::Idle && this.associations.is_empty() => {
+                if port != 0 && port != bound.port {
+                    return Err(Failure(EINVAL));
+                }
+                let mut all = bound.addresses.clone();
+                all.extend(named);
+                let port = bound.port;
+                self.ports.release(port, number);
+                if let Some(this) = self.sockets.get_mut(&number) {
+                    this.bound = None;
+                }
+                self.bind(number, port, all)
+            }
+            (Some(_), 0) => Err(Failure(EINVAL)),
+            // Removing, and changes of what is in use.
+            _ => Err(Failure(EOPNOTSUPP)),
+        }
+    }
+
+    fn bind(&mut self, number: u64, port: u16, addresses: Vec<IpAddr>) -> Outcome {
+        if addresses.len() > rexmit_sctp::MAX_ADDRESSES {
+            return Err(Failure(ENOBUFS));
+        }
+        let Self { sockets, ports, .. } = self;
+        let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
+        let port = ports.bind(port, &addresses, number, &this.settings)?;
+        this.bound = Some(Bound { port, addresses });
+        Ok(Vec::new())
+    }
+
+    /// The port of the socket; it is bound to any if it was not.
+    fn port_of(&mut self, number: u64) -> Result<u16, Failure> {
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
+        if this.bound.is_none() {
+            self.bind(number, 0, Vec::new())?;
+        }
+        let bound = self.sockets[&number].bound.as_ref();
+        bound.map(|bound| bound.port).ok_or(Failure(EINVAL))
+    }
+
+    fn listen(&mut self, number: u64, backlog: i32) -> Outcome {
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
+        if this.is_one_to_one() && !matches!(this.state, State::Idle | State::Listening) {
+            return Err(Failure(EINVAL));
+        }
+        let port = self.port_of(number)?;
+        let Self { sockets, ports, .. } = self;
+        let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
+        let taken = ports.get(&port).and_then(|port| port.listener);
+        if taken.is_some_and(|listener| listener != number) {
+            return Err(Failure(EADDRINUSE));
+        }
+        // `listen(fd, 0)` ends it (RFC 6458 §3.1.3).
+        let is_listening = backlog != 0 || this.is_one_to_one();
+        if is_listening && taken.is_none() {
+            ports.renew(port, &this.settings)?;
+        }
+        this.backlog = usize::try_from(backlog).unwrap_or(MAX_BACKLOG).clamp(1, MAX_BACKLOG);
+        if this.is_one_to_one() {
+            this.state = State::Listening;
+        }
+        if let Some(port) = ports.touch(port) {
+            port.listener = is_listening.then_some(number);
+            port.endpoint.set_accept(is_listening);
+        }
+        Ok(Vec::new())
+    }
+
+    /// Begins a connection; `None` if the request is answered once it is known what became of it.
+    fn connect_call(
+        &mut self,
+        number: u64,
+        is_non_blocking: bool,
+        body: &[u8],
+        token: u64,
+    ) -> Option<Outcome> {
+        let begun = address::parse_all(body).ok_or(Failure(EINVAL));
+        let begun = begun.and_then(|peers| self.connect(number, &peers));
+        let association = match begun {
+            Ok(association) => association,
+            Err(failure) => return Some(Err(failure)),
+        };
+        if is_non_blocking {
+            return Some(Ok(association.to_ne_bytes().to_vec()));
+        }
+        self.sockets.get_mut(&number)?.connecting.push((association, token));
+        None
+    }
+
+    /// Begins an association with a peer at these addresses.
+    pub(super) fn connect(&mut self, number: u64, peers: &[SocketAddr]) -> Result<u32, Failure> {
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
+        match this.state {
+            State::Idle => {}
+            _ if !this.is_one_to_one() => {}
+            State::Listening | State::Connected => return Err(Failure(EISCONN)),
+            State::Connecting => return Err(Failure(EALREADY)),
+        }
+        let remote_port = peers[0].port();
+        if remote_port == 0 || peers.iter().any(|peer| peer.port() != remote_port) {
+            return Err(Failure(EINVAL));
+        }
+        if !peers.iter().all(|peer| this.takes(peer)) {
+            return Err(Failure(EAFNOSUPPORT));
+        }
+        let peer_port = this.settings.peer_port;
+        // The unspecified address means this host, as for TCP.
+        let remote = |peer: &SocketAddr| match peer.ip().to_canonical() {
+            IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, peer_port).into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, peer_port).into(),
+            ip => (ip, peer_port).into(),
+        };
+        let remotes: Vec<SocketAddr> = peers.iter().map(remote).collect();
+        let port = self.port_of(number)?;
+        let (routes, mtu) = self.routes(port, &remotes)?;
+        let now = self.now;
+        let Self { sockets, ports, .. } = self;
+        let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
+        let config = this.settings.association(mtu);
+        let endpoint = &mut ports.touch(port).ok_or(Failure(EINVAL))?.endpoint;
+        let id = endpoint.connect_over(now, &routes, remote_port, config).map_err(|error| {
+            Failure(match error {
+                ConnectError::AlreadyConnected => EISCONN,
+                ConnectError::TooManyAssociations => ENOBUFS,
+                _ => EINVAL,
+            })
+        })?;
+        self.last_number += 1;
+        let association = self.last_number;
+        let peer = (remotes[0].ip(), remote_port).into();
+        let local = (routes[0].local.ip(), port).into();
+        if this.is_one_to_one() {
+            this.state = State::Connecting;
+            this.association = Some(association);
+            this.names = Some((local, peer));
+        }
+        this.associations.insert(association);
+        self.numbers.insert((port, id.to_bits()), association);
+        let made = Association {
+            port,
+            id,
+            socket: Some(number),
+            remote_port,
+            peer,
+            streams: None,
+            peer_has_ended: false,
+            is_closing: false,
+            has_sent: false,
+            closed: None,
+        };
+        self.associations.insert(association, made);
+        self.watch(number);
+        Ok(association)
+    }
+
+    /// The ways to these addresses, and the least of their MTUs.
+    fn routes(&self, port: u16, remotes: &[SocketAddr]) -> Result<(Vec<Route>, usize), Failure> {
+        let own = self.ports.get(&port).map(|port| port.addresses.as_slice()).unwrap_or_default();
+        let mut least = usize::MAX;
+        let mut routes = Vec::new();
+        for remote in remotes {
+            let (chosen, mtu) = udp::way_to(remote.ip()).ok_or(Failure(ENETUNREACH))?;
+            least = least.min(mtu);
+            let local = match own {
+                [] => chosen,
+                own if own.contains(&chosen) => chosen,
+                own => {
+                    let same_family = own.iter().find(|ip| ip.is_ipv4() == remote.is_ipv4());
+                    *same_family.ok_or(Failure(ENETUNREACH))?
+                }
+            };
+            let local = SocketAddr::new(local, self.udp.port());
+            routes.push(Route { local, remote: *remote });
+        }
+        Ok((routes, least))
+    }
+
+    fn name(&self, number: u64, is_peer: bool) -> Outcome {
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
+        let is_connected = matches!(this.state, State::Connected);
+        let shown = match (this.names, &this.bound) {
+            (Some((_, peer)), _) if is_peer && is_connected => peer,
+            _ if is_peer => return Err(Failure(ENOTCONN)),
+            (Some((local, _)), _) => local,
+            (None, Some(bound)) => {
+                let ip = bound.addresses.first().copied().unwrap_or_else(|| this.any());
+                (ip, bound.port).into()
+            }
+            (None, None) => (this.any(), 0).into(),
+        };
+        let mut bytes = Vec::new();
+        address::write(address::in_family(shown, this.name.is_ipv6), &mut bytes);
+        Ok(bytes)
+    }
+
+    fn state_of(&mut self, number: u64) -> Outcome {
+        // The engine lets go of a socket when its association has ended.
+        let Some(this) = self.sockets.get_mut(&number) else {
+            return Ok((State::Connected as u32).to_ne_bytes().to_vec());
+        };
+        let state = this.state;
+        if let Some(listener) = this.accepted_from.take()
+            && let Some(listener) = self.sockets.get_mut(&listener)
+        {
+            listener.unaccepted.remove(&number);
+        }
+        Ok((state as u32).to_ne_bytes().to_vec())
+    }
+
+    /// `sctp_peeloff` (RFC 6458 §9.2).
+    fn peel_off(&mut self, number: u64, association: u32) -> Result<OwnedFd, Failure> {
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
+        let known = self.associations.get(&association);
+        let known = known.filter(|_| this.associations.contains(&association));
+        let known = known.ok_or(Failure(EINVAL))?;
+        if this.is_one_to_one() || known.streams.is_none() || known.closed.is_some() {
+            return Err(Failure(EINVAL));
+        }
+        let (is_ipv6, settings) = (this.name.is_ipv6, this.settings.clone());
+        let (port, id, peer) = (known.port, known.id, known.peer);
+        let endpoint = self.ports.get(&port).map(|port| &port.endpoint);
+        let paths = endpoint.and_then(|endpoint| endpoint.paths(id)).unwrap_or_default();
+        let local = paths.first().map_or(this.any(), |path| path.local.ip());
+        let (made, theirs) = self.new_socket(Style::OneToOne, is_ipv6, settings)?;
+        if let Some(this) = self.sockets.get_mut(&number) {
+            this.associations.remove(&association);
+            this.readable.retain(|other| *other != association);
+        }
+        self.give(association, made, (local, port).into(), peer);
+        if let Some(new) = self.sockets.get_mut(&made) {
+            // What SCTP holds is received from here on.
+            new.readable.push_back(association);
+        }
+        self.receive_messages(made);
+        self.watch(made);
+        Ok(theirs)
+    }
+
+    /// Makes `socket` the owner of an association that is established.
+    pub(super) fn give(
+        &mut self,
+        association: u32,
+        socket: u64,
+        local: SocketAddr,
+        peer: SocketAddr,
+    ) {
+        let Some(known) = self.associations.get_mut(&association) else { return };
+        known.socket = Some(socket);
+        let port = known.port;
+        if let Some(port) = self.ports.touch(port) {
+            port.sockets.insert(socket);
+        }
+        if let Some(this) = self.sockets.get_mut(&socket) {
+            this.state = State::Connected;
+            this.association = Some(association);
+            this.associations.insert(association);
+            this.names = Some((local, peer));
+            this.bound = Some(Bound { port, addresses: Vec::new() });
+        }
+    }
+}
+
+/// Whether this host has the address.
+fn is_local(ip: IpAddr) -> bool {
+    std::net::UdpSocket::bind((ip, 0)).is_ok()
+}

@@ -1,0 +1,262 @@
+//! The engine: one thread that owns a UDP socket, all endpoints, and the other ends of the programs' sockets.
+//!
+//! [`Engine::run`] waits for descriptors and deadlines. `requests` has the connections of calls, `calls` what each
+//! does; `transfer` moves messages between pairs and SCTP; `events` acts upon SCTP's events; `options` has the table
+//! of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket.
+
+mod calls;
+mod events;
+mod notifications;
+mod options;
+mod pair;
+mod ports;
+mod requests;
+mod settings;
+mod socket;
+mod transfer;
+mod udp;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rexmit_core::{Instant, Machine};
+use rexmit_sctp::Endpoint;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::protocol::name::EngineNumber;
+use ports::Ports;
+use requests::Requests;
+use socket::{Association, Socket};
+use udp::Udp;
+
+/// Sockets of all programs together.
+pub const MAX_SOCKETS: usize = 16_384;
+/// Events of one wait.
+const MAX_EVENTS: usize = 256;
+/// Batches of packets received in one round, so that programs get their turn.
+const RECEIVED_PER_ROUND: usize = 16;
+/// Packets of an endpoint sent in one round.
+const SENT_PER_ROUND: usize = 256;
+/// The engine ends after this time without a program or an association.
+const IDLE_TIME: Duration = Duration::from_millis(500);
+/// The token of the UDP socket.
+const UDP_TOKEN: u64 = 0;
+/// The token of the socket that takes requests.
+const REQUESTS_TOKEN: u64 = 1;
+/// Tokens of requests and programs; those of sockets are below.
+const FIRST_REQUEST_TOKEN: u64 = 1 << 62;
+
+/// An `errno`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure(pub(crate) i32);
+
+impl From<rustix::io::Errno> for Failure {
+    fn from(error: rustix::io::Errno) -> Self {
+        Self(error.raw_os_error())
+    }
+}
+
+/// The result of a call: the value for the program.
+pub(crate) type Outcome = Result<Vec<u8>, Failure>;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Engine {
+    number: EngineNumber,
+    epoll: OwnedFd,
+    udp: Udp,
+    requests: Requests,
+    ports: Ports,
+    sockets: BTreeMap<u64, Socket>,
+    associations: BTreeMap<u32, Association>,
+    /// The number of an association, by port and the endpoint's id.
+    numbers: BTreeMap<(u16, u64), u32>,
+    last_number: u32,
+    now: Instant,
+    /// When the last program has gone.
+    idle_since: Option<Instant>,
+    packet: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl Engine {
+    /// An engine that takes requests at the abstract name of `number`, and speaks SCTP over UDP from `udp_port`.
+    ///
+    /// # Errors
+    /// When a name or port is taken, or the system has no descriptor left.
+    pub fn new(number: EngineNumber, udp_port: u16) -> io::Result<Self> {
+        let requests = Requests::listen(number)?;
+        let udp = Udp::bind(udp_port)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &udp, EventData::new_u64(UDP_TOKEN), EventFlags::IN)?;
+        epoll::add(
+            &epoll,
+            requests.listener(),
+            EventData::new_u64(REQUESTS_TOKEN),
+            EventFlags::IN,
+        )?;
+        Ok(Self {
+            number,
+            epoll,
+            udp,
+            requests,
+            ports: Ports::default(),
+            sockets: BTreeMap::new(),
+            associations: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            // Small numbers have a meaning of their own (SCTP_FUTURE_ASSOC, SCTP_ALL_ASSOC).
+            last_number: 2,
+            now: monotonic(),
+            idle_since: None,
+            packet: Vec::new(),
+            buffer: pair::buffer(),
+        })
+    }
+
+    /// The UDP port.
+    #[must_use]
+    pub const fn udp_port(&self) -> u16 {
+        self.udp.port()
+    }
+
+    /// Serves programs until the last one has gone and its associations have ended.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn run(&mut self) -> io::Result<()> {
+        let mut events = Vec::with_capacity(MAX_EVENTS);
+        while !self.is_over() {
+            let timeout = self.timeout();
+            let buffer = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.epoll, buffer, Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.now = monotonic();
+            for event in events.drain(..) {
+                self.on_ready(event.data.u64(), event.flags);
+            }
+            self.ports.expire(self.now);
+            self.settle();
+        }
+        Ok(())
+    }
+
+    fn on_ready(&mut self, token: u64, flags: EventFlags) {
+        match token {
+            UDP_TOKEN => {
+                if flags.contains(EventFlags::OUT) {
+                    self.udp.unblock();
+                    self.watch_udp();
+                }
+                self.receive_packets();
+            }
+            REQUESTS_TOKEN => self.accept_requests(),
+            FIRST_REQUEST_TOKEN.. => self.on_request_ready(token),
+            socket => self.on_socket_ready(socket, flags),
+        }
+    }
+
+    fn receive_packets(&mut self) {
+        for _ in 0..RECEIVED_PER_ROUND {
+            let Self { udp, ports, now, .. } = self;
+            let mut misdirected = None;
+            let outcome = udp.receive(|route, packet| {
+                let Some(number) = destination_port(packet) else { return };
+                match ports.touch(number).filter(|port| port.takes(route.local.ip())) {
+                    Some(port) => port.endpoint.handle_input(*now, route, packet),
+                    None => misdirected = Some((route, packet.to_vec())),
+                }
+            });
+            if let Some((route, packet)) = misdirected {
+                self.refuse(route, &packet);
+            }
+            if !matches!(outcome, Ok(true)) {
+                break;
+            }
+        }
+    }
+
+    /// Answers a packet for an unused port, as RFC 9260 §8.4 asks for: one per batch, which bounds the work.
+    fn refuse(&mut self, route: rexmit_core::Route, packet: &[u8]) {
+        let Some(port) = destination_port(packet).filter(|port| *port != 0) else { return };
+        let config = rexmit_sctp::EndpointConfig::default().port(port);
+        // It sends no cookie, so that its secrets are never used.
+        let seed = rexmit_core::Seed::from_u64(0);
+        let Ok(mut nobody) = Endpoint::new(config, &seed) else { return };
+        nobody.handle_input(self.now, route, packet);
+        while let Some(route) = nobody.poll_transmit(self.now, &mut self.packet) {
+            self.udp.send(route, &self.packet);
+        }
+        self.udp.flush();
+    }
+
+    /// Acts upon the events of all ports, and transmits.
+    fn settle(&mut self) {
+        let mut again = Vec::new();
+        while let Some(number) = self.ports.take_touched() {
+            self.take_events(number);
+            let Self { ports, udp, packet, now, .. } = self;
+            if let Some(port) = ports.get_mut(number) {
+                let mut sent = 0;
+                while !udp.is_blocked() && sent < SENT_PER_ROUND {
+                    let Some(route) = port.endpoint.poll_transmit(*now, packet) else { break };
+                    udp.send(route, packet);
+                    sent += 1;
+                }
+                if sent == SENT_PER_ROUND || udp.is_blocked() {
+                    again.push(number);
+                }
+            }
+            self.take_events(number);
+            self.ports.settle(number);
+        }
+        self.udp.flush();
+        self.watch_udp();
+        for number in again {
+            self.ports.touch_again(number);
+        }
+    }
+
+    fn watch_udp(&self) {
+        let room = if self.udp.is_blocked() { EventFlags::OUT } else { EventFlags::empty() };
+        let data = EventData::new_u64(UDP_TOKEN);
+        let _ = epoll::modify(&self.epoll, &self.udp, data, EventFlags::IN | room);
+    }
+
+    fn timeout(&self) -> Timespec {
+        let wait = if self.ports.has_touched() && !self.udp.is_blocked() {
+            Duration::ZERO
+        } else {
+            let idle = self.idle_since.map(|since| since + IDLE_TIME);
+            let next = self.ports.next_deadline().into_iter().chain(idle).min();
+            next.map_or(Duration::from_secs(60), |at| at - self.now)
+        };
+        Timespec { tv_sec: wait.as_secs().min(60) as i64, tv_nsec: wait.subsec_nanos().into() }
+    }
+
+    /// Whether the engine is not needed any more.
+    fn is_over(&mut self) -> bool {
+        let is_idle =
+            self.sockets.is_empty() && self.ports.is_empty() && !self.requests.has_programs();
+        if !is_idle {
+            self.idle_since = None;
+            return false;
+        }
+        let since = *self.idle_since.get_or_insert(self.now);
+        self.now - since >= IDLE_TIME
+    }
+}
+
+/// The SCTP port that a packet is for.
+fn destination_port(packet: &[u8]) -> Option<u16> {
+    Some(u16::from_be_bytes(packet.get(2..4)?.try_into().ok()?))
+}
+
+fn monotonic() -> Instant {
+    let now = clock_gettime(ClockId::Monotonic);
+    Instant::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}

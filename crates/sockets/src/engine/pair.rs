@@ -1,0 +1,109 @@
+//! The engine's end of a socket pair.
+
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown,
+    SocketAddrUnix, SocketFlags, SocketType, bind, recv, sendmsg, shutdown, socketpair, sockopt,
+};
+
+use crate::protocol::frame::{HEADER_BYTES, Header};
+use crate::protocol::name::SocketName;
+
+/// The largest message that a program can send at once, as the kernel's `net.core.wmem_default` on most machines.
+pub(super) const MAX_MESSAGE_BYTES: usize = 212_992;
+/// Bytes that may wait in a pair for the program: the engine's send buffer.
+const PAIR_BYTES: usize = 1 << 20;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Pair(OwnedFd);
+
+/// What came out of a pair.
+#[derive(Debug)]
+pub(super) enum Received<'a> {
+    Message(Header, &'a [u8]),
+    /// Nothing now.
+    Nothing,
+    /// The program has shut its end down, or closed it.
+    End,
+    /// The program has closed its end before it read everything. Said once; what it had sent comes after it.
+    Reset,
+}
+
+impl Pair {
+    /// A pair whose other end, for the program, has this name.
+    pub(super) fn new(name: SocketName) -> rustix::io::Result<(Self, OwnedFd)> {
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        bind(&theirs, &SocketAddrUnix::new_abstract_name(&name.to_bytes())?)?;
+        ioctl_fionbio(&ours, true)?;
+        // As root it may be more than the system's limit.
+        let _ = sockopt::set_socket_send_buffer_size_force(&ours, PAIR_BYTES)
+            .or_else(|_| sockopt::set_socket_send_buffer_size(&ours, PAIR_BYTES));
+        Ok((Self(ours), theirs))
+    }
+
+    /// Sends a message, with a descriptor. Any error but `AGAIN` means that the program has closed its end.
+    pub(super) fn send(
+        &self,
+        header: &Header,
+        payload: &[u8],
+        descriptor: Option<&OwnedFd>,
+    ) -> Result<(), Errno> {
+        let header = header.to_bytes();
+        let parts = [IoSlice::new(&header), IoSlice::new(payload)];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let descriptors = descriptor.map(AsFd::as_fd);
+        if let Some(descriptor) = &descriptors {
+            let rights = SendAncillaryMessage::ScmRights(std::slice::from_ref(descriptor));
+            if !ancillary.push(rights) {
+                return Err(Errno::INVAL);
+            }
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        sendmsg(&self.0, &parts, &mut ancillary, flags).map(drop)
+    }
+
+    /// Whether the program has read everything that was sent to it.
+    pub(super) fn is_read(&self) -> bool {
+        let mut unread: libc::c_int = 0;
+        // SAFETY: the kernel writes one number.
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TIOCOUTQ, &raw mut unread) };
+        result == 0 && unread == 0
+    }
+
+    /// The next message of the program, in `buffer`.
+    pub(super) fn receive<'a>(&self, buffer: &'a mut [u8]) -> Received<'a> {
+        match recv(&self.0, &mut *buffer, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => Received::End,
+            Ok((length, _)) => match Header::parse(&buffer[..length]) {
+                Some(header) => Received::Message(header, &buffer[HEADER_BYTES..length]),
+                // Not of our library: the program has found the pair by itself.
+                None => Received::Message(Header::of_error(0), &[]),
+            },
+            Err(Errno::AGAIN | Errno::INTR) => Received::Nothing,
+            Err(_) => Received::Reset,
+        }
+    }
+
+    /// The program reads the end from now on, after what was sent to it, and its sends fail with `EPIPE`.
+    pub(super) fn end(&self) {
+        let _ = shutdown(&self.0, Shutdown::Both);
+    }
+}
+
+impl AsFd for Pair {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A buffer in which every message of a program fits.
+pub(super) fn buffer() -> Vec<u8> {
+    vec![0; HEADER_BYTES + MAX_MESSAGE_BYTES * 2]
+}

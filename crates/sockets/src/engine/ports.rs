@@ -1,0 +1,192 @@
+//! SCTP ports: an endpoint each, with the sockets that are bound to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use libc::{EADDRINUSE, EINVAL, ENOBUFS};
+use rexmit_core::{Instant, Machine, Seed};
+use rexmit_sctp::{Endpoint, EndpointConfig};
+
+use super::Failure;
+use super::settings::Settings;
+
+/// The ports of sockets that are not bound to one (Linux's `ip_local_port_range`).
+const EPHEMERAL: std::ops::RangeInclusive<u16> = 32_768..=60_999;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) endpoint: Endpoint,
+    /// The sockets that are bound to it, accepted ones included.
+    pub(super) sockets: BTreeSet<u64>,
+    /// The socket that takes associations of peers.
+    pub(super) listener: Option<u64>,
+    /// The addresses at which it receives; none: all.
+    pub(super) addresses: Vec<IpAddr>,
+    /// The deadline entered in [`Ports::deadlines`].
+    deadline: Option<Instant>,
+}
+
+/// All ports in use.
+#[derive(Debug, Default)]
+pub(super) struct Ports {
+    all: BTreeMap<u16, Port>,
+    deadlines: BTreeSet<(Instant, u16)>,
+    /// Ports whose endpoints may have events or packets.
+    touched: BTreeSet<u16>,
+}
+
+fn endpoint(port: u16, settings: &Settings, addresses: &[IpAddr]) -> Result<Endpoint, Failure> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|_| Failure(ENOBUFS))?;
+    let is_loopback = !addresses.is_empty() && addresses.iter().all(IpAddr::is_loopback);
+    let told = if addresses.len() > 1 { addresses.to_vec() } else { Vec::new() };
+    let config = EndpointConfig::default()
+        .port(port)
+        .addresses(told)
+        .association(settings.association(if is_loopback { usize::from(u16::MAX) } else { 0 }));
+    Endpoint::new(config, &Seed::from_bytes(seed)).map_err(|_| Failure(EINVAL))
+}
+
+impl Port {
+    /// Whether packets to this address are for it.
+    pub(super) fn takes(&self, local: IpAddr) -> bool {
+        self.addresses.is_empty() || local.is_unspecified() || self.addresses.contains(&local)
+    }
+}
+
+impl Ports {
+    pub(super) fn get(&self, port: &u16) -> Option<&Port> {
+        self.all.get(port)
+    }
+
+    /// The port, to do something with its endpoint.
+    pub(super) fn touch(&mut self, port: u16) -> Option<&mut Port> {
+        let found = self.all.get_mut(&port)?;
+        self.touched.insert(port);
+        Some(found)
+    }
+
+    /// The port, to take what its endpoint has.
+    pub(super) fn get_mut(&mut self, port: u16) -> Option<&mut Port> {
+        self.all.get_mut(&port)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Binds a socket to `port`, 0 for any that is free.
+    pub(super) fn bind(
+        &mut self,
+        port: u16,
+        addresses: &[IpAddr],
+        socket: u64,
+        settings: &Settings,
+    ) -> Result<u16, Failure> {
+        let port = if port == 0 { self.free_port()? } else { port };
+        match self.all.get_mut(&port) {
+            Some(taken) if !taken.sockets.is_empty() => return Err(Failure(EADDRINUSE)),
+            // Associations of closed sockets still end on it.
+            Some(ending) => {
+                ending.addresses = addresses.to_vec();
+                ending.sockets.insert(socket);
+            }
+            None => {
+                let made = Port {
+                    endpoint: endpoint(port, settings, addresses)?,
+                    sockets: BTreeSet::from([socket]),
+                    listener: None,
+                    addresses: addresses.to_vec(),
+                    deadline: None,
+                };
+                self.all.insert(port, made);
+            }
+        }
+        Ok(port)
+    }
+
+    /// Makes the endpoint anew, with what was set since the port was bound: for a port without associations.
+    pub(super) fn renew(&mut self, port: u16, settings: &Settings) -> Result<(), Failure> {
+        let Some(found) = self.all.get_mut(&port) else { return Err(Failure(EINVAL)) };
+        if found.endpoint.association_count() == 0 {
+            found.endpoint = endpoint(port, settings, &found.addresses)?;
+        }
+        Ok(())
+    }
+
+    fn free_port(&self) -> Result<u16, Failure> {
+        let mut bytes = [0; 2];
+        getrandom::fill(&mut bytes).map_err(|_| Failure(ENOBUFS))?;
+        let count = EPHEMERAL.end() - EPHEMERAL.start() + 1;
+        let first = u16::from_ne_bytes(bytes) % count;
+        let mut candidates = (0..count).map(|more| {
+            // Both are below 28,232, so that the sum fits.
+            EPHEMERAL.start() + (first + more) % count
+        });
+        candidates.find(|port| !self.all.contains_key(port)).ok_or(Failure(EADDRINUSE))
+    }
+
+    /// Forgets a socket; the port is free once its associations have ended, too.
+    pub(super) fn release(&mut self, port: u16, socket: u64) {
+        if let Some(found) = self.touch(port) {
+            found.sockets.remove(&socket);
+            if found.listener == Some(socket) {
+                found.listener = None;
+                found.endpoint.set_accept(false);
+            }
+        }
+    }
+
+    /// A port whose endpoint may have events or packets.
+    pub(super) fn take_touched(&mut self) -> Option<u16> {
+        self.touched.pop_first()
+    }
+
+    /// Has the port looked at again in the next round.
+    pub(super) fn touch_again(&mut self, port: u16) {
+        self.touched.insert(port);
+    }
+
+    /// Whether a port is to be looked at without waiting.
+    pub(super) fn has_touched(&self) -> bool {
+        !self.touched.is_empty()
+    }
+
+    /// Enters the next deadline of the port, or removes the port if nothing needs it.
+    pub(super) fn settle(&mut self, number: u16) {
+        let Some(port) = self.all.get_mut(&number) else { return };
+        let is_over = port.sockets.is_empty() && port.endpoint.association_count() == 0;
+        let deadline = port.endpoint.poll_timeout().filter(|_| !is_over);
+        if deadline != port.deadline {
+            if let Some(before) = port.deadline {
+                self.deadlines.remove(&(before, number));
+            }
+            if let Some(at) = deadline {
+                self.deadlines.insert((at, number));
+            }
+            port.deadline = deadline;
+        }
+        if is_over {
+            self.all.remove(&number);
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Lets the timers expire whose time has come.
+    pub(super) fn expire(&mut self, now: Instant) {
+        while let Some(&(at, number)) = self.deadlines.first() {
+            if at > now {
+                return;
+            }
+            self.deadlines.remove(&(at, number));
+            if let Some(port) = self.touch(number) {
+                port.deadline = None;
+                port.endpoint.handle_timeout(now);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The options that a program has set on a socket, and the configuration that follows from them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rexmit_sctp::{AssociationConfig, MAX_PACKET_BYTES, MAX_SACK_DELAY, MIN_PACKET_BYTES};
+
+/// The packet size on the ways of this machine to itself.
+const LOOPBACK_PACKET_BYTES: usize = 32_000;
+/// The least MTU of a way that is taken for one without a network.
+const LOOPBACK_MTU: usize = 60_000;
+/// Header bytes of a packet with one DATA chunk.
+const CHUNK_HEADERS: usize = 28;
+/// The largest message of a peer: what fills the receive buffer cannot be put together.
+const MAX_INBOUND_MESSAGE_BYTES: usize = 512 * 1024;
+
+/// How to send when the program does not say it (`SCTP_DEFAULT_SEND_PARAM`, `SCTP_DEFAULT_SNDINFO`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SendDefaults {
+    pub(super) stream: u16,
+    pub(super) flags: u16,
+    pub(super) ppid: u32,
+    pub(super) context: u32,
+    pub(super) time_to_live: u32,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    /// The profile of the program, with what was set besides.
+    pub(super) config: AssociationConfig,
+    /// The UDP port of peers.
+    pub(super) peer_port: u16,
+    pub(super) send: SendDefaults,
+    /// Which notifications are wanted: `Type::bit`.
+    pub(super) events: u16,
+    /// Options that are kept for reading only, by name.
+    pub(super) kept: BTreeMap<i32, u32>,
+    /// `SCTP_MAXSEG`, 0 if not set.
+    pub(super) max_segment: u32,
+    /// Whether `close` aborts: `SO_LINGER` with a time of zero.
+    pub(super) aborts_on_close: bool,
+    /// `SCTP_INITMSG`'s `sinit_max_init_timeo`, which is only kept.
+    pub(super) max_init_timeout_ms: u16,
+}
+
+impl Settings {
+    pub(super) fn new(mut profile: AssociationConfig, peer_port: u16) -> Self {
+        // The kernel's default.
+        profile.outbound_streams = 10;
+        profile.max_message_bytes = MAX_INBOUND_MESSAGE_BYTES.min(profile.receive_buffer_bytes);
+        Self {
+            config: profile,
+            peer_port,
+            send: SendDefaults::default(),
+            events: 0,
+            kept: BTreeMap::new(),
+            max_segment: 0,
+            aborts_on_close: false,
+            max_init_timeout_ms: 0,
+        }
+    }
+
+    /// The configuration of associations over a way with this MTU.
+    pub(super) fn association(&self, mtu: usize) -> Arc<AssociationConfig> {
+        let mut config = self.config.clone();
+        if mtu >= LOOPBACK_MTU {
+            config.max_packet_bytes = LOOPBACK_PACKET_BYTES;
+        }
+        if self.max_segment != 0 {
+            let most = self.max_segment as usize + CHUNK_HEADERS;
+            let least = MIN_PACKET_BYTES.min(config.max_packet_bytes);
+            config.max_packet_bytes = most.clamp(least, config.max_packet_bytes);
+        }
+        debug_assert!(config.max_packet_bytes <= MAX_PACKET_BYTES);
+        Arc::new(config)
+    }
+
+    /// The largest payload of a chunk.
+    pub(super) fn fragment_bytes(&self) -> u32 {
+        let most = (self.config.max_packet_bytes - CHUNK_HEADERS) as u32;
+        if self.max_segment == 0 { most } else { self.max_segment.min(most) }
+    }
+
+    pub(super) fn set_receive_buffer(&mut self, bytes: usize) {
+        let least = self.config.max_message_bytes;
+        self.config.receive_buffer_bytes = bytes.clamp(least, 16 << 20);
+    }
+
+    pub(super) fn set_send_buffer(&mut self, bytes: usize) {
+        // A message that fits must be accepted whatever was set.
+        self.config.send_buffer_bytes = bytes.clamp(super::pair::MAX_MESSAGE_BYTES, 16 << 20);
+    }
+
+    pub(super) fn set_sack_delay(&mut self, delay_ms: u32) {
+        self.config.sack_delay = Duration::from_millis(delay_ms.into()).min(MAX_SACK_DELAY);
+    }
+}

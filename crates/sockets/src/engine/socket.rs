@@ -1,0 +1,179 @@
+//! A socket of a program, and an association of a socket.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use bytes::Bytes;
+use rexmit_sctp::{AssociationId, CloseReason};
+use rustix::io::Errno;
+
+use super::pair::Pair;
+use super::settings::Settings;
+use crate::protocol::Style;
+use crate::protocol::frame::{Header, Kind};
+use crate::protocol::name::SocketName;
+use crate::protocol::request::State;
+
+/// Notifications that wait for room in a pair, at most; later ones are dropped, as the kernel drops them when the
+/// receive buffer is full.
+const MAX_NOTIFICATIONS: usize = 256;
+
+/// The port and addresses of a bound socket.
+#[derive(Debug)]
+pub(super) struct Bound {
+    pub(super) port: u16,
+    /// None: all addresses.
+    pub(super) addresses: Vec<IpAddr>,
+}
+
+/// A message on its way to the program.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) header: Header,
+    pub(super) payload: Bytes,
+    pub(super) descriptor: Option<OwnedFd>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub(super) name: SocketName,
+    pub(super) pair: Pair,
+    pub(super) settings: Settings,
+    pub(super) bound: Option<Bound>,
+    pub(super) state: State,
+    /// The most sockets that wait to be accepted.
+    pub(super) backlog: usize,
+    /// Those that do.
+    pub(super) unaccepted: BTreeSet<u64>,
+    /// The listener, while it was not accepted.
+    pub(super) accepted_from: Option<u64>,
+    pub(super) associations: BTreeSet<u32>,
+    /// The one that [`State::Connecting`] and [`State::Connected`] are about; it may have ended.
+    pub(super) association: Option<u32>,
+    /// The addresses of the association of a one-to-one socket: of us and of the peer.
+    pub(super) names: Option<(SocketAddr, SocketAddr)>,
+    /// Requests that wait until an association is set up.
+    pub(super) connecting: Vec<(u32, u64)>,
+    /// `SO_ERROR`.
+    pub(super) error: i32,
+    /// A message of the program for which SCTP has no room.
+    pub(super) held: Option<(Header, Bytes)>,
+    inbox: VecDeque<Outgoing>,
+    /// Associations with something to receive.
+    pub(super) readable: VecDeque<u32>,
+    /// The pair has no room for the program's messages.
+    pub(super) is_full: bool,
+    /// The program sends no more.
+    pub(super) has_ended: bool,
+    /// Data, and not only notifications, may be in the pair.
+    pub(super) may_have_unread_data: bool,
+    /// The program reads the end once everything is in the pair.
+    pub(super) ends_when_flushed: bool,
+    /// What epoll watches for: reading, writing.
+    pub(super) watched: (bool, bool),
+}
+
+impl Socket {
+    pub(super) fn new(name: SocketName, pair: Pair, settings: Settings) -> Self {
+        Self {
+            name,
+            pair,
+            settings,
+            bound: None,
+            state: State::Idle,
+            backlog: 0,
+            unaccepted: BTreeSet::new(),
+            accepted_from: None,
+            associations: BTreeSet::new(),
+            association: None,
+            names: None,
+            connecting: Vec::new(),
+            error: 0,
+            held: None,
+            inbox: VecDeque::new(),
+            readable: VecDeque::new(),
+            is_full: false,
+            has_ended: false,
+            may_have_unread_data: false,
+            ends_when_flushed: false,
+            watched: (false, false),
+        }
+    }
+
+    pub(super) fn is_one_to_one(&self) -> bool {
+        self.name.style == Style::OneToOne
+    }
+
+    /// Whether messages of the program are to be read now.
+    pub(super) fn may_read(&self) -> bool {
+        let is_ready = self.state == State::Connected || !self.is_one_to_one();
+        // While connecting, fillers stay, so that the program's end is not writable.
+        let is_waiting = self.is_one_to_one() && self.state == State::Connecting;
+        self.held.is_none() && !self.has_ended && (is_ready || !is_waiting)
+    }
+
+    /// Puts a message in the queue to the program.
+    pub(super) fn deliver(&mut self, header: Header, payload: Bytes, fd: Option<OwnedFd>) {
+        self.inbox.push_back(Outgoing { header, payload, descriptor: fd });
+    }
+
+    /// As [`deliver`](Self::deliver); dropped if too much waits.
+    pub(super) fn notify(&mut self, association: u32, notification: Vec<u8>) {
+        if self.inbox.len() < MAX_NOTIFICATIONS {
+            let header =
+                Header { kind: Kind::Notification, is_end: true, association, ..Header::default() };
+            self.deliver(header, notification.into(), None);
+        }
+    }
+
+    /// Moves messages into the pair while it has room; whether all are in.
+    pub(super) fn flush(&mut self) -> bool {
+        while let Some(first) = self.inbox.front() {
+            let is_data = first.header.kind == Kind::Data;
+            if is_data || self.pair.is_read() {
+                self.may_have_unread_data = is_data;
+            }
+            match self.pair.send(&first.header, &first.payload, first.descriptor.as_ref()) {
+                Err(Errno::AGAIN) => {
+                    self.is_full = true;
+                    return false;
+                }
+                // The program has closed its end, which is noticed there; or descriptors are exhausted.
+                Ok(()) | Err(_) => drop(self.inbox.pop_front()),
+            }
+        }
+        self.is_full = false;
+        if std::mem::take(&mut self.ends_when_flushed) {
+            self.pair.end();
+        }
+        true
+    }
+
+    /// Whether messages of a peer found no room in the pair.
+    pub(super) fn has_waiting_data(&self) -> bool {
+        self.inbox.iter().any(|waiting| waiting.header.kind == Kind::Data)
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Association {
+    pub(super) port: u16,
+    pub(super) id: AssociationId,
+    /// None once the program has closed it.
+    pub(super) socket: Option<u64>,
+    pub(super) remote_port: u16,
+    /// The peer's address, with its SCTP port.
+    pub(super) peer: SocketAddr,
+    /// Outbound and inbound streams, once it is established.
+    pub(super) streams: Option<(u16, u16)>,
+    /// The peer sends no more.
+    pub(super) peer_has_ended: bool,
+    /// The program has asked for the end; if it is not established yet, it ends once it is.
+    pub(super) is_closing: bool,
+    /// The program has sent something.
+    pub(super) has_sent: bool,
+    pub(super) closed: Option<CloseReason>,
+}

@@ -1,0 +1,379 @@
+//! Messages between the programs' pairs and SCTP.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use libc::{EINVAL, EMSGSIZE, ENOTCONN};
+use rexmit_sctp::{OutboundMessage, Reliability, SendError};
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use super::notifications::{self, Change, Type};
+use super::pair::Received;
+use super::socket::{Association, Socket};
+use super::{Engine, Failure};
+use crate::protocol::frame::{Header, Kind, MAX_PART_BYTES};
+use crate::protocol::request::State;
+
+/// Messages of a program taken in one round.
+const TAKEN_PER_ROUND: usize = 64;
+
+/// `sinfo_flags` (RFC 6458 §5.3.2, RFC 7496 §4).
+mod flag {
+    pub(super) const UNORDERED: u16 = 1;
+    pub(super) const ABORT: u16 = 4;
+    pub(super) const SACK_IMMEDIATELY: u16 = 8;
+    pub(super) const POLICY: u16 = 0x30;
+    pub(super) const LIFETIME: u16 = 0x10;
+    pub(super) const RETRANSMISSIONS: u16 = 0x20;
+    pub(super) const SEND_ALL: u16 = 0x40;
+    pub(super) const EOF: u16 = 0x200;
+}
+
+impl Engine {
+    /// Watches the pair for what can be done with it now.
+    pub(super) fn watch(&mut self, number: u64) {
+        let Some(this) = self.sockets.get_mut(&number) else { return };
+        let wanted = (this.may_read(), this.is_full);
+        if this.watched != wanted {
+            let mut flags = EventFlags::empty();
+            flags.set(EventFlags::IN, wanted.0);
+            flags.set(EventFlags::OUT, wanted.1);
+            // The registration ends with the descriptor.
+            let _ = epoll::modify(&self.epoll, &this.pair, EventData::new_u64(number), flags);
+            this.watched = wanted;
+        }
+    }
+
+    pub(super) fn on_socket_ready(&mut self, number: u64, flags: EventFlags) {
+        let Some(this) = self.sockets.get_mut(&number) else { return };
+        // Both directions are shut down: every descriptor of the program is closed.
+        let is_closed = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        if is_closed && this.held.is_some() {
+            // Sent messages are still to be delivered; HUP does not go away meanwhile.
+            let _ = epoll::delete(&self.epoll, &this.pair);
+            this.watched = (false, false);
+            return;
+        }
+        if flags.contains(EventFlags::OUT) && !is_closed {
+            self.receive_messages(number);
+        }
+        self.take_messages(number, is_closed);
+        self.watch(number);
+    }
+
+    /// Takes what the program has sent. With `is_closed`, it has closed the socket.
+    pub(super) fn take_messages(&mut self, number: u64, is_closed: bool) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut taken = 0;
+        while taken < TAKEN_PER_ROUND || is_closed {
+            taken += 1;
+            let Some(this) = self.sockets.get_mut(&number) else { break };
+            if !this.may_read() && !is_closed {
+                break;
+            }
+            match this.pair.receive(&mut buffer) {
+                Received::Nothing => break,
+                Received::Reset if this.may_have_unread_data => {
+                    self.close(number, true);
+                    break;
+                }
+                // Only notifications were unread.
+                Received::Reset => {}
+                Received::End => {
+                    this.has_ended = true;
+                    if is_closed {
+                        self.close(number, false);
+                    } else if this.is_one_to_one()
+                        && let Some(association) = this.association
+                    {
+                        self.shut_down(association);
+                    }
+                    break;
+                }
+                Received::Message(header, payload) if header.kind == Kind::Data => {
+                    let payload = Bytes::copy_from_slice(payload);
+                    self.send_message(number, header, payload);
+                    let is_held = self.sockets.get(&number).is_some_and(|this| this.held.is_some());
+                    if is_held {
+                        if is_closed {
+                            self.on_socket_ready(number, EventFlags::HUP);
+                        }
+                        break;
+                    }
+                }
+                Received::Message(..) => {}
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    /// Sends again what SCTP had no room for.
+    pub(super) fn retry(&mut self, number: u64) {
+        let Some(this) = self.sockets.get_mut(&number) else { return };
+        let Some((header, payload)) = this.held.take() else { return };
+        self.send_message(number, header, payload);
+        let Some(this) = self.sockets.get_mut(&number) else { return };
+        if this.held.is_none() {
+            // Also the end that was seen while the message was held.
+            let data = EventData::new_u64(number);
+            if epoll::add(&self.epoll, &this.pair, data, EventFlags::empty()).is_ok() {
+                this.watched = (false, false);
+            }
+        }
+        self.watch(number);
+    }
+
+    fn send_message(&mut self, number: u64, mut header: Header, payload: Bytes) {
+        let Some(this) = self.sockets.get(&number) else { return };
+        if !header.has_info {
+            let send = &this.settings.send;
+            (header.stream, header.flags) = (send.stream, send.flags);
+            (header.ppid, header.context) = (send.ppid, send.context);
+            header.time_to_live = send.time_to_live;
+        }
+        if header.flags & flag::SEND_ALL != 0 {
+            for association in this.associations.clone() {
+                let _ = self.send_to(number, association, &header, payload.clone());
+            }
+            return;
+        }
+        let target = self.target(number, &header);
+        let outcome = target.and_then(|to| self.send_to(number, to, &header, payload.clone()));
+        let Some(this) = self.sockets.get_mut(&number) else { return };
+        match outcome {
+            Ok(true) => {}
+            Ok(false) => this.held = Some((header, payload)),
+            Err(Failure(error)) => {
+                // The call that sent it has returned: the next one that receives fails instead.
+                this.deliver(Header::of_error(error), Bytes::new(), None);
+                self.receive_messages(number);
+            }
+        }
+    }
+
+    /// The association that a message is for; a missing one is begun (RFC 6458 §3.1.4).
+    fn target(&mut self, number: u64, header: &Header) -> Result<u32, Failure> {
+        let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
+        if this.is_one_to_one() {
+            if let Some(association) = this.association {
+                return Ok(association);
+            }
+        } else if this.associations.contains(&header.association) {
+            return Ok(header.association);
+        }
+        let Some(peer) = header.address else { return Err(Failure(ENOTCONN)) };
+        let wanted: SocketAddr = (peer.ip().to_canonical(), peer.port()).into();
+        let is_with = |association: &&u32| {
+            let known = self.associations.get(*association);
+            known.is_some_and(|known| known.peer == wanted && known.closed.is_none())
+        };
+        if let Some(association) = this.associations.iter().find(is_with) {
+            return Ok(*association);
+        }
+        self.connect(number, &[peer])
+    }
+
+    /// Whether SCTP had room for the message.
+    fn send_to(
+        &mut self,
+        number: u64,
+        association: u32,
+        header: &Header,
+        payload: Bytes,
+    ) -> Result<bool, Failure> {
+        let known = self.associations.get_mut(&association).ok_or(Failure(ENOTCONN))?;
+        if header.flags & flag::ABORT != 0 {
+            let (port, id, now) = (known.port, known.id, self.now);
+            if let Some(port) = self.ports.touch(port) {
+                port.endpoint.abort(now, id, &payload);
+            }
+            return Ok(true);
+        }
+        if header.flags & flag::EOF != 0 && payload.is_empty() {
+            self.shut_down(association);
+            return Ok(true);
+        }
+        let reliability = match (header.flags & flag::POLICY, header.time_to_live) {
+            (flag::RETRANSMISSIONS, most) => {
+                Reliability::MaxRetransmissions(most.min(65_535) as u16)
+            }
+            (0 | flag::LIFETIME, millis) if millis != 0 => {
+                Reliability::Timed(Duration::from_millis(millis.into()))
+            }
+            _ => Reliability::Full,
+        };
+        let mut message = OutboundMessage::new(header.stream, payload)
+            .ppid(u32::from_be(header.ppid))
+            .unordered(header.flags & flag::UNORDERED != 0)
+            .reliability(reliability);
+        message.immediate = header.flags & flag::SACK_IMMEDIATELY != 0;
+        known.has_sent = true;
+        let (port, id, now) = (known.port, known.id, self.now);
+        let Some(port) = self.ports.touch(port) else { return Err(Failure(ENOTCONN)) };
+        match port.endpoint.send(now, id, message) {
+            Ok(_) => Ok(true),
+            Err(SendError::BufferFull) => Ok(false),
+            Err(SendError::TooLarge { .. }) => Err(Failure(EMSGSIZE)),
+            Err(SendError::InvalidStream { .. } | SendError::Empty) => Err(Failure(EINVAL)),
+            // The end of its socket, or a notification, informs the program.
+            Err(_) if self.sockets.get(&number).is_some_and(Socket::is_one_to_one) => Ok(true),
+            Err(_) => Err(Failure(ENOTCONN)),
+        }
+    }
+
+    pub(super) fn shut_down(&mut self, association: u32) {
+        let Some(known) = self.associations.get_mut(&association) else { return };
+        known.is_closing = true;
+        if known.streams.is_none() {
+            return;
+        }
+        let (port, id, now) = (known.port, known.id, self.now);
+        if let Some(port) = self.ports.touch(port) {
+            port.endpoint.shutdown(now, id);
+        }
+    }
+
+    /// Moves what SCTP has received into the pair, as far as there is room.
+    pub(super) fn receive_messages(&mut self, number: u64) {
+        loop {
+            let Some(this) = self.sockets.get_mut(&number) else { return };
+            if !this.flush() {
+                break;
+            }
+            let Some(&association) = this.readable.front() else { break };
+            let Some(known) = self.associations.get_mut(&association) else {
+                this.readable.pop_front();
+                continue;
+            };
+            let (port, id) = (known.port, known.id);
+            let now = self.now;
+            let endpoint = self.ports.touch(port).map(|port| &mut port.endpoint);
+            match endpoint.and_then(|endpoint| endpoint.receive(now, id)) {
+                Some(message) => {
+                    let header = Header {
+                        association,
+                        stream: message.stream,
+                        flags: u16::from(message.unordered),
+                        ppid: message.ppid.to_be(),
+                        address: Some(known.peer),
+                        ..Header::default()
+                    };
+                    this.deliver_message(header, &message.payload);
+                }
+                None => {
+                    this.readable.pop_front();
+                    self.on_drained(association);
+                }
+            }
+        }
+        self.watch(number);
+    }
+
+    /// Everything that an association had received is delivered: what comes after it.
+    pub(super) fn on_drained(&mut self, association: u32) {
+        let Some(known) = self.associations.get(&association) else { return };
+        let Some(number) = known.socket else { return };
+        let Some(this) = self.sockets.get_mut(&number) else { return };
+        if this.readable.contains(&association) {
+            return;
+        }
+        if known.closed.is_some() {
+            self.finish(association);
+        } else if known.peer_has_ended && this.is_one_to_one() {
+            this.ends_when_flushed = true;
+            this.flush();
+        }
+    }
+
+    /// Tells the program that an association has ended, and forgets it.
+    fn finish(&mut self, association: u32) {
+        let Some(known) = self.associations.remove(&association) else { return };
+        self.numbers.remove(&(known.port, known.id.to_bits()));
+        self.drop_messages(known.port, known.id);
+        let Association { socket: Some(number), closed: Some(reason), streams, .. } = known else {
+            return;
+        };
+        let Some(this) = self.sockets.get_mut(&number) else { return };
+        let error = super::events::errno(&reason, streams.is_some());
+        let change = match (error, streams) {
+            (_, None) => Change::CannotStart,
+            (0, Some(_)) => Change::ShutdownComplete,
+            _ => Change::Lost,
+        };
+        if this.settings.events & Type::AssociationChange.bit() != 0 {
+            let streams = streams.unwrap_or((0, 0));
+            let told = notifications::association_change(change, 0, streams, association);
+            this.notify(association, told);
+        }
+        this.associations.remove(&association);
+        let waiting: Vec<_> =
+            this.connecting.extract_if(.., |(of, _)| *of == association).collect();
+        for (_, token) in &waiting {
+            self.requests.answer(*token, &Err(Failure(error)), None);
+        }
+        if this.is_one_to_one() {
+            if streams.is_some() {
+                if error != 0 {
+                    this.deliver(Header::of_error(error), Bytes::new(), None);
+                }
+            } else {
+                this.state = State::Idle;
+                this.association = None;
+                this.names = None;
+                this.error = if waiting.is_empty() { error } else { 0 };
+            }
+        }
+        this.ends_when_flushed = this.is_one_to_one() && streams.is_some();
+        this.flush();
+        self.watch(number);
+    }
+
+    /// The program has closed a socket: its associations end, with an ABORT if data was unread
+    /// (RFC 6458 §4.1.8).
+    pub(super) fn close(&mut self, number: u64, has_unread: bool) {
+        let Some(this) = self.sockets.remove(&number) else { return };
+        let has_unread_data = has_unread && this.may_have_unread_data || this.has_waiting_data();
+        let aborts = this.settings.aborts_on_close || has_unread_data;
+        for (_, token) in &this.connecting {
+            self.requests.answer(*token, &Err(Failure(libc::ECONNABORTED)), None);
+        }
+        for association in &this.associations {
+            let Some(known) = self.associations.get_mut(association) else { continue };
+            known.socket = None;
+            if known.closed.is_some() {
+                self.finish(*association);
+                continue;
+            }
+            let (port, id, now) = (known.port, known.id, self.now);
+            let Some(port) = self.ports.touch(port) else { continue };
+            if aborts || known.streams.is_none() && !known.has_sent {
+                port.endpoint.abort(now, id, b"");
+            } else if known.streams.is_none() {
+                known.is_closing = true;
+            } else {
+                port.endpoint.shutdown(now, id);
+            }
+        }
+        if let Some(listener) = this.accepted_from
+            && let Some(listener) = self.sockets.get_mut(&listener)
+        {
+            listener.unaccepted.remove(&number);
+        }
+        if let Some(bound) = &this.bound {
+            self.ports.release(bound.port, number);
+        }
+    }
+}
+
+impl Socket {
+    /// Queues a message of a peer for the program, in parts if it is large.
+    fn deliver_message(&mut self, header: Header, payload: &Bytes) {
+        let mut rest = payload.clone();
+        while rest.len() > MAX_PART_BYTES {
+            let part = rest.split_to(MAX_PART_BYTES);
+            self.deliver(header, part, None);
+        }
+        self.deliver(Header { is_end: true, ..header }, rest, None);
+    }
+}

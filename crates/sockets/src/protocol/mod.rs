@@ -1,0 +1,36 @@
+//! The protocol between the preloaded library and the engine. Everything is native-endian: both run on one machine.
+//!
+//! [`frame`]: the header of a message in a socket pair. [`request`]: calls that a socket pair cannot carry.
+//! [`name`]: the abstract names by which descriptors and engines are recognised. [`address`]: `sockaddr`s.
+
+pub mod address;
+pub mod frame;
+pub mod name;
+pub mod request;
+
+use std::ffi::CStr;
+
+/// `IPPROTO_SCTP`, also the level of its socket options.
+pub const IPPROTO_SCTP: i32 = 132;
+
+/// The environment variable that has the engine's number, in hexadecimal digits.
+pub const ENGINE_VARIABLE: &CStr = c"REXMIT_RUN_ENGINE";
+/// The environment variable that has the recovery profile of the program's sockets.
+pub const PROFILE_VARIABLE: &CStr = c"REXMIT_RUN_PROFILE";
+/// The environment variable that has the UDP port of the program's peers.
+pub const PEER_PORT_VARIABLE: &CStr = c"REXMIT_RUN_PEER_UDP_PORT";
+
+/// How sockets of one style differ from the other (RFC 6458 §3, §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// `SOCK_STREAM`: one association, or a listener.
+    OneToOne,
+    /// `SOCK_SEQPACKET`: any number of associations.
+    OneToMany,
+}
+
+/// The `N` bytes at `at`; zeros beyond the end.
+pub(crate) fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let part = bytes.get(at..at + N).and_then(|part| part.try_into().ok());
+    part.unwrap_or([0; N])
+}

@@ -1,0 +1,133 @@
+//! Requests to the engine: one per connection to its abstract name, a message each way.
+//!
+//! A request is a header and what the program passed (addresses, the value of an option); the answer is an `errno` or
+//! 0, followed by the value. A descriptor may come with the answer.
+
+use super::bytes_at;
+
+/// Bytes of a request's header.
+pub const REQUEST_BYTES: usize = 32;
+/// The largest body of a request and of an answer: the largest value of an option that is looked at.
+pub const MAX_BODY_BYTES: usize = 8192;
+/// Bytes before the value of an answer.
+pub const ANSWER_BYTES: usize = 8;
+
+/// A call. The numbers in [`Request::first`] and [`Request::second`] are named in parentheses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// A program uses the engine: it stays until that one has ended (process).
+    Register,
+    /// A new socket (`domain`, `type`); the body is the UDP port of peers and the name of the profile.
+    Socket,
+    /// Bind to the addresses in the body (1 for those of `sctp_bindx`, 2 to remove them).
+    Bind,
+    /// Listen (backlog).
+    Listen,
+    /// Connect to the addresses in the body (1: answer at once).
+    Connect,
+    /// Set an option (level, name).
+    SetOption,
+    /// Read an option (level, name); the body is what the program's memory has.
+    Option,
+    /// The local address, or the peer's (1).
+    Name,
+    /// Which calls the socket can serve: a [`State`] as 4 bytes.
+    State,
+    /// A socket of its own for an association (its number).
+    PeelOff,
+}
+
+const CALLS: [Call; 10] = [
+    Call::Register,
+    Call::Socket,
+    Call::Bind,
+    Call::Listen,
+    Call::Connect,
+    Call::SetOption,
+    Call::Option,
+    Call::Name,
+    Call::State,
+    Call::PeelOff,
+];
+
+/// The header of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The call.
+    pub call: Call,
+    /// The number of the socket; 0 for calls without one.
+    pub socket: u64,
+    /// See [`Call`].
+    pub first: i32,
+    /// See [`Call`].
+    pub second: i32,
+}
+
+impl Request {
+    /// The header as bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; REQUEST_BYTES] {
+        let mut bytes = [0; REQUEST_BYTES];
+        bytes[0] = self.call as u8;
+        bytes[8..16].copy_from_slice(&self.socket.to_ne_bytes());
+        bytes[16..20].copy_from_slice(&self.first.to_ne_bytes());
+        bytes[20..24].copy_from_slice(&self.second.to_ne_bytes());
+        bytes
+    }
+
+    /// The header that `bytes` begin with, and the body.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (header, body) = bytes.split_at_checked(REQUEST_BYTES)?;
+        let request = Self {
+            call: *CALLS.get(usize::from(header[0]))?,
+            socket: u64::from_ne_bytes(bytes_at(header, 8)),
+            first: i32::from_ne_bytes(bytes_at(header, 16)),
+            second: i32::from_ne_bytes(bytes_at(header, 20)),
+        };
+        Some((request, body))
+    }
+}
+
+/// The state of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Neither listening nor connected.
+    Idle,
+    /// Listening.
+    Listening,
+    /// A connection is being set up.
+    Connecting,
+    /// It has an association, or had one.
+    Connected,
+}
+
+impl State {
+    /// The state of this number.
+    #[must_use]
+    pub const fn of(number: u32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Idle),
+            1 => Some(Self::Listening),
+            2 => Some(Self::Connecting),
+            3 => Some(Self::Connected),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_as_it_was_written() {
+        for call in CALLS {
+            let request = Request { call, socket: 1 << 60, first: -1, second: 2 };
+            let bytes = [&request.to_bytes()[..], b"body"].concat();
+            assert_eq!(Request::parse(&bytes), Some((request, &b"body"[..])));
+        }
+        assert_eq!(Request::parse(&[10; REQUEST_BYTES]), None);
+        assert_eq!(Request::parse(&[0; REQUEST_BYTES - 1]), None);
+    }
+}
