@@ -241,7 +241,6 @@ impl Discovery {
             self.large.lost = 0;
             return true;
         }
-        self.is_wanted = false;
         self.confirmed = probe.size;
         self.search_on(now);
         true
@@ -271,12 +270,11 @@ impl Discovery {
         }
     }
 
-    /// A size was settled: another one is probed, or the search is over.
+    /// A size was settled: another one is probed when it would help, or the search is over.
     fn search_on(&mut self, now: Instant) {
-        self.state = State::Searching;
+        (self.state, self.is_wanted) = (State::Searching, false);
         if self.next_size().is_none() {
             self.reported = None;
-            self.is_wanted = false;
             self.state = State::SearchComplete { raise_at: now + self.bounds.raise_timer };
         }
     }
@@ -365,5 +363,129 @@ impl Discovery {
     /// Nothing is probed any more.
     pub(super) fn stop(&mut self) {
         (self.probe, self.is_suspect, self.is_wanted) = (None, false, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PacketFate::{Delivered, InFlight, Lost, Unknown};
+    use super::*;
+
+    const NOW: Instant = Instant::ZERO;
+
+    fn bounds(max_mtu: usize) -> Bounds {
+        Bounds::new(&PathMtuConfig::default().max_mtu(max_mtu), 1232, 28)
+    }
+
+    /// What a path that takes packets of `mtu` bytes confirms, and how many probes it takes.
+    fn search(discovery: &mut Discovery, mtu: usize) -> (usize, u32) {
+        let (mut now, mut probes) = (NOW, 0);
+        discovery.want(now);
+        while let Some(size) = discovery.due_probe() {
+            probes += 1;
+            assert!(probes < 100, "it ends");
+            now += Duration::from_secs(1);
+            discovery.on_probe_sent(size, u64::from(probes), now);
+            if size + 28 <= mtu {
+                assert!(discovery.on_answered(now, u64::from(probes)));
+            } else {
+                discovery.on_timeout(now);
+            }
+            discovery.want(now);
+        }
+        assert_eq!(discovery.state(), PathMtuState::SearchComplete);
+        (discovery.packet_bytes(), probes)
+    }
+
+    /// An upper bound for any path: the base, Ethernet, the largest, and halves of the table, each lost three times.
+    #[test]
+    fn every_path_is_measured_with_few_probes() {
+        for max_mtu in [1300, 1500, 9000, 65_000] {
+            for mtu in 1260..10_000 {
+                let (found, probes) = search(&mut Discovery::new(bounds(max_mtu)), mtu);
+                assert!(found + 28 <= mtu.min(max_mtu) && probes <= 20, "{mtu}: {found}, {probes}");
+                // Between common sizes the largest of these is used.
+                let common = COMMON_MTUS.into_iter().chain([ETHERNET_MTU, max_mtu, 1260]);
+                let best = common.filter(|&it| it <= mtu.min(max_mtu)).max();
+                assert_eq!(Some((found + 28) & !3), best.map(|it| it & !3), "{mtu}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_searched_above_the_largest_size() {
+        let mut discovery = Discovery::new(bounds(1200));
+        discovery.want(NOW);
+        assert_eq!((discovery.due_probe(), discovery.packet_bytes()), (None, 1232));
+    }
+
+    fn at_ethernet() -> Discovery {
+        let mut discovery = Discovery::new(bounds(1500));
+        assert_eq!(search(&mut discovery, 1500).0, 1472);
+        discovery
+    }
+
+    #[test]
+    fn three_large_packets_lost_in_a_row_are_suspicious() {
+        let cases = [
+            (&[Lost, Lost, InFlight][..], 1472),
+            (&[Lost, Lost, Unknown], 1472),
+            (&[Lost, Lost, Lost, Delivered], 1472),
+            (&[Lost, InFlight, Lost, Lost], 1232),
+        ];
+        for (fates, expected) in cases {
+            let mut discovery = at_ethernet();
+            (0..fates.len() as u64).for_each(|tsn| discovery.on_large_sent(tsn));
+            discovery.review(|tsn| fates[tsn as usize]);
+            assert_eq!(discovery.packet_bytes(), expected, "{fates:?}");
+        }
+    }
+
+    /// One after the other, while small packets are delivered: T3-rtx never expires.
+    #[test]
+    fn a_black_hole_is_left_without_a_timeout_of_data() {
+        let mut discovery = at_ethernet();
+        for tsn in 0..3 {
+            assert_eq!(discovery.packet_bytes(), 1472);
+            discovery.on_large_sent(tsn);
+            discovery.review(|_| Lost);
+        }
+        assert_eq!(discovery.packet_bytes(), 1232);
+        assert_eq!(search(&mut discovery, 1400).0, 1372);
+        assert_eq!(discovery.bounds.max, 1472);
+    }
+
+    /// What was lost was lost to congestion: the size is used again after one round trip.
+    #[test]
+    fn a_suspicion_ends_with_an_answer() {
+        let mut discovery = at_ethernet();
+        discovery.on_data_timeout();
+        assert_eq!(discovery.packet_bytes(), 1472, "no large packet was in flight");
+        discovery.on_large_sent(7);
+        discovery.on_data_timeout();
+        assert_eq!((discovery.packet_bytes(), discovery.due_probe()), (1232, Some(1472)));
+        discovery.on_probe_sent(1472, 5, NOW);
+        assert!(!discovery.on_answered(NOW, 6));
+        assert!(discovery.on_answered(NOW, 5));
+        assert_eq!((discovery.packet_bytes(), discovery.due_probe()), (1472, None));
+    }
+
+    #[test]
+    fn few_large_packets_are_watched() {
+        let mut discovery = at_ethernet();
+        (0..1000).for_each(|tsn| discovery.on_large_sent(tsn));
+        assert_eq!(discovery.large.in_flight.len(), MAX_WATCHED);
+        discovery.review(|_| Delivered);
+        assert!(!discovery.has_large());
+    }
+
+    /// Each report that is believed makes the range of sizes smaller, so that forged ones come to an end.
+    #[test]
+    fn reports_cannot_go_on_for_ever() {
+        let mut discovery = Discovery::new(bounds(9000));
+        search(&mut discovery, 9000);
+        let believed = (1260..9000).rev().filter(|&mtu| discovery.on_too_big(NOW, mtu)).count();
+        assert_eq!((believed, discovery.packet_bytes()), (1, 1232));
+        assert_eq!(search(&mut discovery, 9000).0, 8996 - 28);
     }
 }
