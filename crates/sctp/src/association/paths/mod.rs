@@ -96,7 +96,7 @@ impl Paths {
         };
         let entries: Vec<PathEntry> = routes.iter().map(entry).collect();
         Self {
-            sizes: PacketSizes::new(Arc::clone(&config), routes),
+            sizes: PacketSizes::new(&config, routes),
             config,
             entries,
             latest: 0,

@@ -1,8 +1,6 @@
 //! How large the packets of each path may be: what its [`Discovery`] finds out, told to loss recovery, and the probes
 //! that it asks for.
 
-use std::sync::Arc;
-
 use rexmit_core::{Instant, Route};
 use rexmit_recovery::{PathChange, PathState, UnitState};
 
@@ -19,52 +17,77 @@ const UDP_BYTES: usize = 8;
 
 /// The packet sizes of all paths.
 #[derive(Debug)]
-pub(in crate::association) struct PacketSizes {
-    config: Arc<AssociationConfig>,
-    /// By the path's number; none if discovery is off, or for a path that was removed.
+pub(in crate::association) struct PacketSizes(Option<Box<Discoveries>>);
+
+/// If discovery is on.
+#[derive(Debug)]
+struct Discoveries {
+    config: PathMtuConfig,
+    /// `max_packet_bytes`.
+    base: usize,
+    /// By the path's number; none for a path that was removed.
     paths: Vec<Option<Discovery>>,
 }
 
 impl PacketSizes {
     /// Of paths along `routes`.
-    pub(super) fn new(config: Arc<AssociationConfig>, routes: &[Route]) -> Self {
-        let mut sizes = Self { config, paths: Vec::new() };
+    pub(super) fn new(config: &AssociationConfig, routes: &[Route]) -> Self {
+        let base = config.max_packet_bytes;
+        let discoveries = |config| Box::new(Discoveries { config, base, paths: Vec::new() });
+        let mut sizes = Self(config.path_mtu.clone().map(discoveries));
         (0..).zip(routes).for_each(|(path, &route)| sizes.begin(path, route));
         sizes
     }
 
     /// `path` begins, or leads along `route` from now on: nothing is known of it.
     pub(super) fn begin(&mut self, path: u8, route: Route) {
-        let Some(config) = &self.config.path_mtu else { return };
-        let bounds = bounds(config, self.config.max_packet_bytes, route);
+        let Some(Discoveries { config, base, paths }) = self.0.as_deref_mut() else { return };
         let path = usize::from(path);
-        self.paths.resize(self.paths.len().max(path + 1), None);
-        self.paths[path] = Some(Discovery::new(bounds));
+        paths.resize(paths.len().max(path + 1), None);
+        paths[path] = Some(Discovery::new(bounds(config, *base, route)));
     }
 
     /// `path` is no more.
     pub(super) fn end(&mut self, path: u8) {
-        if let Some(discovery) = self.paths.get_mut(usize::from(path)) {
+        if let Some(all) = &mut self.0
+            && let Some(discovery) = all.paths.get_mut(usize::from(path))
+        {
             *discovery = None;
         }
     }
 
     /// Nothing is probed any more.
     pub(super) fn stop(&mut self) {
-        self.paths.iter_mut().flatten().for_each(Discovery::stop);
+        self.all_mut().for_each(Discovery::stop);
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Discovery> {
+        self.0.iter().flat_map(|all| &all.paths).flatten()
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Discovery> {
+        self.0.iter_mut().flat_map(|all| &mut all.paths).flatten()
+    }
+
+    fn count(&self) -> u8 {
+        self.0.as_ref().map_or(0, |all| all.paths.len() as u8)
     }
 
     fn of(&self, path: u8) -> Option<&Discovery> {
-        self.paths.get(usize::from(path))?.as_ref()
+        self.0.as_ref()?.paths.get(usize::from(path))?.as_ref()
     }
 
     fn of_mut(&mut self, path: u8) -> Option<&mut Discovery> {
-        self.paths.get_mut(usize::from(path))?.as_mut()
+        self.0.as_mut()?.paths.get_mut(usize::from(path))?.as_mut()
     }
 
-    /// The largest packet that may be sent over `path` now.
-    pub(in crate::association) fn packet_bytes(&self, path: u8) -> usize {
-        self.of(path).map_or(self.config.max_packet_bytes, Discovery::packet_bytes)
+    /// The largest packet that may be sent over `path` now: the configured size if discovery is off.
+    pub(in crate::association) fn packet_bytes(
+        &self,
+        config: &AssociationConfig,
+        path: u8,
+    ) -> usize {
+        self.of(path).map_or(config.max_packet_bytes, Discovery::packet_bytes)
     }
 
     /// How far discovery is on `path`.
@@ -90,7 +113,7 @@ impl PacketSizes {
     pub(in crate::association) fn due_probe(&self, recovery: &Recovery) -> Option<(u8, usize)> {
         let works = |path: &u8| recovery.paths()[*path].reach().state() == PathState::Active;
         let size_of = |path| Some((path, self.of(path)?.due_probe()?));
-        (0..self.paths.len() as u8).filter(works).find_map(size_of)
+        (0..self.count()).filter(works).find_map(size_of)
     }
 
     /// Writes a probe of `size` bytes: a HEARTBEAT, and PAD (RFC 8899 §6.2.1.2).
@@ -102,7 +125,7 @@ impl PacketSizes {
         writer: &mut PacketWriter<'_>,
     ) {
         let rto = recovery.paths()[path].timer().rto();
-        let timer = self.config.path_mtu.as_ref().map_or(rto, |config| config.probe_timer.max(rto));
+        let timer = self.0.as_ref().map_or(rto, |all| all.config.probe_timer.max(rto));
         let Some(discovery) = self.of_mut(path) else { return };
         let nonce = discovery.next_nonce(cx.around.rng.u64());
         writer.set_limit(size);
@@ -113,7 +136,7 @@ impl PacketSizes {
 
     /// When the next probe is lost if it is not answered; [`Instant::FAR_FUTURE`] if none is in flight.
     pub(super) fn next_deadline(&self) -> Instant {
-        let deadlines = self.paths.iter().flatten().filter_map(Discovery::deadline);
+        let deadlines = self.all().filter_map(Discovery::deadline);
         deadlines.min().unwrap_or(Instant::FAR_FUTURE)
     }
 
@@ -150,8 +173,8 @@ impl PacketSizes {
 
     /// Something may have been acknowledged or declared lost.
     pub(in crate::association) fn review(&mut self, cx: &mut Context<'_>, recovery: &mut Recovery) {
-        if self.paths.iter().flatten().any(Discovery::has_large) {
-            for discovery in self.paths.iter_mut().flatten() {
+        if self.all().any(Discovery::has_large) {
+            for discovery in self.all_mut() {
                 discovery.review(|tsn| fate_of(recovery, tsn));
             }
             self.change_all(cx, recovery, |_| ());
@@ -175,7 +198,7 @@ impl PacketSizes {
         recovery: &mut Recovery,
         act: impl Fn(&mut Discovery),
     ) {
-        for path in 0..self.paths.len() as u8 {
+        for path in 0..self.count() {
             self.change(cx, recovery, path, |discovery| {
                 act(discovery);
                 true

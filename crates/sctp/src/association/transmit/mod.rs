@@ -232,7 +232,7 @@ impl Association {
 
     /// Fills the packet with DATA.
     fn write_data(&mut self, cx: &mut Context<'_>, path: u8, writer: &mut PacketWriter<'_>) {
-        let most = self.paths.sizes.packet_bytes(path);
+        let most = self.paths.sizes.packet_bytes(&self.config, path);
         let filled = self.out.write_data(cx, (path, most), self.standing(), writer);
         if filled.has_new {
             self.paths.on_used(cx.now, path);
